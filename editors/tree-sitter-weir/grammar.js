@@ -82,6 +82,7 @@ module.exports = grammar({
       ),
     constraint_item: ($) =>
       seq(
+        optional('pub'),
         'constraint',
         field('name', $.identifier),
         optional(seq('per', 'session')),
@@ -103,6 +104,7 @@ module.exports = grammar({
         seq(choice('index', 'unique'), $.columns),
         seq('references', $.columns, ':', field('table', $.identifier), optional('cascade')),
         seq(choice('default', 'soft'), optional($.arguments)),
+        seq('migrate', field('old', $._type), ':', field('change', $.identifier), optional('batched')),
       ),
     columns: ($) => choice($.identifier, seq('(', commas($.identifier), ')')),
     config_item: ($) =>
@@ -349,18 +351,20 @@ module.exports = grammar({
     for_expression: ($) => seq('for', $._pattern, 'in', $._expression, optional($.query), $.block),
     query: ($) =>
       choice(
-        seq('if', $._expression, optional($.order), optional($.query_limit)),
-        seq($.order, optional($.query_limit)),
-        $.query_limit,
+        seq('if', $._expression, optional($.order), optional($.query_limit), optional($.query_after)),
+        seq($.order, optional($.query_limit), optional($.query_after)),
+        seq($.query_limit, optional($.query_after)),
+        $.query_after,
       ),
     order: ($) => seq('order', 'by', $.order_key, repeat(seq(',', $.order_key))),
     order_key: ($) => seq($._expression, optional('desc')),
     query_limit: ($) => seq('limit', $._expression),
+    query_after: ($) => seq('after', $._expression),
     fold_expression: ($) => seq('fold', $._pattern, '=', $._expression, 'for', $._pattern, 'in', $._expression, $.block),
     atomic_expression: ($) => seq('atomic', $.atomic_resource, repeat(seq(',', $.atomic_resource)), $.block),
     atomic_resource: ($) =>
       seq(
-        choice(seq(optional('read'), $.identifier), alias('read', $.identifier)),
+        choice(seq(optional('read'), $.path), alias('read', $.identifier)),
         optional(seq('per', 'session')),
       ),
     race_expression: ($) => seq('race', braces($, $._expression)),

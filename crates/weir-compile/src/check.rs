@@ -26,6 +26,7 @@ mod html;
 mod method;
 mod names;
 mod operators;
+mod parallel_bodies;
 mod pattern;
 mod record;
 mod recursion;
@@ -45,7 +46,7 @@ use weir_syntax::{Code, Diagnostic, Parsed, Span};
 
 use crate::context::CheckContext;
 use crate::declarations::Declarations;
-use crate::declare::{self, TypeParameters};
+use crate::declare::{self, KeptDeclarations, TypeParameters};
 use crate::effects::BodyEffects;
 use crate::program_files::FileModules;
 use crate::symbol::{Reference, Symbol};
@@ -53,23 +54,34 @@ use crate::typed_tree::{CallTarget, KeptFiles, Local, LocalId, TypedTree};
 use crate::types::{Inference, Ty};
 use crate::weir_modules::{MODULE_SOURCE, WeirModules};
 
-/// Checks the tree of a program, except for the bodies of files whose results `kept` finds for these declarations.
+/// Checks the tree of a program, except for what `kept` finds when it is known which modules each file uses: the declarations
+/// of files, and the results of their bodies.
 pub(crate) fn check(
     context: &mut CheckContext<'_>,
-    kept: impl FnOnce(&CheckContext<'_>, &Declarations) -> KeptFiles,
+    kept: impl FnOnce(&CheckContext<'_>, &Declarations) -> (KeptDeclarations, KeptFiles),
 ) -> TypedTree {
-    let declarations = declare::declare(context);
-    let kept = kept(context, &declarations);
-    let mut checker = TypeChecker::new(context, declarations, kept);
+    let mut kept_files = KeptFiles::new();
+    let declarations = declare::declare(context, |context, declarations| {
+        let (declarations, files) = kept(context, declarations);
+        kept_files = files;
+        declarations
+    });
+    let kept = kept_files.keys().copied().collect();
+    let typed = TypedTree::new(context.tree(), declarations, kept_files);
+    let mut checker = TypeChecker::new(context, typed, kept);
     checker.restore_declarations();
-    checker.items();
+    checker.initial_values();
+    checker.bodies_of_files();
+    checker.test_names();
     checker.finish()
 }
 
 /// Checks the part of a module that is written in Weir. It has no diagnostics, because it is tested with its library.
 pub(crate) fn check_module(parsed: &Parsed, text: &str, library: &Library) -> TypedTree {
     let (files, modules) = (FileModules::default(), WeirModules::none());
-    check(&mut CheckContext::new((MODULE_SOURCE, text, parsed), &files, library, &modules), |_, _| KeptFiles::new())
+    check(&mut CheckContext::new((MODULE_SOURCE, text, parsed), &files, library, &modules), |_, _| {
+        (None, KeptFiles::new())
+    })
 }
 
 pub(crate) use test_items::tests;
@@ -108,8 +120,6 @@ struct TypeChecker<'a, 'c> {
     context: &'c mut CheckContext<'a>,
     /// The results so far.
     typed: TypedTree,
-    /// The number of references that the declarations contain. Those behind them are of the current file.
-    declared_references: usize,
     inference: Inference,
     /// The end of the expression that was checked last.
     reached: u32,
@@ -124,7 +134,9 @@ struct TypeChecker<'a, 'c> {
     exits: Exits,
     /// The effects of the current body so far.
     seen: BodyEffects,
-    /// The files whose results an earlier check has left.
+    /// True if it is the only checker of the program, which finds the types of shared values, too.
+    declares: bool,
+    /// The files whose results an earlier check has left, or that another checker checks.
     kept: BTreeSet<usize>,
     /// The number of diagnostics that were reported before the current file was entered.
     reported_before: usize,
@@ -153,12 +165,12 @@ enum ExhaustivenessCheck<'a> {
 }
 
 impl<'a, 'c> TypeChecker<'a, 'c> {
-    fn new(context: &'c mut CheckContext<'a>, declarations: Declarations, kept: KeptFiles) -> Self {
+    fn new(context: &'c mut CheckContext<'a>, typed: TypedTree, kept: BTreeSet<usize>) -> Self {
         TypeChecker {
-            declared_references: declarations.references.len(),
-            kept: kept.keys().copied().collect(),
+            declares: true,
+            kept,
             reported_before: context.reported(),
-            typed: TypedTree::new(context.tree(), declarations, kept),
+            typed,
             context,
             inference: Inference::default(),
             reached: 0,
@@ -179,7 +191,8 @@ impl<'a, 'c> TypeChecker<'a, 'c> {
         self.context.report(diagnostic);
     }
 
-    fn items(&mut self) {
+    /// Checks what all bodies may depend on: constants, shared values, configuration and bindings of constraints.
+    fn initial_values(&mut self) {
         let tree = self.context.tree();
         self.constants();
         for item in &tree.items {
@@ -191,6 +204,11 @@ impl<'a, 'c> TypeChecker<'a, 'c> {
         }
         self.config_items();
         self.constraint_bindings();
+    }
+
+    /// Checks the bodies of the files that are not kept, which depend only on declarations.
+    fn bodies(&mut self) {
+        let tree = self.context.tree();
         for at in 0..self.typed.declarations.functions.len() {
             self.function(at);
         }
@@ -210,7 +228,6 @@ impl<'a, 'c> TypeChecker<'a, 'c> {
             self.file_handlers();
         }
         self.leave_file();
-        self.test_names();
     }
 
     /// Makes the file of an item the current one. Returns false if it is not checked again.
@@ -233,7 +250,7 @@ impl<'a, 'c> TypeChecker<'a, 'c> {
         if self.is_kept(self.typed.declarations.file) {
             return;
         }
-        let mut references = self.typed.declarations.references.split_off(self.declared_references);
+        let mut references = std::mem::take(&mut self.typed.declarations.references);
         let reported = self.context.reported() > self.reported_before;
         self.reported_before = self.context.reported();
         let here = self.typed.here();
@@ -284,6 +301,9 @@ impl<'a, 'c> TypeChecker<'a, 'c> {
         let declared = &self.typed.declarations.functions[at];
         let item = &tree.items[declared.item];
         let ItemKind::Function(function) = &item.kind else { return };
+        if self.is_kept(declared.file) {
+            return;
+        }
         let taken: Vec<_> = declared.parameters.iter().map(|p| p.ty.clone()).collect();
         let result = Expected::new(declared.result.clone(), declared.result_span, result_reason(function));
         if !self.enter_file(item) {

@@ -3,7 +3,8 @@
 //! 1. The tree of a file is kept while its text and its place stay the same (`program_files`).
 //! 2. The resolved names and types of a file are kept while its key ([`FileKeys`]) stays the same, if checking it reported
 //!    nothing.
-//! 3. A `fn` that no flow reaches is lowered only to be checked, and most such `fn`s have no errors. The *fingerprint* of
+//! 3. So are its declarations, if no declaration of the program had an error: of the last such program.
+//! 4. A `fn` that no flow reaches is lowered only to be checked, and most such `fn`s have no errors. The *fingerprint* of
 //!    a `fn` hashes all the text that it depends on: its own, that of every `fn` that it calls, and the declarations that
 //!    they see. A `fn` whose fingerprint is cached had no diagnostics before and has none after the edit, even if it moved.
 //!
@@ -18,6 +19,8 @@ use std::sync::Arc;
 use weir_host::Text;
 use weir_syntax::ast::{ItemKind, Tree};
 
+use crate::declarations::Declarations;
+use crate::declare::KeptDeclarations;
 use crate::file_lints::FileLints;
 use crate::program_files::{FileModules, KeptTrees, fingerprint};
 use crate::typed_tree::{FileTypes, KeptFiles, TypedTree};
@@ -34,6 +37,8 @@ pub struct CheckCache {
     /// The results of the files without diagnostics, each with its key, by the name of the module. The chance of a collision
     /// is 1 in 2⁶⁴ for each edit.
     types: BTreeMap<Text, (u64, Arc<FileTypes>)>,
+    /// The declarations of the last program in which they had no errors, and the keys of its files.
+    declared: Option<(FileKeys, Arc<Declarations>)>,
     /// The warnings about the bodies of each file, with the hash of everything that they depend on.
     lints: BTreeMap<Text, (u64, Arc<FileLints>)>,
     /// The fingerprints of the `fn`s without diagnostics.
@@ -41,6 +46,21 @@ pub struct CheckCache {
 }
 
 impl CheckCache {
+    /// Returns the declarations that are still valid. Those of the main file, which has kinds of its own, are collected again.
+    pub(crate) fn kept_declarations(&self, keys: &FileKeys) -> KeptDeclarations {
+        let (before, declarations) = self.declared.as_ref()?;
+        let valid =
+            (1..declarations.files.len()).filter(|at| keys.key(*at).is_some() && keys.key(*at) == before.key(*at));
+        Some((declarations.clone(), valid.collect()))
+    }
+
+    /// Replaces the cached declarations by those of this check, unless they have errors.
+    pub(crate) fn keep_declarations(&mut self, keys: &FileKeys, declarations: &Declarations) {
+        if declarations.is_clean {
+            self.declared = Some((keys.clone(), declarations.clone().into()));
+        }
+    }
+
     /// Returns the results that are still valid.
     pub(crate) fn kept(&self, files: &FileModules, keys: &FileKeys) -> KeptFiles {
         let known = files.names().iter().enumerate().filter_map(|(at, name)| Some((at, self.types.get(name)?)));

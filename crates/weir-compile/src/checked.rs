@@ -52,7 +52,7 @@ impl Checked {
         self.files.file(&meant).map(|_| meant)
     }
 
-    /// Returns the public `fn`s and types of a module of the program, each with its name in the module.
+    /// Returns the public items of a module of the program, each with its name in the module.
     #[must_use]
     pub fn public_items(&self, module: &str) -> Vec<(String, Symbol)> {
         let declarations = &self.typed.declarations;
@@ -60,7 +60,14 @@ impl Checked {
         let functions = functions.map(|(name, _)| (&**name, Symbol::Function((&**name).into())));
         let types = declarations.types.iter().filter(|(_, declared)| declared.public);
         let types = types.map(|(name, _)| (name.as_str(), Symbol::Type(name.clone())));
-        let of_module = functions.chain(types).filter_map(|(whole, symbol)| {
+        let aliases = declarations.aliases.iter().filter(|(_, declared)| declared.public);
+        let aliases = aliases.map(|(name, _)| (name.as_str(), Symbol::Type(name.clone())));
+        let constants = declarations.constants.iter().filter(|(_, declared)| declared.public);
+        let constants = constants.map(|(name, _)| (&**name, Symbol::Constant((&**name).into())));
+        let constraints = declarations.constraints.iter().filter(|(_, declared)| declared.public);
+        let constraints = constraints.map(|(name, _)| (&**name, Symbol::Constraint((&**name).into())));
+        let all = functions.chain(types).chain(aliases).chain(constants).chain(constraints);
+        let of_module = all.filter_map(|(whole, symbol)| {
             let (of, name) = whole.rsplit_once('.')?;
             (of == module).then(|| (name.to_owned(), symbol))
         });

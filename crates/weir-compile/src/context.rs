@@ -49,6 +49,11 @@ impl<'a> CheckContext<'a> {
         }
     }
 
+    /// Returns a context of the same program in which nothing has been found yet.
+    pub(crate) fn empty(&self) -> Self {
+        CheckContext::new((self.source, self.text, self.parsed), self.files, self.library, self.modules)
+    }
+
     pub(crate) fn tree(&self) -> &'a Tree {
         &self.parsed.tree
     }

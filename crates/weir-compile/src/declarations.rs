@@ -1,5 +1,8 @@
 //! The declarations of a file: used modules, types, `fn`s, shared values, constraints and services.
 
+mod kept;
+
+use std::ops::{Deref, DerefMut, Range};
 use std::sync::Arc;
 
 use indexmap::{IndexMap, IndexSet};
@@ -13,12 +16,23 @@ use crate::symbol::{Reference, Symbol};
 use crate::types::Ty;
 
 /// The declarations of a program. A declaration in a module has the name of the module before its own: `orders.total`.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Declarations {
     /// The names in each file.
     pub(crate) files: Vec<FileScope>,
     /// The index of the current file.
     pub(crate) file: usize,
+    /// The places that name a symbol, of the file that is being declared or checked.
+    pub(crate) references: Vec<Reference>,
+    /// True if declaring them reported nothing.
+    pub(crate) is_clean: bool,
+    /// Several checkers and the cache share them when they no longer change.
+    items: Arc<DeclaredItems>,
+}
+
+/// The declarations by their names in the program.
+#[derive(Default)]
+pub(crate) struct DeclaredItems {
     pub(crate) types: IndexMap<Text, DeclaredType>,
     pub(crate) functions: IndexMap<Arc<str>, DeclaredFn>,
     pub(crate) shared: IndexMap<Arc<str>, DeclaredShared>,
@@ -29,27 +43,60 @@ pub(crate) struct Declarations {
     pub(crate) aliases: IndexMap<Text, DeclaredAlias>,
     pub(crate) constraints: IndexMap<Arc<str>, DeclaredConstraint>,
     pub(crate) services: IndexSet<Arc<str>>,
-    /// Every place in the program that names a symbol.
-    pub(crate) references: Vec<Reference>,
+}
+
+impl Deref for Declarations {
+    type Target = DeclaredItems;
+
+    fn deref(&self) -> &DeclaredItems {
+        &self.items
+    }
+}
+
+impl DerefMut for Declarations {
+    /// # Panics
+    /// Panics if another checker or the cache shares them.
+    fn deref_mut(&mut self) -> &mut DeclaredItems {
+        Arc::get_mut(&mut self.items).expect("declarations change only while one checker has them")
+    }
 }
 
 /// The names in a file.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct FileScope {
     /// The name of the module that the file is; empty for the main file.
     pub(crate) module: Text,
     /// The offset at which the file begins.
     start: u32,
+    /// The index of the first item of the file in the tree.
+    first_item: usize,
     /// For each name that the file declares, the name in the program; empty for the main file, where they are the same.
-    names: IndexMap<Arc<str>, Arc<str>>,
+    names: Arc<IndexMap<Arc<str>, Arc<str>>>,
     /// The used modules, by the name that they have in the file.
     pub(crate) modules: IndexMap<Arc<str>, ImportedModule>,
     /// The modules in `use` items that do not exist. They are reported once.
     pub(crate) unknown_modules: IndexSet<Arc<str>>,
     /// For each variant name, the enums of the file that have it.
-    pub(crate) variants: IndexMap<Text, Vec<Text>>,
+    pub(crate) variants: Arc<IndexMap<Text, Vec<Text>>>,
+    /// The places in the declarations of the file that name a symbol.
+    pub(crate) references: Arc<Vec<Reference>>,
+    /// The declarations of the file.
+    pub(crate) own: OwnDeclarations,
 }
 
+/// The indices of the declarations of one file in the maps of the program. They are neighbours there, because files are
+/// declared one after the other.
+#[derive(Clone, Default)]
+pub(crate) struct OwnDeclarations {
+    pub(crate) types: Range<usize>,
+    pub(crate) aliases: Range<usize>,
+    functions: Range<usize>,
+    shared: Range<usize>,
+    constants: Range<usize>,
+    constraints: Range<usize>,
+}
+
+#[derive(Clone)]
 pub(crate) struct ImportedModule {
     pub(crate) module: Text,
     /// The index of the file, for a module of the program.
@@ -58,13 +105,17 @@ pub(crate) struct ImportedModule {
     pub(crate) used: bool,
 }
 
+#[derive(Clone)]
 pub(crate) struct DeclaredType {
     /// True if other modules may use it.
     pub(crate) public: bool,
     pub(crate) definition: TypeDefinition,
     pub(crate) span: Span,
+    /// The number of records and enums that it nests in one another, itself included.
+    pub(crate) depth: usize,
 }
 
+#[derive(Clone)]
 pub(crate) struct DeclaredFn {
     /// True if other modules may use it.
     pub(crate) public: bool,
@@ -80,6 +131,7 @@ pub(crate) struct DeclaredFn {
     pub(crate) result_span: Span,
 }
 
+#[derive(Clone)]
 pub(crate) struct DeclaredParameter {
     pub(crate) name: Arc<str>,
     pub(crate) span: Span,
@@ -97,6 +149,7 @@ pub(crate) struct DeclaredConfig {
 }
 
 /// A declared `const`.
+#[derive(Clone)]
 pub(crate) struct DeclaredConstant {
     /// True if other modules may use it.
     pub(crate) public: bool,
@@ -110,6 +163,7 @@ pub(crate) struct DeclaredConstant {
 }
 
 /// A declared `type`.
+#[derive(Clone)]
 pub(crate) struct DeclaredAlias {
     /// True if other modules may use it.
     pub(crate) public: bool,
@@ -120,6 +174,7 @@ pub(crate) struct DeclaredAlias {
     pub(crate) ty: Ty,
 }
 
+#[derive(Clone)]
 pub(crate) struct DeclaredShared {
     pub(crate) item: usize,
     pub(crate) span: Span,
@@ -130,6 +185,7 @@ pub(crate) struct DeclaredShared {
 }
 
 /// A declared constraint.
+#[derive(Clone)]
 pub(crate) struct DeclaredConstraint {
     /// True if steps of other modules may hold it.
     pub(crate) public: bool,
@@ -141,8 +197,10 @@ pub(crate) struct DeclaredConstraint {
 }
 
 impl FileScope {
-    pub(crate) fn of_module(module: Text, start: u32) -> Self {
-        FileScope { module, start, ..Self::default() }
+    /// Returns the names in a file of which nothing is declared yet. It begins at the offset `start` and at the item
+    /// `first_item`.
+    pub(crate) fn of_module(module: Text, start: u32, first_item: usize) -> Self {
+        FileScope { module, start, first_item, ..Self::default() }
     }
 
     /// Returns the name in the program of a name that the file declares; an empty one if it declares none.
@@ -166,6 +224,19 @@ pub(crate) struct DeclaredTable {
     /// The limits of a table that is kept in memory only; `None` for one that is stored.
     pub(crate) soft: Option<SoftLimits>,
     pub(crate) references: Vec<DeclaredReference>,
+    pub(crate) migration: Option<DeclaredMigration>,
+}
+
+/// The conversion of the rows of a table, whose type was another one before.
+pub(crate) struct DeclaredMigration {
+    /// The type of the rows before: a record.
+    pub(crate) old: Text,
+    pub(crate) columns: Vec<TableColumn>,
+    /// The index of the `fn` that converts a row.
+    pub(crate) change: usize,
+    /// True if the rows are converted in several transactions.
+    pub(crate) batched: bool,
+    pub(crate) span: Span,
 }
 
 /// Columns that hold the key of a row of a table.
@@ -213,6 +284,11 @@ pub(crate) struct SoftLimits {
 }
 
 impl Declarations {
+    /// Returns the declarations of a program that has these files, and declares nothing yet.
+    pub(crate) fn of_files(files: Vec<FileScope>) -> Self {
+        Declarations { files, ..Self::default() }
+    }
+
     /// Returns whether a table may lose rows at any time, because it has a limit.
     pub(crate) fn may_lose_rows(&self, table: &str) -> bool {
         let limits = self.tables.get(table).and_then(|declared| declared.soft);
@@ -282,7 +358,7 @@ impl Declarations {
             return name.clone();
         }
         let whole: Arc<str> = format!("{}.{name}", here.module).into();
-        here.names.insert(name.clone(), whole.clone());
+        Arc::make_mut(&mut here.names).insert(name.clone(), whole.clone());
         whole
     }
 

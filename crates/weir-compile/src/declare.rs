@@ -1,17 +1,18 @@
 //! Collects the declarations of a file: used modules, types, `fn`s, shared values, constraints and services.
 
+mod migrations;
 mod references;
 mod tables;
 mod type_order;
 mod type_resolution;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 use weir_host::{Field, Text, Type, TypeDefinition, TypeShape, Value, Variant};
 use weir_syntax::ast::{self, ItemKind, Name};
-use weir_syntax::{Code, Diagnostic, Parsed, Span, print_on_one_line};
+use weir_syntax::{Code, Diagnostic, Span, print_on_one_line};
 
 use crate::context::CheckContext;
 use crate::declarations::{
@@ -20,34 +21,70 @@ use crate::declarations::{
 };
 use crate::lang_items::{HTML, TABLES};
 use crate::suggest::nearest;
-use crate::symbol::Symbol;
+use crate::symbol::{Reference, Symbol};
 use crate::types::Ty;
 pub(crate) use type_resolution::{TypeParameters, private_item, resolve_type};
 
-/// Collects the declarations of a tree.
-pub(crate) fn declare(context: &mut CheckContext<'_>) -> Declarations {
-    let modules = context.files.names().iter().cloned().enumerate();
-    let files: Vec<FileScope> =
-        modules.map(|(file, module)| FileScope::of_module(module, context.files.start(file))).collect();
-    let files = if files.is_empty() { vec![FileScope::default()] } else { files };
-    let declarations = Declarations { files, ..Declarations::default() };
-    let mut declarer = Declarer { context, declarations, taken: IndexMap::new() };
-    declarer.main_file_items();
+/// The declarations of files that an edit left valid: those of an earlier check, and the indices of the files.
+pub(crate) type KeptDeclarations = Option<(Arc<Declarations>, BTreeSet<usize>)>;
+
+/// Collects the declarations of a tree, except for those that `kept` finds when it is known which modules each file uses.
+pub(crate) fn declare(
+    context: &mut CheckContext<'_>,
+    kept: impl FnOnce(&CheckContext<'_>, &Declarations) -> KeptDeclarations,
+) -> Declarations {
+    let reported = context.reported();
+    let mut declarer = Declarer::new(context);
     declarer.uses();
+    declarer.kept = kept(declarer.context, &declarer.declarations);
+    declarer.main_file_items();
     declarer.type_names();
     declarer.type_shapes();
     declarer.values();
     declarer.references();
+    declarer.migrations();
     declarer.private_types();
+    declarer.keep_references();
     declarer.declarations.file = 0;
+    declarer.declarations.is_clean = declarer.context.reported() == reported;
     declarer.declarations
 }
 
 struct Declarer<'a, 'c> {
     context: &'a mut CheckContext<'c>,
     declarations: Declarations,
+    /// The declarations that are taken over.
+    kept: KeptDeclarations,
     /// The spans of the declared names, by file. Values are lower case and types upper case, so that they share one map.
     taken: IndexMap<(usize, Arc<str>), Span>,
+}
+
+impl<'a, 'c> Declarer<'a, 'c> {
+    fn new(context: &'a mut CheckContext<'c>) -> Self {
+        let modules = context.files.names().iter().cloned().enumerate();
+        let scope =
+            |(file, module)| FileScope::of_module(module, context.files.start(file), context.file_items(file).start);
+        let files: Vec<FileScope> = modules.map(scope).collect();
+        let files = if files.is_empty() { vec![FileScope::default()] } else { files };
+        let declarations = Declarations::of_files(files);
+        Declarer { context, declarations, kept: None, taken: IndexMap::new() }
+    }
+
+    /// Returns the earlier declarations that have those of a file, if they are taken over.
+    fn kept(&self, file: usize) -> Option<Arc<Declarations>> {
+        let (before, files) = self.kept.as_ref()?;
+        files.contains(&file).then(|| before.clone())
+    }
+
+    /// Returns whether the declarations of a file are taken over.
+    fn is_kept(&self, file: usize) -> bool {
+        self.kept.as_ref().is_some_and(|(_, files)| files.contains(&file))
+    }
+
+    /// Returns whether the declarations of the file at an offset are taken over.
+    fn is_kept_at(&self, offset: u32) -> bool {
+        self.kept.is_some() && self.is_kept(self.declarations.file_at(offset))
+    }
 }
 
 impl Declarer<'_, '_> {
@@ -60,7 +97,7 @@ impl Declarer<'_, '_> {
     fn main_file_items(&mut self) {
         for item in &self.context.tree().items {
             self.begin(item);
-            if self.declarations.file == 0 {
+            if self.declarations.file == 0 || self.is_kept(self.declarations.file) {
                 continue;
             }
             let (what, advice) = match &item.kind {
@@ -97,8 +134,11 @@ impl Declarer<'_, '_> {
     fn uses(&mut self) {
         for item in &self.context.tree().items {
             self.begin(item);
-            if let ItemKind::Use(used) = &item.kind {
-                used.modules.iter().for_each(|module| self.use_module(module));
+            match &item.kind {
+                ItemKind::Use(used) => used.modules.iter().for_each(|module| self.use_module(module)),
+                // A test of each file can call it.
+                ItemKind::Service(service) => _ = self.declarations.services.insert(service.name.text.clone()),
+                _ => {}
             }
         }
     }
@@ -179,25 +219,32 @@ impl Declarer<'_, '_> {
     }
 
     fn type_names(&mut self) {
-        for (at, item) in self.context.tree().items.iter().enumerate() {
-            self.begin(item);
-            let name = match &item.kind {
-                ItemKind::Alias(alias) => {
-                    self.alias(at, item.public.is_some(), &alias.name);
-                    continue;
-                }
-                ItemKind::Record(record) => &record.name,
-                ItemKind::Enum(declared) => &declared.name,
-                _ => continue,
-            };
-            if self.take(name) {
-                let whole: Text = (&*self.declarations.add_name(&name.text)).into();
-                self.declarations.define(name, Symbol::Type(whole.clone()));
-                let shape = TypeShape::Record(Vec::new());
-                let definition = TypeDefinition { name: whole.clone(), doc: item.docs.text().into(), shape };
-                let declared = DeclaredType { public: item.public.is_some(), definition, span: name.span };
-                self.declarations.types.insert(whole, declared);
+        for file in 0..self.declarations.files.len() {
+            self.declarations.file = file;
+            let begun = self.declarations.begin_file();
+            match self.kept(file) {
+                Some(before) => self.declarations.take_over_types(&before),
+                None => self.context.file_items(file).for_each(|at| self.type_name(at)),
             }
+            self.declarations.end_types(&begun);
+        }
+    }
+
+    fn type_name(&mut self, at: usize) {
+        let item = &self.context.tree().items[at];
+        let name = match &item.kind {
+            ItemKind::Alias(alias) => return self.alias(at, item.public.is_some(), &alias.name),
+            ItemKind::Record(record) => &record.name,
+            ItemKind::Enum(declared) => &declared.name,
+            _ => return,
+        };
+        if self.take(name) {
+            let whole: Text = (&*self.declarations.add_name(&name.text)).into();
+            self.declarations.define(name, Symbol::Type(whole.clone()));
+            let shape = TypeShape::Record(Vec::new());
+            let definition = TypeDefinition { name: whole.clone(), doc: item.docs.text().into(), shape };
+            let declared = DeclaredType { public: item.public.is_some(), definition, span: name.span, depth: 0 };
+            self.declarations.types.insert(whole, declared);
         }
     }
 
@@ -214,6 +261,9 @@ impl Declarer<'_, '_> {
         self.resolve_aliases();
         let tree = self.context.tree();
         for item in &tree.items {
+            if self.is_kept(item.file.into()) {
+                continue;
+            }
             self.begin(item);
             let (name, shape) = match &item.kind {
                 ItemKind::Record(record) => (&record.name, self.record(record)),
@@ -254,7 +304,7 @@ impl Declarer<'_, '_> {
         for variant in &declared.variants {
             if self.first_of(&mut seen, &variant.name, "variant") {
                 let whole: Text = self.declarations.own(&declared.name.text).into();
-                let variants_here = &mut self.declarations.here_mut().variants;
+                let variants_here = Arc::make_mut(&mut self.declarations.here_mut().variants);
                 variants_here.entry((&*variant.name.text).into()).or_default().push(whole.clone());
                 let symbol = Symbol::Variant(whole, (&*variant.name.text).into());
                 self.declarations.define(&variant.name, symbol);
@@ -311,18 +361,42 @@ impl Declarer<'_, '_> {
     }
 
     fn values(&mut self) {
-        let tree = self.context.tree();
-        for (at, item) in tree.items.iter().enumerate() {
-            self.begin(item);
-            match &item.kind {
-                ItemKind::Function(function) => self.function(at, item.public.is_some(), function),
-                ItemKind::Shared(shared) => self.shared(at, shared),
-                ItemKind::Constraint(constraint) => self.constraint(at, item.public.is_some(), constraint),
-                ItemKind::Table(table) => self.table(at, table),
-                ItemKind::Config(config) => self.config(at, config),
-                ItemKind::Constant(constant) => self.constant(at, item.public.is_some(), &constant.name),
-                ItemKind::Service(service) => self.service(service),
-                _ => {}
+        for file in 0..self.declarations.files.len() {
+            self.declarations.file = file;
+            let begun = self.declarations.begin_file();
+            match self.kept(file) {
+                Some(before) => self.declarations.take_over_values(&before),
+                None => self.context.file_items(file).for_each(|at| self.value(at)),
+            }
+            self.declarations.end_values(&begun);
+        }
+    }
+
+    fn value(&mut self, at: usize) {
+        let item = &self.context.tree().items[at];
+        match &item.kind {
+            ItemKind::Function(function) => self.function(at, item.public.is_some(), function),
+            ItemKind::Shared(shared) => self.shared(at, shared),
+            ItemKind::Constraint(constraint) => self.constraint(at, item.public.is_some(), constraint),
+            ItemKind::Table(table) => self.table(at, table),
+            ItemKind::Config(config) => self.config(at, config),
+            ItemKind::Constant(constant) => self.constant(at, item.public.is_some(), &constant.name),
+            ItemKind::Service(service) => self.service(service),
+            _ => {}
+        }
+    }
+
+    /// Moves the references in the declarations of each file to those of the file.
+    fn keep_references(&mut self) {
+        let mut by_file: Vec<Vec<Reference>> = Vec::new();
+        by_file.resize_with(self.declarations.files.len(), Vec::new);
+        for reference in std::mem::take(&mut self.declarations.references) {
+            by_file[self.declarations.file_at(reference.span.start)].push(reference);
+        }
+        for (file, references) in by_file.into_iter().enumerate() {
+            // Those that are taken over name the used modules, too.
+            if !self.is_kept(file) {
+                self.declarations.files[file].references = references.into();
             }
         }
     }
@@ -330,16 +404,18 @@ impl Declarer<'_, '_> {
     /// Reports public declarations that show private types.
     fn private_types(&mut self) {
         let mut found = Vec::new();
-        for (name, declared) in self.declarations.functions.iter().filter(|(_, declared)| declared.public) {
+        let is_new = |span: Span| !self.is_kept_at(span.start);
+        let functions = self.declarations.functions.iter();
+        for (name, declared) in functions.filter(|(_, it)| it.public && is_new(it.result_span)) {
             let parameters = declared.parameters.iter().map(|parameter| (parameter.ty.to_type(), parameter.span));
             for (ty, span) in parameters.chain([(declared.result.to_type(), declared.result_span)]) {
                 found.extend(self.private_in(&ty, &format!("the `fn` `{name}`"), span));
             }
         }
-        for (name, declared) in self.declarations.aliases.iter().filter(|(_, declared)| declared.public) {
+        for (name, declared) in self.declarations.aliases.iter().filter(|(_, it)| it.public && is_new(it.span)) {
             found.extend(self.private_in(&declared.ty.to_type(), &format!("the type `{name}`"), declared.span));
         }
-        for (name, declared) in self.declarations.types.iter().filter(|(_, declared)| declared.public) {
+        for (name, declared) in self.declarations.types.iter().filter(|(_, it)| it.public && is_new(it.span)) {
             for field in crate::types::fields_of(&declared.definition.shape) {
                 found.extend(self.private_in(&field.ty, &format!("the type `{name}`"), declared.span));
             }
@@ -402,7 +478,6 @@ impl Declarer<'_, '_> {
 
     fn service(&mut self, service: &ast::Service) {
         let name = &service.name;
-        self.declarations.services.insert(name.text.clone());
         if self.take(name) {
             self.declarations.define(name, Symbol::Service(name.as_str().into()));
         }
@@ -416,8 +491,7 @@ impl Declarer<'_, '_> {
             self.first_of(&mut seen, &parameter.name, "parameter");
             let ty = resolve_type(&mut self.declarations, self.context, &parameter.ty, &mut signature);
             let (name, span) = (parameter.name.text.clone(), parameter.span);
-            let (parsed, text) = (self.context.parsed, self.context.text);
-            let default = parameter.default.as_ref().map(|default| signature_default(default, parsed, text));
+            let default = parameter.default.as_ref().map(|default| self.signature_default(default));
             parameters.push(DeclaredParameter { name, span, ty, default });
         }
         let result = function.returns.as_ref();
@@ -434,6 +508,18 @@ impl Declarer<'_, '_> {
         }
     }
 
+    /// Returns a default on one line; `…` if that is too long for a signature. Only the tree of a file without syntax errors
+    /// can be printed.
+    fn signature_default(&self, default: &ast::Expr) -> Text {
+        let is_here = |span: Span| self.declarations.file_at(span.start) == self.declarations.file;
+        let is_of_file = |fault: &Diagnostic| fault.is_error() && fault.span().is_some_and(is_here);
+        let line = match self.context.parsed.diagnostics.iter().any(is_of_file) {
+            true => self.context.text.get(default.span.range()).unwrap_or_default().to_owned(),
+            false => print_on_one_line(default),
+        };
+        if line.chars().count() > DEFAULT_CHARS_MAX || line.contains('\n') { "…".into() } else { line.into() }
+    }
+
     fn resolve_type(&mut self, ty: &ast::Type) -> Ty {
         resolve_type(&mut self.declarations, self.context, ty, &mut TypeParameters::none())
     }
@@ -441,13 +527,3 @@ impl Declarer<'_, '_> {
 
 /// Maximum length of the source text of a default in a signature, in characters.
 const DEFAULT_CHARS_MAX: usize = 80;
-
-/// Returns a default on one line; `…` if that is too long for a signature. Only the tree of a program without syntax errors
-/// can be printed.
-fn signature_default(default: &ast::Expr, parsed: &Parsed, text: &str) -> Text {
-    let line = match parsed.diagnostics.iter().any(Diagnostic::is_error) {
-        true => text.get(default.span.range()).unwrap_or_default().to_owned(),
-        false => print_on_one_line(default),
-    };
-    if line.chars().count() > DEFAULT_CHARS_MAX || line.contains('\n') { "…".into() } else { line.into() }
-}

@@ -8,7 +8,8 @@
 //! [`check()`] reports everything that is wrong with a file, [`compile()`] also builds the program. Neither fails: code
 //! that makes no sense is reported once and left out.
 //!
-//! Architecture invariant: no I/O, no threads, no runtime. The library is an argument; the source text is a value.
+//! Architecture invariant: no I/O and no runtime. The library is an argument; the source text is a value. A check of a large
+//! program uses several cores ([`parallel`]), and no thread outlives it.
 
 mod bound_constraints;
 mod bypassed_handlers;
@@ -36,6 +37,7 @@ mod lock_order;
 mod lost_updates;
 mod lower;
 mod move_checker;
+mod parallel;
 mod program_files;
 mod races;
 mod session_values;
@@ -45,10 +47,9 @@ mod symbol;
 mod symbol_index;
 mod typed_tree;
 mod types;
+mod unreached_fns;
 mod weir_modules;
 mod whole_lines;
-
-use std::collections::BTreeSet;
 
 use weir_host::Library;
 use weir_ir::{expr, graph};
@@ -104,8 +105,9 @@ pub fn check_program(program: ProgramFiles, file: &SourceFile, library: &Library
     let mut keys = FileKeys::default();
     let typed = check::check(&mut context, |context, declarations| {
         keys = FileKeys::of(context, declarations);
-        cache.kept(&files, &keys)
+        (cache.kept_declarations(&keys), cache.kept(&files, &keys))
     });
+    cache.keep_declarations(&keys, &typed.declarations);
     cache.keep_types(&files, &keys, &typed);
     cascade::suppress(&mut context);
     context.report_all(typed.files.iter().flat_map(|file| file.hidden_divisions.iter().cloned()));
@@ -172,7 +174,7 @@ fn lower_and_check<'a>(
     check_values(&program, context);
     // Only flows can lose an update: each test has its own shared values.
     lost_updates::check(&program, typed, context);
-    check_unreached_fns(context, typed, &program, cache);
+    unreached_fns::check(context, typed, &program, cache);
     let mut tests = lower::lower_tests(context, typed, &program);
     for warning in context.handlers.unreached() {
         context.report_once(warning);
@@ -199,39 +201,9 @@ fn tables_without_module(context: &mut CheckContext<'_>, typed: &TypedTree) {
 
 /// Checks the values in every flow of a program.
 fn check_values(program: &expr::Program, context: &mut CheckContext<'_>) {
-    let types = move_checker::by_name(&program.types);
+    let types = move_checker::MoveOnlyDefinitions::of(&program.types, context.library);
     for flow in program.entries.iter().flat_map(|entry| &entry.flows) {
         move_checker::check(&flow.parameters, &flow.body, &types, context);
         races::check(&flow.body, context);
     }
-}
-
-/// Checks every `fn` that no flow reaches, unless the cache knows it to be clean.
-fn check_unreached_fns<'a>(
-    context: &mut CheckContext<'a>,
-    typed: &'a TypedTree,
-    program: &expr::Program,
-    (cache, keys): (&mut CheckCache, &FileKeys),
-) {
-    let fingerprints = check_cache::Fingerprints::new(context.tree(), typed, context.text, keys);
-    let types = move_checker::by_name(&program.types);
-    let mut clean = BTreeSet::new();
-    let inlined = context.inlined_calls.len();
-    for at in typed.unreached_fns() {
-        let fingerprint = fingerprints.of(at);
-        let before = context.reported();
-        if !cache.knows(fingerprint)
-            && let Some((parameters, body)) = lower::lower_unreached_fn(at, context, typed)
-        {
-            move_checker::check(&parameters, &body, &types, context);
-            lost_updates::check_body(&body, typed, context);
-            races::check(&body, context);
-        }
-        if context.reported() == before {
-            clean.insert(fingerprint);
-        }
-        // No program contains the body.
-        context.inlined_calls.truncate(inlined);
-    }
-    cache.keep(clean);
 }

@@ -51,7 +51,7 @@ pub(crate) fn check(context: &mut CheckContext<'_>, typed: &TypedTree, (cache, k
     unused_modules::check(context, typed);
     let parameters = unused_names::unused_parameters(&files, context);
     context.report_all(parameters);
-    unused_declarations::check(context, typed);
+    unused_declarations::check(context, typed, &files);
     context.report_all(files.iter().flat_map(|file| file.found.iter().cloned()));
     unreachable_code::check(context, typed);
 }
@@ -80,6 +80,7 @@ fn lints_of(context: &CheckContext<'_>, typed: &TypedTree, file: usize) -> FileL
         found,
         unused_parameters: names.parameters,
         argument_names: names.argument_names.into_iter().map(Arc::from).collect(),
+        items: unused_declarations::symbols_of_items(context, typed, file),
     }
 }
 

@@ -17,12 +17,15 @@ mod expr;
 mod failures;
 mod formatted;
 mod full_scan;
+mod groups;
 mod handled_calls;
 mod html;
 mod join_points;
 mod keyed_reads;
 mod matching;
+mod migrations;
 mod own_transactions;
+mod pages;
 mod pattern;
 mod queries;
 mod references;
@@ -46,7 +49,7 @@ use weir_host::{Text, Type, Value};
 use weir_ir::expr::{Atom, Block, InlinedCallId, Op, Origin, Program, Variable};
 use weir_ir::prim::Prim;
 use weir_ir::program::SharedValue;
-use weir_syntax::ast::{self, ClosureParameter, Expr, ExprId, FailureHandler, ItemKind, Tree};
+use weir_syntax::ast::{self, ClosureParameter, Expr, ExprId, FailureHandler, ItemKind, PatternId, Tree};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use crate::context::CheckContext;
@@ -56,6 +59,7 @@ pub(crate) use test_items::lower_tests;
 
 use block_builder::{BlockBuilder, ClosingRules, InlineFrameId, VariableSupply};
 use handled_calls::{ArgumentAtoms, HandledCalls};
+use table_description::GroupedRows;
 
 /// The maximum number of operations of one flow, after inlining.
 pub const OPERATIONS_MAX: usize = 100_000;
@@ -253,6 +257,10 @@ struct Lowering<'a, 'd> {
     session: Option<Atom>,
     /// The rows of keyed reads that are made before the rounds of a `for`.
     rows_read: BTreeMap<ExprId, Atom>,
+    /// The names of the rows of groups whose aggregates a table computes.
+    grouped_rows: BTreeMap<LocalId, GroupedRows>,
+    /// The types of the patterns that bind such groups and their rows.
+    group_patterns: BTreeMap<PatternId, Type>,
     /// The atomic steps around the current expression, innermost last.
     steps: Vec<StepScope>,
     /// The handlers that run after the step in which the failure arose, by the exits that carry the failures.
@@ -291,6 +299,8 @@ impl<'a, 'd> Lowering<'a, 'd> {
             replaced: Vec::new(),
             session: None,
             rows_read: BTreeMap::new(),
+            grouped_rows: BTreeMap::new(),
+            group_patterns: BTreeMap::new(),
             steps: Vec::new(),
             deferred: BTreeMap::new(),
             handled_calls: HandledCalls::new(typed),

@@ -5,25 +5,56 @@
 //! every use is an operand: it checks the arms of a switch one by one and joins their states, and a body that runs more
 //! than once must not move what was bound outside.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use indexmap::IndexMap;
-use weir_host::{Field, Passing, Text, Type, TypeDefinition, TypeShape};
+use weir_host::{Field, Library, Passing, Text, Type, TypeDefinition, TypeShape};
 use weir_ir::expr::{Atom, Block, Op, Origin, Runs, Scope, Var, Variable};
 use weir_syntax::{Code, Diagnostic};
 
 use crate::context::CheckContext;
 
-/// The definitions of a program's types, by their names.
-pub(crate) type TypesByName<'a> = IndexMap<&'a Text, &'a TypeDefinition>;
+/// The types of a program, and which of them are move-only.
+pub(crate) struct MoveOnlyDefinitions<'a> {
+    library: &'a Library,
+    definitions: IndexMap<&'a Text, &'a TypeDefinition>,
+    /// The named types that were asked for: true if their values are move-only.
+    known: RefCell<IndexMap<Text, bool>>,
+}
 
-/// Returns the definitions by their names.
-pub(crate) fn by_name(types: &[TypeDefinition]) -> TypesByName<'_> {
-    types.iter().map(|definition| (&definition.name, definition)).collect()
+impl<'a> MoveOnlyDefinitions<'a> {
+    pub(crate) fn of(types: &'a [TypeDefinition], library: &'a Library) -> Self {
+        let definitions = types.iter().map(|definition| (&definition.name, definition)).collect();
+        MoveOnlyDefinitions { library, definitions, known: RefCell::default() }
+    }
+
+    /// Returns whether values of the type, or parts of them, can neither be shared nor cloned.
+    fn contain(&self, ty: &Type) -> bool {
+        let Type::Named(name) = ty else { return is_move_only(ty, &|name| self.definition(name)) };
+        if let Some(known) = self.known.borrow().get(name) {
+            return *known;
+        }
+        let found = is_move_only(ty, &|name| self.definition(name));
+        self.known.borrow_mut().insert(name.clone(), found);
+        found
+    }
+
+    fn definition(&self, name: &Text) -> Option<&'a TypeDefinition> {
+        self.definitions.get(name).copied().or_else(|| self.library.definition(name))
+    }
 }
 
 /// Checks one body.
-pub(crate) fn check(parameters: &[Variable], body: &Block, types: &TypesByName<'_>, context: &mut CheckContext<'_>) {
+pub(crate) fn check(
+    parameters: &[Variable],
+    body: &Block,
+    types: &MoveOnlyDefinitions<'_>,
+    context: &mut CheckContext<'_>,
+) {
+    if !parameters.iter().any(|parameter| types.contain(&parameter.ty)) && !has_moves(body, types) {
+        return;
+    }
     let mut moves = MoveChecker {
         types,
         bound: BTreeMap::new(),
@@ -36,6 +67,21 @@ pub(crate) fn check(parameters: &[Variable], body: &Block, types: &TypesByName<'
     moves.block(body, Origin::default());
 }
 
+/// Returns whether a block binds a value that is move-only, or has a body that may be cancelled. In most there is nothing to
+/// check.
+fn has_moves(block: &Block, types: &MoveOnlyDefinitions<'_>) -> bool {
+    block.lets.iter().any(|binding| {
+        if types.contain(&binding.bound.ty) {
+            return true;
+        }
+        let has_bodies = !matches!(binding.op, Op::Prim(..) | Op::Call(_) | Op::Return(_) | Op::Fail(_));
+        has_bodies
+            && (binding.op.runs() == Runs::UnlessCancelled
+                || binding.op.binders().any(|variable| types.contain(&variable.ty))
+                || binding.op.blocks().any(|inner| has_moves(inner, types)))
+    })
+}
+
 /// A bound variable.
 struct BoundVariable {
     /// The number of variables that were bound before it.
@@ -45,7 +91,7 @@ struct BoundVariable {
 }
 
 struct MoveChecker<'a, 'c> {
-    types: &'a TypesByName<'a>,
+    types: &'a MoveOnlyDefinitions<'a>,
     /// All variables.
     bound: BTreeMap<Var, BoundVariable>,
     /// The variables whose moves are tracked: those of a move-only type, and those that a cancelled body may lose.
@@ -61,11 +107,7 @@ impl MoveChecker<'_, '_> {
     fn bind(&mut self, variable: &Variable) {
         let bound = BoundVariable { number: self.bound.len(), name: variable.name.clone(), ty: variable.ty.clone() };
         self.bound.entry(variable.var).or_insert(bound);
-        let definition = |name: &Text| {
-            let own = self.types.get(name).copied();
-            own.or_else(|| self.context.library.definition(name))
-        };
-        if is_move_only(&variable.ty, &definition) {
+        if self.types.contain(&variable.ty) {
             self.known.insert(variable.var, (variable.name.clone(), variable.ty.clone()));
         }
     }

@@ -12,18 +12,23 @@ mod in_text;
 mod kept_trees;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 use weir_host::{Library, Text};
 use weir_syntax::ast::{FileIndex, Item, ItemKind, LibraryFolder, Tree, UsedModule};
-use weir_syntax::{Code, Diagnostic, FilePlace, Parsed, SourceFile, SourceId, Span};
+use weir_syntax::{Code, Diagnostic, FilePlace, Parsed, SourceFile, SourceId, Span, parse_file};
 
+use crate::parallel::in_parallel;
 pub use kept_trees::KeptTrees;
 use kept_trees::PlacedFile;
 pub(crate) use kept_trees::fingerprint;
 
 /// The maximum number of files of a program.
 pub const FILES_MAX: usize = 4_096;
+
+/// The minimum length of the files that are parsed together for which it pays to start threads.
+const PARALLEL_BYTES_MIN: usize = 128 * 1024;
 
 /// Reads the files of modules; the disk of the command, or the open documents of an editor.
 pub trait ModuleFiles {
@@ -194,10 +199,12 @@ impl ProgramFiles {
         trees.begin();
         let program = Self::main_file(source, file, trees);
         let mut loading = Loading { program, text: file, trees, library, files, uses: Vec::new() };
-        let mut at = 0;
-        while at < loading.program.modules.names.len() {
-            loading.modules_of(at);
-            at += 1;
+        // Those that a round adds use others in turn.
+        let mut round = 0..1;
+        while !round.is_empty() {
+            round.clone().for_each(|file| loading.modules_of(file));
+            round = round.end..loading.program.modules.names.len();
+            loading.program.parse(round.clone(), loading.text, loading.trees);
         }
         let Loading { mut program, uses, trees, .. } = loading;
         trees.end();
@@ -225,12 +232,45 @@ impl ProgramFiles {
     }
 
     /// Adds the file at the end of the text, which begins at `start`, with its tree.
-    fn add_file(&mut self, text: &SourceFile, start: u32, (module, library): (Text, Text), trees: &mut KeptTrees) {
+    fn add_file(&mut self, text: &SourceFile, start: u32, names: (Text, Text), trees: &mut KeptTrees) {
+        let file = self.modules.names.len();
+        self.place_file(text, start, names, trees);
+        self.parse(file..file + 1, text, trees);
+    }
+
+    /// Adds the file at the end of the text, which is still to be parsed.
+    fn place_file(&mut self, text: &SourceFile, start: u32, (module, library): (Text, Text), trees: &mut KeptTrees) {
         let place = FilePlace { file: self.modules.names.len() as FileIndex, offset: start };
-        let placed = PlacedFile { module: &module, source: self.source, text: text.text(), place };
-        let (parsed, content) = trees.parsed(&placed);
+        let content = trees.place(&PlacedFile { module: &module, source: self.source, text: text.text(), place });
+        self.modules.add(start, content, module, library);
+    }
+
+    /// Parses the files that have changed, on several cores if they are long, and adds the trees of all these files.
+    fn parse(&mut self, files: Range<usize>, text: &SourceFile, trees: &mut KeptTrees) {
+        let new = files.clone().filter(|file| trees.parsed(&self.modules.names[*file]).is_none());
+        let places: Vec<(usize, usize)> = new.map(|file| (file, text.parts()[file].end as usize)).collect();
+        let bytes: usize = places.iter().map(|(file, end)| end - self.modules.start(*file) as usize).sum();
+        let (source, modules) = (self.source, &self.modules);
+        let parse = |(file, end): (usize, usize)| {
+            let place = FilePlace { file: file as FileIndex, offset: modules.start(file) };
+            (file, Arc::new(parse_file(source, &text.text()[..end], place)))
+        };
+        let parsed = match bytes < PARALLEL_BYTES_MIN {
+            true => places.into_iter().map(parse).collect(),
+            false => in_parallel(places, parse),
+        };
+        for (file, parsed) in parsed {
+            trees.keep(&self.modules.names[file], parsed);
+        }
+        for file in files {
+            let parsed = trees.parsed(&self.modules.names[file]).expect("all files have been parsed");
+            self.add_tree(file, &parsed);
+        }
+    }
+
+    fn add_tree(&mut self, file: usize, parsed: &Parsed) {
         let whole = &mut self.parsed;
-        if start == 0 {
+        if file == 0 {
             whole.tree.docs = parsed.tree.docs.clone();
             whole.tree.span = parsed.tree.span;
         }
@@ -239,7 +279,6 @@ impl ProgramFiles {
         whole.tree.node_counts.extend_from_slice(&parsed.tree.node_counts);
         whole.diagnostics.extend_from_slice(&parsed.diagnostics);
         whole.comments.extend_from_slice(&parsed.comments);
-        self.modules.add(start, content, module, library);
     }
 
     /// Returns the offset of the next file.
@@ -347,7 +386,7 @@ impl Loading<'_> {
         let start = part.start;
         let library = meant.split('.').next().filter(|first| self.library_path(first).is_some());
         let library = library.map(Text::from).unwrap_or_default();
-        self.program.add_file(self.text, start, (meant.clone(), library), self.trees);
+        self.program.place_file(self.text, start, (meant.clone(), library), self.trees);
         Some(self.program.modules.names.len() - 1)
     }
 

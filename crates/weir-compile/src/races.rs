@@ -29,15 +29,16 @@ impl RaceChecker<'_, '_> {
     /// Checks a block; `held` holds the shared values of the steps around it.
     fn block(&mut self, block: &Block, held: &BTreeSet<Text>) {
         for binding in &block.lets {
-            let mut inner = held.clone();
-            if let Op::Atomic { constraints, .. } = &binding.op {
-                inner.extend(shared_of(constraints));
-            } else if let Op::Race { bodies } = &binding.op
-                && !held.is_empty()
-            {
-                self.race(bodies, held, binding.origin);
+            match &binding.op {
+                Op::Atomic { constraints, body, .. } => {
+                    let held = held.iter().cloned().chain(shared_of(constraints)).collect();
+                    self.block(body, &held);
+                    continue;
+                }
+                Op::Race { bodies } if !held.is_empty() => self.race(bodies, held, binding.origin),
+                _ => {}
             }
-            binding.op.blocks().for_each(|body| self.block(body, &inner));
+            binding.op.blocks().for_each(|body| self.block(body, held));
         }
     }
 

@@ -13,7 +13,7 @@ pub struct LocalId {
 }
 
 /// A declared entity.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Symbol {
     /// A local name.
     Local(LocalId),

@@ -231,9 +231,14 @@ impl TypedTree {
     pub(crate) fn new(tree: &Tree, declarations: Declarations, mut kept: KeptFiles) -> Self {
         let files = tree.node_counts.iter().enumerate();
         let files = files.map(|(file, counts)| kept.remove(&file).unwrap_or_else(|| FileTypes::new(*counts).into()));
+        Self::of_files(declarations, files.collect())
+    }
+
+    /// Creates the typed tree of a program with these results of its files.
+    pub(crate) fn of_files(declarations: Declarations, files: Vec<Arc<FileTypes>>) -> Self {
         TypedTree {
             declarations,
-            files: files.collect(),
+            files,
             fn_demands: BTreeMap::new(),
             fn_effects: Vec::new(),
             fn_callees: Vec::new(),
@@ -344,7 +349,8 @@ impl TypedTree {
 
     /// Returns every place in the program that names a symbol.
     pub(crate) fn references(&self) -> impl Iterator<Item = &Reference> {
-        self.declarations.references.iter().chain(self.files.iter().flat_map(|file| &file.references))
+        let declared = self.declarations.files.iter().flat_map(|file| file.references.iter());
+        declared.chain(self.files.iter().flat_map(|file| &file.references))
     }
 
     /// Returns the results of the file that is being checked.

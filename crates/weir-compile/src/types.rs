@@ -227,6 +227,11 @@ pub(crate) struct Inference {
 }
 
 impl Inference {
+    /// Returns whether all unknowns have a solution.
+    pub(crate) fn is_solved(&self) -> bool {
+        self.known.iter().all(Option::is_some)
+    }
+
     /// Creates an unknown.
     pub(crate) fn fresh(&mut self) -> Ty {
         self.known.push(None);

@@ -49,6 +49,22 @@ fn a_fn_is_looked_at_again_when_one_that_it_calls_has_changed() {
     assert_same(&format!("// a line before\n{CALLED}"), &library, &mut cache);
 }
 
+#[test]
+fn an_error_that_two_fns_share_is_still_that_of_the_other_when_one_is_removed() {
+    let (library, mut cache) = (fixture::library(), CheckCache::default());
+    let wrong = CALLED.replace("  line.send", "  line.close()\n  line.send");
+    let both = format!("{wrong}\nfn thrice() -> Int {{ greet() + greet() + greet() }}\n");
+    assert_same(&both, &library, &mut cache);
+    let (twice, thrice) =
+        ("fn twice() -> Int { greet() + greet() }\n", "fn thrice() -> Int { greet() + greet() + greet() }\n");
+    for removed in [twice, thrice] {
+        let one = both.replace(removed, "");
+        assert_same(&one, &library, &mut cache);
+        assert!(!checked(&one, &library, &mut cache).diagnostics.is_empty(), "{one}");
+        assert_same(&both, &library, &mut cache);
+    }
+}
+
 /// The modules of a program, by their names.
 struct Modules(Vec<(String, String)>);
 

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use test_support::fixture;
-use weir_ide::{Definition, Document, FileLocation, Position, RenameRefusal, apply};
+use weir_compile::{ModuleFile, ModuleFiles, ModulePlace};
+use weir_ide::{CheckCache, Definition, Document, FileLocation, Position, RenameRefusal, apply};
 use weir_syntax::Span;
 
 const CURSOR: &str = "<|>";
@@ -244,6 +245,38 @@ fn a_module_that_is_not_used_yet_is_added() {
         let image = found.iter().find(|found| found.label == "image").unwrap();
         let after = apply(document.text(), &image.also);
         assert!(document_uses(&after, "image"), "{after}");
+    }
+}
+
+#[test]
+fn behind_pub_are_the_items_that_can_be_public() {
+    let (document, offset) = open("use http\n\npub con<|>\n");
+    let found: Vec<String> = document.completions(offset).into_iter().map(|found| found.label).collect();
+    assert_eq!(found, ["const", "constraint"]);
+}
+
+#[test]
+fn public_constants_constraints_and_types_of_a_module_are_completed() {
+    let module = "pub const limit = 3\npub constraint disk\npub type Name = Text\nconstraint hidden\n";
+    let main = "use store\nfn f() { atomic store.d { } }\n";
+    let offset = main.find(".d").unwrap() as u32 + 1;
+    let mut files = OneModule(module);
+    let (library, cache) = (Arc::new(fixture::library()), &mut CheckCache::default());
+    let document = Document::of_program(("main.weir", main.into()), &mut files, |_| true, library, cache).unwrap();
+    let mut found: Vec<String> = document.completions(offset).into_iter().map(|found| found.label).collect();
+    found.sort();
+    assert_eq!(found, ["Name", "disk", "limit"]);
+}
+
+/// The files of a program with the module `store`.
+struct OneModule(&'static str);
+
+impl ModuleFiles for OneModule {
+    fn read(&mut self, place: &ModulePlace<'_>) -> ModuleFile {
+        match place.names == ["store"] {
+            true => ModuleFile::Found { name: "store.weir".to_owned(), text: self.0.to_owned() },
+            false => ModuleFile::Missing,
+        }
     }
 }
 

@@ -38,7 +38,7 @@ mod values;
 
 pub use cover::constructs;
 pub use program::{
-    arithmetic_case, case, computing_case, elements_case, independent_case, rewritable_case, rounds_case,
+    arithmetic_case, batched_case, case, computing_case, elements_case, independent_case, rewritable_case, rounds_case,
 };
 pub use random::Random;
 pub use recording::Recording;

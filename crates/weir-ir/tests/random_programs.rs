@@ -4,7 +4,7 @@ mod support;
 
 use std::collections::BTreeMap;
 
-use weir_ir::generate::{Case, Recording, case, check, constructs, evaluate, find, smaller};
+use weir_ir::generate::{Case, Recording, batched_case, case, check, constructs, evaluate, find, smaller};
 use weir_ir::{lower, parse, print, verify};
 
 /// Number of programs for each property.
@@ -38,6 +38,26 @@ fn every_construct_comes_up() {
     let rare: Vec<_> = counts.iter().filter(|(_, count)| **count < 5).collect();
     assert!(rare.is_empty(), "too rare: {rare:?}");
     insta::assert_snapshot!(counts.into_keys().collect::<Vec<_>>().join("\n"));
+}
+
+#[test]
+fn programs_of_batched_calls_verify_and_call_each_batched_function() {
+    let library = Recording::new(0).library();
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for (seed, case) in (0..PROGRAMS).map(batched_case).enumerate() {
+        let violations = verify::expr(&case.program, &library);
+        assert!(violations.is_empty(), "seed {seed}: {}\n{}", violations[0], print::expr(&case.program));
+        for (name, count) in constructs(&case.program) {
+            *counts.entry(name).or_default() += count;
+        }
+    }
+    let batched = library.modules["a"].functions.values().filter(|function| function.signature.batch.is_some());
+    for name in batched.map(|function| format!("call a.{}", function.signature.name)) {
+        assert!(counts.get(&name).is_some_and(|count| *count > 100), "{name}: {counts:?}");
+    }
+    for name in ["for", "fold", "switch tag", "fail", "atomic", "race", "within"] {
+        assert!(counts.get(name).is_some_and(|count| *count > 20), "{name}: {counts:?}");
+    }
 }
 
 #[test]

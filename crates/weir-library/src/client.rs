@@ -1,8 +1,8 @@
 //! HTTP client: requests to other services.
 //!
 //! A call takes the steps of `exchange`: 1. it acquires a permit, so that a program has a bounded number of calls under
-//! way, in all and to each host (`permits`); 2. it sends the request over a pooled connection, or a new one whose address is checked after the name has been
-//! resolved (`connector`); 3. it follows redirects (`redirect`), each of which is a request of its own with its own
+//! way, in all and to each host (`permits`); 2. it sends the request over a kept connection, or a new one whose address is checked after the name has been
+//! resolved (`pool`, `connector`); 3. it follows redirects (`redirect`), each of which is a request of its own with its own
 //! check, without the credentials if it leads to another origin; 4. it reads the body within its limits (`body`). A
 //! response that violates the protocol ends its connection (`framing`), and too many informational ones stop the reading from
 //! it (`stoppable_stream`, and over HTTP/2 `informational_frames`). A call that is given up is dropped where it waits, which ends its exchange.
@@ -17,6 +17,7 @@ mod framing;
 mod informational_frames;
 mod options;
 mod permits;
+mod pool;
 mod redirect;
 mod response;
 mod stoppable_stream;
@@ -25,6 +26,8 @@ mod url;
 pub use exchange::Client;
 pub use options::{CallOptions, Headers};
 pub use response::{ClientResponse, body, cookie, decode_json, header, json, response, status, text, url};
+
+use std::borrow::Cow;
 
 use bytes::Bytes;
 use hyper::Method;
@@ -58,7 +61,7 @@ mod functions {
 ///
 /// # Errors
 /// Fails if there is no response within the limits; a response with any status is one.
-#[weir::function(reads)]
+#[weir::function(reads, awaits_peer)]
 pub async fn get(
     #[environment] client: &Client,
     url: Text,
@@ -71,7 +74,7 @@ pub async fn get(
 ///
 /// # Errors
 /// Fails if there is no response within the limits; a response with any status is one.
-#[weir::function]
+#[weir::function(awaits_peer)]
 pub async fn post(
     #[environment] client: &Client,
     url: Text,
@@ -85,7 +88,7 @@ pub async fn post(
 ///
 /// # Errors
 /// Fails if there is no response within the limits; a response with any status is one.
-#[weir::function(idempotent)]
+#[weir::function(idempotent, awaits_peer)]
 pub async fn put(
     #[environment] client: &Client,
     url: Text,
@@ -99,7 +102,7 @@ pub async fn put(
 ///
 /// # Errors
 /// Fails if there is no response within the limits; a response with any status is one.
-#[weir::function]
+#[weir::function(awaits_peer)]
 pub async fn patch(
     #[environment] client: &Client,
     url: Text,
@@ -113,7 +116,7 @@ pub async fn patch(
 ///
 /// # Errors
 /// Fails if there is no response within the limits; a response with any status is one.
-#[weir::function(idempotent)]
+#[weir::function(idempotent, awaits_peer)]
 pub async fn delete(
     #[environment] client: &Client,
     url: Text,
@@ -127,7 +130,7 @@ pub async fn delete(
 ///
 /// # Errors
 /// Fails if there is no response within the limits; a response with any status is one.
-#[weir::function]
+#[weir::function(awaits_peer)]
 pub async fn send(
     #[environment] client: &Client,
     method: Text,
@@ -146,7 +149,7 @@ pub async fn send(
 /// `.` or `..` is refused, because no encoding keeps servers from resolving it.
 #[weir::function(pure, units = units::to_transform(part))]
 pub fn encode(part: &str) -> String {
-    utf8_percent_encode(part, RESERVED).to_string()
+    Cow::from(utf8_percent_encode(part, RESERVED)).into_owned()
 }
 
 fn json_call(method: Method, url: &str, value: &Typed<'a'>, options: CallOptions) -> Result<Call, Failure> {

@@ -15,6 +15,7 @@ mod form_body;
 mod health;
 mod http2_fields;
 mod input;
+mod max_age;
 mod parameters;
 mod problem_details;
 mod query;

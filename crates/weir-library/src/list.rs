@@ -14,7 +14,7 @@ pub const ELEMENTS_MAX: usize = 10_000_000;
 
 weir::library! {
     /// Functions on lists: elements, parts, order and combination.
-    pub(crate) list: first, last, contains, position, take, skip, reverse, sort, min, max, sum,
+    pub(crate) list: first, last, contains, position, take, skip, reverse, sort, min, max, sum, average,
         present, unique, concat, numbers, numbered, zip, with,
         sort_keyed, min_keyed, max_keyed
 }
@@ -121,6 +121,18 @@ pub fn sum(list: &[i64]) -> Limited<i64> {
 pub(crate) fn whole_sum(sum: i128) -> Result<i64, Failure> {
     let overflow = |_| Failure::new(FailureKind::Arithmetic, "the sum does not fit into an `Int`");
     i64::try_from(sum).map_err(overflow)
+}
+
+/// Returns the average of whole numbers: their sum, which cannot overflow, divided by their number; `None` if the list is
+/// empty.
+#[weir::function(pure, total, units = units::length(list))]
+pub fn average(list: &[i64]) -> Option<f64> {
+    average_of(list.iter().copied().map(i128::from).sum(), i64::try_from(list.len()).ok()?)
+}
+
+/// Returns the average of numbers with this sum and this count; `None` if there are none.
+pub(crate) fn average_of(sum: i128, count: i64) -> Option<f64> {
+    (count > 0).then(|| sum as f64 / count as f64)
 }
 
 /// Returns the values of a list of options that are not `None`: `list.present(for x in xs { if x > 0 { Some(x) } else {

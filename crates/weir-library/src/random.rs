@@ -108,7 +108,7 @@ thread_local! {
 
 /// Returns 64 bits of the operating system. A thread asks it for several numbers at once, because a call of it costs
 /// some hundred nanoseconds; numbers are erased as they are used.
-fn buffered_bits() -> Result<u64, Failure> {
+pub(crate) fn buffered_bits() -> Result<u64, Failure> {
     BUFFER.with_borrow_mut(|buffer| {
         if buffer.used == BUFFER_BYTES {
             system_bytes(&mut buffer.bytes)?;

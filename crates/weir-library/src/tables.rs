@@ -13,18 +13,26 @@ mod catalog;
 mod checkpoint;
 mod connection;
 mod constraint;
+mod cursor;
 mod database;
 mod database_error;
 mod dialect;
+#[cfg(test)]
+mod durable_files;
 mod escaped_text;
 mod evolution;
 mod existing_rows;
 mod group_commit;
+mod group_statement;
+mod grouping;
 mod insertion;
 mod memory;
+mod migration;
 mod new_table;
 mod open_table;
+mod page_statement;
 mod postgres;
+mod query_plans;
 mod reference_notes;
 mod references;
 mod report;
@@ -45,21 +53,29 @@ mod writer;
 
 use std::sync::Arc;
 
-use weir::{Failure, Generic, Value};
+use weir::{Elements, Failure, Generic, Value};
 
+use self::cursor::{cursor, page_start};
+use self::grouping::{only_aggregates, sum_of};
+use self::row::fields;
 use crate::{Limited, list};
 pub use backup::backup;
+pub use grouping::{TableAggregate, TableGrouping};
 use open_table::OpenTable;
-pub use postgres::PostgresAddress;
+pub use postgres::{PostgresAddress, ScratchSchema, ScratchSchemas};
+pub use query_plans::{PlacedStatement, SearchStatement};
 pub use report::report;
 use schema::TableSearch;
-pub use schema::{ColumnSchema, IndexSchema, RowOrder, Schema, SoftTable, TableCondition, TableQuery, TableReference};
+pub use schema::{
+    ColumnSchema, IndexSchema, RowOrder, Schema, SoftTable, TableCondition, TableMigration, TableQuery, TableReference,
+};
 pub use storage::{TableLocation, TableStorage};
 
 weir::library! {
     /// Statements on tables. Programs call them on a declared table.
-    pub(crate) tables: open, begin, commit, roll_back, settle, get, get_all, select, count, sum, insert, upsert, replace,
-        replace_rows, delete, delete_all, delete_rows
+    pub(crate) tables: open, begin, commit, roll_back, settle, get, get_all, select, count, sum, average, distinct,
+        group, check_cursor, next_page, whole_sum, whole_average, insert, upsert, replace,
+        replace_rows, delete, delete_all, delete_rows, old_rows, store_converted
 }
 
 /// A table of the program.
@@ -71,6 +87,8 @@ pub struct Table(Arc<OpenTable>);
 type RowKey = Generic<'k'>;
 /// A record.
 type Row = Generic<'r'>;
+/// A record of the type that the rows of a table had before.
+type OldRow = Generic<'o'>;
 /// The limit of a query, `()`, and the values that its conditions compare with.
 type QueryArguments = Generic<'p'>;
 
@@ -81,6 +99,30 @@ type QueryArguments = Generic<'p'>;
 #[weir::function]
 pub fn open(schema: Schema, #[environment] storage: &TableStorage) -> Result<Table, Failure> {
     storage.open(schema).map(Table)
+}
+
+/// Returns the next rows of the old type of a table that the program converts; none if there are none.
+///
+/// # Errors
+/// Fails if the database does.
+#[weir::function]
+pub fn old_rows(schema: Schema, #[environment] storage: &TableStorage) -> Result<Vec<OldRow>, Failure> {
+    Ok(storage.old_rows(&schema)?.into_iter().map(Generic).collect())
+}
+
+/// Stores converted rows, and returns whether more are left.
+///
+/// # Errors
+/// Fails if the database does, if another program has written the rows, or if one cannot be stored.
+#[weir::function]
+pub fn store_converted(
+    schema: Schema,
+    old: Vec<OldRow>,
+    new: Vec<Row>,
+    #[environment] storage: &TableStorage,
+) -> Result<bool, Failure> {
+    let old: Vec<Value> = old.into_iter().map(|row| row.0).collect();
+    storage.store_converted(&schema, &old, new.into_iter().map(|row| row.0).collect())
 }
 
 /// Begins a transaction, and returns its number.
@@ -134,8 +176,30 @@ pub fn get_all(table: &Table, transaction: i64, keys: Vec<RowKey>) -> Limited<Ve
 /// Returns the rows that fulfil the conditions, in order.
 #[weir::function(reads, units = units_of(table))]
 pub fn select(table: &Table, transaction: i64, query: TableQuery, arguments: QueryArguments) -> Limited<Vec<Row>> {
-    let search = TableSearch::new(query, arguments.0);
-    Limited(table.0.rows.select(transaction, &search).map(|rows| rows.into_iter().map(Generic).collect()))
+    let search = TableSearch::for_rows(&table.0.schema, query, arguments.0);
+    let rows = search.and_then(|search| table.0.rows.select(transaction, &search));
+    Limited(rows.map(|rows| rows.into_iter().map(Generic).collect()))
+}
+
+/// Returns if the cursor, if there is one, is that of a row in the order of the query.
+///
+/// # Errors
+/// Fails if it is not.
+#[weir::function(reads)]
+pub fn check_cursor(
+    table: &Table,
+    _transaction: i64,
+    query: TableQuery,
+    cursor: Option<String>,
+) -> Result<(), Failure> {
+    cursor.map_or(Ok(()), |cursor| page_start(&table.0.schema, &query, &cursor).map(|_| ()))
+}
+
+/// Returns the cursor of the last row of a page with this limit, if there are rows behind it.
+#[weir::function(reads)]
+pub fn next_page(table: &Table, _transaction: i64, query: TableQuery, rows: &Elements, limit: i64) -> Option<String> {
+    let last = usize::try_from(limit).ok().filter(|limit| *limit < rows.len())?.checked_sub(1)?;
+    Some(cursor(&table.0.schema, &query, fields(&rows.get(last)?)))
 }
 
 /// Returns the number of rows that fulfil the conditions.
@@ -156,6 +220,73 @@ pub fn sum(
 ) -> Limited<i64> {
     let search = TableSearch::new(query, arguments.0);
     Limited(table.0.rows.sum(transaction, &search, column).and_then(list::whole_sum))
+}
+
+/// Returns the average of a column of the rows that fulfil the conditions; `None` if there are none.
+#[weir::function(reads, units = units_of(table))]
+pub fn average(
+    table: &Table,
+    transaction: i64,
+    query: TableQuery,
+    arguments: QueryArguments,
+    column: usize,
+) -> Limited<Option<f64>> {
+    let search = TableSearch::new(query, arguments.0);
+    let mut grouping = TableGrouping::whole("sum", column);
+    grouping.aggregates.push(TableAggregate { kind: "count".to_owned(), column });
+    Limited(table.0.rows.group(transaction, &search, &grouping).map(|groups| match &only_aggregates(&groups)[..] {
+        [Value::Record(halves), Value::Int(count)] => match &halves[..] {
+            [Value::Int(high), Value::Int(low)] => list::average_of(sum_of(*high, *low), *count),
+            _ => None,
+        },
+        _ => None,
+    }))
+}
+
+/// Returns the number of different values of a column in the rows that fulfil the conditions.
+#[weir::function(reads, units = units_of(table))]
+pub fn distinct(
+    table: &Table,
+    transaction: i64,
+    query: TableQuery,
+    arguments: QueryArguments,
+    column: usize,
+) -> Limited<i64> {
+    let search = TableSearch::new(query, arguments.0);
+    let grouping = TableGrouping::whole("distinct", column);
+    Limited(table.0.rows.group(transaction, &search, &grouping).map(|groups| match only_aggregates(&groups)[..] {
+        [Value::Int(count)] => count,
+        _ => 0,
+    }))
+}
+
+/// A pair of the values in which the rows of a group agree, and of its aggregates.
+type Group = Generic<'g'>;
+
+/// Returns the groups of the rows that fulfil the conditions, in the order of their first rows.
+#[weir::function(reads, units = units_of(table))]
+pub fn group(
+    table: &Table,
+    transaction: i64,
+    query: TableQuery,
+    arguments: QueryArguments,
+    grouping: TableGrouping,
+) -> Limited<Vec<Group>> {
+    let search = TableSearch::new(query, arguments.0);
+    let groups = table.0.rows.group(transaction, &search, &grouping);
+    Limited(groups.map(|groups| groups.into_iter().map(Generic).collect()))
+}
+
+/// Returns the sum of a group. A sum that does not fit into 64 bits ends the flow.
+#[weir::function(pure)]
+pub fn whole_sum(high: i64, low: i64) -> Limited<i64> {
+    Limited(list::whole_sum(sum_of(high, low)))
+}
+
+/// Returns the average of a group with this sum and this number of rows.
+#[weir::function(pure, total)]
+pub fn whole_average(high: i64, low: i64, count: i64) -> Option<f64> {
+    list::average_of(sum_of(high, low), count)
 }
 
 /// Inserts a row, and returns its key.

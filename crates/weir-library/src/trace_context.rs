@@ -5,10 +5,13 @@
 //! 2. A call of the client passes them on, with an identity of its own as the parent ([`pass_on`]). A flow without a trace begins
 //!    one ([`current_or_begun`]), which all its calls and lines of the log have in common.
 
+use std::sync::Arc;
+
+use data_encoding::HEXLOWER;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use weir::{FlowTrace, TraceContext};
 
-use crate::random::system_bytes;
+use crate::random::buffered_bits;
 
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
@@ -100,9 +103,9 @@ fn is_value(value: &str) -> bool {
 
 /// Returns the trace context of the flow that runs on this thread, which begins a trace if it has none; `None` if the
 /// operating system has no random numbers.
-pub(crate) fn current_or_begun() -> Option<std::sync::Arc<TraceContext>> {
+pub(crate) fn current_or_begun() -> Option<Arc<TraceContext>> {
     FlowTrace::current().or_else(|| {
-        let context = TraceContext { trace_id: random_id()?, flags: BEGUN_FLAGS, state: "".into() };
+        let context = TraceContext { trace_id: random_id()?, flags: BEGUN_FLAGS, state: Arc::default() };
         Some(FlowTrace::begin(context))
     })
 }
@@ -114,21 +117,31 @@ pub(crate) fn pass_on(fields: &mut HeaderMap) {
     }
     let Some(context) = current_or_begun() else { return };
     let Some(parent_id) = random_id::<8>() else { return };
-    let parent = format!("00-{}-{:016x}-{:02x}", context.trace_id(), u64::from_be_bytes(parent_id), context.flags);
-    if let Ok(parent) = HeaderValue::try_from(parent) {
+    if let Ok(parent) = HeaderValue::from_bytes(&traceparent(&context, parent_id)) {
         fields.insert(TRACEPARENT, parent);
     }
-    if let Ok(state) = HeaderValue::try_from(&*context.state)
-        && !state.is_empty()
+    if !context.state.is_empty()
+        && let Ok(state) = HeaderValue::from_str(&context.state)
     {
         fields.insert(TRACESTATE, state);
     }
 }
 
+/// Writes `traceparent` for a request that this part of the trace sends.
+fn traceparent(context: &TraceContext, parent_id: [u8; 8]) -> [u8; PARENT_LENGTH] {
+    let mut text = *b"00-00000000000000000000000000000000-0000000000000000-00";
+    HEXLOWER.encode_mut(&context.trace_id, &mut text[3..35]);
+    HEXLOWER.encode_mut(&parent_id, &mut text[36..52]);
+    HEXLOWER.encode_mut(&[context.flags], &mut text[53..]);
+    text
+}
+
 /// Returns a random identity, which is not zero.
 fn random_id<const COUNT: usize>() -> Option<[u8; COUNT]> {
     let mut id = [0; COUNT];
-    system_bytes(&mut id).ok()?;
+    for part in id.chunks_mut(size_of::<u64>()) {
+        part.copy_from_slice(&buffered_bits().ok()?.to_le_bytes()[..part.len()]);
+    }
     id[COUNT - 1] |= u8::from(id == [0; COUNT]);
     Some(id)
 }

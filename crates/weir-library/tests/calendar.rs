@@ -75,6 +75,14 @@ fn a_format_says_how_times_are_read_and_written() {
         assert!(parse_as(text, format, "UTC").is_err(), "{text}");
     }
     assert!(format(time, "%Q%J", "UTC").is_err());
+    for wrong in [format(time, "YYYY-MM-DD", "UTC").err(), parse_as("2026-07-01", "YYYY-MM-DD", "UTC").err()] {
+        assert!(wrong.unwrap().message.contains("\"YYYY-MM-DD\" has no directive"));
+    }
+    assert_eq!(format(time, "", "UTC").unwrap(), "");
+    let unlike = parse_as("22.11.2026", "%Y-%m-%d", "UTC").unwrap_err().message;
+    assert!(unlike.starts_with("\"22.11.2026\" does not have the format \"%Y-%m-%d\": expected to match"), "{unlike}");
+    let partly = parse_as("2026-07", "%Y-%m", "UTC").unwrap_err().message;
+    assert!(partly.contains("does not have the format \"%Y-%m\": a month/day"), "{partly}");
     assert!(format(time, &"%Y".repeat(4000), "UTC").unwrap_err().message.contains("4096"));
     assert_eq!(
         format(time, "%Y", "Mars/Olympus").unwrap_err().message.as_str(),

@@ -56,6 +56,15 @@ pub(crate) struct FlowState {
     trace: FlowTrace,
 }
 
+/// The way in which a flow goes on that was advanced without blocking the thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NextPlace {
+    /// It waits for peers only, and has registered the task that polled it: any thread may go on with it.
+    WhenWoken,
+    /// Another thread has to go on with it, which may block.
+    OnThread,
+}
+
 /// A flow that is about to begin.
 pub(crate) struct NewFlow<'a> {
     instance: &'a Arc<ProgramInstance>,
@@ -98,10 +107,11 @@ impl<'a> NewFlow<'a> {
     }
 
     /// Runs the flow without blocking the thread ([`ActiveFlow::advance_without_blocking`]), and returns its answer;
-    /// or, if it has not ended, the flow.
-    pub(crate) fn run_without_blocking(&mut self) -> Result<Result<Value, Failure>, ActiveFlow> {
+    /// or, if it has not ended, the flow and where it goes on.
+    pub(crate) fn run_without_blocking(&mut self) -> Result<Result<Value, Failure>, (ActiveFlow, NextPlace)> {
         let mut flow = self.borrow();
-        flow.advance_without_blocking().ok_or_else(|| flow.into_owned(self.instance))
+        let advanced = flow.advance_without_blocking(&mut Context::from_waker(Waker::noop()));
+        advanced.map_err(|continuation| (flow.into_owned(self.instance), continuation))
     }
 
     /// Returns the flow, borrowing the program. To be called once.
@@ -181,17 +191,22 @@ impl<L: Deref<Target = ProgramInstance>> ActiveFlow<L> {
     }
 
     /// Advances the flow as far as possible with the units that an event loop has for it, without blocking the thread
-    /// ([`BlockingPlacement::Later`]), and returns the answer if it has ended. Otherwise another thread continues with
-    /// it. For flows whose body has no atomic step, ticket gate or time limit.
+    /// ([`BlockingPlacement::Later`]), and returns the answer if it has ended, or where it goes on. For flows whose body has
+    /// no atomic step, ticket gate or time limit.
     ///
     /// # Panics
     /// Panics if the flow has ended already.
-    pub(crate) fn advance_without_blocking(&mut self) -> Option<Result<Value, Failure>> {
+    pub(crate) fn advance_without_blocking(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Result<Result<Value, Failure>, NextPlace> {
         let units = Units::quanta(self.instance.slice, QUANTA_ON_LOOP);
-        let context = &mut Context::from_waker(Waker::noop());
         match self.state.advance_until(&self.instance, usize::MAX, (BlockingPlacement::Later, &units), context) {
-            Advanced::Ready(answer) => answer,
-            Advanced::Waits | Advanced::Yields => None,
+            Advanced::Ready(Some(answer)) => Ok(answer),
+            Advanced::Waits if self.state.frame.as_ref().is_some_and(|frame| frame.awaits_peers()) => {
+                Err(NextPlace::WhenWoken)
+            }
+            Advanced::Ready(None) | Advanced::Waits | Advanced::Yields => Err(NextPlace::OnThread),
         }
     }
 

@@ -406,6 +406,11 @@ impl Frame {
         self.waits.iter().all(|wait| wait.stage.as_ref().is_some_and(|stage| stage.leaves_thread()))
     }
 
+    /// Returns true if the frame waits for nothing but calls that hold no thread meanwhile, and that take no locks.
+    pub(crate) fn awaits_peers(&self) -> bool {
+        self.waits.iter().all(|wait| wait.stage.as_ref().is_some_and(|stage| stage.awaits_peer()))
+    }
+
     /// Records that a step has run or was skipped.
     fn through(&mut self, step: &PreparedStep, env: Env<'_>) {
         self.pass_ticket_gates(step, env);
@@ -479,7 +484,10 @@ impl Frame {
         if self.end.as_ref().is_none_or(|end| node < end.node) {
             self.end = Some(FlowExit { node, within, how });
             self.waits.retain(|wait| wait.node < node);
-            self.suspended = self.suspended.filter(|suspended| *suspended < node);
+            if self.suspended.take_if(|suspended| *suspended >= node).is_some() {
+                // A region that goes on before this node would take them for its own.
+                self.forks.give_up();
+            }
         }
     }
 }

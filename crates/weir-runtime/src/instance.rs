@@ -62,6 +62,9 @@ pub(crate) struct RouteCounters {
     pub queues: PassedQueues,
     /// The durations of watched flows.
     pub took: Histogram,
+    /// True if the last flow that began on an event loop waited for something. A hint: whoever begins the next flow may leave
+    /// that to the task that awaits the answer, which would otherwise have to poll the flow a second time.
+    pub waits: AtomicBool,
     /// Set by a task that waits until all flows have ended, before it reads the counters.
     awaited: AtomicBool,
     /// Notified of each flow that ends while a task waits.
@@ -69,6 +72,13 @@ pub(crate) struct RouteCounters {
 }
 
 impl RouteCounters {
+    /// Notes whether a flow waited for something.
+    pub(crate) fn note_waits(&self, waits: bool) {
+        if self.waits.load(Ordering::Relaxed) != waits {
+            self.waits.store(waits, Ordering::Relaxed);
+        }
+    }
+
     /// Counts a flow that has ended in one of the counters of ended flows, and notifies the waiting task.
     ///
     /// A waiting task sets `awaited` and then reads the counters; a flow writes a counter and then reads `awaited`

@@ -197,3 +197,52 @@ fn waiting_for_a_peer_holds_no_thread() {
     peers.next().given_up();
     assert_eq!(run(&feed, 0), Value::Int(0));
 }
+
+/// Waits for a peer if x is not 0, and works for as many microseconds then.
+const PEER_AND_WORK: &str = "
+%1: Bool = equal(%0, 0)
+%2: Int = switch %1
+  value true
+    yield %0
+  otherwise
+    %3: Int = call a.peer at a (%0)
+    %4: Int = call a.work at b (%3)
+    yield %4
+yield %2";
+
+/// Begins a flow that waits for its peer, and lets the peer answer.
+fn answered_by_peer(feed: &Feed, peers: &Gates, x: i64) -> Value {
+    let answer = feed.begin(vec![Value::Int(x)]);
+    peers.next().release();
+    answer.blocking_recv().expect("it is answered").expect("the flow has an answer")
+}
+
+#[test]
+fn a_flow_that_waits_for_peers_goes_on_where_it_has_begun() {
+    let (clock, peers) = (Arc::new(ScriptedPlatform::new(0)), Gates::new());
+    let mut peer = peers.waiting("a.peer", World::Writes);
+    peer.signature.effects.awaits_peer = true;
+    let (feed, _running) = service([peer, working(&clock)], PEER_AND_WORK, 1, &clock);
+    assert_eq!(answered_by_peer(&feed, &peers, 1), ON_A_THREAD, "nobody knows yet that it is brief");
+    (0..2 * AT_FIRST).for_each(|_| assert_eq!(run(&feed, 0), Value::Int(0)));
+    (0..AFTER_LONG).for_each(|_| assert_eq!(answered_by_peer(&feed, &peers, 1), ON_THE_LOOP));
+    // What it does with the answer takes so long that the brief flows before it do not make up for it.
+    assert_eq!(answered_by_peer(&feed, &peers, 1_000_000), ON_THE_LOOP, "nobody can know that it will take long");
+    assert_eq!(answered_by_peer(&feed, &peers, 1), ON_A_THREAD);
+}
+
+#[test]
+fn a_flow_that_waits_on_the_loop_is_cancelled_or_goes_to_a_thread_with_its_route() {
+    let (clock, peers) = (Arc::new(ScriptedPlatform::new(0)), Gates::new());
+    let mut peer = peers.waiting("a.peer", World::Writes);
+    peer.signature.effects.awaits_peer = true;
+    let (feed, _running) = service([peer, working(&clock)], PEER_AND_WORK, 1, &clock);
+    (0..2 * AT_FIRST).for_each(|_| assert_eq!(run(&feed, 0), Value::Int(0)));
+    drop(feed.begin(vec![Value::Int(1)]));
+    peers.next().given_up();
+    let [first, second] = [(); 2].map(|()| feed.begin(vec![Value::Int(1_000_000)]));
+    let waiting = [peers.next(), peers.next()];
+    waiting.into_iter().for_each(Waiting::release);
+    let places = feed.answers(vec![first, second]);
+    assert!(places.contains(&Some(Ok(ON_THE_LOOP))) && places.contains(&Some(Ok(ON_A_THREAD))), "{places:?}");
+}

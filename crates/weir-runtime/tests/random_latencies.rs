@@ -1,55 +1,20 @@
 //! Straight programs of batched calls, compared with the reference evaluator while their latencies are random: batches wait
 //! for further calls, or do not.
 
-use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread::JoinHandle;
 
+use test_support::flows::random_clock::RandomClock;
 use test_support::flows::{Feed, options};
 use test_support::random::Random;
-use weir_events::{Event, always, never};
 use weir_host::Value;
 use weir_ir::generate::{Case, Execution, Recording, evaluate};
-use weir_runtime::{ENGINES, Options, Platform, start};
+use weir_runtime::{ENGINES, Options, start};
 
 /// The programs that are tried; `WEIR_SEEDS=400..4000` tries others.
 const PROGRAMS: u64 = 100;
 
 /// The flows of each program, from the first of which latencies are learned.
 const FLOWS: i64 = 12;
-
-/// A time that no program takes.
-const NEVER_NS: u64 = 3_600_000_000_000;
-
-/// A platform whose clock goes on by a random time whenever it is read. Its timers expire at once, but not those of the
-/// runtime's own periods.
-struct RandomClock {
-    now_ns: AtomicU64,
-    random: AtomicU64,
-}
-
-impl Platform for RandomClock {
-    fn now_ns(&self) -> u64 {
-        self.now_ns.fetch_add(self.random() % 1_000_000, Ordering::Relaxed)
-    }
-
-    fn thread(&self, name: &str, body: Box<dyn FnOnce() + Send>) -> io::Result<JoinHandle<()>> {
-        std::thread::Builder::new().name(name.to_owned()).spawn(body)
-    }
-
-    fn random(&self) -> u64 {
-        Random::new(self.random.fetch_add(1, Ordering::Relaxed)).below(u64::MAX)
-    }
-
-    fn at(&self, instant_ns: u64) -> Event<()> {
-        if instant_ns > self.now_ns() + NEVER_NS {
-            return never();
-        }
-        self.now_ns.fetch_max(instant_ns, Ordering::Relaxed);
-        always(())
-    }
-}
 
 /// A program under construction.
 struct Straight {
@@ -151,7 +116,7 @@ fn execute(case: &Case, seed: u64, engine: &str) -> Result<Execution, String> {
     let mut library = recording.library();
     let feed = Feed::new();
     feed.put(&mut library, "a", "elements");
-    let platform = Arc::new(RandomClock { now_ns: AtomicU64::new(0), random: AtomicU64::new(seed) });
+    let platform = Arc::new(RandomClock::new(seed));
     let options = Options { platform, ..options(engine, 2) };
     let graph = weir_ir::optimize(&case.program, &library);
     let running = start(&graph, &library, options).map_err(|error| error.to_string())?;

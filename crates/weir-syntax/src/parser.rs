@@ -315,7 +315,7 @@ impl<'t> Parser<'t> {
         let mut expr = Expr { id, kind, span, parenthesized: false };
         let height = 1 + child_height(&expr, &self.heights);
         if height > HEIGHT_MAX {
-            self.too_deep(span);
+            self.too_high(span);
             expr.kind = ExprKind::Error;
             self.heights.push(1);
         } else {
@@ -352,6 +352,20 @@ impl<'t> Parser<'t> {
         let result = rule(self);
         self.depth -= 1;
         Some(result)
+    }
+
+    /// Reports an expression whose operators, calls or pipes are too many in a row.
+    fn too_high(&mut self, span: Span) {
+        self.reported_at = Some(self.at);
+        if !std::mem::replace(&mut self.depth_reported, true) {
+            let start = Span::new(span.source, span.start, span.start);
+            self.report(
+                Diagnostic::new(Code::NestingTooDeep, "this expression is too long")
+                    .at(start, "begins here")
+                    .note(format!("at most {HEIGHT_MAX} operators, calls and fields can follow one another"))
+                    .hint("name parts of it with `let`, or put the operands into a list, as in `[a, b, c].sum()`"),
+            );
+        }
     }
 
     fn too_deep(&mut self, span: Span) {

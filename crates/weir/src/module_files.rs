@@ -54,6 +54,17 @@ impl FolderFiles {
     }
 }
 
+impl FolderFiles {
+    /// Returns a file of a folder that an editor has open and that has not been saved yet.
+    fn unsaved(&self, file: &Path, root: &Path) -> ModuleFile {
+        let path = if self.open.is_empty() { None } else { canonical_or_new(file) };
+        match path.filter(|path| path.starts_with(root)).and_then(|path| self.open.get(&path)) {
+            Some(text) => ModuleFile::Found { name: file.display().to_string(), text: text.clone() },
+            None => ModuleFile::Missing,
+        }
+    }
+}
+
 impl ModuleFiles for FolderFiles {
     fn read(&mut self, place: &ModulePlace<'_>) -> ModuleFile {
         let folder = place.library.map_or_else(|| self.folder.clone(), |path| self.folder.join(path));
@@ -65,7 +76,7 @@ impl ModuleFiles for FolderFiles {
         self.named.push(file.clone());
         let canonical = match file.canonicalize() {
             Ok(canonical) => canonical,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return ModuleFile::Missing,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return self.unsaved(&file, &root),
             Err(error) => return ModuleFile::Refused(error.to_string()),
         };
         if !canonical.starts_with(&root) {
@@ -88,6 +99,17 @@ impl ModuleFiles for FolderFiles {
     fn library(&mut self, name: &str) -> Option<String> {
         self.libraries.get(name).cloned()
     }
+}
+
+/// Returns the canonical path of a file, which need not exist: that of the nearest folder above it that exists, and the names
+/// below.
+pub(crate) fn canonical_or_new(file: &Path) -> Option<PathBuf> {
+    // A name of the text cannot lead out of the folder that exists.
+    let is_plain = |path: &Path| path.components().all(|part| matches!(part, Component::Normal(_)));
+    let found = file.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
+    let (above, canonical) = found?;
+    let below = file.strip_prefix(above).ok()?;
+    is_plain(below).then(|| if below.as_os_str().is_empty() { canonical } else { canonical.join(below) })
 }
 
 /// Returns the libraries that a main file declares; none if it cannot be read.

@@ -24,6 +24,14 @@ pub(crate) fn table_location(
     let Some(address) = given.or(planned.filter(|_| data.is_none())) else {
         return Ok(TableLocation::File(database_of(file, data)));
     };
+    postgres_address(address).map(TableLocation::Postgres)
+}
+
+/// Returns the PostgreSQL database of an address.
+///
+/// # Errors
+/// Fails if the address is none.
+pub(crate) fn postgres_address(address: &str) -> Result<PostgresAddress, Failure> {
     let password = std::env::var(PASSWORD).ok();
-    PostgresAddress::parse(address, password.as_deref()).map(TableLocation::Postgres)
+    PostgresAddress::parse(address, password.as_deref())
 }

@@ -131,26 +131,108 @@ fn the_command_explains_the_rounds_that_the_store_sees() {
     let text = explained(&Path::new(env!("CARGO_MANIFEST_DIR")).join("main.weir"));
     assert!(text.starts_with("get /: 2 rounds, 5 queries\n"), "{text}");
     assert!(text.contains("\nget /cart: 3 rounds, 7 queries\n"), "{text}");
-    assert!(text.contains("round 2: shop.reserve (a batch with a call for each element)\n"), "{text}");
+    let convert = "    shop.convert, one batch of these calls:
+      line 10, called at line 42, needs the answer of `shop.shipping` (line 42)
+      line 10, called at line 45, for each element, needs the answer of `shop.product` (line 44)
+";
+    assert!(text.contains(convert), "{text}");
+    assert!(text.contains("    shop.reserve (line 51), for each element, all in one batch\n"), "{text}");
+}
+
+/// Returns what the command explains about these routes.
+fn explained_routes(routes: &str, options: &[&str]) -> String {
+    let program = format!("use http, shop\n\nservice store on http(port: 8080) {{\n{routes}}}\n");
+    let path = std::env::temp_dir().join(format!("shop_{}_{:x}.weir", std::process::id(), routes.len()));
+    std::fs::write(&path, program).unwrap();
+    let text = run("check", &path, &[&["--explain", "io"], options].concat());
+    std::fs::remove_file(&path).unwrap();
+    text
 }
 
 #[test]
 fn the_command_says_why_a_round_is_needed() {
-    let program = "use http, shop\n\nservice store on http(port: 8080) {\n  get \"/\" (id: Int) {\n    \
-                   let before = shop.product(1)?\n    let done = shop.reserve(id)\n    let one = shop.product(2)?\n    \
-                   let count = if done { shop.cart(3).length() } else { 0 }\n    \
-                   http.text(\"{before.name} {one.name} {count}\")\n  }\n}\n";
-    let path = std::env::temp_dir().join(format!("shop_rounds_{}.weir", std::process::id()));
-    std::fs::write(&path, program).unwrap();
-    let text = explained(&path);
-    std::fs::remove_file(&path).unwrap();
-    let expected = "get /: 3 rounds, 4 queries
-  round 1: shop.product
-  round 2: shop.reserve
-    shop.reserve (line 6) has an effect, and the request may end because of shop.product
-  round 3: shop.product, shop.cart
-    shop.product (line 7) keeps its order with shop.reserve: one of them changes what `shop` stands for
-    shop.cart (line 8) is in a branch that shop.reserve decides about
+    let routes = "  get \"/\" (id: Int) {
+    let before = shop.product(1)?
+    let done = shop.reserve(id)
+    let one = shop.product(2)?
+    let count = if done { shop.cart(3).length() } else { 0 }
+    http.text(\"{before.name} {one.name} {count}\")
+  }
 ";
-    assert_eq!(text, expected);
+    let expected = "get /: 3 rounds, 4 queries
+  round 1
+    shop.product (line 5)
+  round 2
+    shop.reserve (line 6)
+      has an effect, and the request may end before it at line 5, which depends on `shop.product` (line 5)
+  round 3
+    shop.product (line 7)
+      reads what `shop` stands for, which `shop.reserve` (line 6) changes: this write forces a round
+    shop.cart (line 8)
+      is behind the `if` at line 8, which needs the answer of `shop.reserve` (line 6)
+";
+    assert_eq!(explained_routes(routes, &[]), expected);
+}
+
+#[test]
+fn the_command_says_why_calls_come_one_after_the_other() {
+    let routes = "  get \"/\" (ids: List(Int)) {
+    let total = fold total = 0 for id in ids { shop.product(id + total % 2)?.cents }
+    let dones = for id in ids { if !shop.reserve(id) { return http.text(\"sold out\") } }
+    http.text(\"{total} {dones.length()}\")
+  }
+";
+    let expected = "get /: at least 2 rounds, 2 queries
+  round 1
+    shop.product (line 5), again in each round of a `fold`, one after the other
+  round 2
+    shop.reserve (line 6), for one element after the other, because it has an effect and each element may end the request \
+                    at line 6
+      is in the `for` at line 6, which changes what `shop` stands for, which `shop.product` (line 5) reads: a write waits \
+                    for the reads before it
+";
+    assert_eq!(explained_routes(routes, &[]), expected);
+}
+
+#[test]
+fn calls_that_differ_in_the_other_arguments_are_several_queries() {
+    let routes = "  get \"/\" (ids: List(Int), price: Int) {
+    let a = for id in ids { shop.convert(id, currency: \"EUR\")? }
+    let b = for id in ids { shop.convert(id, currency: \"USD\")? }
+    let c = shop.convert(price, currency: \"USD\")?
+    let d = for id in ids { shop.convert(id, currency: \"{id}\")? }
+    http.text(\"{a.length()} {b.length()} {c} {d.length()}\")
+  }
+";
+    let expected = "get /: at least 1 round, 3 queries
+  round 1
+    shop.convert (line 5), for each element, all in one batch
+    shop.convert, one batch of these calls:
+      line 6, for each element
+      line 7
+    shop.convert (line 8), for each element, one batch for all that agree in the other arguments
+";
+    assert_eq!(explained_routes(routes, &[]), expected);
+}
+
+#[test]
+fn the_explanation_is_also_json() {
+    let routes = "  get \"/\" (id: Int) {
+    let done = shop.reserve(id)
+    let one = shop.product(2)?
+    http.text(\"{done} {one.name}\")
+  }
+";
+    let text = explained_routes(routes, &["--error-format", "json"]);
+    assert_eq!(text.lines().count(), 1, "{text}");
+    for part in [
+        "\"flow\":\"get /\"",
+        "\"rounds\":2",
+        "\"queries\":2",
+        "\"reason\":\"order\",\"resource\":\"shop\",\"for\":{\"file\":",
+        "\"text\":\"reads what `shop` stands for, which `shop.reserve` (line 5) changes: this write forces a round\"",
+        "\"line\":6,\"column\":15",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
 }

@@ -45,7 +45,7 @@ impl CalleeParameter {
     fn shown(&self) -> String {
         match &self.name {
             Some(name) => format!("`{name}`"),
-            None => format!("a `{}`", self.ty),
+            None => format!("of the type `{}`", self.ty),
         }
     }
 }
@@ -79,7 +79,7 @@ impl<'a> TypeChecker<'a, '_> {
         let mut supplied: Vec<Option<(ArgumentSource, Span)>> = vec![None; taken.len() - usize::from(takes_further)];
         let implicit = given.object.as_ref().map(|(object, _)| (ArgumentSource::Object, object.span));
         let implicit = implicit.into_iter().chain(given.piped.map(|piped| (ArgumentSource::Piped, piped.span)));
-        let mut position = 0;
+        let (mut position, mut refused) = (0, 0);
         for (how, span) in implicit {
             self.place(callee, &mut supplied, position, (how, span));
             position += 1;
@@ -90,7 +90,7 @@ impl<'a> TypeChecker<'a, '_> {
                     self.further_argument(&mut further, name, argument);
                     continue;
                 }
-                Some(name) => self.named_parameter(callee, &taken, name),
+                Some(_) => self.named_parameter(callee, &taken, argument),
                 None => {
                     position += 1;
                     Some(position - 1)
@@ -98,7 +98,10 @@ impl<'a> TypeChecker<'a, '_> {
             };
             match index {
                 Some(index) => self.place(callee, &mut supplied, index, (ArgumentSource::Argument(at), argument.span)),
-                None => _ = self.expr(&argument.value, Some(&Expected::plain(Ty::Error))),
+                None => {
+                    refused += 1;
+                    self.expr(&argument.value, Some(&Expected::plain(Ty::Error)));
+                }
             }
             if index.is_some_and(|index| index >= supplied.len()) {
                 self.expr(&argument.value, None);
@@ -114,7 +117,7 @@ impl<'a> TypeChecker<'a, '_> {
             self.reached = supplied.map_or(self.reached, |(_, span)| span.start);
             self.argument(callee, parameter, *supplied, &given);
         }
-        self.missing(callee, &taken, &supplied, &given);
+        self.missing(callee, &taken, (&supplied, refused), &given);
         supplied.resize(taken.len(), None);
         supplied.iter().map(|supplied| supplied.map_or(ArgumentSource::Default, |(how, _)| how)).collect()
     }
@@ -132,7 +135,8 @@ impl<'a> TypeChecker<'a, '_> {
         self.expr(&argument.value, None);
     }
 
-    fn named_parameter(&mut self, callee: &str, taken: &[CalleeParameter], name: &Name) -> Option<usize> {
+    fn named_parameter(&mut self, callee: &str, taken: &[CalleeParameter], argument: &Argument) -> Option<usize> {
+        let name = argument.name.as_ref()?;
         let found = taken.iter().position(|parameter| parameter.name.as_deref() == Some(name.as_str()));
         if found.is_none() && !name.is_missing() {
             let known = taken.iter().filter_map(|parameter| parameter.name.as_deref());
@@ -143,9 +147,14 @@ impl<'a> TypeChecker<'a, '_> {
                 diagnostic = diagnostic.suggest(format!("did you mean `{near}`?"), name.span, near);
             } else {
                 let known: Vec<String> = known.map(str::to_owned).collect();
-                if !known.is_empty() {
-                    diagnostic = diagnostic.hint(format!("it takes {}", listed(&known)));
-                }
+                diagnostic = match known.is_empty() && !taken.is_empty() {
+                    true => {
+                        let label = Span { end: argument.value.span.start, ..name.span };
+                        diagnostic.fix("its fields have no names: write the value alone", label, "")
+                    }
+                    false if known.is_empty() => diagnostic,
+                    false => diagnostic.hint(format!("it takes {}", listed(&known))),
+                };
             }
             self.report(diagnostic);
         }
@@ -184,26 +193,29 @@ impl<'a> TypeChecker<'a, '_> {
         }
     }
 
+    /// Reports parameters without an argument, except for as many as the call has arguments whose names were `refused`: these
+    /// were meant.
     fn missing(
         &mut self,
         callee: &str,
         taken: &[CalleeParameter],
-        supplied: &[Option<(ArgumentSource, Span)>],
+        (supplied, refused): (&[Option<(ArgumentSource, Span)>], usize),
         given: &CallArguments<'a>,
     ) {
         let lacks =
             taken.iter().zip(supplied).filter(|(parameter, supplied)| supplied.is_none() && !parameter.has_default);
         let lacks: Vec<&CalleeParameter> = lacks.map(|(parameter, _)| parameter).collect();
-        let [first, others @ ..] = &lacks[..] else { return };
-        let what = match others.len() {
-            0 => first.shown(),
-            1 => format!("{} and {}", first.shown(), others[0].shown()),
-            more => format!("{} and {more} more", first.shown()),
+        let [first, others @ ..] = lacks.get(refused..).unwrap_or_default() else { return };
+        let what = match (&first.name, others) {
+            (Some(name), []) => format!("the argument `{name}`"),
+            (Some(name), [other]) => format!("the argument `{name}` and {}", other.shown()),
+            (Some(name), more) => format!("the argument `{name}` and {} more", more.len()),
+            (None, []) => format!("an argument of the type `{}`", self.inference.resolve(&first.ty)),
+            (None, more) => format!("{} arguments", more.len() + 1),
         };
         let ty = self.inference.resolve(&first.ty);
-        let mut diagnostic =
-            Diagnostic::new(Code::MissingArgument, format!("the call of `{callee}` lacks the argument {what}"))
-                .at(given.callee, "a parameter has no argument");
+        let mut diagnostic = Diagnostic::new(Code::MissingArgument, format!("the call of `{callee}` lacks {what}"))
+            .at(given.callee, "a parameter has no argument");
         if let Some(place) = first.place {
             diagnostic = diagnostic.because(place, "declared here, without a default");
         }

@@ -336,8 +336,21 @@ impl<'a> TypeChecker<'a, '_> {
             }
             None => diagnostic,
         };
+        if near.is_none()
+            && let Some(other) = self.module_with(name)
+        {
+            diagnostic = diagnostic.hint(format!("there is `{other}.{name}`"));
+        }
         self.report(diagnostic);
         None
+    }
+
+    /// Returns the module of the library that has a function of this name, if only one has.
+    fn module_with(&self, name: &Name) -> Option<&'a Text> {
+        let modules = self.context.library.modules.iter();
+        let mut found = modules.filter(|(_, module)| module.functions.contains_key(name.as_str()));
+        let first = found.next()?;
+        found.next().is_none().then_some(first.0)
     }
 
     pub(super) fn call_host(&mut self, signature: &'a Signature, span: Span, given: CallArguments<'a>) -> Ty {
@@ -392,4 +405,4 @@ impl<'a> TypeChecker<'a, '_> {
 }
 
 /// The maximum number of functions of a module that a diagnostic lists.
-const FUNCTIONS_LISTED_MAX: usize = 8;
+const FUNCTIONS_LISTED_MAX: usize = 16;

@@ -46,7 +46,7 @@ impl<'a> TypeChecker<'a, '_> {
         let Some(failure) = failure else {
             let diagnostic = Diagnostic::new(Code::CannotFail, "`?` needs a `Result`, and this is an `Option`")
                 .at(value.span, format!("this is `{}`", self.inference.resolve(&ty)))
-                .hint("handle `None`: `else { … }`");
+                .hint("handle `None`: `else { … }`, or end the flow there: `else { fail(\"…\") }`");
             self.report(diagnostic);
             return inner;
         };
@@ -217,7 +217,9 @@ impl<'a> TypeChecker<'a, '_> {
         let ty = self.block(body, None);
         self.scope.leave(mark);
         // A body that always diverges yields no element, but the list may be empty.
-        Ty::list(if ty.is_never() { Ty::UNIT } else { ty })
+        let list = Ty::list(if ty.is_never() { Ty::UNIT } else { ty });
+        let page = |list| Ty::result(Ty::tuple(vec![list, Ty::option(Ty::TEXT)]), Ty::FAILURE);
+        if query.after.is_some() { page(list) } else { list }
     }
 
     pub(super) fn fold(

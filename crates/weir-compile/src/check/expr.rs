@@ -6,7 +6,7 @@ use weir_syntax::{Code, Diagnostic, Span};
 
 use super::generics::stands_for_any;
 use super::{Exits, Expected, OpenType, TypeChecker};
-use crate::lang_items::HTML;
+use crate::lang_items::{HTML, JSON_VALUE};
 use crate::typed_tree::{Demand, Resolution};
 use crate::types::{TYPE_PARTS_MAX, Ty};
 
@@ -89,6 +89,9 @@ impl<'a> TypeChecker<'a, '_> {
             return diagnostic.note(stands_for_any(name));
         }
         match (found, wanted) {
+            (Ty::Result(pair), Ty::Result(_)) if pair.0 == *wanted => {
+                diagnostic.hint("its value is a `Result` already: leave out `Ok(…)`, or add `?` inside of it")
+            }
             (Ty::Result(pair), wanted) if pair.0 == *wanted => diagnostic.suggest(
                 "add `?` to end the flow if it fails, or handle it with `else { … }`",
                 span.at_end(),
@@ -124,6 +127,8 @@ impl<'a> TypeChecker<'a, '_> {
             (found, wanted) if *found == Ty::named(HTML) && *wanted == Ty::TEXT => {
                 diagnostic.hint("answer with `http.html(page)`, or insert it into a template: `html\"{page}\"`; `to_text` returns its text")
             }
+            (found, _) if *found == Ty::named(JSON_VALUE) => diagnostic
+                .hint("read the JSON as that type: `response.decode_json()?` of a response, or `json.decode(text)?`"),
             (Ty::Plain(_), wanted) if *wanted == Ty::TEXT => diagnostic.hint("convert it to a text: `\"{…}\"`"),
             (found, wanted) if *found == Ty::INT && *wanted == Ty::FLOAT => diagnostic
                 .hint("write a literal with a decimal point, as in `1.0`, and convert other numbers: `n.to_float()`"),

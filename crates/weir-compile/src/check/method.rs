@@ -44,6 +44,9 @@ impl<'a> TypeChecker<'a, '_> {
             self.uses_module_of(&ty);
             return self.call_weir(function, name.span, given);
         }
+        if name.as_str() == "get" && given.arguments.is_empty() && given.piped.is_none() && self.is_shared(object) {
+            return self.read_by_get(object, name, &ty, &given);
+        }
         if self.is_shared(object)
             && let Some(function) = self.context.library.function(&format!("{STATE}.{name}"))
         {
@@ -57,6 +60,18 @@ impl<'a> TypeChecker<'a, '_> {
         }
         self.no_method(object.span, &ty, name);
         self.ignore(given)
+    }
+
+    /// Reports `count.get()`: the value of a shared value is its name, and `get` reads an entry of a map.
+    fn read_by_get(&mut self, object: &Expr, name: &Name, ty: &Ty, given: &CallArguments<'a>) -> Ty {
+        let shown = self.inference.resolve(ty);
+        let end = given.call.map_or(name.span.end, |call| call.span.end);
+        let rest = Span { start: object.span.end, end, ..name.span };
+        let diagnostic = Diagnostic::new(Code::UnknownMethod, "`get` without a key reads nothing")
+            .at(name.span, format!("on a shared `{shown}`"))
+            .fix("the name of a shared value is its current value", rest, "");
+        self.report(diagnostic);
+        ty.clone()
     }
 
     fn object_type(&mut self, object: &'a Expr) -> Ty {

@@ -239,7 +239,10 @@ impl TypeChecker<'_, '_> {
             true => Diagnostic::new(Code::SharedAsValue, format!("`{name}` is a table, and no value"))
                 .at(expr.span, "used as a value")
                 .because(declared_at, "declared here")
-                .hint(format!("read it by a query, `for row in {name} {{ … }}`, or by a key, `{name}[key]`")),
+                .hint(format!("read it by a query, `for row in {name} {{ … }}`, or by a key, `{name}[key]`"))
+                .hint(format!(
+                    "a `fold` or a call takes the rows of a query: `fold … for row in (for row in {name} {{ row }})`"
+                )),
             false => Diagnostic::new(Code::SharedAsValue, format!("`{name}` is a shared value and cannot be copied"))
                 .at(expr.span, "used as a value")
                 .because(declared_at, format!("declared here as a shared `{ty}`"))

@@ -9,7 +9,7 @@ use super::{Expected, TypeChecker};
 use crate::declarations::DeclaredTable;
 use crate::lang_items::{TABLE, TABLES};
 use crate::suggest::{listed, nearest};
-use crate::typed_tree::{CallTarget, InsertedRow, Resolution, TableStatement};
+use crate::typed_tree::{CallTarget, Demand, InsertedRow, Resolution, TableStatement};
 use crate::types::Ty;
 
 /// The statements on a table.
@@ -216,39 +216,41 @@ impl<'a> TypeChecker<'a, '_> {
         }
     }
 
-    /// Checks the limit of a query, which does not depend on the row.
+    /// Checks the limit and the cursor of a query, which do not depend on the row.
     pub(super) fn query_limit(&mut self, table: Option<usize>, query: &'a QueryClauses) {
-        let Some(limit) = &query.limit else { return };
-        self.expr(limit, Some(&Expected::new(Ty::INT, limit.span, "a limit is an `Int`")));
+        if let Some(limit) = &query.limit {
+            self.expr(limit, Some(&Expected::new(Ty::INT, limit.span, "a limit is an `Int`")));
+        }
+        let Some(after) = &query.after else { return };
+        let why = "a cursor is the `Option(Text)` that the page before has returned, and `None` before the first page";
+        self.expr(after, Some(&Expected::new(Ty::option(Ty::TEXT), after.span, why)));
         if table.is_none() {
             self.no_query(
-                limit.span,
-                "`limit` belongs to a query of a table",
-                "take the first elements: `.take(count)`",
+                after.span,
+                "`after` belongs to a query of a table",
+                "take a part of the list: `.skip(count)`",
             );
+        } else if query.limit.is_none() {
+            self.no_query(after.span, "a page has no `limit`", "say how many rows it has: `limit 50 after cursor`");
         }
     }
 
     fn order_key(&mut self, table: Option<usize>, pattern: &Pattern, key: &'a QueryOrder) {
         let ty = self.expr(&key.value, None);
         let span = key.value.span;
-        if table.is_none() {
+        let is_name = matches!(pattern.kind, PatternKind::Bind(_));
+        if table.is_some() && !(is_name && is_column(pattern, &key.value)) {
             return self.no_query(
                 span,
-                "`order by` belongs to a query of a table",
-                "sort the list: `.sort_by(|item| …)`",
-            );
-        }
-        if !matches!(pattern.kind, PatternKind::Bind(_)) || !is_column(pattern, &key.value) {
-            return self.no_query(
-                span,
-                "the rows are ordered by their columns",
-                "write `row.column`, where `row` is the name of the row",
+                "the rows of a table are ordered by their columns",
+                "write `row.column`, where `row` is the name of the row; a list is ordered by any expression",
             );
         }
         let ty = self.inference.resolve(&ty);
+        self.demand(&ty, Demand::Order, span);
         if !ty.has_order() {
-            self.no_query(span, &format!("values of the type `{ty}` have no order"), "order by another column");
+            let other = if table.is_some() { "order by another column" } else { "order by a number, text or time" };
+            self.no_query(span, &format!("values of the type `{ty}` have no order"), other);
         }
     }
 

@@ -13,13 +13,16 @@ use crate::typed_tree::{FileSummary, TypedTree};
 use crate::{exhaustiveness, integer_division};
 
 impl TypeChecker<'_, '_> {
-    /// Ends the check of the files, and checks the program.
-    pub(super) fn finish(mut self) -> TypedTree {
+    /// Ends the check of the bodies so far: their types are known now.
+    pub(super) fn end_bodies(&mut self) {
         self.begin_body(super::Exits::Start);
         self.resolve_all();
         self.unknown_types();
         self.exhaustiveness();
-        self.hidden_divisions();
+    }
+
+    /// Checks the program, when the files have been checked.
+    pub(super) fn finish(mut self) -> TypedTree {
         self.summarize_declarations();
         self.typed.declarations.file = 0;
         self.generic_uses();
@@ -36,8 +39,10 @@ impl TypeChecker<'_, '_> {
         for file in self.typed.files.iter_mut().filter_map(Arc::get_mut) {
             file.resolve_types(inference);
         }
-        for shared in self.typed.declarations.shared.values_mut() {
-            shared.ty = inference.resolve(&shared.ty);
+        if self.declares {
+            for shared in self.typed.declarations.shared.values_mut() {
+                shared.ty = inference.resolve(&shared.ty);
+            }
         }
     }
 
@@ -62,7 +67,7 @@ impl TypeChecker<'_, '_> {
         }
     }
 
-    fn hidden_divisions(&mut self) {
+    pub(super) fn hidden_divisions(&mut self) {
         for file in (0..self.typed.files.len()).filter(|file| !self.kept.contains(file)) {
             let found = integer_division::check(self.context, &self.typed, file);
             self.typed.file_mut(file).hidden_divisions = found;

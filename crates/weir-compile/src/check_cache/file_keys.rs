@@ -13,7 +13,7 @@ use crate::context::CheckContext;
 use crate::declarations::Declarations;
 
 /// The fingerprints of the files of a program, by the index of the file.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct FileKeys {
     /// Empty if modules use each other in a circle, which is an error.
     keys: Vec<u64>,

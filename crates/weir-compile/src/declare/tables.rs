@@ -24,7 +24,7 @@ impl Declarer<'_, '_> {
         let shared = DeclaredShared { item, span: name.span, ty: Ty::named(TABLE), per_session: false };
         self.declarations.shared.insert(name.text.clone(), shared);
         let mut declared = DeclaredTable::default();
-        if let Some((row, fields)) = self.row_of(table) {
+        if let Some((row, fields)) = self.row_of(&table.row) {
             declared.columns = self.columns(&row, &fields, table.row.span);
             declared.row = (declared.columns.len() == fields.len()).then_some(row);
         }
@@ -54,8 +54,8 @@ impl Declarer<'_, '_> {
     }
 
     /// Returns the record that the rows are, and its fields.
-    fn row_of(&mut self, table: &ast::TableDeclaration) -> Option<(Text, Vec<Field>)> {
-        let ty = self.resolve_type(&table.row);
+    pub(super) fn row_of(&mut self, row: &ast::Type) -> Option<(Text, Vec<Field>)> {
+        let ty = self.resolve_type(row);
         let own = ty.name().and_then(|name| self.declarations.types.get_key_value(name));
         if let Some((name, declared)) = own
             && let TypeShape::Record(fields) = &declared.definition.shape
@@ -64,14 +64,14 @@ impl Declarer<'_, '_> {
         }
         if ty != Ty::Error {
             let diagnostic = Diagnostic::new(Code::TableDeclaration, "the rows of a table are records of the program")
-                .at(table.row.span, format!("this is `{ty}`"))
+                .at(row.span, format!("this is `{ty}`"))
                 .hint("declare a record: `record Row { name: Text }`");
             self.context.report(diagnostic);
         }
         None
     }
 
-    fn columns(&mut self, row: &Text, fields: &[Field], place: Span) -> Vec<TableColumn> {
+    pub(super) fn columns(&mut self, row: &Text, fields: &[Field], place: Span) -> Vec<TableColumn> {
         let columns = fields.iter().filter_map(|field| {
             let (inner, optional) = match &field.ty {
                 Type::Option(inner) => (&**inner, true),
@@ -123,7 +123,7 @@ impl Declarer<'_, '_> {
         let mut seen: BTreeSet<&str> = BTreeSet::new();
         for clause in &table.clauses {
             let word = clause.kind.word();
-            let once = matches!(word, "key" | "default" | "soft");
+            let once = matches!(word, "key" | "default" | "soft" | "migrate");
             if !seen.insert(word) && once {
                 self.table_fault(clause.span, format!("a table has one `{word}`"), "remove this clause");
                 continue;
@@ -150,8 +150,8 @@ impl Declarer<'_, '_> {
                     declared.indexes.push((columns, unique));
                 }
             }
-            // Resolved when all tables are declared.
-            TableClauseKind::References { .. } => {}
+            // Resolved when all tables and functions are declared.
+            TableClauseKind::References { .. } | TableClauseKind::Migrate { .. } => {}
             TableClauseKind::Default(arguments) => self.defaults(arguments, declared),
             TableClauseKind::Soft(arguments) => declared.soft = Some(self.soft(arguments)),
         }

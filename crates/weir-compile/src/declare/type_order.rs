@@ -20,13 +20,15 @@ impl Declarer<'_, '_> {
     /// Resolves what each `type` of the program stands for.
     pub(super) fn resolve_aliases(&mut self) {
         let tree = self.context.tree();
-        let names: Vec<Text> = self.declarations.aliases.keys().cloned().collect();
+        let names = self.declarations.aliases.iter().filter(|(_, it)| !self.is_kept_at(it.span.start));
+        let names: Vec<Text> = names.map(|(name, _)| name.clone()).collect();
         let ordered = dependencies_first(names, |name| {
             let declared = &self.declarations.aliases[name];
             let ItemKind::Alias(alias) = &tree.items[declared.item].kind else { return Vec::new() };
             let file = self.context.files.index_at(alias.name.span.start);
             let mut named = NamedAliases { declarations: &self.declarations, file, found: Vec::new() };
             named.ty(&alias.ty);
+            named.found.retain(|name| !self.is_kept_at(self.declarations.aliases[name].span.start));
             named.found
         });
         for name in ordered.order {
@@ -50,15 +52,18 @@ impl Declarer<'_, '_> {
 
     /// Reports records that contain themselves: such a value would be infinitely large.
     pub(super) fn endless_types(&mut self) {
-        let names: Vec<Text> = self.declarations.types.keys().cloned().collect();
-        let ordered = dependencies_first(names, |name| {
+        let held = |name: &Text| {
             let mut held = Vec::new();
             if let TypeShape::Record(fields) = &self.declarations.types[name].definition.shape {
                 fields.iter().for_each(|field| held_types(&field.ty, &mut held));
             }
-            held.retain(|name| self.declarations.types.contains_key(name));
+            held.retain(|name| self.is_new_type(name));
             held
-        });
+        };
+        // Most types contain none of the program, and are in no circle.
+        let mut names = self.new_types();
+        names.retain(|name| !held(name).is_empty());
+        let ordered = dependencies_first(names, held);
         for (name, circle) in ordered.circular {
             let span = self.declarations.types[&name].span;
             let message = format!("the record `{name}` contains itself{}", through(&circle));
@@ -71,9 +76,20 @@ impl Declarer<'_, '_> {
         self.deep_types();
     }
 
+    /// Returns the names of the types that are not taken over from an earlier check.
+    fn new_types(&self) -> Vec<Text> {
+        let files = self.declarations.files.iter().enumerate().filter(|(file, _)| !self.is_kept(*file));
+        let types = files.flat_map(|(_, file)| &self.declarations.types.as_slice()[file.own.types.clone()]);
+        types.map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Returns whether the program has a type of this name, and it is not taken over from an earlier check.
+    fn is_new_type(&self, name: &Text) -> bool {
+        self.declarations.types.get(name).is_some_and(|declared| !self.is_kept_at(declared.span.start))
+    }
+
     /// Reports the first type that nests too deep, and takes the types of their fields from all of them.
     fn deep_types(&mut self) {
-        let names: Vec<Text> = self.declarations.types.keys().cloned().collect();
         let parts = |name: &Text| {
             let mut named = Vec::new();
             let fields = crate::types::fields_of(&self.declarations.types[name].definition.shape);
@@ -81,15 +97,26 @@ impl Declarer<'_, '_> {
             named.retain(|name| self.declarations.types.contains_key(name));
             named
         };
-        let mut depths: IndexMap<Text, usize> = IndexMap::new();
+        let new_parts = |name: &Text| {
+            let mut named = parts(name);
+            named.retain(|name| self.is_new_type(name));
+            named
+        };
         let mut deep = Vec::new();
-        for name in dependencies_first(names, parts).order {
-            let deepest = parts(&name).iter().filter_map(|part| depths.get(part)).max();
-            let depth = 1 + deepest.copied().unwrap_or_default();
+        let (flat, nested): (Vec<Text>, Vec<Text>) =
+            self.new_types().into_iter().partition(|name| parts(name).is_empty());
+        let mut depths: IndexMap<Text, usize> = flat.into_iter().map(|name| (name, 1)).collect();
+        let ordered = dependencies_first(nested, new_parts);
+        for name in ordered.order {
+            let depth_of = |part: &Text| depths.get(part).copied().unwrap_or(self.declarations.types[part].depth);
+            let depth = 1 + parts(&name).iter().map(depth_of).max().unwrap_or_default();
             if depth > NESTED_TYPES_MAX {
                 deep.push(name.clone());
             }
             depths.insert(name, if depth > NESTED_TYPES_MAX { 0 } else { depth });
+        }
+        for (name, depth) in depths {
+            self.declarations.types[&name].depth = depth;
         }
         if let Some(first) = deep.first() {
             let message = format!("`{first}` nests more than {NESTED_TYPES_MAX} records and enums in one another");

@@ -5,48 +5,80 @@
 //! A file without services and entry points is not a program yet, so that nothing is reported there. Nor are the
 //! variants of an enum that requests may contain: nobody has to name a variant that a client sends.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use indexmap::{IndexMap, IndexSet};
 use weir_host::{Text, Type, TypeDefinition, TypeShape};
 use weir_syntax::ast::{Item, ItemKind, Name, Variant};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::is_ignored;
 use crate::context::CheckContext;
+use crate::file_lints::{FileLints, ItemSymbols};
 use crate::symbol::Symbol;
 use crate::typed_tree::TypedTree;
 use crate::types::Ty;
 use crate::whole_lines::whole_lines;
 
 /// Warns of every declaration that nothing uses.
-pub(super) fn check(context: &mut CheckContext<'_>, typed: &TypedTree) {
+pub(super) fn check(context: &mut CheckContext<'_>, typed: &TypedTree, files: &[Arc<FileLints>]) {
     let items = &context.tree().items;
     if !items.iter().any(|item| matches!(item.kind, ItemKind::Service(_) | ItemKind::Entry(_))) {
         return;
     }
-    let used = used_items(items, typed);
+    let symbols: Vec<&ItemSymbols> = files.iter().flat_map(|file| &file.items).collect();
+    let used = used_items(items, &symbols);
     // The programs that share a library decide together.
     let is_own = |item: &Item| !context.files.is_of_library(item.file.into());
-    let unused = items.iter().enumerate().filter(|(at, item)| !used.contains(at) && is_own(item));
-    let unused: Vec<_> = unused.filter_map(|(_, item)| unused_item(item, context.text)).collect();
-    let enums =
-        items.iter().enumerate().filter(|(at, item)| used.contains(at) && is_own(item)).map(|(_, item)| &**item);
-    let variants = unused_variants(enums, typed);
+    let own = || items.iter().zip(&used).filter(|(item, _)| is_own(item));
+    let unused = own().filter(|(_, used)| !**used);
+    let unused: Vec<_> = unused.filter_map(|(item, _)| unused_item(item, context.text)).collect();
+    let variants = unused_variants(own().filter(|(_, used)| **used).map(|(item, _)| &**item), &symbols, typed);
     context.report_all(unused);
     context.report_all(variants);
 }
 
-/// Returns the items that run by themselves, and all items that they name, directly or through others.
-fn used_items(items: &[Arc<Item>], typed: &TypedTree) -> BTreeSet<usize> {
-    let names = named_items(items, typed);
-    let mut used: BTreeSet<usize> = BTreeSet::new();
+/// Returns the symbols of each item of a file.
+pub(super) fn symbols_of_items(context: &CheckContext<'_>, typed: &TypedTree, file: usize) -> Vec<ItemSymbols> {
+    let items = &context.tree().items[context.file_items(file)];
+    let mut found: Vec<ItemSymbols> = Vec::new();
+    found.resize_with(items.len(), ItemSymbols::default);
+    let declared = typed.declarations.files[file].references.iter();
+    for reference in declared.chain(&typed.files[file].references).filter(|found| is_declared(&found.symbol)) {
+        let next = items.partition_point(|item| item.span.start <= reference.span.start);
+        let at = next.checked_sub(1).filter(|at| reference.span.end <= items[*at].span.end);
+        if let Some(symbols) = at.map(|at| &mut found[at]) {
+            let list = if reference.defines { &mut symbols.defined } else { &mut symbols.named };
+            list.push(reference.symbol.clone());
+        }
+    }
+    for symbols in &mut found {
+        symbols.named.sort_unstable();
+        symbols.named.dedup();
+    }
+    found
+}
+
+/// Returns whether an item of the program may declare a symbol.
+fn is_declared(symbol: &Symbol) -> bool {
+    !matches!(
+        symbol,
+        Symbol::Local(_) | Symbol::TypeParameter(..) | Symbol::HostFunction(_) | Symbol::Source(_) | Symbol::Module(_)
+    )
+}
+
+/// Returns, for each item, whether it runs by itself, or is named by such an item, directly or through others.
+fn used_items(items: &[Arc<Item>], symbols: &[&ItemSymbols]) -> Vec<bool> {
+    let defined = symbols.iter().enumerate().flat_map(|(at, item)| item.defined.iter().map(move |symbol| (symbol, at)));
+    let declared: IndexMap<&Symbol, usize> = defined.collect();
+    let mut used = vec![false; items.len()];
     // Declarations that are deliberately not used keep those that they name.
-    let is_kept = |item: &Item| is_bound(item) || declared(item).is_none_or(|(_, name)| is_ignored(name.as_str()));
+    let is_kept = |item: &Item| is_bound(item) || declared_name(item).is_none_or(|(_, name)| is_ignored(name.as_str()));
     let mut open: Vec<usize> = (0..items.len()).filter(|at| is_kept(&items[*at])).collect();
     while let Some(at) = open.pop() {
-        if used.insert(at) {
-            open.extend(names.get(&at).into_iter().flatten());
+        if !std::mem::replace(&mut used[at], true) {
+            open.extend(symbols[at].named.iter().filter_map(|symbol| declared.get(symbol)));
         }
     }
     used
@@ -57,26 +89,8 @@ fn is_bound(item: &Item) -> bool {
     matches!(&item.kind, ItemKind::Constraint(constraint) if !constraint.bindings.is_empty())
 }
 
-/// Returns the items that each item names.
-fn named_items(items: &[Arc<Item>], typed: &TypedTree) -> BTreeMap<usize, BTreeSet<usize>> {
-    let item_at = |span: Span| {
-        let next = items.partition_point(|item| item.span.start <= span.start);
-        next.checked_sub(1).filter(|at| span.end <= items[*at].span.end)
-    };
-    let declarations = typed.references().filter(|found| found.defines);
-    let declared: BTreeMap<&Symbol, usize> =
-        declarations.filter_map(|found| Some((&found.symbol, item_at(found.span)?))).collect();
-    let mut named: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
-    for found in typed.references().filter(|found| !found.defines) {
-        if let (Some(from), Some(to)) = (item_at(found.span), declared.get(&found.symbol)) {
-            named.entry(from).or_default().insert(*to);
-        }
-    }
-    named
-}
-
 /// Returns the kind and the name of what an item declares; `None` for items that run or only import.
-fn declared(item: &Item) -> Option<(&'static str, &Name)> {
+fn declared_name(item: &Item) -> Option<(&'static str, &Name)> {
     match &item.kind {
         ItemKind::Shared(shared) => Some(("shared value", &shared.name)),
         ItemKind::Table(table) => Some(("table", &table.name)),
@@ -97,7 +111,7 @@ fn declared(item: &Item) -> Option<(&'static str, &Name)> {
 }
 
 fn unused_item(item: &Item, text: &str) -> Option<Diagnostic> {
-    let (kind, name) = declared(item)?;
+    let (kind, name) = declared_name(item)?;
     if is_ignored(name.as_str()) {
         return None;
     }
@@ -110,10 +124,14 @@ fn unused_item(item: &Item, text: &str) -> Option<Diagnostic> {
 }
 
 /// Returns a warning for each variant of the enums that is neither constructed nor matched.
-fn unused_variants<'a>(enums: impl Iterator<Item = &'a Item>, typed: &TypedTree) -> Vec<Diagnostic> {
+fn unused_variants<'a>(
+    enums: impl Iterator<Item = &'a Item>,
+    symbols: &[&ItemSymbols],
+    typed: &TypedTree,
+) -> Vec<Diagnostic> {
     let received = received_types(typed);
-    let uses = typed.references().filter(|found| !found.defines);
-    let named: BTreeSet<&Symbol> = uses.map(|found| &found.symbol).collect();
+    let named = symbols.iter().flat_map(|item| &item.named);
+    let named: IndexSet<&Symbol> = named.filter(|symbol| matches!(symbol, Symbol::Variant(..))).collect();
     let mut unused = Vec::new();
     for item in enums {
         let ItemKind::Enum(declaration) = &item.kind else { continue };

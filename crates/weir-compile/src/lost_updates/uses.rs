@@ -25,6 +25,18 @@ use crate::declarations::Declarations;
 use crate::lang_items::{COMMIT, ROLL_BACK, TABLES};
 use crate::typed_tree::TypedTree;
 
+/// Returns whether a body uses a shared value or a bound constraint. Most bodies use none.
+fn has_uses(body: &Block, bound: &BoundConstraints) -> bool {
+    let mut found = false;
+    body.each_binding(&mut |binding| {
+        if let Op::Call(call) = &binding.op {
+            found |= call.arguments.iter().any(|atom| matches!(atom, Atom::Shared(_)));
+            found |= bound.held_by(&call.function).next().is_some();
+        }
+    });
+    found
+}
+
 /// The number of uses that are considered in one body.
 const USES_MAX: usize = 1000;
 
@@ -66,6 +78,9 @@ pub(super) struct BodyUses {
 
 impl BodyUses {
     pub(super) fn of(body: &Block, typed: &TypedTree, library: &Library) -> BodyUses {
+        if !has_uses(body, &typed.bound_constraints) {
+            return BodyUses::default();
+        }
         let mut collector = Collector {
             library,
             bound: &typed.bound_constraints,

@@ -27,8 +27,8 @@ impl<'a> Lowering<'a, '_> {
         let Some(ResolvedCall { target, supplied }) = typed.call(expr.id) else {
             return Atom::Value(Value::Unit);
         };
-        if let (Some(object), true) = (object_of(function), arguments.is_empty())
-            && let Some(value) = self.aggregate(expr, target, object)
+        if arguments.is_empty()
+            && let Some(value) = self.aggregate_of_group(expr).or_else(|| self.aggregate(expr))
         {
             return value;
         }

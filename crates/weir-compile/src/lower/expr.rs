@@ -45,6 +45,9 @@ impl<'a> Lowering<'a, '_> {
     }
 
     pub(super) fn pattern_type(&self, id: PatternId) -> Type {
+        if let Some(group) = self.group_pattern(id) {
+            return group.clone();
+        }
         self.concrete(self.typed.pattern_type(id)).to_type()
     }
 

@@ -309,9 +309,9 @@ pub(super) fn handlers_of(block: &Block) -> impl Iterator<Item = &FailureHandler
     })
 }
 
-/// Returns the handlers of the file.
+/// Returns the handlers of the main file, the only one that may have some.
 pub(super) fn handlers_of_file(tree: &Tree) -> impl Iterator<Item = &FailureHandler> {
-    tree.items.iter().filter_map(|item| match &item.kind {
+    tree.items.iter().take_while(|item| item.file == 0).filter_map(|item| match &item.kind {
         ItemKind::FailureHandler(handler) => Some(handler),
         _ => None,
     })

@@ -38,11 +38,7 @@ impl<'a> Lowering<'a, '_> {
     ) -> Atom {
         let row = self.typed.pattern_local(pattern.id);
         let divided = self.divide(table, row, clauses.condition.as_ref());
-        let order = clauses.order.iter().filter_map(|key| {
-            let Some(Resolution::Field(column)) = self.typed.resolution(key.value.id) else { return None };
-            Some(record([Value::Int((*column).into()), Value::Bool(key.descending)]))
-        });
-        let order: Vec<Value> = order.collect();
+        let order = self.order(clauses);
         let limit = clauses.limit.as_ref().map(|limit| self.expr(limit));
         let early = limit.clone().filter(|_| divided.left.is_empty());
         let rows = self.select(table, &divided, order, early, span);
@@ -55,6 +51,15 @@ impl<'a> Lowering<'a, '_> {
             }
             None => rows,
         }
+    }
+
+    /// Returns the order of a query as values of the type `tables.RowOrder`.
+    pub(super) fn order(&self, clauses: &QueryClauses) -> Vec<Value> {
+        let order = clauses.order.iter().filter_map(|key| {
+            let Some(Resolution::Field(column)) = self.typed.resolution(key.value.id) else { return None };
+            Some(record([Value::Int((*column).into()), Value::Bool(key.descending)]))
+        });
+        order.collect()
     }
 
     /// Lowers a statement that takes a function.
@@ -235,7 +240,7 @@ impl<'a> Lowering<'a, '_> {
         })
     }
 
-    fn appended(&mut self, list: &Atom, item: &Atom, ty: &Type, span: Span) -> Atom {
+    pub(super) fn appended(&mut self, list: &Atom, item: &Atom, ty: &Type, span: Span) -> Atom {
         let one = self.prim(Prim::List, vec![item.clone()], ty.clone(), span);
         self.prim(Prim::Add, vec![list.clone(), one], ty.clone(), span)
     }
@@ -263,9 +268,22 @@ impl<'a> Lowering<'a, '_> {
         limit: Option<Atom>,
         span: Span,
     ) -> (Atom, Atom) {
+        let after = (Atom::Value(Value::Unit), Type::Unit);
+        self.description_after(table, divided, order, (limit, after), span)
+    }
+
+    /// Like [`Self::description`], for rows behind a cursor.
+    pub(super) fn description_after(
+        &mut self,
+        table: &str,
+        divided: &DividedCondition<'a>,
+        order: Vec<Value>,
+        (limit, after): (Option<Atom>, (Atom, Type)),
+        span: Span,
+    ) -> (Atom, Atom) {
         self.full_scan(table, divided, span);
-        let mut parts = vec![limit.unwrap_or(Atom::Value(Value::Int(i64::MAX))), Atom::Value(Value::Unit)];
-        let mut types = vec![Type::Int, Type::Unit];
+        let mut parts = vec![limit.unwrap_or(Atom::Value(Value::Int(i64::MAX))), after.0];
+        let mut types = vec![Type::Int, after.1];
         for (value, constant) in &divided.values {
             match constant {
                 Some(constant) => {
@@ -302,7 +320,7 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// Folds a list into another one: `body` returns the second one with what an element adds to it.
-    fn collected(
+    pub(super) fn collected(
         &mut self,
         (list, name): (Atom, &str),
         (element_type, ty): (&Type, &Type),
@@ -430,7 +448,7 @@ impl<'a> Visitor<'a> for LocalSearch<'_> {
 }
 
 /// Returns the pattern and the body of a closure of one parameter.
-fn closure_of(written: Option<&Expr>) -> Option<(&Pattern, &Expr)> {
+pub(super) fn closure_of(written: Option<&Expr>) -> Option<(&Pattern, &Expr)> {
     match &written?.kind {
         ExprKind::Closure { parameters, body } => match &parameters[..] {
             [only] => Some((&only.pattern, body)),

@@ -4,10 +4,10 @@ use weir_host::{Type, Value};
 use weir_ir::expr::{ArmTest, Atom, Op};
 use weir_ir::prim::Prim;
 use weir_syntax::Span;
-use weir_syntax::ast::{Block, Expr, Pattern, QueryClauses};
+use weir_syntax::ast::{Block, Expr, Pattern, QueryClauses, QueryOrder};
 
 use super::block_builder::{InlineFrameId, OpenBlock};
-use super::{Lowering, pattern_name};
+use super::{Binding, Lowering, pattern_name};
 
 impl<'a> Lowering<'a, '_> {
     /// Lowers `for x in xs { … }`: to a map, or to a fold if the body may exit the `fn`.
@@ -19,34 +19,88 @@ impl<'a> Lowering<'a, '_> {
         body: &'a Block,
     ) -> Atom {
         let list = match self.table_named(items) {
+            Some(table) if query.after.is_some() => return self.page(expr, &table, (pattern, query), body),
             Some(table) => self.query(&table, (pattern, query), items.span),
             None => {
-                let list = self.elements(items);
-                let conditions: Vec<&'a Expr> = query.condition.iter().collect();
-                let element = self.pattern_type(pattern.id);
-                self.filtered(list, (pattern, &element), &conditions, items.span)
+                let groups = self.groups(pattern, items, (query, body));
+                let list = groups.unwrap_or_else(|| self.elements(items));
+                self.chosen(list, pattern, query, items.span)
             }
         };
-        self.for_each(expr, list, pattern, body)
+        self.for_each((&self.ty(expr), expr.span), list, pattern, body)
+    }
+
+    /// Returns the elements of a list that the clauses of a `for` choose, in their order.
+    fn chosen(&mut self, list: Atom, pattern: &'a Pattern, query: &'a QueryClauses, span: Span) -> Atom {
+        let element = self.pattern_type(pattern.id);
+        let limit = query.limit.as_ref().map(|limit| self.expr(limit));
+        let conditions: Vec<&'a Expr> = query.condition.iter().collect();
+        let mut list = self.filtered(list, (pattern, &element), &conditions, span);
+        // A stable sort by the last key first: each later one keeps the order of equal elements.
+        for key in query.order.iter().rev() {
+            list = self.sorted(list, (pattern, &element), key);
+        }
+        match limit {
+            Some(limit) => self.call_list("take", vec![list, limit], &element, span),
+            None => list,
+        }
+    }
+
+    /// Returns a list in the order of a key; equal elements keep their order.
+    fn sorted(&mut self, list: Atom, (pattern, element_type): (&'a Pattern, &Type), key: &'a QueryOrder) -> Atom {
+        let span = key.value.span;
+        let reversed = |lowering: &mut Self, list: Atom| match key.descending {
+            true => lowering.call_list("reverse", vec![list], element_type, span),
+            false => list,
+        };
+        let list = reversed(self, list);
+        let pair = Type::tuple(vec![self.ty(&key.value), element_type.clone()]);
+        let element = self.vars.variable(pattern_name(pattern), element_type.clone());
+        let item = Atom::Var(element.var);
+        let open_block = self.build_block(|lowering| {
+            lowering.bind(pattern, item.clone());
+            let value = lowering.expr(&key.value);
+            lowering.prim(Prim::Record, vec![value, item], pair.clone(), span)
+        });
+        let targets = exit_targets(&open_block);
+        let keyed = if targets.is_empty() {
+            let body = self.close_without_exits(open_block, &pair);
+            self.emit(Op::Map { list, element, body }, Type::list(pair), span)
+        } else {
+            self.collect(span, (list, element), (open_block, &pair), &targets)
+        };
+        let list = self.call_list("sort_keyed", vec![keyed], element_type, span);
+        reversed(self, list)
+    }
+
+    /// Calls a function of the module `list` that returns elements of this type.
+    fn call_list(&mut self, function: &str, given: Vec<Atom>, element: &Type, span: Span) -> Atom {
+        let given = given.into_iter().map(|atom| Some(Binding::Atom(atom))).collect();
+        self.call_host(&format!("list.{function}").into(), given, Type::list(element.clone()), (span, &[]))
     }
 
     /// Lowers the rounds of a `for` over a list.
-    pub(super) fn for_each(&mut self, expr: &'a Expr, list: Atom, pattern: &'a Pattern, body: &'a Block) -> Atom {
-        let result = self.ty(expr);
-        let Type::List(of) = &result else { return Atom::Value(Value::Unit) };
-        let paired = self.with_rows(list, pattern, body, expr.span);
+    pub(super) fn for_each(
+        &mut self,
+        (result, span): (&Type, Span),
+        list: Atom,
+        pattern: &'a Pattern,
+        body: &'a Block,
+    ) -> Atom {
+        let Type::List(of) = result else { return Atom::Value(Value::Unit) };
+        let paired = self.with_rows(list, pattern, body, span);
         let element = self.vars.variable(pattern_name(pattern), paired.element_type.clone());
         let open_block = self.build_block(|lowering| {
-            lowering.bind_pairs(&paired, Atom::Var(element.var), pattern, expr.span);
+            lowering.bind_pairs(&paired, Atom::Var(element.var), pattern, span);
             lowering.block(body)
         });
         let list = self.end_pairs(paired);
         let targets = exit_targets(&open_block);
         if targets.is_empty() {
             let body = self.close_without_exits(open_block, of);
-            return self.emit(Op::Map { list, element, body }, result, expr.span);
+            return self.emit(Op::Map { list, element, body }, result.clone(), span);
         }
-        self.collect(expr.span, (list, element), (open_block, of), &targets)
+        self.collect(span, (list, element), (open_block, of), &targets)
     }
 
     /// Returns the list that a `for` iterates over; of a map, the list of its pairs.

@@ -1,6 +1,26 @@
 //! Parts of the constants that describe tables and queries.
 
-use weir_host::Value;
+use weir_host::{Text, Type, Value};
+
+/// An aggregate that a table computes for each group.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct GroupAggregate {
+    /// `count`, `distinct`, `max`, `min` or `sum`, as in `tables.Aggregate`.
+    pub(super) kind: &'static str,
+    pub(super) column: usize,
+}
+
+/// The number of rows, which uses no column.
+pub(super) const COUNT: GroupAggregate = GroupAggregate { kind: "count", column: 0 };
+
+/// The aggregates that a name of rows stands for.
+#[derive(Debug)]
+pub(super) struct GroupedRows {
+    pub(super) table: Text,
+    pub(super) aggregates: Vec<GroupAggregate>,
+    /// The types of their values.
+    pub(super) types: Vec<Type>,
+}
 
 /// Returns a record, or a tuple, of these parts.
 pub(super) fn record<const N: usize>(parts: [Value; N]) -> Value {

@@ -52,6 +52,7 @@ impl<'a> Lowering<'a, '_> {
     /// Lowers the creation of a table, when the program starts.
     pub(super) fn opened(&mut self, name: &Name) -> Atom {
         let schema = schema(name.as_str(), &self.program.declarations);
+        self.migrated(name.as_str(), &schema);
         let arguments = vec![Atom::Value(schema)];
         self.call_tables("open", arguments, Type::named(TABLE), name.span)
     }
@@ -330,6 +331,10 @@ fn schema(name: &str, declarations: &Declarations) -> Value {
         option(soft),
         references,
         referenced_by,
+        option(table.migration.as_ref().map(|migration| {
+            let columns = migration.columns.iter().map(column).collect();
+            record([Value::list(columns), Value::Bool(migration.batched)])
+        })),
     ])
 }
 

@@ -10,7 +10,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use weir_host::Text;
-use weir_syntax::{FilePlace, Parsed, SourceId, parse_file};
+use weir_syntax::{FilePlace, Parsed, SourceId};
 
 /// The room of a file in proportion to its text, and at least.
 const ROOM_SHARE: usize = 4;
@@ -32,7 +32,8 @@ struct KeptTree {
     /// The number of bytes from its first one to that of the next file.
     room: usize,
     content: u64,
-    parsed: Arc<Parsed>,
+    /// `None` until it is parsed.
+    parsed: Option<Arc<Parsed>>,
 }
 
 /// A file in the text of its program.
@@ -56,20 +57,30 @@ impl KeptTrees {
         self.before = BTreeMap::new();
     }
 
-    /// Returns the parsed file and the fingerprint of its text. Parses it unless its text and its place are as before.
-    pub(super) fn parsed(&mut self, file: &PlacedFile<'_>) -> (Arc<Parsed>, u64) {
+    /// Adds a file to the new state of the program, and returns the fingerprint of its text.
+    pub(super) fn place(&mut self, file: &PlacedFile<'_>) -> u64 {
         let own = &file.text[file.place.offset as usize..];
         let content = fingerprint(own);
         let before = self.before.remove(file.module);
         let room = before.as_ref().map(|kept| kept.room).filter(|room| own.len() < *room);
         let room = room.unwrap_or(own.len() + (own.len() / ROOM_SHARE).max(ROOM_BYTES_MIN));
-        let same = before
-            .filter(|kept| kept.content == content && kept.place == file.place && kept.source == file.source)
-            .map(|kept| kept.parsed);
-        let parsed = same.unwrap_or_else(|| Arc::new(parse_file(file.source, file.text, file.place)));
-        let kept = KeptTree { source: file.source, place: file.place, room, content, parsed: parsed.clone() };
+        let same = |kept: &KeptTree| kept.content == content && kept.place == file.place && kept.source == file.source;
+        let parsed = before.filter(same).and_then(|kept| kept.parsed);
+        let kept = KeptTree { source: file.source, place: file.place, room, content, parsed };
         self.now.insert(file.module.clone(), kept);
-        (parsed, content)
+        content
+    }
+
+    /// Returns the tree of a file whose text and place are as before, or that has been parsed since.
+    pub(super) fn parsed(&self, module: &Text) -> Option<Arc<Parsed>> {
+        self.now.get(module)?.parsed.clone()
+    }
+
+    /// Keeps the tree of a file that has been placed.
+    pub(super) fn keep(&mut self, module: &Text, parsed: Arc<Parsed>) {
+        if let Some(kept) = self.now.get_mut(module) {
+            kept.parsed = Some(parsed);
+        }
     }
 
     /// Returns the offset of the file behind this one.

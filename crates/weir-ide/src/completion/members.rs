@@ -69,8 +69,12 @@ impl Document {
     /// Returns the public items of a module of the program.
     fn public_items(&self, module: &str) -> Vec<Completion> {
         let items = self.checked.public_items(module).into_iter().map(|(name, symbol)| {
-            let is_type = matches!(symbol, Symbol::Type(_));
-            let kind = if is_type { CompletionKind::Type } else { CompletionKind::Function };
+            let kind = match symbol {
+                Symbol::Type(_) => CompletionKind::Type,
+                Symbol::Constant(_) => CompletionKind::Config,
+                Symbol::Constraint(_) => CompletionKind::Constraint,
+                _ => CompletionKind::Function,
+            };
             self.of_symbol(&name, kind, &symbol)
         });
         items.collect()

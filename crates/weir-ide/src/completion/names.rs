@@ -45,6 +45,9 @@ const BODY_WORDS: &[&str] = &[
 /// The keywords behind the name of a constraint.
 const CONSTRAINT_WORDS: &[&str] = &["on", "per session", "read"];
 
+/// The keywords behind `pub`.
+const PUBLIC_WORDS: &[&str] = &["const", "constraint", "enum", "fn", "record", "type"];
+
 /// The keywords that start an item.
 const ITEM_WORDS: &[&str] = &[
     "config",
@@ -131,7 +134,9 @@ impl Document {
         }
         let in_item = self.items().any(|item| item.span.start < offset && offset <= item.span.end);
         if !in_item {
-            return ITEM_WORDS.iter().map(|word| Completion::new(*word, CompletionKind::Keyword, "")).collect();
+            let line = self.before(offset).lines().last().unwrap_or_default();
+            let words = if line.trim() == "pub" { PUBLIC_WORDS } else { ITEM_WORDS };
+            return words.iter().map(|word| Completion::new(*word, CompletionKind::Keyword, "")).collect();
         }
         let locals = self.checked.locals_at(offset).into_iter();
         let locals = locals.map(|local| Completion::new(local.name, CompletionKind::Local, local.ty));

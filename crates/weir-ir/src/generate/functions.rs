@@ -87,6 +87,11 @@ fn parameter(name: &str, ty: Type, passing: Passing) -> Parameter {
     Parameter { name: name.into(), ty, passing, default: None }
 }
 
+/// Returns the second parameter of a function of two integers.
+pub(super) fn another() -> Parameter {
+    parameter("by", Type::Int, Passing::Value)
+}
+
 /// Returns a function of one integer with this name.
 pub(super) fn function(name: &str, world: World, failure: Option<Type>, code: FunctionCode) -> Function {
     let effects = Effects {
@@ -175,7 +180,7 @@ fn argument(call: &mut Call<'_>) -> i64 {
     int(&call.value(0))
 }
 
-fn mix(x: i64) -> i64 {
+pub(super) fn mix(x: i64) -> i64 {
     x.wrapping_mul(7).wrapping_add(3) % 101
 }
 

@@ -60,6 +60,12 @@ pub fn rewritable_case(seed: u64) -> Case {
     generated(seed, Emphasis::Rewritable)
 }
 
+/// Returns the case of this seed, which mostly calls functions whose calls are gathered into batches.
+#[must_use]
+pub fn batched_case(seed: u64) -> Case {
+    generated(seed, Emphasis::Batches)
+}
+
 /// The constructs that a generated program has more of.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Emphasis {
@@ -77,6 +83,8 @@ pub(super) enum Emphasis {
     Rounds,
     /// Loops and calls that need nothing of those before them.
     Independence,
+    /// Calls of batched functions.
+    Batches,
 }
 
 fn generated(seed: u64, emphasis: Emphasis) -> Case {
@@ -94,8 +102,9 @@ fn generated(seed: u64, emphasis: Emphasis) -> Case {
         shared: shared.clone(),
         random,
         rewritable: emphasis == Emphasis::Rewritable,
-        computing: !matches!(emphasis, Emphasis::None | Emphasis::Rewritable),
-        rounds: emphasis == Emphasis::Rounds,
+        computing: !matches!(emphasis, Emphasis::None | Emphasis::Rewritable | Emphasis::Batches),
+        batches: emphasis == Emphasis::Batches,
+        rounds: matches!(emphasis, Emphasis::Rounds | Emphasis::Batches),
         independent: emphasis == Emphasis::Independence,
         elements: emphasis == Emphasis::Elements,
         arithmetic: emphasis == Emphasis::Arithmetic,
@@ -178,6 +187,8 @@ pub(super) struct Generator {
     pub(super) elements: bool,
     /// True if it prefers arithmetic whose primitives belong together.
     pub(super) arithmetic: bool,
+    /// True if it prefers calls of batched functions.
+    pub(super) batches: bool,
     /// True if it prefers `for`s over lists.
     pub(super) rounds: bool,
     /// True if bindings often use nothing that their block has bound before.
@@ -303,6 +314,9 @@ impl Generator {
             return self.bind(ty.clone(), op, lets);
         }
         let nests = self.budget > 0 && self.depth < DEPTH_MAX;
+        if let Some(op) = self.of_batches(ty, nests, lets) {
+            return self.bind(ty.clone(), op, lets);
+        }
         if let Some(op) = self.computing(ty, nests, lets) {
             return self.bind(ty.clone(), op, lets);
         }

@@ -77,6 +77,14 @@ impl Recording {
         *world
     }
 
+    /// Sets a part of the world to a number, and returns it.
+    pub(super) fn keep(&self, module: &'static str, x: i64) -> i64 {
+        if !self.many {
+            self.log.lock().worlds.insert(module, x % 1_000);
+        }
+        x % 1_000
+    }
+
     /// Returns true if a counter stores what is added to it: a shared one does not if flows run concurrently.
     pub(super) fn keeps(&self, number: i64) -> bool {
         !self.many || number < SHARED_FROM

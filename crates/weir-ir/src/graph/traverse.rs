@@ -33,6 +33,11 @@ impl Node {
         inputs.chain(self.kind.named_node()).chain(control).chain(self.after.iter().copied())
     }
 
+    /// Returns the nodes that the node comes after directly: those that it waits for, and the beginning of its atomic step.
+    pub fn comes_after(&self) -> impl Iterator<Item = NodeId> + '_ {
+        self.waits_for().chain(self.within)
+    }
+
     /// Returns true if the node may cancel one of its bodies before the body has ended.
     #[must_use]
     pub fn cancels_bodies(&self) -> bool {
@@ -64,6 +69,38 @@ impl Node {
     pub(crate) fn shared_reads(&self) -> impl Iterator<Item = &Resource> {
         let reads = self.uses.iter().filter(|usage| usage.mode == Mode::Read);
         reads.map(|usage| &usage.resource).filter(|resource| matches!(resource, Resource::Shared(_)))
+    }
+}
+
+impl Graph {
+    /// Returns the nodes within an atomic step, with those of inner steps.
+    pub fn nodes_within(&self, acquire: NodeId) -> impl Iterator<Item = NodeId> + '_ {
+        let is_within = move |node: &Node| {
+            let around = |within: &NodeId| self.node(*within).within;
+            std::iter::successors(node.within, around).any(|within| within == acquire)
+        };
+        self.nodes().filter(move |(_, node)| is_within(node)).map(|(id, _)| id)
+    }
+
+    /// Returns the nodes listed before an atomic step that anything within it comes after.
+    #[must_use]
+    pub fn needed_from_outside(&self, acquire: NodeId) -> Vec<NodeId> {
+        let mut outside: Vec<NodeId> = self.node(acquire).comes_after().collect();
+        let mut seen = vec![false; self.nodes.len()];
+        let mut work: Vec<NodeId> = self.nodes_within(acquire).collect();
+        while let Some(id) = work.pop() {
+            if std::mem::replace(&mut seen[id.0 as usize], true) {
+                continue;
+            }
+            for earlier in self.node(id).comes_after() {
+                match earlier.cmp(&acquire) {
+                    std::cmp::Ordering::Less => outside.push(earlier),
+                    std::cmp::Ordering::Equal => {}
+                    std::cmp::Ordering::Greater => work.push(earlier),
+                }
+            }
+        }
+        outside
     }
 }
 

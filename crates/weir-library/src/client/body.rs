@@ -6,7 +6,7 @@ use bytes::{Bytes, BytesMut};
 use flate2::write::MultiGzDecoder;
 use http_body_util::BodyExt;
 use hyper::HeaderMap;
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, HeaderValue};
 use weir::{Failure, FailureKind};
 
@@ -29,9 +29,12 @@ pub(super) async fn read(mut body: Incoming, headers: &mut HeaderMap, bytes_max:
     let mut collected = if gzips > 0 { Collected::gzip(bytes_max) } else { Collected::plain(bytes_max) };
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| Failure::function(format!("the response ended early: {error}")))?;
-        if let Ok(data) = frame.into_data() {
-            collected.add(&data)?;
+        let Ok(data) = frame.into_data() else { continue };
+        if gzips == 0 && body.is_end_stream() && collected.arrived == 0 && data.len() <= bytes_max {
+            // The whole body has arrived at once, and is not copied.
+            return Ok(data);
         }
+        collected.add(&data)?;
     }
     let arrived = collected.arrived;
     let once = collected.finish()?;
@@ -41,6 +44,9 @@ pub(super) async fn read(mut body: Incoming, headers: &mut HeaderMap, bytes_max:
 /// Removes the codings of gzip at the end of the list of `Content-Encoding`, which were applied last, and returns their number.
 /// Other codings stay, and so does what they encode.
 fn take_gzips(headers: &mut HeaderMap) -> Result<usize, Failure> {
+    if !headers.contains_key(CONTENT_ENCODING) {
+        return Ok(0);
+    }
     let is_gzip = |coding: &str| coding.eq_ignore_ascii_case("gzip") || coding.eq_ignore_ascii_case("x-gzip");
     let lines = headers.get_all(CONTENT_ENCODING).iter().filter_map(|line| line.to_str().ok());
     let codings: Vec<&str> = lines.flat_map(|line| line.split(',')).map(str::trim).filter(|c| !c.is_empty()).collect();

@@ -1,41 +1,26 @@
 //! The client: its connections, and the exchange of a request for a response.
 
+use std::borrow::Cow;
 use std::error::Error;
-use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
 
-use bytes::Bytes;
-use http_body_util::Full;
+use hyper::Response;
 use hyper::body::Incoming;
-use hyper::header::{CONTENT_LENGTH, HeaderValue};
-use hyper::{Method, Request, Response};
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
-use parking_lot::Mutex;
-use rustls::ClientConfig;
 use tokio::sync::OnceCell;
+use tokio::time::timeout;
 use weir::{Failure, FailureKind};
-use weir_events::{after, until};
 
 use super::body;
 use super::connector::CheckedConnector;
-use super::framing::{self, ConnectionUse, FIELDS_BYTES_MAX, INFORMATIONAL_MAX, InformationalResponses};
-use super::informational_frames::LimitedConnector;
+use super::framing::{self, ConnectionUse, INFORMATIONAL_MAX};
 use super::options::Call;
 use super::permits::Permits;
+use super::pool::{ConnectionError, ConnectionPool, PooledConnection};
 use super::redirect::following;
 use super::response::ClientResponse;
+use super::url;
 use crate::network::{ConnectError, Network, Reach};
 use crate::trace_context;
-
-/// Maximum number of idle connections to one host, and the time for which they are kept: less than servers usually keep
-/// theirs, so that a request seldom meets a connection that is being closed.
-const IDLE_MAX: usize = 32;
-const IDLE_TIMEOUT: Duration = Duration::from_secs(15);
-
-type Pool = legacy::Client<LimitedConnector<HttpsConnector<CheckedConnector>>, Full<Bytes>>;
 
 /// The HTTP client of a program.
 pub struct Client {
@@ -54,24 +39,27 @@ enum Step {
 
 /// Error of a request that got no response.
 enum RequestError {
-    Transport(legacy::Error),
+    /// No connection was made.
+    Connection(ConnectionError),
+    Transport(hyper::Error),
     /// The server sent too many informational responses.
     InformationalFlood,
 }
 
-/// The permit or response for which a call waits, with its host.
+/// The permit or response for which a call waits.
 enum Awaited {
-    Permit(String),
-    Response(String, Option<ConnectionUse>),
+    Permit,
+    Response(Option<ConnectionUse>),
 }
 
 impl Awaited {
     /// Returns the failure of a call whose time is up. Its connection is not used again: the peer of a connection that others
     /// could share, as HTTP/2 does, may be gone.
-    fn late(self, timeout: Duration) -> Failure {
+    fn late(self, call: &Call) -> Failure {
+        let (host, timeout) = (host_of(call), call.timeout);
         let message = match self {
-            Awaited::Permit(host) => format!("{host} was not called within {timeout:?}: too many calls are under way"),
-            Awaited::Response(host, connection) => {
+            Awaited::Permit => format!("{host} was not called within {timeout:?}: too many calls are under way"),
+            Awaited::Response(connection) => {
                 connection.iter().for_each(ConnectionUse::end);
                 format!("{host} did not answer within {timeout:?}")
             }
@@ -82,8 +70,8 @@ impl Awaited {
 
 /// Connections by their reach: a call for public addresses must not get a connection to a private one.
 struct Pools {
-    public: Pool,
-    private: Pool,
+    public: ConnectionPool,
+    private: ConnectionPool,
 }
 
 impl Default for Client {
@@ -102,24 +90,30 @@ impl Client {
     /// Performs a call within its time.
     pub(super) async fn run(&self, mut call: Call) -> Result<ClientResponse, Failure> {
         trace_context::pass_on(&mut call.headers);
-        let timeout = call.timeout;
-        let awaited = Mutex::new(Awaited::Permit(host_of(&call)));
-        let outcome = until(pin!(self.exchange(call, &awaited)), &after(timeout)).await;
-        outcome.unwrap_or_else(|()| Err(awaited.into_inner().late(timeout)))
+        let mut awaited = Awaited::Permit;
+        let outcome = timeout(call.timeout, self.exchange(&mut call, &mut awaited)).await;
+        outcome.unwrap_or_else(|_| Err(awaited.late(&call)))
     }
 
-    /// Sends the request, follows redirects, and reads the response. `awaited` tells for what it waits.
-    async fn exchange(&self, mut call: Call, awaited: &Mutex<Awaited>) -> Result<ClientResponse, Failure> {
+    /// Sends the request, follows redirects, and reads the response. `call` becomes the redirected call, and `awaited` tells
+    /// for what it waits.
+    async fn exchange(&self, call: &mut Call, awaited: &mut Awaited) -> Result<ClientResponse, Failure> {
         let mut redirects = 0;
         loop {
-            let host = host_of(&call);
-            *awaited.lock() = Awaited::Permit(host.clone());
-            let permit = self.permits.acquire(&host).await;
-            *awaited.lock() = Awaited::Response(host, None);
-            let (response, connection) = self.send(&call, awaited).await?;
-            match step(&call, response, redirects).await.inspect_err(|_| connection.end())? {
-                Step::Redirect(next) => call = *next,
-                Step::Done(response) => return Ok(*response),
+            *awaited = Awaited::Permit;
+            let permit = self.permits.acquire(&host_of(call)).await;
+            *awaited = Awaited::Response(None);
+            let pool = self.pool(call.reach).await;
+            let (response, connection) = send(pool, call, awaited).await?;
+            match step(call, response, redirects).await.inspect_err(|_| connection.usage().end())? {
+                Step::Redirect(next) => {
+                    pool.give_back(connection, &call.url);
+                    *call = *next;
+                }
+                Step::Done(response) => {
+                    pool.give_back(connection, &call.url);
+                    return Ok(*response);
+                }
             }
             // A call never waits for a permit while it has one.
             drop(permit);
@@ -127,77 +121,57 @@ impl Client {
         }
     }
 
-    /// Sends one request, and returns the head of its response. A request that has the same effect twice as once is
-    /// sent again, once, if its connection ended without a response: the server may have closed a kept connection at
-    /// the moment at which it was used (RFC 9110, section 9.2.2).
-    async fn send(
-        &self,
-        call: &Call,
-        awaited: &Mutex<Awaited>,
-    ) -> Result<(Response<Incoming>, ConnectionUse), Failure> {
-        match self.send_once(call, awaited).await {
-            Err(RequestError::Transport(error)) if call.may_resend && ended_without_response(&error) => {
-                self.send_once(call, awaited).await
-            }
-            sent => sent,
-        }
-        .map_err(|error| failure(call, &error))
-    }
-
-    async fn send_once(
-        &self,
-        call: &Call,
-        awaited: &Mutex<Awaited>,
-    ) -> Result<(Response<Incoming>, ConnectionUse), RequestError> {
-        let mut request = Request::new(Full::new(call.body.clone()));
-        *request.method_mut() = call.method.clone();
-        *request.uri_mut() = call.url.clone();
-        *request.headers_mut() = call.headers.clone();
-        if call.body.is_empty() && matches!(call.method, Method::POST | Method::PUT | Method::PATCH) {
-            // These methods expect content; without a length, some servers refuse the request (RFC 9110, section 8.6).
-            request.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
-        }
-        let connection = ConnectionUse::of(&mut request);
-        let informational = InformationalResponses::of(&mut request, connection.clone());
-        if let Awaited::Response(_, used) = &mut *awaited.lock() {
-            *used = Some(connection.clone());
-        }
-        let pools = self.pools().await;
-        let pool = if call.reach == Reach::Private { &pools.private } else { &pools.public };
-        let error = match pool.request(request).await {
-            _ if informational.are_too_many() => RequestError::InformationalFlood,
-            Ok(response) => return Ok((response, connection)),
-            Err(error) => RequestError::Transport(error),
+    async fn pool(&self, reach: Reach) -> &ConnectionPool {
+        let make = || async {
+            let config = Arc::unwrap_or_clone(self.network.tls().await);
+            let pool =
+                |reach| ConnectionPool::new(CheckedConnector { reach, network: self.network.clone() }, config.clone());
+            Pools { public: pool(Reach::Public), private: pool(Reach::Private) }
         };
-        connection.end();
-        Err(error)
+        let pools = self.pools.get_or_init(make).await;
+        if reach == Reach::Private { &pools.private } else { &pools.public }
     }
+}
 
-    async fn pools(&self) -> &Pools {
-        self.pools
-            .get_or_init(|| async {
-                let config = Arc::unwrap_or_clone(self.network.tls().await);
-                let pool = |reach| self.pool(reach, config.clone());
-                Pools { public: pool(Reach::Public), private: pool(Reach::Private) }
-            })
-            .await
-    }
+/// Sends one request, and returns the head of its response, with the connection over which its body comes. A request that has
+/// the same effect twice as once is sent again, once, if its connection ended without a response: the server may have closed
+/// a kept connection at the moment at which it was used (RFC 9110, section 9.2.2).
+async fn send(
+    pool: &ConnectionPool,
+    call: &mut Call,
+    awaited: &mut Awaited,
+) -> Result<(Response<Incoming>, PooledConnection), Failure> {
+    let sent = match send_once(pool, call, awaited).await {
+        Err(RequestError::Transport(error)) if call.may_resend && ended_without_response(&error) => {
+            send_once(pool, call, awaited).await
+        }
+        sent => sent,
+    };
+    sent.map_err(|error| failure(call, &error))
+}
 
-    fn pool(&self, reach: Reach, config: ClientConfig) -> Pool {
-        let connector = CheckedConnector { reach, network: self.network.clone() };
-        let https = HttpsConnectorBuilder::new()
-            .with_tls_config(config)
-            .https_or_http()
-            .enable_all_versions()
-            .wrap_connector(connector);
-        legacy::Client::builder(TokioExecutor::new())
-            .pool_timer(TokioTimer::new())
-            .timer(TokioTimer::new())
-            .pool_idle_timeout(IDLE_TIMEOUT)
-            .pool_max_idle_per_host(IDLE_MAX)
-            .http1_max_buf_size(FIELDS_BYTES_MAX)
-            .http2_max_header_list_size(FIELDS_BYTES_MAX as u32)
-            .build(LimitedConnector(https))
+/// Sends one request. If a kept connection turns out to be closed before anything is sent, another one is taken.
+async fn send_once(
+    pool: &ConnectionPool,
+    call: &mut Call,
+    awaited: &mut Awaited,
+) -> Result<(Response<Incoming>, PooledConnection), RequestError> {
+    loop {
+        let mut connection = pool.connection(&call.url).await.map_err(RequestError::Connection)?;
+        *awaited = Awaited::Response(Some(connection.usage().clone()));
+        let sent = connection.send(call).await;
+        if connection.usage().is_flooded() {
+            connection.usage().end();
+            return Err(RequestError::InformationalFlood);
+        }
+        let mut error = match sent {
+            Ok(response) => return Ok((response, connection)),
+            Err(error) => error,
+        };
+        connection.usage().end();
+        if error.take_message().is_none() || !connection.is_reused {
+            return Err(RequestError::Transport(error.into_error()));
+        }
     }
 }
 
@@ -217,8 +191,9 @@ async fn step(call: &Call, response: Response<Incoming>, redirects: u8) -> Resul
     }
 }
 
-fn host_of(call: &Call) -> String {
-    call.url.host().unwrap_or_default().to_ascii_lowercase()
+fn host_of(call: &Call) -> Cow<'_, str> {
+    let host = url::host(&call.url);
+    if host.bytes().any(|byte| byte.is_ascii_uppercase()) { host.to_ascii_lowercase().into() } else { host.into() }
 }
 
 fn too_many_redirects(redirects: u8) -> Failure {
@@ -226,9 +201,8 @@ fn too_many_redirects(redirects: u8) -> Failure {
 }
 
 /// Returns `true` if a connection was established, and ended before the response began.
-fn ended_without_response(error: &legacy::Error) -> bool {
-    let cause = error.source().and_then(|cause| cause.downcast_ref::<hyper::Error>());
-    !error.is_connect() && cause.is_some_and(|cause| cause.is_incomplete_message() || is_reset(cause))
+fn ended_without_response(error: &hyper::Error) -> bool {
+    error.is_incomplete_message() || is_reset(error)
 }
 
 fn is_reset(error: &hyper::Error) -> bool {
@@ -241,12 +215,16 @@ fn is_reset(error: &hyper::Error) -> bool {
 /// Converts an error of the transport. The URL is not shown, because its query may contain credentials.
 fn failure(call: &Call, error: &RequestError) -> Failure {
     let host = call.url.host().unwrap_or_default();
-    let RequestError::Transport(error) = error else {
-        let message =
-            format!("{host} sent more than {INFORMATIONAL_MAX} informational responses (100 to 199) in a row");
-        return Failure::new(FailureKind::Limit, message);
+    let error: &(dyn Error + 'static) = match error {
+        RequestError::Connection(error) => &**error,
+        RequestError::Transport(error) => error,
+        RequestError::InformationalFlood => {
+            let message =
+                format!("{host} sent more than {INFORMATIONAL_MAX} informational responses (100 to 199) in a row");
+            return Failure::new(FailureKind::Limit, message);
+        }
     };
-    let mut source: Option<&(dyn Error + 'static)> = Some(error);
+    let mut source = Some(error);
     let mut last = error.to_string();
     while let Some(cause) = source {
         if let Some(refused) = cause.downcast_ref::<ConnectError>() {
@@ -261,4 +239,27 @@ fn failure(call: &Call, error: &RequestError) -> Failure {
         ""
     };
     Failure::function(format!("no response from {host}: {last}{hint}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::options::{CallOptions, Headers};
+
+    /// The future is moved and allocated for each call.
+    #[test]
+    fn the_future_of_a_call_is_small() {
+        let options = CallOptions {
+            headers: Headers::new(),
+            bearer: None,
+            timeout: std::time::Duration::from_secs(1),
+            bytes_max: weir::Size(1),
+            redirects_max: 1,
+            private: false,
+        };
+        let call = Call::new(hyper::Method::GET, "http://a.example/", options).unwrap();
+        let client = Client::default();
+        let running = client.run(call);
+        assert!(size_of_val(&running) < 2_500, "{} bytes", size_of_val(&running));
+    }
 }

@@ -5,14 +5,14 @@
 //! ([`ConnectionUse`]), so that nothing of it reaches another call.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use hyper::body::Incoming;
 use hyper::ext::on_informational;
 use hyper::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use hyper::http::Extensions;
 use hyper::{Request, Response, StatusCode};
-use hyper_util::client::legacy::connect::{CaptureConnection, capture_connection};
+use hyper_util::client::legacy::connect::Connected;
 use weir::{Failure, FailureKind};
 
 use super::stoppable_stream::ReadingStop;
@@ -24,53 +24,55 @@ pub(super) const INFORMATIONAL_MAX: usize = 16;
 /// complete, but accepts a longer one whose end it has read.
 pub(super) const FIELDS_BYTES_MAX: usize = 64 * 1024;
 
-/// The connection over which a request is sent.
+/// The use of a connection: whether it may be used again, and the informational responses to its request of HTTP/1. With the
+/// first that is too many, nothing more is read from the connection: a parser that finds an endless number of them would not
+/// return.
 #[derive(Clone)]
-pub(super) struct ConnectionUse(CaptureConnection);
+pub(super) struct ConnectionUse(Arc<UseState>);
+
+struct UseState {
+    is_ended: AtomicBool,
+    informational: AtomicUsize,
+    reading: ReadingStop,
+}
 
 impl ConnectionUse {
-    /// Follows the request to its connection.
-    pub(super) fn of<B>(request: &mut Request<B>) -> Self {
-        ConnectionUse(capture_connection(request))
+    /// Returns the use of a connection with these properties.
+    pub(super) fn of(connected: &Connected) -> Self {
+        let mut properties = Extensions::new();
+        connected.get_extras(&mut properties);
+        let reading = properties.remove().unwrap_or_default();
+        ConnectionUse(Arc::new(UseState {
+            is_ended: AtomicBool::default(),
+            informational: AtomicUsize::new(0),
+            reading,
+        }))
+    }
+
+    /// Counts the informational responses to this request from now on.
+    pub(super) fn begin<B>(&self, request: &mut Request<B>) {
+        self.0.informational.store(0, Ordering::Relaxed);
+        let usage = Arc::clone(&self.0);
+        on_informational(request, move |_| {
+            if usage.informational.fetch_add(1, Ordering::Relaxed) == INFORMATIONAL_MAX {
+                usage.reading.stop();
+            }
+        });
+    }
+
+    /// Returns `true` if there were too many informational responses.
+    pub(super) fn is_flooded(&self) -> bool {
+        self.0.informational.load(Ordering::Relaxed) > INFORMATIONAL_MAX
     }
 
     /// Keeps the connection from being used again.
     pub(super) fn end(&self) {
-        if let Some(connection) = &*self.0.connection_metadata() {
-            connection.poison();
-        }
+        self.0.is_ended.store(true, Ordering::Relaxed);
     }
 
-    /// Ends the reading from the connection.
-    fn stop_reading(&self) {
-        let mut extras = Extensions::new();
-        if let Some(connection) = &*self.0.connection_metadata() {
-            connection.get_extras(&mut extras);
-        }
-        extras.get::<ReadingStop>().into_iter().for_each(ReadingStop::stop);
-    }
-}
-
-/// The informational responses that the server has sent to one request. With the first that is too many, nothing more is
-/// read from the connection: a parser that finds an endless number of them would not return.
-pub(super) struct InformationalResponses(Arc<AtomicUsize>);
-
-impl InformationalResponses {
-    /// Counts those to a request that is sent over this connection.
-    pub(super) fn of<B>(request: &mut Request<B>, connection: ConnectionUse) -> Self {
-        let count = Arc::new(AtomicUsize::new(0));
-        let counted = Arc::clone(&count);
-        on_informational(request, move |_| {
-            if counted.fetch_add(1, Ordering::Relaxed) == INFORMATIONAL_MAX {
-                connection.stop_reading();
-            }
-        });
-        InformationalResponses(count)
-    }
-
-    /// Returns `true` if there were too many.
-    pub(super) fn are_too_many(&self) -> bool {
-        self.0.load(Ordering::Relaxed) > INFORMATIONAL_MAX
+    /// Returns `true` if the connection must not be used again.
+    pub(super) fn is_ended(&self) -> bool {
+        self.0.is_ended.load(Ordering::Relaxed)
     }
 }
 

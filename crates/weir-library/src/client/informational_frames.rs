@@ -5,16 +5,12 @@
 //! reading fails, and so do the calls that share the connection.
 
 use std::collections::BTreeMap;
-use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use hyper::Uri;
-use hyper_util::client::legacy::connect::{Connected, Connection};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tower_service::Service;
 
 use super::framing::INFORMATIONAL_MAX;
 
@@ -29,43 +25,16 @@ const END_STREAM: u8 = 1;
 /// Maximum number of streams that wait for their response: more than a connection has calls.
 const STREAMS_MAX: usize = 4096;
 
-/// Connector whose connections limit informational responses.
-#[derive(Clone)]
-pub(super) struct LimitedConnector<C>(pub(super) C);
-
-impl<C> Service<Uri> for LimitedConnector<C>
-where
-    C: Service<Uri>,
-    C::Response: Connection,
-    C::Future: Send + 'static,
-{
-    type Response = TokioIo<FollowedStream<C::Response>>;
-    type Error = C::Error;
-    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, C::Error>> + Send>>;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), C::Error>> {
-        self.0.poll_ready(cx)
-    }
-
-    fn call(&mut self, url: Uri) -> Self::Future {
-        let connecting = self.0.call(url);
-        Box::pin(async move {
-            let stream = connecting.await?;
-            let frames = stream.connected().is_negotiated_h2().then(FrameFollower::default);
-            Ok(TokioIo::new(FollowedStream { stream: TokioIo::new(stream), frames }))
-        })
-    }
-}
-
-/// A connection whose frames are followed if it is one of HTTP/2.
+/// A connection of HTTP/2 whose frames are followed.
 pub(super) struct FollowedStream<S> {
     stream: TokioIo<S>,
-    frames: Option<FrameFollower>,
+    frames: FrameFollower,
 }
 
-impl<S: Connection> Connection for FollowedStream<S> {
-    fn connected(&self) -> Connected {
-        self.stream.inner().connected()
+impl<S> FollowedStream<S> {
+    /// Follows the frames of a connection from its beginning.
+    pub(super) fn new(stream: S) -> Self {
+        FollowedStream { stream: TokioIo::new(stream), frames: FrameFollower::default() }
     }
 }
 
@@ -73,8 +42,7 @@ impl<S: hyper::rt::Read + Unpin> AsyncRead for FollowedStream<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(cx, buf))?;
-        let followed = self.frames.as_mut().map_or(Ok(()), |frames| frames.follow(&buf.filled()[before..]));
-        Poll::Ready(followed.map_err(io::Error::other))
+        Poll::Ready(self.frames.follow(&buf.filled()[before..]).map_err(io::Error::other))
     }
 }
 

@@ -111,7 +111,8 @@ pub(super) fn method(text: &str) -> Result<Method, Failure> {
 
 /// Returns the header fields of a request.
 fn fields(headers: &Headers, bearer: Option<&Secret>) -> Result<HeaderMap, Failure> {
-    let mut fields = HeaderMap::new();
+    // With room for those that are added later: the trace, the host, and the type of a body.
+    let mut fields = HeaderMap::with_capacity(headers.len() + 6);
     fields.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
     fields.insert(USER_AGENT, HeaderValue::from_static(AGENT));
     for (name, text) in headers {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
 use indexmap::IndexMap;
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
@@ -16,7 +17,7 @@ const HOST_CALLS_MAX: usize = 256;
 pub(super) struct Permits {
     all: Semaphore,
     /// The permits of the hosts that are being called, and of some that were.
-    hosts: Mutex<IndexMap<String, Arc<Semaphore>>>,
+    hosts: Mutex<IndexMap<String, Arc<Semaphore>, RandomState>>,
 }
 
 /// A permit of a call, which is returned when it is dropped.
@@ -35,18 +36,30 @@ impl Default for Permits {
 impl Permits {
     /// Waits for a permit to call the host. A call that waits for its host's permit holds no other one.
     pub(super) async fn acquire(&self, host: &str) -> CallPermit<'_> {
-        let of_host = self.of_host(host).acquire_owned().await.expect("the semaphore is never closed");
-        let of_all = self.all.acquire().await.expect("the semaphore is never closed");
+        let of_host = self.of_host(host);
+        let of_host = match Arc::clone(&of_host).try_acquire_owned() {
+            Ok(permit) => permit,
+            Err(_) => of_host.acquire_owned().await.expect("the semaphore is never closed"),
+        };
+        let of_all = match self.all.try_acquire() {
+            Ok(permit) => permit,
+            Err(_) => self.all.acquire().await.expect("the semaphore is never closed"),
+        };
         CallPermit { _of_all: of_all, _of_host: of_host }
     }
 
     /// Returns the permits of a host, and forgets hosts that nobody calls when there are many.
     fn of_host(&self, host: &str) -> Arc<Semaphore> {
         let mut hosts = self.hosts.lock();
+        if let Some(permits) = hosts.get(host) {
+            return Arc::clone(permits);
+        }
         if hosts.len() > CALLS_MAX {
             hosts.retain(|_, permits| Arc::strong_count(permits) > 1);
         }
-        Arc::clone(hosts.entry(host.to_owned()).or_insert_with(|| Arc::new(Semaphore::new(HOST_CALLS_MAX))))
+        let permits = Arc::new(Semaphore::new(HOST_CALLS_MAX));
+        hosts.insert(host.to_owned(), Arc::clone(&permits));
+        permits
     }
 }
 

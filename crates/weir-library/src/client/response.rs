@@ -49,7 +49,7 @@ pub fn body(response: &ClientResponse) -> Bytes {
     response.body.clone()
 }
 
-/// Returns the body as text.
+/// Returns the body as text. `response.body()` has that of an answer with any status, and `bytes.to_text` reads it.
 ///
 /// # Errors
 /// Fails if the status is not a success (200 to 299), or the body is not UTF-8.

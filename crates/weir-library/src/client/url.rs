@@ -11,11 +11,25 @@ use weir::Failure;
 /// that `"…/users/{name}/avatar"` would leave its folder if the name is `..`.
 pub(super) fn requested(text: &str) -> Result<Uri, Failure> {
     let url = parse(text)?;
-    let is_dots = |segment: &str| matches!(segment.to_ascii_lowercase().replace("%2e", ".").as_str(), "." | "..");
     if url.path().split('/').any(is_dots) {
         return Err(refused(text, "a segment of its path is `.` or `..`"));
     }
     Ok(url)
+}
+
+/// Returns `true` for the segments `.` and `..`, whose dots may be percent-encoded.
+fn is_dots(segment: &str) -> bool {
+    match without_dot(segment) {
+        Some("") => true,
+        Some(rest) => without_dot(rest) == Some(""),
+        None => false,
+    }
+}
+
+/// Returns the rest of a segment that begins with a dot.
+fn without_dot(segment: &str) -> Option<&str> {
+    let (first, rest) = segment.split_at_checked(3).unwrap_or_default();
+    segment.strip_prefix('.').or_else(|| first.eq_ignore_ascii_case("%2e").then_some(rest))
 }
 
 /// Parses the URL of a request.
@@ -40,6 +54,15 @@ fn refused(text: &str, why: &str) -> Failure {
     // The query may contain credentials.
     let shown: String = text.split('?').next().unwrap_or_default().chars().take(200).collect();
     Failure::argument(format!("{shown:?} is not the URL of a request: {why}"))
+}
+
+/// Returns the host of a URL without a name and password; an address of IPv6 in its brackets.
+pub(super) fn host(url: &Uri) -> &str {
+    let authority = url.authority().map_or("", Authority::as_str);
+    match authority.rfind(':') {
+        Some(at) if !authority.ends_with(']') => &authority[..at],
+        _ => authority,
+    }
 }
 
 /// Returns `true` if two URLs have the same scheme, host and port.
@@ -149,11 +172,22 @@ mod tests {
     }
 
     #[test]
+    fn the_host_is_what_is_before_the_port() {
+        for text in
+            ["http://a.example/", "http://a.example:8080/x:y", "http://[::1]:80/", "http://[::1]/", "http://a:/"]
+        {
+            let url = parse(text).unwrap();
+            assert_eq!(Some(host(&url)), url.host(), "{text}");
+        }
+    }
+
+    #[test]
     fn segments_of_dots_are_refused() {
-        for path in ["users/../avatar", "..", "a/.", "%2e%2E/a", ".%2e"] {
+        for path in ["users/../avatar", "..", "a/.", ".", "%2e%2E/a", ".%2e", "%2E.", "a/%2e", "%2e/"] {
             assert!(requested(&format!("http://a.example/{path}")).is_err(), "{path}");
         }
         assert!(requested("http://a.example/a../..b/.well-known?q=../").is_ok());
+        assert!(requested("http://a.example/.../%2e%2e%2e/%2/%2ea/.%2").is_ok());
     }
 
     #[test]

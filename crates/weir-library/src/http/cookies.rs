@@ -14,6 +14,7 @@ use weir::{Failure, Typed};
 
 use super::encrypted_cookies::{EncryptedCookie, encrypted_length};
 use super::input::NamedTypes;
+use super::max_age::whole_seconds;
 use super::response::{Response, ResponseError};
 use super::type_description::description;
 use crate::json::encode::written;
@@ -82,11 +83,6 @@ pub fn with_cookie(
     let cookie = set_cookie(name, value, max_age);
     response.remove_cookie(name, &format!("{HOST_PREFIX}{name}="));
     response.with_further_field(SET_COOKIE, cookie).map_err(CookieError::Response)
-}
-
-/// Returns a time in seconds, as header fields have it. A part of a second counts as one, because 0 would say "not at all".
-pub(super) fn whole_seconds(time: Duration) -> u64 {
-    time.as_secs() + u64::from(time.subsec_nanos() > 0)
 }
 
 /// Returns the field that sets a cookie, whose name and value have been checked.

@@ -12,8 +12,8 @@ use hyper::body::Incoming;
 use hyper::header::HeaderValue;
 use parking_lot::Mutex;
 use weir::{
-    Failure, FailureKind, Flows, Generic, ParameterFrom, RouteParameter, SourceProblem, Type, TypeArgument, TypeOf, Value,
-    memory,
+    Failure, FailureKind, Flows, Generic, ParameterFrom, RouteParameter, SourceProblem, Type, TypeArgument, TypeOf,
+    Value, memory,
 };
 use weir_events::{Event, Signal};
 

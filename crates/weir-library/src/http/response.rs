@@ -15,7 +15,6 @@ use super::encrypted_cookies::{EncryptedCookie, encrypted_length};
 use super::problem_details;
 use super::representation::{self, Negotiation};
 use super::request_fields::RequestFields;
-use super::static_files;
 use crate::Limited;
 use crate::html::Html;
 use crate::json::encode::written;
@@ -148,7 +147,20 @@ impl Response {
 
     /// Returns the response to a request with this path, which says how the client has written the path of a folder.
     pub(super) fn at_path(self, path: &str) -> Self {
-        if self.negotiation.to_folder { static_files::redirect_within_segment(self, path) } else { self }
+        if self.negotiation.to_folder { self.redirecting_within_segment(path) } else { self }
+    }
+
+    /// Corrects a redirect to a folder for a request whose last segment contains an encoded `/`: `docs%2Fpages` is one
+    /// segment, which a relative reference replaces as a whole. The `./` keeps a `:` in it from being read as the end of a
+    /// scheme.
+    #[cold]
+    fn redirecting_within_segment(self, request_path: &str) -> Self {
+        let segment = request_path.rsplit('/').next().unwrap_or_default();
+        let has_slash = segment.as_bytes().windows(3).any(|part| part.eq_ignore_ascii_case(b"%2f"));
+        match HeaderValue::try_from(format!("./{segment}/")) {
+            Ok(location) if has_slash => self.with_field(LOCATION, location),
+            _ => self,
+        }
     }
 
     /// Creates the response to a request whose body has been read before, which no flow does.

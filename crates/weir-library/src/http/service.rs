@@ -16,9 +16,10 @@ use hyper::body::{Body as _, Incoming};
 use hyper::header::{CONTENT_TYPE, HeaderMap};
 use hyper::http::request::Parts;
 use hyper::{Method, Request, StatusCode};
+use tokio::time::timeout;
 use weir::{
-    Begun, Environment, Failure, FlowTrace, Flows, HostType, ListenProtocol, LocalFuture, Loops, Opened, Route,
-    Source, SourceProblem, Stop, Value, memory,
+    Begun, Environment, Failure, FlowTrace, Flows, HostType, ListenProtocol, LocalFuture, Loops, Opened, Route, Source,
+    SourceProblem, Stop, Value, memory,
 };
 use weir_events::{choose, until};
 
@@ -265,7 +266,7 @@ impl FlowHandler {
     async fn within_time(&self, flow: LocalFuture<Result<Value, Failure>>) -> Response {
         // At the deadline the flow is dropped with its future: it is cancelled where it waits, and releases what it
         // holds.
-        until(flow, &self.deadlines.answer).await.map_or_else(|()| Response::overloaded(), response_of)
+        timeout(self.deadlines.answer, flow).await.map_or_else(|_| Response::overloaded(), response_of)
     }
 
     /// Reads the body of a request, which is one of the inputs, and responds.

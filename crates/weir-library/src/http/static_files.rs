@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::StatusCode;
-use hyper::header::{CACHE_CONTROL, ETAG, HeaderValue, LOCATION};
+use hyper::header::{CACHE_CONTROL, ETAG, LOCATION};
 use percent_encoding::utf8_percent_encode;
 use ring::digest;
 
-use super::cookies::whole_seconds;
+use super::max_age::whole_seconds;
 use super::representation::{Negotiation, visible};
 use super::response::{Response, media_type};
 use crate::client::RESERVED;
@@ -86,18 +86,6 @@ fn to_folder(path: &str) -> Response {
     let mut response = Response::of_status(StatusCode::SEE_OTHER).with_field(LOCATION, visible(location));
     response.negotiation.to_folder = true;
     response
-}
-
-/// Corrects a redirect to a folder for a request whose last segment contains an encoded `/`: `docs%2Fpages` is one segment, which
-/// a relative reference replaces as a whole. The `./` keeps a `:` in it from being read as the end of a scheme.
-#[cold]
-pub(super) fn redirect_within_segment(response: Response, request_path: &str) -> Response {
-    let segment = request_path.rsplit('/').next().unwrap_or_default();
-    let has_slash = segment.as_bytes().windows(3).any(|part| part.eq_ignore_ascii_case(b"%2f"));
-    match HeaderValue::try_from(format!("./{segment}/")) {
-        Ok(location) if has_slash => response.with_field(LOCATION, location),
-        _ => response,
-    }
 }
 
 fn with_file(path: &str, bytes: Bytes, max_age: Duration) -> Response {

@@ -1,8 +1,10 @@
 //! The catalogue of a database: its tables, and statements that examine and change them when a program starts.
 
-use weir::Failure;
+use weir::{Failure, Value};
 
 use super::dialect::Dialect;
+use super::schema::ColumnSchema;
+use super::sql_value::Bound;
 
 /// A value that is read from a database, or why it cannot be read.
 pub(super) type Read<T> = Result<T, Failure>;
@@ -27,6 +29,16 @@ pub(super) trait Catalog {
 
     /// Returns the rows of a query, with their values as texts.
     fn query(&self, sql: &str) -> Read<Vec<Vec<Option<String>>>>;
+
+    /// Returns the rows of a query for these columns; an unreadable value is `None`.
+    fn rows(&self, sql: &str, columns: &[ColumnSchema]) -> Read<Vec<Vec<Option<Value>>>>;
+
+    /// Executes a statement with parameters.
+    fn run(&self, sql: &str, parameters: &[Bound<'_>]) -> Read<()>;
+
+    /// Returns the plan by which the database executes a statement with this number of parameters, whatever their values
+    /// are: a line for each step, indented.
+    fn plan(&self, sql: &str, parameters: usize) -> Read<Vec<String>>;
 
     /// Executes a statement.
     fn execute(&self, sql: &str) -> Read<()>;

@@ -54,6 +54,15 @@ pub(super) fn unreadable(schema: &Schema, known: Vec<Option<Value>>, dialect: Di
     ))
 }
 
+/// Returns the failure of a group of which a value is none of its column's type in the database.
+pub(super) fn unreadable_group(schema: &Schema, dialect: Dialect) -> Failure {
+    Failure::function(format!(
+        "a row in the table `{}` of the database has a value that is none of its column's type; correct it with `{}`",
+        schema.name,
+        dialect.shell()
+    ))
+}
+
 /// Returns the failure of an update that would change the key.
 pub(super) fn changed_key(schema: &Schema) -> Failure {
     broken(format!("an update of `{}` cannot change the key: delete the row, and insert another one", schema.name))

@@ -12,16 +12,20 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use rusqlite::Connection;
+use rustix::fs::FlockOperation;
 use weir::Failure;
 
+use super::catalog::{Catalog, StartCheck};
 use super::checkpoint::{Checkpoints, checkpoint};
 use super::connection::{read_only, read_write};
 use super::database_error::{explain, in_use, refused};
-use super::evolution;
 use super::group_commit::GroupCommit;
+use super::migration;
 use super::schema::Schema;
 use super::sqlite_catalog::SqliteCatalog;
 use super::writer::{Writer, taken_back};
@@ -32,6 +36,8 @@ const APPLICATION_ID: i32 = 0x5765_6972;
 const LAYOUT: i32 = 2;
 /// Maximum number of readers that wait for their next use.
 const IDLE_READERS_MAX: usize = 16;
+/// How long a start waits for the lock of a program that is ending.
+const LOCK_PATIENCE: Duration = Duration::from_secs(1);
 
 /// The database of a program.
 #[derive(Debug)]
@@ -56,13 +62,18 @@ impl Database {
 
     /// Makes the changes that a start of a program with this table needs, all or none.
     pub(super) fn evolve(&self, schema: &Schema) -> Result<(), Failure> {
+        self.changing(|catalog| migration::apply(schema, catalog))
+    }
+
+    /// Makes changes of a start, all or none.
+    pub(super) fn changing<T>(&self, change: impl FnOnce(&dyn Catalog) -> StartCheck<T>) -> Result<T, Failure> {
         let mut writer = self.writer.lock();
         let entered = writer.enter(0).and_then(|()| writer.connection.unchecked_transaction());
         let changes = entered.map_err(|error| self.failure(&error))?;
-        evolution::apply(schema, &SqliteCatalog { connection: &changes, path: &self.path })??;
+        let changed = change(&SqliteCatalog { connection: &changes, path: &self.path })??;
         changes.commit().map_err(|error| self.failure(&error))?;
         self.group_commit.executed();
-        Ok(())
+        Ok(changed)
     }
 
     /// Runs a statement that writes: in the transaction, or as one of its own if the number is 0.
@@ -165,7 +176,9 @@ impl Drop for Database {
     }
 }
 
-/// Opens the file, and takes the lock that keeps other Weir programs out.
+/// Opens the file, and takes the lock that keeps other Weir programs out. It waits a moment for one that is ending: its lock
+/// lasts until the last process that has the file open is gone, and a process that it starts has it open until it executes
+/// its program.
 fn locked(path: &Path) -> Result<File, Failure> {
     let file = File::options().read(true).write(true).create(true).truncate(false).open(path).map_err(|error| {
         Failure::function(format!(
@@ -173,8 +186,13 @@ fn locked(path: &Path) -> Result<File, Failure> {
             path.display()
         ))
     })?;
-    let lock = rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive);
-    lock.map_err(|_| in_use(path))?;
+    let begin = Instant::now();
+    while rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+        if begin.elapsed() > LOCK_PATIENCE {
+            return Err(in_use(path));
+        }
+        thread::sleep(LOCK_PATIENCE / 100);
+    }
     Ok(file)
 }
 

@@ -140,7 +140,12 @@ impl Dialect {
     }
 }
 
-/// Returns a hash that is the same in every process: FNV-1a of 64 bits.
 fn stable_hash(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
+    stable_hash_of(text.as_bytes())
+}
+
+/// Returns a hash that is the same in every process: FNV-1a of 64 bits.
+pub(super) fn stable_hash_of(bytes: &[u8]) -> u64 {
+    let next = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, next)
 }

@@ -27,7 +27,7 @@ pub(super) struct KnownColumn {
     /// True if the database accepts `NULL`.
     nullable: bool,
     /// True if the last program that was started declares it.
-    declared: bool,
+    pub(super) declared: bool,
     /// The default with which it was created, in SQL.
     default: Option<String>,
 }
@@ -94,7 +94,7 @@ pub(super) fn changes(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<Vec<
 }
 
 /// Returns the columns of the table; none if no Weir program has created it.
-fn known_columns(schema: &Schema, catalog: &dyn Catalog) -> Read<Vec<KnownColumn>> {
+pub(super) fn known_columns(schema: &Schema, catalog: &dyn Catalog) -> Read<Vec<KnownColumn>> {
     let columns = catalog.columns(&schema.name)?;
     if columns.is_empty() || !catalog.has_table("weir_columns")? {
         return Ok(Vec::new());

@@ -138,6 +138,10 @@ impl SyncThread {
                 log
             }
         };
-        self.log.insert(log).sync_data()
+        let log = self.log.insert(log);
+        #[cfg(test)]
+        return super::durable_files::DurableFiles::synced(&self.path, || log.sync_data());
+        #[cfg(not(test))]
+        log.sync_data()
     }
 }

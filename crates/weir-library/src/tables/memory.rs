@@ -5,11 +5,13 @@
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::time::SystemTime;
 
 use weir::{Failure, Value};
 
 use super::constraint;
+use super::grouping::{GroupsInMemory, TableGrouping};
 use super::row::fields;
 use super::schema::{Schema, TableSearch};
 
@@ -57,16 +59,26 @@ struct AccessPath {
     low: Vec<Value>,
     /// The greatest values of its columns.
     high: Vec<Value>,
-    /// True if the rows come in the order of the query.
-    ordered: bool,
-    descending: bool,
+    /// The direction of the visit if the rows then come in the order of the query.
+    direction: Option<Direction>,
+    /// The values of the index, and the key, of the row before a page.
+    start: Option<(Vec<Value>, Value)>,
     /// The number of columns whose values are known, one that has a bound, and the order: the more, the fewer rows are
     /// visited.
     worth: (usize, bool, bool),
 }
 
+/// The direction of a visit.
+#[derive(Clone, Copy)]
+struct Direction {
+    /// True if the greatest values of the columns come first.
+    descending: bool,
+    /// True if the greatest key comes first among rows that agree in the columns of an index.
+    keys_descending: bool,
+}
+
 impl AccessPath {
-    fn of(search: &TableSearch, index: Option<usize>, columns: &[usize]) -> AccessPath {
+    fn of(search: &TableSearch, index: Option<usize>, columns: &[usize], key: &[usize]) -> AccessPath {
         let mut low: Vec<Value> = columns.iter().map_while(|at| search.equal(*at).cloned()).collect();
         let known = low.len();
         let mut high = low.clone();
@@ -79,8 +91,34 @@ impl AccessPath {
         }
         low.resize(columns.len(), Value::Absent);
         high.resize_with(columns.len(), greatest_value);
-        let (ordered, descending) = orders(search, index, &columns[known..]);
-        AccessPath { index, low, high, ordered, descending, worth: (known, is_bounded, ordered) }
+        let direction = direction(search, index, &columns[known..], key);
+        let mut path =
+            AccessPath { index, low, high, direction, start: None, worth: (known, is_bounded, direction.is_some()) };
+        path.begin_behind(search, known, columns, key);
+        path
+    }
+
+    /// Begins an ordered visit at the row before the page.
+    fn begin_behind(&mut self, search: &TableSearch, known: usize, columns: &[usize], key: &[usize]) {
+        let (Some(after), Some(direction)) = (&search.after, self.direction) else { return };
+        let rest = &columns[known..];
+        let matching = after.iter().zip(rest).take_while(|(start, column)| start.column == **column).count();
+        let values = after[..matching].iter().map(|start| start.value.clone());
+        let mut place: Vec<Value> = self.low[..known].iter().cloned().chain(values).collect();
+        let is_whole = place.len() == columns.len();
+        if direction.descending {
+            place.resize_with(columns.len(), greatest_value);
+            self.high = place.clone().min(std::mem::take(&mut self.high));
+        } else {
+            place.resize(columns.len(), Value::Absent);
+            self.low = place.clone().max(std::mem::take(&mut self.low));
+        }
+        let of_key = |at: &usize| {
+            let start = after.iter().find(|start| start.column == *at).map(|start| &start.value);
+            start.or_else(|| search.equal(*at)).cloned()
+        };
+        let keys: Option<Vec<Value>> = key.iter().map(of_key).collect();
+        self.start = keys.filter(|_| is_whole && self.index.is_some()).map(|keys| (place, key_value(&keys)));
     }
 }
 
@@ -123,12 +161,12 @@ impl MemoryTable {
         let plan = self.plan(search);
         let mut rows: Vec<Value> = Vec::new();
         self.visit(&plan, search, &mut |row| {
-            if rows.len() < search.limit || !plan.ordered {
+            if rows.len() < search.limit || plan.direction.is_none() {
                 rows.push(row.clone());
             }
-            !plan.ordered || rows.len() < search.limit
+            plan.direction.is_none() || rows.len() < search.limit
         });
-        if !plan.ordered {
+        if plan.direction.is_none() {
             self.sort(&mut rows, search);
             rows.truncate(search.limit);
         }
@@ -155,6 +193,16 @@ impl MemoryTable {
             true
         });
         sum
+    }
+
+    pub(super) fn group(&mut self, transaction: i64, search: &TableSearch, grouping: &TableGrouping) -> Vec<Value> {
+        self.enter(transaction);
+        let mut groups = GroupsInMemory::new(grouping);
+        self.visit(&self.plan(search), search, &mut |row| {
+            groups.add(self.schema.key_of(fields(row)), fields(row));
+            true
+        });
+        groups.groups()
     }
 
     pub(super) fn insert(&mut self, transaction: i64, row: Value) -> Result<Value, Failure> {
@@ -376,9 +424,9 @@ impl MemoryTable {
     fn plan(&self, search: &TableSearch) -> AccessPath {
         let indexes = self.schema.indexes.iter().enumerate().map(|(at, index)| (Some(at), &index.columns));
         let all = std::iter::once((None, &self.schema.key)).chain(indexes);
-        let plans = all.map(|(index, columns)| AccessPath::of(search, index, columns));
+        let plans = all.map(|(index, columns)| AccessPath::of(search, index, columns, &self.schema.key));
         let best = plans.reduce(|one, other| if other.worth > one.worth { other } else { one });
-        best.unwrap_or_else(|| AccessPath::of(search, None, &self.schema.key))
+        best.unwrap_or_else(|| AccessPath::of(search, None, &self.schema.key, &self.schema.key))
     }
 
     /// Calls `visit` with each live row that the query accepts, until it returns false.
@@ -390,14 +438,34 @@ impl MemoryTable {
         let mut row = |stored: &StoredRow| {
             !self.is_live(stored, now) || !search.accepts(fields(&stored.row)) || visit(&stored.row)
         };
+        let descending = plan.direction.is_some_and(|direction| direction.descending);
         if let Some(index) = plan.index {
-            let mut found = self.indexes[index].range(plan.low.clone()..=plan.high.clone()).map(|(_, keys)| keys);
-            let mut all = |keys: &BTreeSet<Value>| keys.iter().filter_map(|key| self.rows.get(key)).all(&mut row);
-            _ = if plan.descending { found.rev().all(all) } else { found.all(&mut all) };
+            let found = self.indexes[index].range(plan.low.clone()..=plan.high.clone());
+            let mut all =
+                |(values, keys): (&Vec<Value>, &BTreeSet<Value>)| self.visit_keys(plan, values, keys, &mut row);
+            _ = if descending { found.rev().all(all) } else { { found }.all(&mut all) };
         } else {
             let mut found = self.rows.range(key_value(&plan.low)..=key_value(&plan.high)).map(|(_, stored)| stored);
-            _ = if plan.descending { found.rev().all(row) } else { found.all(&mut row) };
+            _ = if descending { found.rev().all(row) } else { found.all(&mut row) };
         }
+    }
+
+    /// Visits the rows with these values of an index, until `visit` returns false. Those before a page are left out.
+    fn visit_keys(
+        &self,
+        plan: &AccessPath,
+        values: &[Value],
+        keys: &BTreeSet<Value>,
+        visit: &mut dyn FnMut(&StoredRow) -> bool,
+    ) -> bool {
+        let start = plan.start.as_ref().filter(|(place, _)| place == values).map(|(_, key)| key);
+        let mut row = |key: &Value| self.rows.get(key).is_none_or(&mut *visit);
+        if plan.direction.is_some_and(|direction| direction.keys_descending) {
+            let end = start.map_or(Bound::Unbounded, Bound::Excluded);
+            return keys.range((Bound::Unbounded, end)).rev().all(&mut row);
+        }
+        let begin = start.map_or(Bound::Unbounded, Bound::Excluded);
+        keys.range((begin, Bound::Unbounded)).all(&mut row)
     }
 
     /// Sorts rows by the order of the query, and equal ones by their keys.
@@ -410,15 +478,22 @@ impl MemoryTable {
     }
 }
 
-/// Returns whether the columns of an index behind its prefix put the rows into the order of a query, and whether
-/// descending.
-fn orders(search: &TableSearch, index: Option<usize>, columns: &[usize]) -> (bool, bool) {
+/// Returns the direction in which the columns of an index behind its prefix, and then the key, put the rows into the order of
+/// a query, if they do.
+fn direction(search: &TableSearch, index: Option<usize>, columns: &[usize], key: &[usize]) -> Option<Direction> {
     let order = &search.query.order;
-    if order.is_empty() {
-        return (index.is_none() || columns.is_empty(), false);
+    let Some(first) = order.first() else {
+        let by_key = index.is_none() || columns.is_empty();
+        return by_key.then_some(Direction { descending: false, keys_descending: false });
+    };
+    let descending = first.descending;
+    if order.iter().any(|order| order.descending != descending) {
+        return None;
     }
-    let descending = order.first().is_some_and(|order| order.descending);
-    let agrees = order.iter().map(|order| order.column).eq(columns.iter().copied())
-        && order.iter().all(|order| order.descending == descending);
-    (agrees, descending)
+    let ordered = || order.iter().map(|order| order.column);
+    if ordered().eq(columns.iter().copied()) {
+        return Some(Direction { descending, keys_descending: false });
+    }
+    let with_key = index.is_some() && ordered().eq(columns.iter().chain(key).copied());
+    with_key.then_some(Direction { descending, keys_descending: descending })
 }

@@ -17,6 +17,7 @@ mod io;
 mod layout;
 mod readers;
 mod replacement;
+mod scratch;
 mod table;
 mod tls;
 mod value;
@@ -29,7 +30,8 @@ use parking_lot::Mutex;
 use tokio_postgres::NoTls;
 use weir::Failure;
 
-use super::evolution;
+use super::catalog::{Catalog, StartCheck};
+use super::migration;
 use super::schema::Schema;
 pub use address::PostgresAddress;
 use catalog::PostgresCatalog;
@@ -37,6 +39,7 @@ use connection::{Executed, PostgresConnection, SqlStatement};
 use errors::{StatementError, explain, failure};
 use io::{IoThread, wait};
 use readers::Readers;
+pub use scratch::{ScratchSchema, ScratchSchemas};
 pub(super) use table::PostgresTable;
 use tls::PostgresTls;
 use writer::{ATTEMPTS_MAX, PostgresWriter, SNAPSHOT, execute_alone, pause};
@@ -102,13 +105,18 @@ impl PostgresDatabase {
 
     /// Makes the changes that a start of a program with this table needs, all or none.
     fn evolve(&self, schema: &Schema) -> Result<(), Failure> {
+        self.changing(|catalog| migration::apply(schema, catalog))
+    }
+
+    /// Makes changes of a start, all or none.
+    pub(super) fn changing<T>(&self, change: impl FnOnce(&dyn Catalog) -> StartCheck<T>) -> Result<T, Failure> {
         let mut writer = self.writer.lock();
         let connection = self.connected(&mut writer).map_err(|error| failure(&self.address, &error))?;
         self.command(connection, "BEGIN; LOCK TABLE \"weir_database\" IN EXCLUSIVE MODE")?;
-        let applied = evolution::apply(schema, &PostgresCatalog { connection, database: self });
-        let is_applied = matches!(applied, Ok(Ok(())));
-        self.command(connection, if is_applied { "COMMIT" } else { "ROLLBACK" })?;
-        applied?
+        let changed = change(&PostgresCatalog { connection, database: self });
+        let is_changed = matches!(changed, Ok(Ok(_)));
+        self.command(connection, if is_changed { "COMMIT" } else { "ROLLBACK" })?;
+        changed?
     }
 
     /// Executes statements that write: in the transaction, or as one of their own if the number is 0; all or none.
@@ -292,6 +300,11 @@ impl PostgresDatabase {
 
     fn command(&self, connection: &PostgresConnection, sql: &str) -> Result<(), Failure> {
         self.waited(connection.command(sql))?.map_err(|error| explain(&self.address, &error))
+    }
+
+    /// Returns the rows of a query, with their values as texts.
+    fn texts(&self, connection: &PostgresConnection, sql: &str) -> Result<Vec<Vec<Option<String>>>, Failure> {
+        self.waited(connection.texts(sql))?.map_err(|error| explain(&self.address, &error))
     }
 
     /// Blocks the thread until the answer is there.

@@ -10,21 +10,26 @@ use super::catalog::{Catalog, Read};
 use super::connection::read_only;
 use super::database::is_ours;
 use super::database_error::explain;
+use super::dialect::Dialect;
 use super::evolution;
+use super::migration;
 use super::new_table::SchemaChange;
 use super::postgres::PostgresDatabase;
+use super::query_plans::{PlacedStatement, described, described_after_start};
 use super::reference_notes::shown_columns;
 use super::schema::{ColumnSchema, Schema};
 use super::sqlite_catalog::SqliteCatalog;
 use super::storage::TableLocation;
 
-/// Describes a table. `place` is that of the stored tables of the program.
+/// Describes a table, and the statements that search it. `place` is that of the stored tables of the program.
 ///
 /// # Errors
 /// Fails if the database cannot be read.
-pub fn report(schema: &Schema, place: &TableLocation) -> Result<String, Failure> {
+pub fn report(schema: &Schema, statements: &[PlacedStatement], place: &TableLocation) -> Result<String, Failure> {
     let mut text = match (&schema.soft, place) {
-        (Some(_), _) | (None, TableLocation::Memory) => format!("{}, in memory\n", schema.name),
+        (Some(_), _) | (None, TableLocation::Memory | TableLocation::Scratch(_)) => {
+            format!("{}, in memory\n", schema.name)
+        }
         (None, TableLocation::File(file)) => format!("{}, stored in {}\n", schema.name, file.display()),
         (None, TableLocation::Postgres(address)) => format!("{}, stored in {address}\n", schema.name),
     };
@@ -45,11 +50,11 @@ pub fn report(schema: &Schema, place: &TableLocation) -> Result<String, Failure>
     if schema.soft.is_some() {
         return Ok(text);
     }
-    let WouldChange { changes, old_defaults } = match place {
-        TableLocation::Memory => return Ok(text),
-        TableLocation::File(file) => would_change_file(schema, file)?,
+    let WouldChange { migration, changes, old_defaults, statements } = match place {
+        TableLocation::Memory | TableLocation::Scratch(_) => return Ok(text),
+        TableLocation::File(file) => would_change_file(schema, statements, file)?,
         TableLocation::Postgres(address) => {
-            PostgresDatabase::examine(address, |catalog| WouldChange::of(schema, catalog))?
+            PostgresDatabase::examine(address, |catalog| WouldChange::of(schema, statements, catalog))?
         }
     };
     for (column, default) in old_defaults {
@@ -59,34 +64,54 @@ pub fn report(schema: &Schema, place: &TableLocation) -> Result<String, Failure>
             "  a program that does not declare `{name}` inserts {default}, the default with which it was created"
         );
     }
+    if let Some((changes, rows)) = migration {
+        changes.iter().for_each(|change| _ = writeln!(text, "  a start runs: {}", change.sql));
+        let batched = schema.migration.as_ref().is_some_and(|migration| migration.batched);
+        let how = if batched { "in several transactions" } else { "in one transaction" };
+        let noun = if rows == 1 { "row" } else { "rows" };
+        _ = writeln!(text, "  a start converts {rows} {noun} by the function of `migrate`, {how}");
+        return Ok(text + &statements);
+    }
     match changes {
         Ok(changes) if changes.is_empty() => text.push_str("  the database has it like this\n"),
         Ok(changes) => changes.iter().for_each(|change| _ = writeln!(text, "  a start runs: {}", change.sql)),
         Err(failure) => _ = writeln!(text, "  a start fails: {failure}"),
     }
+    text += &statements;
     Ok(text)
 }
 
 /// The changes that a start would make.
 struct WouldChange<'s> {
+    /// The changes before rows are converted, and their number; `None` if none are.
+    migration: Option<(Vec<SchemaChange>, i64)>,
     /// The changes, or why the start fails.
     changes: Result<Vec<SchemaChange>, Failure>,
     /// The columns whose default has changed, with the old one.
     old_defaults: Vec<(&'s ColumnSchema, String)>,
+    /// The statements that search the table, with their plans.
+    statements: String,
 }
 
 impl<'s> WouldChange<'s> {
-    fn of(schema: &'s Schema, catalog: &dyn Catalog) -> Read<WouldChange<'s>> {
-        let changes = evolution::changes(schema, catalog)?;
-        Ok(WouldChange { changes, old_defaults: evolution::old_defaults(schema, catalog)? })
+    fn of(schema: &'s Schema, statements: &[PlacedStatement], catalog: &dyn Catalog) -> Read<WouldChange<'s>> {
+        let (dialect, old_defaults) = (catalog.dialect(), evolution::old_defaults(schema, catalog)?);
+        let (migration, changes) = (migration::promised(schema, catalog)?, evolution::changes(schema, catalog)?);
+        let statements = match (&changes, dialect) {
+            (Ok(changes), _) if changes.is_empty() => described(schema, statements, (dialect, Some(catalog)))?,
+            (_, Dialect::Sqlite) => described_after_start(schema, statements)?,
+            // Its plans depend on the rows, and this program changes nothing.
+            (_, Dialect::Postgres) => described(schema, statements, (dialect, None))?,
+        };
+        Ok(WouldChange { migration, changes, old_defaults, statements })
     }
 }
 
-fn would_change_file<'s>(schema: &'s Schema, file: &Path) -> Read<WouldChange<'s>> {
+fn would_change_file<'s>(schema: &'s Schema, statements: &[PlacedStatement], file: &Path) -> Read<WouldChange<'s>> {
     let opened = if file.exists() { read_only(file) } else { Connection::open_in_memory() };
     let connection = opened.map_err(|error| explain(file, &error))?;
     // All checks see the same rows, while a program writes them.
     let snapshot = connection.unchecked_transaction().map_err(|error| explain(file, &error))?;
     is_ours(&snapshot).map_err(|error| explain(file, &error))?;
-    WouldChange::of(schema, &SqliteCatalog { connection: &snapshot, path: file })
+    WouldChange::of(schema, statements, &SqliteCatalog { connection: &snapshot, path: file })
 }

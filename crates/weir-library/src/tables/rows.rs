@@ -5,6 +5,7 @@ use std::fmt::Debug;
 use parking_lot::Mutex;
 use weir::{Failure, Value};
 
+use super::grouping::TableGrouping;
 use super::memory::MemoryTable;
 use super::schema::TableSearch;
 
@@ -17,6 +18,8 @@ pub(super) trait TableRows: Debug + Send + Sync {
     fn count(&self, transaction: i64, search: &TableSearch) -> Result<i64, Failure>;
     /// Returns the sum of a column of whole numbers.
     fn sum(&self, transaction: i64, search: &TableSearch, column: usize) -> Result<i128, Failure>;
+    /// Returns the groups of the rows that the search accepts.
+    fn group(&self, transaction: i64, search: &TableSearch, grouping: &TableGrouping) -> Result<Vec<Value>, Failure>;
     fn insert(&self, transaction: i64, row: Value) -> Result<Value, Failure>;
     fn upsert(&self, transaction: i64, row: Value) -> Result<Value, Failure>;
     fn replace(&self, transaction: i64, key: &Value, row: Value) -> Result<(), Failure>;
@@ -60,6 +63,10 @@ impl TableRows for Mutex<MemoryTable> {
 
     fn sum(&self, transaction: i64, search: &TableSearch, column: usize) -> Result<i128, Failure> {
         Ok(self.lock().sum(transaction, search, column))
+    }
+
+    fn group(&self, transaction: i64, search: &TableSearch, grouping: &TableGrouping) -> Result<Vec<Value>, Failure> {
+        Ok(self.lock().group(transaction, search, grouping))
     }
 
     fn insert(&self, transaction: i64, row: Value) -> Result<Value, Failure> {

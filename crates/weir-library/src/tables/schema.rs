@@ -25,6 +25,18 @@ pub struct Schema {
     pub references: Vec<TableReference>,
     /// The references of rows of other tables to its rows.
     pub referenced_by: Vec<TableReference>,
+    /// The rows before, which the program converts.
+    pub migration: Option<TableMigration>,
+}
+
+/// The rows of a table before their type was changed.
+#[derive(weir::Type, Clone, Debug, PartialEq)]
+#[weir(name = "tables.Migration")]
+pub struct TableMigration {
+    /// The columns that the conversion of a row reads.
+    pub columns: Vec<ColumnSchema>,
+    /// True if the rows are converted in several transactions, and false if in one.
+    pub batched: bool,
 }
 
 /// Columns whose values are the key of a row of a table, unless one of them is absent.
@@ -123,6 +135,22 @@ impl ColumnSchema {
     }
 }
 
+/// The value of a column in the row before a page.
+#[derive(Clone, Debug)]
+pub(super) struct PageStart {
+    pub(super) column: usize,
+    pub(super) descending: bool,
+    pub(super) value: Value,
+}
+
+impl PageStart {
+    /// Compares the column of a row with the one before the page, in the order of the query.
+    pub(super) fn compare(&self, row: &[Value]) -> Ordering {
+        let compared = row[self.column].cmp(&self.value);
+        if self.descending { compared.reverse() } else { compared }
+    }
+}
+
 /// A query with the values of one execution.
 pub(super) struct TableSearch {
     pub(super) query: TableQuery,
@@ -130,7 +158,9 @@ pub(super) struct TableSearch {
     pub(super) limit: usize,
     /// The same as a parameter of a statement.
     pub(super) limit_value: Value,
-    values: Values,
+    /// The columns of the row before the page, in the order of the query and without those that a condition fixes.
+    pub(super) after: Option<Vec<PageStart>>,
+    pub(super) values: Values,
 }
 
 impl TableSearch {
@@ -144,7 +174,14 @@ impl TableSearch {
             _ => usize::MAX,
         };
         let limit_value = Value::Int(i64::try_from(limit).unwrap_or(i64::MAX));
-        TableSearch { query, limit, limit_value, values }
+        TableSearch { query, limit, limit_value, after: None, values }
+    }
+
+    /// Returns whether a row comes behind the one before the page.
+    fn is_behind(&self, row: &[Value]) -> bool {
+        let Some(after) = &self.after else { return true };
+        let compared = after.iter().map(|start| start.compare(row)).find(|compared| compared.is_ne());
+        compared == Some(Ordering::Greater)
     }
 
     /// Returns the conditions with the values that they compare with.
@@ -172,7 +209,8 @@ impl TableSearch {
 
     /// Returns whether a row fulfils all conditions.
     pub(super) fn accepts(&self, row: &[Value]) -> bool {
-        self.conditions().all(|(condition, value)| condition.accepts(&row[condition.column], value))
+        self.is_behind(row)
+            && self.conditions().all(|(condition, value)| condition.accepts(&row[condition.column], value))
     }
 
     /// Compares two rows by the order of the query.

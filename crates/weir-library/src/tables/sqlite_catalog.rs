@@ -3,11 +3,15 @@
 use std::path::Path;
 
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::{Connection, OptionalExtension, params_from_iter};
+use weir::Value;
 
 use super::catalog::{Catalog, CatalogColumn, Read};
 use super::database_error::explain;
 use super::dialect::Dialect;
+use super::schema::ColumnSchema;
+use super::sql_value::Bound;
+use super::sqlite_value::sqlite_value;
 
 /// The tables of an SQLite database, read and changed by a connection.
 pub(super) struct SqliteCatalog<'c> {
@@ -66,6 +70,34 @@ impl Catalog for SqliteCatalog<'_> {
             let row = |row: &rusqlite::Row<'_>| (0..columns).map(|at| Ok(value(row.get_ref(at)?))).collect();
             statement.query_map([], row)?.collect()
         })
+    }
+
+    fn rows(&self, sql: &str, columns: &[ColumnSchema]) -> Read<Vec<Vec<Option<Value>>>> {
+        let row = |row: &rusqlite::Row<'_>| {
+            let value = |(at, column)| Ok(sqlite_value(row.get_ref(at)?, column));
+            columns.iter().enumerate().map(value).collect()
+        };
+        self.read(|connection| connection.prepare_cached(sql)?.query_map([], row)?.collect())
+    }
+
+    fn run(&self, sql: &str, parameters: &[Bound<'_>]) -> Read<()> {
+        self.read(|connection| connection.prepare_cached(sql)?.execute(params_from_iter(parameters)).map(|_| ()))
+    }
+
+    fn plan(&self, sql: &str, _parameters: usize) -> Read<Vec<String>> {
+        let steps: Vec<(i64, i64, String)> = self.read(|connection| {
+            let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}"))?;
+            // The parameters stay without values.
+            let mut rows = statement.raw_query();
+            let mut steps = Vec::new();
+            while let Some(row) = rows.next()? {
+                steps.push((row.get(0)?, row.get(1)?, row.get(3)?));
+            }
+            Ok(steps)
+        })?;
+        let parent = |of: i64| steps.iter().find(|(id, ..)| *id == of).map(|(_, parent, _)| *parent);
+        let depth = |of: i64| std::iter::successors(parent(of), |up| parent(*up)).count();
+        Ok(steps.iter().map(|(_, parent, detail)| "  ".repeat(depth(*parent)) + detail).collect())
     }
 
     fn execute(&self, sql: &str) -> Read<()> {

@@ -16,7 +16,7 @@ use super::sql_value::{Bound, SqlValue};
 /// The statements of a table.
 #[derive(Debug)]
 pub(super) struct TableStatements {
-    dialect: Dialect,
+    pub(super) dialect: Dialect,
     /// The columns, separated by commas.
     columns: String,
     /// The condition that a row has a key: `"name" = ?1`.
@@ -86,7 +86,7 @@ impl TableStatements {
     }
 
     /// Returns the `WHERE` of a query, and its parameters.
-    fn condition<'s>(&self, schema: &'s Schema, search: &'s TableSearch) -> (String, Vec<Bound<'s>>) {
+    pub(super) fn condition<'s>(&self, schema: &'s Schema, search: &'s TableSearch) -> (String, Vec<Bound<'s>>) {
         let (mut sql, mut parameters) = (String::new(), Vec::new());
         for (at, (condition, value)) in search.conditions().enumerate() {
             let column = &schema.columns[condition.column];
@@ -107,6 +107,10 @@ impl TableStatements {
                 "!=" => write!(sql, " {word} {named} <> {parameter}"),
                 other => write!(sql, " {word} {named} {other} {parameter}"),
             };
+        }
+        if let Some(after) = &search.after {
+            let word = if sql.is_empty() { "WHERE" } else { "AND" };
+            _ = write!(sql, " {word} {}", self.dialect.behind(schema, after, &mut parameters));
         }
         (sql, parameters)
     }
@@ -145,7 +149,7 @@ fn order(schema: &Schema, search: &TableSearch) -> String {
 
 /// Returns the value by which rows are ordered by a column. The database has the names of variants, and programs order
 /// them as they are declared.
-fn ordered(schema: &Schema, at: usize) -> String {
+pub(super) fn ordered(schema: &Schema, at: usize) -> String {
     let column = name(schema, at);
     let variants = &schema.columns[at].variants;
     if variants.is_empty() {

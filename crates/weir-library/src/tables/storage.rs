@@ -7,12 +7,14 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::SystemTime;
 
 use parking_lot::Mutex;
-use weir::Failure;
+use weir::{Failure, Value};
 
+use super::catalog::{Catalog, StartCheck};
 use super::database::Database;
 use super::memory::{MemoryTable, TableClock};
+use super::migration;
 use super::open_table::OpenTable;
-use super::postgres::{PostgresAddress, PostgresDatabase, PostgresTable};
+use super::postgres::{PostgresAddress, PostgresDatabase, PostgresTable, ScratchSchema};
 use super::rows::TableRows;
 use super::schema::Schema;
 use super::stored::StoredTable;
@@ -26,6 +28,8 @@ pub enum TableLocation {
     File(PathBuf),
     /// In a PostgreSQL database.
     Postgres(PostgresAddress),
+    /// In an empty schema of a PostgreSQL database, which the first of them creates, and which is dropped at the end.
+    Scratch(Arc<ScratchSchema>),
 }
 
 /// The database of the stored tables.
@@ -94,6 +98,32 @@ impl TableStorage {
         Ok(table)
     }
 
+    /// Returns the next rows of the old type of a table that the program converts; none if there are none.
+    pub(super) fn old_rows(&self, schema: &Schema) -> Result<Vec<Value>, Failure> {
+        self.changing(schema, |catalog| migration::old_rows(schema, catalog), Vec::new())
+    }
+
+    /// Stores converted rows, and returns whether more are left.
+    pub(super) fn store_converted(&self, schema: &Schema, old: &[Value], new: Vec<Value>) -> Result<bool, Failure> {
+        self.changing(schema, |catalog| migration::store(schema, old, new, catalog), false)
+    }
+
+    /// Changes the database in one transaction, unless the table is kept in memory.
+    fn changing<T>(
+        &self,
+        schema: &Schema,
+        change: impl FnOnce(&dyn Catalog) -> StartCheck<T>,
+        in_memory: T,
+    ) -> Result<T, Failure> {
+        if schema.soft.is_some() || matches!(self.place, TableLocation::Memory) {
+            return Ok(in_memory);
+        }
+        match self.open_database()? {
+            OpenDatabase::Sqlite(database) => database.changing(change),
+            OpenDatabase::Postgres(database) => database.changing(change),
+        }
+    }
+
     /// Returns an open table.
     pub(super) fn table(&self, name: &str) -> Result<Arc<OpenTable>, Failure> {
         let table = self.tables.lock().get(name).cloned();
@@ -121,6 +151,9 @@ impl TableStorage {
             TableLocation::File(file) => OpenDatabase::Sqlite(Arc::new(Database::open(file)?)),
             TableLocation::Postgres(address) => {
                 OpenDatabase::Postgres(Arc::new(PostgresDatabase::open(address.clone())?))
+            }
+            TableLocation::Scratch(schema) => {
+                OpenDatabase::Postgres(Arc::new(PostgresDatabase::open(schema.create()?)?))
             }
         };
         Ok(database.insert(opened).clone())

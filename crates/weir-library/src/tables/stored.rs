@@ -10,6 +10,7 @@ use weir::{Failure, Value, Values};
 use super::constraint;
 use super::database::Database;
 use super::dialect::Dialect;
+use super::grouping::TableGrouping;
 use super::insertion::{columns_beside_key, given_columns};
 use super::row::fields;
 use super::row_replacement::RowReplacement;
@@ -136,6 +137,25 @@ impl TableRows for StoredTable {
         });
         let (high, low) = summed.map_err(|error| self.database.failure(&error))?;
         Ok((i128::from(high) << 32) + i128::from(low))
+    }
+
+    fn group(&self, transaction: i64, search: &TableSearch, grouping: &TableGrouping) -> Result<Vec<Value>, Failure> {
+        let (sql, parameters) = self.statements.group(&self.schema, search, grouping);
+        let groups = self.database.read(transaction, |connection| {
+            let mut statement = connection.prepare_cached(&sql)?;
+            let mut rows = statement.query(params_from_iter(&parameters))?;
+            let mut groups = Vec::new();
+            while let Some(row) = rows.next()? {
+                let value = |at, column: &_| sqlite_value(row.get_ref(at).unwrap_or(ValueRef::Null), column);
+                groups.push(grouping.group(&self.schema, value));
+            }
+            Ok(groups)
+        });
+        let groups = groups.map_err(|error| self.database.failure(&error))?;
+        groups
+            .into_iter()
+            .collect::<Option<_>>()
+            .ok_or_else(|| constraint::unreadable_group(&self.schema, Dialect::Sqlite))
     }
 
     fn insert(&self, transaction: i64, row: Value) -> Result<Value, Failure> {

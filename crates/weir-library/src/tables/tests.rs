@@ -2,6 +2,7 @@
 
 mod evolution;
 mod faults;
+mod power_cuts;
 mod references;
 
 use std::path::PathBuf;
@@ -11,9 +12,10 @@ use std::time::{Duration, SystemTime};
 
 use test_support::postgres::PostgresServer;
 use test_support::random::Random;
-use weir::{FailureKind, Value};
+use weir::{Failure, FailureKind, Value};
 
 use self::evolution::{Evolution, state, user};
+use super::grouping::{TableAggregate, TableGrouping};
 use super::postgres::PostgresAddress;
 use super::rows::TableRows;
 use super::schema::{ColumnSchema, IndexSchema, RowOrder, Schema, SoftTable, TableCondition, TableQuery, TableSearch};
@@ -131,6 +133,7 @@ fn schema() -> Schema {
         soft: None,
         references: Vec::new(),
         referenced_by: Vec::new(),
+        migration: None,
     }
 }
 
@@ -195,6 +198,29 @@ impl RandomRows {
         let order = order.collect();
         TableSearch::new(TableQuery { conditions, order }, Value::Record(values.into()))
     }
+
+    fn grouping(&mut self) -> TableGrouping {
+        let count = self.below(4);
+        let mut columns: Vec<usize> = (0..count).map(|_| self.below(10) as usize).collect();
+        if self.below(3) == 0 {
+            columns = [vec![3], vec![0, 3], vec![3, 0, 1]][self.below(3) as usize].clone();
+        }
+        columns.dedup();
+        let aggregate = |random: &mut Self| {
+            // A database has the least value of no group of `Bytes`, and of an absent value none.
+            let (kind, columns): (&str, &[usize]) = match random.below(5) {
+                0 => ("count", &[0]),
+                1 => ("distinct", &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]),
+                2 if count > 0 => ("max", &[0, 1, 2, 5, 6, 8]),
+                3 if count > 0 => ("min", &[0, 1, 2, 5, 6, 8]),
+                _ => ("sum", &[1]),
+            };
+            let column = columns[random.below(columns.len() as u64) as usize];
+            TableAggregate { kind: kind.to_owned(), column }
+        };
+        let aggregates = (0..=self.below(4)).map(|_| aggregate(self)).collect();
+        TableGrouping { columns, aggregates }
+    }
 }
 
 /// Runs a statement on a table, and returns the result as a text.
@@ -233,6 +259,11 @@ fn run(table: &dyn TableRows, kind: u64, transaction: i64, seed: u64) -> String 
             });
             table.replace_rows(transaction, &old, new.collect()).map(|count| count.to_string())
         }
+        14 => pages(table, transaction, seed),
+        13 => {
+            let search = random.search();
+            table.group(transaction, &search, &random.grouping()).map(|groups| format!("{groups:?}"))
+        }
         12 => table.get(transaction, &key).map(|row| format!("{row:?}")),
         _ => table.select(transaction, &random.search()).map(|rows| format!("{rows:?}")),
     };
@@ -241,6 +272,31 @@ fn run(table: &dyn TableRows, kind: u64, transaction: i64, seed: u64) -> String 
         assert_eq!(failure.kind, FailureKind::Constraint, "{failure}");
         "refused".to_owned()
     })
+}
+
+/// Returns the pages of a random query: their rows, and the last cursor. The pages have the rows of the whole query.
+fn pages(table: &dyn TableRows, transaction: i64, seed: u64) -> Result<String, Failure> {
+    let mut random = RandomRows::new(seed);
+    let (schema, mut whole) = (schema(), random.search());
+    let limit = 1 + random.below(4) as usize;
+    let mut values: Vec<Value> = whole.conditions().map(|(_, value)| value.clone()).collect();
+    values.splice(0..0, [Value::Int(limit as i64), Value::none()]);
+    (whole.limit, whole.limit_value) = (usize::MAX, Value::Int(i64::MAX));
+    let (mut all, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let page = TableSearch::for_rows(&schema, whole.query.clone(), Value::Record(values.clone().into()))?;
+        let mut rows = table.select(transaction, &page)?;
+        let more = rows.len() > limit;
+        rows.truncate(limit);
+        all.append(&mut rows);
+        if !more {
+            break;
+        }
+        cursor = super::cursor::cursor(&schema, &whole.query, super::row::fields(&all[all.len() - 1]));
+        values[1] = Value::some(Value::text(&cursor));
+    }
+    assert_eq!(all, table.select(transaction, &whole)?, "{:?} by {limit}", whole.query);
+    Ok(format!("{all:?} {cursor}"))
 }
 
 #[test]
@@ -316,6 +372,7 @@ fn numbers_are_not_used_twice() {
         soft: None,
         references: Vec::new(),
         referenced_by: Vec::new(),
+        migration: None,
     };
     let storages = databases.iter().map(TestDatabase::storage).chain([TableStorage::default()]);
     for table in storages.map(|storage| storage.open(numbered()).unwrap()) {
@@ -444,6 +501,7 @@ fn a_failure_shows_values_as_programs_write_them() {
                 soft: None,
                 references: Vec::new(),
                 referenced_by: Vec::new(),
+                migration: None,
             };
             let table = storage.open(schema).unwrap();
             table.rows.insert(0, row("ada")).unwrap();

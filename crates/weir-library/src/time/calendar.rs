@@ -82,33 +82,36 @@ fn is_rfc3339(text: &str) -> bool {
 /// a zone in the text, it is a time of the time zone; without a time of day, the beginning of the day.
 ///
 /// # Errors
-/// Fails if the text does not have the format, if the zone is unknown, and for times before 1677 or after 2262.
+/// Fails if the text does not have the format, if that has no directive, if the zone is unknown, and for times before 1677 or after 2262.
 #[weir::function(pure, units = units::to_transform(text))]
 pub fn parse_as(text: &str, format: &str, #[default("UTC")] zone: &str) -> Result<SystemTime, Failure> {
     format_fits(format)?;
-    let parsed = strtime::parse(format, text).map_err(|error| not_a_time(text, &error))?;
+    let unlike = |error: &dyn std::fmt::Display| {
+        Failure::function(format!("{:?} does not have the format {format:?}: {}", shown(text), reason(error)))
+    };
+    let parsed = strtime::parse(format, text).map_err(|error| unlike(&error))?;
     if parsed.offset().is_some() || parsed.timestamp().is_some() {
-        return time_of(parsed.to_timestamp().map_err(|error| not_a_time(text, &error))?);
+        return time_of(parsed.to_timestamp().map_err(|error| unlike(&error))?);
     }
     let is_date = parsed.hour().is_none() && parsed.minute().is_none() && parsed.second().is_none();
     let civil = match is_date {
         true => parsed.to_date().map(|date| date.at(0, 0, 0, 0)),
         false => parsed.to_datetime(),
     };
-    in_zone(civil.map_err(|error| not_a_time(text, &error))?, parsed.iana_time_zone().unwrap_or(zone))
+    in_zone(civil.map_err(|error| unlike(&error))?, parsed.iana_time_zone().unwrap_or(zone))
 }
 
 /// Formats a time in a time zone: `%Y-%m-%d %H:%M:%S` and the like, as in `strftime`.
 ///
 /// # Errors
-/// Fails if the format has an unknown directive, or the zone is unknown.
+/// Fails if the format has an unknown directive or none, or the zone is unknown.
 #[weir::function(pure)]
 pub fn format(time: SystemTime, format: &str, #[default("UTC")] zone: &str) -> Result<String, Failure> {
     format_fits(format)?;
     let zoned = zoned(time, zone)?;
     BrokenDownTime::from(&zoned)
         .to_string(format)
-        .map_err(|error| Failure::argument(format!("cannot format a time as {format:?}: {error}")))
+        .map_err(|error| Failure::argument(format!("cannot format a time as {format:?}: {}", reason(&error))))
 }
 
 /// Returns the date and the time of the clock in a time zone.
@@ -191,15 +194,31 @@ fn format_fits(format: &str) -> Result<(), Failure> {
         length if length > FORMAT_BYTES_MAX => {
             Err(Failure::new(FailureKind::Limit, format!("a format is longer than {FORMAT_BYTES_MAX} bytes")))
         }
+        0 => Ok(()),
+        // `YYYY-MM-DD` would be a text like any other.
+        _ if !format.contains('%') => Err(Failure::argument(format!(
+            "the format {format:?} has no directive: write `%Y-%m-%d %H:%M:%S` or parts of it"
+        ))),
         _ => Ok(()),
     }
 }
 
-fn not_a_time(text: &str, error: &dyn std::fmt::Display) -> Failure {
+/// Returns the reason that an error gives, without the names of the library's functions.
+fn reason(error: &dyn std::fmt::Display) -> String {
+    let text = error.to_string();
+    let prefixes = ["strptime parsing failed: ", "strftime formatting failed: "];
+    prefixes.iter().find_map(|prefix| text.strip_prefix(prefix)).unwrap_or(&text).to_owned()
+}
+
+/// Returns the beginning of a text, for a message.
+fn shown(text: &str) -> String {
     /// Number of characters shown in a message.
     const SHOWN_MAX: usize = 40;
-    let shown: String = text.chars().take(SHOWN_MAX).collect();
-    Failure::function(format!("{shown:?} is not such a time: {error}"))
+    text.chars().take(SHOWN_MAX).collect()
+}
+
+fn not_a_time(text: &str, error: &dyn std::fmt::Display) -> Failure {
+    Failure::function(format!("{:?} is not such a time: {error}", shown(text)))
 }
 
 fn zone_of(zone: &str) -> Result<TimeZone, Failure> {

@@ -7,13 +7,14 @@
 //!
 //! All state that both sides access is behind one mutex; wakers are called after its release.
 
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
-use weir_host::{Begun, Failure, Value};
+use weir_host::{Failure, Value};
 
 use crate::admission::Permit;
 use crate::flow::ActiveFlow;
@@ -58,13 +59,12 @@ struct AnswerState {
 }
 
 /// The event loop's end of an answer, with its permit to await an answer.
-struct PendingAnswer(Arc<Answer>, #[expect(dead_code, reason = "held, and left when dropped")] Permit);
+pub(super) struct PendingAnswer(Arc<Answer>, #[expect(dead_code, reason = "held, and left when dropped")] Permit);
 
 impl Answer {
     /// Returns the future of this answer. It holds its permit until it is dropped.
-    pub(super) fn pending(self: &Arc<Self>, permit: Permit) -> Begun {
-        let mut awaited = PendingAnswer(Arc::clone(self), permit);
-        Begun::Pending(Box::pin(poll_fn(move |context| awaited.poll(context))))
+    pub(super) fn pending(self: &Arc<Self>, permit: Permit) -> PendingAnswer {
+        PendingAnswer(Arc::clone(self), permit)
     }
 
     /// Puts the answer, and wakes the event loop.
@@ -87,8 +87,10 @@ impl Answer {
     }
 }
 
-impl PendingAnswer {
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Value, Failure>> {
+impl Future for PendingAnswer {
+    type Output = Result<Value, Failure>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         self.0.0.lock().reply.poll(context)
     }
 }

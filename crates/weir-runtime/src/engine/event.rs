@@ -3,10 +3,15 @@
 //! Flux (USENIX 2006, §3.2.2), with asynchronous functions instead of its continuations and its `select` loop, and one
 //! event loop for each core instead of a single one. Functions that block their thread run on the blocking pool. Flows
 //! that compute take turns ([`loop_turns`](super::loop_turns)).
+//!
+//! A flow runs when it begins, and most flows end then. One that waits must be polled again by the task that awaits its answer,
+//! to register the task; therefore, if the last flow of a service's route waited, the next one runs only when it is polled.
 
 use std::future::Future;
+use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, ready};
 
 use tokio::runtime::Handle;
@@ -44,17 +49,18 @@ struct PendingFlow {
     /// Its place among the flows that compute, if it has yielded.
     turn: Option<Turn>,
     permit: Option<Permit>,
+    /// True if the flow has not run yet.
+    is_new: bool,
     /// True if the flow is to end as soon as it may be given up.
     is_cancelled: bool,
 }
 
 impl Future for PendingFlow {
-    /// `None` if the flow was given up.
-    type Output = Option<Result<Value, Failure>>;
+    type Output = Result<Value, Failure>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let pending = self.get_mut();
-        let Some(flow) = &mut pending.flow else { return Poll::Ready(None) };
+        let Some(flow) = &mut pending.flow else { return Poll::Ready(Err(cancelled())) };
         let length = flow.slice();
         let advanced = match &pending.turn {
             Some(turn) => {
@@ -65,9 +71,16 @@ impl Future for PendingFlow {
             None => run_shared(length, |units| flow.advance(units, context)),
         };
         pending.turn = None;
+        let was_new = mem::replace(&mut pending.is_new, false);
         match advanced {
-            Advanced::Ready(answer) => return Poll::Ready(Some(answer)),
-            _ if pending.is_cancelled && flow.request_give_up() => return Poll::Ready(None),
+            Advanced::Ready(answer) => {
+                if was_new {
+                    let key = flow.key();
+                    flow.split().0.counters(key).note_waits(false);
+                }
+                return Poll::Ready(answer);
+            }
+            _ if pending.is_cancelled && flow.request_give_up() => return Poll::Ready(Err(cancelled())),
             Advanced::Waits => {}
             // Polled to register the task.
             Advanced::Yields => {
@@ -87,7 +100,7 @@ impl Drop for PendingFlow {
             && !self.is_cancelled
             && Handle::try_current().is_ok()
         {
-            drop(spawn_local(PendingFlow { flow, turn, permit, is_cancelled: true }));
+            drop(spawn_local(PendingFlow { flow, turn, permit, is_new: false, is_cancelled: true }));
         }
     }
 }
@@ -100,17 +113,21 @@ struct EventEngine {
 }
 
 impl Engine for EventEngine {
-    fn begin(&self, _entry: usize, _route: usize, new_flow: &mut NewFlow<'_>) -> Begun {
+    fn begin(&self, entry: usize, route: usize, new_flow: &mut NewFlow<'_>) -> Begun {
         if !self.waiting.has_room() {
             return Begun::Full;
+        }
+        let entry = &self.instance.entries[entry];
+        let counters = &entry.flows[route].1;
+        if entry.answers && counters.waits.load(Ordering::Relaxed) {
+            return self.pending(new_flow.flow(), None, true);
         }
         match run_shared(new_flow.slice(), |units| new_flow.run(units)) {
             Ok(answer) => Begun::Done(answer),
             Err((mut flow, spent)) => {
                 let turn = (spent == Spent::Yield).then(|| wait_for_turn(&mut flow));
-                let permit = Some(self.waiting.acquire());
-                let pending = PendingFlow { flow: Some(flow), turn, permit, is_cancelled: false };
-                Begun::Pending(Box::pin(async { pending.await.unwrap_or_else(|| Err(cancelled())) }))
+                counters.note_waits(turn.is_none());
+                self.pending(flow, turn, false)
             }
         }
     }
@@ -132,6 +149,14 @@ impl Engine for EventEngine {
     }
 
     fn close(&self) {}
+}
+
+impl EventEngine {
+    /// Returns the future of a flow's answer.
+    fn pending(&self, flow: ActiveFlow, turn: Option<Turn>, is_new: bool) -> Begun {
+        let permit = Some(self.waiting.acquire());
+        Begun::Pending(Box::pin(PendingFlow { flow: Some(flow), turn, permit, is_new, is_cancelled: false }))
+    }
 }
 
 /// Puts a flow that has yielded into the queue of its event loop.

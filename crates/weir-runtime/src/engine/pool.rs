@@ -12,11 +12,13 @@
 //!
 //! 1. A thread that takes a new flow first advances it for as long as it neither blocks the thread nor delays other
 //!    flows ([`ActiveFlow::advance_without_blocking`]). If the queue is empty, that may be the event loop.
-//! 2. If the flow has not ended by then, it continues on a thread of the pool.
+//! 2. If the flow has not ended by then, it continues on a thread of the pool; but one that the event loop has begun, and
+//!    that waits for peers only, continues there when it is woken (`loop_wait`).
 //! 3. The event loop does this only for routes whose flows have a brief beginning, as measured on the threads
 //!    ([`BrevityPredictor`]): everything that takes long, by waiting or by computing, is left to the pool. Elements of
 //!    a stream always go to the threads, because they need no answer, and several can run at a time.
 
+mod loop_wait;
 mod threadless_wait;
 
 use std::collections::VecDeque;
@@ -35,7 +37,7 @@ use super::answer::Answer;
 use super::brevity::BrevityPredictor;
 use super::{Drive, Engine, EngineRow, EngineSetup, whole_flow_section};
 use crate::admission::{AdmissionLimiter, Permit};
-use crate::flow::{ActiveFlow, NewFlow};
+use crate::flow::{ActiveFlow, NewFlow, NextPlace};
 use crate::helpers::CoreUse;
 use crate::instance::{BlockingPlacement, ProgramInstance};
 use crate::overload::{FlowDelays, MultilevelQueue};
@@ -59,6 +61,10 @@ const BRIEF_NS: u64 = 10_000;
 /// The same limit on a thread of the pool. Chosen by judgement: twice as long, because such a thread has just been
 /// scheduled and has a cold cache.
 const BRIEF_ON_THREAD_NS: u64 = 2 * BRIEF_NS;
+
+/// The factor of both limits for a flow that waits for peers: a thread would have to be passed its beginning, what it does
+/// with the answer of its peer, and its own answer.
+const PASSES_OF_WAITING: u64 = 3;
 
 struct PoolEngine {
     platform: Arc<dyn Platform>,
@@ -124,11 +130,18 @@ fn predictor_of(flow: &PreparedFlow, answers: bool) -> Option<BrevityPredictor> 
     (answers && !queues).then(BrevityPredictor::new)
 }
 
-/// Begins a flow, and records the time that it took.
-fn measured<T>(predictor: &BrevityPredictor, brief_ns: u64, platform: &dyn Platform, begin: impl FnOnce() -> T) -> T {
+/// Begins a flow, and records the time that it took. `waits` tells from the result whether the flow waits for peers.
+fn measured<T>(
+    predictor: &BrevityPredictor,
+    brief_ns: u64,
+    platform: &dyn Platform,
+    waits: impl FnOnce(&T) -> bool,
+    begin: impl FnOnce() -> T,
+) -> T {
     let began_ns = platform.now_ns();
     let made = begin();
-    predictor.record(platform.now_ns().saturating_sub(began_ns), brief_ns);
+    let passes = if waits(&made) { PASSES_OF_WAITING } else { 1 };
+    predictor.record(platform.now_ns().saturating_sub(began_ns), passes * brief_ns);
     made
 }
 
@@ -169,11 +182,19 @@ impl Engine for PoolEngine {
         let predictor = self.queue.predictors[entry][route]
             .as_ref()
             .filter(|predictor| predictor.is_brief() && self.queue.is_empty());
-        let flow = match predictor
-            .map(|predictor| measured(predictor, BRIEF_NS, &*self.platform, || new_flow.run_without_blocking()))
-        {
+        let counters = &self.instance.entries[entry].flows[route].1;
+        if predictor.is_some() && counters.waits.load(Ordering::Relaxed) {
+            return self.waiting_on_loop(new_flow.flow(), true);
+        }
+        let waits = |begun: &Result<_, (ActiveFlow, NextPlace)>| matches!(begun, Err((_, NextPlace::WhenWoken)));
+        let begin = || new_flow.run_without_blocking();
+        let flow = match predictor.map(|predictor| measured(predictor, BRIEF_NS, &*self.platform, waits, begin)) {
             Some(Ok(answer)) => return Begun::Done(answer),
-            Some(Err(flow)) => flow,
+            Some(Err((flow, NextPlace::WhenWoken))) => {
+                counters.note_waits(true);
+                return self.waiting_on_loop(flow, false);
+            }
+            Some(Err((flow, NextPlace::OnThread))) => flow,
             None => new_flow.flow(),
         };
         let begun = predictor.is_some();
@@ -181,7 +202,7 @@ impl Engine for PoolEngine {
         let (queued, permit) = (self.queued.acquire(), self.flows.acquire());
         let held = HeldFlow { flow, answer: Arc::clone(&answer), permit };
         self.queue.add(QueuedFlow { held, begun, queued });
-        answer.pending(self.flows.acquire())
+        Begun::Pending(Box::pin(answer.pending(self.flows.acquire())))
     }
 
     fn is_overloaded(&self, entry: usize, route: usize) -> bool {
@@ -207,6 +228,14 @@ impl Engine for PoolEngine {
             // A thread of the pool catches every panic of a flow, so there is nothing to pass on.
             let _ = thread.join();
         }
+    }
+}
+
+impl PoolEngine {
+    /// Returns the future of a flow that waits for peers on the event loop; or, if it is new, of one that probably will.
+    fn waiting_on_loop(&self, flow: ActiveFlow, is_new: bool) -> Begun {
+        let permits = (self.queued.acquire(), self.flows.acquire(), self.flows.acquire());
+        loop_wait::begin(&self.queue, flow, is_new, permits)
     }
 }
 
@@ -253,11 +282,18 @@ impl FlowQueue {
         let predictor = self.predictors[key.entry as usize][key.route as usize].as_ref();
         let predictor = predictor.filter(|_| !begun && !held.answer.is_given_up());
         let begin = |predictor| {
-            measured(predictor, BRIEF_ON_THREAD_NS, &*self.platform, || held.flow.advance_without_blocking())
+            let context = &mut Context::from_waker(Waker::noop());
+            let waits = |begun: &Result<_, NextPlace>| *begun == Err(NextPlace::WhenWoken);
+            let begin = || held.flow.advance_without_blocking(context);
+            measured(predictor, BRIEF_ON_THREAD_NS, &*self.platform, waits, begin)
         };
-        if let Some(given) = predictor.and_then(begin) {
-            held.answer.put(given);
-            return None;
+        match predictor.map(begin) {
+            Some(Ok(given)) => {
+                held.answer.put(given);
+                return None;
+            }
+            Some(Err(NextPlace::WhenWoken)) => return Some(held),
+            Some(Err(NextPlace::OnThread)) | None => {}
         }
         loop {
             match held.advance(&mut Context::from_waker(Waker::noop())) {

@@ -67,7 +67,7 @@ impl Engine for ThreadPerFlowEngine {
             drop(permit);
         };
         match self.platform.thread("weir flow", Box::new(body)) {
-            Ok(_) => answer.pending(self.awaited.acquire()),
+            Ok(_) => Begun::Pending(Box::pin(answer.pending(self.awaited.acquire()))),
             Err(error) => {
                 let message = format!("the system gives no thread: {error}");
                 Begun::Done(Err(Failure::new(FailureKind::Limit, message)))

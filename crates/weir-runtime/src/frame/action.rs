@@ -141,6 +141,11 @@ impl Stage {
             Stage::Refused | Stage::Region(_) => false,
         }
     }
+
+    /// Returns true if the step waits for a call that holds neither a thread nor locks meanwhile.
+    pub(super) fn awaits_peer(&self) -> bool {
+        matches!(self, Stage::Function(_, held, true) if held.is_empty())
+    }
 }
 
 impl Frame {

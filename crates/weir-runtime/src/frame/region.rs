@@ -91,6 +91,7 @@ impl Frame {
 
     /// Ends the flow at this place of a region.
     fn end_at(&mut self, place: &CodePlace, how: Result<Value, Box<Failure>>) -> Ran {
+        self.forks.give_up();
         self.cursor = place.node;
         Ran::Ends(Box::new(StepExit { within: place.within.clone(), how }))
     }
@@ -100,6 +101,9 @@ impl Frame {
     #[cold]
     pub(super) fn exit_of_panic(&mut self, node: usize, body: &Body, panic: &(dyn Any + Send)) -> StepExit {
         let at = self.region_at.take();
+        if at.is_some() {
+            self.forks.give_up();
+        }
         if let (Some(at), Some(Action::Region(step))) = (at, body.steps.get(node).map(|step| &step.action)) {
             let place = step.region.place(at);
             self.cursor = place.node;

@@ -144,7 +144,7 @@ impl StepOrder {
         }
         for (id, node) in graph.nodes() {
             if matches!(node.kind, NodeKind::Acquire { .. }) {
-                let within = nodes_within(graph, id).map(|inner| self.awaits_orders[inner.0 as usize]);
+                let within = graph.nodes_within(id).map(|inner| self.awaits_orders[inner.0 as usize]);
                 self.awaits_orders[id.0 as usize] |= within.fold(0, |all, orders| all | orders);
             }
         }
@@ -220,9 +220,9 @@ fn touched<'a>(node: &'a Node, part: &'a NodePart) -> impl Iterator<Item = (Reso
 /// Returns all nodes that a node must come after, directly or through the nodes of its own atomic step.
 fn everything_before(graph: &Graph, id: NodeId) -> Vec<NodeId> {
     match &graph.node(id).kind {
-        NodeKind::Acquire { .. } => needed_from_outside(graph, id),
+        NodeKind::Acquire { .. } => graph.needed_from_outside(id),
         NodeKind::Release { acquire } => {
-            let mut before: Vec<NodeId> = nodes_within(graph, *acquire).take_while(|inner| *inner < id).collect();
+            let mut before: Vec<NodeId> = graph.nodes_within(*acquire).take_while(|inner| *inner < id).collect();
             before.extend(direct(graph, id));
             before
         }
@@ -253,41 +253,5 @@ fn earlier_users(graph: &Graph, moves: &MoveOnlyTypes<'_>) -> Vec<Vec<NodeId>> {
 }
 
 fn direct(graph: &Graph, id: NodeId) -> Vec<NodeId> {
-    let node = graph.node(id);
-    node.waits_for().chain(node.within).collect()
-}
-
-/// Returns the nodes listed before an atomic step that anything within it comes after.
-fn needed_from_outside(graph: &Graph, acquire: NodeId) -> Vec<NodeId> {
-    let mut outside = direct(graph, acquire);
-    let mut seen = vec![false; graph.nodes.len()];
-    let mut work: Vec<NodeId> = nodes_within(graph, acquire).collect();
-    while let Some(id) = work.pop() {
-        if std::mem::replace(&mut seen[id.0 as usize], true) {
-            continue;
-        }
-        for earlier in direct(graph, id) {
-            match earlier.cmp(&acquire) {
-                std::cmp::Ordering::Less => outside.push(earlier),
-                std::cmp::Ordering::Equal => {}
-                std::cmp::Ordering::Greater => work.push(earlier),
-            }
-        }
-    }
-    outside
-}
-
-/// Returns the nodes within an atomic step, with those of inner steps.
-pub(super) fn nodes_within(graph: &Graph, acquire: NodeId) -> impl Iterator<Item = NodeId> {
-    let is_within = move |node: &Node| {
-        let mut within = node.within;
-        while let Some(id) = within {
-            if id == acquire {
-                return true;
-            }
-            within = graph.node(id).within;
-        }
-        false
-    };
-    graph.nodes().filter(move |(_, node)| is_within(node)).map(|(id, _)| id)
+    graph.node(id).comes_after().collect()
 }

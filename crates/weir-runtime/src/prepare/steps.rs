@@ -9,7 +9,7 @@ use weir_ir::prim::Prim;
 use super::error::{PrepareError, error};
 use super::gathered::gathered_call;
 use super::moves::{MoveOnlyTypes, changed_parameters};
-use super::order::{StepOrder, nodes_within};
+use super::order::StepOrder;
 use super::part::{NodePart, Resolved};
 use super::shape::{ControlShape, arm_of_tag};
 use super::slots::SlotLayout;
@@ -278,7 +278,7 @@ impl Assembly<'_> {
         (constraints, cancellable): (&[Constraint], bool),
         ticket_gates: &[Vec<usize>],
     ) -> AcquireStep {
-        let inner = nodes_within(self.graph, id).flat_map(|node| ticket_gates[node.0 as usize].iter().copied());
+        let inner = self.graph.nodes_within(id).flat_map(|node| ticket_gates[node.0 as usize].iter().copied());
         AcquireStep {
             wanted: constraints.iter().filter_map(|constraint| self.wanted(constraint)).collect(),
             session: self.only_input(id.0 as usize),

@@ -146,6 +146,9 @@ fn table(table: &TableDeclaration) -> String {
                 each(columns, word) + " : " + &word(table) + if cascade.is_some() { " cascade" } else { "" }
             }
             TableClauseKind::Default(arguments) | TableClauseKind::Soft(arguments) => each(arguments, argument),
+            TableClauseKind::Migrate { old, change, batched } => {
+                ty(old) + " : " + &word(change) + if batched.is_some() { " batched" } else { "" }
+            }
         };
         node(clause.kind.word(), [parts])
     };
@@ -160,7 +163,8 @@ fn query(query: &QueryClauses) -> String {
     let key = |key: &QueryOrder| expr(&key.value) + if key.descending { " desc" } else { "" };
     let order = if query.order.is_empty() { String::new() } else { node("order", [each(&query.order, key)]) };
     let condition = maybe(query.condition.as_ref(), |condition| node("if", [expr(condition)]));
-    node("query", [condition, order, maybe(query.limit.as_ref(), |limit| node("limit", [expr(limit)]))])
+    let limit = maybe(query.limit.as_ref(), |limit| node("limit", [expr(limit)]));
+    node("query", [condition, order, limit, maybe(query.after.as_ref(), |after| node("after", [expr(after)]))])
 }
 
 fn variant(variant: &super::Variant) -> String {

@@ -51,11 +51,20 @@ pub enum TableClauseKind {
     Default(Vec<Argument>),
     /// `soft(ttl: 30m, at_most: 1000)`: the rows are kept in memory only.
     Soft(Vec<Argument>),
+    /// `migrate OldUser: upgraded batched`: the rows were of another type before, and a `fn` converts them.
+    Migrate {
+        /// Type of the rows before: a record.
+        old: Type,
+        /// The `fn`.
+        change: Name,
+        /// Source range of `batched`: the rows are converted in several transactions.
+        batched: Option<Span>,
+    },
 }
 
 impl TableClauseKind {
     /// The words that begin a clause.
-    pub const WORDS: [&'static str; 6] = ["key", "index", "unique", "references", "default", "soft"];
+    pub const WORDS: [&'static str; 7] = ["key", "index", "unique", "references", "default", "soft", "migrate"];
 
     /// Returns the word that begins the clause.
     #[must_use]
@@ -67,11 +76,12 @@ impl TableClauseKind {
             Self::References { .. } => "references",
             Self::Default(_) => "default",
             Self::Soft(_) => "soft",
+            Self::Migrate { .. } => "migrate",
         }
     }
 }
 
-/// `if m.to == me order by m.sent desc, m.id limit 50`: the rows that a `for` visits, and their order.
+/// `if m.to == me order by m.sent desc, m.id limit 50 after cursor`: the elements that a `for` visits, and their order.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct QueryClauses {
     /// Condition that a row must fulfil.
@@ -80,18 +90,20 @@ pub struct QueryClauses {
     pub order: Vec<QueryOrder>,
     /// Maximum number of rows.
     pub limit: Option<Expr>,
+    /// The cursor of the page before, behind which this one begins.
+    pub after: Option<Expr>,
 }
 
 impl QueryClauses {
     /// Returns true if there is no clause.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.condition.is_none() && self.order.is_empty() && self.limit.is_none()
+        self.condition.is_none() && self.order.is_empty() && self.limit.is_none() && self.after.is_none()
     }
 
     /// Returns the expressions of all clauses, in source order.
     pub fn exprs(&self) -> impl Iterator<Item = &Expr> {
-        self.condition.iter().chain(self.order.iter().map(|key| &key.value)).chain(&self.limit)
+        self.condition.iter().chain(self.order.iter().map(|key| &key.value)).chain(&self.limit).chain(&self.after)
     }
 }
 

@@ -107,6 +107,9 @@ fn walk_table<'a, V: Visitor<'a> + ?Sized>(visitor: &mut V, table: &'a TableDecl
         if let TableClauseKind::Default(arguments) | TableClauseKind::Soft(arguments) = &clause.kind {
             walk_arguments(visitor, arguments);
         }
+        if let TableClauseKind::Migrate { old, .. } = &clause.kind {
+            visitor.ty(old);
+        }
     }
 }
 

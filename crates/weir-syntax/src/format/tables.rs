@@ -17,6 +17,10 @@ impl SourcePrinter<'_> {
 
     fn table_clause(&mut self, clause: &TableClause) -> Doc {
         let word = clause.kind.word();
+        if let TableClauseKind::Migrate { old, change, batched } = &clause.kind {
+            let batched = if batched.is_some() { " batched" } else { "" };
+            return Doc::text(format!("{word} ")).then(self.ty(old)).then_text(format!(": {change}{batched}"));
+        }
         match &clause.kind {
             TableClauseKind::Key { columns, auto } => {
                 let auto = if auto.is_some() { " auto" } else { "" };
@@ -31,6 +35,7 @@ impl SourcePrinter<'_> {
             }
             TableClauseKind::Default(arguments) => Doc::text(word).then(self.arguments(arguments, range(clause.span))),
             TableClauseKind::Soft(arguments) if arguments.is_empty() => Doc::text(word),
+            TableClauseKind::Migrate { .. } => Doc::text(word),
             TableClauseKind::Soft(arguments) => Doc::text(word).then(self.arguments(arguments, range(clause.span))),
         }
     }
@@ -45,7 +50,8 @@ impl SourcePrinter<'_> {
             clause("order by ", joined(keys, &Doc::text(", ")))
         });
         let limit = query.limit.as_ref().map(|limit| clause("limit ", self.head(limit)));
-        Doc::concat(condition.into_iter().chain(order).chain(limit)).nest().group()
+        let after = query.after.as_ref().map(|after| clause("after ", self.head(after)));
+        Doc::concat(condition.into_iter().chain(order).chain(limit).chain(after)).nest().group()
     }
 
     fn order_key(&mut self, key: &QueryOrder) -> Doc {

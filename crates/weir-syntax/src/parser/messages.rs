@@ -2,7 +2,7 @@
 
 use super::{LetterCase, Parser};
 use crate::ast::{Expr, ExprKind, Name};
-use crate::token::TokenKind;
+use crate::token::{Token, TokenKind};
 use crate::{Code, Diagnostic, Span};
 
 /// Words of other languages, with their Weir form.
@@ -173,6 +173,7 @@ impl Parser<'_> {
         let diagnostic = Diagnostic::new(Code::Assignment, "a value cannot be assigned again")
             .at(self.span(), "this would change a value")
             .because(target.span, "values are immutable");
+        let name = &self.text[target.span.range()];
         self.report(match &target.kind {
             ExprKind::Field { object, name } => {
                 let object = &self.text[object.span.range()];
@@ -180,18 +181,32 @@ impl Parser<'_> {
             }
             ExprKind::Index { object, .. } => {
                 let object = &self.text[object.span.range()];
-                diagnostic
-                    .hint("create a new list with `for`, or a new map with `map.with(key, value)`")
-                    .hint(format!("declare the map `shared` if all flows change it: `{object}.put(key, value)`"))
+                match self.is_declared_shared(object) {
+                    true => diagnostic.hint(format!("call a function of the shared map: `{object}.put(key, value)`")),
+                    false => diagnostic
+                        .hint("create a new list with `for`, or a new map with `map.with(key, value)`")
+                        .hint(format!("declare the map `shared` if all flows change it: `{object}.put(key, value)`")),
+                }
             }
+            _ if self.is_declared_shared(name) => self.change_of_shared(diagnostic, name),
             _ => diagnostic
                 .suggest("bind the new value to a name", target.span.at_start(), "let ")
                 .hint("use `fold` if it depends on the previous value")
-                .hint(format!(
-                    "declare it `shared` if all flows change it: `{}.set(…)`",
-                    &self.text[target.span.range()]
-                )),
+                .hint(format!("declare it `shared` if all flows change it: `{name}.set(…)`")),
         });
+    }
+
+    /// Adds the ways to change a shared value.
+    pub(super) fn change_of_shared(&self, diagnostic: Diagnostic, name: &str) -> Diagnostic {
+        diagnostic
+            .hint(format!("call a function of the shared value: `{name}.set(…)` replaces it"))
+            .hint(format!("`{name}.add(…)` adds to a number that other flows change, too"))
+    }
+
+    /// Returns whether the file declares a shared value of this name.
+    pub(super) fn is_declared_shared(&self, name: &str) -> bool {
+        let is_declaration = |pair: &[Token]| pair[0].kind == TokenKind::Shared && self.text_of(pair[1]) == name;
+        self.tokens.windows(2).any(is_declaration)
     }
 
     pub(super) fn misplaced(&mut self, span: Span, what: &str, belongs: &str) {

@@ -22,7 +22,8 @@ impl Parser<'_> {
         TableDeclaration { name, row, clauses }
     }
 
-    /// `key columns [auto]? | [index | unique] columns | references columns : name [cascade]? | [default | soft] arguments`
+    /// `key columns [auto]? | [index | unique] columns | references columns : name [cascade]? | [default | soft] arguments
+    /// | migrate type : name [batched]?`
     fn table_clause(&mut self) -> Option<TableClause> {
         let start = self.span();
         let word = self.token_text();
@@ -40,6 +41,12 @@ impl Parser<'_> {
                 let table = self.lower_name("the name of a table");
                 TableClauseKind::References { columns, table, cascade: self.eat_word("cascade") }
             }
+            "migrate" => {
+                let old = self.ty();
+                self.expect(T::Colon, "`:` and the `fn` that converts a row");
+                let change = self.lower_name("the name of a `fn`");
+                TableClauseKind::Migrate { old, change, batched: self.eat_word("batched") }
+            }
             "default" => TableClauseKind::Default(self.arguments()),
             _ => TableClauseKind::Soft(self.arguments()),
         };
@@ -54,7 +61,7 @@ impl Parser<'_> {
         vec![self.lower_name("a column")]
     }
 
-    /// `[if head]? [order by order_key,+]? [limit head]?`
+    /// `[if head]? [order by order_key,+]? [limit head]? [after head]?`
     pub(super) fn query_clauses(&mut self) -> QueryClauses {
         let condition = self.eat(T::If).map(|_| self.head());
         let mut order = Vec::new();
@@ -67,7 +74,8 @@ impl Parser<'_> {
             }
         }
         let limit = self.eat_word("limit").map(|_| self.head());
-        QueryClauses { condition, order, limit }
+        let after = self.eat_word("after").map(|_| self.head());
+        QueryClauses { condition, order, limit, after }
     }
 
     /// `operators [asc | desc]?`

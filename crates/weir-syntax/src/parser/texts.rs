@@ -74,10 +74,18 @@ impl Parser<'_> {
         self.diagnostics.truncate(first);
         let format_span = Span { start: colon.end, end: self.span().start, ..colon };
         let Some(format) = TextFormat::parse(&self.text[format_span.range()]) else {
+            let shown = &self.text[value.span.range()];
+            let format = &self.text[format_span.range()];
             let diagnostic = Diagnostic::new(Code::UnexpectedToken, "this is no format of a value")
-                .at(colon.to(format_span), "after the colon")
-                .hint("write `.2` for decimals, `,` for thousands, and `8`, `<8`, `>8` or `08` for a width");
-            self.report(diagnostic);
+                .at(colon.to(format_span), "after the colon");
+            self.report(match format.trim_start().starts_with('%') {
+                true => diagnostic.hint(format!(
+                    "a time is formatted by a function, which may fail: `let shown = {shown}.format(\"{}\")?`",
+                    format.trim()
+                )),
+                false => diagnostic
+                    .hint("write `.2` for decimals, `,` for thousands, and `8`, `<8`, `>8` or `08` for a width"),
+            });
             return value;
         };
         self.expr(start, ExprKind::Formatted { value: Box::new(value), format, format_span })

@@ -105,7 +105,7 @@ pub(crate) struct CheckArguments {
     /// Programs, or folders of programs; `-` reads standard input
     #[arg(default_value = ".")]
     pub(crate) files: Vec<PathBuf>,
-    /// Format of diagnostics
+    /// Format of diagnostics, and of the explanation
     #[arg(long, value_enum, default_value_t = ErrorFormat::Human)]
     pub(crate) error_format: ErrorFormat,
     /// Fail if there are warnings
@@ -218,6 +218,10 @@ pub(crate) struct TestArguments {
     /// Time limit of each test in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) time_limit: u32,
+    /// PostgreSQL database in which each test has stored tables of its own; default: tables in memory. What the database
+    /// holds stays as it is: the tests use new schemas, which are dropped afterwards
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) tables: Option<String>,
     /// Seed of the random numbers that each test draws
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     pub(crate) seed: u64,

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use crate::arguments::ErrorFormat;
 use crate::commands::arguments::{CheckArguments, ExplainedSubject};
 use crate::project::Project;
 use crate::terminal::Terminal;
@@ -38,7 +39,11 @@ fn check_file(
     let reported = project.report(arguments.error_format, terminal);
     let Some(program) = program else { return reported };
     if let Some(ExplainedSubject::Io) = arguments.explain {
-        let exit = terminal.print(&io::explained(&program, library, project.sources.file(id)));
+        let explained = match arguments.error_format {
+            ErrorFormat::Human => io::explained,
+            ErrorFormat::Json => io::explained_in_json,
+        };
+        let exit = terminal.print(&explained(&program, library, project.sources.file(id)));
         if exit != Exit::Success {
             return exit;
         }

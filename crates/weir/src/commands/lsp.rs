@@ -29,12 +29,15 @@ pub(crate) fn lsp(library: Library, terminal: &mut Terminal) -> Exit {
         Ok(started) => started,
         Err(error) => return terminal.fail(Exit::Environment, &format!("the connection failed: {error}"), &[]),
     };
-    if let Err(error) = connection.initialize(requests::capabilities()) {
-        drop(connection);
-        // If a message could not be read, that is the reason.
-        let reason = transport.join().err().map_or_else(|| error.to_string(), |unread| unread.to_string());
-        return terminal.fail(Exit::Environment, &format!("the editor does not speak the protocol: {reason}"), &[]);
-    }
+    let editor = match connection.initialize(requests::capabilities()) {
+        Ok(editor) => editor,
+        Err(error) => {
+            drop(connection);
+            // If a message could not be read, that is the reason.
+            let reason = transport.join().err().map_or_else(|| error.to_string(), |unread| unread.to_string());
+            return terminal.fail(Exit::Environment, &format!("the editor does not speak the protocol: {reason}"), &[]);
+        }
+    };
     let mut server = LanguageServer {
         library: Arc::new(library),
         connection,
@@ -42,6 +45,9 @@ pub(crate) fn lsp(library: Library, terminal: &mut Terminal) -> Exit {
         replaced: Vec::new(),
         caches: Default::default(),
     };
+    if editor["capabilities"]["workspace"]["didChangeWatchedFiles"]["dynamicRegistration"] == true {
+        server.send(requests::watch_of_files().into());
+    }
     let exit = server.serve();
     // The threads end when both ends of the connection are dropped.
     drop(server);
@@ -102,6 +108,9 @@ impl LanguageServer {
     }
 
     fn handle_notification(&mut self, notification: &Notification) {
+        if notification.method == "workspace/didChangeWatchedFiles" {
+            return self.check_all_again();
+        }
         let document = &notification.params["textDocument"];
         let Some(address) = document["uri"].as_str() else { return };
         let text = match notification.method.as_str() {
@@ -124,12 +133,17 @@ impl LanguageServer {
         }
     }
 
-    /// Stores the new text of a file. The other open files may use it, or be used by it, so they are checked again.
-    fn replace_text(&mut self, address: &str, text: String, version: Value) {
+    /// Checks the open files again that may use other files, because one of these has changed.
+    fn check_all_again(&mut self) {
         for open in self.open.values_mut().filter(|open| open.has_other_files) {
             self.replaced.extend(open.checked.take());
             open.published = false;
         }
+    }
+
+    /// Stores the new text of a file. The other open files may use it, or be used by it, so they are checked again.
+    fn replace_text(&mut self, address: &str, text: String, version: Value) {
+        self.check_all_again();
         let before = self.open.remove(address);
         self.replaced.extend(before.and_then(|before| before.checked));
         let has_other_files = true;

@@ -1,8 +1,9 @@
 //! `weir tables`: shows the tables of a program, and what a start would change in its database, or copies the database.
 
 use weir_host::{HostType, Value};
-use weir_ir::expr::{Atom, Block, Op};
-use weir_library::tables::{Schema, TableLocation, backup, report};
+use weir_ir::expr::{Atom, Block, Call, Let, Op, Origin, Program};
+use weir_library::tables::{PlacedStatement, Schema, SearchStatement, TableLocation, TableQuery, backup, report};
+use weir_syntax::SourceFile;
 
 use crate::arguments::ErrorFormat;
 use crate::commands::arguments::TablesArguments;
@@ -43,12 +44,48 @@ pub(crate) fn tables(arguments: &TablesArguments, library: &Library, terminal: &
     }
     let mut printed = String::new();
     for schema in &schemas {
-        match report(schema, &place) {
+        match report(schema, &statements_on(&schema.name, &program, project.sources.file(id)), &place) {
             Ok(text) => printed += &text,
             Err(failure) => return terminal.fail(Exit::Environment, &failure.message, &[]),
         }
     }
     terminal.print(&printed)
+}
+
+/// Returns the statements of a program that search a table, each once, in the order of the text.
+fn statements_on(table: &str, program: &Program, file: &SourceFile) -> Vec<PlacedStatement> {
+    let mut found: Vec<(Origin, SearchStatement)> = Vec::new();
+    let mut see = |binding: &Let| {
+        let Op::Call(call) = &binding.op else { return };
+        if call.arguments.first().and_then(Atom::shared).is_some_and(|shared| shared.as_str() == table) {
+            found.extend(searched(call).map(|statement| (binding.origin, statement)));
+        }
+    };
+    let flows = program.entries.iter().flat_map(|entry| entry.flows.iter().map(|flow| &flow.body));
+    flows.chain(program.shared.iter().map(|shared| &shared.init)).for_each(|body| body.each_binding(&mut see));
+    found.sort_by_key(|(origin, _)| origin.start);
+    let mut statements: Vec<PlacedStatement> = Vec::new();
+    for (origin, statement) in found {
+        let place = weir_syntax::location(file, origin.start);
+        match statements.iter_mut().find(|known| known.statement == statement) {
+            // A body that is lowered twice, such as one that is inlined, has one place.
+            Some(known) if known.places.contains(&place) => {}
+            Some(known) => known.places.push(place),
+            None => statements.push(PlacedStatement { statement, places: vec![place] }),
+        }
+    }
+    statements
+}
+
+/// Returns the search of a call of the module `tables`.
+fn searched(call: &Call) -> Option<SearchStatement> {
+    let value = |atom: &Atom| match atom {
+        Atom::Value(value) => Some(value.clone()),
+        _ => None,
+    };
+    let query = call.arguments.get(2).and_then(value).and_then(|value| TableQuery::from_value(value).ok());
+    let column = call.arguments.get(4).and_then(value).and_then(|value| usize::from_value(value).ok());
+    SearchStatement::of(&call.function, query, column)
 }
 
 /// Returns the description of the table that an initial value opens.

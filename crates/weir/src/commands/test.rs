@@ -12,12 +12,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use weir_compile::Checked;
-use weir_host::TypeDefinition;
+use weir_host::{Failure, TypeDefinition};
 use weir_ir::evaluate::{Evaluator, InitialFailure};
 use weir_ir::expr::Program;
 use weir_library::crypto::Secrets;
 use weir_library::files::Root;
 use weir_library::http::{RouteFailure, TestedServices};
+use weir_library::tables::ScratchSchemas;
 use weir_syntax::SourceFile;
 use weir_syntax::ast::ItemKind;
 
@@ -27,6 +28,7 @@ use crate::configuration::Configuration;
 use crate::programs::folder;
 use crate::project::Project;
 use crate::run::failure_location::passed;
+use crate::table_location::postgres_address;
 use crate::terminal::{Paint, Terminal};
 use crate::{Exit, Library, programs};
 use workers::{TestResult, TestRun, run_all, with_inlined_calls};
@@ -58,6 +60,10 @@ pub(crate) fn test(arguments: &TestArguments, mut library: Library, terminal: &m
         Ok(runtime) => runtime,
         Err(error) => return terminal.fail(Exit::Environment, &format!("cannot start a thread: {error}"), &[]),
     };
+    let schemas = match arguments.tables.as_deref().map(scratch_schemas).transpose() {
+        Ok(schemas) => schemas,
+        Err((exit, failure)) => return terminal.fail(exit, &failure.message, &[]),
+    };
     let begun = Instant::now();
     let (mut total, mut worst) = (TestSummary::default(), Exit::Success);
     for file in &files {
@@ -67,12 +73,15 @@ pub(crate) fn test(arguments: &TestArguments, mut library: Library, terminal: &m
         if let Ok(root) = Root::open(&folder(file)) {
             library.environment.insert(root.without_private_files());
         }
-        let tested = test_file(file, arguments, &library, runtime.handle(), &mut total, terminal);
+        let tested = test_file(file, arguments, (&library, schemas.as_ref()), runtime.handle(), &mut total, terminal);
         if let Err(exit) = tested
             && exit.code() > worst.code()
         {
             worst = exit;
         }
+    }
+    if let Err(failure) = schemas.map_or(Ok(()), |schemas| schemas.end()) {
+        return terminal.fail(Exit::Environment, &failure.message, &[]);
     }
     if total.is_nothing() && worst != Exit::Success {
         // Errors have been printed, and a summary would suggest success.
@@ -84,6 +93,12 @@ pub(crate) fn test(arguments: &TestArguments, mut library: Library, terminal: &m
         (Exit::Success, _) => Exit::Failure,
         (worst, _) => worst,
     }
+}
+
+/// Begins a run of tests whose stored tables are in a database.
+fn scratch_schemas(address: &str) -> Result<Arc<ScratchSchemas>, (Exit, Failure)> {
+    let address = postgres_address(address).map_err(|failure| (Exit::Usage, failure))?;
+    ScratchSchemas::begin(address).map_err(|failure| (Exit::Environment, failure))
 }
 
 fn summary(total: &TestSummary, took: Duration, paint: Paint) -> String {
@@ -101,7 +116,7 @@ fn summary(total: &TestSummary, took: Duration, paint: Paint) -> String {
 fn test_file(
     path: &Path,
     arguments: &TestArguments,
-    library: &Library,
+    (library, schemas): (&Library, Option<&Arc<ScratchSchemas>>),
     runtime: &tokio::runtime::Handle,
     total: &mut TestSummary,
     terminal: &mut Terminal,
@@ -109,9 +124,7 @@ fn test_file(
     let mut project = Project::below(&arguments.files);
     let id = project.read(path, terminal)?;
     let configuration = Configuration::read_for_tests(id, project.sources.file(id), &arguments.configuration);
-    let mut library = library.clone();
-    configuration.apply(&mut library);
-    library.environment.insert(Secrets::of_tests());
+    let mut library = configured(library, &configuration);
     let checked = project.check(id, &library);
     total.modules.extend(project.modules.drain(..));
     let exit = project.report(ErrorFormat::Human, terminal);
@@ -140,6 +153,7 @@ fn test_file(
         tests,
         chosen: chosen.clone(),
         library,
+        schemas: schemas.cloned(),
         seed: arguments.seed,
         limit: Duration::from_secs(arguments.time_limit.into()),
     };
@@ -157,6 +171,14 @@ fn test_file(
     }
     terminal.print(&(text + "\n"));
     Ok(())
+}
+
+/// Returns the library with the configuration of a program and the secrets of tests.
+fn configured(library: &Library, configuration: &Configuration) -> Library {
+    let mut library = library.clone();
+    configuration.apply(&mut library);
+    library.environment.insert(Secrets::of_tests());
+    library
 }
 
 /// Describes the failure of an initial value with its places.

@@ -38,8 +38,13 @@ impl Editor {
     }
 
     fn of(command: &mut Command) -> Editor {
+        Editor::able(command, json!({}))
+    }
+
+    /// Starts a server for an editor with these capabilities.
+    fn able(command: &mut Command, capabilities: Value) -> Editor {
         let mut editor = Editor::unintroduced(command);
-        let abilities = editor.ask("initialize", json!({ "capabilities": {} }));
+        let abilities = editor.ask("initialize", json!({ "capabilities": capabilities }));
         assert_eq!(abilities["capabilities"]["hoverProvider"], true);
         editor.tell("initialized", json!({}));
         editor
@@ -344,4 +349,51 @@ fn definitions_references_and_renamings_go_across_the_files_of_a_program() {
     while !editor.told.iter().any(told) {
         editor.ask("textDocument/documentSymbol", at(&main, 0, 0));
     }
+}
+
+/// Opens a file in the editor.
+fn open(editor: &mut Editor, path: &std::path::Path, text: &str) {
+    let document = json!({ "uri": uri(path), "languageId": "weir", "version": 1, "text": text });
+    editor.tell("textDocument/didOpen", json!({ "textDocument": document }));
+}
+
+#[test]
+fn a_closed_file_that_changes_on_disk_is_read_again() {
+    let folder = crate::support::Scratch::folder("watched");
+    let (main, module) = (
+        std::path::Path::new(folder.path()).join("main.weir"),
+        std::path::Path::new(folder.path()).join("prices.weir"),
+    );
+    std::fs::write(&module, "pub fn price(n: Int) -> Int { n }\n").expect("the folder is ours");
+    let watches = json!({ "workspace": { "didChangeWatchedFiles": { "dynamicRegistration": true } } });
+    let mut editor = Editor::able(&mut weir(&["lsp"]), watches);
+    let asked = editor.receive();
+    assert_eq!(asked["method"], "client/registerCapability", "{asked}");
+    assert_eq!(asked["params"]["registrations"][0]["method"], "workspace/didChangeWatchedFiles");
+    open(&mut editor, &main, "use prices\n\ntest \"a price\" { expect prices.price(3) == 3 }\n");
+    assert_eq!(editor.diagnostics(), json!([]));
+    std::fs::write(&module, "fn price(n: Int) -> Int { n }\n").expect("the folder is ours");
+    let change = json!({ "changes": [{ "uri": uri(&module), "type": 2 }] });
+    editor.tell("workspace/didChangeWatchedFiles", change);
+    assert_eq!(editor.diagnostics()[0]["code"], "E0213");
+    std::fs::remove_file(&module).expect("the folder is ours");
+    editor.tell("workspace/didChangeWatchedFiles", json!({ "changes": [{ "uri": uri(&module), "type": 3 }] }));
+    assert_eq!(editor.diagnostics()[0]["code"], "E0201");
+}
+
+#[test]
+fn a_new_file_is_a_module_before_it_is_saved() {
+    let folder = crate::support::Scratch::folder("unsaved");
+    let (main, module) = (
+        std::path::Path::new(folder.path()).join("main.weir"),
+        std::path::Path::new(folder.path()).join("billing/prices.weir"),
+    );
+    let mut editor = Editor::start();
+    open(&mut editor, &main, "use billing.prices\n\ntest \"a price\" { expect prices.price(3) == 3 }\n");
+    assert_eq!(editor.diagnostics()[0]["code"], "E0201");
+    open(&mut editor, &module, "pub fn price(n: Int) -> Int { n }\n");
+    let mut told = [editor.diagnostics(), editor.diagnostics()];
+    told.sort_by_key(|told| told.to_string());
+    assert_eq!(told[0], json!([]), "{told:?}");
+    assert_eq!(told[1], json!([]), "{told:?}");
 }

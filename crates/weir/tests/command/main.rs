@@ -1,6 +1,7 @@
 //! The `weir` command as a real process.
 
 mod browsers;
+mod communication;
 mod config;
 mod decoding;
 mod deep;
@@ -9,6 +10,7 @@ mod fixes;
 mod graph;
 mod histories;
 mod idle;
+mod io_rounds;
 mod lsp;
 mod memory;
 mod messages;

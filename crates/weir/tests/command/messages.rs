@@ -84,6 +84,8 @@ fn the_page_of_a_code() {
 fn the_examples_check_and_are_formatted() {
     for name in [
         "cached_proxy",
+        "communication",
+        "communication/driver.weir",
         "failed_logins",
         "guests",
         "hello",
@@ -112,6 +114,7 @@ fn the_tests_of_the_examples_pass() {
         ("hooks", "2 passed"),
         ("login", "1 passed"),
         ("cached_proxy", "1 passed"),
+        ("communication", "9 passed"),
         ("todo", "2 passed"),
         ("torrent", "3 passed"),
         ("uploads", "1 passed"),

@@ -60,7 +60,8 @@ const KEY: &str = "Key: k1\r\n";
 fn announced(served: &Served, path: &str, fields: &str, length: usize) -> TcpStream {
     let mut stream = served.connect();
     stream.set_read_timeout(Some(PATIENCE)).expect("a limit");
-    let head = format!("POST {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{fields}Content-Length: {length}\r\n\r\n");
+    let head =
+        format!("POST {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{fields}Content-Length: {length}\r\n\r\n");
     stream.write_all(head.as_bytes()).expect("the header is sent");
     stream
 }

@@ -40,13 +40,12 @@ impl Generator {
         if !self.chance(30) {
             return QueryClauses::default();
         }
-        QueryClauses {
-            condition: self.some(50, |generator| *generator.boxed(depth)),
-            order: self.several(0, 2, |generator| QueryOrder {
-                value: *generator.boxed(depth),
-                descending: generator.chance(50),
-            }),
-            limit: self.some(30, |generator| *generator.boxed(depth)),
-        }
+        let condition = self.some(50, |generator| *generator.boxed(depth));
+        let order = self
+            .several(0, 2, |generator| QueryOrder { value: *generator.boxed(depth), descending: generator.chance(50) });
+        let limit = self.some(30, |generator| *generator.boxed(depth));
+        // A cursor follows a limit.
+        let after = if limit.is_some() { self.some(30, |generator| *generator.boxed(depth)) } else { None };
+        QueryClauses { condition, order, limit, after }
     }
 }

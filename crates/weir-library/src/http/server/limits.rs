@@ -63,7 +63,7 @@ impl Default for Limits {
     }
 }
 
-/// Deadlines of one request, as events; created once, and synchronised only by requests that have to wait.
+/// Deadlines of one request; the events are created once, and synchronised only by requests that have to wait.
 #[derive(Clone, Debug)]
 pub struct RequestDeadlines {
     /// The body did not arrive completely in time.
@@ -72,19 +72,20 @@ pub struct RequestDeadlines {
     pub(super) piece: Event<()>,
     /// The body has not arrived, and the response was not ready, in the time for both.
     pub(in crate::http) body_and_answer: Event<()>,
-    /// The response was not ready in time.
-    pub(in crate::http) answer: Event<()>,
+    /// Time in which the response must be ready. Every request that waits for something needs it, so that it is no event but
+    /// a timer of the event loop, which costs less.
+    pub(in crate::http) answer: Duration,
 }
 
 impl RequestDeadlines {
-    /// Creates the events of these limits; each counts from the moment that something waits for it.
+    /// Creates the deadlines of these limits; each counts from the moment that something waits for it.
     #[must_use]
     pub fn of(limits: &Limits) -> Self {
         RequestDeadlines {
             body: after(limits.body_timeout),
             piece: after(limits.body_idle_timeout),
             body_and_answer: after(limits.body_timeout.saturating_add(limits.answer_timeout)),
-            answer: after(limits.answer_timeout),
+            answer: limits.answer_timeout,
         }
     }
 }

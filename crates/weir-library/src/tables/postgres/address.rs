@@ -16,7 +16,10 @@ const TIME_LIMIT: Duration = Duration::from_secs(30);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time after which the database ends a transaction that executes nothing. A program leaves it open if a step fails between
 /// two statements, until its next transaction; others that share the database wait for it.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(3);
+/// Time without an answer after which the peer of a connection is asked whether it is there; after three times as long without
+/// an answer, the connection is lost, and the database takes back its transaction.
+const KEEPALIVE: Duration = Duration::from_secs(5);
 
 /// The address of a PostgreSQL database.
 #[derive(Clone)]
@@ -30,6 +33,16 @@ pub struct PostgresAddress {
 }
 
 impl PostgresAddress {
+    /// Returns the address of a schema of the same database, whose name needs no quotation marks. The connections have the
+    /// name of the schema, too.
+    pub(super) fn in_schema(&self, schema: &str) -> PostgresAddress {
+        let mut address = self.clone();
+        let options = address.config.get_options().unwrap_or_default().to_owned();
+        // The last option counts.
+        address.config.options(format!("{options} -csearch_path={schema}")).application_name(schema);
+        address
+    }
+
     /// Returns whether a text is the address of a PostgreSQL database.
     #[must_use]
     pub fn is_address(text: &str) -> bool {
@@ -58,13 +71,17 @@ impl PostgresAddress {
         if config.get_application_name().is_none() {
             config.application_name("weir");
         }
+        config.keepalives_idle(KEEPALIVE).keepalives_interval(KEEPALIVE).keepalives_retries(2);
         let milliseconds = time_limit.as_millis();
         // The options of the address come last, and count.
         let given = config.get_options().unwrap_or_default().to_owned();
         config.options(format!(
             "-cstatement_timeout={milliseconds} -clock_timeout={milliseconds} \
-             -cidle_in_transaction_session_timeout={} -cstandard_conforming_strings=on -cclient_min_messages=error {given}",
+             -cidle_in_transaction_session_timeout={} -ctcp_keepalives_idle={keepalive} \
+             -ctcp_keepalives_interval={keepalive} -ctcp_keepalives_count=2 -cstandard_conforming_strings=on \
+             -cclient_min_messages=error {given}",
             IDLE_TIMEOUT.as_millis(),
+            keepalive = KEEPALIVE.as_secs(),
         ));
         let is_local = config.get_hosts().iter().all(|host| matches!(host, Host::Unix(_)));
         let trust = trust.filter(|_| !is_local);

@@ -1,10 +1,17 @@
 //! The tables of a schema of PostgreSQL.
 
+use tokio_postgres::Row;
+use weir::Value;
+
 use super::PostgresDatabase;
-use super::connection::PostgresConnection;
-use super::errors::explain;
+use super::connection::{Executed, PostgresConnection, SqlStatement};
+use super::errors::StatementError;
+use super::value::column_value;
 use crate::tables::catalog::{Catalog, CatalogColumn, Read};
 use crate::tables::dialect::Dialect;
+use crate::tables::schema::ColumnSchema;
+use crate::tables::sql::list;
+use crate::tables::sql_value::Bound;
 
 /// The tables of a schema, read and changed by a connection.
 pub(in crate::tables) struct PostgresCatalog<'c> {
@@ -16,6 +23,17 @@ impl PostgresCatalog<'_> {
     /// Returns the expression of a table of the schema; it is null if there is none.
     fn table(table: &str) -> String {
         format!("to_regclass(quote_ident(current_schema()) || '.' || quote_ident({}))", Dialect::Postgres.text(table))
+    }
+
+    fn executed(&self, sql: &str, parameters: &[Bound<'_>]) -> Read<Executed> {
+        let statements = [SqlStatement::new(sql, parameters)];
+        let executed = self.database.answered(async {
+            let prepared = self.connection.prepare(&statements).await?;
+            let executed = self.connection.execute(&statements, &prepared).await;
+            executed.map_err(|(at, error)| StatementError::Database(error, at))
+        });
+        let executed = executed.map_err(|error| self.database.failure(&error))?;
+        Ok(executed.into_iter().next().unwrap_or_default())
     }
 }
 
@@ -61,8 +79,26 @@ impl Catalog for PostgresCatalog<'_> {
     }
 
     fn query(&self, sql: &str) -> Read<Vec<Vec<Option<String>>>> {
-        let rows = self.database.waited(self.connection.texts(sql))?;
-        rows.map_err(|error| explain(&self.database.address, &error))
+        self.database.texts(self.connection, sql)
+    }
+
+    fn rows(&self, sql: &str, columns: &[ColumnSchema]) -> Read<Vec<Vec<Option<Value>>>> {
+        let value = |row: &Row| columns.iter().enumerate().map(|(at, column)| column_value(row, at, column)).collect();
+        Ok(self.executed(sql, &[])?.rows.iter().map(value).collect())
+    }
+
+    fn run(&self, sql: &str, parameters: &[Bound<'_>]) -> Read<()> {
+        self.executed(sql, parameters).map(|_| ())
+    }
+
+    fn plan(&self, sql: &str, parameters: usize) -> Read<Vec<String>> {
+        // Prepared statements outlive the transaction of the connection, and so does this one.
+        self.execute(&format!("SET LOCAL plan_cache_mode = force_generic_plan; PREPARE weir_plan AS {sql}"))?;
+        let values = list((0..parameters).map(|_| "NULL".to_owned()), ", ");
+        let values = if values.is_empty() { values } else { format!("({values})") };
+        let lines = self.query(&format!("EXPLAIN (COSTS OFF) EXECUTE weir_plan{values}"))?;
+        self.execute("DEALLOCATE weir_plan")?;
+        Ok(lines.into_iter().flatten().flatten().collect())
     }
 
     fn execute(&self, sql: &str) -> Read<()> {

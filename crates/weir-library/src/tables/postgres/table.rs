@@ -12,6 +12,7 @@ use super::replacement::PostgresReplacement;
 use super::value::column_value;
 use crate::tables::constraint;
 use crate::tables::dialect::Dialect;
+use crate::tables::grouping::TableGrouping;
 use crate::tables::insertion::{columns_beside_key, given_columns};
 use crate::tables::row::fields;
 use crate::tables::rows::TableRows;
@@ -109,6 +110,14 @@ impl TableRows for PostgresTable {
         let (sql, parameters) = self.statements.sum(&self.schema, search, column);
         let halves = self.read(transaction, (&sql, &parameters))?;
         Ok((i128::from(self.number(&halves, 0)?) << 32) + i128::from(self.number(&halves, 1)?))
+    }
+
+    fn group(&self, transaction: i64, search: &TableSearch, grouping: &TableGrouping) -> Result<Vec<Value>, Failure> {
+        let (sql, parameters) = self.statements.group(&self.schema, search, grouping);
+        let read = self.read(transaction, (&sql, &parameters))?;
+        let group = |row: &Row| grouping.group(&self.schema, |at, column| column_value(row, at, column));
+        let groups: Option<Vec<Value>> = read.rows.iter().map(group).collect();
+        groups.ok_or_else(|| constraint::unreadable_group(&self.schema, Dialect::Postgres))
     }
 
     fn insert(&self, transaction: i64, row: Value) -> Result<Value, Failure> {

@@ -67,8 +67,9 @@ impl Evolution {
             soft: None,
             references: Vec::new(),
             referenced_by: Vec::new(),
+            migration: None,
         };
-        let promised = crate::tables::report(&schema, &self.database.place()).unwrap();
+        let promised = crate::tables::report(&schema, &[], &self.database.place()).unwrap();
         let storage = self.database.storage();
         let opened = storage.open(schema).map_err(|failure| failure.message.to_string());
         let fails = promised.lines().find_map(|line| line.strip_prefix("  a start fails: "));
@@ -211,6 +212,7 @@ fn a_table_that_the_database_does_not_number_is_refused() {
             soft: None,
             references: Vec::new(),
             referenced_by: Vec::new(),
+            migration: None,
         };
         drop(database.storage().open(numbered(false)).unwrap());
         let refused = database.storage().open(numbered(true)).map(|_| ()).unwrap_err();
@@ -242,7 +244,7 @@ fn names_that_differ_in_case_are_refused() {
          name that differs in more than case"
     );
     let schema = Schema { name: "Users".to_owned(), ..schema() };
-    let promised = crate::tables::report(&schema, &evolution.database.place()).unwrap();
+    let promised = crate::tables::report(&schema, &[], &evolution.database.place()).unwrap();
     assert!(promised.contains("a start fails: the database has the table `users`"), "{promised}");
 }
 
@@ -257,7 +259,7 @@ fn the_report_shows_a_default_that_has_changed() {
             let columns = [column("name", "Text", false)].into_iter().chain(with_default(default)).collect();
             let (name, indexes) = ("users".to_owned(), Vec::new());
             let schema = Schema { name, columns, key: vec![0], auto: false, indexes, ..schema() };
-            crate::tables::report(&schema, &evolution.database.place()).unwrap()
+            crate::tables::report(&schema, &[], &evolution.database.place()).unwrap()
         };
         assert!(
             report("2").contains("does not declare `place` inserts 1, the default with which it was created"),

@@ -20,6 +20,7 @@ fn users() -> Schema {
         soft: None,
         references: Vec::new(),
         referenced_by: Vec::new(),
+        migration: None,
     }
 }
 

@@ -145,7 +145,7 @@ impl Parser<'_> {
     /// the clauses of a query.
     fn goes_on_behind(&self, ahead: usize) -> bool {
         let words = (self.text_of(self.nth(ahead)), self.text_of(self.nth(ahead + 1)));
-        matches!(words, ("at", "most") | ("per", "session") | ("order", "by") | ("limit" | "asc" | "desc", _))
+        matches!(words, ("at", "most") | ("per", "session") | ("order", "by") | ("limit" | "after" | "asc" | "desc", _))
     }
 
     /// Returns true if a colon follows on the line, outside brackets that open there.

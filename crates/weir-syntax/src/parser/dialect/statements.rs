@@ -225,10 +225,14 @@ impl Parser<'_> {
         let operator = Span { end: self.bump().end, ..operator };
         let diagnostic = Diagnostic::new(Code::Assignment, "a value cannot be changed")
             .at(operator, "this would change a value")
-            .because(target, "values are immutable")
-            .hint(format!("bind the new value to a name: `let next = {weir_form}`"))
-            .hint("use `fold` if it depends on the previous value")
-            .hint(format!("declare it `shared` if all flows change it: `{name}.add(…)`"));
+            .because(target, "values are immutable");
+        let diagnostic = match self.is_declared_shared(name) {
+            true => self.change_of_shared(diagnostic, name),
+            false => diagnostic
+                .hint(format!("bind the new value to a name: `let next = {weir_form}`"))
+                .hint("use `fold` if it depends on the previous value")
+                .hint(format!("declare it `shared` if all flows change it: `{name}.add(…)`")),
+        };
         self.report(diagnostic);
         if !doubled {
             let _amount = self.expression();

@@ -1,97 +1,118 @@
 //! `weir check --explain io`: the rounds of input and output of each flow, and the reason for each wait.
 
-use std::fmt::Write as _;
+use std::iter::repeat;
 
-use weir_host::{Library, Resource, Text};
+use weir_host::Library;
 use weir_ir::graph::Program;
-use weir_ir::io_rounds::{IoCall, Repetition, WaitReason, io_calls};
+use weir_ir::io_rounds::{IoCall, io_calls};
 use weir_syntax::SourceFile;
 
-/// Returns the rounds of each flow of a program, as text.
-pub(super) fn explained(program: &Program, library: &Library, file: &SourceFile) -> String {
-    let mut text = String::new();
-    for flow in program.entries.iter().flat_map(|entry| &entry.flows) {
-        let calls = io_calls(&flow.body, library);
-        _ = writeln!(text, "{}: {}", flow.name, summary(&calls));
-        for round in 1..=rounds(&calls) {
-            let of_round: Vec<&IoCall> = calls.iter().filter(|call| call.round == round).collect();
-            _ = writeln!(text, "  round {round}: {}", queries(&of_round).join(", "));
-            let waits = of_round.iter().filter_map(|call| waited(call, &calls, file));
-            let mut waits: Vec<String> = waits.collect();
-            waits.dedup();
-            waits.iter().for_each(|wait| _ = writeln!(text, "    {wait}"));
-        }
-        text.push('\n');
-    }
-    text.truncate(text.trim_end().len());
-    text + "\n"
+mod json;
+mod reasons;
+mod text;
+
+pub(super) use json::explained as explained_in_json;
+pub(super) use text::explained;
+
+/// The calls of one flow.
+struct FlowCalls {
+    /// The name of the flow; with that of its service, if the program has several.
+    name: String,
+    calls: Vec<IoCall>,
 }
 
-fn rounds(calls: &[IoCall]) -> u32 {
-    calls.iter().map(|call| call.round).max().unwrap_or(0)
+/// Calls of one round that are one query, or one query for each element of a list.
+struct IoQuery<'a> {
+    name: String,
+    calls: Vec<&'a IoCall>,
 }
 
-/// Returns the numbers of rounds and queries.
-fn summary(calls: &[IoCall]) -> String {
-    let count = |round: u32| queries(&calls.iter().filter(|call| call.round == round).collect::<Vec<_>>()).len();
-    let rounds = rounds(calls);
-    let queries: usize = (1..=rounds).map(count).sum();
-    match rounds {
-        0 => "no queries".to_owned(),
-        _ => format!("{}, {}", counted(rounds as usize, "round"), counted(queries, "query")),
-    }
+/// Returns the calls of the flows of a program.
+fn flows(program: &Program, library: &Library) -> Vec<FlowCalls> {
+    let several = program.entries.len() > 1;
+    let flows = program.entries.iter().flat_map(|entry| entry.flows.iter().map(move |flow| (entry, flow)));
+    let named = flows.map(|(entry, flow)| {
+        let name = if several { format!("{}, {}", entry.name, flow.name) } else { flow.name.to_string() };
+        FlowCalls { name, calls: io_calls(&flow.body, library) }
+    });
+    named.collect()
 }
 
-fn counted(count: usize, what: &str) -> String {
-    let plural = what.strip_suffix('y').map_or_else(|| format!("{what}s"), |stem| format!("{stem}ies"));
-    if count == 1 { format!("1 {what}") } else { format!("{count} {plural}") }
+/// Returns true if the call waits until the writes of tables are durable.
+fn is_commit(call: &IoCall) -> bool {
+    call.function.as_str() == "tables.settle"
 }
 
-/// Returns the queries of a round: calls of a batched function are one.
-fn queries(calls: &[&IoCall]) -> Vec<String> {
-    let mut shown: Vec<(&Text, bool, usize, Repetition)> = Vec::new();
-    for call in calls {
-        let gathers = call.is_batched && call.repetition != Repetition::InTurn;
-        let known = shown.iter_mut().find(|(function, batched, ..)| gathers && *batched && *function == &call.function);
-        match known {
-            Some((_, _, count, repetition)) => (*count, *repetition) = (*count + 1, (*repetition).max(call.repetition)),
-            None => shown.push((&call.function, gathers, 1, call.repetition)),
-        }
-    }
-    let query =
-        |(function, gathers, count, repetition): (&Text, bool, usize, Repetition)| match (gathers, count, repetition) {
-            (true, 1, Repetition::Once) => function.to_string(),
-            (true, count, Repetition::Once) => format!("{function} (a batch of {count} calls)"),
-            (true, ..) => format!("{function} (a batch with a call for each element)"),
-            (false, _, Repetition::Once) => function.to_string(),
-            (false, _, Repetition::Together) => format!("{function} (for each element, at the same time)"),
-            (false, _, Repetition::InTurn) => format!("{function} (in each round of a loop, one after the other)"),
-        };
-    shown.into_iter().map(query).collect()
-}
-
-/// Returns the reason for which a call does not begin in an earlier round.
-fn waited(call: &IoCall, calls: &[IoCall], file: &SourceFile) -> Option<String> {
-    let wait = call.wait.as_ref()?;
-    let earlier = &calls[wait.call].function;
-    let at = |call: &IoCall| file.line_column(call.origin.start);
-    let place = at(call);
-    let why = match &wait.why {
-        WaitReason::Argument => format!("needs what {earlier} returns"),
-        WaitReason::Branch => format!("is in a branch that {earlier} decides about"),
-        WaitReason::Order(resource) => {
-            format!("keeps its order with {earlier}: one of them changes {}", named(resource))
-        }
-        WaitReason::End => format!("has an effect, and the request may end because of {earlier}"),
+/// Returns the name of what is called: a function, or a statement as the program writes it.
+fn name(call: &IoCall) -> String {
+    let Some(table) = &call.table else {
+        return if is_commit(call) { "commit of the tables".to_owned() } else { call.function.to_string() };
     };
-    Some(format!("{} (line {}) {why}", call.function, place.line))
+    match call.function.as_str().trim_start_matches("tables.") {
+        "get" => format!("{table}[key]"),
+        "get_all" => format!("{table}[key] for all elements"),
+        "select" | "count" | "sum" => format!("query of {table}"),
+        statement => format!("{table}.{statement}"),
+    }
 }
 
-fn named(resource: &Resource) -> String {
-    match resource {
-        Resource::Shared(name) => format!("the shared value `{name}`"),
-        Resource::Constraint(name) => format!("`{name}`"),
-        Resource::World(name) => format!("what `{name}` stands for"),
-        Resource::State(_) => "the state of the call".to_owned(),
+impl FlowCalls {
+    fn rounds(&self) -> u32 {
+        self.calls.iter().map(|call| call.round).max().unwrap_or(0)
+    }
+
+    /// Returns the queries of a round, in the order of the text: calls that share a batch are one.
+    fn queries(&self, round: u32) -> Vec<IoQuery<'_>> {
+        let mut queries: Vec<IoQuery<'_>> = Vec::new();
+        for call in self.calls.iter().filter(|call| call.round == round) {
+            match queries.iter_mut().find(|query| query.calls[0].shares_batch(call)) {
+                Some(query) => query.calls.push(call),
+                None => queries.push(IoQuery { name: name(call), calls: vec![call] }),
+            }
+        }
+        queries
+    }
+
+    /// Returns the number of queries, each of which is counted once.
+    fn query_count(&self) -> usize {
+        (1..=self.rounds()).map(|round| self.queries(round).len()).sum()
+    }
+
+    /// Returns true if rounds or queries repeat, so that there can be more of them than the program shows.
+    fn repeats(&self) -> bool {
+        self.calls.iter().any(|call| call.in_turn.is_some() || (call.for_each && !call.is_batched))
+            || self.calls.iter().any(|call| call.for_each && call.has_several_batches())
+    }
+}
+
+/// The places of a program's text, for messages.
+struct Places<'a> {
+    program: &'a Program,
+    file: &'a SourceFile,
+}
+
+impl Places<'_> {
+    /// Returns a place as `line 7`, or `prices.weir:7` in a module.
+    fn line(&self, offset: u32) -> String {
+        let line = self.file.line_column(offset).line;
+        let (main, part) = (&self.file.part_at(0).name, &self.file.part_at(offset).name);
+        if main == part { format!("line {line}") } else { format!("{part}:{line}") }
+    }
+
+    /// Returns the word that the text has at this place: `if`, `match`, `return`.
+    fn word(&self, offset: u32) -> &str {
+        let rest = self.file.text().get(offset as usize..).unwrap_or_default();
+        rest.split(|letter: char| !letter.is_alphanumeric()).next().unwrap_or_default()
+    }
+
+    /// Returns the place of a call, and those of the calls of the `fn`s that it is in.
+    fn call(&self, call: &IoCall) -> String {
+        if is_commit(call) {
+            return "before the answer or another effect".to_owned();
+        }
+        let around =
+            self.program.inlined_calls_around(call.origin).zip([", called at "].into_iter().chain(repeat(" from ")));
+        let called = around.map(|((_, outer), word)| word.to_owned() + &self.line(outer.called_at.start));
+        self.line(call.origin.start) + &called.collect::<String>()
     }
 }

@@ -7,12 +7,11 @@ use std::sync::Arc;
 use weir_host::Library;
 use weir_ide::{CheckCache, Document};
 
-use crate::module_files::{FolderFiles, main_file};
+use crate::module_files::{FolderFiles, canonical_or_new, main_file};
 
-/// Returns the texts of open files, by canonical path.
+/// Returns the texts of open files, by canonical path. A new one need not have been saved.
 pub(super) fn texts<'o>(open: impl Iterator<Item = (&'o str, &'o str)>) -> BTreeMap<PathBuf, String> {
-    let on_disk = open.filter_map(|(address, text)| Some((path_of(address)?.canonicalize().ok()?, text.to_owned())));
-    on_disk.collect()
+    open.filter_map(|(address, text)| Some((canonical_or_new(&path_of(address)?)?, text.to_owned()))).collect()
 }
 
 /// Maximum number of programs whose caches are kept.

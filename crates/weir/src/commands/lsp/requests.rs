@@ -1,5 +1,6 @@
 //! Requests of the protocol, one row each.
 
+use lsp_server::Request;
 use serde_json::{Value, json};
 use weir_ide::{Definition, Document, Position};
 use weir_syntax::{Edit, SourceId, Span};
@@ -49,6 +50,16 @@ pub(super) fn capabilities() -> Value {
         "inlayHintProvider": true,
         "codeLensProvider": {},
     })
+}
+
+/// Returns the request that makes the editor tell which Weir files change on disk, such as those that are not open and that
+/// another program writes.
+pub(super) fn watch_of_files() -> Request {
+    let watchers = json!({ "watchers": [{ "globPattern": "**/*.weir" }] });
+    let registration =
+        json!({ "id": "weir-files", "method": "workspace/didChangeWatchedFiles", "registerOptions": watchers });
+    let params = json!({ "registrations": [registration] });
+    Request::new("weir-files".to_owned().into(), "client/registerCapability".to_owned(), params)
 }
 
 fn hover(document: &Document, _: &str, params: &Value) -> Result<Value, String> {

@@ -18,7 +18,7 @@ use weir_ir::expr::{Origin, Program};
 use weir_library::http::{RouteFailure, RouteFailures};
 use weir_library::output::Outputs;
 use weir_library::random::Randomness;
-use weir_library::tables::TableStorage;
+use weir_library::tables::{ScratchSchemas, TableLocation, TableStorage};
 
 use crate::Library;
 use crate::run::failure_location::inlined_backtrace;
@@ -29,6 +29,8 @@ pub(super) struct TestRun {
     /// The indices of the tests that were chosen.
     pub(super) chosen: Vec<usize>,
     pub(super) library: Library,
+    /// The schemas of the tables of each test; `None` if they are in memory.
+    pub(super) schemas: Option<Arc<ScratchSchemas>>,
     /// The seed of the random numbers that each test draws.
     pub(super) seed: u64,
     /// The time limit of each test.
@@ -142,7 +144,7 @@ impl TestRun {
     fn result(&self, at: usize) -> TestResult {
         let mut library = self.library.clone();
         library.environment.insert(Randomness::seeded(self.seed));
-        library.environment.insert_closing(TableStorage::default());
+        library.environment.insert_closing(self.tables());
         let outputs = Outputs::capturing();
         library.environment.insert(outputs.clone());
         let routes = RouteFailures::default();
@@ -165,6 +167,15 @@ impl TestRun {
             other => other,
         };
         TestResult { failure, failed_at, printed, routes: routes.take(), took }
+    }
+
+    /// Returns empty tables.
+    fn tables(&self) -> TableStorage {
+        let place = match &self.schemas {
+            Some(schemas) => TableLocation::Scratch(Arc::new(schemas.schema())),
+            None => TableLocation::Memory,
+        };
+        TableStorage::at(place)
     }
 }
 

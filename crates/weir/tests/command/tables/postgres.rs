@@ -11,7 +11,7 @@ use crate::support::{Scratch, Served, say};
 #[test]
 fn what_was_acknowledged_survives_a_kill_in_postgres_too() {
     let Some(server) = PostgresServer::shared() else { return };
-    eprintln!("{}", survives_kills(&["--tables", &server.schema("kills")], kills() / 4));
+    eprintln!("{}", survives_kills(&["--tables", &server.schema("kills")], kills()));
 }
 
 /// Statements that read before they write, outside of `atomic`.

@@ -4,7 +4,7 @@ use super::{post, request, text};
 use crate::support::{Scratch, Served, TableStore, say};
 
 /// Runs the tests of a program, and then serves it from an empty database of each kind. Its file is removed when it is dropped.
-fn tested_and_served(name: &str, text: &str, answers: impl Fn(&Served)) -> Scratch {
+pub(super) fn tested_and_served(name: &str, text: &str, answers: impl Fn(&Served)) -> Scratch {
     let program = Scratch::new(&format!("{name}.weir"), text.as_bytes());
     let said = say(&["test", program.path()]);
     assert_eq!(said.code, 0, "{}{}", said.output, said.messages);

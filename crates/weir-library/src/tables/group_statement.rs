@@ -1,0 +1,77 @@
+//! The statement that groups rows in SQL.
+
+use super::dialect::Dialect;
+use super::grouping::{TableAggregate, TableGrouping};
+use super::schema::{Schema, TableSearch};
+use super::sql::{list, name, quoted};
+use super::sql_value::Bound;
+use super::statements::{TableStatements, ordered};
+
+/// The position of a row among those that fulfil the conditions. A column cannot have the name.
+const POSITION: &str = "\"the position\"";
+
+impl TableStatements {
+    /// Returns the query for groups, and its parameters. Its columns are those in which the rows of a group agree, and then
+    /// the aggregates, of which a sum has two.
+    pub(super) fn group<'s>(
+        &self,
+        schema: &'s Schema,
+        search: &'s TableSearch,
+        grouping: &TableGrouping,
+    ) -> (String, Vec<Bound<'s>>) {
+        let (condition, parameters) = self.condition(schema, search);
+        let table = quoted(&schema.name);
+        let columns = || grouping.columns.iter().map(|at| name(schema, *at));
+        let aggregates = grouping.aggregates.iter().map(|of| self.dialect.aggregate(schema, of));
+        let selected = list(columns().chain(aggregates), ", ");
+        if grouping.columns.is_empty() {
+            return (format!("SELECT {selected} FROM {table}{condition}"), parameters);
+        }
+        let groups = format!("GROUP BY {}", list(columns(), ", "));
+        let sql = match first_row(schema, grouping) {
+            Some(first) => format!("SELECT {selected} FROM {table}{condition} {groups} ORDER BY {first}"),
+            None => {
+                let key = list(schema.key.iter().map(|at| ordered(schema, *at)), ", ");
+                format!(
+                    "SELECT {selected} FROM (SELECT *, row_number() OVER (ORDER BY {key}) AS {POSITION} \
+                     FROM {table}{condition}) AS \"rows\" {groups} ORDER BY min({POSITION})"
+                )
+            }
+        };
+        (sql, parameters)
+    }
+}
+
+/// Returns the values by which groups have the order of their first rows; `None` if only the positions of the rows tell it.
+fn first_row(schema: &Schema, grouping: &TableGrouping) -> Option<String> {
+    /// Kinds of which every database has a least value.
+    const HAVE_MIN: [&str; 6] = ["Int", "Text", "Time", "Duration", "Size", "Enum"];
+    let leads = schema.key.len() >= grouping.columns.len()
+        && schema.key[..grouping.columns.len()].iter().all(|at| grouping.columns.contains(at));
+    if leads {
+        return Some(list(schema.key[..grouping.columns.len()].iter().map(|at| ordered(schema, *at)), ", "));
+    }
+    match &schema.key[..] {
+        [only] if HAVE_MIN.contains(&&*schema.columns[*only].kind) => Some(format!("min({})", ordered(schema, *only))),
+        _ => None,
+    }
+}
+
+impl Dialect {
+    /// Returns an aggregate; a sum as two numbers.
+    fn aggregate(self, schema: &Schema, aggregate: &TableAggregate) -> String {
+        let column = || name(schema, aggregate.column);
+        match &*aggregate.kind {
+            "distinct" if schema.columns[aggregate.column].optional => {
+                let column = column();
+                // An absent value is a value, too.
+                format!("count(DISTINCT {column}) + CASE WHEN count(*) > count({column}) THEN 1 ELSE 0 END")
+            }
+            "distinct" => format!("count(DISTINCT {})", column()),
+            "max" => format!("max({})", column()),
+            "min" => format!("min({})", column()),
+            "sum" => self.sum_in_halves(&column()),
+            _ => "count(*)".to_owned(),
+        }
+    }
+}

@@ -1,0 +1,338 @@
+//! Migrations: the rows of a table whose type the program has changed, which a function of the program converts.
+//!
+//! 1. A start reads rows of the old type (`old_rows`): all of them, or the next batch. There are none unless the database has the
+//!    columns of the old type as the last program has declared them, and lacks some of the new ones.
+//! 2. The program converts the rows.
+//! 3. [`store`] writes them in one transaction, if they are still what was read. The first one adds the new columns, and a column
+//!    whose type changes is renamed first: `age` becomes `age as Text`. Nothing is dropped. The last one makes the other changes
+//!    of a start.
+//!
+//! The table `weir_migrations` notes how far a migration is, as the key of the last converted row, and whether it is done: the
+//! first start of a program that declares it decides whether there is anything to convert. A start that was killed goes on.
+
+use weir::{Failure, FailureKind, Value, Values};
+
+use super::catalog::{Catalog, Read, StartCheck};
+use super::dialect::Dialect;
+use super::evolution::{self, KnownColumn};
+use super::insertion::columns_beside_key;
+use super::new_table::{self, SchemaChange};
+use super::row::fields;
+use super::schema::{ColumnSchema, Schema, TableMigration};
+use super::sql::{list, name, quoted};
+use super::sql_value::{Bound, SqlValue};
+use super::statements::{TableStatements, parameters};
+
+/// Number of rows of a batch.
+const BATCH: usize = 1_000;
+/// Maximum length of the names of a replaced column and of its type together, in bytes.
+const NAME_MAX: usize = 59;
+
+/// A migration that is to be made, or goes on.
+struct PendingMigration<'s> {
+    schema: &'s Schema,
+    migration: &'s TableMigration,
+    known: Vec<KnownColumn>,
+    /// True if the new columns are there.
+    has_begun: bool,
+    /// The key of the last converted row, in SQL.
+    last: Option<String>,
+}
+
+/// Returns the next rows of the old type; none if nothing is to be converted.
+pub(super) fn old_rows(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<Vec<Value>> {
+    match PendingMigration::of(schema, catalog)? {
+        Ok(Some(pending)) => pending.rows(catalog),
+        Ok(None) => Ok(Ok(Vec::new())),
+        Err(failure) => Ok(Err(failure)),
+    }
+}
+
+/// Writes converted rows, and returns whether more are left. The caller makes it a transaction.
+pub(super) fn store(schema: &Schema, old: &[Value], new: Vec<Value>, catalog: &dyn Catalog) -> StartCheck<bool> {
+    match PendingMigration::of(schema, catalog)? {
+        Ok(Some(pending)) => pending.store(old, new, catalog),
+        Ok(None) => Ok(Ok(false)),
+        Err(failure) => Ok(Err(failure)),
+    }
+}
+
+/// Makes the changes of a start, when no rows are left to convert. The caller makes them a transaction.
+pub(super) fn apply(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<()> {
+    if let Err(failure) = evolution::apply(schema, catalog)? {
+        return Ok(Err(failure));
+    }
+    if let Some(migration) = &schema.migration {
+        create_notes(catalog)?;
+        note(schema, migration, (None, true), catalog)?;
+    }
+    Ok(Ok(()))
+}
+
+/// Returns the changes of a start that converts rows, and the number of rows that are left; `None` if it converts none.
+pub(super) fn promised(schema: &Schema, catalog: &dyn Catalog) -> Read<Option<(Vec<SchemaChange>, i64)>> {
+    let Ok(Some(pending)) = PendingMigration::of(schema, catalog)? else { return Ok(None) };
+    let left = catalog.number(&format!("SELECT count(*) FROM {}{}", quoted(&schema.name), pending.condition()))?;
+    let changes = if pending.has_begun { Vec::new() } else { pending.changes(catalog)? };
+    Ok(Some((changes, left)))
+}
+
+impl<'s> PendingMigration<'s> {
+    /// Returns the migration of a table, unless there is none, or it is done, or the database has no rows of the old type.
+    fn of(schema: &'s Schema, catalog: &dyn Catalog) -> StartCheck<Option<PendingMigration<'s>>> {
+        let Some(migration) = &schema.migration else { return Ok(Ok(None)) };
+        let known = evolution::known_columns(schema, catalog)?;
+        let notes = notes(schema, migration, catalog)?;
+        let pending = |known, has_begun, last| PendingMigration { schema, migration, known, has_begun, last };
+        let Some([new, last, done]) = notes else {
+            let converts = differs(schema, &known) && is_old(migration, &known);
+            return Ok(Ok(converts.then(|| pending(known, false, None))));
+        };
+        if done.as_deref() == Some("1") || known.is_empty() {
+            return Ok(Ok(None));
+        }
+        if new.as_deref() == Some(&*shown(&schema.columns)) {
+            return Ok(Ok(Some(pending(known, true, last))));
+        }
+        Ok(Err(Failure::function(format!(
+            "a migration to other columns ({}) has begun and is not done; start the program that has begun it",
+            new.unwrap_or_default()
+        ))))
+    }
+
+    /// Reads the next rows.
+    fn rows(&self, catalog: &dyn Catalog) -> StartCheck<Vec<Value>> {
+        let columns = list(self.migration.columns.iter().map(|column| quoted(&self.stored_name(column))), ", ");
+        let limit = if self.migration.batched { format!(" LIMIT {BATCH}") } else { String::new() };
+        let key = list(self.schema.key.iter().map(|at| name(self.schema, *at)), ", ");
+        let (table, condition) = (quoted(&self.schema.name), self.condition());
+        let sql = format!("SELECT {columns} FROM {table}{condition} ORDER BY {key}{limit}");
+        let rows = catalog.rows(&sql, &self.migration.columns)?;
+        let whole = |row: Vec<Option<Value>>| {
+            let unreadable = row.iter().position(Option::is_none).map(|at| &self.migration.columns[at]);
+            let values: Option<Values> = row.into_iter().collect();
+            values.map(Value::Record).ok_or_else(|| {
+                let (column, kind) = unreadable.map_or_else(Default::default, |it| (it.name.clone(), it.shown_type()));
+                Failure::function(format!("a row has no `{kind}` in the column `{column}`, and cannot be converted"))
+            })
+        };
+        Ok(rows.into_iter().map(whole).collect())
+    }
+
+    fn store(&self, old: &[Value], new: Vec<Value>, catalog: &dyn Catalog) -> StartCheck<bool> {
+        match self.rows(catalog)? {
+            Ok(rows) if rows == old => {}
+            Ok(_) => return Ok(Err(written_meanwhile(self.schema))),
+            Err(failure) => return Ok(Err(failure)),
+        }
+        let converted: Result<Vec<Value>, Failure> =
+            old.iter().zip(new).map(|(old, new)| self.schema.replacement(&self.key(old), new)).collect();
+        let converted = match converted {
+            Ok(converted) => converted,
+            Err(failure) => return Ok(Err(failure)),
+        };
+        if !self.has_begun {
+            self.begin(catalog)?;
+        }
+        self.write(&converted, catalog)?;
+        if self.migration.batched && old.len() == BATCH {
+            let last = old.last().map(|row| self.literal(row, catalog.dialect()));
+            note(self.schema, self.migration, (last.as_deref(), false), catalog)?;
+            return Ok(Ok(true));
+        }
+        Ok(apply(self.schema, catalog)?.map(|()| false))
+    }
+
+    /// Adds the new columns.
+    fn begin(&self, catalog: &dyn Catalog) -> Read<()> {
+        create_notes(catalog)?;
+        for change in self.changes(catalog)? {
+            catalog.execute(&change.sql)?;
+        }
+        let dialect = catalog.dialect();
+        let table = dialect.text(&self.schema.name);
+        for column in self.schema.columns.iter().filter(|column| self.is_changed(column)) {
+            let noted = |name: &str, kind: &str| {
+                // Not declared, so that the start looks for rows without a value.
+                let (name, kind) = (dialect.text(name), dialect.text(kind));
+                catalog.execute(&format!(
+                    "INSERT INTO \"weir_columns\" VALUES ({table}, {name}, {kind}, 0)
+                     ON CONFLICT (\"table\", \"column\") DO UPDATE SET \"type\" = excluded.\"type\", \"declared\" = 0"
+                ))
+            };
+            if let Some(known) = self.known(&column.name) {
+                noted(&replaced_name(&column.name, &known.kind), &known.kind)?;
+            }
+            noted(&column.name, &column.shown_type())?;
+        }
+        Ok(())
+    }
+
+    /// Returns the changes that precede the conversion.
+    fn changes(&self, catalog: &dyn Catalog) -> Read<Vec<SchemaChange>> {
+        let (table, dialect) = (quoted(&self.schema.name), catalog.dialect());
+        let changed = || self.schema.columns.iter().filter(|column| self.is_changed(column));
+        let mut changes = Vec::new();
+        if changed().any(|column| self.known(&column.name).is_some()) {
+            // An index would follow the renamed column, and keep the name of one on the new column.
+            let indexes = catalog.indexes(&self.schema.name)?.into_iter().filter(|name| name.starts_with("weir "));
+            changes.extend(indexes.map(|name| SchemaChange { sql: format!("DROP INDEX {}", quoted(&name)) }));
+        }
+        for column in changed() {
+            if let Some(known) = self.known(&column.name) {
+                let (from, to) = (quoted(&column.name), quoted(&replaced_name(&column.name, &known.kind)));
+                changes.push(SchemaChange { sql: format!("ALTER TABLE {table} RENAME COLUMN {from} TO {to}") });
+            }
+            let definition = new_table::definition(column, dialect);
+            changes.push(SchemaChange { sql: format!("ALTER TABLE {table} ADD COLUMN {definition}") });
+        }
+        Ok(changes)
+    }
+
+    fn write(&self, rows: &[Value], catalog: &dyn Catalog) -> Read<()> {
+        let Some(sql) = TableStatements::new(self.schema, catalog.dialect()).replace else { return Ok(()) };
+        for row in rows {
+            let columns = self.schema.key.iter().copied().chain(columns_beside_key(self.schema));
+            catalog.run(&sql, &parameters(self.schema, columns, fields(row)))?;
+        }
+        Ok(())
+    }
+
+    fn known(&self, name: &str) -> Option<&KnownColumn> {
+        self.known.iter().find(|known| known.name == name)
+    }
+
+    /// Returns whether the database lacks a column of the program, or has values of another type in it.
+    fn is_changed(&self, column: &ColumnSchema) -> bool {
+        is_changed(column, &self.known)
+    }
+
+    /// Returns the name of an old column in the database.
+    fn stored_name(&self, column: &ColumnSchema) -> String {
+        let new = self.schema.columns.iter().find(|new| new.name == column.name);
+        match new {
+            Some(new) if self.has_begun && new.shown_type() != column.shown_type() => {
+                replaced_name(&column.name, &column.shown_type())
+            }
+            _ => column.name.clone(),
+        }
+    }
+
+    /// Returns the condition of rows that are not converted yet.
+    fn condition(&self) -> String {
+        let key = list(self.schema.key.iter().map(|at| name(self.schema, *at)), ", ");
+        self.last.as_ref().map_or_else(String::new, |last| format!(" WHERE ({key}) > ({last})"))
+    }
+
+    /// Returns the places of the key in rows of the old type.
+    fn key_columns(&self) -> impl Iterator<Item = usize> {
+        let of = |at: &usize| self.migration.columns.iter().position(|old| old.name == self.schema.columns[*at].name);
+        self.schema.key.iter().filter_map(of)
+    }
+
+    fn key(&self, row: &Value) -> Value {
+        let mut parts = self.key_columns().map(|at| fields(row)[at].clone());
+        if self.schema.key.len() == 1 { parts.next().unwrap_or(Value::Unit) } else { Value::Record(parts.collect()) }
+    }
+
+    /// Returns the key of a row in SQL.
+    fn literal(&self, row: &Value, dialect: Dialect) -> String {
+        let parts = self.key_columns().map(|at| literal(Bound(&fields(row)[at], &self.migration.columns[at]), dialect));
+        list(parts, ", ")
+    }
+}
+
+/// Returns whether the database has the columns of the old type as the last program has declared them.
+fn is_old(migration: &TableMigration, known: &[KnownColumn]) -> bool {
+    let has = |column: &ColumnSchema| {
+        known.iter().any(|known| known.name == column.name && known.declared && known.kind == column.shown_type())
+    };
+    migration.columns.iter().all(has)
+}
+
+/// Returns whether the database lacks a column, or has values of another type in it.
+fn differs(schema: &Schema, known: &[KnownColumn]) -> bool {
+    !known.is_empty() && schema.columns.iter().any(|column| is_changed(column, known))
+}
+
+fn is_changed(column: &ColumnSchema, known: &[KnownColumn]) -> bool {
+    !known.iter().any(|known| known.name == column.name && known.kind == column.shown_type())
+}
+
+/// Returns the name of a column that makes room for one of another type. No column of a program has such a name.
+fn replaced_name(column: &str, kind: &str) -> String {
+    let kind = if kind.contains('|') { "Enum" } else { kind };
+    // PostgreSQL would cut a longer name.
+    let mut end = column.len().min(NAME_MAX - kind.len());
+    while !column.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!("{} as {kind}", &column[..end])
+}
+
+/// Returns the columns in one line.
+fn shown(columns: &[ColumnSchema]) -> String {
+    list(columns.iter().map(|column| format!("{}: {}", column.name, column.shown_type())), ", ")
+}
+
+fn written_meanwhile(schema: &Schema) -> Failure {
+    let message = format!("another program has written `{}` while its rows were converted; start again", schema.name);
+    Failure::new(FailureKind::Conflict, message)
+}
+
+fn create_notes(catalog: &dyn Catalog) -> Read<()> {
+    let options = catalog.dialect().table_options(false);
+    catalog.execute(&format!(
+        "CREATE TABLE IF NOT EXISTS \"weir_migrations\" (\"table\" TEXT NOT NULL, \"old\" TEXT NOT NULL, \"new\" TEXT NOT NULL,
+         \"last\" TEXT, \"done\" INTEGER NOT NULL, PRIMARY KEY (\"table\", \"old\")){options}",
+    ))
+}
+
+/// Notes how far the migration is.
+fn note(
+    schema: &Schema,
+    migration: &TableMigration,
+    (last, done): (Option<&str>, bool),
+    catalog: &dyn Catalog,
+) -> Read<()> {
+    let dialect = catalog.dialect();
+    let texts = [&schema.name, &shown(&migration.columns), &shown(&schema.columns)].map(|text| dialect.text(text));
+    let last = last.map_or_else(|| "NULL".to_owned(), |last| dialect.text(last));
+    catalog.execute(&format!(
+        "INSERT INTO \"weir_migrations\" VALUES ({}, {last}, {})
+         ON CONFLICT (\"table\", \"old\") DO UPDATE SET \"new\" = excluded.\"new\", \"last\" = excluded.\"last\",
+         \"done\" = excluded.\"done\"",
+        texts.join(", "),
+        i32::from(done),
+    ))
+}
+
+/// Returns the columns, the last key and the state that are noted for a migration.
+fn notes(schema: &Schema, migration: &TableMigration, catalog: &dyn Catalog) -> Read<Option<[Option<String>; 3]>> {
+    if !catalog.has_table("weir_migrations")? {
+        return Ok(None);
+    }
+    let dialect = catalog.dialect();
+    let (table, old) = (dialect.text(&schema.name), dialect.text(&shown(&migration.columns)));
+    let sql = format!(
+        "SELECT \"new\", \"last\", \"done\" FROM \"weir_migrations\" WHERE \"table\" = {table} AND \"old\" = {old}"
+    );
+    Ok(catalog.query(&sql)?.into_iter().next().and_then(|row| row.try_into().ok()))
+}
+
+/// Returns a value of a key in SQL.
+fn literal(value: Bound<'_>, dialect: Dialect) -> String {
+    let hexadecimal = |bytes: &[u8]| list(bytes.iter().map(|byte| format!("{byte:02x}")), "");
+    match (value.stored(), dialect) {
+        (SqlValue::Null, _) => "NULL".to_owned(),
+        (SqlValue::Bool(value), Dialect::Sqlite) => i32::from(value).to_string(),
+        (SqlValue::Bool(value), Dialect::Postgres) => value.to_string(),
+        // The least `Int` is no literal.
+        (SqlValue::Integer(number), Dialect::Postgres) => format!("'{number}'::bigint"),
+        (SqlValue::Integer(number), Dialect::Sqlite) => format!("CAST('{number}' AS INTEGER)"),
+        (SqlValue::Real(number), _) => format!("{number:?}"),
+        (SqlValue::Text(text), _) => dialect.text(text),
+        (SqlValue::Bytes(bytes), Dialect::Sqlite) => format!("X'{}'", hexadecimal(bytes)),
+        (SqlValue::Bytes(bytes), Dialect::Postgres) => format!("'\\x{}'::bytea", hexadecimal(bytes)),
+    }
+}

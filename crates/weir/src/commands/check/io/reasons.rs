@@ -1,0 +1,102 @@
+//! The reasons for waits, as sentences about the call that waits.
+
+use weir_host::{Resource, Text, Type};
+use weir_ir::graph::Graph;
+use weir_ir::io_rounds::{IoCall, TurnReason, WaitReason};
+use weir_ir::program::SharedValue;
+
+use super::{Places, is_commit, name};
+
+/// The type of tables.
+const TABLE: &str = "tables.Table";
+
+/// Returns the reason for which a call waits, as the rest of a sentence that begins with the call.
+pub(super) fn waits(call: &IoCall, calls: &[IoCall], places: &Places<'_>) -> Option<String> {
+    let wait = call.wait.as_ref()?;
+    let earlier = &calls[wait.call];
+    if is_commit(call) {
+        return Some("waits until all that was written is durable".to_owned());
+    }
+    if is_commit(earlier) {
+        return Some("has an effect, which waits until all that was written is durable".to_owned());
+    }
+    let named = format!("`{}` ({})", name(earlier), places.line(earlier.origin.start));
+    Some(because(&wait.why, &named, places))
+}
+
+fn because(why: &WaitReason, earlier: &str, places: &Places<'_>) -> String {
+    match why {
+        WaitReason::Argument => format!("needs the answer of {earlier}"),
+        WaitReason::Branch(at) => {
+            let word = match places.word(at.start) {
+                word @ ("if" | "match") => format!("`{word}`"),
+                _ => "condition".to_owned(),
+            };
+            format!("is behind the {word} at {}, which needs the answer of {earlier}", places.line(at.start))
+        }
+        WaitReason::Order { resource, earlier_writes: true, later_writes: false } => {
+            format!("reads {}, which {earlier} changes: this write forces a round", places.resource(resource))
+        }
+        WaitReason::Order { resource, earlier_writes: false, .. } => {
+            format!(
+                "changes {}, which {earlier} reads: a write waits for the reads before it",
+                places.resource(resource)
+            )
+        }
+        WaitReason::Order { resource, .. } => {
+            format!("changes {}, as {earlier} does: writes keep the order of the text", places.resource(resource))
+        }
+        WaitReason::End(at) => {
+            let line = places.line(at.start);
+            format!("has an effect, and the request may end before it at {line}, which depends on {earlier}")
+        }
+        WaitReason::Atomic(at) => format!(
+            "is inside the `atomic` at {}, which begins when all that it needs from outside is there, such as the answer of \
+             {earlier}",
+            places.line(at.start)
+        ),
+        WaitReason::GivenUp => {
+            format!("keeps the order of the text with {earlier}, because `within` and `race` may be given up")
+        }
+        WaitReason::Statement => {
+            format!("comes behind {earlier}: a request executes its statements one after the other")
+        }
+        WaitReason::Enclosing { word, at, why } => {
+            format!("is in the `{word}` at {}, which {}", places.line(at.start), because(why, earlier, places))
+        }
+    }
+}
+
+/// Returns the reason for which a call is made again and again, one after the other.
+pub(super) fn turns(reason: &TurnReason, places: &Places<'_>) -> String {
+    match reason {
+        TurnReason::Loop(word) => format!("again in each round of a `{word}`, one after the other"),
+        TurnReason::End(at) => format!(
+            "for one element after the other, because it has an effect and each element may end the request at {}",
+            places.line(at.start)
+        ),
+        TurnReason::Statements => "for each element, one statement after the other".to_owned(),
+        TurnReason::Resource(Resource::State(_)) => {
+            "for one element after the other, because the function keeps a state between calls".to_owned()
+        }
+        TurnReason::Resource(resource) => {
+            format!("for one element after the other, because the `for` changes {}", places.resource(resource))
+        }
+    }
+}
+
+impl Places<'_> {
+    fn resource(&self, resource: &Resource) -> String {
+        let is_table = |name: &Text| {
+            let of_name = |shared: &&SharedValue<Graph>| shared.name == *name;
+            self.program.shared.iter().find(of_name).is_some_and(|shared| shared.ty == Type::Named(TABLE.into()))
+        };
+        match resource {
+            Resource::Shared(name) if is_table(name) => format!("the table `{name}`"),
+            Resource::Shared(name) => format!("the shared value `{name}`"),
+            Resource::Constraint(name) => format!("`{name}`"),
+            Resource::World(name) => format!("what `{name}` stands for"),
+            Resource::State(_) => "the state of the call".to_owned(),
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! The explanation as text.
+
+use std::fmt::Write as _;
+
+use weir_host::Library;
+use weir_ir::graph::Program;
+use weir_ir::io_rounds::IoCall;
+use weir_syntax::SourceFile;
+
+use super::{FlowCalls, IoQuery, Places, flows, reasons};
+
+/// Returns the rounds of each flow of a program.
+pub(in super::super) fn explained(program: &Program, library: &Library, file: &SourceFile) -> String {
+    let places = Places { program, file };
+    let mut text = String::new();
+    for flow in flows(program, library) {
+        _ = writeln!(text, "{}: {}", flow.name, summary(&flow));
+        for round in 1..=flow.rounds() {
+            _ = writeln!(text, "  round {round}");
+            flow.queries(round).iter().for_each(|query| write_query(&mut text, query, &flow, &places));
+        }
+        text.push('\n');
+    }
+    text.truncate(text.trim_end().len());
+    text + "\n"
+}
+
+/// Returns the numbers of rounds and queries.
+fn summary(flow: &FlowCalls) -> String {
+    if flow.calls.is_empty() {
+        return "no queries".to_owned();
+    }
+    let least = if flow.repeats() { "at least " } else { "" };
+    format!("{least}{}, {}", counted(flow.rounds() as usize, "round"), counted(flow.query_count(), "query"))
+}
+
+fn counted(count: usize, what: &str) -> String {
+    let plural = what.strip_suffix('y').map_or_else(|| format!("{what}s"), |stem| format!("{stem}ies"));
+    if count == 1 { format!("1 {what}") } else { format!("{count} {plural}") }
+}
+
+fn write_query(text: &mut String, query: &IoQuery<'_>, flow: &FlowCalls, places: &Places<'_>) {
+    let name = &query.name;
+    if let [call] = query.calls[..] {
+        let several = repeated(call, places).map_or_else(String::new, |several| format!(", {several}"));
+        _ = writeln!(text, "    {name} ({}){several}", places.call(call));
+    } else {
+        _ = writeln!(text, "    {name}, one batch of these calls:");
+    }
+    for call in &query.calls {
+        let why = reasons::waits(call, &flow.calls, places);
+        if query.calls.len() > 1 {
+            let several = if call.for_each { ", for each element" } else { "" };
+            let why = why.map_or_else(String::new, |why| format!(", {why}"));
+            _ = writeln!(text, "      {}{several}{why}", places.call(call));
+        } else if let Some(why) = why {
+            _ = writeln!(text, "      {why}");
+        }
+    }
+}
+
+/// Returns how a call is repeated, if it is.
+fn repeated(call: &IoCall, places: &Places<'_>) -> Option<String> {
+    let together = if !call.for_each {
+        None
+    } else if !call.is_batched {
+        Some("for each element")
+    } else if call.has_several_batches() {
+        Some("for each element, one batch for all that agree in the other arguments")
+    } else {
+        Some("for each element, all in one batch")
+    };
+    match (&call.in_turn, together) {
+        (None, Some(together)) if !call.is_batched => Some(format!("{together}, at the same time")),
+        (None, together) => together.map(str::to_owned),
+        (Some(reason), _) => Some(reasons::turns(reason, places)),
+    }
+}

@@ -1,0 +1,187 @@
+//! Groups of queries and their aggregates: those that the table computes are those of the list of its rows.
+
+use super::statements::tested_and_served;
+use super::{post, text};
+use crate::support::say;
+
+const GROUPS: &str = r#"use http
+use json
+
+enum Kind { Retail, Export }
+
+record Sale { shop: Text, number: Int, kind: Kind, price: Int, weight: Float, buyer: Option(Text), paid: Bool }
+
+record Visit { id: Int, page: Text, user: Int }
+
+table sales: Sale key (shop, number) index price
+table visits: Visit key id auto
+
+fn add(shop: Text, number: Int, kind: Kind, price: Int, buyer: Option(Text)) -> Result((Text, Int)) {
+  sales.insert(Sale { shop, number, kind, price, weight: -1.5, buyer, paid: price > 3 })
+}
+
+fn written() -> Result(Bool) {
+  add("b", 1, Export, 5, Some("ada"))?
+  add("b", 2, Retail, -7, None)?
+  add("a", 9, Export, 9_223_372_036_854_775_807, Some("ada"))?
+  add("a", 10, Export, -9_223_372_036_854_775_807, Some("bob"))?
+  add("c\0d", 0, Retail, 5, None)?
+  add("ä", 0, Retail, 5, None)?
+  for (page, user) in [("/z", 1), ("/a", 2), ("/z", 2), ("/a", 2), ("/m", 1)] {
+    visits.insert(Visit { page, user })?
+  }
+  Ok(true)
+}
+
+// Each query twice: as the table computes it, and from the list of all rows.
+fn both() -> List((Text, Text)) {
+  let all = for s in sales { s }
+  let seen = for v in visits { v }
+  let by_kind = for (kind, theirs) in (for s in sales { s }).group_by(|s| s.kind) {
+    (
+      kind,
+      theirs.length(),
+      theirs.map(|s| s.price).max(),
+      (for s in theirs { s.shop }).min(),
+      theirs.map(|s| s.buyer).unique().length(),
+      theirs.map(|s| s.price).sum(),
+      theirs.map(|s| s.price).average()
+    )
+  }
+  let by_kind_here = for (kind, theirs) in all.group_by(|s| s.kind) {
+    (
+      kind,
+      theirs.length(),
+      theirs.map(|s| s.price).max(),
+      (for s in theirs { s.shop }).min(),
+      theirs.map(|s| s.buyer).unique().length(),
+      theirs.map(|s| s.price).sum(),
+      theirs.map(|s| s.price).average()
+    )
+  }
+  let pages = for (page, theirs) in (for v in visits if v.user < 3 { v }).group_by(|v| v.page)
+    if theirs.length() > 1
+    order by (theirs.map(|v| v.user).max() else { 0 }) desc, page
+    limit 2 {
+    "{page}: {theirs.map(|v| v.user).unique().length()} of {theirs.length()}"
+  }
+  let pages_here = for (page, theirs) in seen.group_by(|v| v.page)
+    if theirs.length() > 1
+    order by (theirs.map(|v| v.user).max() else { 0 }) desc, page
+    limit 2 {
+    "{page}: {theirs.map(|v| v.user).unique().length()} of {theirs.length()}"
+  }
+  let pairs = for (key, theirs) in (for s in sales if s.price != 0 { s }).group_by(|s| (s.buyer, s.paid)) {
+    "{key.0} {key.1} {theirs.map(|s| s.weight).min()}"
+  }
+  let pairs_here = for (key, theirs) in all.group_by(|s| (s.buyer, s.paid)) {
+    "{key.0} {key.1} {theirs.map(|s| s.weight).min()}"
+  }
+  let shops = for (shop, theirs) in (for s in sales { s }).group_by(|s| s.shop) { (shop, theirs.length()) }
+  let shops_here = for (shop, theirs) in all.group_by(|s| s.shop) { (shop, theirs.length()) }
+  let keys = for (key, _) in (for v in visits { v }).group_by(|v| v.page) { key }
+  let keys_here = for (key, _) in seen.group_by(|v| v.page) { key }
+  let first = for (_, theirs) in (for v in visits { v }).group_by(|v| v.page) { (theirs.first(), theirs.length()) }
+  let first_here = for (_, theirs) in seen.group_by(|v| v.page) { (theirs.first(), theirs.length()) }
+  [
+    (json.encode(by_kind), json.encode(by_kind_here)),
+    ("{pages}", "{pages_here}"),
+    ("{pairs}", "{pairs_here}"),
+    ("{shops}", "{shops_here}"),
+    ("{keys}", "{keys_here}"),
+    (json.encode(first), json.encode(first_here)),
+    ("{(for s in sales if s.price > 0 { s.price }).average()}", "{(all.filter(|s| s.price > 0)).map(|s| s.price).average()}"),
+    ("{(for s in sales if s.price > 99 { s.number }).average()}", "{all.filter(|s| s.price > 99).map(|s| s.number).average()}"),
+    ("{(for s in sales if s.number > 99 { s.price }).average()}", "None"),
+    ("{(for s in sales { s.buyer }).unique().length()}", "{all.map(|s| s.buyer).unique().length()}"),
+    ("{(for s in sales if s.number != 2 { s.shop }).unique().length()}", "4"),
+    ("{(for s in sales if s.number > 0 { s }).length()} {(for s in sales { s.buyer }).length()}", "4 6")
+  ]
+}
+
+fn wrong() -> List((Text, Text)) { for (table, list) in both() if table != list { (table, list) } }
+
+fn totals() -> List(Int) {
+  for (kind, theirs) in (for s in sales { s }).group_by(|s| s.kind) if kind == Export || theirs.length() > 9 {
+    theirs.map(|s| s.price).sum()
+  }
+}
+
+service shops on http(port: 8080) {
+  post "/" { http.text("{written()?}") }
+  post "/more" { http.text("{add("a", 12, Retail, 9_223_372_036_854_775_807, None)?}") }
+  post "/most" { http.text("{add("a", 13, Export, 9_223_372_036_854_775_807, None)?}") }
+  get "/" { http.text("{wrong()}") }
+  get "/totals" { http.text("{totals()}") }
+}
+
+test "groups of the table are those of the list" {
+  expect wrong().length() == 2
+  written()?
+  expect wrong() == []
+}
+"#;
+
+#[test]
+fn groups_of_a_table_are_those_of_the_list_of_its_rows() {
+    let program = tested_and_served("groups", GROUPS, |served| {
+        assert_eq!(post(served, "/").map(|answer| answer.status), Some(200));
+        assert_eq!(text(&served.get("/")).trim(), "[]");
+        assert_eq!(text(&served.get("/totals")).trim(), "[5]");
+        assert_eq!(post(served, "/more").map(|answer| answer.status), Some(200));
+        assert_eq!(text(&served.get("/totals")).trim(), "[5]");
+        assert_eq!(post(served, "/most").map(|answer| answer.status), Some(200));
+        assert_eq!(served.get("/totals").status, 500, "the sum does not fit into an `Int`");
+    });
+    let graph = say(&["graph", program.path(), "--format", "text", "--all"]).output;
+    let calls = |function: &str| graph.matches(function).count();
+    assert!(calls("tables.group") > 0 && calls("tables.average") > 0 && calls("tables.distinct") > 0, "{graph}");
+}
+
+const LISTS: &str = r#"record Item { name: Text, price: Int, weight: Float }
+
+fn items() -> List(Item) {
+  for (name, price, weight) in [("c", 2, 0.5), ("a", 1, -1.0), ("b", 2, 2.5), ("d", 1, 0.0)] {
+    Item { name, price, weight }
+  }
+}
+
+fn least(numbers: List(a), most: Int) -> List(a) { for n in numbers order by n limit most { n } }
+
+fn checked(n: Int) -> Result(Int) { if n < 0 { fail("below zero") } else { Ok(n) } }
+
+fn all_checked(numbers: List(Int)) -> Result(List(Int)) {
+  let found = for n in numbers order by checked(n)? desc { n }
+  Ok(found)
+}
+
+test "lists and maps are ordered and limited" {
+  expect (for i in items() order by i.price { i.name }) == ["a", "d", "c", "b"]
+  expect (for i in items() order by i.price desc { i.name }) == ["c", "b", "a", "d"]
+  expect (for i in items() order by i.price desc, i.name desc limit 3 { i.name }) == ["c", "b", "d"]
+  expect (for i in items() order by i.price * 2, i.weight desc { i.name }) == ["d", "a", "b", "c"]
+  expect (for i in items() if i.weight > -1.0 order by i.name limit 2 { i.name }) == ["b", "c"]
+  expect (for i in items() limit 0 { i.name }) == []
+  expect (for i in items() limit -1 { i.name }) == []
+  expect (for i in items() limit 9 { i.name }).length() == 4
+  expect (for (name, count) in items().count_by(|i| i.price) order by count, name desc { name }) == [2, 1]
+  expect least([3, 1, 2], 2) == [1, 2]
+  expect least(["b", "a"], 1) == ["a"]
+  expect all_checked([1, 3, 2]) == Ok([3, 2, 1])
+  let failed = all_checked([1, -3, 2]) else { [] }
+  expect failed == []
+}
+
+test "averages of lists" {
+  expect [1, 2].average() == Some(1.5)
+  expect [9_223_372_036_854_775_807, 9_223_372_036_854_775_807].average() == Some(9_223_372_036_854_775_807.0)
+  expect (for i in items() if i.price > 9 { i.price }).average() == None
+}
+"#;
+
+#[test]
+fn clauses_of_a_for_over_a_list() {
+    let program = crate::support::Scratch::new("lists.weir", LISTS.as_bytes());
+    let said = say(&["test", program.path()]);
+    assert_eq!(said.code, 0, "{}{}", said.output, said.messages);
+}

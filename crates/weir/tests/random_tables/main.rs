@@ -1,0 +1,179 @@
+//! Differential test: random programs with tables give the same answers under the reference evaluator, with tables in memory,
+//! and under an engine with the tables in memory, in SQLite and in PostgreSQL.
+//!
+//! A program is a sequence of statements, each a flow of its own. Queries stand there twice: as the table computes them, and
+//! as functions on the list of all rows; a statement of which the two differ says so.
+//!
+//! `WEIR_RANDOM_TABLES` sets the number of programs, `WEIR_RANDOM_TABLES_FROM` the first seed. PostgreSQL gets one program of
+//! fifty.
+
+mod conditions;
+mod queries;
+mod statements;
+mod tables;
+
+use std::path::PathBuf;
+
+use test_support::postgres::PostgresServer;
+use weir_host::{Failure, Library, Value};
+use weir_ir::evaluate::Evaluator;
+use weir_ir::expr::Program;
+use weir_library::tables::{PostgresAddress, TableLocation, TableStorage};
+use weir_runtime::{Options, run_on_calling_thread};
+use weir_syntax::{SourceFile, Sources, Style, render_all};
+
+use statements::RandomProgram;
+
+/// Default number of programs.
+const PROGRAMS: u64 = 60;
+
+/// One program of this many runs in PostgreSQL, too.
+const POSTGRES_EVERY: u64 = 50;
+
+/// Returns the number in a variable of the environment.
+fn number(name: &str, otherwise: u64) -> u64 {
+    std::env::var(name).ok().and_then(|number| number.parse().ok()).unwrap_or(otherwise)
+}
+
+/// An SQLite database, which is removed when this is dropped.
+struct ScratchDatabase(PathBuf);
+
+impl ScratchDatabase {
+    fn new(seed: u64) -> ScratchDatabase {
+        let name = format!("weir-random-tables-{}-{seed}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&folder).expect("a folder for the database");
+        ScratchDatabase(folder)
+    }
+
+    fn place(&self) -> TableLocation {
+        TableLocation::File(self.0.join("tables.db"))
+    }
+}
+
+impl Drop for ScratchDatabase {
+    fn drop(&mut self) {
+        _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Returns the library whose stored tables are at this place.
+fn library_at(place: TableLocation) -> Library {
+    let mut library = weir_library::library();
+    library.environment.insert(TableStorage::at(place));
+    library
+}
+
+/// Returns an answer as a text. Which of several broken rules a failure names is left to the store.
+fn shown(answer: Result<Value, Failure>) -> String {
+    match answer {
+        Ok(value) => format!("{value:?}"),
+        Err(failure) => format!("the flow fails: {:?}", failure.kind),
+    }
+}
+
+/// Returns the answers of the flows under the reference evaluator.
+fn evaluated(program: &Program, flows: u64) -> Vec<String> {
+    let library = library_at(TableLocation::Memory);
+    let mut evaluator = Evaluator::new(program, &library).unwrap_or_else(|initial| panic!("{}", initial.failure));
+    let run = |flow| evaluator.run(0, 0, vec![Value::Int(flow)]).map_err(|failure| *failure);
+    (0..flows as i64).map(run).map(shown).collect()
+}
+
+/// Returns the answers of the flows under an engine, with the tables at this place.
+fn executed(program: &Program, flows: u64, place: TableLocation) -> Vec<String> {
+    let library = library_at(place);
+    let graph = weir_ir::optimize(program, &library);
+    let inputs = (0..flows as i64).map(|flow| vec![Value::Int(flow)]);
+    let answers = run_on_calling_thread(&graph, &library, &Options::default(), inputs);
+    let closing = library.environment.get::<TableStorage>().map(|storage| weir_host::Closing::close(&*storage));
+    closing.expect("the storage").unwrap_or_else(|failure| panic!("{failure}"));
+    answers.unwrap_or_else(|error| panic!("{error}")).into_iter().map(shown).collect()
+}
+
+/// Returns the program of a text.
+fn compiled(text: &str) -> Program {
+    let mut sources = Sources::default();
+    let id = sources.add(SourceFile::new("random.weir", text));
+    let checked = weir_compile::check(id, sources.file(id), &library_at(TableLocation::Memory));
+    let errors = checked.diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).cloned();
+    let errors = errors.collect::<Vec<_>>();
+    checked.expr.unwrap_or_else(|| panic!("{}\n{text}", render_all(&sources, &errors, Style::Plain)))
+}
+
+/// Compares the answers of a flow in two places, and what a statement says about its two spellings.
+fn compare(program: &RandomProgram, seed: u64, wanted: &[String], place: &str, found: &[String]) {
+    for (at, (wanted, found)) in wanted.iter().zip(found).enumerate() {
+        let differ = wanted != found || found.contains("differ");
+        assert!(
+            !differ,
+            "seed {seed}, {place}: statement {at} answers\n{found}\ninstead of\n{wanted}\n\n{}\n\n{}",
+            program.steps[at],
+            program.text()
+        );
+    }
+    assert_eq!(wanted.len(), found.len(), "seed {seed}, {place}");
+}
+
+fn same_everywhere(seed: u64) {
+    let program = RandomProgram::new(seed);
+    let flows = program.steps.len() as u64;
+    let expr = compiled(&program.text());
+    let wanted = evaluated(&expr, flows);
+    compare(&program, seed, &wanted, "the evaluator", &wanted);
+    compare(&program, seed, &wanted, "in memory", &executed(&expr, flows, TableLocation::Memory));
+    let database = ScratchDatabase::new(seed);
+    compare(&program, seed, &wanted, "SQLite", &executed(&expr, flows, database.place()));
+    if seed.is_multiple_of(POSTGRES_EVERY)
+        && let Some(server) = PostgresServer::shared()
+    {
+        let address = server.schema(&format!("random_{seed}"));
+        let place = TableLocation::Postgres(PostgresAddress::parse(&address, None).expect("an address"));
+        compare(&program, seed, &wanted, "PostgreSQL", &executed(&expr, flows, place));
+    }
+}
+
+#[test]
+fn random_programs_with_tables_give_the_same_answers_in_every_store() {
+    let from = number("WEIR_RANDOM_TABLES_FROM", 0);
+    for seed in from..from + number("WEIR_RANDOM_TABLES", PROGRAMS) {
+        same_everywhere(seed);
+    }
+}
+
+/// The programs contain every statement, and most of them succeed.
+#[test]
+fn random_programs_have_every_statement() {
+    let texts: Vec<String> = (0..200).map(|seed| RandomProgram::new(seed).text()).collect();
+    let all = texts.concat();
+    for part in [
+        ".insert(",
+        ".upsert(",
+        ".update(",
+        ".update_all(",
+        ".delete(",
+        ".delete_all(",
+        ".count(",
+        ".exists(",
+        "order by",
+        " desc",
+        "limit",
+        " after ",
+        ".group_by(",
+        ".sum()",
+        ".average()",
+        ".max()",
+        ".min()",
+        ".unique().length()",
+        "atomic ",
+        "fail(",
+        "owners[r.owner]",
+        "soft(",
+        "cascade",
+        "auto",
+        "unique ",
+        "index ",
+    ] {
+        assert!(all.contains(part), "no program has `{part}`");
+    }
+}

@@ -1,0 +1,127 @@
+//! Random queries of the table `items`, each in two spellings: as the table computes it, and as functions on the list of all
+//! rows.
+
+use test_support::random::Random;
+
+use crate::conditions::condition;
+use crate::tables::{Column, Items, Kind};
+
+/// The expression of the list of all rows.
+const ALL: &str = "(for row in items { row })";
+
+/// Returns a statement that evaluates both spellings, and fails if they differ.
+fn both(table: &str, list: &str) -> String {
+    format!(
+        "let one = json.encode({table})\n  let two = json.encode({list})\n  \
+         if one != two {{ fail(\"differ: {{one}} and {{two}}\") }}\n  one"
+    )
+}
+
+/// Returns ` if condition`, or nothing.
+fn filter(items: &Items, random: &mut Random) -> String {
+    if random.below(5) == 0 { String::new() } else { format!(" if {}", condition(items, random)) }
+}
+
+/// Returns ` order by …`, or nothing.
+fn order(items: &Items, random: &mut Random) -> String {
+    let keys: Vec<String> = (0..random.below(4))
+        .map(|_| {
+            let column = items.any_of(random, |column| column.kind.has_order());
+            format!("r.{}{}", column.name, if random.below(2) == 0 { " desc" } else { "" })
+        })
+        .collect();
+    if keys.is_empty() { String::new() } else { format!(" order by {}", keys.join(", ")) }
+}
+
+fn projection(items: &Items, random: &mut Random) -> String {
+    match random.below(3) {
+        0 => "r".to_owned(),
+        1 => format!("r.{}", items.any(random).name),
+        _ => format!("(r.{}, r.{})", items.any(random).name, items.any(random).name),
+    }
+}
+
+/// Returns a query.
+pub(crate) fn query(items: &Items, random: &mut Random) -> String {
+    let limit = if random.below(2) == 0 { format!(" limit {}", random.below(6) as i64 - 1) } else { String::new() };
+    let clauses = format!("{}{}{limit}", filter(items, random), order(items, random));
+    let body = projection(items, random);
+    both(&format!("for r in items{clauses} {{ {body} }}"), &format!("for r in {ALL}{clauses} {{ {body} }}"))
+}
+
+/// Returns a column of which an aggregate exists, and the aggregate.
+fn aggregate<'i>(items: &'i Items, random: &mut Random) -> (&'i Column, &'static str) {
+    match random.below(6) {
+        0 => (items.any(random), ".length()"),
+        1 => (items.any(random), ".unique().length()"),
+        2 => (items.any_of(random, |column| column.kind == Kind::Int), ".sum()"),
+        3 => (items.any_of(random, |column| column.kind == Kind::Int), ".average()"),
+        4 => (items.any_of(random, |column| column.kind.has_order()), ".max()"),
+        _ => (items.any_of(random, |column| column.kind.has_order()), ".min()"),
+    }
+}
+
+/// Returns an aggregate of a query.
+pub(crate) fn aggregate_of_query(items: &Items, random: &mut Random) -> String {
+    let filter = filter(items, random);
+    let (column, function) = aggregate(items, random);
+    let of = |items: &str| format!("(for r in {items}{filter} {{ r.{} }}){function}", column.name);
+    both(&of("items"), &of(ALL))
+}
+
+/// Returns the groups of a query, with aggregates.
+pub(crate) fn groups(items: &Items, random: &mut Random) -> String {
+    let filter = filter(items, random);
+    let columns: Vec<String> = (0..=random.below(2)).map(|_| format!("r.{}", items.any(random).name)).collect();
+    let key = if columns.len() == 1 { columns[0].clone() } else { format!("({})", columns.join(", ")) };
+    let uses = |random: &mut Random| {
+        let (column, function) = aggregate(items, random);
+        match random.below(3) {
+            0 => format!("(for r in theirs {{ r.{} }}){function}", column.name),
+            1 if function == ".length()" => "theirs.length()".to_owned(),
+            _ => format!("theirs.map(|r| r.{}){function}", column.name),
+        }
+    };
+    let values: Vec<String> = (0..=random.below(3)).map(|_| uses(random)).collect();
+    let chosen = match random.below(2) {
+        0 => format!(" if theirs.length() > {}", random.below(3)),
+        _ => String::new(),
+    };
+    let order = match random.below(3) {
+        0 => " order by theirs.length() desc".to_owned(),
+        1 => format!(" order by (theirs.map(|r| r.number).max() else {{ 0 }}), theirs.length()"),
+        _ => String::new(),
+    };
+    let limit = if random.below(3) == 0 { format!(" limit {}", random.below(4)) } else { String::new() };
+    let of = |items: &str| {
+        format!(
+            "for (key, theirs) in (for r in {items}{filter} {{ r }}).group_by(|r| {key}){chosen}{order}{limit} {{ (key, {}) }}",
+            values.join(", ")
+        )
+    };
+    both(&of("items"), &of(ALL))
+}
+
+/// Returns all pages of a query, which together are the whole query.
+pub(crate) fn pages(items: &Items, random: &mut Random) -> String {
+    let clauses = format!("{}{}", filter(items, random), order(items, random));
+    let body = projection(items, random);
+    let limit = 1 + random.below(4);
+    format!(
+        "let whole = for r in items{clauses} {{ {body} }}\n  \
+         let (found, _, _) = loop (found, cursor, more) = ([], None, true) {{\n    \
+         let (page, next) = for r in items{clauses} limit {limit} after cursor {{ {body} }}?\n    \
+         (found + page, next, next != None)\n  }} until !more at most 200\n  \
+         if found != whole {{ fail(\"differ: {{json.encode(found)}} and {{json.encode(whole)}}\") }}\n  json.encode(found)"
+    )
+}
+
+/// Returns a query that reads the owner of each row.
+pub(crate) fn join(items: &Items, random: &mut Random) -> String {
+    let clauses = format!("{}{}", filter(items, random), order(items, random));
+    let column = &items.any(random).name;
+    let of = |items: &str| format!("for r in {items}{clauses} {{ (r.{column}, owners[r.owner]) }}");
+    let list =
+        format!("for r in {ALL}{clauses} {{ (r.{column}, (for o in owners if o.name == r.owner {{ o }}).first()) }}");
+    both(&of("items"), &list)
+}

@@ -1,0 +1,140 @@
+//! Random programs: a table, and statements on it, each a flow of its own.
+
+use std::fmt::Write as _;
+
+use test_support::random::Random;
+
+use crate::conditions::condition;
+use crate::queries::{aggregate_of_query, groups, join, pages, query};
+use crate::tables::{Items, Kind};
+
+/// Number of statements that fill the tables first.
+const FILLING: u64 = 8;
+
+/// A random program.
+pub(crate) struct RandomProgram {
+    items: Items,
+    /// The bodies of the flows, each of which returns a `Text`.
+    pub(crate) steps: Vec<String>,
+}
+
+impl RandomProgram {
+    pub(crate) fn new(seed: u64) -> RandomProgram {
+        let mut random = Random::new(seed + 1);
+        let items = Items::new(&mut random);
+        let mut steps = vec![owners()];
+        steps.extend((0..FILLING).map(|_| insert(&items, &mut random)));
+        for _ in 0..12 + random.below(12) {
+            steps.push(step(&items, &mut random));
+        }
+        steps.push("json.encode((for r in items { r }, for o in owners { o }))".to_owned());
+        RandomProgram { items, steps }
+    }
+
+    /// Returns the text of the program.
+    pub(crate) fn text(&self) -> String {
+        let mut text = format!("use float\nuse http\nuse json\n\n{}\n", self.items.declarations());
+        for (at, step) in self.steps.iter().enumerate() {
+            _ = write!(
+                text,
+                "fn step{at}(n: Int) -> Result(Text) {{\n  let said = {{\n  {step}\n  }}\n  Ok(said)\n}}\n\n"
+            );
+        }
+        text += "fn run(n: Int) -> Result(Text) {\n  match n {\n";
+        for at in 0..self.steps.len() {
+            _ = writeln!(text, "    {at} => step{at}(n)");
+        }
+        text += "    _ => Ok(\"\")\n  }\n}\n\nservice steps on http(port: 8080) {\n  get \"/{n}\" (n: Int) {\n    \
+                 let said = run(n) else as failure {\n      \
+                 return http.text(if \"{failure}\".contains(\"differ\") { \"{failure}\" } else { failure.kind() })\n    }\n    \
+                 http.text(said)\n  }\n}\n";
+        text
+    }
+}
+
+/// Inserts the owners that texts of rows may name.
+fn owners() -> String {
+    "let added = for name in [\"\", \"a\", \"B\", \"ä\", \"a\\0b\"] { owners.insert(Owner { name, age: name.length() })? }\n  \
+     json.encode(added)"
+        .to_owned()
+}
+
+fn insert(items: &Items, random: &mut Random) -> String {
+    format!("json.encode(items.insert({})?)", items.row(random, true))
+}
+
+/// Returns the row `r` with another value in a column that is no part of the key, or rarely of the key.
+fn changed(items: &Items, random: &mut Random) -> String {
+    let is_key = |name: &str| items.key.iter().any(|at| items.columns[*at].name == name);
+    let rarely = random.below(12) == 0;
+    let column = items.any_of(random, |column| rarely || !is_key(&column.name));
+    let value = match column.kind {
+        Kind::Int if random.below(2) == 0 => format!("r.{} + 1", column.name),
+        kind => kind.literal(random),
+    };
+    format!("Item {{ ..r, {}: {value} }}", column.name)
+}
+
+/// Returns a random statement.
+fn step(items: &Items, random: &mut Random) -> String {
+    match random.below(24) {
+        0 | 1 => query(items, random),
+        2..=4 => aggregate_of_query(items, random),
+        5..=8 => groups(items, random),
+        9..=11 => pages(items, random),
+        12 => join(items, random),
+        13 | 14 => transaction(items, random),
+        15 => unless_changed(items, random),
+        _ => write(items, random),
+    }
+}
+
+/// Returns a statement that writes one of the tables, or reads a row.
+fn write(items: &Items, random: &mut Random) -> String {
+    match random.below(12) {
+        0 | 1 => insert(items, random),
+        2 => format!("json.encode(items.upsert({})?)", items.row(random, false)),
+        3 => format!("json.encode(items.update({}, |r| {})?)", items.key_literal(random), changed(items, random)),
+        4 => {
+            format!("json.encode(items.update_all(|r| {}, |r| {})?)", condition(items, random), changed(items, random))
+        }
+        5 => format!("json.encode(items.delete({})?)", items.key_literal(random)),
+        6 if random.below(3) == 0 => format!("json.encode(items.delete_all(|r| {})?)", condition(items, random)),
+        7 => format!("json.encode(items.count(|r| {}))", condition(items, random)),
+        8 => format!("json.encode(items.exists(|r| {}))", condition(items, random)),
+        9 if random.below(3) == 0 => format!("json.encode(owners.delete({})?)", Kind::Text.literal(random)),
+        10 => format!(
+            "json.encode(owners.upsert(Owner {{ name: {}, age: {} }})?)",
+            Kind::Text.literal(random),
+            random.below(4)
+        ),
+        _ => format!("json.encode(items[{}])", items.key_literal(random)),
+    }
+}
+
+/// Returns a transaction of several statements, which fails sometimes.
+fn transaction(items: &Items, random: &mut Random) -> String {
+    let mut text = "let found = atomic items, owners {\n".to_owned();
+    let count = 1 + random.below(4);
+    for at in 0..count {
+        let statement = write(items, random);
+        _ = writeln!(text, "    let s{at} = {statement}");
+    }
+    if random.below(3) == 0 {
+        text += "    if items.count() > 3 { fail(\"given up\") }\n";
+    }
+    let all: Vec<String> = (0..count).map(|at| format!("s{at}")).collect();
+    _ = write!(text, "    [{}]\n  }}\n  json.encode(found)", all.join(", "));
+    text
+}
+
+/// Returns an upsert of a row if it has a value that was seen before.
+fn unless_changed(items: &Items, random: &mut Random) -> String {
+    format!(
+        "let found = atomic items {{\n    let r = items[{}] else {{ fail(\"none\") }}\n    \
+         if r.number != {} {{ fail(\"changed\") }}\n    items.upsert({})?\n  }}\n  json.encode(found)",
+        items.key_literal(random),
+        Kind::Int.literal(random),
+        changed(items, random)
+    )
+}
