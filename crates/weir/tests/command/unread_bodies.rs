@@ -118,7 +118,7 @@ fn a_body_behind_before_is_read_and_refused_as_others_are() {
         let cases = [
             ("/orders", &*json, r#"{"item": "a", "count": 3}"#, "200 Ada: 3 of a, 1"),
             ("/orders", &json, r#"{"item": "x"}"#, "422 x is not sold to Ada"),
-            ("/orders", &json, r#"{"item": 7}"#, "400 body.item: expected a text, found 7"),
+            ("/orders", &json, r#"{"item": 7}"#, "400 body.item: expected a text, found `7`"),
             ("/orders", KEY, "{}", "415 the body must be JSON and say so: `Content-Type: application/json`"),
             ("/note", KEY, "", "200 Ada: 4"),
             ("/note", KEY, &long, "200 Ada: 50000"),
