@@ -37,6 +37,11 @@ pub(crate) const HTML: &str = "Html";
 /// The functions that set cookies.
 pub(crate) const WITH_COOKIE: &str = "http.with_cookie";
 pub(crate) const WITH_ENCRYPTED_COOKIE: &str = "http.with_encrypted_cookie";
+/// The source of services on HTTP, the type of a body that a flow reads, and the function that reads it.
+pub(crate) const HTTP_SOURCE: &str = "http.http";
+pub(crate) const REQUEST_BODY: &str = "http.RequestBody";
+pub(crate) const READ_BODY: &str = "http.read_body";
+
 /// The function that removes a cookie.
 pub(crate) const WITHOUT_COOKIE: &str = "http.without_cookie";
 

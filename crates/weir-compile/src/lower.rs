@@ -37,6 +37,7 @@ mod tables;
 mod test_items;
 mod typed_arguments;
 mod types;
+mod unread_body;
 mod waiting;
 
 use std::collections::BTreeMap;

@@ -20,6 +20,7 @@ mod parameters;
 mod problem_details;
 mod query;
 mod representation;
+mod request_body;
 mod request_fields;
 mod request_log;
 mod request_policy;
@@ -35,6 +36,7 @@ mod type_description;
 use std::sync::Arc;
 
 pub use cookies::{CookieError, with_cookie, with_encrypted_cookie, without_cookie};
+pub use request_body::{RequestBody, read_body};
 pub use response::{
     Response, ResponseError, bad_request, html, json, not_found, ok, problem, redirect, status, text, with_header,
 };
@@ -56,6 +58,6 @@ mod functions {
             super::response::bad_request, super::response::not_found, super::response::redirect,
             super::response::status, super::response::with_header, super::response::problem,
             super::static_files::file, super::static_files::compressed, super::cookies::with_cookie, super::cookies::with_encrypted_cookie,
-            super::cookies::without_cookie
+            super::cookies::without_cookie, super::request_body::read_body
     }
 }

@@ -7,6 +7,7 @@ use weir_ir::program::{Entry, Flow, FlowRoute, RouteParameter};
 use weir_syntax::Span;
 use weir_syntax::ast::{self, ItemKind, ParameterLocation, PathPart};
 
+use super::unread_body::UnreadBody;
 use super::{Lowering, failures, pattern_name};
 use crate::context::CheckContext;
 use crate::typed_tree::{ArgumentSource, EntryInfo, RouteInfo, TypedTree};
@@ -47,7 +48,11 @@ impl<'a> Lowering<'a, '_> {
         routed: &RouteInfo,
     ) -> Flow<Block> {
         self.answers = true;
-        let parameters = self.parameters(&routed.locals);
+        let mut parameters = self.parameters(&routed.locals);
+        let unread = self.unread_body((info, service), (route, routed));
+        if let Some(parameter) = unread.and_then(|unread| parameters.get_mut(unread.number)) {
+            parameter.ty = UnreadBody::ty();
+        }
         let pattern = pattern_of(&route.path);
         let method = route.method.word();
         let handlers = failures::handlers_of(&route.body)
@@ -56,6 +61,7 @@ impl<'a> Lowering<'a, '_> {
         let body = self.flow(&info.answer, handlers.collect(), |lowering| {
             lowering.begin_session((service, route), &info.session_locals, &routed.locals);
             lowering.befores(service);
+            lowering.read_body(unread, &info.answer);
             lowering.block(&route.body)
         });
         let parameters_before = service.befores().flat_map(|before| &before.parameters);

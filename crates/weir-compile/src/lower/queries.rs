@@ -425,7 +425,8 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    fn mentions(&self, row: LocalId, expr: &'a Expr) -> bool {
+    /// Returns `true` if an expression contains the name of this local.
+    pub(super) fn mentions(&self, row: LocalId, expr: &'a Expr) -> bool {
         let mut search = LocalSearch { typed: self.typed, local: row, found: false };
         search.expr(expr);
         search.found

@@ -10,6 +10,7 @@ use weir_syntax::ast::{Expr, ItemKind, Route, Service};
 
 use super::block_builder::InlineFrameId;
 use super::handled_calls::ArgumentAtoms;
+use super::unread_body::UnreadBody;
 use super::{Binding, InlineFrame, InlineFrameKind, Lowering, Names, failures};
 use crate::lang_items::{CLIENT_RESPONSE, SERVICE_REQUEST};
 use crate::typed_tree::{EntryInfo, RouteInfo};
@@ -95,10 +96,12 @@ impl<'a> Lowering<'a, '_> {
         });
         let (outer, session) = (std::mem::take(&mut self.names), self.session.clone());
         let mut open_block = self.build_block(|lowering| {
-            lowering.bind_inputs(routed, request, span);
+            let unread = lowering.unread_body((info, service), (route, routed));
+            lowering.bind_inputs((routed, unread), request, span);
             lowering.keep_parameters();
             lowering.begin_session((service, route), &info.session_locals, &routed.locals);
             lowering.befores(service);
+            lowering.read_body(unread, &info.answer);
             lowering.block(&route.body)
         });
         (self.names, self.session) = (outer, session);
@@ -144,9 +147,10 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// Binds the parameters of a route to the inputs of the request.
-    fn bind_inputs(&mut self, routed: &RouteInfo, request: &Atom, span: Span) {
-        for (local, number) in routed.locals.iter().zip(0_i64..) {
-            let ty = self.local_type(*local);
+    fn bind_inputs(&mut self, (routed, unread): (&RouteInfo, Option<UnreadBody>), request: &Atom, span: Span) {
+        for (index, (local, number)) in routed.locals.iter().zip(0_i64..).enumerate() {
+            let is_unread = unread.is_some_and(|unread| unread.number == index);
+            let ty = if is_unread { UnreadBody::ty() } else { self.local_type(*local) };
             let none = self.prim(Prim::List, Vec::new(), Type::list(ty.clone()), span);
             let arguments = vec![request.clone(), none, Atom::Value(Value::Int(number))];
             let input = self.service_call(INPUT, arguments, ty, span);

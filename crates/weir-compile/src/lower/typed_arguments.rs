@@ -8,7 +8,7 @@ use weir_syntax::ast::{Argument, Expr};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::{Binding, Lowering};
-use crate::lang_items::{FORM_PART, JSON_VALUE, READERS_OF_NAMED_TEXTS, SERVICE, WRITERS_OF_RECORDS};
+use crate::lang_items::{FORM_PART, JSON_VALUE, READ_BODY, READERS_OF_NAMED_TEXTS, SERVICE, WRITERS_OF_RECORDS};
 use crate::types::{fields_of, names_in};
 
 /// The hint for an `Option` whose values JSON writes like its `None`.
@@ -87,7 +87,9 @@ impl<'a> Lowering<'a, '_> {
         span: Span,
     ) -> Atom {
         let of = self.type_of(type_for(parameter, declared, actual).unwrap_or(Type::Unit));
-        if let Some(part) = unreadable_part(&of) {
+        if path.as_str() == READ_BODY {
+            // The parameters of routes have been checked.
+        } else if let Some(part) = unreadable_part(&of) {
             let place = if of.ty == part { String::new() } else { format!(", with `{part}` in it") };
             let message = format!("`{path}` cannot create values of the type `{part}`");
             let hint = match part {

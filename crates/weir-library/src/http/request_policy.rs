@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use bytes::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, SET_COOKIE, VARY};
 use hyper::{Method, StatusCode, Uri};
-use weir::{Failure, Value};
+use weir::{Failure, RouteParameter, Value};
 
 use super::client_address::TrustedProxies;
 use super::cookies::set_cookie;
@@ -15,6 +15,7 @@ use super::form_body::FormEncoding;
 use super::health::HealthRoute;
 use super::input::{InputError, normalized_path};
 use super::parameters;
+use super::request_body::{BodyHead, RequestBody};
 use super::request_fields::RequestFields;
 use super::response::Response;
 use super::routes::{BodyInput, BodyKind, RequestSender, RouteMatch, Routes};
@@ -159,8 +160,11 @@ impl RoutedRequest<'_> {
                     keys: &policy.cookie_keys,
                 };
                 let body = routes.inputs(route, parts, query, &sender, inputs).map_err(|all| refusal(&all))?;
-                let body =
-                    body.map(|parameter| self.body(parameter, routes.body_kind(route, parameter))).transpose()?;
+                let input_of = |parameter| match RequestBody::is_type(&routes.parameter(route, parameter).ty) {
+                    true => Ok(BodyInput { parameter, form: None, is_unread: true }),
+                    false => self.body(parameter, routes.body_kind(route, parameter)),
+                };
+                let body = body.map(input_of).transpose()?;
                 Ok((route, body))
             }
             RouteMatch::OtherMethods(allow) => Err(Box::new(Response::not_allowed(allow))),
@@ -172,16 +176,28 @@ impl RoutedRequest<'_> {
     /// Returns the input of a body, or the refusal of one that is of another or an unknown type.
     fn body(&self, parameter: usize, kind: BodyKind) -> Result<BodyInput, Box<Response>> {
         let media_type = self.fields.get(CONTENT_TYPE).filter(|_| self.has_body);
-        let form = match kind {
-            BodyKind::Json if self.has_body && !media_type.is_some_and(is_json) => return Err(Box::new(not_json())),
-            BodyKind::Form if self.has_body => {
-                Some(FormEncoding::of(media_type).ok_or_else(|| Box::new(not_a_form()))?)
-            }
-            BodyKind::Form => Some(FormEncoding::Urlencoded),
-            BodyKind::Json | BodyKind::Raw => None,
-        };
-        Ok(BodyInput { parameter, form })
+        Ok(BodyInput { parameter, form: body_encoding(kind, media_type, self.has_body)?, is_unread: false })
     }
+
+    /// Returns the properties of the body that a flow reads as this parameter.
+    pub(super) fn body_head(&self, parameter: &RouteParameter) -> BodyHead {
+        let media_type = self.fields.get(CONTENT_TYPE).cloned();
+        BodyHead { parameter: parameter.clone(), media_type, has_body: self.has_body }
+    }
+}
+
+/// Returns the encoding of a body that is a form, or the refusal of a body that is of another or an unknown type.
+pub(super) fn body_encoding(
+    kind: BodyKind,
+    media_type: Option<&HeaderValue>,
+    has_body: bool,
+) -> Result<Option<FormEncoding>, Box<Response>> {
+    Ok(match kind {
+        BodyKind::Json if has_body && !media_type.is_some_and(is_json) => return Err(Box::new(not_json())),
+        BodyKind::Form if has_body => Some(FormEncoding::of(media_type).ok_or_else(|| Box::new(not_a_form()))?),
+        BodyKind::Form => Some(FormEncoding::Urlencoded),
+        BodyKind::Json | BodyKind::Raw => None,
+    })
 }
 
 /// Returns the answer to a body that does not say that it is a form.

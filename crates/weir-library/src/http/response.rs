@@ -163,6 +163,11 @@ impl Response {
         }
     }
 
+    /// Creates the response to a request whose body has been read before, which no flow does.
+    pub(super) fn closed_body() -> Self {
+        Response::of_status(StatusCode::INTERNAL_SERVER_ERROR).closing()
+    }
+
     /// Closes the connection after this response.
     pub(crate) fn closing(self) -> Self {
         self.with_field(CONNECTION, HeaderValue::from_static("close"))

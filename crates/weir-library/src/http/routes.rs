@@ -15,6 +15,7 @@ use super::fields;
 use super::form_body::{self, FormEncoding};
 use super::input::{InputError, NamedTypes, decode_path, encode_path, is_scalar, left_out, scalar_or_error};
 use super::query::Query;
+use super::request_body::RequestBody;
 use super::type_description::description;
 use crate::json::decode;
 
@@ -65,8 +66,21 @@ pub(super) enum BodyKind {
     Form,
 }
 
+impl BodyKind {
+    /// Returns the kind of body from which a parameter of this type is read.
+    pub(super) fn of(is_form: bool, ty: &Type) -> Self {
+        match ty {
+            _ if is_form => BodyKind::Form,
+            Type::Bytes | Type::Text => BodyKind::Raw,
+            _ => BodyKind::Json,
+        }
+    }
+}
+
 /// The input of a flow that is the body of its request.
 pub(super) struct BodyInput {
+    /// `true` if the flow reads the body itself: it begins with a [`RequestBody`].
+    pub(super) is_unread: bool,
     /// The index among the inputs.
     pub(super) parameter: usize,
     /// The encoding of a form.
@@ -249,11 +263,13 @@ impl Routes {
 
     /// Returns what the route takes as its body, which this parameter holds.
     pub(super) fn body_kind(&self, route: usize, parameter: usize) -> BodyKind {
-        match (&self.sources[route][parameter], &self.routes[route].parameters[parameter].ty) {
-            (ParameterSource::Form, _) => BodyKind::Form,
-            (_, Type::Bytes | Type::Text) => BodyKind::Raw,
-            _ => BodyKind::Json,
-        }
+        let is_form = matches!(self.sources[route][parameter], ParameterSource::Form);
+        BodyKind::of(is_form, &self.routes[route].parameters[parameter].ty)
+    }
+
+    /// Returns a parameter of a route.
+    pub(super) fn parameter(&self, route: usize, parameter: usize) -> &RouteParameter {
+        &self.routes[route].parameters[parameter]
     }
 
     /// Returns true if the route takes a form.
@@ -283,21 +299,33 @@ impl Routes {
     /// Fails if the body is not of the parameter's type.
     pub(super) fn body_input(&self, route: usize, input: &BodyInput, body: Bytes) -> Result<Value, InputError> {
         let Route { parameters, types, .. } = &self.routes[route];
-        let parameter = &parameters[input.parameter];
-        if let Some(encoding) = &input.form {
-            return form_body::decode(encoding, body, &parameter.ty, NamedTypes(types));
-        }
-        if let (true, Some(missing)) = (body.is_empty(), left_out(parameter)) {
-            return Ok(missing);
-        }
-        match &parameter.ty {
-            Type::Bytes => Ok(Value::bytes(body)),
-            Type::Text => match std::str::from_utf8(&body) {
-                Ok(text) => Ok(Value::text(text)),
-                Err(error) => Err(InputError::new("body", format!("not UTF-8: {error}"))),
-            },
-            ty => decode::parse(&body, "body", ty, NamedTypes(types)),
-        }
+        decoded_body(&parameters[input.parameter], NamedTypes(types), input.form.as_ref(), body)
+    }
+}
+
+/// Parses a body as a parameter of a route.
+///
+/// # Errors
+/// Fails if the body is not of the parameter's type.
+pub(super) fn decoded_body(
+    parameter: &RouteParameter,
+    types: NamedTypes<'_>,
+    form: Option<&FormEncoding>,
+    body: Bytes,
+) -> Result<Value, InputError> {
+    if let Some(encoding) = form {
+        return form_body::decode(encoding, body, &parameter.ty, types);
+    }
+    if let (true, Some(missing)) = (body.is_empty(), left_out(parameter)) {
+        return Ok(missing);
+    }
+    match &parameter.ty {
+        Type::Bytes => Ok(Value::bytes(body)),
+        Type::Text => match std::str::from_utf8(&body) {
+            Ok(text) => Ok(Value::text(text)),
+            Err(error) => Err(InputError::new("body", format!("not UTF-8: {error}"))),
+        },
+        ty => decode::parse(&body, "body", ty, types),
     }
 }
 
@@ -350,6 +378,7 @@ fn source_of(
 /// Checks that a request can hold the parameter. The compiler has already checked it; this is for other callers.
 fn check(parameter: &RouteParameter, place: &ParameterSource, definitions: NamedTypes<'_>) -> Result<(), String> {
     let fits = match (place, &parameter.ty) {
+        (ParameterSource::Body | ParameterSource::Form, ty) if RequestBody::is_type(ty) => true,
         (ParameterSource::ClientAddress, ty) => *ty == Type::Text,
         (ParameterSource::Path(_), ty) => is_scalar(ty, definitions),
         (ParameterSource::Header(field), ty) => fields::can_hold(field, ty, definitions),

@@ -13,13 +13,15 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::body::{Body as _, Incoming};
-use hyper::header::HeaderMap;
+use hyper::header::{CONTENT_TYPE, HeaderMap};
+use hyper::http::request::Parts;
 use hyper::{Method, Request, StatusCode};
 use tokio::time::timeout;
 use weir::{
-    Begun, Environment, Failure, FailureKind, FlowTrace, Flows, ListenProtocol, LocalFuture, Loops, Opened, Route,
-    Source, SourceProblem, Stop, Value, memory,
+    Begun, Environment, Failure, FlowTrace, Flows, HostType, ListenProtocol, LocalFuture, Loops, Opened, Route, Source,
+    SourceProblem, Stop, Value, memory,
 };
+use weir_events::{choose, until};
 
 use crate::files::Root;
 use crate::trace_context;
@@ -28,6 +30,7 @@ use super::argument_faults;
 use super::health::closing;
 use super::http2_fields;
 use super::parameters;
+use super::request_body::{BodyHead, RequestBody, refused, too_much_memory};
 use super::request_fields::RequestFields;
 use super::request_log::RequestLog;
 use super::request_policy::{RequestPolicy, RoutedRequest, refusal};
@@ -211,6 +214,14 @@ impl FlowHandler {
         inputs.clear();
         let begun = match self.beginning(&request, repeated.as_deref(), peer, &mut inputs) {
             Ok((route, None)) => Ok(self.begin((route, trace), inputs)),
+            Ok((route, Some(input))) if input.is_unread => {
+                let (head, unread) = self.unread_body(route, &input, (request, repeated.as_deref()));
+                inputs[input.parameter] = unread.clone().into_value().unwrap_or(Value::Absent);
+                let answer = self.with_unread_body((route, trace), inputs, unread);
+                let (uri, headers) = (head.uri, head.headers);
+                let answer = async move { answer.await.at_path(uri.path()) };
+                return self.later(answer, to_head, (headers, repeated));
+            }
             Ok((route, Some(input))) if self.flows.admits(route) => {
                 let (head, body) = request.into_parts();
                 let answer = self.after_body((route, trace), input, inputs, body);
@@ -268,8 +279,7 @@ impl FlowHandler {
     ) -> Response {
         let body = match read_body(body, self.body_bytes_max, &self.deadlines).await {
             Ok(body) => body,
-            Err(BodyError::NoMemory) => return Response::overloaded().closing(),
-            Err(error) => return Response::of_status(error.status()).closing(),
+            Err(error) => return *refused(error),
         };
         inputs[input.parameter] = match self.flow_input(route, &input, body) {
             Ok(input) => input,
@@ -288,15 +298,47 @@ impl FlowHandler {
         }
     }
 
+    /// Returns the head of a request, and its body as the flow receives it.
+    fn unread_body(
+        &self,
+        route: usize,
+        input: &BodyInput,
+        (request, repeated): (Request<Incoming>, Option<&HeaderMap>),
+    ) -> (Parts, RequestBody) {
+        let (head, body) = request.into_parts();
+        let head_of_body = BodyHead {
+            parameter: self.routes.parameter(route, input.parameter).clone(),
+            media_type: repeated.unwrap_or(&head.headers).get(CONTENT_TYPE).cloned(),
+            has_body: body.size_hint().exact() != Some(0),
+        };
+        let limits = (self.deadlines.clone(), Arc::clone(&self.flows));
+        (head, RequestBody::incoming((body, self.body_bytes_max), head_of_body, limits))
+    }
+
+    /// Responds with the result of a flow that reads the body of its request.
+    async fn with_unread_body(&self, flow: (usize, FlowTrace), inputs: Vec<Value>, unread: RequestBody) -> Response {
+        match self.begin(flow, inputs) {
+            Begun::Done(result) => response_of(result),
+            // What is left of the body is dropped with `unread`: after the response, and not before.
+            Begun::Pending(mut flow) => {
+                let read_or_late = choose([unread.read(), self.deadlines.body_and_answer.clone()]);
+                match until(&mut flow, &read_or_late).await {
+                    Ok(result) => response_of(result),
+                    Err(()) if unread.is_read() => self.within_time(flow).await,
+                    Err(()) => Response::overloaded().closing(),
+                }
+            }
+            Begun::Full => Response::overloaded().closing(),
+        }
+    }
+
     /// Converts a body into an input, on the account of the flow that is about to begin.
     fn flow_input(&self, route: usize, input: &BodyInput, body: Bytes) -> Result<Value, Box<Response>> {
         let entered = memory::enter(i64::try_from(body.len()).unwrap_or(i64::MAX));
         _ = memory::take_refusal();
         let input = self.routes.body_input(route, input, body);
         if memory::is_over() || memory::take_refusal() {
-            let limit = memory::flow_limit();
-            let reason = format!("a body takes more than the {limit} bytes that a flow may hold (`memory_per_flow`)");
-            self.report(Failure::new(FailureKind::Limit, reason));
+            self.report(too_much_memory());
             return Err(Box::new(Response::of_status(BodyError::TooLarge.status())));
         }
         memory::set_opening_balance(entered.leave());

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::StatusCode;
-use hyper::header::{CACHE_CONTROL, ETAG, HeaderValue, LOCATION};
+use hyper::header::{CACHE_CONTROL, ETAG, LOCATION};
 use percent_encoding::utf8_percent_encode;
 use ring::digest;
 

@@ -14,11 +14,12 @@ use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST, HeaderMap, Heade
 use hyper::{Method, StatusCode, Uri};
 use indexmap::IndexMap;
 use parking_lot::Mutex;
-use weir::{Failure, Generic, Route, Text, Type, Typed, Value};
+use weir::{Failure, Generic, HostType, Route, Text, Type, Typed, Value};
 
 use super::cookies::HOST_PREFIX;
 use super::input::normalized_path;
 use super::parameters;
+use super::request_body::RequestBody;
 use super::request_fields::RequestFields;
 use super::request_policy::{RequestPolicy, RoutedRequest, refusal};
 use super::response::Response;
@@ -248,6 +249,12 @@ impl TestedService {
         }
         let mut inputs = Vec::new();
         let (route, input) = head.matched(&self.routes, &self.policy, &mut inputs)?;
+        if let Some(input) = input.as_ref().filter(|input| input.is_unread) {
+            let body_head = head.body_head(self.routes.parameter(route, input.parameter));
+            let unread = RequestBody::whole((body, self.limits.body_bytes_max), body_head);
+            inputs[input.parameter] = unread.into_value().unwrap_or(Value::Absent);
+            return Ok((route, inputs));
+        }
         if body.len() > self.limits.body_bytes_max {
             return Err(Box::new(Response::of_status(StatusCode::PAYLOAD_TOO_LARGE)));
         }

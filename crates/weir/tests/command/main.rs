@@ -32,5 +32,6 @@ mod tls_probes;
 mod top;
 mod torrent;
 mod traces;
+mod unread_bodies;
 mod weir_modules;
 mod weir_test;

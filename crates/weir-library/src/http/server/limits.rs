@@ -70,6 +70,8 @@ pub struct RequestDeadlines {
     pub(super) body: Event<()>,
     /// The next piece of the body did not arrive in time.
     pub(super) piece: Event<()>,
+    /// The body has not arrived, and the response was not ready, in the time for both.
+    pub(in crate::http) body_and_answer: Event<()>,
     /// Time in which the response must be ready. Every request that waits for something needs it, so that it is no event but
     /// a timer of the event loop, which costs less.
     pub(in crate::http) answer: Duration,
@@ -82,6 +84,7 @@ impl RequestDeadlines {
         RequestDeadlines {
             body: after(limits.body_timeout),
             piece: after(limits.body_idle_timeout),
+            body_and_answer: after(limits.body_timeout.saturating_add(limits.answer_timeout)),
             answer: limits.answer_timeout,
         }
     }

@@ -1,0 +1,145 @@
+//! Bodies of requests that flows read themselves, after `before` has seen the header.
+//!
+//! A flow begins with a [`RequestBody`], of which nothing has been read: a client that waits for `100 Continue` has sent none of
+//! it, and of others the server reads no more than its buffers hold. The compiler calls [`read_body`] behind `before`. A request
+//! that `before` refuses is answered without its body, of which nothing is checked.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hyper::body::Incoming;
+use hyper::header::HeaderValue;
+use parking_lot::Mutex;
+use weir::{
+    Failure, FailureKind, Flows, Generic, ParameterFrom, RouteParameter, SourceProblem, Type, TypeArgument, TypeOf,
+    Value, memory,
+};
+use weir_events::{Event, Signal};
+
+use super::input::NamedTypes;
+use super::request_policy::{body_encoding, refusal};
+use super::response::Response;
+use super::routes::{BodyKind, decoded_body};
+use super::server::{self, BodyError, RequestDeadlines};
+use crate::Limited;
+
+/// The body of a request, before it is read.
+#[derive(Clone, weir::Type)]
+#[weir(opaque, name = "http.RequestBody")]
+pub struct RequestBody(Arc<UnreadBody>);
+
+struct UnreadBody {
+    /// `None` once it is read.
+    content: Mutex<Option<Content>>,
+    head: BodyHead,
+    bytes_max: usize,
+    /// Fires when the body has been read or refused.
+    read: Signal,
+}
+
+/// The properties of a body that the header of its request and the route state.
+pub(super) struct BodyHead {
+    /// The parameter of the route. Its type is known where the body is read.
+    pub(super) parameter: RouteParameter,
+    pub(super) media_type: Option<HeaderValue>,
+    pub(super) has_body: bool,
+}
+
+enum Content {
+    /// It arrives at a server, whose flows report why a body is refused.
+    Incoming(Box<Incoming>, RequestDeadlines, Arc<dyn Flows>),
+    /// A test has sent it.
+    Whole(Bytes),
+}
+
+impl fmt::Debug for RequestBody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("RequestBody")
+    }
+}
+
+impl RequestBody {
+    /// Returns the type of a parameter that a flow reads itself.
+    pub(super) fn is_type(ty: &Type) -> bool {
+        *ty == Type::named("http.RequestBody")
+    }
+
+    /// Creates the body of a request that a server receives.
+    pub(super) fn incoming(
+        (body, bytes_max): (Incoming, usize),
+        head: BodyHead,
+        (deadlines, flows): (RequestDeadlines, Arc<dyn Flows>),
+    ) -> Self {
+        Self::new(Content::Incoming(Box::new(body), deadlines, flows), head, bytes_max)
+    }
+
+    /// Creates the body of a request that a test sends.
+    pub(super) fn whole((body, bytes_max): (Bytes, usize), head: BodyHead) -> Self {
+        Self::new(Content::Whole(body), head, bytes_max)
+    }
+
+    fn new(content: Content, head: BodyHead, bytes_max: usize) -> Self {
+        RequestBody(Arc::new(UnreadBody { content: Mutex::new(Some(content)), head, bytes_max, read: Signal::new() }))
+    }
+
+    /// Returns an event that takes effect once the body has been read or refused.
+    pub(super) fn read(&self) -> Event<()> {
+        self.0.read.fired()
+    }
+
+    /// Returns `true` once the body has been read or refused.
+    pub(super) fn is_read(&self) -> bool {
+        self.0.read.is_fired()
+    }
+
+    async fn value(&self, of: &TypeOf) -> Result<Value, Box<Response>> {
+        let UnreadBody { content, head, bytes_max, .. } = &*self.0;
+        let Some(content) = content.lock().take() else { return Err(Box::new(Response::closed_body())) };
+        let parameter = RouteParameter { ty: of.ty.clone(), ..head.parameter.clone() };
+        let kind = BodyKind::of(parameter.from == ParameterFrom::Form, &parameter.ty);
+        let form = body_encoding(kind, head.media_type.as_ref().filter(|_| head.has_body), head.has_body)?;
+        let (body, flows) = match content {
+            Content::Whole(body) if body.len() > *bytes_max => return Err(refused(BodyError::TooLarge)),
+            Content::Whole(body) => (body, None),
+            Content::Incoming(body, deadlines, flows) => {
+                (server::read_body(*body, *bytes_max, &deadlines).await.map_err(refused)?, Some(flows))
+            }
+        };
+        // The connection has allocated it.
+        memory::charge(i64::try_from(body.len()).unwrap_or(i64::MAX));
+        _ = memory::take_refusal();
+        let value = decoded_body(&parameter, NamedTypes(&of.definitions), form.as_ref(), body);
+        if memory::is_over() || memory::take_refusal() {
+            let reason = too_much_memory();
+            flows.into_iter().for_each(|flows| flows.report(SourceProblem::RequestFailed(reason.clone())));
+            return Err(refused(BodyError::TooLarge));
+        }
+        value.map_err(|problem| refusal(&[problem]))
+    }
+}
+
+/// Returns the reason why a body is refused that takes more memory than a flow may hold.
+pub(super) fn too_much_memory() -> Failure {
+    let limit = memory::flow_limit();
+    let reason = format!("a body takes more than the {limit} bytes that a flow may hold (`memory_per_flow`)");
+    Failure::new(FailureKind::Limit, reason)
+}
+
+/// Returns the answer to a request whose body cannot be read, after which the connection ends.
+pub(super) fn refused(error: BodyError) -> Box<Response> {
+    let response = match error {
+        BodyError::NoMemory => Response::overloaded(),
+        error => Response::of_status(error.status()),
+    };
+    Box::new(response.closing())
+}
+
+/// Reads the body of a request as the parameter of its route, or returns the answer that refuses it. The compiler calls it
+/// behind the bodies of `before`.
+#[weir::function(reads)]
+pub async fn read_body(body: &RequestBody, of: TypeArgument<'a'>) -> Limited<Result<Generic<'a'>, Response>> {
+    let value = body.value(&of.0).await;
+    body.0.read.fire();
+    Limited(Ok(value.map(Generic).map_err(|refusal| *refusal)))
+}
