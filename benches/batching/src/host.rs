@@ -30,10 +30,11 @@ fn parameter(name: &str) -> Parameter {
     Parameter { name: name.into(), ty: Type::Int, passing: Passing::Value, default: None }
 }
 
-/// Returns a library of the source `test.feed`, and for each function a module of this name.
+/// Returns a library of the source `test.feed`, and for each function a module of this name, to which functions of the same
+/// name are added.
 ///
 /// # Errors
-/// Fails if two modules have one name.
+/// Fails if two modules or functions have one name.
 pub(crate) fn library(
     element: Type,
     source: Arc<dyn Source>,
@@ -51,10 +52,40 @@ pub(crate) fn library(
     };
     let feed = Module::new("test", "").source(signature, source);
     library.add(feed).map_err(|error| error.to_string())?;
+    let mut modules: Vec<(String, Module)> = Vec::new();
     for (name, function) in functions {
-        library.add(Module::new(&name, "").function(function)).map_err(|error| error.to_string())?;
+        let known = modules.iter().position(|(known, _)| *known == name);
+        let (_, module) = known.map_or_else(|| (name.clone(), Module::new(&name, "")), |at| modules.swap_remove(at));
+        modules.push((name, module.function(function)));
+    }
+    for (_, module) in modules {
+        library.add(module).map_err(|error| error.to_string())?;
     }
     Ok(library)
+}
+
+/// Returns the batched function `list` of an `Int` and the length of the list that it returns, which reads.
+pub(crate) fn batched_list(
+    limits: Batch,
+    code: impl Fn(Vec<Value>, &[Value]) -> PendingBatch + Send + Sync + 'static,
+) -> Function {
+    let mut list = batched(limits, |_| Box::pin(async { unreachable!("the code is replaced") }));
+    list.signature.name = "list".into();
+    list.signature.parameters.push(parameter("count"));
+    list.signature.result = Type::list(Type::Int);
+    list.batch =
+        Some(Arc::new(move |arguments: Vec<Value>, others: &[Value], _: &Environment| Ok(code(arguments, others))));
+    list
+}
+
+/// Returns the function `keep` of an `Int`, which has an effect and returns at once.
+pub(crate) fn keep() -> Function {
+    let mut keep = batched(Batch::new(1, None, 0), |_| Box::pin(async { unreachable!("nothing is gathered") }));
+    keep.signature.name = "keep".into();
+    keep.signature.effects = Effects { world: World::Writes, ..Effects::default() };
+    (keep.signature.batch, keep.batch) = (None, None);
+    keep.code = FunctionCode::Immediate(Arc::new(|call| Outcome::Value(call.value(0))));
+    keep
 }
 
 /// Returns the batched function `get` of an `Int`, which reads.

@@ -1,14 +1,16 @@
 //! Random level graphs as programs in Weir: the calls of their sources and the time that they take, on a virtual clock,
 //! beside models of other policies and lower bounds; and batches under load on a real clock.
 //!
-//!     cargo run --release -p bench-batching -- [--graphs 1000] [--levels 20] [--case element]
+//!     cargo run --release -p bench-batching -- [--graphs 1000] [--levels 20] [--case element|saturation|modules|pages]
 #![allow(clippy::print_stdout, reason = "a benchmark prints its results")]
 
 mod dataloader;
 mod host;
 mod latency;
 mod level_graph;
+mod modular;
 mod optimum;
+mod pages;
 mod policy;
 mod saturation;
 mod virtual_run;
@@ -19,6 +21,8 @@ use serde_json::{Value, json};
 
 use latency::{LatencyOf, UNIT_NS, doubled, doubled_from, fixed, log_normal};
 use level_graph::LevelGraph;
+use modular::{ModularGraph, Modules};
+use pages::{PAGES, Page};
 use policy::{Policy, simulate};
 
 /// The latencies of the sources.
@@ -65,7 +69,13 @@ fn main() -> BenchResult<()> {
         None => {}
         Some("element") => return publish("bench-batching-element", &saturation::element()?),
         Some("saturation") => return publish("bench-batching-saturation", &Value::Array(saturation::saturation()?)),
-        Some(other) => return Err(format!("there is no case `{other}`: `element` and `saturation` are").into()),
+        Some("modules") => return publish("bench-batching-modules", &Value::Array(modular(graphs)?)),
+        Some("pages") => return publish("bench-batching-pages", &Value::Array(pages()?)),
+        Some(other) => {
+            return Err(
+                format!("there is no case `{other}`: `element`, `saturation`, `modules` and `pages` are").into()
+            );
+        }
     }
     let mut results = Vec::new();
     for (name, latencies) in SETS {
@@ -76,6 +86,8 @@ fn main() -> BenchResult<()> {
     for (name, latencies) in [SETS[0], SETS[3]] {
         results.push(peer(name, latencies, graphs)?);
     }
+    results.extend(modular(graphs)?);
+    results.extend(pages()?);
     results.extend(saturation::saturation()?);
     results.push(saturation::element()?);
     publish("bench-batching", &Value::Array(results))
@@ -133,6 +145,78 @@ fn exact(name: &str, latencies: &[u64], graphs: Graphs) -> BenchResult<Value> {
     Ok(
         json!({ "sources": name, "latencies": latencies, "graphs": count, "calls_minimal": minimal, "gap_closed": closed, "rows": rows }),
     )
+}
+
+/// Graphs with functions and maps: the calls relative to those of the flattened graph. The `fn`s are in the text.
+fn modular(graphs: Graphs) -> BenchResult<Vec<Value>> {
+    let mut results = Vec::new();
+    for (name, latencies) in [SETS[0], SETS[3]] {
+        for modules in [Modules::Functions, Modules::Maps, Modules::Both] {
+            results.push(modular_over(name, latencies, modules, graphs)?);
+        }
+    }
+    Ok(results)
+}
+
+fn modular_over(name: &str, latencies: &[u64], modules: Modules, graphs: Graphs) -> BenchResult<Value> {
+    let sources: Vec<String> = (0..latencies.len()).map(|source| format!("source{source}")).collect();
+    let (mut sequential, mut measured, mut bounds, mut minimal, mut count) = (0, (0, 0), (0, 0), 0, 0);
+    let mut models = [(0, 0); POLICIES.len()];
+    graphs.each(latencies.len(), |_, first| {
+        let mut seed = first;
+        let levels = 1 + count / graphs.per_level;
+        count += 1;
+        let graph = ModularGraph::random(levels, latencies.len(), modules, &mut seed);
+        let flat = graph.flattened();
+        let mut costs =
+            virtual_run::run_text(&graph.program(latencies.len()), &sources, fixed(latencies), LEARNING + 1)?;
+        let run = costs.pop().filter(|_| costs.len() == LEARNING).ok_or("a flow did not end")?;
+        let cost = |node: &level_graph::LevelNode| node.source.map_or(0, |source| latencies[source] * UNIT_NS);
+        let bound = (flat.longest(cost), flat.calls_min(latencies.len()));
+        sequential += flat.0.iter().filter(|node| node.source.is_some()).count();
+        minimal += usize::from(run.1 <= bound.1);
+        (measured, bounds) = (add(measured, run), add(bounds, bound));
+        for (sum, (_, policy)) in models.iter_mut().zip(POLICIES) {
+            *sum = add(*sum, simulate(&flat, latencies, &fixed(latencies), (0, 0), policy));
+        }
+        Ok(())
+    })?;
+    println!("{modules:?} at 40 %, {name} {latencies:?}: {count} graphs; as few calls as the bound on {minimal}");
+    println!("  sequential      {sequential:9} calls");
+    println!("  Weir            {:9} calls {:12} time", measured.1, measured.0 / UNIT_NS);
+    for ((name, _), (time, calls)) in POLICIES.iter().zip(models) {
+        println!("  {name:15} {calls:9} calls {:12} time, of the flattened graph", time / UNIT_NS);
+    }
+    println!("  lower bounds    {:9} calls {:12} time", bounds.1, bounds.0 / UNIT_NS);
+    Ok(json!({ "modules": format!("{modules:?}"), "sources": name, "graphs": count, "calls_minimal": minimal,
+        "sequential": sequential, "calls": measured.1, "time_ns": measured.0, "calls_bound": bounds.1,
+        "time_bound_ns": bounds.0 }))
+}
+
+/// The pages, beside models of other policies and a hand-optimised version, which takes the time of the critical path.
+fn pages() -> BenchResult<Vec<Value>> {
+    PAGES.iter().map(page).collect()
+}
+
+fn page(page: &Page) -> BenchResult<Value> {
+    let (latencies, graph) = (page.latencies(), page.graph());
+    let mut costs = virtual_run::run_text(&page.program(), &page.sources(), fixed(&latencies), LEARNING + 1)?;
+    let run = costs.pop().ok_or("the flow did not end")?;
+    let ms = |time: u64| time as f64 / UNIT_NS as f64;
+    let critical = graph.longest(|node| node.source.map_or(0, |source| latencies[source] * UNIT_NS));
+    println!("{}: {} calls in the text; by hand {} rounds", page.name, page.calls(), page.by_hand.0);
+    println!("  one after the other     {:4} calls {:7.1} ms", page.calls(), page.sequential_ms());
+    println!("  Weir                    {:4} calls {:7.1} ms", run.1, ms(run.0));
+    let mut rows = vec![json!({ "row": "Weir", "calls": run.1, "time_ns": run.0 })];
+    for (name, policy) in POLICIES.into_iter().chain([("model: delay of 1 ms", Policy::Delay(UNIT_NS))]) {
+        let (time, calls) = simulate(&graph, &latencies, &fixed(&latencies), (0, 0), policy);
+        println!("  {name:23} {calls:4} calls {:7.1} ms", ms(time));
+        rows.push(json!({ "row": name, "calls": calls, "time_ns": time }));
+    }
+    let by_hand = page.by_hand.1;
+    println!("  by hand                 {by_hand:4} calls {:7.1} ms", ms(critical));
+    rows.push(json!({ "row": "by hand", "calls": by_hand, "time_ns": critical }));
+    Ok(json!({ "page": page.name, "calls_in_text": page.calls(), "rows": rows }))
 }
 
 /// The largest number of graphs of each level that npm's `dataloader` runs, on a real clock.

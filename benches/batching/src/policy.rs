@@ -12,6 +12,8 @@ pub(crate) enum Policy {
     Eager,
     /// The next batches leave when all earlier ones are back: Haxl 1, Yauhau.
     Rounds,
+    /// The requests of a source leave this many nanoseconds after the first of them: async-graphql's loader.
+    Delay(u64),
     /// A batch leaves when its first request has no slack left on the critical path; the latencies are known.
     Slack,
 }
@@ -24,6 +26,8 @@ struct Simulation<'a> {
     /// The latest time at which each node may begin without delaying the root.
     latest: Vec<u64>,
     pending: Vec<Vec<usize>>,
+    /// The time at which the first of the pending requests of each source was made.
+    asked: Vec<u64>,
     ends: BTreeMap<u64, Vec<Vec<usize>>>,
     in_flight: usize,
     calls: u64,
@@ -47,6 +51,7 @@ pub(crate) fn simulate(
         missing,
         latest: latest(graph, latencies),
         pending: vec![Vec::new(); latencies.len()],
+        asked: vec![0; latencies.len()],
         ends: BTreeMap::new(),
         in_flight: 0,
         calls: 0,
@@ -55,14 +60,14 @@ pub(crate) fn simulate(
         earlier,
     };
     let ready: Vec<usize> = (0..graph.0.len()).filter(|node| graph.0[*node].inputs.is_empty()).collect();
-    simulation.begin(ready);
+    simulation.begin(ready, 0);
     simulation.send(0, policy);
     let mut now = 0;
     while let Some((time, batches)) = simulation.ends.pop_first() {
         now = time;
         for batch in batches {
             simulation.in_flight -= usize::from(!batch.is_empty());
-            batch.into_iter().for_each(|node| simulation.end(node));
+            batch.into_iter().for_each(|node| simulation.end(node, now));
         }
         simulation.send(now, policy);
     }
@@ -82,16 +87,20 @@ fn latest(graph: &LevelGraph, latencies: &[u64]) -> Vec<u64> {
 }
 
 impl Simulation<'_> {
-    fn begin(&mut self, ready: Vec<usize>) {
+    fn begin(&mut self, ready: Vec<usize>, now: u64) {
         for node in ready {
-            match self.graph.0[node].source {
-                Some(source) => self.pending[source].push(node),
-                None => self.end(node),
+            let Some(source) = self.graph.0[node].source else {
+                self.end(node, now);
+                continue;
+            };
+            if self.pending[source].is_empty() {
+                self.asked[source] = now;
             }
+            self.pending[source].push(node);
         }
     }
 
-    fn end(&mut self, node: usize) {
+    fn end(&mut self, node: usize, now: u64) {
         let users = (node + 1..self.graph.0.len()).filter(|user| self.graph.0[*user].inputs.contains(&node));
         let mut ready = Vec::new();
         for user in users {
@@ -100,14 +109,19 @@ impl Simulation<'_> {
                 ready.push(user);
             }
         }
-        self.begin(ready);
+        self.begin(ready, now);
     }
 
     fn send(&mut self, now: u64, policy: Policy) {
         let was_busy = self.in_flight > 0;
         for source in 0..self.pending.len() {
             let Some(due) = self.pending[source].iter().map(|node| self.latest[*node]).min() else { continue };
-            if policy == Policy::Slack && due > now {
+            let due = match policy {
+                Policy::Slack => due,
+                Policy::Delay(ns) => self.asked[source] + ns,
+                Policy::Eager | Policy::Rounds => now,
+            };
+            if due > now {
                 // An empty batch stands for looking again.
                 self.ends.entry(due).or_default().push(Vec::new());
             } else if policy != Policy::Rounds || !was_busy {

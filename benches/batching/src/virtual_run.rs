@@ -7,11 +7,14 @@ use std::task::Poll;
 use parking_lot::Mutex;
 use tokio::task::yield_now;
 use weir_host::{
-    Batch, BatchAnswers, Begun, Failure, Flows, Function, LocalFuture, Opened, Outcome, PendingBatch, Stop, Type, Value,
+    Batch, BatchAnswers, Begun, Failure, Flows, Function, Library, LocalFuture, Opened, Outcome, PendingBatch, Stop,
+    Type, Value,
 };
+use weir_ir::graph::Program;
 use weir_runtime::{Options, Platform, ScriptedPlatform, start};
+use weir_syntax::{SourceFile, SourceId};
 
-use crate::host::{batched, library, once};
+use crate::host::{batched, batched_list, keep, library, once};
 use crate::latency::{LatencyOf, SourceCall};
 
 /// The turns that an event loop gets before time passes: more than any chain of wake-ups has.
@@ -81,29 +84,68 @@ impl ClockDriver {
     }
 }
 
-/// Returns the batched function of a source.
-fn function(clock: &Arc<VirtualClock>, source: usize) -> Function {
-    let clock = Arc::clone(clock);
-    let code = move |arguments: Vec<Value>| -> PendingBatch {
-        let earlier = clock.calls.fetch_add(1, Ordering::Relaxed);
-        let call = SourceCall { source, flow: clock.flow.load(Ordering::Relaxed), earlier };
-        let end_ns = clock.platform.now_ns() + (clock.latency)(call);
-        let over = clock.platform.at(end_ns).synchronise();
-        Box::pin(async move {
-            over.await;
-            let answers = arguments.into_iter().map(Outcome::Value).collect();
-            BatchAnswers { answers, failed_as_a_whole: false }
-        })
-    };
-    batched(LIMITS, code)
+/// Returns the batch of a source, which ends when the clock says so.
+fn pending(clock: &Arc<VirtualClock>, source: usize, answers: Vec<Outcome>) -> PendingBatch {
+    let earlier = clock.calls.fetch_add(1, Ordering::Relaxed);
+    let call = SourceCall { source, flow: clock.flow.load(Ordering::Relaxed), earlier };
+    let end_ns = clock.platform.now_ns() + (clock.latency)(call);
+    let over = clock.platform.at(end_ns).synchronise();
+    Box::pin(async move {
+        over.await;
+        BatchAnswers { answers, failed_as_a_whole: false }
+    })
 }
 
-/// Runs flows of a program one after the other, over this many sources; returns for each the time that it took,
-/// in nanoseconds, and the number of calls.
+/// Returns the batched functions of a source: `get`, and `list` of as many numbers as are asked for.
+fn functions(clock: &Arc<VirtualClock>, source: usize) -> [Function; 2] {
+    let (of_get, of_list) = (Arc::clone(clock), Arc::clone(clock));
+    let get =
+        move |arguments: Vec<Value>| pending(&of_get, source, arguments.into_iter().map(Outcome::Value).collect());
+    let list = move |arguments: Vec<Value>, others: &[Value]| {
+        let number = |value: &Value| if let Value::Int(number) = value { *number } else { 0 };
+        let count = others.first().map_or(0, number);
+        let of = |first: i64| Value::list((0..count).map(|place| Value::Int(first * 100 + place)).collect::<Vec<_>>());
+        pending(&of_list, source, arguments.iter().map(|first| Outcome::Value(of(number(first)))).collect())
+    };
+    [batched(LIMITS, get), batched_list(LIMITS, list)]
+}
+
+/// Runs flows of a program in the expression IR one after the other, over this many sources; returns for each the time that it
+/// took, in nanoseconds, and the number of calls.
 ///
 /// # Errors
 /// Fails if the program cannot be run.
 pub(crate) fn run(program: &str, sources: usize, latency: LatencyOf, flows: usize) -> Result<Vec<(u64, u64)>, String> {
+    let names: Vec<String> = (0..sources).map(|source| format!("source{source}")).collect();
+    run_graph(&names, latency, flows, |library| {
+        let program = weir_ir::parse::expr(program).map_err(|error| error.to_string())?;
+        Ok(weir_ir::optimize(&program, library))
+    })
+}
+
+/// Runs flows of a program in Weir like [`run`]. Each source is a module of its name.
+///
+/// # Errors
+/// Fails if the program cannot be compiled or run.
+pub(crate) fn run_text(
+    text: &str,
+    sources: &[String],
+    latency: LatencyOf,
+    flows: usize,
+) -> Result<Vec<(u64, u64)>, String> {
+    run_graph(sources, latency, flows, |library| {
+        let compiled = weir_compile::compile(SourceId(0), &SourceFile::new("bench.weir", text), library);
+        let messages = || compiled.diagnostics.iter().map(|found| found.message.clone() + "\n").collect::<String>();
+        compiled.graph.ok_or_else(|| format!("{}{text}", messages()))
+    })
+}
+
+fn run_graph(
+    sources: &[String],
+    latency: LatencyOf,
+    flows: usize,
+    graph: impl FnOnce(&Library) -> Result<Program, String>,
+) -> Result<Vec<(u64, u64)>, String> {
     let clock = Arc::new(VirtualClock {
         platform: Arc::new(ScriptedPlatform::new(1)),
         calls: AtomicU64::new(0),
@@ -112,13 +154,13 @@ pub(crate) fn run(program: &str, sources: usize, latency: LatencyOf, flows: usiz
     });
     let driver = Arc::new(ClockDriver { clock: Arc::clone(&clock), flows, ended: Mutex::default() });
     let opened = Arc::<ClockDriver>::clone(&driver);
-    let functions = (0..sources).map(|index| (format!("source{index}"), function(&clock, index)));
-    let library = library(Type::Int, once(opened), functions)?;
-    let program = weir_ir::parse::expr(program).map_err(|error| error.to_string())?;
-    let graph = weir_ir::optimize(&program, &library);
+    let of_sources = sources.iter().enumerate();
+    let functions =
+        of_sources.flat_map(|(index, name)| functions(&clock, index).map(|function| (name.clone(), function)));
+    let library = library(Type::Int, once(opened), functions.chain([("sink".to_owned(), keep())]))?;
     let platform = Arc::clone(&clock.platform);
     let options = Options { threads: Some(1), platform, ..Options::default() };
-    let running = start(&graph, &library, options).map_err(|error| error.to_string())?;
+    let running = start(&graph(&library)?, &library, options).map_err(|error| error.to_string())?;
     running.wait().map_err(|failure| failure.to_string())?;
     let ended = std::mem::take(&mut *driver.ended.lock());
     Ok(ended)

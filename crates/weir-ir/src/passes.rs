@@ -6,10 +6,11 @@
 //! 1. Locks are ordered first. The checker has done that to compiled programs, because its warnings depend on what steps hold.
 //! 2. What is known is computed (loop state, aggregates, constants), because it decides switches and so removes code.
 //!    Each of the three leaves fields and copies behind that the next one resolves.
-//! 3. Then equal work is merged (common subexpressions) and unused work removed (dead code).
-//! 4. Sinking is the last of the expression IR: it moves work into arms, where the passes before would no longer see that two
-//!    arms do the same. Batching, which floats I/O calls out of arms, has its place behind it.
-//! 5. After the lowering, passes of the graph work on order, which the expression IR does not show. Detaching looks for last
+//! 3. Then calls that may gather leave their folds (lifted calls), which leaves copies behind that the next two merge or remove.
+//! 4. Then equal work is merged (common subexpressions) and unused work removed (dead code).
+//! 5. Sinking is the last of the expression IR: it moves work into arms, where the passes before would no longer see that two
+//!    arms do the same.
+//! 6. After the lowering, passes of the graph work on order, which the expression IR does not show. Detaching looks for last
 //!    uses and adds edges, so the removal of edges that others imply comes behind it. The fusion of conditions is the last: it
 //!    says how nodes are evaluated, and no pass has to keep that right.
 //!
@@ -33,6 +34,7 @@ mod dead_code;
 mod detach;
 mod facts;
 mod fused_conditions;
+mod lifted_calls;
 mod lock_order;
 mod loop_state;
 mod redundant_order;
@@ -71,6 +73,11 @@ pub static EXPR_PASSES: &[ExprPass] = &[
         name: "constants",
         caption: "evaluates primitives of constants and decides switches on them",
         rewrite: constants::run,
+    },
+    Pass {
+        name: "lifted-calls",
+        caption: "makes reads of a fold that need no earlier round in a for before it",
+        rewrite: lifted_calls::run,
     },
     Pass { name: "common-calls", caption: "evaluates equal pure operations once", rewrite: common::run },
     Pass { name: "dead-code", caption: "removes operations whose result is not used", rewrite: dead_code::run },

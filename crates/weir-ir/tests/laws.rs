@@ -117,6 +117,42 @@ const STAYS: &[(&str, &str, &str, &str)] = &[
         "%2: Int = call a.mix at a.mix (%0)\n%3: List(Int) = for %4: Int in %1\n  yield %2\nyield %3",
     ),
     (
+        "lifted-calls",
+        "the call needs the round before",
+        "Int",
+        "%2: Int = fold %1 from 0 as %3: Int, %4: Int\n  %5: Int = call a.gathered_look at a.look (%3)\n  yield %5\nyield %2",
+    ),
+    (
+        "lifted-calls",
+        "the call changes something",
+        "Int",
+        "%2: Int = fold %1 from 0 as %3: Int, %4: Int\n  %5: Int = call a.gathered_change at a.change (%4)\n  yield %5\nyield %2",
+    ),
+    (
+        "lifted-calls",
+        "another call of the body changes something",
+        "Int",
+        "%2: Int = fold %1 from 0 as %3: Int, %4: Int\n  %5: Int = call a.gathered_look at a.look (%4)\n  %6: Int = call a.change at a.change (%5)\n  yield %6\nyield %2",
+    ),
+    (
+        "lifted-calls",
+        "an operand may fail",
+        "Int",
+        "%2: Int = fold %1 from 0 as %3: Int, %4: Int\n  %5: Int = divide(1, %4)\n  %6: Int = call a.gathered_look at a.look (%5)\n  yield %6\nyield %2",
+    ),
+    (
+        "lifted-calls",
+        "the call is in a branch",
+        "Int",
+        "%2: Int = fold %1 from 0 as %3: Int, %4: Int\n  %5: Int = switch %4\n    value 1\n      %6: Int = call a.gathered_look at a.look (%4)\n      yield %6\n    otherwise\n      yield 0\n  yield %5\nyield %2",
+    ),
+    (
+        "lifted-calls",
+        "the body returns",
+        "Int",
+        "%2: Int = fold %1 from 0 as %3: Int, %4: Int\n  %5: Int = switch %4\n    value 1\n      %7: Never = return 5\n      yield ()\n    otherwise\n      yield 0\n  %6: Int = call a.gathered_look at a.look (%4)\n  yield %6\nyield %2",
+    ),
+    (
         "detach",
         "the part is read later",
         "(Pair, Text)",

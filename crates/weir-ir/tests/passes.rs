@@ -105,6 +105,14 @@ fn total_work_sinks_into_the_arm_that_uses_it() {
     insta::assert_snapshot!(rewritten("sinking", program("%0: Int", "Int", body)));
 }
 
+#[test]
+fn reads_that_need_no_earlier_round_leave_their_fold() {
+    let body = "%1: List(Int) = list(%0, 2, 3)\n%2: Int = fold %1 from 0 as %3: Int, %4: Int\n  %5: Int = copy(%4)\n  \
+                %6: Int = call a.gathered_look at a.first (%5)\n  %7: Int = call b.slow_look at b.second (%6)\n  \
+                %8: Int = add(%3, %7)\n  %9: Int = call a.gathered_look at a.third (%8)\n  yield %9\nyield %2";
+    insta::assert_snapshot!(rewritten("lifted-calls", program("%0: Int", "Int", body)));
+}
+
 /// Returns the text of the flow's graph before the pass and after it.
 fn rewritten_graph(pass: &str, program: &Program) -> String {
     let pass = GRAPH_PASSES.iter().find(|row| row.name == pass).expect("the pass is in the list");

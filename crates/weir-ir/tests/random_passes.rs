@@ -7,7 +7,7 @@ mod support;
 
 use std::collections::BTreeMap;
 
-use weir_ir::generate::{Case, Recording, evaluate, find_in, rewritable_case};
+use weir_ir::generate::{Case, Recording, batched_case, evaluate, find_in, rewritable_case};
 use weir_ir::passes::{EXPR_PASSES, ExprPass, GRAPH_PASSES, optimize_with, run};
 use weir_ir::{passes, print, verify};
 
@@ -22,8 +22,10 @@ fn seeds() -> std::ops::Range<u64> {
 
 fn holds(test: impl Fn(&Case) -> Result<(), String>) {
     for seed in seeds() {
-        if let Some(found) = find_in(rewritable_case(seed), &test) {
-            panic!("seed {seed}: {found}");
+        for case in [rewritable_case, batched_case] {
+            if let Some(found) = find_in(case(seed), &test) {
+                panic!("seed {seed}: {found}");
+            }
         }
     }
 }
@@ -96,8 +98,8 @@ fn graphs_behind_all_passes_mean_what_their_programs_mean() {
 fn every_pass_rewrites_many_programs() {
     let library = Recording::new(0).library();
     let mut changed: BTreeMap<&str, usize> = BTreeMap::new();
-    for seed in 0..PROGRAMS {
-        let case = rewritable_case(seed);
+    let cases = (0..PROGRAMS).flat_map(|seed| [rewritable_case(seed), batched_case(seed)]);
+    for case in cases {
         let mut before = String::new();
         _ = optimize_with(&case.program, &library, &mut |name, stage| {
             let text = match stage {
@@ -111,6 +113,6 @@ fn every_pass_rewrites_many_programs() {
     let passes = EXPR_PASSES.iter().map(|pass| pass.name).chain(GRAPH_PASSES.iter().map(|pass| pass.name));
     for pass in passes {
         let programs = changed.get(pass).copied().unwrap_or(0);
-        assert!(programs > 15, "`{pass}` changed {programs} of {PROGRAMS} programs");
+        assert!(programs > 15, "`{pass}` changed {programs} of 2 * {PROGRAMS} programs");
     }
 }

@@ -177,7 +177,8 @@ impl<'a> Facts<'a> {
         block.lets.iter().for_each(|binding| self.removed(&binding.op, None));
     }
 
-    fn signature(&self, function: &str) -> Option<&'a Signature> {
+    /// Returns the signature of a function.
+    pub(super) fn signature(&self, function: &str) -> Option<&'a Signature> {
         let library: &'a Library = self.definitions.library;
         library.function(function).map(|function| &function.signature)
     }
