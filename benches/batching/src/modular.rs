@@ -54,7 +54,7 @@ impl ModularGraph {
             let is_map = match modules {
                 Modules::Functions => false,
                 Modules::Maps => true,
-                Modules::Both => (random(seed) >> 40) % 2 == 0,
+                Modules::Both => (random(seed) >> 40).is_multiple_of(2),
             };
             Some(if is_map { Module::Map(inner) } else { Module::Function(inner) })
         });

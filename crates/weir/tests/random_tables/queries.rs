@@ -89,7 +89,7 @@ pub(crate) fn groups(items: &Items, random: &mut Random) -> String {
     };
     let order = match random.below(3) {
         0 => " order by theirs.length() desc".to_owned(),
-        1 => format!(" order by (theirs.map(|r| r.number).max() else {{ 0 }}), theirs.length()"),
+        1 => " order by (theirs.map(|r| r.number).max() else { 0 }), theirs.length()".to_owned(),
         _ => String::new(),
     };
     let limit = if random.below(3) == 0 { format!(" limit {}", random.below(4)) } else { String::new() };
