@@ -37,7 +37,6 @@ mod tables;
 mod test_items;
 mod typed_arguments;
 mod types;
-mod unread_body;
 mod waiting;
 
 use std::collections::BTreeMap;

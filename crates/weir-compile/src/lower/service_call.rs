@@ -9,8 +9,8 @@ use weir_syntax::Span;
 use weir_syntax::ast::{Expr, ItemKind, Route, Service};
 
 use super::block_builder::InlineFrameId;
+use super::entry::UnreadBody;
 use super::handled_calls::ArgumentAtoms;
-use super::unread_body::UnreadBody;
 use super::{Binding, InlineFrame, InlineFrameKind, Lowering, Names, failures};
 use crate::lang_items::{CLIENT_RESPONSE, SERVICE_REQUEST};
 use crate::typed_tree::{EntryInfo, RouteInfo};

@@ -48,7 +48,7 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(3);
 pub(super) type ConnectionError = Box<dyn Error + Send + Sync>;
 
 type Connector = HttpsConnector<CheckedConnector>;
-type RequestBody = Full<Bytes>;
+type SentBody = Full<Bytes>;
 
 /// The connections of calls with the same reach.
 pub(super) struct ConnectionPool(Arc<PoolConnections>);
@@ -83,7 +83,7 @@ struct IdleConnection {
 
 #[derive(Clone)]
 struct SharedConnection {
-    sender: http2::SendRequest<RequestBody>,
+    sender: http2::SendRequest<SentBody>,
     usage: ConnectionUse,
 }
 
@@ -99,8 +99,8 @@ pub(super) struct PooledConnection {
 
 enum HttpSender {
     /// HTTP/1, with the value of the field `Host`.
-    Http1(http1::SendRequest<RequestBody>, HeaderValue),
-    Http2(http2::SendRequest<RequestBody>),
+    Http1(http1::SendRequest<SentBody>, HeaderValue),
+    Http2(http2::SendRequest<SentBody>),
 }
 
 impl ConnectionPool {
@@ -150,7 +150,7 @@ impl PoolConnections {
         let event_loop = current_loop();
         if !connected.is_negotiated_h2() {
             let (sender, connection) =
-                http1::Builder::new().max_buf_size(FIELDS_BYTES_MAX).handshake::<_, RequestBody>(stream).await?;
+                http1::Builder::new().max_buf_size(FIELDS_BYTES_MAX).handshake::<_, SentBody>(stream).await?;
             // A connection that ends early tells the calls that wait for it.
             drop(tokio::spawn(connection));
             let sender = HttpSender::Http1(sender, host_field(url)?);
@@ -159,7 +159,7 @@ impl PoolConnections {
         let mut builder = http2::Builder::new(TokioExecutor::new());
         builder.timer(TokioTimer::new()).max_header_list_size(FIELDS_BYTES_MAX as u32);
         let (mut sender, connection) =
-            builder.handshake::<_, RequestBody>(TokioIo::new(FollowedStream::new(stream))).await?;
+            builder.handshake::<_, SentBody>(TokioIo::new(FollowedStream::new(stream))).await?;
         drop(tokio::spawn(connection));
         sender.ready().await?;
         let mut kept = self.kept.lock();
@@ -268,7 +268,7 @@ impl PooledConnection {
     pub(super) async fn send(
         &mut self,
         call: &mut Call,
-    ) -> Result<Response<Incoming>, TrySendError<Request<RequestBody>>> {
+    ) -> Result<Response<Incoming>, TrySendError<Request<SentBody>>> {
         match &self.sender {
             HttpSender::Http1(_, host) => _ = call.headers.insert(HOST, host.clone()),
             HttpSender::Http2(_) => _ = call.headers.remove(HOST),

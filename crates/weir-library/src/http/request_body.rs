@@ -12,8 +12,8 @@ use hyper::body::Incoming;
 use hyper::header::HeaderValue;
 use parking_lot::Mutex;
 use weir::{
-    Failure, FailureKind, Flows, Generic, ParameterFrom, RouteParameter, SourceProblem, Type, TypeArgument, TypeOf,
-    Value, memory,
+    Failure, FailureKind, Flows, Generic, ParameterFrom, RouteParameter, SourceProblem, TypeArgument, TypeOf, Value,
+    memory,
 };
 use weir_events::{Event, Signal};
 
@@ -27,9 +27,9 @@ use crate::Limited;
 /// The body of a request, before it is read.
 #[derive(Clone, weir::Type)]
 #[weir(opaque, name = "http.RequestBody")]
-pub struct RequestBody(Arc<UnreadBody>);
+pub struct RequestBody(Arc<PendingBody>);
 
-struct UnreadBody {
+struct PendingBody {
     /// `None` once it is read.
     content: Mutex<Option<Content>>,
     head: BodyHead,
@@ -60,11 +60,6 @@ impl fmt::Debug for RequestBody {
 }
 
 impl RequestBody {
-    /// Returns the type of a parameter that a flow reads itself.
-    pub(super) fn is_type(ty: &Type) -> bool {
-        *ty == Type::named("http.RequestBody")
-    }
-
     /// Creates the body of a request that a server receives.
     pub(super) fn incoming(
         (body, bytes_max): (Incoming, usize),
@@ -80,7 +75,7 @@ impl RequestBody {
     }
 
     fn new(content: Content, head: BodyHead, bytes_max: usize) -> Self {
-        RequestBody(Arc::new(UnreadBody { content: Mutex::new(Some(content)), head, bytes_max, read: Signal::new() }))
+        RequestBody(Arc::new(PendingBody { content: Mutex::new(Some(content)), head, bytes_max, read: Signal::new() }))
     }
 
     /// Returns an event that takes effect once the body has been read or refused.
@@ -94,7 +89,7 @@ impl RequestBody {
     }
 
     async fn value(&self, of: &TypeOf) -> Result<Value, Box<Response>> {
-        let UnreadBody { content, head, bytes_max, .. } = &*self.0;
+        let PendingBody { content, head, bytes_max, .. } = &*self.0;
         let Some(content) = content.lock().take() else { return Err(Box::new(Response::closed_body())) };
         let parameter = RouteParameter { ty: of.ty.clone(), ..head.parameter.clone() };
         let kind = BodyKind::of(parameter.from == ParameterFrom::Form, &parameter.ty);

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use bytes::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, SET_COOKIE, VARY};
 use hyper::{Method, StatusCode, Uri};
-use weir::{Failure, RouteParameter, Value};
+use weir::{Failure, Value};
 
 use super::client_address::TrustedProxies;
 use super::cookies::set_cookie;
@@ -15,10 +15,9 @@ use super::form_body::FormEncoding;
 use super::health::HealthRoute;
 use super::input::{InputError, normalized_path};
 use super::parameters;
-use super::request_body::{BodyHead, RequestBody};
 use super::request_fields::RequestFields;
 use super::response::Response;
-use super::routes::{BodyInput, BodyKind, RequestSender, RouteMatch, Routes};
+use super::routes::{BodyInput, BodyKind, RequestSender, RouteMatch, Routes, is_unread_body};
 
 /// The rules of a service for the senders of requests, and for all answers.
 #[derive(Debug)]
@@ -160,7 +159,7 @@ impl RoutedRequest<'_> {
                     keys: &policy.cookie_keys,
                 };
                 let body = routes.inputs(route, parts, query, &sender, inputs).map_err(|all| refusal(&all))?;
-                let input_of = |parameter| match RequestBody::is_type(&routes.parameter(route, parameter).ty) {
+                let input_of = |parameter| match is_unread_body(&routes.parameter(route, parameter).ty) {
                     true => Ok(BodyInput { parameter, form: None, is_unread: true }),
                     false => self.body(parameter, routes.body_kind(route, parameter)),
                 };
@@ -177,12 +176,6 @@ impl RoutedRequest<'_> {
     fn body(&self, parameter: usize, kind: BodyKind) -> Result<BodyInput, Box<Response>> {
         let media_type = self.fields.get(CONTENT_TYPE).filter(|_| self.has_body);
         Ok(BodyInput { parameter, form: body_encoding(kind, media_type, self.has_body)?, is_unread: false })
-    }
-
-    /// Returns the properties of the body that a flow reads as this parameter.
-    pub(super) fn body_head(&self, parameter: &RouteParameter) -> BodyHead {
-        let media_type = self.fields.get(CONTENT_TYPE).cloned();
-        BodyHead { parameter: parameter.clone(), media_type, has_body: self.has_body }
     }
 }
 

@@ -15,7 +15,6 @@ use super::fields;
 use super::form_body::{self, FormEncoding};
 use super::input::{InputError, NamedTypes, decode_path, encode_path, is_scalar, left_out, scalar_or_error};
 use super::query::Query;
-use super::request_body::RequestBody;
 use super::type_description::description;
 use crate::json::decode;
 
@@ -77,9 +76,14 @@ impl BodyKind {
     }
 }
 
+/// Returns true if a parameter of this type is a body that the flow reads itself, a `RequestBody`.
+pub(super) fn is_unread_body(ty: &Type) -> bool {
+    *ty == Type::named("http.RequestBody")
+}
+
 /// The input of a flow that is the body of its request.
 pub(super) struct BodyInput {
-    /// `true` if the flow reads the body itself: it begins with a [`RequestBody`].
+    /// `true` if the flow reads the body itself: it begins with a `RequestBody`.
     pub(super) is_unread: bool,
     /// The index among the inputs.
     pub(super) parameter: usize,
@@ -378,7 +382,7 @@ fn source_of(
 /// Checks that a request can hold the parameter. The compiler has already checked it; this is for other callers.
 fn check(parameter: &RouteParameter, place: &ParameterSource, definitions: NamedTypes<'_>) -> Result<(), String> {
     let fits = match (place, &parameter.ty) {
-        (ParameterSource::Body | ParameterSource::Form, ty) if RequestBody::is_type(ty) => true,
+        (ParameterSource::Body | ParameterSource::Form, ty) if is_unread_body(ty) => true,
         (ParameterSource::ClientAddress, ty) => *ty == Type::Text,
         (ParameterSource::Path(_), ty) => is_scalar(ty, definitions),
         (ParameterSource::Header(field), ty) => fields::can_hold(field, ty, definitions),

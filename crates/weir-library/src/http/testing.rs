@@ -19,7 +19,7 @@ use weir::{Failure, Generic, HostType, Route, Text, Type, Typed, Value};
 use super::cookies::HOST_PREFIX;
 use super::input::normalized_path;
 use super::parameters;
-use super::request_body::RequestBody;
+use super::request_body::{BodyHead, RequestBody};
 use super::request_fields::RequestFields;
 use super::request_policy::{RequestPolicy, RoutedRequest, refusal};
 use super::response::Response;
@@ -250,7 +250,11 @@ impl TestedService {
         let mut inputs = Vec::new();
         let (route, input) = head.matched(&self.routes, &self.policy, &mut inputs)?;
         if let Some(input) = input.as_ref().filter(|input| input.is_unread) {
-            let body_head = head.body_head(self.routes.parameter(route, input.parameter));
+            let body_head = BodyHead {
+                parameter: self.routes.parameter(route, input.parameter).clone(),
+                media_type: head.fields.get(CONTENT_TYPE).cloned(),
+                has_body: head.has_body,
+            };
             let unread = RequestBody::whole((body, self.limits.body_bytes_max), body_head);
             inputs[input.parameter] = unread.into_value().unwrap_or(Value::Absent);
             return Ok((route, inputs));
