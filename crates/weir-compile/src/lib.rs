@@ -9,7 +9,7 @@
 //! that makes no sense is reported once and left out.
 //!
 //! Architecture invariant: no I/O and no runtime. The library is an argument; the source text is a value. A check of a large
-//! program uses several cores ([`parallel`]), and no thread outlives it.
+//! program uses several cores (`parallel`), and no thread outlives it.
 
 mod bound_constraints;
 mod bypassed_handlers;
