@@ -22,7 +22,8 @@ const CORE: usize = SERVER_CORE + 1;
 /// The largest latency that is recorded, ten seconds, in nanoseconds. Latencies have three significant digits.
 const LATENCY_MAX_NS: u64 = 10_000_000_000;
 
-/// A function that writes the path of the next request, given a random number.
+/// A function that writes the path of the next request, given a random number. A method and a space may precede it:
+/// `POST /notes`.
 pub type RequestWriter = Arc<dyn Fn(u64, &mut String) + Send + Sync>;
 
 /// The requests of the clients.
@@ -202,10 +203,19 @@ impl LoadConnection {
         Ok(LoadConnection { stream, written: String::new(), read: Vec::new() })
     }
 
-    /// Requests a path. The body of the answer is in `read`; the result is its offset and length.
-    pub(crate) async fn ask(&mut self, path: &str) -> std::io::Result<(usize, usize)> {
+    /// Requests a path, with `GET` unless a method precedes it. The body of the answer is in `read`; the result is its offset
+    /// and length.
+    pub(crate) async fn ask(&mut self, target: &str) -> std::io::Result<(usize, usize)> {
         self.written.clear();
-        self.written.extend(["GET ", path, " HTTP/1.1\r\nHost: localhost\r\n\r\n"]);
+        match target.split_once(' ') {
+            None => self.written.extend(["GET ", target, " HTTP/1.1\r\nHost: localhost\r\n\r\n"]),
+            Some((method, path)) => self.written.extend([
+                method,
+                " ",
+                path,
+                " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n",
+            ]),
+        }
         self.stream.write_all(self.written.as_bytes()).await?;
         self.read.clear();
         let head = loop {

@@ -43,6 +43,7 @@ mod schema;
 mod sql;
 mod sql_value;
 mod sqlite_catalog;
+mod sqlite_log;
 mod sqlite_value;
 mod statements;
 mod storage;

@@ -1,7 +1,7 @@
 //! A PostgreSQL server for tests: private, on a socket in a temporary folder, and gone when the test process ends.
 //!
 //! It needs the programs of PostgreSQL, but no server that runs. As root it runs as the user `nobody`, because PostgreSQL refuses
-//! to run as root. Durability is off: the tests end the server, not the machine.
+//! to run as root. Durability is off unless it is asked for: the tests end the server, not the machine.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -20,6 +20,8 @@ pub struct PostgresServer {
     port: u16,
     /// Settings beside those of all servers.
     settings: Vec<String>,
+    /// Whether commits are durable.
+    is_durable: bool,
     server: Mutex<Option<Child>>,
     _keeper: Child,
 }
@@ -39,6 +41,19 @@ impl PostgresServer {
     #[must_use]
     pub fn start() -> Option<PostgresServer> {
         let server = PostgresServer::prepare()?;
+        server.run();
+        Some(server)
+    }
+
+    /// Starts a server of its own whose commits survive a crash of the machine, for measurements; `None`, and a line that says
+    /// so, if PostgreSQL is not installed.
+    ///
+    /// # Panics
+    /// Panics if PostgreSQL is installed, and does not start.
+    #[must_use]
+    pub fn start_durable() -> Option<PostgresServer> {
+        let mut server = PostgresServer::prepare()?;
+        server.is_durable = true;
         server.run();
         Some(server)
     }
@@ -103,6 +118,7 @@ impl PostgresServer {
             folder,
             port: 5432,
             settings: vec!["listen_addresses=".to_owned()],
+            is_durable: false,
             server: Mutex::default(),
             _keeper: keeper.expect("a shell is there"),
         };
@@ -130,7 +146,11 @@ impl PostgresServer {
         let mut command = self.program("postgres");
         command.arg("-D").arg(self.folder.join("data")).arg("-k").arg(&self.folder);
         command.arg("-p").arg(self.port.to_string()).args(self.settings.iter().flat_map(|setting| ["-c", setting]));
-        command.args(["-c", "fsync=off", "-c", "shared_buffers=16MB", "-c", "max_connections=200"]);
+        command.args(["-c", "max_connections=200"]);
+        // A server that is not durable is that of tests, of which many run at a time.
+        if !self.is_durable {
+            command.args(["-c", "fsync=off", "-c", "shared_buffers=16MB"]);
+        }
         let mut server = command.stderr(Stdio::piped()).spawn().expect("postgres is there");
         let mut log = BufReader::new(server.stderr.take().expect("the log is a pipe")).lines();
         let mut seen = Vec::new();

@@ -28,6 +28,7 @@ use super::group_commit::GroupCommit;
 use super::migration;
 use super::schema::Schema;
 use super::sqlite_catalog::SqliteCatalog;
+use super::sqlite_log::SqliteLog;
 use super::writer::{Writer, taken_back};
 
 /// Marks the database of a Weir program: `Weir` in ASCII.
@@ -56,7 +57,7 @@ impl Database {
         let lock = locked(path)?;
         let connection = connect(path).map_err(|error| explain(path, &error))?;
         let writer = Arc::new(Mutex::new(Writer::new(connection)));
-        let group_commit = GroupCommit::begin(path, Checkpoints::new(path, Arc::clone(&writer)))?;
+        let group_commit = GroupCommit::begin(SqliteLog::new(path, Checkpoints::new(path, Arc::clone(&writer))))?;
         Ok(Database { path: path.to_owned(), writer, readers: Mutex::default(), group_commit, _lock: lock })
     }
 

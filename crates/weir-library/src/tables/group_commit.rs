@@ -1,11 +1,10 @@
-//! Group commit: one sync of the log makes all commits durable that were executed before it.
+//! Group commit: one sync makes all commits durable that were executed before it.
 //!
-//! Commits are numbered in the order of their execution. The thread syncs the log when somebody waits, and publishes the
-//! number up to which commits are durable. If a sync fails, the log may hold anything: everyone who waits gets the failure,
-//! and nothing more is written until the program starts again and reads the log.
+//! Commits are numbered in the order of their execution. A thread syncs when somebody waits, and publishes the number up to which
+//! commits are durable. What a sync is, the database knows ([`LogSync`]). If one fails, everyone who waits for it gets the failure.
+//! A failure that leaves it unknown which commits are durable is final: nothing more is written until the program starts again
+//! and reads what is there.
 
-use std::fs::File;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -13,18 +12,43 @@ use parking_lot::{Condvar, Mutex};
 use tokio::sync::watch;
 use weir::Failure;
 
-use super::checkpoint::Checkpoints;
+/// The sync of a database.
+pub(super) trait LogSync: Send + 'static {
+    /// Makes every commit durable that was executed before.
+    fn sync(&mut self) -> Result<(), SyncFailure>;
+
+    /// Is called after those who waited for a sync.
+    fn synced(&mut self) {}
+}
+
+/// The failure of a sync.
+#[derive(Clone, Debug)]
+pub(super) struct SyncFailure {
+    pub(super) failure: Failure,
+    /// Whether nobody knows what is durable, so that later syncs cannot succeed.
+    pub(super) is_final: bool,
+}
 
 /// The state that the thread, the writer and those who wait share.
 #[derive(Debug)]
 pub(super) struct GroupCommit {
     /// The number of the last commit that was executed.
     executed: AtomicU64,
-    /// The number of the last commit that is durable, or the failure of a sync.
-    durable: watch::Sender<Result<u64, Failure>>,
+    progress: watch::Sender<SyncProgress>,
+    /// Whether a failure is final.
     failed: AtomicBool,
     wanted: Mutex<SyncRequest>,
     wake: Condvar,
+}
+
+/// What the thread has reached.
+#[derive(Clone, Debug, Default)]
+struct SyncProgress {
+    /// The number of the last commit that is durable.
+    durable: u64,
+    /// The number of syncs that have failed, and the failure of the last one.
+    failures: u64,
+    last: Option<SyncFailure>,
 }
 
 /// Requests to the thread.
@@ -36,17 +60,17 @@ struct SyncRequest {
 
 impl GroupCommit {
     /// Starts the thread.
-    pub(super) fn begin(path: &Path, checkpoints: Checkpoints) -> Result<Arc<GroupCommit>, Failure> {
+    pub(super) fn begin(mut log: impl LogSync) -> Result<Arc<GroupCommit>, Failure> {
         let group = Arc::new(GroupCommit {
             executed: AtomicU64::new(0),
-            durable: watch::Sender::new(Ok(0)),
+            progress: watch::Sender::new(SyncProgress::default()),
             failed: AtomicBool::new(false),
             wanted: Mutex::default(),
             wake: Condvar::new(),
         });
-        let (shared, path) = (Arc::clone(&group), path.to_owned());
+        let shared = Arc::clone(&group);
         let thread = std::thread::Builder::new().name("weir-tables".to_owned());
-        thread.spawn(move || SyncThread { path, shared, log: None, checkpoints }.run())?;
+        thread.spawn(move || while shared.wait() && shared.sync(&mut log) {})?;
         Ok(group)
     }
 
@@ -58,25 +82,33 @@ impl GroupCommit {
     /// Waits until every commit that was executed before is durable.
     pub(super) async fn settled(&self) -> Result<(), Failure> {
         let target = self.executed.load(Ordering::Acquire);
-        let mut durable = self.durable.subscribe();
+        let mut progress = self.progress.subscribe();
+        let failures_before = progress.borrow().failures;
         loop {
-            match &*durable.borrow_and_update() {
-                Ok(number) if *number >= target => return Ok(()),
-                Ok(_) => {}
-                Err(failure) => return Err(failure.clone()),
+            {
+                let now = progress.borrow_and_update();
+                if now.durable >= target {
+                    return Ok(());
+                }
+                if let Some(last) = &now.last
+                    && (last.is_final || now.failures > failures_before)
+                {
+                    return Err(last.failure.clone());
+                }
             }
             self.ask(|wanted| wanted.sync = true);
-            if durable.changed().await.is_err() {
+            if progress.changed().await.is_err() {
                 return Err(Failure::function("the database is closed"));
             }
         }
     }
 
+    /// Fails if nobody knows what is durable: then nothing more is written.
     pub(super) fn check(&self) -> Result<(), Failure> {
         if !self.failed.load(Ordering::Relaxed) {
             return Ok(());
         }
-        self.durable.borrow().clone().map(|_| ())
+        self.progress.borrow().last.as_ref().map_or(Ok(()), |last| Err(last.failure.clone()))
     }
 
     /// Ends the thread.
@@ -98,50 +130,21 @@ impl GroupCommit {
         wanted.sync = false;
         !wanted.end
     }
-}
 
-/// The thread that syncs the log.
-struct SyncThread {
-    path: PathBuf,
-    shared: Arc<GroupCommit>,
-    log: Option<File>,
-    checkpoints: Checkpoints,
-}
-
-impl SyncThread {
-    fn run(mut self) {
-        while self.shared.wait() {
-            let executed = self.shared.executed.load(Ordering::Acquire);
-            if let Err(error) = self.sync() {
-                let message = format!("cannot make the tables durable: {error}; restart the program");
-                self.shared.failed.store(true, Ordering::Relaxed);
-                _ = self.shared.durable.send_replace(Err(Failure::function(message)));
-                return;
-            }
-            _ = self.shared.durable.send_replace(Ok(executed));
-            let log_bytes = self.log.as_ref().and_then(|log| log.metadata().ok()).map_or(0, |log| log.len());
-            self.checkpoints.bound(log_bytes);
-        }
-    }
-
-    fn sync(&mut self) -> std::io::Result<()> {
-        let log = match self.log.take() {
-            Some(log) => log,
-            None => {
-                let mut name = self.path.clone().into_os_string();
-                name.push("-wal");
-                let log = File::open(name)?;
-                if let Some(folder) = self.path.parent() {
-                    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-                    File::open(folder)?.sync_all()?;
-                }
-                log
-            }
+    /// Makes a sync, and returns whether others can follow.
+    fn sync(&self, log: &mut impl LogSync) -> bool {
+        let executed = self.executed.load(Ordering::Acquire);
+        let Err(failed) = log.sync() else {
+            self.progress.send_modify(|progress| progress.durable = executed);
+            log.synced();
+            return true;
         };
-        let log = self.log.insert(log);
-        #[cfg(test)]
-        return super::durable_files::DurableFiles::synced(&self.path, || log.sync_data());
-        #[cfg(not(test))]
-        log.sync_data()
+        let is_final = failed.is_final;
+        self.failed.fetch_or(is_final, Ordering::Relaxed);
+        self.progress.send_modify(|progress| {
+            progress.failures += 1;
+            progress.last = Some(failed);
+        });
+        !is_final
     }
 }

@@ -4,7 +4,8 @@
 //! transaction locks the table `weir_database` before its first statement (`writer`). A program has one connection that
 //! writes, as its steps that write stored tables exclude each other, and a bounded pool of connections that read.
 //!
-//! *Durability.* A commit is durable when the database says so, which is before the statement is through.
+//! *Durability.* A program that is alone commits without waiting for the disk, and syncs for all commits that were executed
+//! meanwhile (`durability`); beside other programs, each commit is durable when its statement is through.
 //!
 //! *Faults.* A statement has a time limit. A statement that reads, and one that has not been sent, is tried again when the
 //! connection is lost; the failure of one that may have taken effect says so.
@@ -12,6 +13,8 @@
 mod address;
 mod catalog;
 mod connection;
+mod connector;
+mod durability;
 mod errors;
 mod io;
 mod layout;
@@ -24,24 +27,26 @@ mod value;
 mod writer;
 
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use tokio_postgres::NoTls;
 use weir::Failure;
 
 use super::catalog::{Catalog, StartCheck};
+use super::group_commit::GroupCommit;
 use super::migration;
 use super::schema::Schema;
 pub use address::PostgresAddress;
 use catalog::PostgresCatalog;
 use connection::{Executed, PostgresConnection, SqlStatement};
+use connector::PostgresConnector;
+use durability::{JOIN, PostgresLog, UnsyncedCommits};
 use errors::{StatementError, explain, failure};
-use io::{IoThread, wait};
+use io::wait;
 use readers::Readers;
 pub use scratch::{ScratchSchema, ScratchSchemas};
 pub(super) use table::PostgresTable;
-use tls::PostgresTls;
 use writer::{ATTEMPTS_MAX, PostgresWriter, SNAPSHOT, execute_alone, pause};
 
 /// Time for which a program tries to connect to a database that does not answer, such as one that starts again.
@@ -53,11 +58,11 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The database of a program.
 pub(super) struct PostgresDatabase {
-    address: PostgresAddress,
-    /// The settings of encrypted connections; `None` if they are not encrypted.
-    tls: Option<PostgresTls>,
-    io: IoThread,
+    connector: PostgresConnector,
     writer: Mutex<PostgresWriter>,
+    unsynced: Arc<UnsyncedCommits>,
+    /// The syncs; none while a database is only examined.
+    group_commit: OnceLock<Arc<GroupCommit>>,
     readers: Readers,
     /// The number of the last transaction of a statement that is one of its own. These are below 0.
     own_transactions: AtomicI64,
@@ -65,7 +70,7 @@ pub(super) struct PostgresDatabase {
 
 impl std::fmt::Debug for PostgresDatabase {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "PostgresDatabase({})", self.address)
+        write!(formatter, "PostgresDatabase({})", self.connector.address)
     }
 }
 
@@ -74,17 +79,21 @@ impl PostgresDatabase {
     pub(super) fn open(address: PostgresAddress) -> Result<PostgresDatabase, Failure> {
         let database = PostgresDatabase::unprepared(address)?;
         let connection = database.connect().map_err(|error| database.failure(&error))?;
-        database.waited(layout::prepare(&connection, &database.address))??;
-        database.writer.lock().connection = Some(connection);
+        database.waited(layout::prepare(&connection, &database.connector.address))??;
+        database.command(&connection, JOIN)?;
+        database.writer.lock().connect(connection);
+        let log = PostgresLog::open(database.connector.clone(), Arc::clone(&database.unsynced));
+        let group_commit = GroupCommit::begin(log.map_err(|error| database.failure(&error))?)?;
+        _ = database.group_commit.set(group_commit);
         Ok(database)
     }
 
     fn unprepared(address: PostgresAddress) -> Result<PostgresDatabase, Failure> {
         Ok(PostgresDatabase {
-            tls: address.trust.as_ref().map(PostgresTls::trusting).transpose()?,
-            io: IoThread::begin()?,
-            address,
+            connector: PostgresConnector::new(address)?,
             writer: Mutex::default(),
+            unsynced: Arc::default(),
+            group_commit: OnceLock::new(),
             readers: Readers::default(),
             own_transactions: AtomicI64::new(0),
         })
@@ -111,7 +120,7 @@ impl PostgresDatabase {
     /// Makes changes of a start, all or none.
     pub(super) fn changing<T>(&self, change: impl FnOnce(&dyn Catalog) -> StartCheck<T>) -> Result<T, Failure> {
         let mut writer = self.writer.lock();
-        let connection = self.connected(&mut writer).map_err(|error| failure(&self.address, &error))?;
+        let connection = self.connected(&mut writer).map_err(|error| failure(&self.connector.address, &error))?;
         self.command(connection, "BEGIN; LOCK TABLE \"weir_database\" IN EXCLUSIVE MODE")?;
         let changed = change(&PostgresCatalog { connection, database: self });
         let is_changed = matches!(changed, Ok(Ok(_)));
@@ -121,6 +130,7 @@ impl PostgresDatabase {
 
     /// Executes statements that write: in the transaction, or as one of their own if the number is 0; all or none.
     fn write(&self, transaction: i64, statements: &[SqlStatement<'_>]) -> Result<Vec<Executed>, StatementError> {
+        self.check()?;
         let mut writer = self.writer.lock();
         self.again(|| self.execute(&mut writer, transaction, statements, false))
     }
@@ -200,7 +210,10 @@ impl PostgresDatabase {
         self.answered(writer.enter(transaction))?;
         let connection = self.connected(writer)?;
         let executed = match transaction {
-            0 => self.answered(execute_alone(connection, statements)),
+            0 => self.answered(execute_alone(connection, statements)).map(|(executed, unsynced)| {
+                self.committed(writer, unsynced);
+                executed
+            }),
             number => self.answered(writer.execute(number, statements, reads)),
         };
         if matches!(executed, Err(StatementError::NoAnswer)) {
@@ -220,7 +233,30 @@ impl PostgresDatabase {
         if matches!(committed, Err(StatementError::NoAnswer)) {
             writer.cut();
         }
-        committed
+        self.committed(&writer, committed?);
+        Ok(())
+    }
+
+    /// Notes a commit that has not waited for the disk, if there is one.
+    fn committed(&self, writer: &PostgresWriter, unsynced: Option<i64>) {
+        if let (Some(transaction), Some(group_commit)) = (unsynced, self.group_commit.get()) {
+            self.unsynced.note(writer.connections, transaction);
+            group_commit.executed();
+        }
+    }
+
+    /// Waits until everything that was committed before is durable.
+    pub(super) async fn settled(&self) -> Result<(), Failure> {
+        match self.group_commit.get() {
+            Some(group_commit) => group_commit.settled().await,
+            None => Ok(()),
+        }
+    }
+
+    /// Fails if the database has lost what flows may have seen.
+    fn check(&self) -> Result<(), StatementError> {
+        let lost = self.group_commit.get().and_then(|group_commit| group_commit.check().err());
+        lost.map_or(Ok(()), |failure| Err(StatementError::TakenBack(failure)))
     }
 
     /// Takes back a transaction, if it is open.
@@ -238,7 +274,7 @@ impl PostgresDatabase {
     }
 
     fn failure(&self, error: &StatementError) -> Failure {
-        failure(&self.address, error)
+        failure(&self.connector.address, error)
     }
 
     /// Tries what is a transaction of its own, or begins one, again as long as others hinder it, and once if the connection is
@@ -258,11 +294,14 @@ impl PostgresDatabase {
     /// Returns the connection that writes, and makes it if there is none.
     fn connected<'w>(&self, writer: &'w mut PostgresWriter) -> Result<&'w PostgresConnection, StatementError> {
         let open = writer.connection.take().filter(|connection| !connection.is_closed());
-        let connection = match open {
-            Some(open) => open,
-            None => self.connect_again()?,
-        };
-        Ok(writer.connection.insert(connection))
+        Ok(match open {
+            Some(open) => &*writer.connection.insert(open),
+            None => {
+                let connection = self.connect_again()?;
+                self.answered(async { Ok(connection.command(JOIN).await?) })?;
+                writer.connect(connection)
+            }
+        })
     }
 
     /// Connects to a database that may be starting.
@@ -274,50 +313,29 @@ impl PostgresDatabase {
     }
 
     fn connect(&self) -> Result<PostgresConnection, StatementError> {
-        let (config, tls) = (self.address.config.clone(), self.tls.clone());
-        let connecting = self.io.handle.spawn(async move {
-            let (client, driver) = match tls {
-                Some(tls) => {
-                    let (client, connection) = config.connect(tls).await?;
-                    (client, tokio::spawn(connection))
-                }
-                None => {
-                    let (client, connection) = config.connect(NoTls).await?;
-                    (client, tokio::spawn(connection))
-                }
-            };
-            Ok(PostgresConnection::new(client, driver.abort_handle()))
-        });
-        let abort = connecting.abort_handle();
-        match wait(self.limit(), connecting) {
-            Some(connected) => connected.expect("the thread of connections ends after its database"),
-            None => {
-                abort.abort();
-                Err(StatementError::NoAnswer)
-            }
-        }
+        self.connector.connect()
     }
 
     fn command(&self, connection: &PostgresConnection, sql: &str) -> Result<(), Failure> {
-        self.waited(connection.command(sql))?.map_err(|error| explain(&self.address, &error))
+        self.waited(connection.command(sql))?.map_err(|error| explain(&self.connector.address, &error))
     }
 
     /// Returns the rows of a query, with their values as texts.
     fn texts(&self, connection: &PostgresConnection, sql: &str) -> Result<Vec<Vec<Option<String>>>, Failure> {
-        self.waited(connection.texts(sql))?.map_err(|error| explain(&self.address, &error))
+        self.waited(connection.texts(sql))?.map_err(|error| explain(&self.connector.address, &error))
     }
 
     /// Blocks the thread until the answer is there.
     fn waited<T>(&self, answer: impl Future<Output = T>) -> Result<T, Failure> {
-        wait(self.limit(), answer).ok_or_else(|| failure(&self.address, &StatementError::NoAnswer))
+        wait(self.limit(), answer).ok_or_else(|| failure(&self.connector.address, &StatementError::NoAnswer))
     }
 
     fn answered<T>(&self, answer: impl Future<Output = Result<T, StatementError>>) -> Result<T, StatementError> {
-        wait(self.limit(), answer).unwrap_or(Err(StatementError::NoAnswer))
+        self.connector.answered(answer)
     }
 
     fn limit(&self) -> Duration {
-        self.address.time_limit + PATIENCE
+        self.connector.limit()
     }
 }
 
@@ -329,6 +347,14 @@ fn while_lost<T>(attempt: impl Fn() -> Result<T, StatementError>) -> Result<T, S
         match attempt() {
             Err(error) if error.is_lost() && Instant::now() < deadline => std::thread::sleep(RECONNECT_PAUSE),
             tried => return tried,
+        }
+    }
+}
+
+impl Drop for PostgresDatabase {
+    fn drop(&mut self) {
+        if let Some(group_commit) = self.group_commit.get() {
+            group_commit.end();
         }
     }
 }

@@ -168,8 +168,8 @@ impl TableStorage {
         let database = self.database.lock().clone();
         match database {
             Some(OpenDatabase::Sqlite(database)) => database.settled().await,
-            // A commit is durable when it is through.
-            Some(OpenDatabase::Postgres(_)) | None => Ok(()),
+            Some(OpenDatabase::Postgres(database)) => database.settled().await,
+            None => Ok(()),
         }
     }
 }

@@ -39,7 +39,7 @@ pub struct ScratchSchema {
 
 impl std::fmt::Debug for ScratchSchema {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "ScratchSchema({} in {})", self.name, self.schemas.database.address)
+        write!(formatter, "ScratchSchema({} in {})", self.name, self.schemas.database.connector.address)
     }
 }
 
@@ -149,7 +149,7 @@ impl ScratchSchema {
         self.is_created.store(true, Ordering::Relaxed);
         self.schemas
             .execute(&format!("CREATE SCHEMA IF NOT EXISTS \"{name}\"; COMMENT ON SCHEMA \"{name}\" IS '{COMMENT}'"))?;
-        Ok(self.schemas.database.address.in_schema(name))
+        Ok(self.schemas.database.connector.address.in_schema(name))
     }
 }
 

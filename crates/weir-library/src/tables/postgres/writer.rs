@@ -13,10 +13,9 @@ use std::time::Duration;
 use weir::{Failure, FailureKind};
 
 use super::connection::{Executed, PostgresConnection, SqlStatement};
+use super::durability::BEGIN;
 use super::errors::{StatementError, is_conflict, is_lost};
 
-/// Begins a transaction that has its turn.
-const BEGIN: &str = "BEGIN ISOLATION LEVEL SERIALIZABLE; LOCK TABLE \"weir_database\" IN EXCLUSIVE MODE";
 /// Takes back a statement.
 const TAKE_BACK: &str = "ROLLBACK TO SAVEPOINT statement; RELEASE SAVEPOINT statement";
 /// Begins what all statements of one moment have in common.
@@ -31,29 +30,40 @@ const PAUSE: Duration = Duration::from_millis(2);
 pub(super) struct PostgresWriter {
     /// The connection; `None` before the first statement, and after it has failed.
     pub(super) connection: Option<PostgresConnection>,
+    /// The number of connections that there have been.
+    pub(super) connections: u64,
     /// The number of the open transaction; 0 if there is none.
     pub(super) transaction: i64,
+    /// The number that the database has given the open transaction, if it will commit without waiting for the disk.
+    unsynced: Option<i64>,
     /// The number of the last transaction that was taken back, and why. It cannot go on.
     lost: Option<(i64, Failure)>,
 }
 
-/// Executes statements as one transaction, all or none.
+/// Executes statements as one transaction, all or none. Also returns the number of the transaction in the database, if it has not
+/// waited for the disk.
 pub(super) async fn execute_alone(
     connection: &PostgresConnection,
     statements: &[SqlStatement<'_>],
-) -> Result<Vec<Executed>, StatementError> {
+) -> Result<(Vec<Executed>, Option<i64>), StatementError> {
     let prepared = connection.prepare(statements).await?;
     let (began, executed, committed) = tokio::join!(
         biased;
-        connection.command(BEGIN),
+        begin(connection),
         connection.execute(statements, &prepared),
         connection.command("COMMIT")
     );
     // All three are sent together: what comes back is no sign of what the database has done.
-    began.map_err(|error| unknown_if_lost(error, 0))?;
+    let unsynced = began.map_err(|error| unknown_if_lost(error, 0))?;
     let executed = executed.map_err(|(at, error)| unknown_if_lost(error, at))?;
     committed.map_err(|error| unknown_if_lost(error, 0))?;
-    Ok(executed)
+    Ok((executed, unsynced))
+}
+
+/// Begins a transaction. Returns its number in the database, if it will commit without waiting for the disk.
+async fn begin(connection: &PostgresConnection) -> Result<Option<i64>, tokio_postgres::Error> {
+    let rows = connection.texts(BEGIN).await?;
+    Ok(rows.first().and_then(|row| row.get(1)?.as_ref()?.parse().ok()))
 }
 
 /// Returns the error of a statement that may have been committed when the connection was lost.
@@ -67,6 +77,12 @@ pub(super) fn pause(attempt: u32) {
 }
 
 impl PostgresWriter {
+    /// Writes by this connection from now on.
+    pub(super) fn connect(&mut self, connection: PostgresConnection) -> &PostgresConnection {
+        self.connections += 1;
+        self.connection.insert(connection)
+    }
+
     /// Fails if the transaction was taken back. Takes back another one that was left unfinished.
     pub(super) async fn enter(&mut self, transaction: i64) -> Result<(), StatementError> {
         self.check(transaction)?;
@@ -98,7 +114,9 @@ impl PostgresWriter {
     ) -> Result<Vec<Executed>, StatementError> {
         let Some(connection) = &self.connection else { return Err(self.lose(why_lost())) };
         let begins = self.transaction == 0;
-        let executed = in_transaction(connection, statements, (begins, reads)).await;
+        let mut unsynced = self.unsynced.filter(|_| !begins);
+        let executed = in_transaction(connection, statements, (begins, reads), &mut unsynced).await;
+        self.unsynced = unsynced;
         if begins && !matches!(executed, Err(TransactionError::NotBegun(_))) {
             self.transaction = transaction;
         }
@@ -122,16 +140,17 @@ impl PostgresWriter {
         }
     }
 
-    /// Commits the transaction, if it has begun.
-    pub(super) async fn commit(&mut self, transaction: i64) -> Result<(), StatementError> {
+    /// Commits the transaction, if it has begun. Returns its number in the database, if it has not waited for the disk.
+    pub(super) async fn commit(&mut self, transaction: i64) -> Result<Option<i64>, StatementError> {
         self.check(transaction)?;
         if self.transaction != transaction {
-            return Ok(());
+            return Ok(None);
         }
         self.transaction = 0;
         let open = self.connection.as_ref().filter(|connection| !connection.is_closed());
         let Some(connection) = open else { return Err(StatementError::TakenBack(why_lost())) };
-        connection.command("COMMIT").await.map_err(|error| unknown_if_lost(error, 0))
+        connection.command("COMMIT").await.map_err(|error| unknown_if_lost(error, 0))?;
+        Ok(self.unsynced)
     }
 
     /// Takes back the open transaction, if there is one.
@@ -176,11 +195,13 @@ enum TransactionError {
     Aborted(tokio_postgres::Error),
 }
 
-/// Executes statements in a transaction. A statement that reads cannot be refused for a row, and needs no savepoint.
+/// Executes statements in a transaction. A statement that reads cannot be refused for a row, and needs no savepoint. If they begin
+/// it, `unsynced` is its number in the database, if it will commit without waiting for the disk.
 async fn in_transaction(
     connection: &PostgresConnection,
     statements: &[SqlStatement<'_>],
     (begins, reads): (bool, bool),
+    unsynced: &mut Option<i64>,
 ) -> Result<Vec<Executed>, TransactionError> {
     let prepared = match connection.prepare(statements).await {
         Ok(prepared) => prepared,
@@ -190,12 +211,12 @@ async fn in_transaction(
     let command = async |wanted: bool, sql: &str| if wanted { connection.command(sql).await } else { Ok(()) };
     let (began, saved, executed, released) = tokio::join!(
         biased;
-        command(begins, BEGIN),
+        async { if begins { begin(connection).await } else { Ok(*unsynced) } },
         command(!reads, "SAVEPOINT statement"),
         connection.execute(statements, &prepared),
         command(!reads, "RELEASE SAVEPOINT statement")
     );
-    began.map_err(TransactionError::Aborted)?;
+    *unsynced = began.map_err(TransactionError::Aborted)?;
     saved.map_err(TransactionError::Aborted)?;
     match executed {
         Ok(executed) => released.map(|()| executed).map_err(TransactionError::Aborted),

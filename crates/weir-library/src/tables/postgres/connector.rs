@@ -1,0 +1,68 @@
+//! Makes connections to a database.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_postgres::NoTls;
+use weir::Failure;
+
+use super::PATIENCE;
+use super::address::PostgresAddress;
+use super::connection::PostgresConnection;
+use super::errors::StatementError;
+use super::io::{IoThread, wait};
+use super::tls::PostgresTls;
+
+/// Makes connections to a database, and waits for their answers.
+#[derive(Clone)]
+pub(super) struct PostgresConnector {
+    pub(super) address: PostgresAddress,
+    /// The settings of encrypted connections; `None` if they are not encrypted.
+    tls: Option<PostgresTls>,
+    io: Arc<IoThread>,
+}
+
+impl PostgresConnector {
+    pub(super) fn new(address: PostgresAddress) -> Result<PostgresConnector, Failure> {
+        let tls = address.trust.as_ref().map(PostgresTls::trusting).transpose()?;
+        Ok(PostgresConnector { tls, io: Arc::new(IoThread::begin()?), address })
+    }
+
+    pub(super) fn connect(&self) -> Result<PostgresConnection, StatementError> {
+        let (config, tls) = (self.address.config.clone(), self.tls.clone());
+        let connecting = self.io.handle.spawn(async move {
+            let (client, driver) = match tls {
+                Some(tls) => {
+                    let (client, connection) = config.connect(tls).await?;
+                    (client, tokio::spawn(connection))
+                }
+                None => {
+                    let (client, connection) = config.connect(NoTls).await?;
+                    (client, tokio::spawn(connection))
+                }
+            };
+            Ok(PostgresConnection::new(client, driver.abort_handle()))
+        });
+        let abort = connecting.abort_handle();
+        match wait(self.limit(), connecting) {
+            Some(connected) => connected.expect("the thread of connections ends after its database"),
+            None => {
+                abort.abort();
+                Err(StatementError::NoAnswer)
+            }
+        }
+    }
+
+    /// Blocks the thread until the answer of a statement is there.
+    pub(super) fn answered<T>(
+        &self,
+        answer: impl Future<Output = Result<T, StatementError>>,
+    ) -> Result<T, StatementError> {
+        wait(self.limit(), answer).unwrap_or(Err(StatementError::NoAnswer))
+    }
+
+    /// Time after which an answer is not waited for any more.
+    pub(super) fn limit(&self) -> Duration {
+        self.address.time_limit + PATIENCE
+    }
+}
