@@ -79,6 +79,16 @@ impl GroupCommit {
         self.executed.fetch_add(1, Ordering::AcqRel);
     }
 
+    /// Begins a sync, for which nobody waits.
+    pub(super) fn begin_sync(&self) {
+        self.ask(|wanted| wanted.sync = true);
+    }
+
+    /// Notes that nobody knows what is durable.
+    pub(super) fn give_up(&self, failure: Failure) {
+        self.fail(SyncFailure { failure, is_final: true });
+    }
+
     /// Waits until every commit that was executed before is durable.
     pub(super) async fn settled(&self) -> Result<(), Failure> {
         let target = self.executed.load(Ordering::Acquire);
@@ -96,7 +106,7 @@ impl GroupCommit {
                     return Err(last.failure.clone());
                 }
             }
-            self.ask(|wanted| wanted.sync = true);
+            self.begin_sync();
             if progress.changed().await.is_err() {
                 return Err(Failure::function("the database is closed"));
             }
@@ -140,11 +150,18 @@ impl GroupCommit {
             return true;
         };
         let is_final = failed.is_final;
-        self.failed.fetch_or(is_final, Ordering::Relaxed);
+        self.fail(failed);
+        !is_final
+    }
+
+    /// Notes a failure, unless one before is final.
+    fn fail(&self, failed: SyncFailure) {
+        self.failed.fetch_or(failed.is_final, Ordering::Relaxed);
         self.progress.send_modify(|progress| {
             progress.failures += 1;
-            progress.last = Some(failed);
+            if progress.last.as_ref().is_none_or(|last| !last.is_final) {
+                progress.last = Some(failed);
+            }
         });
-        !is_final
     }
 }

@@ -19,6 +19,7 @@ mod errors;
 mod io;
 mod layout;
 mod readers;
+mod redo;
 mod replacement;
 mod scratch;
 mod table;
@@ -41,13 +42,13 @@ pub use address::PostgresAddress;
 use catalog::PostgresCatalog;
 use connection::{Executed, PostgresConnection, SqlStatement};
 use connector::PostgresConnector;
-use durability::{JOIN, PostgresLog, UnsyncedCommits};
+use durability::{PostgresLog, UnsyncedCommits};
 use errors::{StatementError, explain, failure};
 use io::wait;
 use readers::Readers;
 pub use scratch::{ScratchSchema, ScratchSchemas};
 pub(super) use table::PostgresTable;
-use writer::{ATTEMPTS_MAX, PostgresWriter, SNAPSHOT, execute_alone, pause};
+use writer::{ATTEMPTS_MAX, PostgresWriter, SNAPSHOT, UnsyncedTransaction, execute_alone, pause};
 
 /// Time for which a program tries to connect to a database that does not answer, such as one that starts again.
 const RECONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -76,14 +77,14 @@ impl std::fmt::Debug for PostgresDatabase {
 
 impl PostgresDatabase {
     /// Connects to the database, and prepares its schema for tables.
-    pub(super) fn open(address: PostgresAddress) -> Result<PostgresDatabase, Failure> {
-        let database = PostgresDatabase::unprepared(address)?;
+    pub(super) fn open(address: PostgresAddress) -> Result<Arc<PostgresDatabase>, Failure> {
+        let database = Arc::new(PostgresDatabase::unprepared(address)?);
         let connection = database.connect().map_err(|error| database.failure(&error))?;
         database.waited(layout::prepare(&connection, &database.connector.address))??;
-        database.command(&connection, JOIN)?;
+        let failed = |error| database.failure(&error);
+        durability::join(&connection, &database.connector, &database.unsynced).map_err(failed)??;
         database.writer.lock().connect(connection);
-        let log = PostgresLog::open(database.connector.clone(), Arc::clone(&database.unsynced));
-        let group_commit = GroupCommit::begin(log.map_err(|error| database.failure(&error))?)?;
+        let group_commit = GroupCommit::begin(PostgresLog::open(&database).map_err(failed)?)?;
         _ = database.group_commit.set(group_commit);
         Ok(database)
     }
@@ -163,9 +164,11 @@ impl PostgresDatabase {
             self.read(transaction, &command).map(|_| ())
         };
         command("SAVEPOINT rows")?;
+        let before = self.writer.lock().redo.len();
         let value = statements();
         if value.is_err() {
             command("ROLLBACK TO SAVEPOINT rows")?;
+            self.writer.lock().redo.truncate(before);
         }
         command("RELEASE SAVEPOINT rows")?;
         value
@@ -211,7 +214,7 @@ impl PostgresDatabase {
         let connection = self.connected(writer)?;
         let executed = match transaction {
             0 => self.answered(execute_alone(connection, statements)).map(|(executed, unsynced)| {
-                self.committed(writer, unsynced);
+                self.committed(unsynced);
                 executed
             }),
             number => self.answered(writer.execute(number, statements, reads)),
@@ -233,16 +236,25 @@ impl PostgresDatabase {
         if matches!(committed, Err(StatementError::NoAnswer)) {
             writer.cut();
         }
-        self.committed(&writer, committed?);
+        self.committed(committed?);
         Ok(())
     }
 
     /// Notes a commit that has not waited for the disk, if there is one.
-    fn committed(&self, writer: &PostgresWriter, unsynced: Option<i64>) {
-        if let (Some(transaction), Some(group_commit)) = (unsynced, self.group_commit.get()) {
-            self.unsynced.note(writer.connections, transaction);
-            group_commit.executed();
+    fn committed(&self, unsynced: Option<UnsyncedTransaction>) {
+        let Some(((number, statements), group_commit)) = unsynced.zip(self.group_commit.get()) else { return };
+        let is_due = self.unsynced.note(number, statements);
+        group_commit.executed();
+        if is_due {
+            group_commit.begin_sync();
         }
+    }
+
+    /// Connects the writer anew, after a crash of the database.
+    fn reconnect(&self) -> Result<(), StatementError> {
+        let mut writer = self.writer.lock();
+        writer.cut();
+        self.connected(&mut writer).map(|_| ())
     }
 
     /// Waits until everything that was committed before is durable.
@@ -298,7 +310,12 @@ impl PostgresDatabase {
             Some(open) => &*writer.connection.insert(open),
             None => {
                 let connection = self.connect_again()?;
-                self.answered(async { Ok(connection.command(JOIN).await?) })?;
+                if let Err(lost) = durability::join(&connection, &self.connector, &self.unsynced)? {
+                    if let Some(group_commit) = self.group_commit.get() {
+                        group_commit.give_up(lost.clone());
+                    }
+                    return Err(StatementError::TakenBack(lost));
+                }
                 writer.connect(connection)
             }
         })

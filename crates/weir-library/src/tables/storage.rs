@@ -150,10 +150,10 @@ impl TableStorage {
             TableLocation::Memory => return Err(Failure::function("the tables are kept in memory")),
             TableLocation::File(file) => OpenDatabase::Sqlite(Arc::new(Database::open(file)?)),
             TableLocation::Postgres(address) => {
-                OpenDatabase::Postgres(Arc::new(PostgresDatabase::open(address.clone())?))
+                OpenDatabase::Postgres(PostgresDatabase::open(address.clone())?)
             }
             TableLocation::Scratch(schema) => {
-                OpenDatabase::Postgres(Arc::new(PostgresDatabase::open(schema.create()?)?))
+                OpenDatabase::Postgres(PostgresDatabase::open(schema.create()?)?)
             }
         };
         Ok(database.insert(opened).clone())

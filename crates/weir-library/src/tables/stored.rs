@@ -50,11 +50,21 @@ impl StoredTable {
 
     fn row(&self, row: &rusqlite::Row<'_>) -> Result<Value, Failure> {
         let value = |(at, column)| sqlite_value(row.get_ref(at).unwrap_or(ValueRef::Null), column);
-        let values = || self.schema.columns.iter().enumerate().map(value);
-        let whole: Option<Values> = values().collect();
-        whole
-            .map(Value::Record)
-            .ok_or_else(|| constraint::unreadable(&self.schema, values().collect(), Dialect::Sqlite))
+        let columns = || self.schema.columns.iter().enumerate();
+        // Collected without a list in between, as their number is known.
+        let mut is_whole = true;
+        let values: Values = columns()
+            .map(|column| {
+                value(column).unwrap_or_else(|| {
+                    is_whole = false;
+                    Value::Absent
+                })
+            })
+            .collect();
+        if is_whole {
+            return Ok(Value::Record(values));
+        }
+        Err(constraint::unreadable(&self.schema, columns().map(value).collect(), Dialect::Sqlite))
     }
 
     /// Runs a statement that writes a row. A broken rule is a failure that names it.
@@ -97,8 +107,12 @@ impl StoredTable {
 
 impl TableRows for StoredTable {
     fn get(&self, transaction: i64, key: &Value) -> Result<Option<Value>, Failure> {
-        let rows = self.get_all(transaction, std::slice::from_ref(key))?;
-        Ok(rows.into_iter().next().flatten())
+        let row = self.database.read(transaction, |connection| {
+            let mut statement = connection.prepare_cached(&self.statements.get)?;
+            let mut rows = statement.query(params_from_iter(key_parameters(&self.schema, key)))?;
+            Ok(rows.next()?.map(|row| self.row(row)))
+        });
+        row.map_err(|error| self.database.failure(&error))?.transpose()
     }
 
     fn get_all(&self, transaction: i64, keys: &[Value]) -> Result<Vec<Option<Value>>, Failure> {

@@ -13,8 +13,9 @@ use std::time::Duration;
 use weir::{Failure, FailureKind};
 
 use super::connection::{Executed, PostgresConnection, SqlStatement};
-use super::durability::BEGIN;
+use super::durability::{BEGIN, CommitNumber};
 use super::errors::{StatementError, is_conflict, is_lost};
+use super::redo::RedoStatement;
 
 /// Takes back a statement.
 const TAKE_BACK: &str = "ROLLBACK TO SAVEPOINT statement; RELEASE SAVEPOINT statement";
@@ -30,22 +31,24 @@ const PAUSE: Duration = Duration::from_millis(2);
 pub(super) struct PostgresWriter {
     /// The connection; `None` before the first statement, and after it has failed.
     pub(super) connection: Option<PostgresConnection>,
-    /// The number of connections that there have been.
-    pub(super) connections: u64,
     /// The number of the open transaction; 0 if there is none.
     pub(super) transaction: i64,
-    /// The number that the database has given the open transaction, if it will commit without waiting for the disk.
-    unsynced: Option<i64>,
+    /// The number of the commit of the open transaction, if it will not wait for the disk.
+    unsynced: Option<CommitNumber>,
+    /// What the open transaction has written, in that case.
+    pub(super) redo: Vec<RedoStatement>,
     /// The number of the last transaction that was taken back, and why. It cannot go on.
     lost: Option<(i64, Failure)>,
 }
 
-/// Executes statements as one transaction, all or none. Also returns the number of the transaction in the database, if it has not
-/// waited for the disk.
+/// A transaction that has not waited for the disk: the number of its commit, and its statements.
+pub(super) type UnsyncedTransaction = (CommitNumber, Vec<RedoStatement>);
+
+/// Executes statements as one transaction, all or none. Also returns the transaction, if it has not waited for the disk.
 pub(super) async fn execute_alone(
     connection: &PostgresConnection,
     statements: &[SqlStatement<'_>],
-) -> Result<(Vec<Executed>, Option<i64>), StatementError> {
+) -> Result<(Vec<Executed>, Option<UnsyncedTransaction>), StatementError> {
     let prepared = connection.prepare(statements).await?;
     let (began, executed, committed) = tokio::join!(
         biased;
@@ -57,13 +60,13 @@ pub(super) async fn execute_alone(
     let unsynced = began.map_err(|error| unknown_if_lost(error, 0))?;
     let executed = executed.map_err(|(at, error)| unknown_if_lost(error, at))?;
     committed.map_err(|error| unknown_if_lost(error, 0))?;
-    Ok((executed, unsynced))
+    Ok((executed, unsynced.map(|number| (number, RedoStatement::keep(statements, &prepared)))))
 }
 
-/// Begins a transaction. Returns its number in the database, if it will commit without waiting for the disk.
-async fn begin(connection: &PostgresConnection) -> Result<Option<i64>, tokio_postgres::Error> {
+/// Begins a transaction. Returns the number of its commit, if that will not wait for the disk.
+async fn begin(connection: &PostgresConnection) -> Result<Option<CommitNumber>, tokio_postgres::Error> {
     let rows = connection.texts(BEGIN).await?;
-    Ok(rows.first().and_then(|row| row.get(1)?.as_ref()?.parse().ok()))
+    Ok(rows.first().and_then(|row| row.first()?.as_ref()?.parse().ok()).map(CommitNumber))
 }
 
 /// Returns the error of a statement that may have been committed when the connection was lost.
@@ -79,7 +82,6 @@ pub(super) fn pause(attempt: u32) {
 impl PostgresWriter {
     /// Writes by this connection from now on.
     pub(super) fn connect(&mut self, connection: PostgresConnection) -> &PostgresConnection {
-        self.connections += 1;
         self.connection.insert(connection)
     }
 
@@ -114,9 +116,13 @@ impl PostgresWriter {
     ) -> Result<Vec<Executed>, StatementError> {
         let Some(connection) = &self.connection else { return Err(self.lose(why_lost())) };
         let begins = self.transaction == 0;
-        let mut unsynced = self.unsynced.filter(|_| !begins);
+        if begins {
+            (self.unsynced, self.redo) = (None, Vec::new());
+        }
+        let mut unsynced = (self.unsynced, Vec::new());
         let executed = in_transaction(connection, statements, (begins, reads), &mut unsynced).await;
-        self.unsynced = unsynced;
+        self.unsynced = unsynced.0;
+        self.redo.extend(unsynced.1);
         if begins && !matches!(executed, Err(TransactionError::NotBegun(_))) {
             self.transaction = transaction;
         }
@@ -140,8 +146,8 @@ impl PostgresWriter {
         }
     }
 
-    /// Commits the transaction, if it has begun. Returns its number in the database, if it has not waited for the disk.
-    pub(super) async fn commit(&mut self, transaction: i64) -> Result<Option<i64>, StatementError> {
+    /// Commits the transaction, if it has begun. Returns it, if it has not waited for the disk.
+    pub(super) async fn commit(&mut self, transaction: i64) -> Result<Option<UnsyncedTransaction>, StatementError> {
         self.check(transaction)?;
         if self.transaction != transaction {
             return Ok(None);
@@ -150,7 +156,7 @@ impl PostgresWriter {
         let open = self.connection.as_ref().filter(|connection| !connection.is_closed());
         let Some(connection) = open else { return Err(StatementError::TakenBack(why_lost())) };
         connection.command("COMMIT").await.map_err(|error| unknown_if_lost(error, 0))?;
-        Ok(self.unsynced)
+        Ok(self.unsynced.take().map(|number| (number, std::mem::take(&mut self.redo))))
     }
 
     /// Takes back the open transaction, if there is one.
@@ -196,12 +202,12 @@ enum TransactionError {
 }
 
 /// Executes statements in a transaction. A statement that reads cannot be refused for a row, and needs no savepoint. If they begin
-/// it, `unsynced` is its number in the database, if it will commit without waiting for the disk.
+/// it, the number of `unsynced` is set if its commit will not wait for the disk; then the statements are added that were executed.
 async fn in_transaction(
     connection: &PostgresConnection,
     statements: &[SqlStatement<'_>],
     (begins, reads): (bool, bool),
-    unsynced: &mut Option<i64>,
+    unsynced: &mut (Option<CommitNumber>, Vec<RedoStatement>),
 ) -> Result<Vec<Executed>, TransactionError> {
     let prepared = match connection.prepare(statements).await {
         Ok(prepared) => prepared,
@@ -211,18 +217,26 @@ async fn in_transaction(
     let command = async |wanted: bool, sql: &str| if wanted { connection.command(sql).await } else { Ok(()) };
     let (began, saved, executed, released) = tokio::join!(
         biased;
-        async { if begins { begin(connection).await } else { Ok(*unsynced) } },
+        async { if begins { begin(connection).await } else { Ok(unsynced.0) } },
         command(!reads, "SAVEPOINT statement"),
         connection.execute(statements, &prepared),
         command(!reads, "RELEASE SAVEPOINT statement")
     );
-    *unsynced = began.map_err(TransactionError::Aborted)?;
+    let number = began.map_err(TransactionError::Aborted)?;
     saved.map_err(TransactionError::Aborted)?;
     match executed {
-        Ok(executed) => released.map(|()| executed).map_err(TransactionError::Aborted),
+        Ok(executed) => {
+            released.map_err(TransactionError::Aborted)?;
+            let writes = number.is_some() && !reads;
+            *unsynced = (number, if writes { RedoStatement::keep(statements, &prepared) } else { Vec::new() });
+            Ok(executed)
+        }
         Err((_, error)) if reads || is_conflict(&error) => Err(TransactionError::Aborted(error)),
         Err((at, error)) => match connection.command(TAKE_BACK).await {
-            Ok(()) => Err(TransactionError::Refused(error, at)),
+            Ok(()) => {
+                unsynced.0 = number;
+                Err(TransactionError::Refused(error, at))
+            }
             Err(_) => Err(TransactionError::Aborted(error)),
         },
     }

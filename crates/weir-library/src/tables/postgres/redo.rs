@@ -1,0 +1,63 @@
+//! Statements that have been executed, kept so that they can be executed once more.
+
+use bytes::BytesMut;
+use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
+use tokio_postgres::{Error, Statement};
+
+use super::connection::{PostgresConnection, SqlStatement};
+
+/// A statement that was executed, with its parameters as they were sent.
+#[derive(Debug)]
+pub(super) struct RedoStatement {
+    sql: String,
+    parameters: Vec<SentParameter>,
+}
+
+/// A parameter as it was sent; `None` is `NULL`.
+#[derive(Debug)]
+struct SentParameter(Option<BytesMut>);
+
+impl RedoStatement {
+    /// Keeps statements that were executed.
+    pub(super) fn keep(statements: &[SqlStatement<'_>], prepared: &[Statement]) -> Vec<RedoStatement> {
+        let kept = |(statement, prepared): (&SqlStatement<'_>, &Statement)| {
+            let sent = statement.parameters.iter().zip(prepared.params());
+            let parameters = sent.map(|(parameter, of)| SentParameter::new(*parameter, of)).collect();
+            RedoStatement { sql: statement.sql.to_owned(), parameters }
+        };
+        statements.iter().zip(prepared).map(kept).collect()
+    }
+
+    /// Executes statements once more.
+    pub(super) async fn execute(statements: &[&RedoStatement], connection: &PostgresConnection) -> Result<(), Error> {
+        let statements: Vec<SqlStatement<'_>> =
+            statements.iter().map(|kept| SqlStatement::new(&kept.sql, &kept.parameters)).collect();
+        let prepared = connection.prepare(&statements).await?;
+        connection.execute(&statements, &prepared).await.map(|_| ()).map_err(|(_, error)| error)
+    }
+}
+
+impl SentParameter {
+    fn new(parameter: &(dyn ToSql + Sync), of: &Type) -> SentParameter {
+        let mut bytes = BytesMut::new();
+        // It was sent before, so that it can be encoded.
+        match parameter.to_sql_checked(of, &mut bytes) {
+            Ok(IsNull::No) => SentParameter(Some(bytes)),
+            Ok(IsNull::Yes) | Err(_) => SentParameter(None),
+        }
+    }
+}
+
+impl ToSql for SentParameter {
+    fn to_sql(&self, _: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+        let Some(bytes) = &self.0 else { return Ok(IsNull::Yes) };
+        out.extend_from_slice(bytes);
+        Ok(IsNull::No)
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    to_sql_checked!();
+}
