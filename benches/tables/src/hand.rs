@@ -15,6 +15,9 @@ use crate::notes_in_memory::NotesInMemory;
 use crate::notes_in_postgres::NotesInPostgres;
 use crate::notes_in_sqlite::NotesInSqlite;
 
+/// The result of a peer's work, on any thread.
+pub(crate) type PeerResult<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
+
 /// A store of notes.
 enum Notes {
     Sqlite(NotesInSqlite),
@@ -23,7 +26,7 @@ enum Notes {
 }
 
 impl Notes {
-    async fn note(&self, id: i64) -> BenchResult<Option<String>> {
+    async fn note(&self, id: i64) -> PeerResult<Option<String>> {
         match self {
             Notes::Sqlite(notes) => notes.note(id),
             Notes::Soft(notes) => Ok(notes.note(id)),
@@ -31,7 +34,7 @@ impl Notes {
         }
     }
 
-    async fn board(&self, board: &str) -> BenchResult<Vec<String>> {
+    async fn board(&self, board: &str) -> PeerResult<Vec<String>> {
         match self {
             Notes::Sqlite(notes) => notes.board(board),
             Notes::Soft(notes) => Ok(notes.board(board)),
@@ -39,7 +42,7 @@ impl Notes {
         }
     }
 
-    async fn insert(&self, board: String) -> BenchResult<i64> {
+    async fn insert(&self, board: String) -> PeerResult<i64> {
         match self {
             Notes::Sqlite(notes) => notes.insert(board).await,
             Notes::Soft(notes) => Ok(notes.insert(board)),
@@ -63,7 +66,7 @@ pub(crate) fn serve(store: &str, port: u16, folder: &Path, address: Option<Strin
     })
 }
 
-async fn answer(notes: &Arc<Notes>, request: &Request<Incoming>) -> BenchResult<Option<String>> {
+async fn answer(notes: &Arc<Notes>, request: &Request<Incoming>) -> PeerResult<Option<String>> {
     let path = request.uri().path();
     if let (&Method::GET, Some(id)) = (request.method(), path.strip_prefix("/notes/")) {
         return notes.note(id.parse()?).await;
@@ -74,8 +77,7 @@ async fn answer(notes: &Arc<Notes>, request: &Request<Incoming>) -> BenchResult<
         let mut insertions = JoinSet::new();
         for number in 0..count {
             let notes = Arc::clone(notes);
-            let inserted = async move { notes.insert(format!("board {}", number % 100)).await.map_err(|e| e.to_string()) };
-            insertions.spawn(inserted);
+            insertions.spawn(async move { notes.insert(format!("board {}", number % 100)).await });
         }
         for inserted in insertions.join_all().await {
             inserted?;
@@ -92,7 +94,7 @@ async fn answer(notes: &Arc<Notes>, request: &Request<Incoming>) -> BenchResult<
 }
 
 /// Returns the response of an answer: `None` is not found.
-pub(crate) fn answered(answer: BenchResult<Option<String>>) -> Response<Full<Bytes>> {
+pub(crate) fn answered(answer: PeerResult<Option<String>>) -> Response<Full<Bytes>> {
     let (status, text) = match answer {
         Ok(Some(text)) => (StatusCode::OK, text),
         Ok(None) => (StatusCode::NOT_FOUND, String::new()),

@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Row, Statement};
 
-use crate::hand::answered;
+use crate::hand::{PeerResult, answered};
 use crate::notes_in_postgres::connect;
 
 /// What a request asks for.
@@ -80,8 +80,12 @@ pub(crate) fn serve(kind: &str, port: u16, folder: &Path, address: Option<String
         let (done, ordered) = oneshot::channel();
         let sent = orders.send((Order::new(number_of(request.uri().path())), done));
         async move {
-            let total = async { sent.map_err(|_| "the writer has ended").and(Ok(ordered.await?)) };
-            answered(total.await.and_then(|total: Result<i64, &str>| Ok(Some(total?.to_string()))))
+            let total: PeerResult<i64> = async {
+                sent.map_err(|_| "the writer has ended")?;
+                Ok(ordered.await?)
+            }
+            .await;
+            answered(total.map(|total| Some(total.to_string())))
         }
     })
 }
@@ -169,7 +173,7 @@ impl Prepared {
 }
 
 impl Pool {
-    async fn order(&self, number: i64) -> BenchResult<i64> {
+    async fn order(&self, number: i64) -> PeerResult<i64> {
         let _free = self.free.acquire().await?;
         let idle = self.idle.lock().pop_front();
         let connection = match idle {
@@ -191,7 +195,7 @@ impl Pool {
     }
 }
 
-async fn ordered_in_postgres(connection: &Arc<Prepared>, order: Order) -> BenchResult<i64> {
+async fn ordered_in_postgres(connection: &Arc<Prepared>, order: Order) -> PeerResult<i64> {
     let Order { district, customer, mut picked } = order;
     let line_count = picked.len() as i64;
     // In one order, so that no two transactions wait for each other.

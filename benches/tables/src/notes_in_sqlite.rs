@@ -8,6 +8,7 @@ use bench_harness::BenchResult;
 use rusqlite::{Connection, OptionalExtension};
 use tokio::sync::oneshot;
 
+use crate::hand::PeerResult;
 use crate::servers::TEXT;
 
 /// The settings of every connection.
@@ -42,27 +43,27 @@ impl NotesInSqlite {
         Ok(NotesInSqlite { path: path.to_owned(), insertions })
     }
 
-    pub(crate) fn note(&self, id: i64) -> BenchResult<Option<String>> {
+    pub(crate) fn note(&self, id: i64) -> PeerResult<Option<String>> {
         self.read(|reader| {
             let mut statement = reader.prepare_cached("SELECT id, board, text FROM notes WHERE id = ?1")?;
             statement.query_row([id], |row| row.get(2)).optional()
         })
     }
 
-    pub(crate) fn board(&self, board: &str) -> BenchResult<Vec<String>> {
+    pub(crate) fn board(&self, board: &str) -> PeerResult<Vec<String>> {
         self.read(|reader| {
             let sql = "SELECT id, board, text FROM notes WHERE board = ?1 ORDER BY id DESC LIMIT 10";
             reader.prepare_cached(sql)?.query_map([board], |row| row.get(2))?.collect()
         })
     }
 
-    pub(crate) async fn insert(&self, board: String) -> BenchResult<i64> {
+    pub(crate) async fn insert(&self, board: String) -> PeerResult<i64> {
         let (done, inserted) = oneshot::channel();
         self.insertions.send(Insertion { board, done })?;
         Ok(inserted.await?)
     }
 
-    fn read<T>(&self, statement: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> BenchResult<T> {
+    fn read<T>(&self, statement: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> PeerResult<T> {
         READER.with_borrow_mut(|reader| {
             let reader = match reader.take() {
                 Some(open) => reader.insert(open),

@@ -184,7 +184,11 @@ impl PostgresDatabase {
     }
 
     fn read_once(&self, statements: &[SqlStatement<'_>]) -> Result<Vec<Executed>, StatementError> {
-        let reader = self.readers.take(self.limit(), || self.connect())?;
+        let reader = self.readers.take(self.limit(), || {
+            let reader = self.connect()?;
+            self.recovered()?;
+            Ok(reader)
+        })?;
         let read = self.answered(async {
             let prepared = reader.prepare(statements).await?;
             let executed = reader.execute(statements, &prepared);
@@ -201,6 +205,15 @@ impl PostgresDatabase {
         let is_usable = !matches!(read, Err(StatementError::NoAnswer)) && !reader.is_closed();
         self.readers.put(is_usable.then_some(reader));
         read
+    }
+
+    /// Executes once more what a crash of the database has taken back, which a connection that is new would not see.
+    fn recovered(&self) -> Result<(), StatementError> {
+        match self.group_commit.get() {
+            Some(group_commit) if !self.unsynced.is_empty() => wait(self.limit(), group_commit.settled())
+                .map_or(Err(StatementError::NoAnswer), |settled| settled.map_err(StatementError::TakenBack)),
+            _ => Ok(()),
+        }
     }
 
     fn execute(

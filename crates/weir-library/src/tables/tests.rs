@@ -1,5 +1,6 @@
 //! Tables in memory and in the database against each other, and durability.
 
+mod crashes;
 mod evolution;
 mod faults;
 mod power_cuts;

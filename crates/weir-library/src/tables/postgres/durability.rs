@@ -13,7 +13,7 @@
 //! transaction that does not wait counts the commits in `weir_numbers`, under an empty name. The upper bits of that number count
 //! the programs that have joined: if another one has joined since, it may have written, and the failure is final.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use parking_lot::Mutex;
@@ -80,6 +80,11 @@ impl UnsyncedCommits {
         let mut commits = self.0.lock();
         commits.push(UnsyncedCommit { number, statements });
         commits.len().is_multiple_of(UNSYNCED_MAX)
+    }
+
+    /// Returns whether everything is durable.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.lock().is_empty()
     }
 
     fn last(&self) -> Option<CommitNumber> {
@@ -154,7 +159,7 @@ async fn recover(connection: &PostgresConnection, unsynced: &UnsyncedCommits) ->
 /// The log of a database, and the connection for its syncs.
 pub(super) struct PostgresLog {
     connection: Option<PostgresConnection>,
-    database: std::sync::Weak<PostgresDatabase>,
+    database: Weak<PostgresDatabase>,
     connector: PostgresConnector,
     unsynced: Arc<UnsyncedCommits>,
 }

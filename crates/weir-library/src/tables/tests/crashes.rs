@@ -1,0 +1,144 @@
+//! Crashes of PostgreSQL before a sync: what was written last is lost there, and written once more.
+
+use test_support::postgres::PostgresServer;
+use weir::Value;
+
+use super::evolution::user;
+use super::{column, everything};
+use crate::tables::postgres::PostgresAddress;
+use crate::tables::schema::Schema;
+use crate::tables::storage::{TableLocation, TableStorage};
+
+/// The number of rows that are written before a crash.
+const ROWS: i64 = 200;
+
+fn users() -> Schema {
+    Schema {
+        name: "users".to_owned(),
+        columns: vec![column("name", "Text", false), column("place", "Int", false)],
+        key: vec![0],
+        auto: false,
+        indexes: Vec::new(),
+        soft: None,
+        references: Vec::new(),
+        referenced_by: Vec::new(),
+        migration: None,
+    }
+}
+
+fn named(number: i64) -> Value {
+    user(&format!("user {number}"), [Value::Int(number)])
+}
+
+fn key(number: i64) -> Value {
+    Value::text(&format!("user {number}"))
+}
+
+/// Starts a server, and returns the address of a schema.
+fn started() -> Option<(PostgresServer, String)> {
+    let server = PostgresServer::start()?;
+    let address = server.schema("crashed");
+    Some((server, address))
+}
+
+/// Stops the process that writes the log from time to time. From now on, it is written only when a commit waits for it.
+fn stop_log_writer(server: &PostgresServer) {
+    let process = server.execute("public", "SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'");
+    let stopped = std::process::Command::new("kill").args(["-STOP", process.trim()]).status();
+    assert!(stopped.unwrap().success());
+}
+
+fn storage(address: &str) -> TableStorage {
+    TableStorage::at(TableLocation::Postgres(PostgresAddress::parse(address, None).unwrap()))
+}
+
+fn settle(storage: &TableStorage) -> Result<(), weir::Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(storage.settled())
+}
+
+fn stored(server: &PostgresServer) -> i64 {
+    server.execute("crashed", "SELECT count(*) FROM users").trim().parse().unwrap()
+}
+
+#[test]
+fn what_a_crash_takes_back_is_written_once_more_before_anything_else() {
+    let Some((server, address)) = started() else { return };
+    let storage = storage(&address);
+    let table = storage.open(users()).unwrap();
+    for first_statement_reads in [true, false] {
+        table.rows.upsert(0, named(0)).unwrap();
+        settle(&storage).unwrap();
+        stop_log_writer(&server);
+        for number in 1..ROWS {
+            assert_eq!(table.rows.insert(0, named(number)).unwrap(), key(number));
+        }
+        // A transaction with a statement that is refused, one that is taken back, and one of several rows.
+        table.rows.upsert(7, named(ROWS)).unwrap();
+        table.rows.insert(7, named(1)).unwrap_err();
+        assert!(table.rows.delete(7, &key(2)).unwrap());
+        table.rows.commit(7, true).unwrap();
+        table.rows.upsert(8, named(ROWS + 1)).unwrap();
+        table.rows.roll_back(8);
+        let replaced = user("user 3", [Value::Int(-3)]);
+        assert_eq!(table.rows.replace_rows(0, &[named(3)], vec![replaced.clone()]).unwrap(), 1);
+        server.crash();
+        server.run();
+        assert!(stored(&server) < ROWS, "nothing was lost: the test shows nothing");
+        if first_statement_reads {
+            assert_eq!(table.rows.get(0, &key(3)).unwrap(), Some(replaced.clone()));
+        } else {
+            assert!(table.rows.delete(0, &key(4)).unwrap());
+            table.rows.insert(0, named(4)).unwrap();
+        }
+        settle(&storage).unwrap();
+        assert_eq!(table.rows.count(0, &everything()).unwrap(), ROWS);
+        assert_eq!(stored(&server), ROWS);
+        assert_eq!(table.rows.get(0, &key(2)).unwrap(), None);
+        assert_eq!(table.rows.get(0, &key(ROWS)).unwrap(), Some(named(ROWS)));
+        assert_eq!(table.rows.get(0, &key(3)).unwrap(), Some(replaced));
+        for number in 0..=ROWS {
+            table.rows.delete(0, &key(number)).unwrap();
+        }
+    }
+    weir::Closing::close(&storage).unwrap();
+}
+
+#[test]
+fn what_another_program_may_have_seen_lost_is_not_written_once_more() {
+    let Some((server, address)) = started() else { return };
+    let first = storage(&address);
+    let table = first.open(users()).unwrap();
+    table.rows.upsert(0, named(0)).unwrap();
+    settle(&first).unwrap();
+    stop_log_writer(&server);
+    (1..ROWS).for_each(|number| _ = table.rows.insert(0, named(number)).unwrap());
+    server.crash();
+    server.run();
+    assert!(stored(&server) < ROWS, "nothing was lost: the test shows nothing");
+    let second = storage(&address);
+    let other = second.open(users()).unwrap();
+    other.rows.insert(0, named(ROWS)).unwrap();
+    for failure in [settle(&first).unwrap_err(), table.rows.insert(0, named(1_000)).unwrap_err()] {
+        assert!(failure.message.contains("has lost what was written last"), "{failure}");
+    }
+    settle(&second).unwrap();
+    assert_eq!(other.rows.get(0, &key(ROWS)).unwrap(), Some(named(ROWS)));
+}
+
+/// Beside another program, a commit is durable when its statement is through.
+#[test]
+fn a_program_that_is_not_alone_waits_for_each_commit() {
+    let Some((server, address)) = started() else { return };
+    let (first, second) = (storage(&address), storage(&address));
+    let tables = [first.open(users()).unwrap(), second.open(users()).unwrap()];
+    stop_log_writer(&server);
+    for number in 0..ROWS {
+        tables[number as usize % 2].rows.insert(0, named(number)).unwrap();
+    }
+    server.crash();
+    server.run();
+    assert_eq!(stored(&server), ROWS);
+    drop((first, tables));
+    settle(&second).unwrap();
+}
