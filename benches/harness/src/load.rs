@@ -209,12 +209,9 @@ impl LoadConnection {
         self.written.clear();
         match target.split_once(' ') {
             None => self.written.extend(["GET ", target, " HTTP/1.1\r\nHost: localhost\r\n\r\n"]),
-            Some((method, path)) => self.written.extend([
-                method,
-                " ",
-                path,
-                " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n",
-            ]),
+            Some((method, path)) => {
+                self.written.extend([method, " ", path, " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n"])
+            }
         }
         self.stream.write_all(self.written.as_bytes()).await?;
         self.read.clear();

@@ -4,7 +4,9 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use bench_harness::{BenchResult, Load, LoadCase, LoadOptions, LoadReport, RequestWriter, ServerProcess, Workload, results};
+use bench_harness::{
+    BenchResult, Load, LoadCase, LoadOptions, LoadReport, RequestWriter, ServerProcess, Workload, results,
+};
 use serde_json::json;
 
 use crate::servers::{Setting, Store};

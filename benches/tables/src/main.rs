@@ -57,7 +57,8 @@ fn main() -> BenchResult<()> {
     let options = LoadOptions::read(&arguments)?;
     let engines: Vec<&str> = engines.split(',').collect();
     let wants = |name: &str| case.as_ref().is_none_or(|case| case == name);
-    let stores: Vec<Store> = Store::ALL.into_iter().filter(|one| store.as_ref().is_none_or(|s| s == one.name())).collect();
+    let stores: Vec<Store> =
+        Store::ALL.into_iter().filter(|one| store.as_ref().is_none_or(|s| s == one.name())).collect();
     println!("load of the machine: {}", std::fs::read_to_string("/proc/loadavg").unwrap_or_default().trim());
     let setting = Setting::new(&engines)?;
     for case in http_cases::CASES.iter().filter(|case| wants(case.name)) {

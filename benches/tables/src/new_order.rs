@@ -70,7 +70,9 @@ fn fill(setting: &Setting, place: &Place, database: &std::path::Path) -> BenchRe
     for (table, count, values) in ROWS {
         match (&place.address, setting.postgres()) {
             (Some(address), Some(server)) => {
-                let sql = format!("INSERT INTO {table} SELECT {values} FROM generate_series(1, {count}) AS n; ANALYZE {table}");
+                let sql = format!(
+                    "INSERT INTO {table} SELECT {values} FROM generate_series(1, {count}) AS n; ANALYZE {table}"
+                );
                 server.execute(schema_of(address), &sql);
             }
             _ => {

@@ -49,8 +49,7 @@ fn total(amounts: i64, discount: i64, taxes: i64) -> i64 {
 
 const WAREHOUSE: &str = "SELECT tax FROM warehouses WHERE id = 1";
 const CUSTOMER: &str = "SELECT discount FROM customers WHERE district = $1 AND id = $2";
-const DISTRICT: &str =
-    "UPDATE districts SET next_order = next_order + 1 WHERE id = $1 RETURNING next_order - 1, tax";
+const DISTRICT: &str = "UPDATE districts SET next_order = next_order + 1 WHERE id = $1 RETURNING next_order - 1, tax";
 const ITEM: &str = "SELECT price FROM items WHERE id = $1";
 const STOCK: &str = "SELECT quantity, ordered, orders FROM stocks WHERE item = $1";
 const NEW_STOCK: &str = "UPDATE stocks SET quantity = $2, ordered = $3, orders = $4 WHERE item = $1";
@@ -120,8 +119,7 @@ fn ordered(writer: &Connection, order: &Order) -> rusqlite::Result<i64> {
     let statement = |sql| writer.prepare_cached(sql);
     let here: i64 = statement(WAREHOUSE)?.query_row([], |row| row.get(0))?;
     let discount: i64 = statement(CUSTOMER)?.query_row((district, customer), |row| row.get(0))?;
-    let (number, tax): (i64, i64) =
-        statement(DISTRICT)?.query_row([district], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let (number, tax): (i64, i64) = statement(DISTRICT)?.query_row([district], |row| Ok((row.get(0)?, row.get(1)?)))?;
     statement(ORDER)?.execute((district, number, customer, picked.len() as i64))?;
     statement(NEW_ORDER)?.execute((district, number))?;
     let mut amounts = 0;
@@ -205,9 +203,8 @@ async fn ordered_in_postgres(connection: &Arc<Prepared>, order: Order) -> PeerRe
     let here = connection.send(WAREHOUSE, vec![]);
     let buyer = connection.send(CUSTOMER, vec![district, customer]);
     let each = picked.iter();
-    let read: Vec<_> = each
-        .map(|(_, item, _)| (connection.send(ITEM, vec![*item]), connection.send(STOCK, vec![*item])))
-        .collect();
+    let read: Vec<_> =
+        each.map(|(_, item, _)| (connection.send(ITEM, vec![*item]), connection.send(STOCK, vec![*item]))).collect();
     began.await??;
     let (served, here, buyer) = (served.await??, here.await??, buyer.await??);
     let (number, tax): (i64, i64) = (served[0].get(0), served[0].get(1));

@@ -13,7 +13,8 @@ use crate::servers::TEXT;
 
 /// The settings of every connection.
 const PRAGMAS: &str = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=OFF;";
-const SCHEMA: &str = "CREATE TABLE notes (id INTEGER PRIMARY KEY AUTOINCREMENT, board TEXT NOT NULL, text TEXT NOT NULL) STRICT;
+const SCHEMA: &str =
+    "CREATE TABLE notes (id INTEGER PRIMARY KEY AUTOINCREMENT, board TEXT NOT NULL, text TEXT NOT NULL) STRICT;
     CREATE INDEX notes_board ON notes (board, id);";
 /// Maximum number of insertions in one transaction.
 const GROUP_MAX: usize = 1_024;

@@ -38,7 +38,9 @@ pub(crate) fn run(setting: &Setting, options: LoadOptions) -> BenchResult<()> {
         beyond.push(read - call);
     }
     let [read, call, beyond] = [reads, calls, beyond].map(quartiles);
-    println!("soft-read, nanoseconds: lowest, median\n  read {read:.0?}\n  call {call:.0?}\n  read beyond the call {beyond:.0?}");
+    println!(
+        "soft-read, nanoseconds: lowest, median\n  read {read:.0?}\n  call {call:.0?}\n  read beyond the call {beyond:.0?}"
+    );
     results::publish("bench-tables-soft-read", &json!({ "read_ns": read, "call_ns": call, "beyond_ns": beyond }))
 }
 

@@ -22,7 +22,7 @@ pub(crate) struct SyncSample {
 pub(crate) fn run(folder: &Path, seconds: f64) -> BenchResult<SyncSample> {
     let path = folder.join("sync-loop");
     let mut file = File::create(&path)?;
-    let mut latencies = Histogram::<u64>::new(3)?;
+    let mut latencies = Histogram::<u64>::new_with_bounds(1, 10_000_000_000, 3)?;
     let begin = Instant::now();
     while begin.elapsed() < Duration::from_secs_f64(seconds) {
         let before = Instant::now();

@@ -90,7 +90,12 @@ impl TableStatements {
         let (mut sql, mut parameters) = (String::new(), Vec::new());
         for (at, (condition, value)) in search.conditions().enumerate() {
             let column = &schema.columns[condition.column];
-            let (named, bound) = (quoted(&column.name), Bound(value, column));
+            let bound = Bound(value, column);
+            let mut named = quoted(&column.name);
+            if self.dialect == Dialect::Sqlite && is_behind_cursor(search, condition.column, &condition.comparison) {
+                // SQLite searches by one bound of a column, which has to be that of the page: `+` keeps it from this one.
+                named.insert(0, '+');
+            }
             let word = if at == 0 { "WHERE" } else { "AND" };
             // Only `=` and `IS NULL` are searched by an index in every database.
             let is_absent = column.optional && bound.stored() == SqlValue::Null;
@@ -114,6 +119,13 @@ impl TableStatements {
         }
         (sql, parameters)
     }
+}
+
+/// Returns whether a condition bounds the column by which a page begins on the side of its begin.
+fn is_behind_cursor(search: &TableSearch, column: usize, comparison: &str) -> bool {
+    let first = search.after.as_ref().and_then(|after| after.first());
+    first
+        .is_some_and(|start| start.column == column && comparison.starts_with(if start.descending { '<' } else { '>' }))
 }
 
 fn replacement(schema: &Schema, has_key: &str, dialect: Dialect) -> Option<String> {

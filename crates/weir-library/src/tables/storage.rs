@@ -149,12 +149,8 @@ impl TableStorage {
         let opened = match &self.place {
             TableLocation::Memory => return Err(Failure::function("the tables are kept in memory")),
             TableLocation::File(file) => OpenDatabase::Sqlite(Arc::new(Database::open(file)?)),
-            TableLocation::Postgres(address) => {
-                OpenDatabase::Postgres(PostgresDatabase::open(address.clone())?)
-            }
-            TableLocation::Scratch(schema) => {
-                OpenDatabase::Postgres(PostgresDatabase::open(schema.create()?)?)
-            }
+            TableLocation::Postgres(address) => OpenDatabase::Postgres(PostgresDatabase::open(address.clone())?),
+            TableLocation::Scratch(schema) => OpenDatabase::Postgres(PostgresDatabase::open(schema.create()?)?),
         };
         Ok(database.insert(opened).clone())
     }
