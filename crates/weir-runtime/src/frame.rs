@@ -522,7 +522,7 @@ pub(crate) fn record_ran(body: &Body, env: Env<'_>, node: usize, since_ns: u64) 
 
 /// Returns the path of the function that a step calls, or the name of its node.
 fn path_of(body: &Body, node: usize) -> &str {
-    match body.steps.get(node).map(|step| step.action.form()) {
+    match body.steps.get(node).map(|step| step.action.uncut().form()) {
         Some(Action::Simple(call)) => &call.path,
         Some(Action::Call(call)) => &call.path,
         _ => body.names.get(node).map_or("", |name| name),

@@ -104,7 +104,7 @@ impl Frame {
         if at.is_some() {
             self.forks.give_up();
         }
-        if let (Some(at), Some(Action::Region(step))) = (at, body.steps.get(node).map(|step| &step.action)) {
+        if let (Some(at), Some(Action::Region(step))) = (at, body.steps.get(node).map(|step| step.action.uncut())) {
             let place = step.region.place(at);
             self.cursor = place.node;
             let path = step.region.called(at).unwrap_or_else(|| path_of(body, place.node));
