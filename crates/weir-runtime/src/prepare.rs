@@ -30,8 +30,8 @@ mod slots;
 mod steps;
 mod timed;
 
-pub use error::PrepareError;
 use cuts::Cuts;
+pub use error::PrepareError;
 use error::error;
 use part::{NodePart, Resolved};
 pub use regions::{IndependentPart, LoopRounds};

@@ -204,17 +204,19 @@ fn rounds_that_overlap_in_several_sections_give_the_answers_of_their_order() {
 #[test]
 fn an_atomic_step_is_not_left_for_another_section() {
     let body = "    %1: Int = loop %0 at most 100 as %2: Int
+      %7: Int = call a.last at last (%2)
       %3: Int = atomic (write shared s)
-        %4: Int = call a.first at first (%2)
+        %4: Int = call a.first at first (%7)
         yield %4
       %5: Int = call a.second at second (%3)
       %6: Bool = equal(%5, 10)
-      %7: (Int, Bool) = record(%5, %6)
-      yield %7
+      %8: (Int, Bool) = record(%5, %6)
+      yield %8
     yield %1
 ";
     let called = Called::default();
-    let functions = vec![noted("a.first", 0, &called), noted("a.second", 1, &called)];
+    let functions = [("a.first", 0), ("a.second", 1), ("a.last", 0)];
+    let functions = functions.map(|(path, added)| noted(path, added, &called));
     let mut library = library(functions);
     let numbers = Numbers::given(20);
     numbers.put(&mut library);
@@ -223,11 +225,9 @@ fn an_atomic_step_is_not_left_for_another_section() {
          flow feed (%0 x: Int) -> Int\n{body}"
     );
     let program = weir_ir::parse::expr(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    let running = start(&weir_ir::lower(&program, &library), &library, Options {
-        plan: plan(PLAN),
-        ..options("manual", 1)
-    })
-    .expect("it starts");
+    let running =
+        start(&weir_ir::lower(&program, &library), &library, Options { plan: plan(PLAN), ..options("manual", 1) })
+            .expect("it starts");
     running.wait().expect("the source ends");
     let threads = called.lock();
     assert!(threads.iter().filter(|(path, _)| *path == "a.first").all(|(_, thread)| !thread.contains("one")));

@@ -189,7 +189,7 @@ impl Partitioner<'_> {
         };
         let inner = node.bodies().iter().zip(bodies).flat_map(|(graph, body)| graph.nodes.iter().zip(&body.steps));
         for (node, step) in inner {
-            let named = self.planned.plan.section_of(flow, &node.name).map(SectionKey::Named);
+            let named = self.planned.plan.section_of_node(flow, node).map(SectionKey::Named);
             if let Some(named) = named.filter(|named| *named != around) {
                 self.add_to_section((named, None), flow, node, step);
             }

@@ -201,12 +201,7 @@ impl SegmentRunner {
 
     /// Advances a flow to the end of the segment `to`. A flow that has to wait is polled again with a waker of its own. One
     /// that yields needs none: it is polled again in any case.
-    fn advance(
-        &self,
-        job: &mut FlowJob,
-        segments: &[Segment],
-        to: usize,
-    ) -> Advanced<Option<Result<Value, Failure>>> {
+    fn advance(&self, job: &mut FlowJob, segments: &[Segment], to: usize) -> Advanced<Option<Result<Value, Failure>>> {
         let (until, here) = (stop_before(segments, to), job.flow.section());
         let calls_out = segments[to].calls_out || here != NodeSection::Outer;
         let _inside = calls_out.then(|| self.handle.enter());

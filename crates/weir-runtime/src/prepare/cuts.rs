@@ -3,7 +3,7 @@
 //! The flow's own body is divided into segments by `engine/partition.rs`. A body in it is *cut* if a node of it belongs to
 //! another section than the node around it. In such a flow these steps get a section, in which they run:
 //!
-//! * a node that the plan names;
+//! * a node that the plan assigns to a section;
 //! * a node that it does not name and that works: the section of the node around it;
 //! * of several neighbours in one section that are reached together, the first one only.
 //!
@@ -35,7 +35,7 @@ impl Cuts<'_> {
     }
 
     fn planned(self, node: &Node) -> Option<usize> {
-        self.plan.section_of(self.flow, &node.name)
+        self.plan.section_of_node(self.flow, node)
     }
 
     /// Returns true if a node of a body belongs to another section than `home`. Nodes without a name in the plan belong to

@@ -141,7 +141,7 @@ fn nodes(plan: &Plan, program: &Program, section: Option<usize>) -> String {
 fn nodes_of(plan: &Plan, flow: &Flow<Graph>, section: Option<usize>) -> String {
     let mut names = Vec::new();
     flow.body.each_node(&mut |node| {
-        if is_work(&node.kind) && plan.section_of(&flow.name, &node.name) == section {
+        if is_work(&node.kind) && plan.section_of_node(&flow.name, node) == section {
             names.push(node.name.to_string());
         }
     });
