@@ -169,7 +169,7 @@ impl Action {
         if let Action::Region(region) = self { &region.first } else { self }
     }
 
-    /// Returns what the step does in its section.
+    /// Returns the action of the step in its section.
     pub(crate) fn uncut(&self) -> &Action {
         if let Action::Cut(cut) = self { &cut.action } else { self }
     }
@@ -179,7 +179,7 @@ impl Action {
 pub(crate) struct CutStep {
     /// The section.
     pub section: NodeSection,
-    /// What the step does there.
+    /// The action of the step there.
     pub action: Action,
 }
 

@@ -159,7 +159,9 @@ impl Partitioner<'_> {
             let own = matches!(key, SectionKey::Call(_) | SectionKey::Stateless(_)).then_some(place);
             let section = self.add_to_section((key, own), name, &body.nodes[index], step);
             let blocking = self.sections[section].blocking();
-            self.add_inner(name, &body.nodes[index], step, key);
+            if is_cut {
+                self.add_inner(name, &body.nodes[index], step);
+            }
             let calls_out = step.calls_out() || (blocking == BlockingPlacement::Elsewhere && blocks(step));
             let waits = calls_out || step.bit != 0 || is_cut;
             match segments.last_mut().filter(|segment| segment.place.section == section) {
@@ -181,7 +183,7 @@ impl Partitioner<'_> {
     }
 
     /// Adds the nodes in the bodies of a node that the plan names to their sections.
-    fn add_inner(&mut self, flow: &Text, node: &Node, step: &PreparedStep, around: SectionKey) {
+    fn add_inner(&mut self, flow: &Text, node: &Node, step: &PreparedStep) {
         let bodies: Vec<&Body> = match step.action.uncut().form() {
             Action::Repeat(repeat) => vec![&repeat.body],
             Action::Timed(timed) => timed.bodies.iter().map(|(body, _)| body).collect(),
@@ -189,11 +191,10 @@ impl Partitioner<'_> {
         };
         let inner = node.bodies().iter().zip(bodies).flat_map(|(graph, body)| graph.nodes.iter().zip(&body.steps));
         for (node, step) in inner {
-            let named = self.planned.plan.section_of_node(flow, node).map(SectionKey::Named);
-            if let Some(named) = named.filter(|named| *named != around) {
-                self.add_to_section((named, None), flow, node, step);
+            if let Some(named) = self.planned.plan.section_of_node(flow, node) {
+                self.add_to_section((SectionKey::Named(named), None), flow, node, step);
             }
-            self.add_inner(flow, node, step, named.unwrap_or(around));
+            self.add_inner(flow, node, step);
         }
     }
 
