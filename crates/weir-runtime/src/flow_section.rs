@@ -5,15 +5,32 @@
 //! order of the flow's steps is the same with and without cuts, and so are its answers.
 
 use std::cell::Cell;
+use std::num::NonZeroU16;
 
-/// The section of a node, from the view of its flow.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum NodeSection {
+/// The section of a node, from the view of its flow. Two bytes, because each flow has two of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct NodeSection(NonZeroU16);
+
+impl NodeSection {
     /// The section of the node of the flow's own body around it.
-    #[default]
-    Outer,
-    /// A section of the plan, by its index.
-    Planned(u16),
+    pub(crate) const OUTER: NodeSection = NodeSection(NonZeroU16::MAX);
+
+    /// Returns a section of the plan; `None` if a plan has more than any engine can run.
+    pub(crate) fn planned(index: usize) -> Option<NodeSection> {
+        let number = u16::try_from(index + 1).ok().and_then(NonZeroU16::new);
+        number.map(NodeSection).filter(|section| *section != NodeSection::OUTER)
+    }
+
+    /// Returns the index of the section in the plan; `None` for the section around the body.
+    pub(crate) fn index(self) -> Option<usize> {
+        (self != NodeSection::OUTER).then(|| usize::from(self.0.get()) - 1)
+    }
+}
+
+impl Default for NodeSection {
+    fn default() -> Self {
+        NodeSection::OUTER
+    }
 }
 
 /// The section in which a flow runs, and the one in which it has to go on.
@@ -55,7 +72,7 @@ impl FlowSection {
     /// Returns the flow to its own body, which is divided into segments.
     #[inline]
     pub(crate) fn leave_bodies(&self) {
-        self.here.set(NodeSection::Outer);
+        self.here.set(NodeSection::OUTER);
     }
 }
 
@@ -68,7 +85,7 @@ mod tests {
         let section = FlowSection::default();
         let mut order = Vec::new();
         for _ in 0..6 {
-            for asked in [2, 0, 1].map(NodeSection::Planned) {
+            for asked in [2, 0, 1].map(planned) {
                 if asked != section.here() {
                     section.ask_for(asked);
                 }
@@ -76,9 +93,19 @@ mod tests {
             assert!(section.moves(true));
             order.push(section.here());
         }
-        assert_eq!(order, [0, 1, 2, 0, 1, 2].map(NodeSection::Planned));
+        assert_eq!(order, [0, 1, 2, 0, 1, 2].map(planned));
         assert!(!section.moves(true), "nobody has asked");
         section.leave_bodies();
-        assert_eq!(section.here(), NodeSection::Outer);
+        assert_eq!(section.here(), NodeSection::OUTER);
+    }
+
+    #[test]
+    fn sections_have_the_indices_of_the_plan() {
+        assert_eq!([0, 7, 65_533].map(|index| planned(index).index()), [0, 7, 65_533].map(Some));
+        assert_eq!((NodeSection::OUTER.index(), NodeSection::planned(65_534)), (None, None));
+    }
+
+    fn planned(index: usize) -> NodeSection {
+        NodeSection::planned(index).expect("a small number")
     }
 }

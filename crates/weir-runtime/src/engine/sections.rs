@@ -208,7 +208,7 @@ impl SectionEngine {
                 state.enter_segment();
                 let (mut job, answer) = job(flow.into_state(), segment);
                 work.note_queued(job.job());
-                InlineOutcome { answer, remaining: Some((port_of(segment, NodeSection::Outer), job)) }
+                InlineOutcome { answer, remaining: Some((port_of(segment, NodeSection::OUTER), job)) }
             }
             // It must become a job, so that its waker can put it back into a port.
             Advanced::Waits => {

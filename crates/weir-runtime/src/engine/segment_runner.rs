@@ -180,12 +180,8 @@ impl SegmentRunner {
     /// Returns the place of a flow that is in this section of this segment.
     pub(super) fn place_in(&self, (key, segment): (FlowKey, usize), section: NodeSection) -> &SectionPlace {
         let outer = || &self.segments[key.entry as usize][key.route as usize][segment].place;
-        match section {
-            NodeSection::Outer => outer(),
-            NodeSection::Planned(index) => {
-                self.planned.get(usize::from(index)).and_then(Option::as_ref).unwrap_or_else(outer)
-            }
-        }
+        let planned = section.index().and_then(|index| self.planned.get(index)?.as_ref());
+        planned.unwrap_or_else(outer)
     }
 
     /// Wakes the task that awaits an answer: at once, or with its batch if the next flows at the port are predicted to
@@ -203,7 +199,7 @@ impl SegmentRunner {
     /// that yields needs none: it is polled again in any case.
     fn advance(&self, job: &mut FlowJob, segments: &[Segment], to: usize) -> Advanced<Option<Result<Value, Failure>>> {
         let (until, here) = (stop_before(segments, to), job.flow.section());
-        let calls_out = segments[to].calls_out || here != NodeSection::Outer;
+        let calls_out = segments[to].calls_out || here != NodeSection::OUTER;
         let _inside = calls_out.then(|| self.handle.enter());
         let instance = &self.job_context.instance;
         let blocking = self.place_in((job.flow.key(), to), here).blocking;

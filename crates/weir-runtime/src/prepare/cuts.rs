@@ -51,7 +51,7 @@ impl Cuts<'_> {
     /// flow's own body; `None` for that body itself.
     fn mark_body(self, graph: &Graph, body: &mut Body, around: Option<(Option<usize>, Option<usize>)>) {
         // No step of this body has run, so that the flow may be anywhere; its own body begins where it belongs.
-        let mut last = around.is_none().then_some((NodeSection::Outer, None));
+        let mut last = around.is_none().then_some((NodeSection::OUTER, None));
         let mut cuts = vec![None; graph.nodes.len()];
         for ((step, node), cut) in body.steps.iter_mut().zip(&graph.nodes).zip(&mut cuts) {
             let named = self.planned(node);
@@ -65,8 +65,8 @@ impl Cuts<'_> {
                 continue;
             }
             let section = match own {
-                Some(index) if own != home => NodeSection::Planned(u16::try_from(index).unwrap_or(u16::MAX)),
-                _ => NodeSection::Outer,
+                Some(index) if own != home => NodeSection::planned(index).unwrap_or(NodeSection::OUTER),
+                _ => NodeSection::OUTER,
             };
             if last.is_none_or(|(before, arm)| before != section || arm.is_some() && arm != node.control) {
                 *cut = Some(section);
