@@ -80,7 +80,7 @@ fn lints_of(context: &CheckContext<'_>, typed: &TypedTree, file: usize) -> FileL
         found,
         unused_parameters: names.parameters,
         argument_names: names.argument_names.into_iter().map(Arc::from).collect(),
-        items: unused_declarations::symbols_of_items(context, typed, file),
+        symbols: unused_declarations::symbols_of_file(context, typed, file),
     }
 }
 

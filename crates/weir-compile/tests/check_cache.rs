@@ -4,6 +4,7 @@
 mod corpus;
 mod mutator;
 
+use corpus::Corpus;
 use mutator::Numbers;
 use test_support::{fixture, long_program};
 use weir_compile::{CheckCache, Checked, ModuleFile, ModuleFiles, ModulePlace, ProgramFiles};
@@ -22,15 +23,16 @@ fn assert_same(text: &str, library: &Library, cache: &mut CheckCache) {
 
 #[test]
 fn whatever_is_edited_the_answer_is_that_of_a_first_check() {
-    let (library, corpus) = (fixture::library(), corpus::texts());
-    for seed in 1..1500 {
-        let mut numbers = Numbers::new(seed);
-        let mut cache = CheckCache::default();
-        let original = corpus[numbers.next(corpus.len())].clone();
-        for _ in 0..3 {
-            assert_same(&original, &library, &mut cache);
-            let edited = mutator::mutated(&[mutator::pieces(&original)], &mut numbers);
-            assert_same(&edited, &library, &mut cache);
+    for (Corpus { texts, library }, seeds) in [(corpus::of_tests(), 1..1000), (corpus::of_documentation(), 1..250)] {
+        for seed in seeds {
+            let mut numbers = Numbers::new(seed);
+            let mut cache = CheckCache::default();
+            let original = texts[numbers.next(texts.len())].clone();
+            for _ in 0..3 {
+                assert_same(&original, &library, &mut cache);
+                let edited = mutator::mutated(&[mutator::pieces(&original)], &mut numbers);
+                assert_same(&edited, &library, &mut cache);
+            }
         }
     }
 }
