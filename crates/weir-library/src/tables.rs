@@ -63,7 +63,7 @@ pub use backup::backup;
 pub use grouping::{TableAggregate, TableGrouping};
 use open_table::OpenTable;
 pub use postgres::{PostgresAddress, ScratchSchema, ScratchSchemas};
-pub use query_plans::{PlacedStatement, SearchStatement};
+pub use query_plans::{PlacedStatement, SearchStatement, StatementCall};
 pub use report::report;
 use schema::TableSearch;
 pub use schema::{
@@ -232,9 +232,8 @@ pub fn average(
     column: usize,
 ) -> Limited<Option<f64>> {
     let search = TableSearch::new(query, arguments.0);
-    let mut grouping = TableGrouping::whole("sum", column);
-    grouping.aggregates.push(TableAggregate { kind: "count".to_owned(), column });
-    Limited(table.0.rows.group(transaction, &search, &grouping).map(|groups| match &only_aggregates(&groups)[..] {
+    let groups = table.0.rows.group(transaction, &search, &TableGrouping::average(column));
+    Limited(groups.map(|groups| match &only_aggregates(&groups)[..] {
         [Value::Record(halves), Value::Int(count)] => match &halves[..] {
             [Value::Int(high), Value::Int(low)] => list::average_of(sum_of(*high, *low), *count),
             _ => None,
@@ -253,8 +252,8 @@ pub fn distinct(
     column: usize,
 ) -> Limited<i64> {
     let search = TableSearch::new(query, arguments.0);
-    let grouping = TableGrouping::whole("distinct", column);
-    Limited(table.0.rows.group(transaction, &search, &grouping).map(|groups| match only_aggregates(&groups)[..] {
+    let groups = table.0.rows.group(transaction, &search, &TableGrouping::distinct(column));
+    Limited(groups.map(|groups| match only_aggregates(&groups)[..] {
         [Value::Int(count)] => count,
         _ => 0,
     }))

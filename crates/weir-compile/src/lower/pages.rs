@@ -51,7 +51,7 @@ impl<'a> Lowering<'a, '_> {
                 let rows = Type::list(element.clone());
                 let given = vec![Atom::Shared(table.clone()), outside(), search, arguments];
                 let found = lowering.call_tables("select", given, rows.clone(), span);
-                let found = lowering.filtered(found, (pattern, &element), &divided.left, span);
+                let found = lowering.filtered_rows(found, (pattern, &element), &divided.left, span);
                 let given = vec![Atom::Shared(table.clone()), outside(), query, found.clone(), limit.clone()];
                 let next = lowering.call_tables("next_page", given, parts[1].clone(), span);
                 let given = vec![Some(Binding::Atom(found)), Some(Binding::Atom(limit))];

@@ -43,9 +43,10 @@ impl<'a> Lowering<'a, '_> {
         let early = limit.clone().filter(|_| divided.left.is_empty());
         let rows = self.select(table, &divided, order, early, span);
         let element = self.row_type(table);
-        let rows = self.filtered(rows, (pattern, &element), &divided.left, span);
+        let rows = self.filtered_rows(rows, (pattern, &element), &divided.left, span);
         match limit.filter(|_| !divided.left.is_empty()) {
             Some(limit) => {
+                self.context.note_query_rest(span, "takes the first ones of these".to_owned());
                 let given = vec![Some(Binding::Atom(rows)), Some(Binding::Atom(limit))];
                 self.call_host(&"list.take".into(), given, Type::list(element), (span, &[]))
             }
@@ -220,11 +221,14 @@ impl<'a> Lowering<'a, '_> {
             let row = self.typed.pattern_local(pattern.id);
             let divided = self.divide(table, row, Some(body));
             let rows = self.select(table, &divided, Vec::new(), None, span);
-            return self.filtered(rows, (pattern, &element), &divided.left, span);
+            return self.filtered_rows(rows, (pattern, &element), &divided.left, span);
         }
         let rows = self.select(table, &DividedCondition::default(), Vec::new(), None, span);
         match condition {
-            Some(Binding::Callable(condition)) => self.accepted_by(rows, condition, &element, span),
+            Some(Binding::Callable(condition)) => {
+                self.context.note_query_rest(span, "keeps the rows for which the function returns `true`".to_owned());
+                self.accepted_by(rows, condition, &element, span)
+            }
             _ => rows,
         }
     }
@@ -299,6 +303,21 @@ impl<'a> Lowering<'a, '_> {
         let arguments = self.prim(Prim::Record, parts, Type::tuple(types), span);
         let query = record([Value::list(divided.searched.clone()), Value::list(order)]);
         (Atom::Value(query), arguments)
+    }
+
+    /// Returns the rows of a table that fulfil the conditions which it does not search.
+    pub(super) fn filtered_rows(
+        &mut self,
+        rows: Atom,
+        (pattern, row_type): (&'a Pattern, &Type),
+        conditions: &[&'a Expr],
+        span: Span,
+    ) -> Atom {
+        if !conditions.is_empty() {
+            let texts: Vec<String> = conditions.iter().map(|part| self.context.text_at(part.span)).collect();
+            self.context.note_query_rest(span, format!("keeps the rows with `{}`", texts.join(" && ")));
+        }
+        self.filtered(rows, (pattern, row_type), conditions, span)
     }
 
     /// Returns the elements of a list that fulfil all conditions.

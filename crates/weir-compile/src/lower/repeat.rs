@@ -23,6 +23,9 @@ impl<'a> Lowering<'a, '_> {
             Some(table) => self.query(&table, (pattern, query), items.span),
             None => {
                 let groups = self.groups(pattern, items, (query, body));
+                if groups.is_some() {
+                    self.note_group_rest(query, items.span);
+                }
                 let list = groups.unwrap_or_else(|| self.elements(items));
                 self.chosen(list, pattern, query, items.span)
             }

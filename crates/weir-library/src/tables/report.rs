@@ -21,11 +21,16 @@ use super::schema::{ColumnSchema, Schema};
 use super::sqlite_catalog::SqliteCatalog;
 use super::storage::TableLocation;
 
-/// Describes a table, and the statements that search it. `place` is that of the stored tables of the program.
+/// Describes a table, and the statements that search it. `schemas` are all tables of the program, `place` is that of its
+/// stored tables.
 ///
 /// # Errors
 /// Fails if the database cannot be read.
-pub fn report(schema: &Schema, statements: &[PlacedStatement], place: &TableLocation) -> Result<String, Failure> {
+pub fn report(
+    (schema, schemas): (&Schema, &[Schema]),
+    statements: &[PlacedStatement],
+    place: &TableLocation,
+) -> Result<String, Failure> {
     let mut text = match (&schema.soft, place) {
         (Some(_), _) | (None, TableLocation::Memory | TableLocation::Scratch(_)) => {
             format!("{}, in memory\n", schema.name)
@@ -52,9 +57,9 @@ pub fn report(schema: &Schema, statements: &[PlacedStatement], place: &TableLoca
     }
     let WouldChange { migration, changes, old_defaults, statements } = match place {
         TableLocation::Memory | TableLocation::Scratch(_) => return Ok(text),
-        TableLocation::File(file) => would_change_file(schema, statements, file)?,
+        TableLocation::File(file) => would_change_file((schema, schemas), statements, file)?,
         TableLocation::Postgres(address) => {
-            PostgresDatabase::examine(address, |catalog| WouldChange::of(schema, statements, catalog))?
+            PostgresDatabase::examine(address, |catalog| WouldChange::of((schema, schemas), statements, catalog))?
         }
     };
     for (column, default) in old_defaults {
@@ -94,24 +99,32 @@ struct WouldChange<'s> {
 }
 
 impl<'s> WouldChange<'s> {
-    fn of(schema: &'s Schema, statements: &[PlacedStatement], catalog: &dyn Catalog) -> Read<WouldChange<'s>> {
+    fn of(
+        (schema, schemas): (&'s Schema, &[Schema]),
+        statements: &[PlacedStatement],
+        catalog: &dyn Catalog,
+    ) -> Read<WouldChange<'s>> {
         let (dialect, old_defaults) = (catalog.dialect(), evolution::old_defaults(schema, catalog)?);
         let (migration, changes) = (migration::promised(schema, catalog)?, evolution::changes(schema, catalog)?);
         let statements = match (&changes, dialect) {
-            (Ok(changes), _) if changes.is_empty() => described(schema, statements, (dialect, Some(catalog)))?,
-            (_, Dialect::Sqlite) => described_after_start(schema, statements)?,
+            (Ok(changes), _) if changes.is_empty() => described((schema, schemas), statements, (dialect, Some(catalog)))?,
+            (_, Dialect::Sqlite) => described_after_start((schema, schemas), statements)?,
             // Its plans depend on the rows, and this program changes nothing.
-            (_, Dialect::Postgres) => described(schema, statements, (dialect, None))?,
+            (_, Dialect::Postgres) => described((schema, schemas), statements, (dialect, None))?,
         };
         Ok(WouldChange { migration, changes, old_defaults, statements })
     }
 }
 
-fn would_change_file<'s>(schema: &'s Schema, statements: &[PlacedStatement], file: &Path) -> Read<WouldChange<'s>> {
+fn would_change_file<'s>(
+    (schema, schemas): (&'s Schema, &[Schema]),
+    statements: &[PlacedStatement],
+    file: &Path,
+) -> Read<WouldChange<'s>> {
     let opened = if file.exists() { read_only(file) } else { Connection::open_in_memory() };
     let connection = opened.map_err(|error| explain(file, &error))?;
     // All checks see the same rows, while a program writes them.
     let snapshot = connection.unchecked_transaction().map_err(|error| explain(file, &error))?;
     is_ours(&snapshot).map_err(|error| explain(file, &error))?;
-    WouldChange::of(schema, statements, &SqliteCatalog { connection: &snapshot, path: file })
+    WouldChange::of((schema, schemas), statements, &SqliteCatalog { connection: &snapshot, path: file })
 }

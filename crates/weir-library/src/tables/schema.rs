@@ -127,6 +127,13 @@ pub struct RowOrder {
     pub descending: bool,
 }
 
+impl TableQuery {
+    /// Returns the query for all rows, in the order of their keys.
+    pub(super) fn of_all() -> TableQuery {
+        TableQuery { conditions: Vec::new(), order: Vec::new() }
+    }
+}
+
 impl ColumnSchema {
     /// Returns the type of the values: `Option(Int)`, or `Open | Closed`.
     pub(super) fn shown_type(&self) -> String {

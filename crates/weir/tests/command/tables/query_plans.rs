@@ -75,3 +75,74 @@ fn every_statement_is_shown_with_its_places_and_its_plan() {
         }
     }
 }
+
+const SHOP: &str = r#"use http
+
+enum State { Open, Sent }
+record Order { id: Int, shop: Text, buyer: Option(Text), price: Int, state: State }
+record Item { order: Int, place: Int, name: Text }
+
+table orders: Order key id auto index (shop, state)
+table items: Item key (order, place) references order: orders cascade
+
+service shop on http(port: 8080) {
+  get "/{shop}/page" (shop: Text, after: Option(Text)) {
+    let (page, next) = for o in orders if o.shop == shop && o.buyer != Some("x{o.id}") order by o.price desc limit 9 after after {
+      o.id
+    }?
+    http.json((page, next))
+  }
+  get "/{shop}" (shop: Text, buyer: Option(Text)) {
+    let average = (for o in orders if o.shop == shop { o.price }).average()
+    let buyers = (for o in orders if o.shop == shop { o.buyer }).unique().length()
+    let long = for o in orders if o.shop == shop && o.price % 2 == 0 limit 3 { o.id }
+    http.json((average, buyers, long, orders.count(|o| o.buyer == buyer)))
+  }
+  get "/" {
+    http.json(
+      for (shop, theirs) in (for o in orders { o }).group_by(|o| o.shop) if theirs.map(|o| o.price).sum() > 1
+        order by shop desc limit 7 {
+        (shop, theirs.length())
+      },
+    )
+  }
+  delete "/{shop}" (shop: Text) { http.json((orders.delete(1)?, orders.delete_all(|o| o.shop == shop)?)) }
+}
+"#;
+
+#[test]
+fn the_sql_is_that_which_the_database_gets() {
+    let (program, data) = (Scratch::new("shop.weir", SHOP.as_bytes()), Scratch::folder("shown-sql"));
+    let said = say(&["tables", program.path(), "--data", data.path()]);
+    assert_eq!(said.code, 0, "{}", said.messages);
+    let all = "SELECT \"id\", \"shop\", \"buyer\", \"price\", \"state\" FROM \"orders\"";
+    let shown = [
+        format!("    the first page:\n    {all} WHERE \"shop\" = ?1 ORDER BY \"price\" DESC, \"id\" LIMIT ?2\n"),
+        format!(
+            "    a page behind a cursor:\n    {all} WHERE \"shop\" = ?1 AND \"price\" <= ?2 AND (\"price\" < ?2 OR \
+             (\"price\" = ?2 AND \"id\" > ?3)) ORDER BY \"price\" DESC, \"id\" LIMIT ?4\n"
+        ),
+        "    then the program keeps the rows with `o.buyer != Some(\"x{o.id}\")`\n".to_owned(),
+        "    SELECT coalesce(sum(\"price\" >> 32), 0), coalesce(sum(\"price\" & 4294967295), 0), count(*) FROM \"orders\" \
+         WHERE \"shop\" = ?1\n"
+            .to_owned(),
+        "    SELECT count(DISTINCT \"buyer\") + CASE WHEN count(*) > count(\"buyer\") THEN 1 ELSE 0 END FROM \"orders\" WHERE"
+            .to_owned(),
+        "    then the program keeps the rows with `o.price % 2 == 0`\n    then the program takes the first ones of these\n"
+            .to_owned(),
+        "    SELECT count(*) FROM \"orders\" WHERE \"buyer\" = ?1\n      SCAN orders\n    if the value for `buyer` is \
+         absent:\n    SELECT count(*) FROM \"orders\" WHERE \"buyer\" IS NULL\n"
+            .to_owned(),
+        "FROM \"orders\" GROUP BY \"shop\" ORDER BY min(\"id\")\n".to_owned(),
+        "    then the program keeps the groups with `theirs.map(|o| o.price).sum() > 1`\n".to_owned(),
+        format!(
+            "    finds the row:\n    {all} WHERE \"id\" = ?1\n      SEARCH orders USING INTEGER PRIMARY KEY (rowid=?)\n    \
+             finds the rows of `items` that go with each:\n    SELECT \"order\", \"place\", \"name\" FROM \"items\" WHERE \
+             \"order\" = ?1 ORDER BY \"place\" LIMIT ?2\n      SEARCH items USING PRIMARY KEY (order=?)\n    deletes each \
+             row:\n    DELETE FROM \"orders\" WHERE \"id\" = ?1\n"
+        ),
+    ];
+    for part in shown {
+        assert!(said.output.contains(&part), "{part} is not in {}", said.output);
+    }
+}
