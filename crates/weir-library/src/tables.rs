@@ -26,6 +26,7 @@ mod group_commit;
 mod group_statement;
 mod grouping;
 mod insertion;
+mod join;
 mod memory;
 mod migration;
 mod new_table;
@@ -57,10 +58,12 @@ use weir::{Elements, Failure, Generic, Value};
 
 use self::cursor::{cursor, page_start};
 use self::grouping::{only_aggregates, sum_of};
+use self::join::{JoinedTable, key_parts};
 use self::row::fields;
 use crate::{Limited, list};
 pub use backup::backup;
 pub use grouping::{TableAggregate, TableGrouping};
+pub use join::TableJoin;
 use open_table::OpenTable;
 pub use postgres::{PostgresAddress, ScratchSchema, ScratchSchemas};
 pub use query_plans::{PlacedStatement, SearchStatement, StatementCall};
@@ -73,7 +76,7 @@ pub use storage::{TableLocation, TableStorage};
 
 weir::library! {
     /// Statements on tables. Programs call them on a declared table.
-    pub(crate) tables: open, begin, commit, roll_back, settle, get, get_all, select, count, sum, average, distinct,
+    pub(crate) tables: open, begin, commit, roll_back, settle, get, get_all, select, joined_table, join, count, sum, average, distinct,
         group, check_cursor, next_page, whole_sum, whole_average, insert, upsert, replace,
         replace_rows, delete, delete_all, delete_rows, old_rows, store_converted
 }
@@ -178,6 +181,39 @@ pub fn get_all(table: &Table, transaction: i64, keys: Vec<RowKey>) -> Limited<Ve
 pub fn select(table: &Table, transaction: i64, query: TableQuery, arguments: QueryArguments) -> Limited<Vec<Row>> {
     let search = TableSearch::for_rows(&table.0.schema, query, arguments.0);
     let rows = search.and_then(|search| table.0.rows.select(transaction, &search));
+    Limited(rows.map(|rows| rows.into_iter().map(Generic).collect()))
+}
+
+/// A table that a query reads by keys.
+#[derive(weir::Type, Clone)]
+#[weir(opaque, name = "tables.Joined")]
+pub struct Joined(Arc<OpenTable>);
+
+/// A row, paired with the rows of other tables that it names by their keys.
+type JoinedRow = Generic<'j'>;
+
+/// Names a table for [`join`], so that the query counts as a read of it.
+#[weir::function(reads)]
+pub fn joined_table(table: &Table) -> Joined {
+    Joined(Arc::clone(&table.0))
+}
+
+/// Returns the rows that fulfil the conditions, in order, each with the rows that it names by keys, all as they are at one
+/// moment.
+#[weir::function(reads, units = units_of(table))]
+pub fn join(
+    table: &Table,
+    transaction: i64,
+    query: TableQuery,
+    arguments: QueryArguments,
+    joins: Vec<TableJoin>,
+    joined: Vec<Joined>,
+) -> Limited<Vec<JoinedRow>> {
+    let rows = TableSearch::for_rows(&table.0.schema, query, arguments.0).and_then(|search| {
+        let parts = key_parts(&joins, &search).into_iter();
+        let joined = joined.into_iter().zip(parts).map(|(joined, parts)| JoinedTable { table: joined.0, parts });
+        table.0.join(transaction, &search, &joined.collect::<Vec<_>>())
+    });
     Limited(rows.map(|rows| rows.into_iter().map(Generic).collect()))
 }
 

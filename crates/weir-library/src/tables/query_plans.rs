@@ -13,6 +13,7 @@ use super::cursor::whole_order;
 use super::database_error::explain;
 use super::dialect::Dialect;
 use super::grouping::TableGrouping;
+use super::join::{KeyPart, TableJoin};
 use super::new_table;
 use super::schema::{ColumnSchema, PageStart, Schema, TableCondition, TableQuery, TableReference, TableSearch};
 use super::sql_value::Bound;
@@ -26,6 +27,8 @@ pub struct SearchStatement {
     query: TableQuery,
     /// True if the query returns pages.
     is_page: bool,
+    /// True if the number of rows has a limit.
+    is_limited: bool,
     /// The values that the conditions compare with, where they are known.
     values: Vec<Option<Value>>,
 }
@@ -39,6 +42,8 @@ enum StatementForm {
     RowOfEach,
     /// Reads the rows that fulfil conditions.
     Rows,
+    /// Reads them together with rows of other tables.
+    Joined(Vec<TableJoin>),
     /// Counts them.
     Count,
     /// Adds the values of a column.
@@ -96,6 +101,7 @@ impl SearchStatement {
             ("delete", _) => StatementForm::DeleteRow,
             (_, None) => return None,
             ("select", _) => StatementForm::Rows,
+            ("join", _) => StatementForm::Joined(Vec::from_value(argument(4)?).ok()?),
             ("count", _) => StatementForm::Count,
             ("sum", _) => StatementForm::Sum(column()?),
             ("average", _) => StatementForm::Groups(TableGrouping::average(column()?)),
@@ -105,8 +111,9 @@ impl SearchStatement {
             _ => return None,
         };
         let is_page = query_arguments.get(1).is_some_and(|cursor| *cursor != Some(Value::Unit));
+        let is_limited = query_arguments.first().is_some_and(|limit| *limit != Some(Value::Int(i64::MAX)));
         let query = query.unwrap_or_else(TableQuery::of_all);
-        Some(SearchStatement { form, query, is_page, values: query_arguments.into_iter().skip(2).collect() })
+        Some(SearchStatement { form, query, is_page, is_limited, values: query_arguments.into_iter().skip(2).collect() })
     }
 
     /// Returns the statements in SQL.
@@ -122,6 +129,7 @@ impl SearchStatement {
                 found.into_iter().chain(deletion(schema, schemas, dialect)).collect()
             }
             StatementForm::Rows => self.each_case(schema, |search| counted(statements.select(schema, search))),
+            StatementForm::Joined(joins) => self.joined_sql(joins, (schema, schemas), &statements),
             StatementForm::Count => self.each_case(schema, |search| counted(statements.count(schema, search))),
             StatementForm::Sum(column) => self.each_case(schema, |search| counted(statements.sum(schema, search, *column))),
             StatementForm::Groups(grouping) => {
@@ -135,6 +143,26 @@ impl SearchStatement {
                 found.into_iter().chain(deletion(schema, schemas, dialect)).collect()
             }
         }
+    }
+
+    /// Returns the SQL of a query with joined tables. Those that are kept in memory are read behind it.
+    fn joined_sql(
+        &self,
+        joins: &[TableJoin],
+        (schema, schemas): (&Schema, &[Schema]),
+        statements: &TableStatements,
+    ) -> Vec<StatementSql> {
+        let part = |column: &Option<usize>| column.map_or(KeyPart::Value(&Value::Unit), KeyPart::Column);
+        let parts: Vec<Vec<KeyPart<'_>>> = joins.iter().map(|join| join.key.iter().map(part).collect()).collect();
+        let stored = joins.iter().zip(&parts).filter_map(|(join, parts)| {
+            let other = schemas.iter().find(|schema| schema.name == join.table)?;
+            other.soft.is_none().then_some((other, &parts[..]))
+        });
+        let stored: Vec<(&Schema, &[KeyPart<'_>])> = stored.collect();
+        self.each_case(schema, |search| match &stored[..] {
+            [] => counted(statements.select(schema, search)),
+            joined => counted(statements.select_joined(schema, search, joined)),
+        })
     }
 
     /// Returns the SQL of a query for each case in which it differs.
@@ -171,7 +199,7 @@ impl SearchStatement {
             let known = self.values.get(at).cloned().flatten();
             if absent == Some(at) { Value::none() } else { known.unwrap_or_else(|| example(&schema.columns[condition.column])) }
         };
-        let fixed = [Value::Int(i64::MAX), Value::Unit];
+        let fixed = [Value::Int(if self.is_limited { 1 } else { i64::MAX }), Value::Unit];
         let values = fixed.into_iter().chain(self.query.conditions.iter().enumerate().map(value)).collect::<Values>();
         TableSearch::new(self.query.clone(), Value::Record(values))
     }

@@ -184,6 +184,11 @@ impl TableSearch {
         TableSearch { query, limit, limit_value, after: None, values }
     }
 
+    /// Returns whether the program bounds the number of rows.
+    pub(super) fn is_limited(&self) -> bool {
+        self.limit_value != Value::Int(i64::MAX)
+    }
+
     /// Returns whether a row comes behind the one before the page.
     fn is_behind(&self, row: &[Value]) -> bool {
         let Some(after) = &self.after else { return true };

@@ -12,6 +12,7 @@ use super::database::Database;
 use super::dialect::Dialect;
 use super::grouping::TableGrouping;
 use super::insertion::{columns_beside_key, given_columns};
+use super::join::{KeyPart, with_joined_rows};
 use super::row::fields;
 use super::row_replacement::RowReplacement;
 use super::rows::TableRows;
@@ -49,12 +50,7 @@ impl StoredTable {
     }
 
     fn row(&self, row: &rusqlite::Row<'_>) -> Result<Value, Failure> {
-        let value = |(at, column)| sqlite_value(row.get_ref(at).unwrap_or(ValueRef::Null), column);
-        let values = || self.schema.columns.iter().enumerate().map(value);
-        let whole: Option<Values> = values().collect();
-        whole
-            .map(Value::Record)
-            .ok_or_else(|| constraint::unreadable(&self.schema, values().collect(), Dialect::Sqlite))
+        row_of(&self.schema, row, 0)
     }
 
     /// Runs a statement that writes a row. A broken rule is a failure that names it.
@@ -119,6 +115,27 @@ impl TableRows for StoredTable {
     fn select(&self, transaction: i64, search: &TableSearch) -> Result<Vec<Value>, Failure> {
         let (sql, parameters) = self.statements.select(&self.schema, search);
         self.query(transaction, &sql, &parameters)
+    }
+
+    fn select_joined(
+        &self,
+        transaction: i64,
+        search: &TableSearch,
+        joined: &[(&Schema, &[KeyPart<'_>])],
+    ) -> Result<Vec<Vec<Value>>, Failure> {
+        let (sql, parameters) = self.statements.select_joined(&self.schema, search, joined);
+        let rows = self.database.read(transaction, |connection| {
+            let mut statement = connection.prepare_cached(&sql)?;
+            let mut rows = statement.query(params_from_iter(&parameters))?;
+            let mut found = Vec::new();
+            while let Some(row) = rows.next()? {
+                let is_absent = |at: usize| matches!(row.get_ref(at), Ok(ValueRef::Null) | Err(_));
+                let whole = |schema: &Schema, at: usize| row_of(schema, row, at);
+                found.push(with_joined_rows(&self.schema, joined, is_absent, whole));
+            }
+            Ok(found)
+        });
+        rows.map_err(|error| self.database.failure(&error))?.into_iter().collect()
     }
 
     fn count(&self, transaction: i64, search: &TableSearch) -> Result<i64, Failure> {
@@ -249,6 +266,14 @@ impl TableRows for StoredTable {
     fn roll_back(&self, transaction: i64) {
         self.database.roll_back(transaction);
     }
+}
+
+/// Returns the row whose columns begin at a position.
+fn row_of(schema: &Schema, row: &rusqlite::Row<'_>, begin: usize) -> Result<Value, Failure> {
+    let value = |(at, column)| sqlite_value(row.get_ref(begin + at).unwrap_or(ValueRef::Null), column);
+    let values = || schema.columns.iter().enumerate().map(value);
+    let whole: Option<Values> = values().collect();
+    whole.map(Value::Record).ok_or_else(|| constraint::unreadable(schema, values().collect(), Dialect::Sqlite))
 }
 
 /// Runs statements that take effect together or not at all, in a transaction or as one.

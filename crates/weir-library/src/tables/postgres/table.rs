@@ -9,11 +9,12 @@ use super::PostgresDatabase;
 use super::connection::{Executed, SqlStatement};
 use super::errors::StatementError;
 use super::replacement::PostgresReplacement;
-use super::value::column_value;
+use super::value::{Presence, column_value};
 use crate::tables::constraint;
 use crate::tables::dialect::Dialect;
 use crate::tables::grouping::TableGrouping;
 use crate::tables::insertion::{columns_beside_key, given_columns};
+use crate::tables::join::{KeyPart, with_joined_rows};
 use crate::tables::row::fields;
 use crate::tables::rows::TableRows;
 use crate::tables::schema::{Schema, TableSearch};
@@ -65,11 +66,7 @@ impl PostgresTable {
     }
 
     fn row(&self, row: &Row) -> Result<Value, Failure> {
-        let values = || self.schema.columns.iter().enumerate().map(|(at, column)| column_value(row, at, column));
-        let whole: Option<Values> = values().collect();
-        whole
-            .map(Value::Record)
-            .ok_or_else(|| constraint::unreadable(&self.schema, values().collect(), Dialect::Postgres))
+        row_of(&self.schema, row, 0)
     }
 
     /// Returns a whole number of the only row of an answer.
@@ -77,6 +74,13 @@ impl PostgresTable {
         let row = executed.rows.first().ok_or_else(|| Failure::function("the database has given no answer"))?;
         row.try_get(column).map_err(|error| self.database.failure(&StatementError::from(error)))
     }
+}
+
+/// Returns the row whose columns begin at a position.
+fn row_of(schema: &Schema, row: &Row, begin: usize) -> Result<Value, Failure> {
+    let values = || schema.columns.iter().enumerate().map(|(at, column)| column_value(row, begin + at, column));
+    let whole: Option<Values> = values().collect();
+    whole.map(Value::Record).ok_or_else(|| constraint::unreadable(schema, values().collect(), Dialect::Postgres))
 }
 
 impl TableRows for PostgresTable {
@@ -99,6 +103,21 @@ impl TableRows for PostgresTable {
     fn select(&self, transaction: i64, search: &TableSearch) -> Result<Vec<Value>, Failure> {
         let (sql, parameters) = self.statements.select(&self.schema, search);
         self.read(transaction, (&sql, &parameters))?.rows.iter().map(|row| self.row(row)).collect()
+    }
+
+    fn select_joined(
+        &self,
+        transaction: i64,
+        search: &TableSearch,
+        joined: &[(&Schema, &[KeyPart<'_>])],
+    ) -> Result<Vec<Vec<Value>>, Failure> {
+        let (sql, parameters) = self.statements.select_joined(&self.schema, search, joined);
+        let read = self.read(transaction, (&sql, &parameters))?;
+        let whole = |row: &Row| {
+            let is_absent = |at: usize| row.try_get::<_, Presence>(at).map_or(true, |of| of == Presence::Absent);
+            with_joined_rows(&self.schema, joined, is_absent, |schema, at| row_of(schema, row, at))
+        };
+        read.rows.iter().map(whole).collect()
     }
 
     fn count(&self, transaction: i64, search: &TableSearch) -> Result<i64, Failure> {

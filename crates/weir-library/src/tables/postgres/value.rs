@@ -50,6 +50,27 @@ pub(super) fn column_value(row: &Row, at: usize, column: &ColumnSchema) -> Optio
     value_of(stored.unwrap_or(SqlValue::Null), column)
 }
 
+/// Presence of a value of any type.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Presence {
+    Present,
+    Absent,
+}
+
+impl<'r> FromSql<'r> for Presence {
+    fn from_sql(_: &Type, _: &'r [u8]) -> Result<Presence, Box<dyn Error + Sync + Send>> {
+        Ok(Presence::Present)
+    }
+
+    fn from_sql_null(_: &Type) -> Result<Presence, Box<dyn Error + Sync + Send>> {
+        Ok(Presence::Absent)
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+}
+
 /// A value of a column that the program does not declare: it is written again as it was read.
 #[derive(Debug)]
 pub(super) struct KeptValue(Option<Vec<u8>>);

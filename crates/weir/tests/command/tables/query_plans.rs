@@ -18,6 +18,7 @@ service mail on http(port: 8080) {
   }
   get "/{me}/unread" (me: Text) { http.json(unread(me)) }
   get "/{me}/unread/again" (me: Text) { http.json(messages.count(|m| m.to == me && !m.read)) }
+  get "/all" { http.json(for m in messages { (m.size, users[m.from], users["ada"], users[m.from]) }) }
   get "/calm" { http.json(users.count(|user| user.mood == None)) }
   delete "/{me}" (me: Text) {
     seen.delete(me)?
@@ -47,14 +48,19 @@ fn every_statement_is_shown_with_its_places_and_its_plan() {
         let is_sqlite = !store.is_shared();
         assert_eq!(before.contains("SEARCH"), is_sqlite, "{before}");
         for shown in [&before, &after] {
-            let count = format!("at {0}:16:51, {0}:25:30\n    SELECT count(*) FROM \"messages\" WHERE", program.path());
+            let count = format!("at {0}:16:51, {0}:26:30\n    SELECT count(*) FROM \"messages\" WHERE", program.path());
             assert!(shown.contains(&count), "{shown}");
             assert!(!shown.contains("\"seen\""), "soft tables have no statements in SQL: {shown}");
         }
         let plans: &[&str] = if is_sqlite {
             &[
                 "SEARCH users USING PRIMARY KEY (name=?)",
-                "SEARCH messages USING INDEX weir index messages (to, read) (to=?)\n      USE TEMP B-TREE FOR ORDER BY",
+                // The limit comes before the join.
+                "CO-ROUTINE rows\n        SEARCH messages USING INDEX weir index messages (to, read) (to=?)\n        USE TEMP \
+                 B-TREE FOR ORDER BY\n      SCAN rows\n      SEARCH joined 1 USING PRIMARY KEY (name=?) LEFT-JOIN",
+                // Without a limit, there is one query.
+                "LEFT JOIN \"users\" AS \"joined 1\" ON \"joined 1\".\"name\" = \"rows\".\"from\" ORDER BY \"rows\".\"id\"\n      \
+                 SCAN messages\n      SEARCH joined 1 USING PRIMARY KEY (name=?) LEFT-JOIN\n  at",
                 "SEARCH messages USING COVERING INDEX weir index messages (to, read) (to=? AND read=?)",
                 "    SELECT coalesce(sum(\"size\" >> 32), 0), coalesce(sum(\"size\" & 4294967295), 0) FROM \"messages\" \
                  WHERE \"from\" = ?1\n      SCAN messages",
@@ -63,7 +69,7 @@ fn every_statement_is_shown_with_its_places_and_its_plan() {
         } else {
             &[
                 "Index Scan using users_pkey on users",
-                "Sort Key: size DESC, id\n",
+                "Sort Key: messages.size DESC, messages.id\n",
                 "Bitmap Index Scan on \"weir index messages (to, read)\"",
                 "Seq Scan on messages\n              Filter: (\"from\" = $1)",
                 "    DELETE FROM \"messages\" WHERE \"to\" = $1\n      Delete on messages",
