@@ -21,7 +21,9 @@ mod dialect;
 mod durable_files;
 mod escaped_text;
 mod evolution;
+mod existing_columns;
 mod existing_rows;
+mod existing_tables;
 mod group_commit;
 mod group_statement;
 mod grouping;
@@ -70,9 +72,10 @@ pub use query_plans::{PlacedStatement, SearchStatement, StatementCall};
 pub use report::report;
 use schema::TableSearch;
 pub use schema::{
-    ColumnSchema, IndexSchema, RowOrder, Schema, SoftTable, TableCondition, TableMigration, TableQuery, TableReference,
+    ColumnSchema, ExistingTable, IndexSchema, RowOrder, Schema, SoftTable, TableCondition, TableMigration, TableQuery,
+    TableReference,
 };
-pub use storage::{TableLocation, TableStorage};
+pub use storage::{ExistingDatabases, TableLocation, TableStorage};
 
 weir::library! {
     /// Statements on tables. Programs call them on a declared table.

@@ -36,9 +36,8 @@ impl<'a> Lowering<'a, '_> {
         let mut joins: Vec<Join<'a>> = Vec::new();
         for read in reads {
             let Some(join) = self.join_of(table, row, read) else { continue };
-            let same = |known: &Join<'a>| {
-                known.table == join.table && known.columns == join.columns && join.values.is_empty()
-            };
+            let same =
+                |known: &Join<'a>| known.table == join.table && known.columns == join.columns && join.values.is_empty();
             match joins.iter().position(same) {
                 Some(known) => joins[known].reads.push(read),
                 None if joins.len() < JOINS_MAX => joins.push(join),

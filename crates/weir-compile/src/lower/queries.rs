@@ -8,7 +8,8 @@ use weir_ir::expr::{ArmTest, Atom, Op};
 use weir_ir::prim::Prim;
 use weir_syntax::Span;
 use weir_syntax::ast::{
-    BinaryOperator, Block, Expr, ExprKind, Literal, LiteralValue, Pattern, QueryClauses, UnaryOperator, Visitor, walk_expr,
+    BinaryOperator, Block, Expr, ExprKind, Literal, LiteralValue, Pattern, QueryClauses, UnaryOperator, Visitor,
+    walk_expr,
 };
 
 use super::keyed_reads::PairedList;

@@ -112,7 +112,7 @@ pub(super) fn only_aggregates(groups: &[Value]) -> Vec<Value> {
 /// Returns the column of a number that the database computes.
 fn whole_number() -> ColumnSchema {
     let (name, kind) = (String::new(), "Int".to_owned());
-    ColumnSchema { name, kind, variants: Vec::new(), optional: false, default: None }
+    ColumnSchema { name, kind, variants: Vec::new(), optional: false, default: None, existing: false }
 }
 
 /// The groups of rows that a table in memory visits.

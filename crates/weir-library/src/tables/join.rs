@@ -88,7 +88,10 @@ impl OpenTable {
         search: &TableSearch,
         joined: &[JoinedTable<'_>],
     ) -> Result<Vec<Value>, Failure> {
-        let in_database = |of: &&JoinedTable<'_>| self.rows.is_stored() && of.table.rows.is_stored();
+        let is_stored = self.rows.is_stored();
+        let in_database = |of: &&JoinedTable<'_>| {
+            is_stored && of.table.rows.is_stored() && self.schema.shares_database(&of.table.schema)
+        };
         let together: Vec<&JoinedTable<'_>> = joined.iter().filter(in_database).collect();
         let rows = match &together[..] {
             [] => self.rows.select(transaction, search)?.into_iter().map(|row| vec![row]).collect(),

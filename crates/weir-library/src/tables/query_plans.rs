@@ -113,13 +113,20 @@ impl SearchStatement {
         let is_page = query_arguments.get(1).is_some_and(|cursor| *cursor != Some(Value::Unit));
         let is_limited = query_arguments.first().is_some_and(|limit| *limit != Some(Value::Int(i64::MAX)));
         let query = query.unwrap_or_else(TableQuery::of_all);
-        Some(SearchStatement { form, query, is_page, is_limited, values: query_arguments.into_iter().skip(2).collect() })
+        Some(SearchStatement {
+            form,
+            query,
+            is_page,
+            is_limited,
+            values: query_arguments.into_iter().skip(2).collect(),
+        })
     }
 
     /// Returns the statements in SQL.
     fn sql(&self, schema: &Schema, schemas: &[Schema], dialect: Dialect) -> Vec<StatementSql> {
         let statements = TableStatements::new(schema, dialect);
-        let by_key = |case: &str, sql: String| vec![StatementSql { case: case.to_owned(), sql, parameters: schema.key.len() }];
+        let by_key =
+            |case: &str, sql: String| vec![StatementSql { case: case.to_owned(), sql, parameters: schema.key.len() }];
         match &self.form {
             StatementForm::Row => by_key("", statements.get),
             StatementForm::RowOfEach => by_key("once for each key, together and in one snapshot", statements.get),
@@ -131,7 +138,9 @@ impl SearchStatement {
             StatementForm::Rows => self.each_case(schema, |search| counted(statements.select(schema, search))),
             StatementForm::Joined(joins) => self.joined_sql(joins, (schema, schemas), &statements),
             StatementForm::Count => self.each_case(schema, |search| counted(statements.count(schema, search))),
-            StatementForm::Sum(column) => self.each_case(schema, |search| counted(statements.sum(schema, search, *column))),
+            StatementForm::Sum(column) => {
+                self.each_case(schema, |search| counted(statements.sum(schema, search, *column)))
+            }
             StatementForm::Groups(grouping) => {
                 self.each_case(schema, |search| counted(statements.group(schema, search, grouping)))
             }
@@ -156,7 +165,7 @@ impl SearchStatement {
         let parts: Vec<Vec<KeyPart<'_>>> = joins.iter().map(|join| join.key.iter().map(part).collect()).collect();
         let stored = joins.iter().zip(&parts).filter_map(|(join, parts)| {
             let other = schemas.iter().find(|schema| schema.name == join.table)?;
-            other.soft.is_none().then_some((other, &parts[..]))
+            schema.shares_database(other).then_some((other, &parts[..]))
         });
         let stored: Vec<(&Schema, &[KeyPart<'_>])> = stored.collect();
         self.each_case(schema, |search| match &stored[..] {
@@ -166,11 +175,7 @@ impl SearchStatement {
     }
 
     /// Returns the SQL of a query for each case in which it differs.
-    fn each_case(
-        &self,
-        schema: &Schema,
-        sql: impl Fn(&TableSearch) -> (String, usize),
-    ) -> Vec<StatementSql> {
+    fn each_case(&self, schema: &Schema, sql: impl Fn(&TableSearch) -> (String, usize)) -> Vec<StatementSql> {
         let of = |case: String, search: &TableSearch| {
             let (sql, parameters) = sql(search);
             StatementSql { case, sql, parameters }
@@ -197,7 +202,11 @@ impl SearchStatement {
     fn search(&self, schema: &Schema, absent: Option<usize>) -> TableSearch {
         let value = |(at, condition): (usize, &TableCondition)| {
             let known = self.values.get(at).cloned().flatten();
-            if absent == Some(at) { Value::none() } else { known.unwrap_or_else(|| example(&schema.columns[condition.column])) }
+            if absent == Some(at) {
+                Value::none()
+            } else {
+                known.unwrap_or_else(|| example(&schema.columns[condition.column]))
+            }
         };
         let fixed = [Value::Int(if self.is_limited { 1 } else { i64::MAX }), Value::Unit];
         let values = fixed.into_iter().chain(self.query.conditions.iter().enumerate().map(value)).collect::<Values>();
@@ -208,7 +217,9 @@ impl SearchStatement {
     fn page_start(&self, schema: &Schema, search: &TableSearch) -> Vec<PageStart> {
         let order = whole_order(schema, &self.query).into_iter();
         let order = order.filter(|(column, _)| search.equal(*column).is_none());
-        order.map(|(column, descending)| PageStart { column, descending, value: example(&schema.columns[column]) }).collect()
+        order
+            .map(|(column, descending)| PageStart { column, descending, value: example(&schema.columns[column]) })
+            .collect()
     }
 }
 
@@ -271,7 +282,7 @@ pub(super) fn described_after_start(
 ) -> Read<String> {
     let path = ":memory:".as_ref();
     let created = Connection::open_in_memory().and_then(|connection| {
-        let stored = schemas.iter().filter(|schema| schema.soft.is_none());
+        let stored = schemas.iter().filter(|other| schema.shares_database(other));
         let mut changes = stored.flat_map(|schema| new_table::created(schema, Dialect::Sqlite));
         changes.try_for_each(|change| connection.execute_batch(&change.sql)).map(|()| connection)
     });

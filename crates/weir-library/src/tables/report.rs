@@ -8,10 +8,11 @@ use weir::Failure;
 
 use super::catalog::{Catalog, Read};
 use super::connection::read_only;
-use super::database::is_ours;
+use super::database::{Database, is_ours};
 use super::database_error::explain;
 use super::dialect::Dialect;
 use super::evolution;
+use super::existing_tables;
 use super::migration;
 use super::new_table::SchemaChange;
 use super::postgres::PostgresDatabase;
@@ -19,7 +20,7 @@ use super::query_plans::{PlacedStatement, described, described_after_start};
 use super::reference_notes::shown_columns;
 use super::schema::{ColumnSchema, Schema};
 use super::sqlite_catalog::SqliteCatalog;
-use super::storage::TableLocation;
+use super::storage::{ExistingDatabases, TableLocation};
 
 /// Describes a table, and the statements that search it. `schemas` are all tables of the program, `place` is that of its
 /// stored tables.
@@ -29,8 +30,17 @@ use super::storage::TableLocation;
 pub fn report(
     (schema, schemas): (&Schema, &[Schema]),
     statements: &[PlacedStatement],
-    place: &TableLocation,
+    (place, existing): (&TableLocation, &ExistingDatabases),
 ) -> Result<String, Failure> {
+    if let Some(table) = &schema.existing {
+        let access = if table.writable { "read and written" } else { "only read" };
+        let mut text =
+            format!("{}, {access} in the existing database {}\n", schema.name, existing_tables::shown(table));
+        describe_columns(schema, &mut text);
+        let place = existing.place(&table.database);
+        let state = place.and_then(|place| existing_state((schema, schemas), statements, &place));
+        return Ok(text + &state.unwrap_or_else(|failure| format!("  a start fails: {failure}\n")));
+    }
     let mut text = match (&schema.soft, place) {
         (Some(_), _) | (None, TableLocation::Memory | TableLocation::Scratch(_)) => {
             format!("{}, in memory\n", schema.name)
@@ -38,20 +48,7 @@ pub fn report(
         (None, TableLocation::File(file)) => format!("{}, stored in {}\n", schema.name, file.display()),
         (None, TableLocation::Postgres(address)) => format!("{}, stored in {address}\n", schema.name),
     };
-    for (at, column) in schema.columns.iter().enumerate() {
-        let key = if schema.key.contains(&at) { " key" } else { "" };
-        let auto = if schema.auto && schema.key.contains(&at) { " auto" } else { "" };
-        _ = writeln!(text, "  {}: {}{key}{auto}", column.name, column.shown_type());
-    }
-    for index in &schema.indexes {
-        let word = if index.unique { "unique" } else { "index" };
-        let columns: Vec<&str> = index.columns.iter().map(|at| schema.columns[*at].name.as_str()).collect();
-        _ = writeln!(text, "  {word} ({})", columns.join(", "));
-    }
-    for reference in &schema.references {
-        let cascade = if reference.cascade { " cascade" } else { "" };
-        _ = writeln!(text, "  references {}: {}{cascade}", shown_columns(reference), reference.target);
-    }
+    describe_columns(schema, &mut text);
     if schema.soft.is_some() {
         return Ok(text);
     }
@@ -86,6 +83,44 @@ pub fn report(
     Ok(text)
 }
 
+/// Describes the columns, indexes and references of a table.
+fn describe_columns(schema: &Schema, text: &mut String) {
+    for (at, column) in schema.columns.iter().enumerate() {
+        let key = if schema.key.contains(&at) { " key" } else { "" };
+        let auto = if schema.auto && schema.key.contains(&at) { " auto" } else { "" };
+        _ = writeln!(text, "  {}: {}{key}{auto}", column.name, column.shown_type());
+    }
+    for index in &schema.indexes {
+        let word = if index.unique { "unique" } else { "index" };
+        let columns: Vec<&str> = index.columns.iter().map(|at| schema.columns[*at].name.as_str()).collect();
+        _ = writeln!(text, "  {word} ({})", columns.join(", "));
+    }
+    for reference in &schema.references {
+        let cascade = if reference.cascade { " cascade" } else { "" };
+        _ = writeln!(text, "  references {}: {}{cascade}", shown_columns(reference), reference.target);
+    }
+}
+
+/// Describes whether a table of another program is as it is declared, and the statements that search it.
+fn existing_state(
+    tables: (&Schema, &[Schema]),
+    statements: &[PlacedStatement],
+    place: &TableLocation,
+) -> Result<String, Failure> {
+    let state = |catalog: &dyn Catalog| match existing_tables::check(tables.0, catalog)? {
+        Ok(()) => {
+            let statements = described(tables, statements, (catalog.dialect(), Some(catalog)))?;
+            Ok(format!("  the database has it like this\n{statements}"))
+        }
+        Err(failure) => Ok(format!("  a start fails: {failure}\n")),
+    };
+    match place {
+        TableLocation::Postgres(address) => PostgresDatabase::open_existing(address.clone())?.look(state),
+        TableLocation::File(file) => Database::open_existing(file)?.look(state),
+        TableLocation::Memory | TableLocation::Scratch(_) => Ok(String::new()),
+    }
+}
+
 /// The changes that a start would make.
 struct WouldChange<'s> {
     /// The changes before rows are converted, and their number; `None` if none are.
@@ -107,7 +142,9 @@ impl<'s> WouldChange<'s> {
         let (dialect, old_defaults) = (catalog.dialect(), evolution::old_defaults(schema, catalog)?);
         let (migration, changes) = (migration::promised(schema, catalog)?, evolution::changes(schema, catalog)?);
         let statements = match (&changes, dialect) {
-            (Ok(changes), _) if changes.is_empty() => described((schema, schemas), statements, (dialect, Some(catalog)))?,
+            (Ok(changes), _) if changes.is_empty() => {
+                described((schema, schemas), statements, (dialect, Some(catalog)))?
+            }
             (_, Dialect::Sqlite) => described_after_start((schema, schemas), statements)?,
             // Its plans depend on the rows, and this program changes nothing.
             (_, Dialect::Postgres) => described((schema, schemas), statements, (dialect, None))?,

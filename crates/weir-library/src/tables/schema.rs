@@ -27,6 +27,18 @@ pub struct Schema {
     pub referenced_by: Vec<TableReference>,
     /// The rows before, which the program converts.
     pub migration: Option<TableMigration>,
+    /// The database that has the table, if other programs have declared it.
+    pub existing: Option<ExistingTable>,
+}
+
+/// A table that other programs have declared, in a database of theirs.
+#[derive(weir::Type, Clone, Debug, PartialEq)]
+#[weir(name = "tables.Existing")]
+pub struct ExistingTable {
+    /// The address of a PostgreSQL database, or the path of an SQLite database.
+    pub database: String,
+    /// True if the program may write the table.
+    pub writable: bool,
 }
 
 /// The rows of a table before their type was changed.
@@ -75,6 +87,8 @@ pub struct ColumnSchema {
     pub optional: bool,
     /// The value, as the database writes it, of a row that was written before there was the column.
     pub default: Option<String>,
+    /// True if another program has declared the column.
+    pub existing: bool,
 }
 
 /// An index.
@@ -125,6 +139,14 @@ pub struct RowOrder {
     pub column: usize,
     /// True if the largest value comes first.
     pub descending: bool,
+}
+
+impl Schema {
+    /// Returns whether both tables are stored, and in the same database.
+    pub(super) fn shares_database(&self, other: &Schema) -> bool {
+        let database = |schema: &'_ Schema| schema.existing.as_ref().map(|existing| existing.database.clone());
+        self.soft.is_none() && other.soft.is_none() && database(self) == database(other)
+    }
 }
 
 impl TableQuery {

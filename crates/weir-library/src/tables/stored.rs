@@ -10,6 +10,7 @@ use weir::{Failure, Value, Values};
 use super::constraint;
 use super::database::Database;
 use super::dialect::Dialect;
+use super::existing_tables;
 use super::grouping::TableGrouping;
 use super::insertion::{columns_beside_key, given_columns};
 use super::join::{KeyPart, with_joined_rows};
@@ -33,6 +34,12 @@ impl StoredTable {
     /// Opens the table: creates it, or adds what the program declares and the database lacks.
     pub(super) fn open(schema: Schema, database: Arc<Database>) -> Result<StoredTable, Failure> {
         database.evolve(&schema)?;
+        Ok(StoredTable { statements: TableStatements::new(&schema, Dialect::Sqlite), schema, database })
+    }
+
+    /// Opens a table that other programs have declared.
+    pub(super) fn open_existing(schema: Schema, database: Arc<Database>) -> Result<StoredTable, Failure> {
+        database.look(|catalog| existing_tables::check(&schema, catalog)?)?;
         Ok(StoredTable { statements: TableStatements::new(&schema, Dialect::Sqlite), schema, database })
     }
 
@@ -62,8 +69,29 @@ impl StoredTable {
     ) -> Result<T, Failure> {
         self.database.check()?;
         self.database.write(transaction, statement).map_err(|error| {
-            let is_taken = error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation);
-            if is_taken && !row.is_empty() { self.taken(&error, row) } else { self.database.failure(&error) }
+            let is_broken = error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation);
+            match is_broken {
+                true if self.schema.existing.is_some() && !is_unique(&error) => {
+                    constraint::refused(&self.schema, &error.to_string())
+                }
+                true if !row.is_empty() => self.taken(&error, row),
+                _ => self.database.failure(&error),
+            }
+        })
+    }
+
+    /// Replaces rows one after the other, all or none: other programs may have rules for a deletion.
+    fn replace_each(&self, transaction: i64, rows: &[(Value, Value)]) -> Result<i64, Failure> {
+        let Some(sql) = &self.statements.replace else { return Ok(rows.len() as i64) };
+        let columns = || self.schema.key.iter().copied().chain(columns_beside_key(&self.schema));
+        self.write(transaction, rows.first().map_or(&[], |(_, row)| fields(row)), |connection| {
+            in_savepoint(connection, || {
+                let mut statement = connection.prepare_cached(sql)?;
+                for (_, row) in rows {
+                    statement.execute(params_from_iter(parameters(&self.schema, columns(), fields(row))))?;
+                }
+                Ok(rows.len() as i64)
+            })
         })
     }
 
@@ -211,6 +239,9 @@ impl TableRows for StoredTable {
 
     fn replace_rows(&self, transaction: i64, old: &[Value], new: Vec<Value>) -> Result<i64, Failure> {
         let rows = self.schema.replacements(old, new)?;
+        if self.schema.existing.is_some() {
+            return self.replace_each(transaction, &rows);
+        }
         let failed = Cell::new(None);
         self.database.check()?;
         let replaced = self.database.write(transaction, |connection| {
@@ -274,6 +305,11 @@ fn row_of(schema: &Schema, row: &rusqlite::Row<'_>, begin: usize) -> Result<Valu
     let values = || schema.columns.iter().enumerate().map(value);
     let whole: Option<Values> = values().collect();
     whole.map(Value::Record).ok_or_else(|| constraint::unreadable(schema, values().collect(), Dialect::Sqlite))
+}
+
+/// Returns whether a row breaks a key or a unique index.
+fn is_unique(error: &rusqlite::Error) -> bool {
+    error.to_string().starts_with("UNIQUE ")
 }
 
 /// Runs statements that take effect together or not at all, in a transaction or as one.

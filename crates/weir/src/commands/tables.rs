@@ -11,8 +11,9 @@ use weir_syntax::SourceFile;
 
 use crate::arguments::ErrorFormat;
 use crate::commands::arguments::TablesArguments;
+use crate::configuration::Configuration;
 use crate::project::Project;
-use crate::table_location::table_location;
+use crate::table_location::{existing_databases, table_location};
 use crate::terminal::Terminal;
 use crate::{Exit, Library, plan_file};
 
@@ -39,17 +40,21 @@ pub(crate) fn tables(arguments: &TablesArguments, library: &Library, terminal: &
         Ok(id) => id,
         Err(exit) => return exit,
     };
-    let checked = project.check(id, library);
+    // A `config` may name an existing database.
+    let mut library = library.clone();
+    Configuration::read_for_tests(id, project.sources.file(id), &arguments.configuration).apply(&mut library);
+    let checked = project.check(id, &library);
     let exit = project.report(ErrorFormat::Human, terminal);
     let Some(program) = &checked.expr else { return exit };
     let schemas: Vec<Schema> = program.shared.iter().filter_map(|shared| schema_in(&shared.init)).collect();
     if schemas.is_empty() {
         return terminal.print("no tables; declare one at the top level: `table users: User key name`\n");
     }
+    let existing = existing_databases(&arguments.file);
     let statements = ProgramStatements::of(program, &checked, project.sources.file(id));
     let mut printed = String::new();
     for schema in &schemas {
-        match report((schema, &schemas), &statements.on(&schema.name), &place) {
+        match report((schema, &schemas), &statements.on(&schema.name), (&place, &existing)) {
             Ok(text) => printed += &text,
             Err(failure) => return terminal.fail(Exit::Environment, &failure.message, &[]),
         }

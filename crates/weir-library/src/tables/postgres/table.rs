@@ -12,6 +12,7 @@ use super::replacement::PostgresReplacement;
 use super::value::{Presence, column_value};
 use crate::tables::constraint;
 use crate::tables::dialect::Dialect;
+use crate::tables::existing_tables;
 use crate::tables::grouping::TableGrouping;
 use crate::tables::insertion::{columns_beside_key, given_columns};
 use crate::tables::join::{KeyPart, with_joined_rows};
@@ -36,6 +37,15 @@ impl PostgresTable {
         Ok(PostgresTable { statements: TableStatements::new(&schema, Dialect::Postgres), schema, database })
     }
 
+    /// Opens a table that other programs have declared.
+    pub(in crate::tables) fn open_existing(
+        schema: Schema,
+        database: Arc<PostgresDatabase>,
+    ) -> Result<PostgresTable, Failure> {
+        database.look(|catalog| existing_tables::check(&schema, catalog)?)?;
+        Ok(PostgresTable { statements: TableStatements::new(&schema, Dialect::Postgres), schema, database })
+    }
+
     fn read(&self, transaction: i64, (sql, parameters): (&str, &[Bound<'_>])) -> Result<Executed, Failure> {
         let executed = self.database.read(transaction, &[SqlStatement::new(sql, parameters)]);
         executed
@@ -52,10 +62,21 @@ impl PostgresTable {
     ) -> Result<Executed, Failure> {
         let executed = self.database.write(transaction, &[SqlStatement::new(sql, parameters)]);
         let executed = executed.map_err(|error| match error.broken_index() {
-            Some((index, _)) if !row.is_empty() => self.taken(index, row),
+            Some((index, _)) if !row.is_empty() && self.schema.existing.is_none() => self.taken(index, row),
             _ => self.database.failure(&error),
         });
         Ok(executed?.into_iter().next().unwrap_or_default())
+    }
+
+    /// Replaces rows one after the other, all or none: other programs may have rules for a deletion.
+    fn replace_each(&self, transaction: i64, rows: &[(Value, Value)]) -> Result<i64, Failure> {
+        let Some(sql) = &self.statements.replace else { return Ok(rows.len() as i64) };
+        let columns = || self.schema.key.iter().copied().chain(columns_beside_key(&self.schema));
+        let given: Vec<Vec<Bound<'_>>> =
+            rows.iter().map(|(_, row)| parameters(&self.schema, columns(), fields(row))).collect();
+        let statements: Vec<SqlStatement<'_>> = given.iter().map(|given| SqlStatement::new(sql, given)).collect();
+        self.database.write(transaction, &statements).map_err(|error| self.database.failure(&error))?;
+        Ok(rows.len() as i64)
     }
 
     /// Returns the failure of a row that breaks a unique index.
@@ -167,6 +188,9 @@ impl TableRows for PostgresTable {
 
     fn replace_rows(&self, transaction: i64, old: &[Value], new: Vec<Value>) -> Result<i64, Failure> {
         let rows = self.schema.replacements(old, new)?;
+        if self.schema.existing.is_some() {
+            return self.replace_each(transaction, &rows);
+        }
         let PostgresTable { schema, database, statements } = self;
         let replacement = PostgresReplacement { database, schema, statements };
         let replaced = database.write_together(transaction, |transaction| replacement.run(transaction, &rows));

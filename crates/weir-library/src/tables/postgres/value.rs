@@ -20,6 +20,7 @@ impl ToSql for Bound<'_> {
             SqlValue::Bool(value) => value.to_sql_checked(ty, out),
             SqlValue::Integer(value) => value.to_sql_checked(ty, out),
             SqlValue::Real(value) => value.to_sql_checked(ty, out),
+            SqlValue::Text(text) if self.1.existing => text.to_sql_checked(ty, out),
             SqlValue::Text(text) => escaped(text).to_sql_checked(ty, out),
             SqlValue::Bytes(bytes) => bytes.to_sql_checked(ty, out),
         }
@@ -38,10 +39,14 @@ pub(super) fn column_value(row: &Row, at: usize, column: &ColumnSchema) -> Optio
     if <&str as FromSql<'_>>::accepts(of) {
         let stored: Option<&str> = row.try_get(at).ok()?;
         let Some(stored) = stored else { return value_of(SqlValue::Null, column) };
-        return value_of(SqlValue::Text(&unescaped(stored)?), column);
+        let stored = if column.existing { stored.into() } else { unescaped(stored)? };
+        return value_of(SqlValue::Text(&stored), column);
     }
     let stored = match *of {
         Type::BOOL => row.try_get::<_, Option<bool>>(at).ok()?.map(SqlValue::Bool),
+        Type::INT2 => row.try_get::<_, Option<i16>>(at).ok()?.map(|value| SqlValue::Integer(value.into())),
+        Type::INT4 => row.try_get::<_, Option<i32>>(at).ok()?.map(|value| SqlValue::Integer(value.into())),
+        Type::FLOAT4 => row.try_get::<_, Option<f32>>(at).ok()?.map(|value| SqlValue::Real(value.into())),
         Type::INT8 => row.try_get::<_, Option<i64>>(at).ok()?.map(SqlValue::Integer),
         Type::FLOAT8 => row.try_get::<_, Option<f64>>(at).ok()?.map(SqlValue::Real),
         Type::BYTEA => row.try_get::<_, Option<&[u8]>>(at).ok()?.map(SqlValue::Bytes),
