@@ -29,6 +29,7 @@ mod group_statement;
 mod grouping;
 mod insertion;
 mod join;
+mod joined_rows;
 mod memory;
 mod migration;
 mod new_table;
@@ -60,7 +61,8 @@ use weir::{Elements, Failure, Generic, Value};
 
 use self::cursor::{cursor, page_start};
 use self::grouping::{only_aggregates, sum_of};
-use self::join::{JoinedTable, key_parts};
+use self::join::key_parts;
+use self::joined_rows::JoinedTable;
 use self::row::fields;
 use crate::{Limited, list};
 pub use backup::backup;
