@@ -8,6 +8,7 @@ use weir_syntax::ast::Tree;
 use weir_syntax::{Diagnostic, Parsed, SourceId, Span};
 
 use crate::bypassed_handlers::HandlerUses;
+use crate::checked::QueryRest;
 use crate::program_files::FileModules;
 use crate::weir_modules::WeirModules;
 
@@ -25,6 +26,8 @@ pub(crate) struct CheckContext<'a> {
     pub(crate) handlers: HandlerUses,
     /// The inlined calls of the flows lowered so far.
     pub(crate) inlined_calls: Vec<InlinedCall>,
+    /// The parts of queries that the flows lowered so far evaluate themselves.
+    pub(crate) query_rests: Vec<QueryRest>,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -45,6 +48,7 @@ impl<'a> CheckContext<'a> {
             call_of_module: None,
             handlers: HandlerUses::default(),
             inlined_calls: Vec::new(),
+            query_rests: Vec::new(),
             diagnostics: Vec::new(),
         }
     }
@@ -109,6 +113,20 @@ impl<'a> CheckContext<'a> {
         let diagnostic = self.relocated(diagnostic);
         if !self.diagnostics.contains(&diagnostic) {
             self.diagnostics.push(diagnostic);
+        }
+    }
+
+    /// Returns the text at a place of the program in one line.
+    pub(crate) fn text_at(&self, span: Span) -> String {
+        let text = if span.source == self.source { self.text.get(span.range()) } else { None };
+        text.unwrap_or("…").split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    /// Notes a part of a query that the program evaluates itself. A `fn` that is inlined twice has it once.
+    pub(crate) fn note_query_rest(&mut self, query: Span, what: String) {
+        let rest = QueryRest { query: self.located(query), what };
+        if !self.query_rests.contains(&rest) {
+            self.query_rests.push(rest);
         }
     }
 
