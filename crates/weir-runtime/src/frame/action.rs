@@ -82,8 +82,8 @@ pub(super) enum Stage {
     Body(Box<Run>),
     /// The step waits for bodies that it may cancel, or one of them yields.
     Timed(Box<Timed>),
-    /// The region that begins with the step goes on at this instruction.
-    Region(usize),
+    /// The region that begins with the step goes on at the first instruction, and yielded at the other one.
+    Region(usize, usize),
     /// The region that begins with the step waits for the call of this instruction, which takes long.
     RegionCall(Pending, usize),
     /// The region that begins with the step waits at this instruction for rounds that run on other threads.
@@ -123,7 +123,7 @@ impl Stage {
     pub(super) fn is_in_step(&self) -> bool {
         match self {
             Stage::Ticket(_) | Stage::Locks(_) | Stage::Function(..) | Stage::Refused | Stage::Making(_) => false,
-            Stage::Region(_) | Stage::RegionCall(..) | Stage::RegionJoin(_) | Stage::Batched(_) => false,
+            Stage::Region(..) | Stage::RegionCall(..) | Stage::RegionJoin(_) | Stage::Batched(_) => false,
             Stage::Body(run) => run.is_in_step(),
             Stage::Timed(timed) => timed.is_in_step(),
         }
@@ -138,7 +138,7 @@ impl Stage {
             Stage::Batched(_) | Stage::Making(_) | Stage::Ticket(_) | Stage::Locks(_) => true,
             Stage::Body(run) => run.leaves_thread(),
             Stage::Timed(timed) => timed.leaves_thread(),
-            Stage::Refused | Stage::Region(_) => false,
+            Stage::Refused | Stage::Region(..) => false,
         }
     }
 
@@ -250,7 +250,7 @@ impl Frame {
         context: &mut Context<'_>,
     ) -> Ran {
         let stage = match (stage, &body.steps[node].action) {
-            (Stage::Region(at) | Stage::RegionJoin(at), Action::Region(region)) => {
+            (Stage::Region(at, _) | Stage::RegionJoin(at), Action::Region(region)) => {
                 return self.run_region(node, region, at, env, context);
             }
             (Stage::RegionCall(pending, at), Action::Region(region)) => {
