@@ -373,7 +373,7 @@ impl FlowState {
         if !matches!(advanced, Advanced::Ready(_))
             && let Err(failure) = memory::check()
         {
-            advanced = Advanced::Ready(Finished::Ended(frame.exit_at_cursor(failure)));
+            advanced = Advanced::Ready(Finished::Ended(frame.exit_where_stopped(body, failure)));
         }
         if instance.gathers() {
             if matches!(advanced, Advanced::Waits) {

@@ -455,7 +455,7 @@ fn advance_once(
             Advanced::Yields => {}
         }
         if let Err(failure) = memory::check() {
-            return Poll::Ready(Finished::Ended(frame.exit_at_cursor(failure)));
+            return Poll::Ready(Finished::Ended(frame.exit_where_stopped(body, failure)));
         }
     }
 }

@@ -82,8 +82,8 @@ pub(super) enum Stage {
     Body(Box<Run>),
     /// The step waits for bodies that it may cancel, or one of them yields.
     Timed(Box<Timed>),
-    /// The region that begins with the step goes on at this instruction.
-    Region(usize),
+    /// The region that begins with the step goes on at the first instruction, and yielded at the other one.
+    Region(usize, usize),
     /// The region that begins with the step waits for the call of this instruction, which takes long.
     RegionCall(Pending, usize),
     /// The region that begins with the step waits at this instruction for rounds that run on other threads.
@@ -126,7 +126,7 @@ impl Stage {
         match self {
             Stage::Ticket(_) | Stage::Locks(_) | Stage::Function(..) | Stage::Refused | Stage::Making(_) => false,
             Stage::Moves => false,
-            Stage::Region(_) | Stage::RegionCall(..) | Stage::RegionJoin(_) | Stage::Batched(_) => false,
+            Stage::Region(..) | Stage::RegionCall(..) | Stage::RegionJoin(_) | Stage::Batched(_) => false,
             Stage::Body(run) => run.is_in_step(),
             Stage::Timed(timed) => timed.is_in_step(),
         }
@@ -141,7 +141,7 @@ impl Stage {
             Stage::Batched(_) | Stage::Making(_) | Stage::Ticket(_) | Stage::Locks(_) => true,
             Stage::Body(run) => run.leaves_thread(),
             Stage::Timed(timed) => timed.leaves_thread(),
-            Stage::Refused | Stage::Moves | Stage::Region(_) => false,
+            Stage::Refused | Stage::Moves | Stage::Region(..) => false,
         }
     }
 
@@ -270,7 +270,7 @@ impl Frame {
     ) -> Ran {
         let action = body.steps[node].action.uncut();
         let stage = match (stage, action) {
-            (Stage::Region(at) | Stage::RegionJoin(at), Action::Region(region)) => {
+            (Stage::Region(at, _) | Stage::RegionJoin(at), Action::Region(region)) => {
                 return self.run_region(node, region, at, env, context);
             }
             (Stage::RegionCall(pending, at), Action::Region(region)) => {
