@@ -21,7 +21,7 @@ impl Frame {
     fn stopped_at(&self, body: &Body) -> CodePlace {
         let node = self.suspended.unwrap_or(self.cursor);
         let stage = self.waits.iter().find(|wait| wait.node == node).and_then(|wait| wait.stage.as_deref());
-        let action = body.steps.get(node).map(|step| &step.action);
+        let action = body.steps.get(node).map(|step| step.action.uncut());
         let inner = match (stage, action) {
             (
                 Some(Stage::Region(_, at) | Stage::RegionJoin(at) | Stage::RegionCall(_, at)),
