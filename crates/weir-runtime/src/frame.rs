@@ -6,10 +6,10 @@
 //! in order.
 //!
 //! If the slice of the flow is over (`units.rs`), the frame *yields* as a whole. A step that is interrupted in the middle
-//! is its *suspension* if it has no wait bit. No step begins while there is one, because slots are assigned as if such a
+//! is its *suspension* if it has no wait number. No step begins while there is one, because slots are assigned as if such a
 //! step were finished when it is passed. On resumption the steps that wait are polled first, then the suspended step
 //! goes on, and the scan continues as if it had run in one piece. A suspended step may also wait: for a call that takes
-//! too long for the flow's thread, and runs on another one ([`LongCall`](crate::region::LongCall)). Then the frame waits. A step with a wait bit is stored as a wait that is due,
+//! too long for the flow's thread, and runs on another one ([`LongCall`](crate::region::LongCall)). Then the frame waits. A step with a wait number is stored as a wait that is due,
 //! and later steps that do not depend on it may begin.
 //!
 //! An end of the flow ([`FlowExit`]) stops the scan at its position in the list: steps listed before it still run, and
@@ -33,6 +33,7 @@ use crate::lock::HeldLock;
 use crate::object_pool::{self, Depot, LocalPool, Pooled};
 use crate::step::{Action, Body, NONE, PreparedStep};
 use crate::units::Advanced;
+use crate::wait_set::WaitSet;
 use action::{Ran, Stage, StepExit};
 pub(crate) use exit::{Finished, FlowExit};
 
@@ -81,7 +82,7 @@ pub(crate) struct Frame {
     seen: Vec<u64>,
     /// The steps that wait or yield. The suspended step is the last, because no step begins after it.
     waits: Vec<Wait>,
-    /// The step without a wait bit that was interrupted.
+    /// The step without a wait number that was interrupted.
     suspended: Option<usize>,
     /// True if the frame stops because its slice is over.
     yielded: bool,
@@ -282,13 +283,15 @@ impl Frame {
     #[inline(never)]
     fn scan_around(&mut self, body: &Body, env: Env<'_>, place: Option<IterationTurn<'_>>, context: &mut Context<'_>) {
         self.seen.resize(body.steps.len().div_ceil(64), 0);
-        let mut unfinished = self.waits.iter().fold(0, |bits, wait| bits | body.steps[wait.node].bit);
+        let mut unfinished = WaitSet::default();
+        let numbers = self.waits.iter().filter_map(|wait| body.steps[wait.node].wait_number);
+        numbers.for_each(|number| unfinished.insert(number));
         let mut index = self.low;
         while index < self.limit(body) {
             let step = &body.steps[index];
             if !self.is_seen(index) {
-                if step.depends & unfinished != 0 || !has_turn(step, place) {
-                    unfinished |= step.bit;
+                if step.depends.meets(&unfinished) || !has_turn(step, place) {
+                    step.wait_number.into_iter().for_each(|number| unfinished.insert(number));
                 } else if self.is_chosen(step) {
                     self.cursor = index;
                     self.see(index);
@@ -298,12 +301,12 @@ impl Frame {
                             self.see_region(index, body, env);
                             index = self.cursor;
                         }
-                        Ran::Waits(stage) if step.bit == 0 => {
+                        Ran::Waits(stage) if step.wait_number.is_none() => {
                             self.suspend(index, stage, body, env);
                             break;
                         }
                         Ran::Waits(stage) => {
-                            unfinished |= step.bit;
+                            step.wait_number.into_iter().for_each(|number| unfinished.insert(number));
                             self.wait(index, stage, body, env);
                         }
                         Ran::Yields(None) => {
@@ -312,7 +315,8 @@ impl Frame {
                             break;
                         }
                         Ran::Yields(Some(stage)) => {
-                            (unfinished, self.yielded) = (unfinished | step.bit, true);
+                            self.yielded = true;
+                            step.wait_number.into_iter().for_each(|number| unfinished.insert(number));
                             self.suspend(index, stage, body, env);
                             if self.suspended.is_some() {
                                 break;

@@ -38,6 +38,7 @@ mod step;
 mod striped;
 mod ticket_gate;
 mod units;
+mod wait_set;
 
 pub use engine::{ENGINES, EngineRow, EngineSection, ThreadCountPolicy, engine, engine_facts};
 pub use helpers::ForkPolicy;

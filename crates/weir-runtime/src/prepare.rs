@@ -2,7 +2,7 @@
 //! before the first flow.
 //!
 //! For each body: calls are resolved to code; a fallible call and the switch that tests it become one step ([`shape`]);
-//! edges become bit masks of the nodes that may wait ([`order`]); ports become slots, by liveness ([`slots`]).
+//! edges become sets of the nodes that may wait ([`order`]); ports become slots, by liveness ([`slots`]).
 
 use std::sync::Arc;
 

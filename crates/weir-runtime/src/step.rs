@@ -1,8 +1,8 @@
 //! Prepared graphs: graphs compiled to steps, with everything computed that is known before they run.
 //!
 //! A [`Body`] is a list of [`PreparedStep`]s in the order of the graph's nodes, with slots instead of ports, indices
-//! instead of names, and masks instead of edges: every node that may have to wait has a bit, and a step may run when
-//! none of the bits that it depends on belongs to a node that still waits.
+//! instead of names, and sets instead of edges: every node that may have to wait has a number, and a step may run when
+//! none of the numbers that it depends on belongs to a node that still waits.
 //!
 //! An *iteration order* makes the iterations of one `map` pass certain steps one after the other, like `signal` and
 //! `await` between the iterations of a DOACROSS loop. Each order is a bit: a step *signals* the orders that it is part
@@ -20,6 +20,7 @@ use crate::flow_section::NodeSection;
 use crate::lock::{FairRwLock, SessionTable};
 pub(crate) use crate::operations::{NONE, Out, PrimStep};
 use crate::region::Region;
+use crate::wait_set::WaitSet;
 
 /// A prepared graph.
 pub(crate) struct Body {
@@ -84,10 +85,10 @@ pub(crate) struct PreparedStep {
     pub skip_to: u32,
     /// The next step after this one has run; the steps between do nothing.
     pub then: u32,
-    /// The step's own bit, or 0 if it never waits.
-    pub bit: u64,
-    /// The bits of all earlier steps that it depends on, directly or not.
-    pub depends: u64,
+    /// The step's number among those that may wait; `None` if it never waits.
+    pub wait_number: Option<u32>,
+    /// The numbers of all earlier steps that it depends on, directly or not.
+    pub depends: WaitSet,
     /// The iteration orders that this step is part of: the next iteration waits until the step has run.
     pub signals_orders: u64,
     /// The iteration orders in which all earlier iterations must be finished before this step runs.

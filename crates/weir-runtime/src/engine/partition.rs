@@ -163,7 +163,7 @@ impl Partitioner<'_> {
                 self.add_inner(name, &body.nodes[index], step);
             }
             let calls_out = step.calls_out() || (blocking == BlockingPlacement::Elsewhere && blocks(step));
-            let waits = calls_out || step.bit != 0 || is_cut;
+            let waits = calls_out || step.wait_number.is_some() || is_cut;
             match segments.last_mut().filter(|segment| segment.place.section == section) {
                 Some(segment) => {
                     segment.until = index + 1;

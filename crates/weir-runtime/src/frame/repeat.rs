@@ -17,6 +17,7 @@ use weir_ir::evaluate::rounds_exceeded;
 
 use super::gathered_iterations::GatheredIterations;
 use super::{AtomicScope, Finished, FlowExit, Frame, IterationTurn};
+use crate::batching::Member;
 use crate::instance::Env;
 use crate::operations::element;
 use crate::step::{Body, Repeat, RepeatStep};
@@ -146,6 +147,15 @@ impl Run {
             Run::Gathered(run) => run.frame.as_deref(),
         };
         frame.filter(|frame| frame.has_stopped())
+    }
+
+    /// Shows the batches in which calls of the iterations in progress are.
+    pub(super) fn each_member(&self, see: &mut dyn FnMut(&Member)) {
+        match self {
+            Run::Sequential(sequence) => sequence.frame.iter().for_each(|frame| frame.each_member(see)),
+            Run::Overlapped(overlap) => overlap.running.iter().for_each(|(_, frame)| frame.each_member(see)),
+            Run::Gathered(run) => run.iterations.calls.members().for_each(see),
+        }
     }
 
     /// Returns true if the flow holds no thread while the iterations in progress wait.

@@ -82,7 +82,7 @@ impl Frame {
 
     /// Stores a step that was interrupted, or that waits without a bit: for a call that takes long.
     pub(super) fn suspend(&mut self, node: usize, stage: Box<Stage>, body: &Body, env: Env<'_>) {
-        if body.steps[node].bit == 0 {
+        if body.steps[node].wait_number.is_none() {
             self.suspended = Some(node);
         }
         let since_ns = if env.records_nodes { env.instance.platform.now_ns() } else { 0 };

@@ -94,8 +94,10 @@ impl Survey<'_> {
             _ => None,
         };
         let turn = || (!step.ticket_gates.is_empty()).then(|| Border::Turn(name()));
-        let order =
-            || (step.bit | step.signals_orders | step.awaits_orders != 0).then(|| Border::IterationOrder(name()));
+        let order = || {
+            (step.wait_number.is_some() || step.signals_orders | step.awaits_orders != 0)
+                .then(|| Border::IterationOrder(name()))
+        };
         found.or_else(turn).or_else(order).or_else(|| self.changes_word(node).then(|| Border::ChangesNumber(name())))
     }
 
