@@ -7,6 +7,7 @@
 //! 4. A `fn` that no flow reaches is lowered only to be checked, and most such `fn`s have no errors. The *fingerprint* of
 //!    a `fn` hashes all the text that it depends on: its own, that of every `fn` that it calls, and the declarations that
 //!    they see. A `fn` whose fingerprint is cached had no diagnostics before and has none after the edit, even if it moved.
+//! 5. The lowering of a flow is kept while its texts stay the same (`lower/kept_flows`).
 //!
 //! The cache has the results of one state of one program, so that it takes no more memory than they do.
 
@@ -22,6 +23,7 @@ use weir_syntax::ast::{ItemKind, Tree};
 use crate::declarations::Declarations;
 use crate::declare::KeptDeclarations;
 use crate::file_lints::FileLints;
+use crate::lower::KeptFlows;
 use crate::program_files::{FileModules, KeptTrees, fingerprint};
 use crate::typed_tree::{FileTypes, KeptFiles, TypedTree};
 use crate::weir_modules::WeirModules;
@@ -41,6 +43,9 @@ pub struct CheckCache {
     declared: Option<(FileKeys, Arc<Declarations>)>,
     /// The warnings about the bodies of each file, with the hash of everything that they depend on.
     lints: BTreeMap<Text, (u64, Arc<FileLints>)>,
+    /// The flows and the tests whose lowering reported nothing.
+    pub(crate) flows: KeptFlows,
+    pub(crate) tests: KeptFlows,
     /// The fingerprints of the `fn`s without diagnostics.
     clean: BTreeSet<u64>,
 }
@@ -104,14 +109,15 @@ impl CheckCache {
 /// The fingerprints of the `fn`s in one state of a program.
 pub(crate) struct Fingerprints<'a> {
     typed: &'a TypedTree,
+    keys: &'a FileKeys,
     /// The hash of each `fn`'s own text and of the declarations that it sees, by the index of the `fn`.
     own: Vec<u64>,
     /// The hash of what any `fn` may depend on.
-    surroundings: u64,
+    pub(crate) surroundings: u64,
 }
 
 impl<'a> Fingerprints<'a> {
-    pub(crate) fn new(tree: &Tree, typed: &'a TypedTree, text: &str, keys: &FileKeys) -> Self {
+    pub(crate) fn new(tree: &Tree, typed: &'a TypedTree, text: &str, keys: &'a FileKeys) -> Self {
         let of_item = |at: usize| fingerprint(&text[tree.items[at].span.range()]);
         let own = typed.declarations.functions.values().map(|declared| {
             let mut hasher = DefaultHasher::new();
@@ -127,7 +133,21 @@ impl<'a> Fingerprints<'a> {
             }
         }
         typed.per_session.hash(&mut surroundings);
-        Fingerprints { typed, own, surroundings: surroundings.finish() }
+        // The type of a shared value follows from the `fn`s that its first value calls.
+        for (name, shared) in &typed.declarations.shared {
+            (name, shared.ty.to_type()).hash(&mut surroundings);
+        }
+        Fingerprints { typed, keys, own, surroundings: surroundings.finish() }
+    }
+
+    /// Returns the hash of the own text of the `fn` with this index, and of the declarations that it sees.
+    pub(crate) fn own(&self, at: usize) -> u64 {
+        self.own[at]
+    }
+
+    /// Returns the hash of the declarations that the code of a file sees.
+    pub(crate) fn of_file(&self, file: usize) -> Option<u64> {
+        self.keys.surroundings(file)
     }
 
     /// Returns the fingerprint of the `fn` with this index and everything that it calls.

@@ -56,11 +56,12 @@ use weir_ir::{expr, graph};
 use weir_syntax::{Code, Diagnostic, SourceFile, SourceId};
 
 pub use check_cache::CheckCache;
-use check_cache::FileKeys;
+use check_cache::{FileKeys, Fingerprints};
 pub use checked::Checked;
 use context::CheckContext;
 pub use effects::EffectSummary;
 pub use lang_items::STATE;
+use lower::FlowLowering;
 pub use lower::OPERATIONS_MAX;
 pub use program_files::{
     FILES_MAX, KeptTrees, ModuleFile, ModuleFiles, ModulePlace, NoModules, ProgramFiles, library_items,
@@ -157,13 +158,14 @@ fn to_graph(program: &expr::Program, library: &Library) -> graph::Program {
 fn lower_and_check<'a>(
     context: &mut CheckContext<'a>,
     typed: &'a TypedTree,
-    cache: (&mut CheckCache, &FileKeys),
+    (cache, keys): (&mut CheckCache, &'a FileKeys),
 ) -> Option<(expr::Program, expr::Program)> {
     if context.has_errors() {
         return None;
     }
     listen_addresses::check(context, typed);
-    let mut program = lower::lower(context, typed);
+    let fingerprints = Fingerprints::new(context.tree(), typed, context.text, keys);
+    let mut program = lower::lower(context, typed, &mut FlowLowering::new(&mut cache.flows, &fingerprints));
     source_arguments::check(&program, context, typed);
     cookie_uses::check(&program, context, typed);
     for warning in context.handlers.unused() {
@@ -174,8 +176,9 @@ fn lower_and_check<'a>(
     check_values(&program, context);
     // Only flows can lose an update: each test has its own shared values.
     lost_updates::check(&program, typed, context);
-    unreached_fns::check(context, typed, &program, cache);
-    let mut tests = lower::lower_tests(context, typed, &program);
+    unreached_fns::check(context, typed, &program, (cache, &fingerprints));
+    let mut kept_tests = FlowLowering::new(&mut cache.tests, &fingerprints);
+    let mut tests = lower::lower_tests(context, typed, &program, &mut kept_tests);
     for warning in context.handlers.unreached() {
         context.report_once(warning);
     }

@@ -21,6 +21,7 @@ mod groups;
 mod handled_calls;
 mod html;
 mod join_points;
+mod kept_flows;
 mod keyed_reads;
 mod matching;
 mod migrations;
@@ -39,7 +40,7 @@ mod typed_arguments;
 mod types;
 mod waiting;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -54,6 +55,7 @@ use weir_syntax::{Code, Diagnostic, Span};
 use crate::context::CheckContext;
 use crate::typed_tree::{CallTarget, LocalId, TypedTree};
 use crate::types::{Substitution, Ty};
+pub(crate) use kept_flows::{FlowLowering, KeptFlows};
 pub(crate) use test_items::lower_tests;
 
 use block_builder::{BlockBuilder, ClosingRules, InlineFrameId, VariableSupply};
@@ -70,7 +72,11 @@ const DEPTH_MAX: usize = 400;
 const BLOCKS_MAX: usize = 200;
 
 /// Lowers a checked tree without errors. Reports errors that can be detected only after inlining.
-pub(crate) fn lower<'a>(context: &mut CheckContext<'a>, typed: &'a TypedTree) -> Program {
+pub(crate) fn lower<'a>(
+    context: &mut CheckContext<'a>,
+    typed: &'a TypedTree,
+    flows: &mut FlowLowering<'_, 'a>,
+) -> Program {
     let tree = context.tree();
     let mut program = Program::default();
     for (name, shared) in &typed.declarations.shared {
@@ -86,7 +92,7 @@ pub(crate) fn lower<'a>(context: &mut CheckContext<'a>, typed: &'a TypedTree) ->
     }
     let mut names = IndexMap::new();
     for entry in typed.entries() {
-        let mut lowered = entry::lower_entry(entry, context, typed);
+        let mut lowered = entry::lower_entry(entry, context, typed, flows);
         lowered.name = numbered(&mut names, lowered.name.to_string()).into();
         program.entries.push(lowered);
     }
@@ -265,6 +271,10 @@ struct Lowering<'a, 'd> {
     /// The handlers that run after the step in which the failure arose, by the exits that carry the failures.
     deferred: BTreeMap<InlineFrameId, DeferredHandler<'a>>,
     handled_calls: HandledCalls,
+    /// The `fn`s of the program that are inlined, by their indices.
+    inlined: BTreeSet<usize>,
+    /// True if this lowers a request of a service of the program.
+    asks_service: bool,
     /// True if this lowers a `fn` that no flow reaches, whose arguments are unknown.
     alone: bool,
     /// True if this lowers code that runs at the start of the program, or at the start of a session.
@@ -303,6 +313,8 @@ impl<'a, 'd> Lowering<'a, 'd> {
             steps: Vec::new(),
             deferred: BTreeMap::new(),
             handled_calls: HandledCalls::new(typed),
+            inlined: BTreeSet::new(),
+            asks_service: false,
             alone: false,
             starts: false,
             answers: false,
