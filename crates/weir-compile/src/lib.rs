@@ -165,7 +165,9 @@ fn lower_and_check<'a>(
     }
     listen_addresses::check(context, typed);
     let fingerprints = Fingerprints::new(context.tree(), typed, context.text, keys);
-    let mut program = lower::lower(context, typed, &mut FlowLowering::new(&mut cache.flows, &fingerprints));
+    let mut kept_flows = std::mem::take(&mut cache.flows);
+    let mut flows = FlowLowering::new(&mut kept_flows, &fingerprints);
+    let mut program = lower::lower(context, typed, &mut flows);
     source_arguments::check(&program, context, typed);
     cookie_uses::check(&program, context, typed);
     for warning in context.handlers.unused() {
@@ -173,7 +175,8 @@ fn lower_and_check<'a>(
     }
     lock_order::order(&mut program, context);
     session_values::check(&program, context);
-    check_values(&program, context);
+    check_values(&program, context, &mut flows);
+    cache.flows = kept_flows;
     // Only flows can lose an update: each test has its own shared values.
     lost_updates::check(&program, typed, context);
     unreached_fns::check(context, typed, &program, (cache, &fingerprints));
@@ -183,7 +186,7 @@ fn lower_and_check<'a>(
         context.report_once(warning);
     }
     lock_order::order(&mut tests, context);
-    check_values(&tests, context);
+    check_values(&tests, context, &mut kept_tests);
     tables_without_module(context, typed);
     (!context.has_errors()).then_some((program, tests))
 }
@@ -202,11 +205,13 @@ fn tables_without_module(context: &mut CheckContext<'_>, typed: &TypedTree) {
     context.report(diagnostic);
 }
 
-/// Checks the values in every flow of a program.
-fn check_values(program: &expr::Program, context: &mut CheckContext<'_>) {
+/// Checks the values in every flow of a program, whose flows are those that were lowered last.
+fn check_values<'a>(program: &expr::Program, context: &mut CheckContext<'a>, lowered: &mut FlowLowering<'_, 'a>) {
     let types = move_checker::MoveOnlyDefinitions::of(&program.types, context.library);
-    for flow in program.entries.iter().flat_map(|entry| &entry.flows) {
+    let flows = program.entries.iter().flat_map(|entry| &entry.flows);
+    lowered.check_flows(flows, context, |flow, context| {
         move_checker::check(&flow.parameters, &flow.body, &types, context);
-        races::check(&flow.body, context);
-    }
+        // The steps around a race may hold locks that follow from the order of the locks of all flows.
+        races::check(&flow.body, context)
+    });
 }

@@ -81,6 +81,12 @@ impl Checked {
         known.map(|local| LocalName { name: local.name.to_string(), ty: local.ty.to_string(), span: local.span })
     }
 
+    /// Describes the statements on a table of the program, each with its name; none if there is no such table.
+    #[must_use]
+    pub fn table_statements(&self, table: &str) -> Vec<(&'static str, SymbolInfo)> {
+        self.typed.declarations.tables.get(table).map_or_else(Vec::new, crate::check::table_statements)
+    }
+
     /// Describes a symbol.
     #[must_use]
     pub fn describe(&self, symbol: &Symbol, library: &Library) -> Option<SymbolInfo> {

@@ -4,9 +4,10 @@
 //! it. The lowering of the same parts and `fn`s, with the same declarations, is the same but for positions and the ids of
 //! inlined calls. So a kept flow is *relocated*: each position moves together with the part or `fn` that has it.
 //!
-//! A flow is kept only if its lowering has reported nothing, because a warning about a `fn` belongs to no single flow.
+//! A flow is kept only if its lowering has reported nothing, because a warning about a `fn` belongs to no single flow. The
+//! checks of its values ([`FlowLowering::check_flows`]) are not repeated if they have reported nothing either.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use weir_ir::expr::{Block, InlinedCall, InlinedCallId, Origin};
@@ -25,6 +26,8 @@ use crate::typed_tree::TypedTree;
 pub(crate) struct KeptFlows {
     before: BTreeMap<u64, Arc<KeptFlow>>,
     now: BTreeMap<u64, Arc<KeptFlow>>,
+    /// Those whose values have been checked, and are right.
+    checked: BTreeSet<u64>,
 }
 
 /// A flow as it was lowered, with the ids of inlined calls counted from its own first one.
@@ -42,6 +45,8 @@ struct KeptFlow {
 pub(crate) struct FlowLowering<'k, 'a> {
     kept: &'k mut KeptFlows,
     fingerprints: &'k Fingerprints<'a>,
+    /// The flows of this state, in their order: the fingerprint of a kept one.
+    lowered: Vec<Option<u64>>,
 }
 
 /// The texts that a flow consists of, without the `fn`s that it calls.
@@ -55,7 +60,7 @@ impl<'k, 'a> FlowLowering<'k, 'a> {
     /// Begins a new state of the program.
     pub(crate) fn new(kept: &'k mut KeptFlows, fingerprints: &'k Fingerprints<'a>) -> Self {
         kept.before = std::mem::take(&mut kept.now);
-        FlowLowering { kept, fingerprints }
+        FlowLowering { kept, fingerprints, lowered: Vec::new() }
     }
 
     /// Returns the lowered flow. `kind` distinguishes flows of the same parts.
@@ -68,8 +73,10 @@ impl<'k, 'a> FlowLowering<'k, 'a> {
     ) -> Flow<Block> {
         let key = self.key(kind, &parts, context);
         if let Some(flow) = key.and_then(|key| self.known(key, &parts, context, typed)) {
+            self.lowered.push(key);
             return flow;
         }
+        self.lowered.push(None);
         let outer = context.begin_flow();
         let mut lowering = Lowering::new(context, typed);
         let flow = lower(&mut lowering);
@@ -84,7 +91,13 @@ impl<'k, 'a> FlowLowering<'k, 'a> {
                 inlined_calls: found.inlined_calls.clone(),
                 handlers: found.handlers.clone(),
             };
-            self.keep(key, kept);
+            if self.keep(key, kept)
+                && let Some(last) = self.lowered.last_mut()
+            {
+                *last = Some(key);
+            }
+            // It was lowered again.
+            self.kept.checked.remove(&key);
         }
         let first_call = context.add_flow(found);
         if first_call == 0 {
@@ -140,8 +153,33 @@ impl<'k, 'a> FlowLowering<'k, 'a> {
         Some(relocated(flow, &mut |origin| with_first_call(moved(origin, &mut place), first_call)))
     }
 
-    /// Keeps a flow, unless an operation has a position outside of its parts and `fn`s.
-    fn keep(&mut self, key: u64, mut kept: KeptFlow) {
+    /// Checks the values of all flows but those that were right in the last state. `check` returns whether the result also
+    /// depends on other flows.
+    pub(crate) fn check_flows<'f>(
+        &mut self,
+        flows: impl Iterator<Item = &'f Flow<Block>>,
+        context: &mut CheckContext<'a>,
+        mut check: impl FnMut(&Flow<Block>, &mut CheckContext<'a>) -> bool,
+    ) {
+        let mut checked = BTreeSet::new();
+        for (flow, key) in flows.zip(&self.lowered) {
+            let is_known = key.is_some_and(|key| self.kept.checked.contains(&key));
+            if !is_known {
+                let outer = context.begin_flow();
+                let depends = check(flow, context);
+                let found = context.end_flow(outer);
+                if depends || !found.diagnostics.is_empty() {
+                    context.add_flow(found);
+                    continue;
+                }
+            }
+            checked.extend(*key);
+        }
+        self.kept.checked = checked;
+    }
+
+    /// Keeps a flow, unless an operation has a position outside of its parts and `fn`s. Returns whether it is kept.
+    fn keep(&mut self, key: u64, mut kept: KeptFlow) -> bool {
         let mut places = Moves::default();
         let functions = kept.functions.iter().map(|(_, _, place)| place);
         kept.parts.iter().chain(functions).for_each(|place| places.add(*place, *place));
@@ -157,6 +195,7 @@ impl<'k, 'a> FlowLowering<'k, 'a> {
         if is_within {
             self.kept.now.insert(key, kept.into());
         }
+        is_within
     }
 }
 
