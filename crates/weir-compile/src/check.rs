@@ -32,7 +32,6 @@ mod record;
 mod recursion;
 mod route_parameters;
 mod service_call;
-mod table_statements;
 mod tables;
 mod test_items;
 mod waiting;
@@ -84,8 +83,6 @@ pub(crate) fn check_module(parsed: &Parsed, text: &str, library: &Library) -> Ty
         (None, KeptFiles::new())
     })
 }
-
-pub(crate) use table_statements::described as table_statements;
 
 /// A type that a place expects, and the reason.
 #[derive(Clone)]

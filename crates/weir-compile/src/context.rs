@@ -11,7 +11,7 @@ use crate::bypassed_handlers::HandlerUses;
 use crate::program_files::FileModules;
 use crate::weir_modules::WeirModules;
 
-/// What the lowering of one flow, or of everything before, has found.
+/// The findings of the lowering of one flow, or of everything before it.
 #[derive(Default)]
 pub(crate) struct FlowFindings {
     pub(crate) diagnostics: Vec<Diagnostic>,

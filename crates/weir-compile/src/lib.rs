@@ -27,9 +27,12 @@ mod dependency_order;
 mod dialects;
 mod effects;
 mod exhaustiveness;
+mod file_keys;
 mod file_lints;
+mod fingerprints;
 mod html_template;
 mod integer_division;
+mod kept_flows;
 mod lang_items;
 mod lints;
 mod listen_addresses;
@@ -45,6 +48,7 @@ mod source_arguments;
 mod suggest;
 mod symbol;
 mod symbol_index;
+mod table_statements;
 mod typed_tree;
 mod types;
 mod unreached_fns;
@@ -56,12 +60,13 @@ use weir_ir::{expr, graph};
 use weir_syntax::{Code, Diagnostic, SourceFile, SourceId};
 
 pub use check_cache::CheckCache;
-use check_cache::{FileKeys, Fingerprints};
 pub use checked::Checked;
 use context::CheckContext;
 pub use effects::EffectSummary;
+use file_keys::FileKeys;
+use fingerprints::Fingerprints;
+use kept_flows::FlowLowering;
 pub use lang_items::STATE;
-use lower::FlowLowering;
 pub use lower::OPERATIONS_MAX;
 pub use program_files::{
     FILES_MAX, KeptTrees, ModuleFile, ModuleFiles, ModulePlace, NoModules, ProgramFiles, library_items,

@@ -21,9 +21,10 @@ use weir_syntax::ast::{
     walk_item, walk_statement,
 };
 
-use crate::check_cache::{CheckCache, FileKeys, hashed};
+use crate::check_cache::CheckCache;
 use crate::context::CheckContext;
 use crate::effects::EffectSummary;
+use crate::file_keys::{FileKeys, hashed};
 use crate::file_lints::FileLints;
 use crate::symbol::Symbol;
 use crate::typed_tree::{FileTypes, TypedTree};

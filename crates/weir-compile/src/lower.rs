@@ -21,7 +21,6 @@ mod groups;
 mod handled_calls;
 mod html;
 mod join_points;
-mod kept_flows;
 mod keyed_reads;
 mod matching;
 mod migrations;
@@ -48,14 +47,14 @@ use indexmap::IndexMap;
 use weir_host::{Text, Type, Value};
 use weir_ir::expr::{Atom, Block, InlinedCallId, Op, Origin, Program, Variable};
 use weir_ir::prim::Prim;
-use weir_ir::program::SharedValue;
+use weir_ir::program::{Flow, SharedValue};
 use weir_syntax::ast::{self, ClosureParameter, Expr, ExprId, FailureHandler, ItemKind, PatternId, Tree};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use crate::context::CheckContext;
+use crate::kept_flows::{FlowLowering, LoweredFlow};
 use crate::typed_tree::{CallTarget, LocalId, TypedTree};
 use crate::types::{Substitution, Ty};
-pub(crate) use kept_flows::{FlowLowering, KeptFlows};
 pub(crate) use test_items::lower_tests;
 
 use block_builder::{BlockBuilder, ClosingRules, InlineFrameId, VariableSupply};
@@ -99,6 +98,17 @@ pub(crate) fn lower<'a>(
     program.types = types::types_of(typed, context.library);
     program.inlined_calls.clone_from(&context.inlined_calls);
     program
+}
+
+/// Lowers one flow.
+fn lower_flow<'a>(
+    context: &mut CheckContext<'a>,
+    typed: &'a TypedTree,
+    lower: impl FnOnce(&mut Lowering<'a, '_>) -> Flow<Block>,
+) -> LoweredFlow {
+    let mut lowering = Lowering::new(context, typed);
+    let flow = lower(&mut lowering);
+    LoweredFlow { flow, inlined: lowering.inlined, asks_service: lowering.asks_service }
 }
 
 /// Lowers a `fn` that no flow reaches, as the body of a flow that takes its parameters, for the checks that need the

@@ -6,8 +6,9 @@ use std::ops::Range;
 use weir_ir::expr::Program;
 use weir_syntax::Diagnostic;
 
-use crate::check_cache::{CheckCache, Fingerprints};
+use crate::check_cache::CheckCache;
 use crate::context::CheckContext;
+use crate::fingerprints::Fingerprints;
 use crate::move_checker::{self, MoveOnlyDefinitions};
 use crate::parallel::{cores, in_parallel};
 use crate::typed_tree::TypedTree;

@@ -1,41 +1,16 @@
 //! Checks tables: keyed reads, statements, and the clauses of queries.
 
-use weir_host::{Mode, Passing, Resource, Type};
+use weir_host::{Mode, Passing, Resource};
 use weir_syntax::ast::{AtomicResource, Expr, ExprKind, Name, Pattern, PatternKind, QueryClauses, QueryOrder};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::arguments::{CallArguments, CalleeParameter};
-use super::{Expected, TypeChecker, table_statements};
-use crate::declarations::DeclaredTable;
+use super::{Expected, TypeChecker};
 use crate::lang_items::TABLE;
 use crate::suggest::{listed, nearest};
+use crate::table_statements;
 use crate::typed_tree::{Demand, InsertedRow, Resolution};
 use crate::types::Ty;
-
-impl DeclaredTable {
-    /// Returns the type of the rows.
-    pub(super) fn row(&self) -> Ty {
-        self.row.as_ref().map_or(Ty::Error, |name| Ty::named(name))
-    }
-
-    /// Returns the type of the key: that of its column, or a tuple of the types of its columns.
-    pub(crate) fn key_type(&self) -> Type {
-        match &self.key[..] {
-            [] => Type::Unit,
-            [only] => self.columns[*only].ty.clone(),
-            several => Type::Tuple(several.iter().map(|at| self.columns[*at].ty.clone()).collect()),
-        }
-    }
-
-    pub(super) fn key_ty(&self) -> Ty {
-        if self.key.is_empty() || self.row.is_none() { Ty::Error } else { Ty::fixed(&self.key_type()) }
-    }
-
-    /// Returns whether a new row may leave the column out; `is_numbered` if the table gives it its number.
-    pub(crate) fn may_omit(&self, column: usize, is_numbered: bool) -> bool {
-        self.columns[column].default.is_some() || is_numbered && self.key == [column]
-    }
-}
 
 impl<'a> TypeChecker<'a, '_> {
     /// Returns the index of the table that an expression names.

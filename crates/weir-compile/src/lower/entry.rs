@@ -12,9 +12,9 @@ use weir_ir::program::{Entry, Flow, FlowRoute, RouteParameter};
 use weir_syntax::Span;
 use weir_syntax::ast::{self, ItemKind, ParameterLocation, PathPart};
 
-use super::kept_flows::{self, FlowLowering};
-use super::{Binding, Lowering, failures, pattern_name};
+use super::{Binding, Lowering, failures, lower_flow, pattern_name};
 use crate::context::CheckContext;
+use crate::kept_flows::{self, FlowLowering};
 use crate::lang_items::{HTTP_SOURCE, READ_BODY, REQUEST_BODY};
 use crate::typed_tree::{ArgumentSource, EntryInfo, LocalId, RouteInfo, TypedTree};
 
@@ -31,7 +31,9 @@ pub(super) fn lower_entry<'a>(
             let flows = routes_of(service).zip(&info.routes);
             let flows = flows.map(|((place, route), routed)| {
                 let parts = ("route", kept_flows::parts_of_route(tree, service, place));
-                flows_of.flow(parts, context, typed, |lowering| lowering.route(info, service, route, routed))
+                flows_of.flow(parts, context, typed, |context| {
+                    lower_flow(context, typed, |lowering| lowering.route(info, service, route, routed))
+                })
             });
             let flows = flows.collect();
             ((&*service.name.text).into(), &service.arguments[..], flows)
@@ -42,9 +44,14 @@ pub(super) fn lower_entry<'a>(
                 _ => &[],
             };
             let parts = |kind| (kind, kept_flows::parts_of_entry(tree, item.span));
-            let elements = flows_of.flow(parts("for"), context, typed, |lowering| lowering.entry(info, entry));
-            let end = entry.end.as_ref();
-            let end = end.map(|end| flows_of.flow(parts("at end"), context, typed, |lowering| lowering.end(info, end)));
+            let elements = flows_of.flow(parts("for"), context, typed, |context| {
+                lower_flow(context, typed, |lowering| lowering.entry(info, entry))
+            });
+            let end = entry.end.as_ref().map(|end| {
+                flows_of.flow(parts("at end"), context, typed, |context| {
+                    lower_flow(context, typed, |lowering| lowering.end(info, end))
+                })
+            });
             (info.source.clone(), arguments, std::iter::once(elements).chain(end).collect())
         }
         _ => (Text::default(), &[][..], Vec::new()),

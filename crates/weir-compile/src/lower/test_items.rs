@@ -10,9 +10,9 @@ use weir_ir::program::{Entry, Flow};
 use weir_syntax::Span;
 use weir_syntax::ast::{BinaryOperator, Block, Expr, ExprKind, ItemKind, Replacement, Test};
 
-use super::kept_flows::{FlowLowering, FlowParts};
-use super::{Binding, Callable, Lowering, failures};
+use super::{Binding, Callable, Lowering, failures, lower_flow};
 use crate::context::CheckContext;
+use crate::kept_flows::{FlowLowering, FlowParts};
 use crate::typed_tree::{CallTarget, TypedTree};
 
 /// Lowers the tests of a file: a program with one flow for each, in source order, whose entry point has no source.
@@ -30,7 +30,9 @@ pub(crate) fn lower_tests<'a>(
     });
     let flows = tests.map(|(item, test)| {
         let parts = FlowParts { file: item.file.into(), spans: vec![item.span] };
-        let flow = flows.flow(("test", parts), context, typed, |lowering| lowering.test_flow(test));
+        let flow = flows.flow(("test", parts), context, typed, |context| {
+            lower_flow(context, typed, |lowering| lowering.test_flow(test))
+        });
         // Tests of different modules may have one name.
         let same = named.entry(&test.name).or_default();
         *same += 1;

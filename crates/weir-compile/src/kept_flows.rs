@@ -15,10 +15,10 @@ use weir_ir::program::Flow;
 use weir_syntax::Span;
 use weir_syntax::ast::{ItemKind, Service, ServiceMember, ServiceMemberKind, Tree};
 
-use super::Lowering;
 use crate::bypassed_handlers::HandlerUses;
-use crate::check_cache::{Fingerprints, hashed};
 use crate::context::CheckContext;
+use crate::file_keys::hashed;
+use crate::fingerprints::Fingerprints;
 use crate::typed_tree::TypedTree;
 
 /// The flows of the last state of a program, by the fingerprints of their own parts.
@@ -26,7 +26,7 @@ use crate::typed_tree::TypedTree;
 pub(crate) struct KeptFlows {
     before: BTreeMap<u64, Arc<KeptFlow>>,
     now: BTreeMap<u64, Arc<KeptFlow>>,
-    /// Those whose values have been checked, and are right.
+    /// Flows whose values have been checked, and are right.
     checked: BTreeSet<u64>,
 }
 
@@ -41,6 +41,15 @@ struct KeptFlow {
     handlers: HandlerUses,
 }
 
+/// A flow that has been lowered.
+pub(crate) struct LoweredFlow {
+    pub(crate) flow: Flow<Block>,
+    /// The `fn`s of the program that are inlined into it, by their indices.
+    pub(crate) inlined: BTreeSet<usize>,
+    /// True if it requests a service of the program, whose routes are then parts of it, too.
+    pub(crate) asks_service: bool,
+}
+
 /// Lowers flows, or takes them from the last state.
 pub(crate) struct FlowLowering<'k, 'a> {
     kept: &'k mut KeptFlows,
@@ -50,10 +59,10 @@ pub(crate) struct FlowLowering<'k, 'a> {
 }
 
 /// The texts that a flow consists of, without the `fn`s that it calls.
-pub(super) struct FlowParts {
+pub(crate) struct FlowParts {
     /// The file that has them.
-    pub(super) file: usize,
-    pub(super) spans: Vec<Span>,
+    pub(crate) file: usize,
+    pub(crate) spans: Vec<Span>,
 }
 
 impl<'k, 'a> FlowLowering<'k, 'a> {
@@ -64,12 +73,12 @@ impl<'k, 'a> FlowLowering<'k, 'a> {
     }
 
     /// Returns the lowered flow. `kind` distinguishes flows of the same parts.
-    pub(super) fn flow(
+    pub(crate) fn flow(
         &mut self,
         (kind, parts): (&str, FlowParts),
         context: &mut CheckContext<'a>,
         typed: &'a TypedTree,
-        lower: impl FnOnce(&mut Lowering<'a, '_>) -> Flow<Block>,
+        lower: impl FnOnce(&mut CheckContext<'a>) -> LoweredFlow,
     ) -> Flow<Block> {
         let key = self.key(kind, &parts, context);
         if let Some(flow) = key.and_then(|key| self.known(key, &parts, context, typed)) {
@@ -78,9 +87,7 @@ impl<'k, 'a> FlowLowering<'k, 'a> {
         }
         self.lowered.push(None);
         let outer = context.begin_flow();
-        let mut lowering = Lowering::new(context, typed);
-        let flow = lower(&mut lowering);
-        let (inlined, asks_service) = (std::mem::take(&mut lowering.inlined), lowering.asks_service);
+        let LoweredFlow { flow, inlined, asks_service } = lower(context);
         let found = context.end_flow(outer);
         if let Some(key) = key.filter(|_| found.diagnostics.is_empty() && !asks_service) {
             let functions = inlined.into_iter().filter_map(|at| self.function(at, context.tree(), typed)).collect();
@@ -200,7 +207,7 @@ impl<'k, 'a> FlowLowering<'k, 'a> {
 }
 
 /// Returns the parts of a route: its own text, and everything that its service and its file add to all routes.
-pub(super) fn parts_of_route(tree: &Tree, service: &Service, route: Span) -> FlowParts {
+pub(crate) fn parts_of_route(tree: &Tree, service: &Service, route: Span) -> FlowParts {
     let is_of_all = |member: &&ServiceMember| !matches!(member.kind, ServiceMemberKind::Route(_));
     let of_all = service.members.iter().filter(is_of_all).map(|member| member.span);
     let header = [service.name.span, service.transport.span];
@@ -211,7 +218,7 @@ pub(super) fn parts_of_route(tree: &Tree, service: &Service, route: Span) -> Flo
 }
 
 /// Returns the parts of the flows of a `for`: its own text and the handlers of its file.
-pub(super) fn parts_of_entry(tree: &Tree, entry: Span) -> FlowParts {
+pub(crate) fn parts_of_entry(tree: &Tree, entry: Span) -> FlowParts {
     FlowParts { file: 0, spans: std::iter::once(entry).chain(handlers_of_file(tree)).collect() }
 }
 
