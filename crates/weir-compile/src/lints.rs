@@ -70,7 +70,7 @@ fn lints_of(context: &CheckContext<'_>, typed: &TypedTree, file: usize) -> FileL
         names: UnusedNames::new(context.text, &typed.files[file]),
         dropped: DroppedValues::new(context, typed),
         conditions: ConstantConditions::new(context, typed),
-        shadowing: ShadowingPatterns::new(typed),
+        shadowing: ShadowingPatterns::new(context.text, typed),
         keys: RepeatedKeySearch::new(context, typed),
     };
     context.tree().items[context.file_items(file)].iter().for_each(|item| walk.item(item));
