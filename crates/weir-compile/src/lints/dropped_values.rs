@@ -48,7 +48,7 @@ impl<'c> DroppedValues<'c> {
             self.found.push(match lines {
                 _ if !is_total => {
                     let hint = "remove it, or if it is there to fail, write `let _ = …`";
-                    diagnostic.suggest(hint, expr.span.at_start(), "let _ = ")
+                    diagnostic.offer(hint, expr.span.at_start(), "let _ = ")
                 }
                 Some(lines) => diagnostic.suggest("remove it", lines, ""),
                 None => diagnostic.hint("remove it"),

@@ -38,7 +38,7 @@ impl<'t> ShadowingPatterns<'t> {
                 .because(hidden.span, "this local is hidden");
                 let advice = format!("to compare, write `other if other == {name}`; to bind, choose another name");
                 self.found.push(match comparison(self.text, arm, name) {
-                    Some(Edit { span, replacement }) => diagnostic.suggest(advice, span, replacement),
+                    Some(Edit { span, replacement }) => diagnostic.offer(advice, span, replacement),
                     None => diagnostic.hint(advice),
                 });
             }
