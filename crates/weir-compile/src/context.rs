@@ -8,6 +8,7 @@ use weir_syntax::ast::Tree;
 use weir_syntax::{Diagnostic, Parsed, SourceId, Span};
 
 use crate::bypassed_handlers::HandlerUses;
+use crate::checked::QueryRest;
 use crate::program_files::FileModules;
 use crate::weir_modules::WeirModules;
 
@@ -18,6 +19,7 @@ pub(crate) struct FlowFindings {
     pub(crate) handlers: HandlerUses,
     /// The inlined calls of the flow, with ids counted from its first one.
     pub(crate) inlined_calls: Vec<InlinedCall>,
+    pub(crate) query_rests: Vec<QueryRest>,
 }
 
 /// The inputs that every phase shares, and the diagnostics that the phases report.
@@ -34,6 +36,8 @@ pub(crate) struct CheckContext<'a> {
     pub(crate) handlers: HandlerUses,
     /// The inlined calls of the flows lowered so far.
     pub(crate) inlined_calls: Vec<InlinedCall>,
+    /// The parts of queries that the flows lowered so far evaluate themselves.
+    pub(crate) query_rests: Vec<QueryRest>,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -54,6 +58,7 @@ impl<'a> CheckContext<'a> {
             call_of_module: None,
             handlers: HandlerUses::default(),
             inlined_calls: Vec::new(),
+            query_rests: Vec::new(),
             diagnostics: Vec::new(),
         }
     }
@@ -121,6 +126,20 @@ impl<'a> CheckContext<'a> {
         }
     }
 
+    /// Returns the text at a place of the program in one line.
+    pub(crate) fn text_at(&self, span: Span) -> String {
+        let text = if span.source == self.source { self.text.get(span.range()) } else { None };
+        text.unwrap_or("…").split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    /// Notes a part of a query that the program evaluates itself. A `fn` that is inlined twice has it once.
+    pub(crate) fn note_query_rest(&mut self, query: Span, what: String) {
+        let rest = QueryRest { query: self.located(query), what };
+        if !self.query_rests.contains(&rest) {
+            self.query_rests.push(rest);
+        }
+    }
+
     /// Returns the number of diagnostics that were reported.
     pub(crate) fn reported(&self) -> usize {
         self.diagnostics.len()
@@ -146,6 +165,7 @@ impl<'a> CheckContext<'a> {
             diagnostics: std::mem::replace(&mut self.diagnostics, by.diagnostics),
             handlers: std::mem::replace(&mut self.handlers, by.handlers),
             inlined_calls: std::mem::replace(&mut self.inlined_calls, by.inlined_calls),
+            query_rests: std::mem::replace(&mut self.query_rests, by.query_rests),
         }
     }
 
@@ -157,18 +177,23 @@ impl<'a> CheckContext<'a> {
                 self.diagnostics.push(diagnostic);
             }
         }
-        self.add_relocated(found.inlined_calls, found.handlers)
+        self.handlers.add(found.handlers);
+        for rest in found.query_rests {
+            if !self.query_rests.contains(&rest) {
+                self.query_rests.push(rest);
+            }
+        }
+        self.add_calls(found.inlined_calls)
     }
 
-    /// Adds the inlined calls of a flow and the handlers that it uses. Returns the id of its first inlined call.
-    pub(crate) fn add_relocated(&mut self, mut calls: Vec<InlinedCall>, handlers: HandlerUses) -> u32 {
+    /// Adds the inlined calls of a flow. Returns the id of the first one.
+    fn add_calls(&mut self, mut calls: Vec<InlinedCall>) -> u32 {
         let first = u32::try_from(self.inlined_calls.len()).unwrap_or(u32::MAX);
         for call in &mut calls {
             let outer = &mut call.called_at.inlined_call;
             *outer = outer.map(|id| InlinedCallId(id.0.saturating_add(first)));
         }
         self.inlined_calls.append(&mut calls);
-        self.handlers.add(handlers);
         first
     }
 

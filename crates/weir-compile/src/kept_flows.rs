@@ -16,7 +16,8 @@ use weir_syntax::Span;
 use weir_syntax::ast::{ItemKind, Service, ServiceMember, ServiceMemberKind, Tree};
 
 use crate::bypassed_handlers::HandlerUses;
-use crate::context::CheckContext;
+use crate::checked::QueryRest;
+use crate::context::{CheckContext, FlowFindings};
 use crate::file_keys::hashed;
 use crate::fingerprints::Fingerprints;
 use crate::typed_tree::TypedTree;
@@ -39,6 +40,7 @@ struct KeptFlow {
     flow: Flow<Block>,
     inlined_calls: Vec<InlinedCall>,
     handlers: HandlerUses,
+    query_rests: Vec<QueryRest>,
 }
 
 /// A flow that has been lowered.
@@ -97,6 +99,7 @@ impl<'k, 'a> FlowLowering<'k, 'a> {
                 flow: flow.clone(),
                 inlined_calls: found.inlined_calls.clone(),
                 handlers: found.handlers.clone(),
+                query_rests: found.query_rests.clone(),
             };
             if self.keep(key, kept)
                 && let Some(last) = self.lowered.last_mut()
@@ -151,8 +154,13 @@ impl<'k, 'a> FlowLowering<'k, 'a> {
         for call in &mut inlined_calls {
             call.called_at = moved(call.called_at, &mut place);
         }
+        let mut query_rests = kept.query_rests.clone();
+        for QueryRest { query, .. } in &mut query_rests {
+            *query = Span { start: place(query.start), end: place(query.end), ..*query };
+        }
         let handlers = kept.handlers.relocated(&mut place);
-        let first_call = context.add_relocated(inlined_calls, handlers);
+        let found = FlowFindings { diagnostics: Vec::new(), handlers, inlined_calls, query_rests };
+        let first_call = context.add_flow(found);
         let flow = kept.flow.clone();
         if moves.is_empty() && first_call == 0 {
             return Some(flow);
@@ -191,7 +199,8 @@ impl<'k, 'a> FlowLowering<'k, 'a> {
         let functions = kept.functions.iter().map(|(_, _, place)| place);
         kept.parts.iter().chain(functions).for_each(|place| places.add(*place, *place));
         places.sort();
-        let mut is_within = kept.handlers.positions().all(|position| places.covers(position));
+        let of_rests = kept.query_rests.iter().flat_map(|rest| [rest.query.start, rest.query.end]);
+        let mut is_within = kept.handlers.positions().chain(of_rests).all(|position| places.covers(position));
         let called_at: Vec<Origin> = kept.inlined_calls.iter().map(|call| call.called_at).collect();
         let mut see = |origin: Origin| {
             is_within &= [origin.start, origin.end].into_iter().all(|position| places.covers(position));

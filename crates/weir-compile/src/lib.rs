@@ -60,7 +60,7 @@ use weir_ir::{expr, graph};
 use weir_syntax::{Code, Diagnostic, SourceFile, SourceId};
 
 pub use check_cache::CheckCache;
-pub use checked::Checked;
+pub use checked::{Checked, QueryRest};
 use context::CheckContext;
 pub use effects::EffectSummary;
 use file_keys::FileKeys;
@@ -119,11 +119,12 @@ pub fn check_program(program: ProgramFiles, file: &SourceFile, library: &Library
     context.report_all(typed.files.iter().flat_map(|file| file.hidden_divisions.iter().cloned()));
     let (expr, tests) = lower_and_check(&mut context, &typed, (&mut *cache, &keys)).unzip();
     lints::check(&mut context, &typed, (cache, &keys));
+    let query_rests = std::mem::take(&mut context.query_rests);
     let found = context.into_diagnostics();
     let mut diagnostics = std::mem::take(&mut parsed.diagnostics);
     diagnostics.extend(found);
     diagnostics.sort_by_key(|diagnostic| diagnostic.span().map_or((0, 0), |span| (span.start, span.end)));
-    Checked { parsed, typed, expr, tests, diagnostics, modules, files }
+    Checked { parsed, typed, expr, tests, diagnostics, modules, query_rests, files }
 }
 
 /// Compiles a file.

@@ -21,6 +21,7 @@ mod groups;
 mod handled_calls;
 mod html;
 mod join_points;
+mod joins;
 mod keyed_reads;
 mod matching;
 mod migrations;

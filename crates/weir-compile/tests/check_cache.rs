@@ -21,6 +21,7 @@ fn assert_same(text: &str, library: &Library, cache: &mut CheckCache) {
     let first = checked(text, library, &mut CheckCache::default());
     assert_eq!(again.diagnostics, first.diagnostics, "{text}");
     assert!(again.expr == first.expr && again.tests == first.tests, "the program is the same\n{text}");
+    assert_eq!(again.query_rests, first.query_rests, "{text}");
 }
 
 #[test]

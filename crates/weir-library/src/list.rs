@@ -164,7 +164,7 @@ pub fn concat(lists: Vec<Elements>) -> Result<Elements, Failure> {
 ///
 /// # Errors
 /// Fails if there are more than 10,000,000.
-#[weir::function(pure, room = 2 * room::of_values(count(*from, *to).min(ELEMENTS_MAX)), units = units::to_count(from, to))]
+#[weir::function(pure, room = room::of_numbers(count(*from, *to).min(ELEMENTS_MAX)), units = units::to_count(from, to))]
 pub fn numbers(from: i64, to: i64) -> Result<Vec<i64>, Failure> {
     limited(count(from, to))?;
     Ok((from..to).collect())

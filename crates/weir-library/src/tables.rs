@@ -21,11 +21,15 @@ mod dialect;
 mod durable_files;
 mod escaped_text;
 mod evolution;
+mod existing_columns;
 mod existing_rows;
+mod existing_tables;
 mod group_commit;
 mod group_statement;
 mod grouping;
 mod insertion;
+mod join;
+mod joined_rows;
 mod memory;
 mod migration;
 mod new_table;
@@ -57,23 +61,27 @@ use weir::{Elements, Failure, Generic, Value};
 
 use self::cursor::{cursor, page_start};
 use self::grouping::{only_aggregates, sum_of};
+use self::join::key_parts;
+use self::joined_rows::JoinedTable;
 use self::row::fields;
 use crate::{Limited, list};
 pub use backup::backup;
 pub use grouping::{TableAggregate, TableGrouping};
+pub use join::TableJoin;
 use open_table::OpenTable;
 pub use postgres::{PostgresAddress, ScratchSchema, ScratchSchemas};
-pub use query_plans::{PlacedStatement, SearchStatement};
+pub use query_plans::{PlacedStatement, SearchStatement, StatementCall};
 pub use report::report;
 use schema::TableSearch;
 pub use schema::{
-    ColumnSchema, IndexSchema, RowOrder, Schema, SoftTable, TableCondition, TableMigration, TableQuery, TableReference,
+    ColumnSchema, ExistingTable, IndexSchema, RowOrder, Schema, SoftTable, TableCondition, TableMigration, TableQuery,
+    TableReference,
 };
-pub use storage::{TableLocation, TableStorage};
+pub use storage::{ExistingDatabases, TableLocation, TableStorage};
 
 weir::library! {
     /// Statements on tables. Programs call them on a declared table.
-    pub(crate) tables: open, begin, commit, roll_back, settle, get, get_all, select, count, sum, average, distinct,
+    pub(crate) tables: open, begin, commit, roll_back, settle, get, get_all, select, joined_table, join, count, sum, average, distinct,
         group, check_cursor, next_page, whole_sum, whole_average, insert, upsert, replace,
         replace_rows, delete, delete_all, delete_rows, old_rows, store_converted
 }
@@ -181,6 +189,39 @@ pub fn select(table: &Table, transaction: i64, query: TableQuery, arguments: Que
     Limited(rows.map(|rows| rows.into_iter().map(Generic).collect()))
 }
 
+/// A table that a query reads by keys.
+#[derive(weir::Type, Clone)]
+#[weir(opaque, name = "tables.Joined")]
+pub struct Joined(Arc<OpenTable>);
+
+/// A row, paired with the rows of other tables that it names by their keys.
+type JoinedRow = Generic<'j'>;
+
+/// Names a table for [`join`], so that the query counts as a read of it.
+#[weir::function(reads)]
+pub fn joined_table(table: &Table) -> Joined {
+    Joined(Arc::clone(&table.0))
+}
+
+/// Returns the rows that fulfil the conditions, in order, each with the rows that it names by keys, all as they are at one
+/// moment.
+#[weir::function(reads, units = units_of(table))]
+pub fn join(
+    table: &Table,
+    transaction: i64,
+    query: TableQuery,
+    arguments: QueryArguments,
+    joins: Vec<TableJoin>,
+    joined: Vec<Joined>,
+) -> Limited<Vec<JoinedRow>> {
+    let rows = TableSearch::for_rows(&table.0.schema, query, arguments.0).and_then(|search| {
+        let parts = key_parts(&joins, &search).into_iter();
+        let joined = joined.into_iter().zip(parts).map(|(joined, parts)| JoinedTable { table: joined.0, parts });
+        table.0.join(transaction, &search, &joined.collect::<Vec<_>>())
+    });
+    Limited(rows.map(|rows| rows.into_iter().map(Generic).collect()))
+}
+
 /// Returns if the cursor, if there is one, is that of a row in the order of the query.
 ///
 /// # Errors
@@ -232,9 +273,8 @@ pub fn average(
     column: usize,
 ) -> Limited<Option<f64>> {
     let search = TableSearch::new(query, arguments.0);
-    let mut grouping = TableGrouping::whole("sum", column);
-    grouping.aggregates.push(TableAggregate { kind: "count".to_owned(), column });
-    Limited(table.0.rows.group(transaction, &search, &grouping).map(|groups| match &only_aggregates(&groups)[..] {
+    let groups = table.0.rows.group(transaction, &search, &TableGrouping::average(column));
+    Limited(groups.map(|groups| match &only_aggregates(&groups)[..] {
         [Value::Record(halves), Value::Int(count)] => match &halves[..] {
             [Value::Int(high), Value::Int(low)] => list::average_of(sum_of(*high, *low), *count),
             _ => None,
@@ -253,8 +293,8 @@ pub fn distinct(
     column: usize,
 ) -> Limited<i64> {
     let search = TableSearch::new(query, arguments.0);
-    let grouping = TableGrouping::whole("distinct", column);
-    Limited(table.0.rows.group(transaction, &search, &grouping).map(|groups| match only_aggregates(&groups)[..] {
+    let groups = table.0.rows.group(transaction, &search, &TableGrouping::distinct(column));
+    Limited(groups.map(|groups| match only_aggregates(&groups)[..] {
         [Value::Int(count)] => count,
         _ => 0,
     }))

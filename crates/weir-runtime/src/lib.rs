@@ -15,6 +15,7 @@ mod constant_copies;
 mod engine;
 mod event_loop;
 mod flow;
+mod flow_section;
 mod fork_account;
 mod forks;
 mod frame;

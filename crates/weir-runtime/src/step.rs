@@ -16,6 +16,7 @@ use weir_ir::prim::Prim;
 
 use crate::batching::{Gatherer, LatencyGraph};
 use crate::constant_copies::ConstantCopies;
+use crate::flow_section::NodeSection;
 use crate::lock::{FairRwLock, SessionTable};
 pub(crate) use crate::operations::{NONE, Out, PrimStep};
 use crate::region::Region;
@@ -49,6 +50,8 @@ pub(crate) struct Body {
     pub gathered_call: Option<GatheredCall>,
     /// The steps that may wait, if calls of batched functions are among them.
     pub latencies: Option<Arc<LatencyGraph>>,
+    /// For each step, the section to which the flow moves before it runs; empty unless a plan cuts a body of the flow.
+    pub cuts: Box<[Option<NodeSection>]>,
     /// For each parameter, true if it is passed from one iteration to the next, and returned at the end, because it is
     /// changed or move-only.
     pub handed: Box<[bool]>,
@@ -98,12 +101,22 @@ pub(crate) struct PreparedStep {
 impl PreparedStep {
     /// Returns true if the condition holds for the step, or for one in its bodies.
     pub(crate) fn has(&self, holds: &dyn Fn(&Action) -> bool) -> bool {
-        let in_bodies = || match &self.action {
+        let action = self.action.uncut();
+        let in_bodies = || match action {
             Action::Repeat(repeat) => repeat.body.has(holds),
             Action::Timed(timed) => timed.bodies.iter().any(|(body, _)| body.has(holds)),
             _ => false,
         };
-        holds(&self.action) || in_bodies()
+        holds(action) || in_bodies()
+    }
+
+    /// Returns true if the step may have to wait for an event loop.
+    pub(crate) fn calls_out(&self) -> bool {
+        self.has(&|action| match action {
+            Action::Call(call) => matches!(call.code, FunctionCode::Waiting(_)),
+            Action::Timed(timed) => timed.limit.is_some(),
+            _ => false,
+        })
     }
 }
 
@@ -146,6 +159,8 @@ pub(crate) enum Action {
     Fail(Argument),
     /// A region that begins with this step.
     Region(Box<RegionStep>),
+    /// A step before which the flow moves to another section.
+    Cut(Box<CutStep>),
 }
 
 impl Action {
@@ -153,6 +168,19 @@ impl Action {
     pub(crate) fn form(&self) -> &Action {
         if let Action::Region(region) = self { &region.first } else { self }
     }
+
+    /// Returns the action of the step in its section.
+    pub(crate) fn uncut(&self) -> &Action {
+        if let Action::Cut(cut) = self { &cut.action } else { self }
+    }
+}
+
+/// A step before which the flow moves to another section.
+pub(crate) struct CutStep {
+    /// The section.
+    pub section: NodeSection,
+    /// The action of the step there.
+    pub action: Action,
 }
 
 /// The beginning of a region.

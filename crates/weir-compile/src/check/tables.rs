@@ -73,6 +73,9 @@ impl<'a> TypeChecker<'a, '_> {
             return self.ignore(given);
         };
         let mode = if matches!(name.as_str(), "count" | "exists") { Mode::Read } else { Mode::Write };
+        if mode == Mode::Write && declared.existing.as_ref().is_some_and(|existing| !existing.writable) {
+            self.no_write(object, name);
+        }
         self.use_table(object, mode);
         self.use_cascades(table, name.as_str());
         if matches!(name.as_str(), "insert" | "upsert") {
@@ -116,6 +119,15 @@ impl<'a> TypeChecker<'a, '_> {
         }
         let literal = argument.value.id;
         self.typed.of_mut(literal).inserted_rows.insert(literal, InsertedRow { table, is_numbered });
+    }
+
+    /// Reports a write of a table of an existing database that the program only reads.
+    fn no_write(&mut self, object: &Expr, name: &Name) {
+        let table = shown(object);
+        let diagnostic = Diagnostic::new(Code::ReadOnlyTable, format!("`{table}` is only read by this program"))
+            .at(name.span, "writes the table")
+            .hint("let the program write it: `existing(database: …, writable: true)` in the declaration");
+        self.report(diagnostic);
     }
 
     fn no_statement(&mut self, object: &Expr, name: &Name) {

@@ -123,7 +123,7 @@ impl Declarer<'_, '_> {
         let mut seen: BTreeSet<&str> = BTreeSet::new();
         for clause in &table.clauses {
             let word = clause.kind.word();
-            let once = matches!(word, "key" | "default" | "soft" | "migrate");
+            let once = matches!(word, "key" | "default" | "soft" | "existing" | "migrate");
             if !seen.insert(word) && once {
                 self.table_fault(clause.span, format!("a table has one `{word}`"), "remove this clause");
                 continue;
@@ -150,8 +150,8 @@ impl Declarer<'_, '_> {
                     declared.indexes.push((columns, unique));
                 }
             }
-            // Resolved when all tables and functions are declared.
-            TableClauseKind::References { .. } | TableClauseKind::Migrate { .. } => {}
+            // Resolved when all tables, functions and configured values are declared.
+            TableClauseKind::References { .. } | TableClauseKind::Migrate { .. } | TableClauseKind::Existing(_) => {}
             TableClauseKind::Default(arguments) => self.defaults(arguments, declared),
             TableClauseKind::Soft(arguments) => declared.soft = Some(self.soft(arguments)),
         }

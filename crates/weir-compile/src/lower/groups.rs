@@ -8,6 +8,7 @@
 use weir_host::{Text, Type, Value};
 use weir_ir::expr::Atom;
 use weir_ir::prim::Prim;
+use weir_syntax::Span;
 use weir_syntax::ast::{Block, Expr, ExprKind, Pattern, PatternId, PatternKind, QueryClauses, Visitor, walk_expr};
 
 use super::aggregates::ListAggregate;
@@ -79,6 +80,21 @@ impl<'a> Lowering<'a, '_> {
         self.group_patterns.insert(pattern.id, pair);
         self.group_patterns.insert(rows_pattern.id, group);
         Some(groups)
+    }
+
+    /// Notes the clauses that choose and order the groups of a table, which the program evaluates itself.
+    pub(super) fn note_group_rest(&mut self, clauses: &QueryClauses, query: Span) {
+        if let Some(condition) = &clauses.condition {
+            let text = self.context.text_at(condition.span);
+            self.context.note_query_rest(query, format!("keeps the groups with `{text}`"));
+        }
+        if !clauses.order.is_empty() {
+            let keys: Vec<String> = clauses.order.iter().map(|key| self.context.text_at(key.value.span)).collect();
+            self.context.note_query_rest(query, format!("orders the groups by `{}`", keys.join(", ")));
+        }
+        if clauses.limit.is_some() {
+            self.context.note_query_rest(query, "takes the first ones of these".to_owned());
+        }
     }
 
     /// Returns the type of a pattern that binds a group or its rows, if the table computes its aggregates.

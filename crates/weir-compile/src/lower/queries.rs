@@ -8,9 +8,11 @@ use weir_ir::expr::{ArmTest, Atom, Op};
 use weir_ir::prim::Prim;
 use weir_syntax::Span;
 use weir_syntax::ast::{
-    BinaryOperator, Expr, ExprKind, Literal, LiteralValue, Pattern, QueryClauses, UnaryOperator, Visitor, walk_expr,
+    BinaryOperator, Block, Expr, ExprKind, Literal, LiteralValue, Pattern, QueryClauses, UnaryOperator, Visitor,
+    walk_expr,
 };
 
+use super::keyed_reads::PairedList;
 use super::repeat::exit_targets;
 use super::table_description::record;
 use super::tables::outside;
@@ -24,33 +26,65 @@ pub(super) struct DividedCondition<'a> {
     /// The searchable comparisons, as values of the type `tables.Condition`.
     pub(super) searched: Vec<Value>,
     /// The values that they compare with, and their types.
-    values: Vec<(&'a Expr, Option<Value>)>,
+    pub(super) values: Vec<(&'a Expr, Option<Value>)>,
     pub(super) left: Vec<&'a Expr>,
 }
 
 impl<'a> Lowering<'a, '_> {
-    /// Lowers a query, and returns the list of its rows.
+    /// Lowers a query, and returns the list of its rows, paired with those that the rounds read by their columns.
     pub(super) fn query(
         &mut self,
         table: &Text,
         (pattern, clauses): (&'a Pattern, &'a QueryClauses),
+        body: &'a Block,
         span: Span,
-    ) -> Atom {
+    ) -> PairedList<'a> {
         let row = self.typed.pattern_local(pattern.id);
         let divided = self.divide(table, row, clauses.condition.as_ref());
         let order = self.order(clauses);
         let limit = clauses.limit.as_ref().map(|limit| self.expr(limit));
         let early = limit.clone().filter(|_| divided.left.is_empty());
-        let rows = self.select(table, &divided, order, early, span);
-        let element = self.row_type(table);
-        let rows = self.filtered(rows, (pattern, &element), &divided.left, span);
-        match limit.filter(|_| !divided.left.is_empty()) {
-            Some(limit) => {
-                let given = vec![Some(Binding::Atom(rows)), Some(Binding::Atom(limit))];
-                self.call_host(&"list.take".into(), given, Type::list(element), (span, &[]))
-            }
-            None => rows,
+        let left = divided.left.clone();
+        let joins = row.map(|row| self.joins(table, row, self.keyed_reads(&left, body))).unwrap_or_default();
+        let rows = self.select_joined(table, (joins, divided), span, |lowering, divided| {
+            lowering.description(table, divided, order, early, span)
+        });
+        let mut rows = self.filtered_pairs(rows, pattern, &left, span);
+        if let Some(limit) = limit.filter(|_| !left.is_empty()) {
+            self.context.note_query_rest(span, "takes the first ones of these".to_owned());
+            let given = vec![Some(Binding::Atom(rows.list)), Some(Binding::Atom(limit))];
+            let ty = Type::list(rows.element_type.clone());
+            rows.list = self.call_host(&"list.take".into(), given, ty, (span, &[]));
         }
+        rows
+    }
+
+    /// Returns the rows of a table, with the rows that they are paired with, that fulfil the conditions which the table does
+    /// not search.
+    pub(super) fn filtered_pairs(
+        &mut self,
+        mut rows: PairedList<'a>,
+        pattern: &'a Pattern,
+        conditions: &[&'a Expr],
+        span: Span,
+    ) -> PairedList<'a> {
+        if conditions.is_empty() {
+            return rows;
+        }
+        self.note_filter(conditions, span);
+        let ty = Type::list(rows.element_type.clone());
+        let given = (rows.list.clone(), pattern_name(pattern));
+        rows.list = self.collected(given, (&rows.element_type, &ty), span, |lowering, item, kept| {
+            lowering.bind_pairs(&rows, item.clone(), pattern, span);
+            lowering.kept_if(conditions, (kept, item), &ty, span)
+        });
+        rows
+    }
+
+    /// Notes the conditions that the table does not search.
+    fn note_filter(&mut self, conditions: &[&'a Expr], span: Span) {
+        let texts: Vec<String> = conditions.iter().map(|part| self.context.text_at(part.span)).collect();
+        self.context.note_query_rest(span, format!("keeps the rows with `{}`", texts.join(" && ")));
     }
 
     /// Returns the order of a query as values of the type `tables.RowOrder`.
@@ -220,11 +254,17 @@ impl<'a> Lowering<'a, '_> {
             let row = self.typed.pattern_local(pattern.id);
             let divided = self.divide(table, row, Some(body));
             let rows = self.select(table, &divided, Vec::new(), None, span);
+            if !divided.left.is_empty() {
+                self.note_filter(&divided.left, span);
+            }
             return self.filtered(rows, (pattern, &element), &divided.left, span);
         }
         let rows = self.select(table, &DividedCondition::default(), Vec::new(), None, span);
         match condition {
-            Some(Binding::Callable(condition)) => self.accepted_by(rows, condition, &element, span),
+            Some(Binding::Callable(condition)) => {
+                self.context.note_query_rest(span, "keeps the rows for which the function returns `true`".to_owned());
+                self.accepted_by(rows, condition, &element, span)
+            }
             _ => rows,
         }
     }

@@ -7,6 +7,7 @@ use weir_syntax::Span;
 use weir_syntax::ast::{Block, Expr, Pattern, QueryClauses, QueryOrder};
 
 use super::block_builder::{InlineFrameId, OpenBlock};
+use super::keyed_reads::PairedList;
 use super::{Binding, Lowering, pattern_name};
 
 impl<'a> Lowering<'a, '_> {
@@ -20,9 +21,15 @@ impl<'a> Lowering<'a, '_> {
     ) -> Atom {
         let list = match self.table_named(items) {
             Some(table) if query.after.is_some() => return self.page(expr, &table, (pattern, query), body),
-            Some(table) => self.query(&table, (pattern, query), items.span),
+            Some(table) => {
+                let rows = self.query(&table, (pattern, query), body, items.span);
+                return self.for_each_pair((&self.ty(expr), expr.span), rows, pattern, body);
+            }
             None => {
                 let groups = self.groups(pattern, items, (query, body));
+                if groups.is_some() {
+                    self.note_group_rest(query, items.span);
+                }
                 let list = groups.unwrap_or_else(|| self.elements(items));
                 self.chosen(list, pattern, query, items.span)
             }
@@ -87,8 +94,20 @@ impl<'a> Lowering<'a, '_> {
         pattern: &'a Pattern,
         body: &'a Block,
     ) -> Atom {
+        let paired = PairedList::plain(list, self.pattern_type(pattern.id));
+        self.for_each_pair((result, span), paired, pattern, body)
+    }
+
+    /// Lowers the rounds of a `for` over a list whose elements may be paired with rows already.
+    pub(super) fn for_each_pair(
+        &mut self,
+        (result, span): (&Type, Span),
+        paired: PairedList<'a>,
+        pattern: &'a Pattern,
+        body: &'a Block,
+    ) -> Atom {
         let Type::List(of) = result else { return Atom::Value(Value::Unit) };
-        let paired = self.with_rows(list, pattern, body, span);
+        let paired = self.with_rows(paired, pattern, body, span);
         let element = self.vars.variable(pattern_name(pattern), paired.element_type.clone());
         let open_block = self.build_block(|lowering| {
             lowering.bind_pairs(&paired, Atom::Var(element.var), pattern, span);

@@ -5,8 +5,11 @@ use weir_syntax::ast::{Item, ItemKind, Method, Service, TableClauseKind, TableDe
 use super::{Completion, CompletionKind};
 use crate::document::Document;
 
-/// The words of the limits of a `soft` table.
+/// The names of the limits of a `soft` table.
 const SOFT_WORDS: &[&str] = &["ttl", "at_most"];
+
+/// The names of the parts of an `existing` table.
+const EXISTING_WORDS: &[&str] = &["database", "writable"];
 
 /// The words in the head of a query, behind what it iterates over.
 const QUERY_WORDS: &[&str] = &["after", "desc", "limit", "order by"];
@@ -35,6 +38,7 @@ impl Document {
         let opened_by = open.and_then(|open| written[..open].split_whitespace().last());
         match (opened_by, last) {
             (Some("soft"), _) => words(SOFT_WORDS),
+            (Some("existing"), _) => words(EXISTING_WORDS),
             (Some(_), _) | (None, "key" | "index" | "unique" | "references") => self.columns(table),
             (None, _) if last.ends_with(':') => self.behind_colon(written),
             (None, "migrate") => self.types(""),

@@ -21,17 +21,18 @@ impl TableStatements {
     ) -> (String, Vec<Bound<'s>>) {
         let (condition, parameters) = self.condition(schema, search);
         let table = quoted(&schema.name);
-        let columns = || grouping.columns.iter().map(|at| name(schema, *at));
+        let column = |at: usize| self.dialect.equal_by(name(schema, at), &schema.columns[at]);
+        let columns = || grouping.columns.iter().map(|at| column(*at));
         let aggregates = grouping.aggregates.iter().map(|of| self.dialect.aggregate(schema, of));
         let selected = list(columns().chain(aggregates), ", ");
         if grouping.columns.is_empty() {
             return (format!("SELECT {selected} FROM {table}{condition}"), parameters);
         }
         let groups = format!("GROUP BY {}", list(columns(), ", "));
-        let sql = match first_row(schema, grouping) {
+        let sql = match first_row((schema, self.dialect), grouping) {
             Some(first) => format!("SELECT {selected} FROM {table}{condition} {groups} ORDER BY {first}"),
             None => {
-                let key = list(schema.key.iter().map(|at| ordered(schema, *at)), ", ");
+                let key = list(schema.key.iter().map(|at| ordered(schema, self.dialect, *at)), ", ");
                 format!(
                     "SELECT {selected} FROM (SELECT *, row_number() OVER (ORDER BY {key}) AS {POSITION} \
                      FROM {table}{condition}) AS \"rows\" {groups} ORDER BY min({POSITION})"
@@ -43,16 +44,18 @@ impl TableStatements {
 }
 
 /// Returns the values by which groups have the order of their first rows; `None` if only the positions of the rows tell it.
-fn first_row(schema: &Schema, grouping: &TableGrouping) -> Option<String> {
+fn first_row((schema, dialect): (&Schema, Dialect), grouping: &TableGrouping) -> Option<String> {
     /// Kinds of which every database has a least value.
     const HAVE_MIN: [&str; 6] = ["Int", "Text", "Time", "Duration", "Size", "Enum"];
     let leads = schema.key.len() >= grouping.columns.len()
         && schema.key[..grouping.columns.len()].iter().all(|at| grouping.columns.contains(at));
     if leads {
-        return Some(list(schema.key[..grouping.columns.len()].iter().map(|at| ordered(schema, *at)), ", "));
+        return Some(list(schema.key[..grouping.columns.len()].iter().map(|at| ordered(schema, dialect, *at)), ", "));
     }
     match &schema.key[..] {
-        [only] if HAVE_MIN.contains(&&*schema.columns[*only].kind) => Some(format!("min({})", ordered(schema, *only))),
+        [only] if HAVE_MIN.contains(&&*schema.columns[*only].kind) => {
+            Some(format!("min({})", ordered(schema, dialect, *only)))
+        }
         _ => None,
     }
 }
@@ -60,17 +63,19 @@ fn first_row(schema: &Schema, grouping: &TableGrouping) -> Option<String> {
 impl Dialect {
     /// Returns an aggregate; a sum as two numbers.
     fn aggregate(self, schema: &Schema, aggregate: &TableAggregate) -> String {
-        let column = || name(schema, aggregate.column);
+        let of = &schema.columns[aggregate.column];
+        let column = || self.equal_by(name(schema, aggregate.column), of);
+        let ordered = || self.ordered_by(name(schema, aggregate.column), of);
         match &*aggregate.kind {
-            "distinct" if schema.columns[aggregate.column].optional => {
+            "distinct" if of.optional => {
                 let column = column();
                 // An absent value is a value, too.
                 format!("count(DISTINCT {column}) + CASE WHEN count(*) > count({column}) THEN 1 ELSE 0 END")
             }
             "distinct" => format!("count(DISTINCT {})", column()),
-            "max" => format!("max({})", column()),
-            "min" => format!("min({})", column()),
-            "sum" => self.sum_in_halves(&column()),
+            "max" => format!("max({})", ordered()),
+            "min" => format!("min({})", ordered()),
+            "sum" => self.sum_in_halves(&self.long(column(), of)),
             _ => "count(*)".to_owned(),
         }
     }

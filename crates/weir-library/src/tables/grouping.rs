@@ -57,8 +57,20 @@ fn group(key: &[Value], aggregates: Vec<Value>) -> Value {
 
 impl TableGrouping {
     /// Returns the grouping of all rows with one aggregate.
-    pub(super) fn whole(kind: &str, column: usize) -> TableGrouping {
+    fn whole(kind: &str, column: usize) -> TableGrouping {
         TableGrouping { columns: Vec::new(), aggregates: vec![TableAggregate { kind: kind.to_owned(), column }] }
+    }
+
+    /// Returns the grouping of all rows with the number of different values of a column.
+    pub(super) fn distinct(column: usize) -> TableGrouping {
+        TableGrouping::whole("distinct", column)
+    }
+
+    /// Returns the grouping of all rows with the two parts of the average of a column: the sum and the number of rows.
+    pub(super) fn average(column: usize) -> TableGrouping {
+        let mut grouping = TableGrouping::whole("sum", column);
+        grouping.aggregates.push(TableAggregate { kind: "count".to_owned(), column });
+        grouping
     }
 
     /// Returns a group from the row of a database. `read` returns the value at a position as one of a column; `None` if
@@ -100,7 +112,7 @@ pub(super) fn only_aggregates(groups: &[Value]) -> Vec<Value> {
 /// Returns the column of a number that the database computes.
 fn whole_number() -> ColumnSchema {
     let (name, kind) = (String::new(), "Int".to_owned());
-    ColumnSchema { name, kind, variants: Vec::new(), optional: false, default: None }
+    ColumnSchema { name, kind, variants: Vec::new(), optional: false, default: None, existing: false }
 }
 
 /// The groups of rows that a table in memory visits.

@@ -42,7 +42,7 @@ use readers::Readers;
 pub use scratch::{ScratchSchema, ScratchSchemas};
 pub(super) use table::PostgresTable;
 use tls::PostgresTls;
-use writer::{ATTEMPTS_MAX, PostgresWriter, SNAPSHOT, execute_alone, pause};
+use writer::{ATTEMPTS_MAX, BEGIN_AT_ONCE, PostgresWriter, SNAPSHOT, execute_alone, pause};
 
 /// Time for which a program tries to connect to a database that does not answer, such as one that starts again.
 const RECONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -70,6 +70,26 @@ impl std::fmt::Debug for PostgresDatabase {
 }
 
 impl PostgresDatabase {
+    /// Connects to a database whose tables other programs have declared.
+    pub(super) fn open_existing(address: PostgresAddress) -> Result<PostgresDatabase, Failure> {
+        let database = PostgresDatabase::unprepared(address)?;
+        let connection = database.connect().map_err(|error| database.failure(&error))?;
+        let mut writer = database.writer.lock();
+        (writer.begin, writer.connection) = (BEGIN_AT_ONCE, Some(connection));
+        drop(writer);
+        Ok(database)
+    }
+
+    /// Reads the tables of the database as they are.
+    pub(super) fn look<T>(&self, read: impl FnOnce(&dyn Catalog) -> Result<T, Failure>) -> Result<T, Failure> {
+        let mut writer = self.writer.lock();
+        let connection = self.connected(&mut writer).map_err(|error| failure(&self.address, &error))?;
+        self.command(connection, SNAPSHOT)?;
+        let found = read(&PostgresCatalog { connection, database: self });
+        self.command(connection, "ROLLBACK")?;
+        found
+    }
+
     /// Connects to the database, and prepares its schema for tables.
     pub(super) fn open(address: PostgresAddress) -> Result<PostgresDatabase, Failure> {
         let database = PostgresDatabase::unprepared(address)?;
@@ -198,9 +218,10 @@ impl PostgresDatabase {
         reads: bool,
     ) -> Result<Vec<Executed>, StatementError> {
         self.answered(writer.enter(transaction))?;
+        let begin = writer.begin;
         let connection = self.connected(writer)?;
         let executed = match transaction {
-            0 => self.answered(execute_alone(connection, statements)),
+            0 => self.answered(execute_alone((connection, begin), statements)),
             number => self.answered(writer.execute(number, statements, reads)),
         };
         if matches!(executed, Err(StatementError::NoAnswer)) {

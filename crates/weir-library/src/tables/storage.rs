@@ -39,11 +39,63 @@ enum OpenDatabase {
     Postgres(Arc<PostgresDatabase>),
 }
 
+/// The way in which a program finds databases that other programs have made.
+#[derive(Clone, Debug, Default)]
+pub struct ExistingDatabases {
+    /// The folder from which paths begin.
+    pub folder: PathBuf,
+    /// The password of addresses that have none.
+    pub password: Option<String>,
+}
+
+impl ExistingDatabases {
+    /// Returns the place of a database that a program names.
+    pub(super) fn place(&self, address: &str) -> Result<TableLocation, Failure> {
+        if PostgresAddress::is_address(address) {
+            return PostgresAddress::parse(address, self.password.as_deref()).map(TableLocation::Postgres);
+        }
+        if address.is_empty() {
+            return Err(Failure::function(
+                "the address of an existing database is empty: set the `config` that names it",
+            ));
+        }
+        Ok(TableLocation::File(self.folder.join(address)))
+    }
+
+    /// Opens a database that a program names.
+    fn open(&self, address: &str) -> Result<OpenDatabase, Failure> {
+        Ok(match self.place(address)? {
+            TableLocation::Postgres(address) => {
+                OpenDatabase::Postgres(Arc::new(PostgresDatabase::open_existing(address)?))
+            }
+            TableLocation::File(file) => OpenDatabase::Sqlite(Arc::new(Database::open_existing(&file)?)),
+            TableLocation::Memory | TableLocation::Scratch(_) => {
+                return Err(Failure::function("an existing database is a file, or has an address"));
+            }
+        })
+    }
+}
+
+impl OpenDatabase {
+    fn close(&self) -> Result<(), Failure> {
+        match self {
+            OpenDatabase::Sqlite(database) => database.close(),
+            OpenDatabase::Postgres(database) => {
+                database.close();
+                Ok(())
+            }
+        }
+    }
+}
+
 /// The place where a program keeps its tables: by default, all in memory.
 #[derive(Debug)]
 pub struct TableStorage {
     place: TableLocation,
     database: Mutex<Option<OpenDatabase>>,
+    existing: ExistingDatabases,
+    /// The open databases of other programs, by their addresses.
+    attached: Mutex<BTreeMap<String, OpenDatabase>>,
     transactions: AtomicI64,
     /// The open tables, by name.
     tables: Mutex<BTreeMap<String, Arc<OpenTable>>>,
@@ -56,6 +108,8 @@ impl Default for TableStorage {
         TableStorage {
             place: TableLocation::Memory,
             database: Mutex::default(),
+            existing: ExistingDatabases::default(),
+            attached: Mutex::default(),
             transactions: AtomicI64::new(0),
             tables: Mutex::default(),
             clock: SystemTime::now,
@@ -66,14 +120,8 @@ impl Default for TableStorage {
 impl weir::Closing for TableStorage {
     fn close(&self) -> Result<(), Failure> {
         let database = self.database.lock().clone();
-        match database {
-            Some(OpenDatabase::Sqlite(database)) => database.close(),
-            Some(OpenDatabase::Postgres(database)) => {
-                database.close();
-                Ok(())
-            }
-            None => Ok(()),
-        }
+        let attached: Vec<OpenDatabase> = self.attached.lock().values().cloned().collect();
+        database.into_iter().chain(attached).map(|database| database.close()).fold(Ok(()), Result::and)
     }
 }
 
@@ -82,6 +130,12 @@ impl TableStorage {
     #[must_use]
     pub fn at(place: TableLocation) -> TableStorage {
         TableStorage { place, ..TableStorage::default() }
+    }
+
+    /// Finds databases of other programs in this way.
+    #[must_use]
+    pub fn with_existing(self, existing: ExistingDatabases) -> TableStorage {
+        TableStorage { existing, ..self }
     }
 
     /// Returns a storage that keeps tables in memory, whose rows expire by this clock.
@@ -134,10 +188,31 @@ impl TableStorage {
         if schema.soft.is_some() || matches!(self.place, TableLocation::Memory) {
             return Ok(Box::new(Mutex::new(MemoryTable::new(schema, self.clock))));
         }
+        if let Some(existing) = schema.existing.clone() {
+            // Tests never use data that somebody has named.
+            if matches!(self.place, TableLocation::Scratch(_)) {
+                return Ok(Box::new(Mutex::new(MemoryTable::new(schema, self.clock))));
+            }
+            return Ok(match self.attached(&existing.database)? {
+                OpenDatabase::Sqlite(database) => Box::new(StoredTable::open_existing(schema, database)?),
+                OpenDatabase::Postgres(database) => Box::new(PostgresTable::open_existing(schema, database)?),
+            });
+        }
         Ok(match self.open_database()? {
             OpenDatabase::Sqlite(database) => Box::new(StoredTable::open(schema, database)?),
             OpenDatabase::Postgres(database) => Box::new(PostgresTable::open(schema, database)?),
         })
+    }
+
+    /// Returns a database of other programs, and opens it before the first of its tables.
+    fn attached(&self, address: &str) -> Result<OpenDatabase, Failure> {
+        let mut attached = self.attached.lock();
+        if let Some(open) = attached.get(address) {
+            return Ok(open.clone());
+        }
+        let open = self.existing.open(address)?;
+        attached.insert(address.to_owned(), open.clone());
+        Ok(open)
     }
 
     /// Returns the database of stored tables, and opens it before the first one.

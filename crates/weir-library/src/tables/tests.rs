@@ -104,7 +104,7 @@ impl Drop for TestDatabase {
 
 fn column(name: &str, kind: &str, optional: bool) -> ColumnSchema {
     let variants = if kind == "Enum" { vec!["Open".to_owned(), "Closed".to_owned()] } else { Vec::new() };
-    ColumnSchema { name: name.to_owned(), kind: kind.to_owned(), variants, optional, default: None }
+    ColumnSchema { name: name.to_owned(), kind: kind.to_owned(), variants, optional, default: None, existing: false }
 }
 
 /// A table of all kinds of columns.
@@ -134,6 +134,7 @@ fn schema() -> Schema {
         references: Vec::new(),
         referenced_by: Vec::new(),
         migration: None,
+        existing: None,
     }
 }
 
@@ -373,6 +374,7 @@ fn numbers_are_not_used_twice() {
         references: Vec::new(),
         referenced_by: Vec::new(),
         migration: None,
+        existing: None,
     };
     let storages = databases.iter().map(TestDatabase::storage).chain([TableStorage::default()]);
     for table in storages.map(|storage| storage.open(numbered()).unwrap()) {
@@ -502,6 +504,7 @@ fn a_failure_shows_values_as_programs_write_them() {
                 references: Vec::new(),
                 referenced_by: Vec::new(),
                 migration: None,
+                existing: None,
             };
             let table = storage.open(schema).unwrap();
             table.rows.insert(0, row("ada")).unwrap();

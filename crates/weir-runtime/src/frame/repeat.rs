@@ -135,6 +135,19 @@ impl Run {
         }
     }
 
+    /// Returns the frame of an iteration that has stopped; `None` if the repetition has stopped between two iterations.
+    pub(super) fn stopped_frame(&self) -> Option<&Frame> {
+        let frame = match self {
+            Run::Sequential(sequence) => sequence.frame.as_deref(),
+            Run::Overlapped(overlap) => {
+                let mut running = overlap.running.iter().map(|(_, frame)| &**frame);
+                running.clone().find(|frame| frame.yielded).or_else(|| running.next())
+            }
+            Run::Gathered(run) => run.frame.as_deref(),
+        };
+        frame.filter(|frame| frame.has_stopped())
+    }
+
     /// Returns true if the flow holds no thread while the iterations in progress wait.
     pub(super) fn leaves_thread(&self) -> bool {
         match self {

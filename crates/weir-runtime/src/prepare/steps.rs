@@ -67,6 +67,7 @@ impl Assembly<'_> {
             overlap_max,
             gathered_call: if overlap_max > 0 { gathered_call(&steps, self.order, self.layout) } else { None },
             latencies: None,
+            cuts: Box::default(),
             handed: handed.collect(),
             steps: steps.into(),
         })

@@ -9,11 +9,13 @@ use super::PostgresDatabase;
 use super::connection::{Executed, SqlStatement};
 use super::errors::StatementError;
 use super::replacement::PostgresReplacement;
-use super::value::column_value;
+use super::value::{Presence, column_value};
 use crate::tables::constraint;
 use crate::tables::dialect::Dialect;
+use crate::tables::existing_tables;
 use crate::tables::grouping::TableGrouping;
 use crate::tables::insertion::{columns_beside_key, given_columns};
+use crate::tables::join::{KeyPart, with_joined_rows};
 use crate::tables::row::fields;
 use crate::tables::rows::TableRows;
 use crate::tables::schema::{Schema, TableSearch};
@@ -35,6 +37,15 @@ impl PostgresTable {
         Ok(PostgresTable { statements: TableStatements::new(&schema, Dialect::Postgres), schema, database })
     }
 
+    /// Opens a table that other programs have declared.
+    pub(in crate::tables) fn open_existing(
+        schema: Schema,
+        database: Arc<PostgresDatabase>,
+    ) -> Result<PostgresTable, Failure> {
+        database.look(|catalog| existing_tables::check(&schema, catalog)?)?;
+        Ok(PostgresTable { statements: TableStatements::new(&schema, Dialect::Postgres), schema, database })
+    }
+
     fn read(&self, transaction: i64, (sql, parameters): (&str, &[Bound<'_>])) -> Result<Executed, Failure> {
         let executed = self.database.read(transaction, &[SqlStatement::new(sql, parameters)]);
         executed
@@ -51,10 +62,21 @@ impl PostgresTable {
     ) -> Result<Executed, Failure> {
         let executed = self.database.write(transaction, &[SqlStatement::new(sql, parameters)]);
         let executed = executed.map_err(|error| match error.broken_index() {
-            Some((index, _)) if !row.is_empty() => self.taken(index, row),
+            Some((index, _)) if !row.is_empty() && self.schema.existing.is_none() => self.taken(index, row),
             _ => self.database.failure(&error),
         });
         Ok(executed?.into_iter().next().unwrap_or_default())
+    }
+
+    /// Replaces rows one after the other, all or none: other programs may have rules for a deletion.
+    fn replace_each(&self, transaction: i64, rows: &[(Value, Value)]) -> Result<i64, Failure> {
+        let Some(sql) = &self.statements.replace else { return Ok(rows.len() as i64) };
+        let columns = || self.schema.key.iter().copied().chain(columns_beside_key(&self.schema));
+        let given: Vec<Vec<Bound<'_>>> =
+            rows.iter().map(|(_, row)| parameters(&self.schema, columns(), fields(row))).collect();
+        let statements: Vec<SqlStatement<'_>> = given.iter().map(|given| SqlStatement::new(sql, given)).collect();
+        self.database.write(transaction, &statements).map_err(|error| self.database.failure(&error))?;
+        Ok(rows.len() as i64)
     }
 
     /// Returns the failure of a row that breaks a unique index.
@@ -65,11 +87,7 @@ impl PostgresTable {
     }
 
     fn row(&self, row: &Row) -> Result<Value, Failure> {
-        let values = || self.schema.columns.iter().enumerate().map(|(at, column)| column_value(row, at, column));
-        let whole: Option<Values> = values().collect();
-        whole
-            .map(Value::Record)
-            .ok_or_else(|| constraint::unreadable(&self.schema, values().collect(), Dialect::Postgres))
+        row_of(&self.schema, row, 0)
     }
 
     /// Returns a whole number of the only row of an answer.
@@ -77,6 +95,13 @@ impl PostgresTable {
         let row = executed.rows.first().ok_or_else(|| Failure::function("the database has given no answer"))?;
         row.try_get(column).map_err(|error| self.database.failure(&StatementError::from(error)))
     }
+}
+
+/// Returns the row whose columns begin at a position.
+fn row_of(schema: &Schema, row: &Row, begin: usize) -> Result<Value, Failure> {
+    let values = || schema.columns.iter().enumerate().map(|(at, column)| column_value(row, begin + at, column));
+    let whole: Option<Values> = values().collect();
+    whole.map(Value::Record).ok_or_else(|| constraint::unreadable(schema, values().collect(), Dialect::Postgres))
 }
 
 impl TableRows for PostgresTable {
@@ -99,6 +124,21 @@ impl TableRows for PostgresTable {
     fn select(&self, transaction: i64, search: &TableSearch) -> Result<Vec<Value>, Failure> {
         let (sql, parameters) = self.statements.select(&self.schema, search);
         self.read(transaction, (&sql, &parameters))?.rows.iter().map(|row| self.row(row)).collect()
+    }
+
+    fn select_joined(
+        &self,
+        transaction: i64,
+        search: &TableSearch,
+        joined: &[(&Schema, &[KeyPart<'_>])],
+    ) -> Result<Vec<Vec<Value>>, Failure> {
+        let (sql, parameters) = self.statements.select_joined(&self.schema, search, joined);
+        let read = self.read(transaction, (&sql, &parameters))?;
+        let whole = |row: &Row| {
+            let is_absent = |at: usize| row.try_get::<_, Presence>(at).map_or(true, |of| of == Presence::Absent);
+            with_joined_rows(&self.schema, joined, is_absent, |schema, at| row_of(schema, row, at))
+        };
+        read.rows.iter().map(whole).collect()
     }
 
     fn count(&self, transaction: i64, search: &TableSearch) -> Result<i64, Failure> {
@@ -148,6 +188,9 @@ impl TableRows for PostgresTable {
 
     fn replace_rows(&self, transaction: i64, old: &[Value], new: Vec<Value>) -> Result<i64, Failure> {
         let rows = self.schema.replacements(old, new)?;
+        if self.schema.existing.is_some() {
+            return self.replace_each(transaction, &rows);
+        }
         let PostgresTable { schema, database, statements } = self;
         let replacement = PostgresReplacement { database, schema, statements };
         let replaced = database.write_together(transaction, |transaction| replacement.run(transaction, &rows));

@@ -16,7 +16,9 @@ use super::connection::{Executed, PostgresConnection, SqlStatement};
 use super::errors::{StatementError, is_conflict, is_lost};
 
 /// Begins a transaction that has its turn.
-const BEGIN: &str = "BEGIN ISOLATION LEVEL SERIALIZABLE; LOCK TABLE \"weir_database\" IN EXCLUSIVE MODE";
+const BEGIN_IN_TURN: &str = "BEGIN ISOLATION LEVEL SERIALIZABLE; LOCK TABLE \"weir_database\" IN EXCLUSIVE MODE";
+/// Begins a transaction in an existing database, whose programs take no turns.
+pub(super) const BEGIN_AT_ONCE: &str = "BEGIN ISOLATION LEVEL SERIALIZABLE";
 /// Takes back a statement.
 const TAKE_BACK: &str = "ROLLBACK TO SAVEPOINT statement; RELEASE SAVEPOINT statement";
 /// Begins what all statements of one moment have in common.
@@ -27,8 +29,9 @@ pub(super) const ATTEMPTS_MAX: u32 = 8;
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// The connection that writes.
-#[derive(Default)]
 pub(super) struct PostgresWriter {
+    /// Begins a transaction.
+    pub(super) begin: &'static str,
     /// The connection; `None` before the first statement, and after it has failed.
     pub(super) connection: Option<PostgresConnection>,
     /// The number of the open transaction; 0 if there is none.
@@ -37,15 +40,21 @@ pub(super) struct PostgresWriter {
     lost: Option<(i64, Failure)>,
 }
 
+impl Default for PostgresWriter {
+    fn default() -> Self {
+        PostgresWriter { begin: BEGIN_IN_TURN, connection: None, transaction: 0, lost: None }
+    }
+}
+
 /// Executes statements as one transaction, all or none.
 pub(super) async fn execute_alone(
-    connection: &PostgresConnection,
+    (connection, begin): (&PostgresConnection, &str),
     statements: &[SqlStatement<'_>],
 ) -> Result<Vec<Executed>, StatementError> {
     let prepared = connection.prepare(statements).await?;
     let (began, executed, committed) = tokio::join!(
         biased;
-        connection.command(BEGIN),
+        connection.command(begin),
         connection.execute(statements, &prepared),
         connection.command("COMMIT")
     );
@@ -98,7 +107,7 @@ impl PostgresWriter {
     ) -> Result<Vec<Executed>, StatementError> {
         let Some(connection) = &self.connection else { return Err(self.lose(why_lost())) };
         let begins = self.transaction == 0;
-        let executed = in_transaction(connection, statements, (begins, reads)).await;
+        let executed = in_transaction(connection, statements, (begins.then_some(self.begin), reads)).await;
         if begins && !matches!(executed, Err(TransactionError::NotBegun(_))) {
             self.transaction = transaction;
         }
@@ -180,17 +189,17 @@ enum TransactionError {
 async fn in_transaction(
     connection: &PostgresConnection,
     statements: &[SqlStatement<'_>],
-    (begins, reads): (bool, bool),
+    (begin, reads): (Option<&str>, bool),
 ) -> Result<Vec<Executed>, TransactionError> {
     let prepared = match connection.prepare(statements).await {
         Ok(prepared) => prepared,
-        Err(error) if begins => return Err(TransactionError::NotBegun(error)),
+        Err(error) if begin.is_some() => return Err(TransactionError::NotBegun(error)),
         Err(error) => return Err(TransactionError::Aborted(error)),
     };
     let command = async |wanted: bool, sql: &str| if wanted { connection.command(sql).await } else { Ok(()) };
     let (began, saved, executed, released) = tokio::join!(
         biased;
-        command(begins, BEGIN),
+        command(begin.is_some(), begin.unwrap_or_default()),
         command(!reads, "SAVEPOINT statement"),
         connection.execute(statements, &prepared),
         command(!reads, "RELEASE SAVEPOINT statement")

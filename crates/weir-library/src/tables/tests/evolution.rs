@@ -68,6 +68,7 @@ impl Evolution {
             references: Vec::new(),
             referenced_by: Vec::new(),
             migration: None,
+            existing: None,
         };
         let promised = crate::tables::report(&schema, &[], &self.database.place()).unwrap();
         let storage = self.database.storage();
@@ -213,6 +214,7 @@ fn a_table_that_the_database_does_not_number_is_refused() {
             references: Vec::new(),
             referenced_by: Vec::new(),
             migration: None,
+            existing: None,
         };
         drop(database.storage().open(numbered(false)).unwrap());
         let refused = database.storage().open(numbered(true)).map(|_| ()).unwrap_err();

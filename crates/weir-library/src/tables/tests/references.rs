@@ -49,6 +49,7 @@ fn schemas(authors_cascade: bool) -> [Schema; 3] {
         references: references.iter().filter(|reference| reference.source == name).cloned().collect(),
         referenced_by: references.iter().filter(|reference| reference.target == name).cloned().collect(),
         migration: None,
+        existing: None,
     };
     let index = |column| IndexSchema { columns: vec![column], unique: false };
     let posts = vec![column("id", "Int", false), column("author", "Text", false), column("answers", "Int", true)];
