@@ -34,7 +34,7 @@ pub(crate) struct FileSymbols {
 pub(crate) struct ItemSymbols {
     /// The items of the same file that define them.
     pub(crate) in_file: Vec<usize>,
-    /// Those that other files define.
+    /// Symbols that other files define.
     pub(crate) elsewhere: Vec<Symbol>,
 }
 

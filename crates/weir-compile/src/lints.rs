@@ -21,9 +21,10 @@ use weir_syntax::ast::{
     walk_item, walk_statement,
 };
 
-use crate::check_cache::{CheckCache, FileKeys, hashed};
+use crate::check_cache::CheckCache;
 use crate::context::CheckContext;
 use crate::effects::EffectSummary;
+use crate::file_keys::{FileKeys, hashed};
 use crate::file_lints::FileLints;
 use crate::symbol::Symbol;
 use crate::typed_tree::{FileTypes, TypedTree};
@@ -69,7 +70,7 @@ fn lints_of(context: &CheckContext<'_>, typed: &TypedTree, file: usize) -> FileL
         names: UnusedNames::new(context.text, &typed.files[file]),
         dropped: DroppedValues::new(context, typed),
         conditions: ConstantConditions::new(context, typed),
-        shadowing: ShadowingPatterns::new(typed),
+        shadowing: ShadowingPatterns::new(context.text, typed),
         keys: RepeatedKeySearch::new(context, typed),
     };
     context.tree().items[context.file_items(file)].iter().for_each(|item| walk.item(item));

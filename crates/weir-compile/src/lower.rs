@@ -40,7 +40,7 @@ mod typed_arguments;
 mod types;
 mod waiting;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -48,11 +48,12 @@ use indexmap::IndexMap;
 use weir_host::{Text, Type, Value};
 use weir_ir::expr::{Atom, Block, InlinedCallId, Op, Origin, Program, Variable};
 use weir_ir::prim::Prim;
-use weir_ir::program::SharedValue;
+use weir_ir::program::{Flow, SharedValue};
 use weir_syntax::ast::{self, ClosureParameter, Expr, ExprId, FailureHandler, ItemKind, PatternId, Tree};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use crate::context::CheckContext;
+use crate::kept_flows::{FlowLowering, LoweredFlow};
 use crate::typed_tree::{CallTarget, LocalId, TypedTree};
 use crate::types::{Substitution, Ty};
 pub(crate) use test_items::lower_tests;
@@ -71,7 +72,11 @@ const DEPTH_MAX: usize = 400;
 const BLOCKS_MAX: usize = 200;
 
 /// Lowers a checked tree without errors. Reports errors that can be detected only after inlining.
-pub(crate) fn lower<'a>(context: &mut CheckContext<'a>, typed: &'a TypedTree) -> Program {
+pub(crate) fn lower<'a>(
+    context: &mut CheckContext<'a>,
+    typed: &'a TypedTree,
+    flows: &mut FlowLowering<'_, 'a>,
+) -> Program {
     let tree = context.tree();
     let mut program = Program::default();
     for (name, shared) in &typed.declarations.shared {
@@ -87,13 +92,24 @@ pub(crate) fn lower<'a>(context: &mut CheckContext<'a>, typed: &'a TypedTree) ->
     }
     let mut names = IndexMap::new();
     for entry in typed.entries() {
-        let mut lowered = entry::lower_entry(entry, context, typed);
+        let mut lowered = entry::lower_entry(entry, context, typed, flows);
         lowered.name = numbered(&mut names, lowered.name.to_string()).into();
         program.entries.push(lowered);
     }
     program.types = types::types_of(typed, context.library);
     program.inlined_calls.clone_from(&context.inlined_calls);
     program
+}
+
+/// Lowers one flow.
+fn lower_flow<'a>(
+    context: &mut CheckContext<'a>,
+    typed: &'a TypedTree,
+    lower: impl FnOnce(&mut Lowering<'a, '_>) -> Flow<Block>,
+) -> LoweredFlow {
+    let mut lowering = Lowering::new(context, typed);
+    let flow = lower(&mut lowering);
+    LoweredFlow { flow, inlined: lowering.inlined, asks_service: lowering.asks_service }
 }
 
 /// Lowers a `fn` that no flow reaches, as the body of a flow that takes its parameters, for the checks that need the
@@ -266,6 +282,10 @@ struct Lowering<'a, 'd> {
     /// The handlers that run after the step in which the failure arose, by the exits that carry the failures.
     deferred: BTreeMap<InlineFrameId, DeferredHandler<'a>>,
     handled_calls: HandledCalls,
+    /// The `fn`s of the program that are inlined, by their indices.
+    inlined: BTreeSet<usize>,
+    /// True if this lowers a request of a service of the program.
+    asks_service: bool,
     /// True if this lowers a `fn` that no flow reaches, whose arguments are unknown.
     alone: bool,
     /// True if this lowers code that runs at the start of the program, or at the start of a session.
@@ -304,6 +324,8 @@ impl<'a, 'd> Lowering<'a, 'd> {
             steps: Vec::new(),
             deferred: BTreeMap::new(),
             handled_calls: HandledCalls::new(typed),
+            inlined: BTreeSet::new(),
+            asks_service: false,
             alone: false,
             starts: false,
             answers: false,

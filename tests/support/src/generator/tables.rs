@@ -12,7 +12,7 @@ impl Generator {
     }
 
     fn table_clause(&mut self) -> TableClause {
-        let kind = match self.below(7) {
+        let kind = match self.below(8) {
             0 => TableClauseKind::Key { columns: self.columns(), auto: self.some(50, |_| nowhere()) },
             1 => TableClauseKind::Index(self.columns()),
             2 => TableClauseKind::Unique(self.columns()),
@@ -27,6 +27,7 @@ impl Generator {
                 change: self.lower(),
                 batched: self.some(50, |_| nowhere()),
             },
+            6 => TableClauseKind::Existing(self.several(1, 2, Self::named_argument)),
             _ => TableClauseKind::Soft(self.several(0, 2, Self::named_argument)),
         };
         TableClause { kind, span: nowhere() }
