@@ -34,7 +34,7 @@ pub(super) fn encode_path(literal: &str) -> String {
 /// Normalizes the percent-encoding of a path (RFC 3986, sections 6.2.2.1 and 6.2.2.2), so that equivalent paths have the
 /// same route: hexadecimal digits are in upper case, and letters, digits, `-`, `.`, `_` and `~` are not encoded.
 pub(super) fn normalized_path(path: &str) -> Cow<'_, str> {
-    if memchr::memchr(b'%', path.as_bytes()).is_none() || !is_well_encoded(path) {
+    if !path.bytes().any(|byte| byte == b'%') || !is_well_encoded(path) {
         return Cow::Borrowed(path);
     }
     let mut normalized = String::with_capacity(path.len());
@@ -54,7 +54,7 @@ pub(super) fn normalized_path(path: &str) -> Cow<'_, str> {
 
 /// Percent-decodes a component of a path; `None` if the encoding is malformed or the result is not UTF-8.
 pub(super) fn decode_path(part: &str) -> Option<Cow<'_, str>> {
-    if memchr::memchr(b'%', part.as_bytes()).is_none() {
+    if !part.bytes().any(|byte| byte == b'%') {
         return Some(Cow::Borrowed(part));
     }
     if !is_well_encoded(part) {
