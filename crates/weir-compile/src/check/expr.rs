@@ -6,7 +6,7 @@ use weir_syntax::{Code, Diagnostic, Span};
 
 use super::generics::stands_for_any;
 use super::{Exits, Expected, OpenType, TypeChecker};
-use crate::lang_items::{HTML, JSON_VALUE};
+use crate::lang_items::{HTML, JSON_VALUE, SECRET};
 use crate::typed_tree::{Demand, Resolution};
 use crate::types::{TYPE_PARTS_MAX, Ty};
 
@@ -129,6 +129,8 @@ impl<'a> TypeChecker<'a, '_> {
             }
             (found, _) if *found == Ty::named(JSON_VALUE) => diagnostic
                 .hint("read the JSON as that type: `response.decode_json()?` of a response, or `json.decode(text)?`"),
+            (found, _) if *found == Ty::named(SECRET) => diagnostic
+                .hint("pass it to a parameter that takes a secret, such as `bearer` of `client.get`: it is never a text"),
             (Ty::Plain(_), wanted) if *wanted == Ty::TEXT => diagnostic.hint("convert it to a text: `\"{…}\"`"),
             (found, wanted) if *found == Ty::INT && *wanted == Ty::FLOAT => diagnostic
                 .hint("write a literal with a decimal point, as in `1.0`, and convert other numbers: `n.to_float()`"),

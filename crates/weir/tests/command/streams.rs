@@ -31,6 +31,10 @@ impl Folder {
         std::fs::write(self.0.join(name), text).expect("a file of our own");
     }
 
+    pub(crate) fn create(&self, name: &str) {
+        std::fs::create_dir(self.0.join(name)).expect("a folder of our own");
+    }
+
     pub(crate) fn read(&self, name: &str) -> String {
         std::fs::read_to_string(self.0.join(name)).expect("the program has written it")
     }
