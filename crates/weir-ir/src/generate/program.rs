@@ -471,11 +471,10 @@ mod tests {
 
     #[test]
     fn a_program_whose_values_double_in_nested_loops_is_replaced() {
-        for (seed, emphasis) in [(16_139, Emphasis::Rounds), (2_670, Emphasis::Batches)] {
-            assert!(!is_bounded(&generated(seed, emphasis)), "seed {seed} needs no bound any more");
-            let replaced = bounded(seed, emphasis);
-            assert!(is_bounded(&replaced) && replaced == bounded(seed, emphasis), "seed {seed}");
-        }
+        let (seed, emphasis) = (2_670, Emphasis::Batches);
+        assert!(!is_bounded(&generated(seed, emphasis)), "seed {seed} needs no bound any more");
+        let replaced = bounded(seed, emphasis);
+        assert!(is_bounded(&replaced) && replaced == bounded(seed, emphasis), "seed {seed}");
         assert_eq!(bounded(7, Emphasis::Rounds), generated(7, Emphasis::Rounds));
     }
 }
