@@ -17,6 +17,7 @@ mod expr;
 mod failures;
 mod formatted;
 mod full_scan;
+mod group_clauses;
 mod groups;
 mod handled_calls;
 mod html;

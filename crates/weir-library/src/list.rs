@@ -91,20 +91,20 @@ pub fn max(list: &Elements) -> Option<Value> {
 type Keyed = (weir::Generic<'k'>, Value);
 
 /// Returns the second values of the pairs, in ascending order of the first; the sort is stable.
-#[weir::function(pure, total, room = room::of_values(pairs.len()), units = units::to_sort(pairs))]
+#[weir::function(internal, pure, total, room = room::of_values(pairs.len()), units = units::to_sort(pairs))]
 pub fn sort_keyed(pairs: Vec<Keyed>) -> Vec<Value> {
     let (keys, mut values): (Vec<Value>, Vec<Value>) = pairs.into_iter().map(|(key, value)| (key.0, value)).unzip();
     Value::ascending_positions(&keys).into_iter().map(|position| values[position].take()).collect()
 }
 
 /// Returns the second value of the first pair whose first value is the least; `None` if there are no pairs.
-#[weir::function(pure, total, units = units::to_read(pairs))]
+#[weir::function(internal, pure, total, units = units::to_read(pairs))]
 pub fn min_keyed(pairs: Vec<Keyed>) -> Option<Value> {
     pairs.into_iter().min_by(|(one, _), (other, _)| one.cmp(other)).map(|(_, value)| value)
 }
 
 /// Returns the second value of the first pair whose first value is the greatest; `None` if there are no pairs.
-#[weir::function(pure, total, units = units::to_read(pairs))]
+#[weir::function(internal, pure, total, units = units::to_read(pairs))]
 pub fn max_keyed(pairs: Vec<Keyed>) -> Option<Value> {
     // `max_by` returns the last of several.
     pairs.into_iter().rev().max_by(|(one, _), (other, _)| one.cmp(other)).map(|(_, value)| value)

@@ -36,6 +36,7 @@ mod new_table;
 mod open_table;
 mod page_statement;
 mod postgres;
+mod published_rows;
 mod query_plans;
 mod reference_notes;
 mod references;
@@ -53,11 +54,12 @@ mod storage;
 mod stored;
 #[cfg(test)]
 mod tests;
+mod write_sets;
 mod writer;
 
 use std::sync::Arc;
 
-use weir::{Elements, Failure, Generic, Value};
+use weir::{Elements, Failure, FailureKind, Generic, Value};
 
 use self::cursor::{cursor, page_start};
 use self::grouping::{only_aggregates, sum_of};
@@ -77,6 +79,7 @@ pub use schema::{
     ColumnSchema, ExistingTable, IndexSchema, RowOrder, Schema, SoftTable, TableCondition, TableMigration, TableQuery,
     TableReference,
 };
+pub use write_sets::{TableWrite, WriteSet};
 pub use storage::{ExistingDatabases, TableLocation, TableStorage};
 
 weir::library! {
@@ -104,7 +107,7 @@ type QueryArguments = Generic<'p'>;
 ///
 /// # Errors
 /// Fails if the table cannot be opened; the message says why and what to do.
-#[weir::function]
+#[weir::function(internal)]
 pub fn open(schema: Schema, #[environment] storage: &TableStorage) -> Result<Table, Failure> {
     storage.open(schema).map(Table)
 }
@@ -113,7 +116,7 @@ pub fn open(schema: Schema, #[environment] storage: &TableStorage) -> Result<Tab
 ///
 /// # Errors
 /// Fails if the database does.
-#[weir::function]
+#[weir::function(internal)]
 pub fn old_rows(schema: Schema, #[environment] storage: &TableStorage) -> Result<Vec<OldRow>, Failure> {
     Ok(storage.old_rows(&schema)?.into_iter().map(Generic).collect())
 }
@@ -122,7 +125,7 @@ pub fn old_rows(schema: Schema, #[environment] storage: &TableStorage) -> Result
 ///
 /// # Errors
 /// Fails if the database does, if another program has written the rows, or if one cannot be stored.
-#[weir::function]
+#[weir::function(internal)]
 pub fn store_converted(
     schema: Schema,
     old: Vec<OldRow>,
@@ -134,7 +137,7 @@ pub fn store_converted(
 }
 
 /// Begins a transaction, and returns its number.
-#[weir::function]
+#[weir::function(internal)]
 pub fn begin(#[environment] storage: &TableStorage) -> i64 {
     storage.next_transaction()
 }
@@ -143,14 +146,14 @@ pub fn begin(#[environment] storage: &TableStorage) -> i64 {
 ///
 /// # Errors
 /// Fails if the database cannot commit: then nothing of the transaction takes effect.
-#[weir::function(reads, units = units_of(table))]
+#[weir::function(internal, reads, units = units_of(table))]
 pub fn commit(table: &mut Table, transaction: i64, last: bool) -> Result<i64, Failure> {
     table.0.rows.commit(transaction, last)?;
     Ok(transaction)
 }
 
 /// Takes back what the transaction has done to the table; if `last`, to all stored tables. Returns its number.
-#[weir::function(reads, units = units_of(table))]
+#[weir::function(internal, reads, units = units_of(table))]
 pub fn roll_back(table: &mut Table, transaction: i64, last: bool) -> i64 {
     if last || !table.0.rows.is_stored() {
         table.0.rows.roll_back(transaction);
@@ -162,19 +165,19 @@ pub fn roll_back(table: &mut Table, transaction: i64, last: bool) -> i64 {
 ///
 /// # Errors
 /// Fails if the database cannot make it durable.
-#[weir::function(awaits_peer)]
+#[weir::function(internal, awaits_peer)]
 pub async fn settle(#[environment] storage: &TableStorage) -> Result<(), Failure> {
     storage.settled().await
 }
 
 /// Returns the row with the key.
-#[weir::function(reads, units = units_of(table))]
+#[weir::function(internal, reads, units = units_of(table))]
 pub fn get(table: &Table, transaction: i64, key: &RowKey) -> Limited<Option<Row>> {
     Limited(table.0.rows.get(transaction, &key.0).map(|row| row.map(Generic)))
 }
 
 /// Returns the row of each key, all as they are at one moment.
-#[weir::function(reads, units = units_of(table))]
+#[weir::function(internal, reads, units = units_of(table))]
 pub fn get_all(table: &Table, transaction: i64, keys: Vec<RowKey>) -> Limited<Vec<Option<Row>>> {
     let keys: Vec<Value> = keys.into_iter().map(|key| key.0).collect();
     let rows = table.0.rows.get_all(transaction, &keys);
@@ -182,7 +185,7 @@ pub fn get_all(table: &Table, transaction: i64, keys: Vec<RowKey>) -> Limited<Ve
 }
 
 /// Returns the rows that fulfil the conditions, in order.
-#[weir::function(reads, units = units_of(table))]
+#[weir::function(internal, reads, units = units_of(table))]
 pub fn select(table: &Table, transaction: i64, query: TableQuery, arguments: QueryArguments) -> Limited<Vec<Row>> {
     let search = TableSearch::for_rows(&table.0.schema, query, arguments.0);
     let rows = search.and_then(|search| table.0.rows.select(transaction, &search));
@@ -198,14 +201,14 @@ pub struct Joined(Arc<OpenTable>);
 type JoinedRow = Generic<'j'>;
 
 /// Names a table for [`join`], so that the query counts as a read of it.
-#[weir::function(reads)]
+#[weir::function(internal, reads)]
 pub fn joined_table(table: &Table) -> Joined {
     Joined(Arc::clone(&table.0))
 }
 
 /// Returns the rows that fulfil the conditions, in order, each with the rows that it names by keys, all as they are at one
 /// moment.
-#[weir::function(reads, units = units_of(table))]
+#[weir::function(internal, reads, units = units_of(table))]
 pub fn join(
     table: &Table,
     transaction: i64,
@@ -222,36 +225,41 @@ pub fn join(
     Limited(rows.map(|rows| rows.into_iter().map(Generic).collect()))
 }
 
-/// Returns if the cursor, if there is one, is that of a row in the order of the query.
+/// Returns if a page has a limit of at least one row, and the cursor, if there is one, is that of a row in the order of the query.
 ///
 /// # Errors
-/// Fails if it is not.
-#[weir::function(reads)]
+/// Fails if it does not.
+#[weir::function(internal, reads)]
 pub fn check_cursor(
     table: &Table,
     _transaction: i64,
     query: TableQuery,
     cursor: Option<String>,
+    limit: i64,
 ) -> Result<(), Failure> {
+    if limit < 1 {
+        let message = format!("the limit of a page is {limit}, and a page has at least one row");
+        return Err(Failure::new(FailureKind::Argument, message));
+    }
     cursor.map_or(Ok(()), |cursor| page_start(&table.0.schema, &query, &cursor).map(|_| ()))
 }
 
 /// Returns the cursor of the last row of a page with this limit, if there are rows behind it.
-#[weir::function(reads)]
+#[weir::function(internal, reads)]
 pub fn next_page(table: &Table, _transaction: i64, query: TableQuery, rows: &Elements, limit: i64) -> Option<String> {
     let last = usize::try_from(limit).ok().filter(|limit| *limit < rows.len())?.checked_sub(1)?;
     Some(cursor(&table.0.schema, &query, fields(&rows.get(last)?)))
 }
 
 /// Returns the number of rows that fulfil the conditions.
-#[weir::function(reads, units = units_of(table))]
+#[weir::function(internal, reads, units = units_of(table))]
 pub fn count(table: &Table, transaction: i64, query: TableQuery, arguments: QueryArguments) -> Limited<i64> {
     let search = TableSearch::new(query, arguments.0);
     Limited(table.0.rows.count(transaction, &search))
 }
 
 /// Returns the sum of a column of the rows that fulfil the conditions. A sum that does not fit into 64 bits ends the flow.
-#[weir::function(reads, units = units_of(table))]
+#[weir::function(internal, reads, units = units_of(table))]
 pub fn sum(
     table: &Table,
     transaction: i64,
@@ -264,7 +272,7 @@ pub fn sum(
 }
 
 /// Returns the average of a column of the rows that fulfil the conditions; `None` if there are none.
-#[weir::function(reads, units = units_of(table))]
+#[weir::function(internal, reads, units = units_of(table))]
 pub fn average(
     table: &Table,
     transaction: i64,
@@ -284,7 +292,7 @@ pub fn average(
 }
 
 /// Returns the number of different values of a column in the rows that fulfil the conditions.
-#[weir::function(reads, units = units_of(table))]
+#[weir::function(internal, reads, units = units_of(table))]
 pub fn distinct(
     table: &Table,
     transaction: i64,
@@ -304,7 +312,7 @@ pub fn distinct(
 type Group = Generic<'g'>;
 
 /// Returns the groups of the rows that fulfil the conditions, in the order of their first rows.
-#[weir::function(reads, units = units_of(table))]
+#[weir::function(internal, reads, units = units_of(table))]
 pub fn group(
     table: &Table,
     transaction: i64,
@@ -318,13 +326,13 @@ pub fn group(
 }
 
 /// Returns the sum of a group. A sum that does not fit into 64 bits ends the flow.
-#[weir::function(pure)]
+#[weir::function(internal, pure)]
 pub fn whole_sum(high: i64, low: i64) -> Limited<i64> {
     Limited(list::whole_sum(sum_of(high, low)))
 }
 
 /// Returns the average of a group with this sum and this number of rows.
-#[weir::function(pure, total)]
+#[weir::function(internal, pure, total)]
 pub fn whole_average(high: i64, low: i64, count: i64) -> Option<f64> {
     list::average_of(sum_of(high, low), count)
 }
@@ -333,7 +341,7 @@ pub fn whole_average(high: i64, low: i64, count: i64) -> Option<f64> {
 ///
 /// # Errors
 /// Fails if another row has its key, or the values of a unique index, or if a row that it references does not exist.
-#[weir::function(reads, units = units_of(table))]
+#[weir::function(internal, reads, units = units_of(table))]
 pub fn insert(
     table: &mut Table,
     transaction: i64,
@@ -350,7 +358,7 @@ pub fn insert(
 ///
 /// # Errors
 /// Fails if another row has the values of a unique index, or if a row that it references does not exist.
-#[weir::function(reads, units = units_of(table))]
+#[weir::function(internal, reads, units = units_of(table))]
 pub fn upsert(
     table: &mut Table,
     transaction: i64,
@@ -368,7 +376,7 @@ pub fn upsert(
 /// # Errors
 /// Fails if the new row has another key, another row has the values of a unique index, or a row that it references does not
 /// exist.
-#[weir::function(reads, units = units_of(table))]
+#[weir::function(internal, reads, units = units_of(table))]
 pub fn replace(
     table: &mut Table,
     transaction: i64,
@@ -387,7 +395,7 @@ pub fn replace(
 /// # Errors
 /// Fails if a new row has another key, two rows would have the values of a unique index, or a row that one references does
 /// not exist.
-#[weir::function(reads, units = units_of(table))]
+#[weir::function(internal, reads, units = units_of(table))]
 pub fn replace_rows(
     table: &mut Table,
     transaction: i64,
@@ -408,7 +416,7 @@ pub fn replace_rows(
 ///
 /// # Errors
 /// Fails if the database does.
-#[weir::function(reads, units = units_of(table))]
+#[weir::function(internal, reads, units = units_of(table))]
 pub fn delete(
     table: &mut Table,
     transaction: i64,
@@ -422,7 +430,7 @@ pub fn delete(
 ///
 /// # Errors
 /// Fails if the database does.
-#[weir::function(reads, units = units_of(table))]
+#[weir::function(internal, reads, units = units_of(table))]
 pub fn delete_all(
     table: &mut Table,
     transaction: i64,
@@ -437,7 +445,7 @@ pub fn delete_all(
 ///
 /// # Errors
 /// Fails if the database does.
-#[weir::function(reads, units = units_of(table))]
+#[weir::function(internal, reads, units = units_of(table))]
 pub fn delete_rows(
     table: &mut Table,
     transaction: i64,

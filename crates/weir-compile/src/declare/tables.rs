@@ -218,7 +218,11 @@ impl Declarer<'_, '_> {
             let column = &declared.columns[at];
             let Some(value) = self.default_of(column, &argument.value) else {
                 let message = format!("the default of `{name}` is a constant of the type `{}`", column.ty);
-                self.table_fault(argument.value.span, message, "write a literal, or leave the column out");
+                let hint = match column.variants.first() {
+                    Some(variant) if !column.optional => format!("write a variant, such as `{variant}`, or leave the column out"),
+                    _ => "write a literal, or leave the column out".to_owned(),
+                };
+                self.table_fault(argument.value.span, message, &hint);
                 continue;
             };
             declared.columns[at].default = Some(value);
@@ -227,8 +231,16 @@ impl Declarer<'_, '_> {
 
     /// Returns the constant if it is of the column's type.
     fn default_of(&self, column: &TableColumn, value: &ast::Expr) -> Option<Value> {
-        if let ast::ExprKind::Name(name) = &value.kind
-            && let Some(tag) = column.variants.iter().position(|variant| variant.as_str() == name.as_str())
+        let variant = match &value.kind {
+            ast::ExprKind::Name(name) => Some(name.as_str()),
+            // `Kind.Small`
+            ast::ExprKind::Field { object, name } => match &object.kind {
+                ast::ExprKind::Name(of) if column.ty == Type::named(of.as_str()) => Some(name.as_str()),
+                _ => None,
+            },
+            _ => None,
+        };
+        if let Some(tag) = column.variants.iter().position(|known| Some(known.as_str()) == variant)
             && !column.optional
         {
             return Some(Value::Variant(tag as u32, None));

@@ -8,11 +8,12 @@
 use weir_host::{Text, Type, Value};
 use weir_ir::expr::Atom;
 use weir_ir::prim::Prim;
-use weir_syntax::Span;
 use weir_syntax::ast::{Block, Expr, ExprKind, Pattern, PatternId, PatternKind, QueryClauses, Visitor, walk_expr};
 
 use super::aggregates::ListAggregate;
+use super::group_clauses::{GroupClauses, GroupParts};
 use super::queries::{DividedCondition, closure_of};
+use super::repeat::ListClauses;
 use super::table_description::{COUNT, GroupAggregate, GroupedRows, numbers, record};
 use super::tables::outside;
 use super::{Binding, Lowering};
@@ -30,12 +31,13 @@ struct GroupedQuery<'a> {
 
 impl<'a> Lowering<'a, '_> {
     /// Lowers the groups over which a `for` iterates, if the table can compute them: pairs of the key and the aggregates.
+    /// Returns them with the clauses that are left to the program.
     pub(super) fn groups(
         &mut self,
         pattern: &'a Pattern,
         items: &'a Expr,
         (clauses, body): (&'a QueryClauses, &'a Block),
-    ) -> Option<Atom> {
+    ) -> Option<(Atom, ListClauses<'a>)> {
         if self.module.is_some() || !self.replaced.is_empty() {
             return None;
         }
@@ -66,12 +68,22 @@ impl<'a> Lowering<'a, '_> {
         }
         let types: Vec<Type> = aggregates.iter().map(|of| self.type_of_aggregate(&query.table, *of)).collect();
         let group = Type::tuple(types.clone());
-        let key = self.pattern_type(parts[0].id);
-        let pair = Type::tuple(vec![key, group.clone()]);
+        let pair = Type::tuple(vec![self.pattern_type(parts[0].id), group.clone()]);
         let described = |of: &GroupAggregate| record([Value::text(of.kind), Value::Int(of.column as i64)]);
-        let grouping = record([numbers(&query.columns), Value::list(aggregates.iter().map(described).collect())]);
         let span = items.span;
-        let (search, arguments) = self.description(&query.table, &query.condition, Vec::new(), None, span);
+        let GroupedQuery { table, mut condition, columns } = query;
+        let parts = GroupParts { table: &table, key: &parts[0], columns: &columns, rows, aggregates: &aggregates };
+        let GroupClauses { conditions, order, left } = self.group_clauses(&parts, clauses);
+        let early = left.limit.is_none().then(|| clauses.limit.as_ref().map(|limit| self.expr(limit))).flatten();
+        let grouping = record([
+            numbers(&columns),
+            Value::list(aggregates.iter().map(described).collect()),
+            Value::list(conditions.iter().map(|(part, ..)| part.clone()).collect()),
+            Value::list(order),
+        ]);
+        condition.values.extend(conditions.into_iter().map(|(_, value, known)| (value, known)));
+        let (search, arguments) = self.description(&table, &condition, Vec::new(), early, span);
+        let query = GroupedQuery { table, condition, columns };
         let given = vec![Atom::Shared(query.table.clone()), outside(), search, arguments, Atom::Value(grouping)];
         let groups = self.call_tables("group", given, Type::list(pair.clone()), span);
         if let Some(rows) = rows {
@@ -79,22 +91,8 @@ impl<'a> Lowering<'a, '_> {
         }
         self.group_patterns.insert(pattern.id, pair);
         self.group_patterns.insert(rows_pattern.id, group);
-        Some(groups)
-    }
-
-    /// Notes the clauses that choose and order the groups of a table, which the program evaluates itself.
-    pub(super) fn note_group_rest(&mut self, clauses: &QueryClauses, query: Span) {
-        if let Some(condition) = &clauses.condition {
-            let text = self.context.text_at(condition.span);
-            self.context.note_query_rest(query, format!("keeps the groups with `{text}`"));
-        }
-        if !clauses.order.is_empty() {
-            let keys: Vec<String> = clauses.order.iter().map(|key| self.context.text_at(key.value.span)).collect();
-            self.context.note_query_rest(query, format!("orders the groups by `{}`", keys.join(", ")));
-        }
-        if clauses.limit.is_some() {
-            self.context.note_query_rest(query, "takes the first ones of these".to_owned());
-        }
+        self.note_group_rest(&left, span);
+        Some((groups, left))
     }
 
     /// Returns the type of a pattern that binds a group or its rows, if the table computes its aggregates.
@@ -171,7 +169,7 @@ impl<'a> Lowering<'a, '_> {
 
     /// Returns the name behind a list of the rows of a group or of a column of them: `theirs`, `theirs.map(|m| m.size)` or
     /// `for m in theirs { m.size }`.
-    fn local_in_list(&self, list: &'a Expr) -> Option<LocalId> {
+    pub(super) fn local_in_list(&self, list: &'a Expr) -> Option<LocalId> {
         let rows = match &list.kind {
             ExprKind::For { items, query, .. } if query.is_empty() => items,
             ExprKind::Call { .. } => match self.method_call(list)? {
@@ -187,7 +185,7 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// Returns the column of an aggregate of the rows of a group, if the table computes it. The number of rows uses none.
-    fn column_of_group(
+    pub(super) fn column_of_group(
         &self,
         table: &str,
         rows: LocalId,

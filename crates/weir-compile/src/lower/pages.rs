@@ -32,7 +32,7 @@ impl<'a> Lowering<'a, '_> {
         let limit = self.expr(limit);
         let cursor = self.expr(after);
         let query = Atom::Value(record([Value::list(Vec::new()), Value::list(order.clone())]));
-        let given = [Atom::Shared(table.clone()), outside(), query.clone(), cursor.clone()];
+        let given = [Atom::Shared(table.clone()), outside(), query.clone(), cursor.clone(), limit.clone()];
         let given = given.into_iter().map(|atom| Some(Binding::Atom(atom))).collect();
         let checked = Type::result(Type::Unit, Type::Failure);
         let checked = self.call_host(&format!("{TABLES}.check_cursor").into(), given, checked, (span, &[]));
@@ -44,6 +44,7 @@ impl<'a> Lowering<'a, '_> {
                 let row = lowering.typed.pattern_local(pattern.id);
                 let divided = lowering.divide(table, row, clauses.condition.as_ref());
                 let left = divided.left.clone();
+                lowering.page_scan(table, &divided, &order, span);
                 let early = left.is_empty().then(|| limit.clone());
                 let after = (cursor, Type::option(Type::Text));
                 let reads = lowering.keyed_reads(&left, body);

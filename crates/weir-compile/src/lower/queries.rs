@@ -498,7 +498,7 @@ pub(super) fn closure_of(written: Option<&Expr>) -> Option<(&Pattern, &Expr)> {
     }
 }
 
-fn symbol(operator: BinaryOperator) -> Option<&'static str> {
+pub(super) fn symbol(operator: BinaryOperator) -> Option<&'static str> {
     match operator {
         BinaryOperator::Equal => Some("=="),
         BinaryOperator::NotEqual => Some("!="),
@@ -511,7 +511,7 @@ fn symbol(operator: BinaryOperator) -> Option<&'static str> {
 }
 
 /// Returns the comparison with its sides exchanged.
-fn flipped(comparison: &'static str) -> &'static str {
+pub(super) fn flipped(comparison: &'static str) -> &'static str {
     match comparison {
         "<" => ">",
         "<=" => ">=",

@@ -10,6 +10,22 @@ use super::block_builder::{InlineFrameId, OpenBlock};
 use super::keyed_reads::PairedList;
 use super::{Binding, Lowering, pattern_name};
 
+/// The clauses of a `for` over a list.
+#[derive(Default)]
+pub(super) struct ListClauses<'a> {
+    /// The conditions, all of which an element must fulfil.
+    pub(super) conditions: Vec<&'a Expr>,
+    pub(super) order: &'a [QueryOrder],
+    pub(super) limit: Option<&'a Expr>,
+}
+
+impl<'a> ListClauses<'a> {
+    fn of(query: &'a QueryClauses) -> Self {
+        let (conditions, limit) = (query.condition.iter().collect(), query.limit.as_ref());
+        ListClauses { conditions, order: &query.order, limit }
+    }
+}
+
 impl<'a> Lowering<'a, '_> {
     /// Lowers `for x in xs { … }`: to a map, or to a fold if the body may exit the `fn`.
     pub(super) fn for_(
@@ -27,24 +43,20 @@ impl<'a> Lowering<'a, '_> {
             }
             None => {
                 let groups = self.groups(pattern, items, (query, body));
-                if groups.is_some() {
-                    self.note_group_rest(query, items.span);
-                }
-                let list = groups.unwrap_or_else(|| self.elements(items));
-                self.chosen(list, pattern, query, items.span)
+                let (list, clauses) = groups.unwrap_or_else(|| (self.elements(items), ListClauses::of(query)));
+                self.chosen(list, pattern, &clauses, items.span)
             }
         };
         self.for_each((&self.ty(expr), expr.span), list, pattern, body)
     }
 
     /// Returns the elements of a list that the clauses of a `for` choose, in their order.
-    fn chosen(&mut self, list: Atom, pattern: &'a Pattern, query: &'a QueryClauses, span: Span) -> Atom {
+    fn chosen(&mut self, list: Atom, pattern: &'a Pattern, clauses: &ListClauses<'a>, span: Span) -> Atom {
         let element = self.pattern_type(pattern.id);
-        let limit = query.limit.as_ref().map(|limit| self.expr(limit));
-        let conditions: Vec<&'a Expr> = query.condition.iter().collect();
-        let mut list = self.filtered(list, (pattern, &element), &conditions, span);
+        let limit = clauses.limit.map(|limit| self.expr(limit));
+        let mut list = self.filtered(list, (pattern, &element), &clauses.conditions, span);
         // A stable sort by the last key first: each later one keeps the order of equal elements.
-        for key in query.order.iter().rev() {
+        for key in clauses.order.iter().rev() {
             list = self.sorted(list, (pattern, &element), key);
         }
         match limit {

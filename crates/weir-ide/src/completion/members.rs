@@ -108,13 +108,7 @@ impl Document {
 
     fn module_members(&self, called: &str, module: &Module) -> Vec<Completion> {
         let also = self.use_edits(called);
-        let in_rust = module.functions.keys().map(|name| {
-            self.of_symbol(
-                name,
-                CompletionKind::Function,
-                &Symbol::HostFunction(format!("{}.{name}", module.name).into()),
-            )
-        });
+        let in_rust = module.public_functions().map(|function| self.function(&function.signature));
         let functions = in_rust.chain(self.weir_functions(&module.name));
         let sources = module.sources.keys().filter(|name| **name != module.name).map(|name| {
             self.of_symbol(name, CompletionKind::Source, &Symbol::Source(format!("{}.{name}", module.name).into()))
@@ -168,7 +162,7 @@ impl Document {
         let of_module = head.rsplit_once('.').map_or_else(Vec::new, |(module, _)| self.public_items(module));
         found.extend(of_module.into_iter().filter(|item| item.kind == CompletionKind::Function));
         if let Some(module) = module_of(head).and_then(|module| self.library.modules.get(module.as_str())) {
-            let functions = module.functions.values().filter(|function| takes_first(&function.signature, head));
+            let functions = module.public_functions().filter(|function| takes_first(&function.signature, head));
             found.extend(functions.map(|function| self.function(&function.signature)));
             // The first parameter of a function in Weir has the type that its module is named after.
             found.extend(self.weir_functions(&module.name));

@@ -73,6 +73,7 @@ impl Document {
     /// Returns the modules of the library that the program does not use.
     pub(super) fn modules(&self) -> Vec<Completion> {
         let modules = self.library.modules.values();
+        let modules = modules.filter(|module| !module.is_internal());
         let unused = modules.filter(|module| !self.used().any(|used| used.name.as_str() == module.name.as_str()));
         unused.map(|module| self.module(&module.name, module)).collect()
     }

@@ -92,7 +92,7 @@ pub(super) fn no_number_left(schema: &Schema) -> Failure {
 }
 
 /// Returns a value as programs write it.
-fn shown(column: &ColumnSchema, value: &Value) -> String {
+pub(super) fn shown(column: &ColumnSchema, value: &Value) -> String {
     match value {
         Value::Variant(Value::SOME, Some(held)) if column.optional => {
             held.first().map_or_else(String::new, |held| held_value(column, held))

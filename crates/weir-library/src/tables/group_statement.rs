@@ -1,11 +1,13 @@
 //! The statement that groups rows in SQL.
 
+use std::fmt::Write as _;
+
 use super::dialect::Dialect;
 use super::grouping::{TableAggregate, TableGrouping};
-use super::schema::{Schema, TableSearch};
+use super::schema::{ColumnSchema, Schema, TableSearch};
 use super::sql::{list, name, quoted};
 use super::sql_value::Bound;
-use super::statements::{TableStatements, ordered};
+use super::statements::{NUMBER, TableStatements, ordered};
 
 /// The position of a row among those that fulfil the conditions. A column cannot have the name.
 const POSITION: &str = "\"the position\"";
@@ -17,9 +19,9 @@ impl TableStatements {
         &self,
         schema: &'s Schema,
         search: &'s TableSearch,
-        grouping: &TableGrouping,
+        grouping: &'s TableGrouping,
     ) -> (String, Vec<Bound<'s>>) {
-        let (condition, parameters) = self.condition(schema, search);
+        let (condition, mut parameters) = self.condition(schema, search);
         let table = quoted(&schema.name);
         let column = |at: usize| self.dialect.equal_by(name(schema, at), &schema.columns[at]);
         let columns = || grouping.columns.iter().map(|at| column(*at));
@@ -28,18 +30,46 @@ impl TableStatements {
         if grouping.columns.is_empty() {
             return (format!("SELECT {selected} FROM {table}{condition}"), parameters);
         }
-        let groups = format!("GROUP BY {}", list(columns(), ", "));
+        let mut groups = format!("GROUP BY {}", list(columns(), ", "));
+        for (at, (of, value)) in grouping.conditions(search).enumerate() {
+            let (part, column) = self.part(schema, grouping, of.part);
+            let test = self.test(part, &of.comparison, Bound(value, column), &mut parameters);
+            _ = write!(groups, " {} {test}", if at == 0 { "HAVING" } else { "AND" });
+        }
+        let mut order = String::new();
+        for by in &grouping.order {
+            let (part, column) = self.part(schema, grouping, by.part);
+            let direction = if by.descending { " DESC" } else { "" };
+            _ = write!(order, "{}{direction}, ", self.dialect.ordered_by(part, column));
+        }
+        let mut limit = String::new();
+        if search.is_limited() {
+            parameters.push(Bound(&search.limit_value, &NUMBER));
+            limit = format!(" LIMIT {}", self.dialect.parameter(parameters.len()));
+        }
         let sql = match first_row((schema, self.dialect), grouping) {
-            Some(first) => format!("SELECT {selected} FROM {table}{condition} {groups} ORDER BY {first}"),
+            Some(first) => format!("SELECT {selected} FROM {table}{condition} {groups} ORDER BY {order}{first}{limit}"),
             None => {
                 let key = list(schema.key.iter().map(|at| ordered(schema, self.dialect, *at)), ", ");
                 format!(
                     "SELECT {selected} FROM (SELECT *, row_number() OVER (ORDER BY {key}) AS {POSITION} \
-                     FROM {table}{condition}) AS \"rows\" {groups} ORDER BY min({POSITION})"
+                     FROM {table}{condition}) AS \"rows\" {groups} ORDER BY {order}min({POSITION}){limit}"
                 )
             }
         };
         (sql, parameters)
+    }
+
+    /// Returns a part of a group that conditions and orders name, and the column whose values it has.
+    fn part<'s>(&self, schema: &'s Schema, grouping: &TableGrouping, at: usize) -> (String, &'s ColumnSchema) {
+        match grouping.columns.get(at) {
+            Some(column) => (name(schema, *column), &schema.columns[*column]),
+            None => {
+                let aggregate = grouping.aggregates.get(at.saturating_sub(grouping.columns.len()));
+                let of = aggregate.map_or_else(|| "count(*)".to_owned(), |of| self.dialect.aggregate(schema, of));
+                (of, &NUMBER)
+            }
+        }
     }
 }
 

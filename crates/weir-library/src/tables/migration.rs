@@ -24,7 +24,7 @@ use super::sql_value::{Bound, SqlValue};
 use super::statements::{TableStatements, parameters};
 
 /// Number of rows of a batch.
-const BATCH: usize = 1_000;
+const BATCH: usize = if cfg!(test) { 3 } else { 1_000 };
 /// Maximum length of the names of a replaced column and of its type together, in bytes.
 const NAME_MAX: usize = 59;
 

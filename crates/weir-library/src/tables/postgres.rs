@@ -15,6 +15,7 @@ mod connection;
 mod errors;
 mod io;
 mod layout;
+mod notifications;
 mod readers;
 mod replacement;
 mod scratch;
@@ -23,6 +24,7 @@ mod tls;
 mod value;
 mod writer;
 
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -59,6 +61,8 @@ pub(super) struct PostgresDatabase {
     io: IoThread,
     writer: Mutex<PostgresWriter>,
     readers: Readers,
+    /// A number by which this program knows its own notifications.
+    program: u64,
     /// The number of the last transaction of a statement that is one of its own. These are below 0.
     own_transactions: AtomicI64,
 }
@@ -106,6 +110,8 @@ impl PostgresDatabase {
             address,
             writer: Mutex::default(),
             readers: Readers::default(),
+            // Another random number for each state, also of one process.
+            program: RandomState::new().build_hasher().finish(),
             own_transactions: AtomicI64::new(0),
         })
     }

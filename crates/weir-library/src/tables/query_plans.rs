@@ -12,7 +12,7 @@ use super::catalog::{Catalog, Read};
 use super::cursor::whole_order;
 use super::database_error::explain;
 use super::dialect::Dialect;
-use super::grouping::TableGrouping;
+use super::grouping::{GroupCondition, TableGrouping};
 use super::join::{KeyPart, TableJoin};
 use super::new_table;
 use super::schema::{ColumnSchema, PageStart, Schema, TableCondition, TableQuery, TableReference, TableSearch};
@@ -209,7 +209,12 @@ impl SearchStatement {
             }
         };
         let fixed = [Value::Int(if self.is_limited { 1 } else { i64::MAX }), Value::Unit];
-        let values = fixed.into_iter().chain(self.query.conditions.iter().enumerate().map(value)).collect::<Values>();
+        let of_groups = match &self.form {
+            StatementForm::Groups(grouping) => grouping.examples(schema),
+            _ => Vec::new(),
+        };
+        let of_rows = self.query.conditions.iter().enumerate().map(value);
+        let values = fixed.into_iter().chain(of_rows).chain(of_groups).collect::<Values>();
         TableSearch::new(self.query.clone(), Value::Record(values))
     }
 
@@ -226,6 +231,17 @@ impl SearchStatement {
 /// Returns a statement with the number of its parameters.
 fn counted((sql, parameters): (String, Vec<Bound<'_>>)) -> (String, usize) {
     (sql, parameters.len())
+}
+
+impl TableGrouping {
+    /// Returns values of the parts that the conditions compare.
+    fn examples(&self, schema: &Schema) -> Vec<Value> {
+        let of = |condition: &GroupCondition| {
+            let column = self.columns.get(condition.part);
+            column.map_or(Value::Int(0), |column| example(&schema.columns[*column]))
+        };
+        self.conditions.iter().map(of).collect()
+    }
 }
 
 /// Returns a value of a column that is present.

@@ -244,7 +244,7 @@ impl TableSearch {
     /// Returns whether a row fulfils all conditions.
     pub(super) fn accepts(&self, row: &[Value]) -> bool {
         self.is_behind(row)
-            && self.conditions().all(|(condition, value)| condition.accepts(&row[condition.column], value))
+            && self.conditions().all(|(condition, value)| accepts(&condition.comparison, &row[condition.column], value))
     }
 
     /// Compares two rows by the order of the query.
@@ -257,16 +257,15 @@ impl TableSearch {
     }
 }
 
-impl TableCondition {
-    fn accepts(&self, column: &Value, value: &Value) -> bool {
-        let compared = column.cmp(value);
-        match &*self.comparison {
-            "==" => compared.is_eq(),
-            "!=" => compared.is_ne(),
-            "<" => compared.is_lt(),
-            "<=" => compared.is_le(),
-            ">" => compared.is_gt(),
-            _ => compared.is_ge(),
-        }
+/// Returns whether a comparison of a part of a row or group with a value holds.
+pub(super) fn accepts(comparison: &str, part: &Value, value: &Value) -> bool {
+    let compared = part.cmp(value);
+    match comparison {
+        "==" => compared.is_eq(),
+        "!=" => compared.is_ne(),
+        "<" => compared.is_lt(),
+        "<=" => compared.is_le(),
+        ">" => compared.is_gt(),
+        _ => compared.is_ge(),
     }
 }

@@ -134,34 +134,42 @@ impl TableStatements {
     pub(super) fn condition<'s>(&self, schema: &'s Schema, search: &'s TableSearch) -> (String, Vec<Bound<'s>>) {
         let (mut sql, mut parameters) = (String::new(), Vec::new());
         for (at, (condition, value)) in search.conditions().enumerate() {
-            let column = &schema.columns[condition.column];
-            let (mut named, bound) = (quoted(&column.name), Bound(value, column));
+            let bound = Bound(value, &schema.columns[condition.column]);
             let word = if at == 0 { "WHERE" } else { "AND" };
-            // Only `=` and `IS NULL` are searched by an index in every database.
-            let is_absent = column.optional && bound.stored() == SqlValue::Null;
-            if is_absent {
-                let test = if condition.comparison == "==" { "IS NULL" } else { "IS NOT NULL" };
-                _ = write!(sql, " {word} {named} {test}");
-                continue;
-            }
-            parameters.push(bound);
-            let parameter = self.dialect.parameter_of(column, parameters.len());
-            named = match &*condition.comparison {
-                "==" | "!=" => self.dialect.equal_by(named, column),
-                _ => self.dialect.ordered_by(named, column),
-            };
-            _ = match &*condition.comparison {
-                "==" => write!(sql, " {word} {named} = {parameter}"),
-                "!=" if column.optional => write!(sql, " {word} ({named} <> {parameter} OR {named} IS NULL)"),
-                "!=" => write!(sql, " {word} {named} <> {parameter}"),
-                other => write!(sql, " {word} {named} {other} {parameter}"),
-            };
+            let test = self.test(name(schema, condition.column), &condition.comparison, bound, &mut parameters);
+            _ = write!(sql, " {word} {test}");
         }
         if let Some(after) = &search.after {
             let word = if sql.is_empty() { "WHERE" } else { "AND" };
             _ = write!(sql, " {word} {}", self.dialect.behind(schema, after, &mut parameters));
         }
         (sql, parameters)
+    }
+
+    /// Returns the comparison of a part of a row or group, which has the values of the column of a parameter. Adds the
+    /// parameter.
+    pub(super) fn test<'s>(
+        &self,
+        part: String,
+        comparison: &str,
+        bound: Bound<'s>,
+        parameters: &mut Vec<Bound<'s>>,
+    ) -> String {
+        let column = bound.1;
+        // Only `=` and `IS NULL` are searched by an index in every database.
+        if column.optional && bound.stored() == SqlValue::Null {
+            return format!("{part} {}", if comparison == "==" { "IS NULL" } else { "IS NOT NULL" });
+        }
+        parameters.push(bound);
+        let parameter = self.dialect.parameter_of(column, parameters.len());
+        match comparison {
+            "==" => format!("{} = {parameter}", self.dialect.equal_by(part, column)),
+            "!=" if column.optional => {
+                format!("({} <> {parameter} OR {part} IS NULL)", self.dialect.equal_by(part.clone(), column))
+            }
+            "!=" => format!("{} <> {parameter}", self.dialect.equal_by(part, column)),
+            other => format!("{} {other} {parameter}", self.dialect.ordered_by(part, column)),
+        }
     }
 }
 
@@ -219,8 +227,8 @@ fn ordered_in(prefix: &str, (schema, dialect): (&Schema, Dialect), at: usize) ->
     format!("CASE {column} {} END", list(cases, " "))
 }
 
-/// The column of a limit.
-static NUMBER: ColumnSchema = ColumnSchema {
+/// The column of a number that no table has: a limit, or the number of rows.
+pub(super) static NUMBER: ColumnSchema = ColumnSchema {
     name: String::new(),
     kind: String::new(),
     variants: Vec::new(),

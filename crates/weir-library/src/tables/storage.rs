@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::SystemTime;
 
 use parking_lot::Mutex;
+use tokio::sync::broadcast;
 use weir::{Failure, Value};
 
 use super::catalog::{Catalog, StartCheck};
@@ -14,10 +15,12 @@ use super::database::Database;
 use super::memory::{MemoryTable, TableClock};
 use super::migration;
 use super::open_table::OpenTable;
+use super::published_rows::PublishedRows;
 use super::postgres::{PostgresAddress, PostgresDatabase, PostgresTable, ScratchSchema};
 use super::rows::TableRows;
 use super::schema::Schema;
 use super::stored::StoredTable;
+use super::write_sets::{WriteSet, WriteSets};
 
 /// The place of the stored tables of a program.
 #[derive(Clone, Debug)]
@@ -99,6 +102,9 @@ pub struct TableStorage {
     transactions: AtomicI64,
     /// The open tables, by name.
     tables: Mutex<BTreeMap<String, Arc<OpenTable>>>,
+    write_sets: Arc<WriteSets>,
+    /// True if the commits of other programs are published.
+    listens: Mutex<bool>,
     /// The clock by which rows of soft tables expire.
     clock: TableClock,
 }
@@ -112,6 +118,8 @@ impl Default for TableStorage {
             attached: Mutex::default(),
             transactions: AtomicI64::new(0),
             tables: Mutex::default(),
+            write_sets: Arc::default(),
+            listens: Mutex::default(),
             clock: SystemTime::now,
         }
     }
@@ -147,6 +155,8 @@ impl TableStorage {
     /// Opens a table, and creates it if it is new.
     pub(super) fn open(&self, schema: Schema) -> Result<Arc<OpenTable>, Failure> {
         let rows = self.rows_of(schema.clone())?;
+        let write_sets = Arc::clone(&self.write_sets);
+        let rows = Box::new(PublishedRows { schema: schema.clone(), rows, write_sets });
         let table = Arc::new(OpenTable { schema, rows });
         self.tables.lock().insert(table.schema.name.clone(), Arc::clone(&table));
         Ok(table)
@@ -232,6 +242,24 @@ impl TableStorage {
             }
         };
         Ok(database.insert(opened).clone())
+    }
+
+    /// Returns the write sets of the commits from now on: those of this program, and in PostgreSQL those of the programs that
+    /// share its tables. A reader that is too slow learns that it has missed some.
+    ///
+    /// # Errors
+    /// Fails if the program cannot listen to the others.
+    pub fn write_sets(&self) -> Result<broadcast::Receiver<WriteSet>, Failure> {
+        let watched = self.write_sets.watch();
+        let mut listens = self.listens.lock();
+        if !*listens && matches!(self.place, TableLocation::Postgres(_)) {
+            let OpenDatabase::Postgres(database) = self.open_database()? else { return Ok(watched) };
+            let sets = Arc::downgrade(&self.write_sets);
+            database.listen(move |set| sets.upgrade().map(|sets| sets.publish(set)).is_some())?;
+            *listens = true;
+        }
+        drop(listens);
+        Ok(watched)
     }
 
     pub(super) fn next_transaction(&self) -> i64 {

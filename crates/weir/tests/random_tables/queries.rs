@@ -72,8 +72,12 @@ pub(crate) fn aggregate_of_query(items: &Items, random: &mut Random) -> String {
 /// Returns the groups of a query, with aggregates.
 pub(crate) fn groups(items: &Items, random: &mut Random) -> String {
     let filter = filter(items, random);
-    let columns: Vec<String> = (0..=random.below(2)).map(|_| format!("r.{}", items.any(random).name)).collect();
-    let key = if columns.len() == 1 { columns[0].clone() } else { format!("({})", columns.join(", ")) };
+    let columns: Vec<&Column> = (0..=random.below(2)).map(|_| items.any(random)).collect();
+    let named = |of: &dyn Fn(usize) -> String| {
+        let names: Vec<String> = (0..columns.len()).map(of).collect();
+        if names.len() == 1 { names[0].clone() } else { format!("({})", names.join(", ")) }
+    };
+    let (key, names) = (named(&|at| format!("r.{}", columns[at].name)), named(&|at| format!("k{at}")));
     let uses = |random: &mut Random| {
         let (column, function) = aggregate(items, random);
         match random.below(3) {
@@ -83,19 +87,26 @@ pub(crate) fn groups(items: &Items, random: &mut Random) -> String {
         }
     };
     let values: Vec<String> = (0..=random.below(3)).map(|_| uses(random)).collect();
-    let chosen = match random.below(2) {
-        0 => format!(" if theirs.length() > {}", random.below(3)),
-        _ => String::new(),
-    };
-    let order = match random.below(3) {
+    let of_key = random.below(columns.len() as u64) as usize;
+    let tests: Vec<String> = (0..random.below(3))
+        .map(|_| match random.below(5) {
+            0 => format!("k{of_key} {} {}", ["==", "!="][random.below(2) as usize], columns[of_key].kind.literal(random)),
+            1 => format!("theirs.map(|r| r.number).sum() != {}", random.below(4)),
+            2 => format!("{} <= theirs.map(|r| r.{}).unique().length()", random.below(4), items.any(random).name),
+            _ => format!("theirs.length() > {}", random.below(3)),
+        })
+        .collect();
+    let chosen = if tests.is_empty() { String::new() } else { format!(" if {}", tests.join(" && ")) };
+    let order = match random.below(5) {
         0 => " order by theirs.length() desc".to_owned(),
+        2 if columns[of_key].kind.has_order() => format!(" order by theirs.length(), k{of_key} desc"),
         1 => " order by (theirs.map(|r| r.number).max() else { 0 }), theirs.length()".to_owned(),
         _ => String::new(),
     };
     let limit = if random.below(3) == 0 { format!(" limit {}", random.below(4)) } else { String::new() };
     let of = |items: &str| {
         format!(
-            "for (key, theirs) in (for r in {items}{filter} {{ r }}).group_by(|r| {key}){chosen}{order}{limit} {{ (key, {}) }}",
+            "for ({names}, theirs) in (for r in {items}{filter} {{ r }}).group_by(|r| {key}){chosen}{order}{limit} {{ ({names}, {}) }}",
             values.join(", ")
         )
     };

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use test_support::random::Random;
 use weir::{FailureKind, Value};
 
-use super::{STATEMENTS, TestDatabase, column, everything};
+use super::agreement::STATEMENTS;
+use super::{TestDatabase, column, everything};
 use crate::tables::open_table::OpenTable;
 use crate::tables::row::fields;
 use crate::tables::schema::{IndexSchema, Schema, TableCondition, TableQuery, TableReference, TableSearch};

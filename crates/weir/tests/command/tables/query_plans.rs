@@ -59,8 +59,10 @@ fn every_statement_is_shown_with_its_places_and_its_plan() {
                 "CO-ROUTINE rows\n        SEARCH messages USING INDEX weir index messages (to, read) (to=?)\n        USE TEMP \
                  B-TREE FOR ORDER BY\n      SCAN rows\n      SEARCH joined 1 USING PRIMARY KEY (name=?) LEFT-JOIN",
                 // Without a limit, there is one query.
-                "LEFT JOIN \"users\" AS \"joined 1\" ON \"joined 1\".\"name\" = \"rows\".\"from\" ORDER BY \"rows\".\"id\"\n      \
-                 SCAN messages\n      SEARCH joined 1 USING PRIMARY KEY (name=?) LEFT-JOIN\n  at",
+                "FROM (SELECT \"id\", \"from\", \"to\", \"size\", \"read\" FROM \"messages\") AS \"rows\" LEFT JOIN \"users\" AS \"joined 1\" \
+                 ON \"joined 1\".\"name\" = \"rows\".\"from\" LEFT JOIN \"users\" AS \"joined 2\" ON \"joined 2\".\"name\" = ?1 ORDER BY \
+                 \"rows\".\"id\"\n      SCAN messages\n      SEARCH joined 1 USING PRIMARY KEY (name=?) LEFT-JOIN\n      SEARCH joined 2 \
+                 USING PRIMARY KEY (name=?) LEFT-JOIN\n  at",
                 "SEARCH messages USING COVERING INDEX weir index messages (to, read) (to=? AND read=?)",
                 "    SELECT coalesce(sum(\"size\" >> 32), 0), coalesce(sum(\"size\" & 4294967295), 0) FROM \"messages\" \
                  WHERE \"from\" = ?1\n      SCAN messages",
@@ -106,9 +108,18 @@ service shop on http(port: 8080) {
   }
   get "/" {
     http.json(
-      for (shop, theirs) in (for o in orders { o }).group_by(|o| o.shop) if theirs.map(|o| o.price).sum() > 1
+      for (shop, theirs) in (for o in orders { o }).group_by(|o| o.shop)
+        if theirs.map(|o| o.price).sum() > 1 && theirs.length() > 2
         order by shop desc limit 7 {
         (shop, theirs.length())
+      },
+    )
+  }
+  get "/busy/{but}" (but: Text) {
+    http.json(
+      for ((shop, state), theirs) in (for o in orders { o }).group_by(|o| (o.shop, o.state)) if shop != but
+        order by theirs.length() desc limit 7 {
+        (shop, state, theirs.length())
       },
     )
   }
@@ -139,8 +150,11 @@ fn the_sql_is_that_which_the_database_gets() {
         "    SELECT count(*) FROM \"orders\" WHERE \"buyer\" = ?1\n      SCAN orders\n    if the value for `buyer` is \
          absent:\n    SELECT count(*) FROM \"orders\" WHERE \"buyer\" IS NULL\n"
             .to_owned(),
-        "FROM \"orders\" GROUP BY \"shop\" ORDER BY min(\"id\")\n".to_owned(),
-        "    then the program keeps the groups with `theirs.map(|o| o.price).sum() > 1`\n".to_owned(),
+        "FROM \"orders\" GROUP BY \"shop\" HAVING count(*) > ?1 ORDER BY \"shop\" DESC, min(\"id\")\n".to_owned(),
+        "    then the program keeps the groups with `theirs.map(|o| o.price).sum() > 1`\n    then the program takes the first \
+         ones of these\n"
+            .to_owned(),
+        "GROUP BY \"shop\", \"state\" HAVING \"shop\" <> ?1 ORDER BY count(*) DESC, min(\"id\") LIMIT ?2\n".to_owned(),
         format!(
             "    finds the row:\n    {all} WHERE \"id\" = ?1\n      SEARCH orders USING INTEGER PRIMARY KEY (rowid=?)\n    \
              finds the rows of `items` that go with each:\n    SELECT \"order\", \"place\", \"name\" FROM \"items\" WHERE \
