@@ -34,6 +34,7 @@ mod references;
 mod repeat;
 mod service_call;
 mod show;
+mod surroundings;
 mod table_description;
 mod tables;
 mod test_items;
@@ -43,14 +44,13 @@ mod waiting;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
-use std::sync::Arc;
 
 use indexmap::IndexMap;
-use weir_host::{Text, Type, Value};
-use weir_ir::expr::{Atom, Block, InlinedCallId, Op, Origin, Program, Variable};
+use weir_host::{Type, Value};
+use weir_ir::expr::{Atom, Block, Op, Origin, Program, Variable};
 use weir_ir::prim::Prim;
 use weir_ir::program::{Flow, SharedValue};
-use weir_syntax::ast::{self, ClosureParameter, Expr, ExprId, FailureHandler, ItemKind, PatternId, Tree};
+use weir_syntax::ast::{self, ExprId, FailureHandler, ItemKind, PatternId, Tree};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use crate::context::CheckContext;
@@ -61,6 +61,10 @@ pub(crate) use test_items::lower_tests;
 
 use block_builder::{BlockBuilder, ClosingRules, InlineFrameId, VariableSupply};
 use handled_calls::{ArgumentAtoms, HandledCalls};
+use surroundings::{
+    Binding, Callable, CheckedCode, CodeScope, DeferredHandler, InlineFrame, InlineFrameKind, Names, StepScope,
+    Transaction,
+};
 use table_description::GroupedRows;
 
 /// The maximum number of operations of one flow, after inlining.
@@ -132,123 +136,6 @@ pub(crate) fn lower_unreached_fn<'a>(
     lowering.alone = true;
     let body = lowering.whole(&declared.result.to_type(), |lowering| lowering.block(&function.body));
     Some((parameters, body))
-}
-
-/// The value that a local name stands for.
-#[derive(Clone)]
-enum Binding<'a> {
-    Atom(Atom),
-    Callable(Callable<'a>),
-}
-
-/// Something that is inlined where it is called.
-#[derive(Clone)]
-enum Callable<'a> {
-    Closure {
-        parameters: &'a [ClosureParameter],
-        body: &'a Expr,
-        names: Rc<Names<'a>>,
-        scope: CodeScope<'a>,
-        /// The index of the frame that it is written in.
-        frame: usize,
-    },
-    /// A `fn` of some code, by its index.
-    Function(usize, CodeScope<'a>),
-    Host(Text),
-}
-
-/// A checked text: the program, or a module of the library that is written in Weir.
-#[derive(Clone, Copy)]
-struct CheckedCode<'a> {
-    tree: &'a Tree,
-    typed: &'a TypedTree,
-    /// The name of the module.
-    module: Option<&'a str>,
-}
-
-/// The code that an expression belongs to, and the types that stand for the type parameters there.
-#[derive(Clone)]
-struct CodeScope<'a> {
-    code: CheckedCode<'a>,
-    types: Rc<Substitution>,
-}
-
-type Names<'a> = BTreeMap<LocalId, Binding<'a>>;
-
-/// The kind of an inline frame, which decides what exits it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum InlineFrameKind {
-    /// The flow itself. `return` and `?` end it.
-    Flow,
-    /// An inlined `fn`. `return` exits it.
-    Function,
-    /// A route that a test requests. `return` exits it, and a failure that nothing handles is answered.
-    Route,
-    /// One try of a `retry`. Only a `?` exits it.
-    Retry,
-    /// A closure, which nothing exits. Its failures go to the handlers around its text, not to those of the `fn` that calls it.
-    Closure,
-}
-
-/// One inlined call of a `fn`.
-struct InlineFrame<'a> {
-    id: InlineFrameId,
-    /// The prefix of the call paths inside it, with a trailing slash.
-    call_path: String,
-    /// The type of its result.
-    result: Type,
-    kind: InlineFrameKind,
-    /// The index of the frame that a failure goes to from here; none for a flow.
-    outer: Option<usize>,
-    /// The name of the inlined `fn`.
-    function: Option<Arc<str>>,
-    /// The call that is inlined.
-    called_at: Span,
-    /// The inlined call of a `fn` of the program that the operations in the frame belong to; for a closure that of its text.
-    inlined_call: Option<InlinedCallId>,
-    /// The arguments of that call, kept if handlers use arguments.
-    arguments: ArgumentAtoms,
-    /// The failure handlers that apply in it, innermost first.
-    handlers: Vec<&'a FailureHandler>,
-    /// The bindings of its parameters, kept if it has handlers.
-    parameters: Names<'a>,
-    /// Its code, and the types that stand for its type parameters.
-    scope: CodeScope<'a>,
-}
-
-/// An atomic step around the current expression.
-struct StepScope {
-    /// The names in the program of the resources that it holds.
-    resources: Vec<Arc<str>>,
-    /// The constraints that it holds as a reader, each with its `read`.
-    readers: Vec<(Arc<str>, Span)>,
-    /// The number of frames around the step; those behind it are inlined into the step.
-    frame_count: usize,
-    /// The transaction, if the step names tables.
-    transaction: Option<Transaction>,
-}
-
-/// The transaction of an atomic step over tables.
-#[derive(Clone)]
-struct Transaction {
-    /// The number of the transaction.
-    number: Atom,
-    /// The tables that it names: the stored ones, then those in memory.
-    tables: Vec<Text>,
-    /// True if it is that of one statement.
-    is_own: bool,
-}
-
-/// A handler that runs after an atomic step, when its locks are released.
-#[derive(Clone)]
-struct DeferredHandler<'a> {
-    handler: &'a FailureHandler,
-    /// The index of the frame that has the handler.
-    frame: usize,
-    /// The number of steps around the step in which the failure arose.
-    step: usize,
-    /// The type of what leaves the step: the failure, or a tuple of it and the arguments that the handler uses.
-    leaves: Type,
 }
 
 /// The state of lowering one flow.

@@ -242,6 +242,16 @@ fn completions_fit_the_place() {
 }
 
 #[test]
+fn a_hover_shows_a_statement_with_the_types_of_its_table() {
+    let (document, offset) = open(
+        "record User { name: Text, age: Int }\ntable users: User key name\nfn f() -> Bool { users.exi<|>sts(|u| u.age > 1) }",
+    );
+    let hover = document.hover(offset).unwrap();
+    assert_eq!(shown(&document, hover.span), "3:24 `exists`");
+    assert!(hover.markdown.contains("fn exists(condition: fn(User) -> Bool) -> Bool"), "{}", hover.markdown);
+}
+
+#[test]
 fn a_completion_replaces_the_word_that_is_there() {
     let (document, offset) = open("use http\nfn f() { http.not<|> }");
     let found = document.completions(offset);

@@ -88,11 +88,11 @@ impl Document {
             let in_braces = service.braces.start < offset && offset < service.braces.end;
             in_braces && !service.members.iter().any(|member| in_member(member.span))
         };
-        let services = self.items().filter_map(|item| match &item.kind {
+        let mut services = self.items().filter_map(|item| match &item.kind {
             ItemKind::Service(service) => Some(service),
             _ => None,
         });
-        services.filter(is_between).next()?;
+        services.find(is_between)?;
         let methods = Method::ALL.iter().map(|method| Completion::new(method.word(), CompletionKind::Keyword, ""));
         Some(methods.chain(words(MEMBER_WORDS)).collect())
     }
@@ -104,8 +104,8 @@ fn words(words: &[&'static str]) -> Vec<Completion> {
 
 /// Returns the word that begins the last clause of a table declaration.
 fn clause_word(written: &str) -> Option<&str> {
-    let words = written.split(|character: char| !character.is_alphanumeric() && character != '_');
-    words.filter(|word| TableClauseKind::WORDS.contains(word)).last()
+    let mut words = written.rsplit(|character: char| !character.is_alphanumeric() && character != '_');
+    words.find(|word| TableClauseKind::WORDS.contains(word))
 }
 
 /// Returns the words that may end the last clause.
