@@ -15,7 +15,9 @@ use hyper::body::Incoming;
 use hyper::{Request, Response, StatusCode};
 use tokio::sync::Notify;
 use weir_events::Signal;
-use weir_library::http::server::{Handler, HandlerResponse, Limits, RepeatedHeader, RequestDeadlines, Server, read_body};
+use weir_library::http::server::{
+    Handler, HandlerResponse, Limits, RepeatedHeader, RequestDeadlines, Server, read_body,
+};
 
 /// Longest time that a test waits for something that should happen immediately.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);

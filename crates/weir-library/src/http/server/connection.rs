@@ -37,8 +37,7 @@ const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// Maximum number of bytes read to detect the protocol; most first requests are shorter.
 const FIRST_BYTES: usize = 4096;
 /// A response up to this length is copied behind its head and sent as one buffer, because hyper and the kernel handle
-/// that faster than several buffers. Above about this length they do not. TLS copies what it encrypts, so that it gets several
-/// buffers.
+/// that faster than several buffers. Above about this length they do not.
 const COPIED_BYTES_MAX: usize = 64 * 1024;
 
 /// Settings of HTTP/2, with their reasons in [`serve_http2`].
@@ -133,7 +132,7 @@ async fn serve_http1<H: Handler>(
     supervisor: &mut ConnectionSupervisor<'_>,
 ) -> Option<(ConnectionStream, Vec<u8>)> {
     let activity = supervisor.activity;
-    let copies = !activity.large.get() && !validated.buffers_writes();
+    let copies = !activity.large.get();
     let piece_bytes_max = if copies { COPIED_BYTES_MAX } else { usize::MAX };
     let service = service_fn(move |request: Request<Incoming>| {
         let has_room = activity.hold(body_bytes(request.body(), limits.body_bytes_max as u64));

@@ -6,7 +6,7 @@
 //!    requests before.
 //! 3. Header fields that the client repeats are removed before hyper sees them (`repeated_fields`).
 //! 4. Short vectored writes are gathered into one buffer, because a single buffer is cheaper for the kernel by more
-//!    than copying costs. TLS copies them anyway.
+//!    than copying costs.
 //! 5. If a connection ends with unread input, it is read on for a while after the last byte was written (*lingering
 //!    close*): otherwise the kernel would reset the connection, and the client would lose the response that explains
 //!    why.
@@ -73,11 +73,6 @@ impl ValidatingStream {
         self.stream
     }
 
-    /// Returns `true` if writes are copied before the kernel takes them.
-    pub(super) fn buffers_writes(&self) -> bool {
-        self.stream.buffers_writes()
-    }
-
     fn read(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         if self.first.is_empty() {
             return Pin::new(&mut self.stream).poll_read(cx, buf);
@@ -120,7 +115,7 @@ impl ValidatingStream {
 
     fn write_parts(&mut self, cx: &mut Context<'_>, parts: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
         let length: usize = parts.iter().map(|part| part.len()).sum();
-        if length > GATHERED_BYTES_MAX || self.buffers_writes() {
+        if length > GATHERED_BYTES_MAX {
             return self.stream.poll_send(cx, parts);
         }
         let mut space = [MaybeUninit::uninit(); GATHERED_BYTES_MAX];
@@ -217,7 +212,7 @@ impl AsyncWrite for ValidatingStream {
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         let flushed = Pin::new(&mut this.stream).poll_flush(cx);
-        if this.buffers_writes() {
+        if this.stream.buffers_writes() {
             this.activity.write_blocked.set(flushed.is_pending());
         }
         flushed
