@@ -45,7 +45,7 @@ service bombs on http(port: 80, body_bytes_max: 1gb) {
   }
   get "/maps-in-a-for" {
     let numbers = list.numbers(0, 1_000_000)?
-    let all = for i in numbers { fold m = [0: "a"] for j in numbers { map.with(m, j, "{i} and {j}") } }
+    let all = for i in numbers { fold m = [0: "a"] for j in numbers { map.with(m, j, text.repeat("{i} and {j} ", 200)?) } }
     http.text("{list.contains(all, [0: "a"])}")
   }
   get "/independent-folds" {
