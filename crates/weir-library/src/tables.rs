@@ -79,8 +79,8 @@ pub use schema::{
     ColumnSchema, ExistingTable, IndexSchema, RowOrder, Schema, SoftTable, TableCondition, TableMigration, TableQuery,
     TableReference,
 };
-pub use write_sets::{TableWrite, WriteSet};
 pub use storage::{ExistingDatabases, TableLocation, TableStorage};
+pub use write_sets::{TableWrite, WriteSet};
 
 weir::library! {
     /// Statements on tables. Programs call them on a declared table.

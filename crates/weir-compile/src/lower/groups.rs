@@ -11,8 +11,9 @@ use weir_ir::prim::Prim;
 use weir_syntax::ast::{Block, Expr, ExprKind, Pattern, PatternId, PatternKind, QueryClauses, Visitor, walk_expr};
 
 use super::aggregates::ListAggregate;
+use super::conditions::DividedCondition;
 use super::group_clauses::{GroupClauses, GroupParts};
-use super::queries::{DividedCondition, closure_of};
+use super::queries::closure_of;
 use super::repeat::ListClauses;
 use super::table_description::{COUNT, GroupAggregate, GroupedRows, numbers, record};
 use super::tables::outside;

@@ -11,8 +11,8 @@ use weir_syntax::Span;
 use weir_syntax::ast::{Expr, ExprKind};
 
 use super::Lowering;
+use super::conditions::DividedCondition;
 use super::keyed_reads::{KeyedRead, PairedList};
-use super::queries::DividedCondition;
 use super::table_description::{option, record};
 use super::tables::outside;
 use crate::lang_items::JOINED;

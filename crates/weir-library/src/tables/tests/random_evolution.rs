@@ -233,19 +233,32 @@ fn evolves_as_the_model(database: &TestDatabase, seed: u64) {
     let (mut random, mut model) = (Random::new(seed), Model::default());
     for number in 0..PROGRAMS {
         if number > 0 && random.below(3) == 0 {
-            migrate(&mut random, &mut model, database, number).unwrap_or_else(|failure| panic!("seed {seed}: {failure}"));
+            migrate(&mut random, &mut model, database, number)
+                .unwrap_or_else(|failure| panic!("seed {seed}: {failure}"));
         } else {
             let declared = changed(&mut random, &model.declared);
             let started = database.storage().open(table(&declared, None)).map(|_| ());
             let may = model.start(&declared);
             let why = started.as_ref().err().map(ToString::to_string);
-            assert_eq!(started.is_ok(), may, "seed {seed}, program {number}, {database:?}: {why:?}, {declared:?}\n{model:?}");
+            assert_eq!(
+                started.is_ok(),
+                may,
+                "seed {seed}, program {number}, {database:?}: {why:?}, {declared:?}\n{model:?}"
+            );
         }
         let storage = database.storage();
         let open = storage.open(table(&model.declared, None)).unwrap();
-        assert_eq!(open.rows.select(0, &everything()).unwrap(), model.read(), "seed {seed}, {database:?}, program {number}");
+        assert_eq!(
+            open.rows.select(0, &everything()).unwrap(),
+            model.read(),
+            "seed {seed}, {database:?}, program {number}"
+        );
         write(&mut random, &mut model, &storage);
-        assert_eq!(open.rows.select(0, &everything()).unwrap(), model.read(), "seed {seed}, {database:?}, program {number}");
+        assert_eq!(
+            open.rows.select(0, &everything()).unwrap(),
+            model.read(),
+            "seed {seed}, {database:?}, program {number}"
+        );
         weir::Closing::close(&storage).unwrap();
     }
 }
