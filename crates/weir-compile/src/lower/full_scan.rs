@@ -22,6 +22,10 @@ impl Lowering<'_, '_> {
                 own.push(at);
             }
         }
+        // An index is followed by the key.
+        while own.last().is_some_and(|last| declared.key.contains(last)) && !declared.has_order(&equal, &own) {
+            own.pop();
+        }
         if own.is_empty() || declared.has_order(&equal, &own) {
             return;
         }
