@@ -89,6 +89,23 @@ impl Model {
         }
     }
 
+    /// Converts a column into a new one. One with the same name keeps its values under the name `replaced`.
+    fn converted(&mut self, (old, new, kind): (&str, &str, &str), replaced: &str) {
+        let renamed = old != new;
+        if !renamed {
+            let moved = self.columns.remove(new).expect("the column is declared");
+            self.columns.insert(replaced.to_owned(), moved);
+        }
+        self.columns.insert(new.to_owned(), ModelColumn { kind: kind.to_owned(), default: None });
+        for row in self.rows.values_mut() {
+            let before = row.get(old).cloned().flatten();
+            if !renamed {
+                row.insert(replaced.to_owned(), before.clone());
+            }
+            row.insert(new.to_owned(), before.map(|value| converted(&value)));
+        }
+    }
+
     /// Returns the rows as the program reads them.
     fn read(&self) -> Vec<Value> {
         let of = |column: &ColumnSchema, row: &BTreeMap<String, Stored>| {
@@ -213,18 +230,7 @@ fn migrate(random: &mut Random, model: &mut Model, database: &TestDatabase, numb
         }
     }
     storage.open(schema)?;
-    if !renamed {
-        let moved = model.columns.remove(&name).expect("the column is declared");
-        model.columns.insert(replaced.clone(), moved);
-    }
-    model.columns.insert(name.clone(), ModelColumn { kind: kind.to_owned(), default: None });
-    for row in model.rows.values_mut() {
-        let before = row.get(&old[at].name).cloned().flatten();
-        if !renamed {
-            row.insert(replaced.clone(), before.clone());
-        }
-        row.insert(name.clone(), before.map(|value| converted(&value)));
-    }
+    model.converted((&old[at].name, &name, kind), &replaced);
     model.declared = new;
     Ok(())
 }
