@@ -16,7 +16,7 @@ use crate::weir_modules::WeirModules;
 pub struct QueryRest {
     /// The place of the query, which is that of the call of the table.
     pub query: Span,
-    /// What the program does with the rows, as a sentence about it without its subject: ``keeps the rows with `m.size > 2` ``.
+    /// A sentence about the program without its subject: ``keeps the rows with `m.size > 2` ``.
     pub what: String,
 }
 

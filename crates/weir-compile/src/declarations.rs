@@ -224,7 +224,7 @@ pub(crate) struct DeclaredTable {
     /// The limits of a table that is kept in memory only; `None` for one that is stored.
     pub(crate) soft: Option<SoftLimits>,
     /// The database that has the table, if other programs have declared it.
-    pub(crate) existing: Option<ExistingTable>,
+    pub(crate) existing: Option<DeclaredDatabase>,
     pub(crate) references: Vec<DeclaredReference>,
     pub(crate) migration: Option<DeclaredMigration>,
 }
@@ -282,7 +282,7 @@ pub(crate) struct TableColumn {
 
 /// A table that other programs have declared.
 #[derive(Clone, PartialEq)]
-pub(crate) struct ExistingTable {
+pub(crate) struct DeclaredDatabase {
     pub(crate) database: DatabaseAddress,
     /// True if the program may write it.
     pub(crate) writable: bool,

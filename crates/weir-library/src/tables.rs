@@ -79,8 +79,8 @@ pub use schema::{
     ColumnSchema, ExistingTable, IndexSchema, RowOrder, Schema, SoftTable, TableCondition, TableMigration, TableQuery,
     TableReference,
 };
-pub use write_sets::{TableWrite, WriteSet};
 pub use storage::{ExistingDatabases, TableLocation, TableStorage};
+pub use write_sets::{TableWrite, WriteSet};
 
 weir::library! {
     /// Statements on tables. Programs call them on a declared table.
@@ -195,15 +195,15 @@ pub fn select(table: &Table, transaction: i64, query: TableQuery, arguments: Que
 /// A table that a query reads by keys.
 #[derive(weir::Type, Clone)]
 #[weir(opaque, name = "tables.Joined")]
-pub struct Joined(Arc<OpenTable>);
+pub struct JoinInput(Arc<OpenTable>);
 
 /// A row, paired with the rows of other tables that it names by their keys.
 type JoinedRow = Generic<'j'>;
 
 /// Names a table for [`join`], so that the query counts as a read of it.
 #[weir::function(internal, reads)]
-pub fn joined_table(table: &Table) -> Joined {
-    Joined(Arc::clone(&table.0))
+pub fn joined_table(table: &Table) -> JoinInput {
+    JoinInput(Arc::clone(&table.0))
 }
 
 /// Returns the rows that fulfil the conditions, in order, each with the rows that it names by keys, all as they are at one
@@ -215,7 +215,7 @@ pub fn join(
     query: TableQuery,
     arguments: QueryArguments,
     joins: Vec<TableJoin>,
-    joined: Vec<Joined>,
+    joined: Vec<JoinInput>,
 ) -> Limited<Vec<JoinedRow>> {
     let rows = TableSearch::for_rows(&table.0.schema, query, arguments.0).and_then(|search| {
         let parts = key_parts(&joins, &search).into_iter();

@@ -7,7 +7,7 @@ use weir_syntax::ast::{Argument, ExprKind, ItemKind, Name, TableClauseKind};
 
 use super::Declarer;
 use crate::constant::constant;
-use crate::declarations::{DatabaseAddress, DeclaredTable, ExistingTable};
+use crate::declarations::{DatabaseAddress, DeclaredDatabase, DeclaredTable};
 use crate::symbol::Symbol;
 use crate::types::Ty;
 
@@ -40,7 +40,7 @@ impl Declarer<'_, '_> {
     }
 
     /// Returns the database of a table; `None` if it is reported.
-    fn existing(&mut self, arguments: &[Argument], span: Span) -> Option<ExistingTable> {
+    fn existing(&mut self, arguments: &[Argument], span: Span) -> Option<DeclaredDatabase> {
         let (mut database, mut writable) = (None, false);
         for argument in arguments {
             match (argument.name.as_ref().map_or("", Name::as_str), constant(&argument.value)) {
@@ -63,7 +63,7 @@ impl Declarer<'_, '_> {
             let hint = "name the file or the address: `existing(database: \"crm.db\")`";
             self.table_fault(span, "the clause names no database".to_owned(), hint);
         }
-        Some(ExistingTable { database: database?, writable })
+        Some(DeclaredDatabase { database: database?, writable })
     }
 
     /// Returns the `config` that an argument names, if it is a text.

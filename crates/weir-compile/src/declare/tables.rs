@@ -219,7 +219,9 @@ impl Declarer<'_, '_> {
             let Some(value) = self.default_of(column, &argument.value) else {
                 let message = format!("the default of `{name}` is a constant of the type `{}`", column.ty);
                 let hint = match column.variants.first() {
-                    Some(variant) if !column.optional => format!("write a variant, such as `{variant}`, or leave the column out"),
+                    Some(variant) if !column.optional => {
+                        format!("write a variant, such as `{variant}`, or leave the column out")
+                    }
                     _ => "write a literal, or leave the column out".to_owned(),
                 };
                 self.table_fault(argument.value.span, message, &hint);

@@ -4,7 +4,7 @@ use weir_host::Value;
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::Lowering;
-use super::queries::DividedCondition;
+use super::conditions::DividedCondition;
 use crate::declarations::DeclaredTable;
 
 impl Lowering<'_, '_> {
@@ -22,15 +22,23 @@ impl Lowering<'_, '_> {
                 own.push(at);
             }
         }
+        // An index is followed by the key.
+        while own.last().is_some_and(|last| declared.key.contains(last)) && !declared.has_order(&equal, &own) {
+            own.pop();
+        }
         if own.is_empty() || declared.has_order(&equal, &own) {
             return;
         }
-        let names = |columns: &[usize]| columns.iter().map(|at| declared.columns[*at].name.as_str()).collect::<Vec<_>>();
+        let names =
+            |columns: &[usize]| columns.iter().map(|at| declared.columns[*at].name.as_str()).collect::<Vec<_>>();
         let whole = names(&equal.iter().chain(&own).copied().collect::<Vec<_>>());
         let index = if let [only] = whole[..] { only.to_owned() } else { format!("({})", whole.join(", ")) };
         let behind = match &equal[..] {
             [] => String::new(),
-            _ => format!(" behind {}", names(&equal).iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" and ")),
+            _ => format!(
+                " behind {}",
+                names(&equal).iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" and ")
+            ),
         };
         let order = names(&own).iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
         let message = format!("each page of this query sorts all rows of `{table}` that it finds");
@@ -51,7 +59,9 @@ impl Lowering<'_, '_> {
             let message = format!("this query reads all rows of `{table}`, and the program chooses among them");
             let diagnostic = Diagnostic::new(Code::FullScan, message)
                 .at(span, "its condition compares no column with a value")
-                .hint("compare a column with a value, such as `row.column == value`, so that an index can find the rows");
+                .hint(
+                    "compare a column with a value, such as `row.column == value`, so that an index can find the rows",
+                );
             self.context.report_once(diagnostic);
             return;
         }

@@ -9,7 +9,7 @@ use weir_syntax::ast::{BinaryOperator, Expr, ExprKind, Pattern, PatternKind, Que
 
 use super::Lowering;
 use super::aggregates::ListAggregate;
-use super::queries::{flipped, symbol};
+use super::conditions::{flipped, symbol};
 use super::repeat::ListClauses;
 use super::table_description::{COUNT, GroupAggregate, record};
 use crate::typed_tree::LocalId;

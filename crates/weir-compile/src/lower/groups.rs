@@ -11,8 +11,9 @@ use weir_ir::prim::Prim;
 use weir_syntax::ast::{Block, Expr, ExprKind, Pattern, PatternId, PatternKind, QueryClauses, Visitor, walk_expr};
 
 use super::aggregates::ListAggregate;
+use super::conditions::DividedCondition;
 use super::group_clauses::{GroupClauses, GroupParts};
-use super::queries::{DividedCondition, closure_of};
+use super::queries::closure_of;
 use super::repeat::ListClauses;
 use super::table_description::{COUNT, GroupAggregate, GroupedRows, numbers, record};
 use super::tables::outside;
@@ -69,18 +70,13 @@ impl<'a> Lowering<'a, '_> {
         let types: Vec<Type> = aggregates.iter().map(|of| self.type_of_aggregate(&query.table, *of)).collect();
         let group = Type::tuple(types.clone());
         let pair = Type::tuple(vec![self.pattern_type(parts[0].id), group.clone()]);
-        let described = |of: &GroupAggregate| record([Value::text(of.kind), Value::Int(of.column as i64)]);
         let span = items.span;
         let GroupedQuery { table, mut condition, columns } = query;
         let parts = GroupParts { table: &table, key: &parts[0], columns: &columns, rows, aggregates: &aggregates };
         let GroupClauses { conditions, order, left } = self.group_clauses(&parts, clauses);
         let early = left.limit.is_none().then(|| clauses.limit.as_ref().map(|limit| self.expr(limit))).flatten();
-        let grouping = record([
-            numbers(&columns),
-            Value::list(aggregates.iter().map(described).collect()),
-            Value::list(conditions.iter().map(|(part, ..)| part.clone()).collect()),
-            Value::list(order),
-        ]);
+        let conditions_of = conditions.iter().map(|(part, ..)| part.clone()).collect();
+        let grouping = grouping(&columns, &aggregates, conditions_of, order);
         condition.values.extend(conditions.into_iter().map(|(_, value, known)| (value, known)));
         let (search, arguments) = self.description(&table, &condition, Vec::new(), early, span);
         let query = GroupedQuery { table, condition, columns };
@@ -204,6 +200,13 @@ impl<'a> Lowering<'a, '_> {
     pub(super) fn is_local(&self, expr: &Expr, local: LocalId) -> bool {
         matches!(expr.kind, ExprKind::Name(_)) && self.typed.resolution(expr.id) == Some(&Resolution::Local(local))
     }
+}
+
+/// Returns a grouping as a value of the type `tables.Grouping`.
+fn grouping(columns: &[usize], aggregates: &[GroupAggregate], conditions: Vec<Value>, order: Vec<Value>) -> Value {
+    let described = |of: &GroupAggregate| record([Value::text(of.kind), Value::Int(of.column as i64)]);
+    let aggregates = aggregates.iter().map(described).collect();
+    record([numbers(columns), Value::list(aggregates), Value::list(conditions), Value::list(order)])
 }
 
 /// Collects the aggregates of the rows of a group, and looks for other uses of them.

@@ -11,8 +11,8 @@ use weir_syntax::Span;
 use weir_syntax::ast::{Expr, ExprKind};
 
 use super::Lowering;
+use super::conditions::DividedCondition;
 use super::keyed_reads::{KeyedRead, PairedList};
-use super::queries::DividedCondition;
 use super::table_description::{option, record};
 use super::tables::outside;
 use crate::lang_items::JOINED;
@@ -22,7 +22,7 @@ use crate::typed_tree::LocalId;
 const JOINS_MAX: usize = 8;
 
 /// A table that a query is joined with, and the reads that its rows answer.
-pub(super) struct Join<'a> {
+pub(super) struct QueryJoin<'a> {
     table: Text,
     /// The columns of the row that have the parts of the key; `None` for the next of the values.
     columns: Vec<Option<u32>>,
@@ -32,12 +32,13 @@ pub(super) struct Join<'a> {
 
 impl<'a> Lowering<'a, '_> {
     /// Returns the tables that a query is joined with: those of reads whose keys its rows have.
-    pub(super) fn joins(&self, table: &Text, row: LocalId, reads: Vec<KeyedRead<'a>>) -> Vec<Join<'a>> {
-        let mut joins: Vec<Join<'a>> = Vec::new();
+    pub(super) fn joins(&self, table: &Text, row: LocalId, reads: Vec<KeyedRead<'a>>) -> Vec<QueryJoin<'a>> {
+        let mut joins: Vec<QueryJoin<'a>> = Vec::new();
         for read in reads {
             let Some(join) = self.join_of(table, row, read) else { continue };
-            let same =
-                |known: &Join<'a>| known.table == join.table && known.columns == join.columns && join.values.is_empty();
+            let same = |known: &QueryJoin<'a>| {
+                known.table == join.table && known.columns == join.columns && join.values.is_empty()
+            };
             match joins.iter().position(same) {
                 Some(known) => joins[known].reads.push(read),
                 None if joins.len() < JOINS_MAX => joins.push(join),
@@ -47,7 +48,7 @@ impl<'a> Lowering<'a, '_> {
         joins
     }
 
-    fn join_of(&self, table: &Text, row: LocalId, read: KeyedRead<'a>) -> Option<Join<'a>> {
+    fn join_of(&self, table: &Text, row: LocalId, read: KeyedRead<'a>) -> Option<QueryJoin<'a>> {
         let other = self.table_named(read.object)?;
         if self.is_in_transaction_of(&other) != self.is_in_transaction_of(table) {
             return None;
@@ -57,7 +58,7 @@ impl<'a> Lowering<'a, '_> {
             ExprKind::Tuple(parts) if key > 1 => parts.iter().collect(),
             _ => vec![read.key],
         };
-        let mut join = Join { table: other, columns: Vec::new(), values: Vec::new(), reads: vec![read] };
+        let mut join = QueryJoin { table: other, columns: Vec::new(), values: Vec::new(), reads: vec![read] };
         for part in &parts {
             match self.column_of(row, part) {
                 Some(column) => join.columns.push(Some(column)),
@@ -80,7 +81,7 @@ impl<'a> Lowering<'a, '_> {
     pub(super) fn select_joined(
         &mut self,
         table: &Text,
-        (joins, divided): (Vec<Join<'a>>, DividedCondition<'a>),
+        (joins, divided): (Vec<QueryJoin<'a>>, DividedCondition<'a>),
         span: Span,
         describe: impl FnOnce(&mut Self, &DividedCondition<'a>) -> (Atom, Atom),
     ) -> PairedList<'a> {
@@ -95,7 +96,7 @@ impl<'a> Lowering<'a, '_> {
             return paired;
         }
         let tables: Vec<Text> = joins.iter().map(|join| join.table.clone()).collect();
-        let description = Value::list(joins.iter().map(Join::description).collect());
+        let description = Value::list(joins.iter().map(QueryJoin::description).collect());
         for join in joins {
             let row = Type::option(self.row_type(&join.table));
             paired.element_type = Type::tuple(vec![paired.element_type, row]);
@@ -127,7 +128,7 @@ impl<'a> Lowering<'a, '_> {
     }
 }
 
-impl Join<'_> {
+impl QueryJoin<'_> {
     /// Returns the join as a value of the type `tables.Join`.
     fn description(&self) -> Value {
         let columns = self.columns.iter().map(|column| option(column.map(|column| Value::Int(column.into()))));

@@ -72,7 +72,7 @@ pub struct StatementCall {
 pub struct PlacedStatement {
     /// The statement.
     pub statement: SearchStatement,
-    /// What the program does with the rows because the table does not: a sentence for each part.
+    /// The parts of the query that the program evaluates itself: a sentence for each, without its subject.
     pub rest: Vec<String>,
     /// The places in the text of the program.
     pub places: Vec<String>,

@@ -140,7 +140,7 @@ impl<'s> WouldChange<'s> {
         catalog: &dyn Catalog,
     ) -> Read<WouldChange<'s>> {
         let (dialect, old_defaults) = (catalog.dialect(), evolution::old_defaults(schema, catalog)?);
-        let (migration, changes) = (migration::promised(schema, catalog)?, evolution::changes(schema, catalog)?);
+        let (migration, changes) = (migration::promised(schema, catalog)?, migration::changes(schema, catalog)?);
         let statements = match (&changes, dialect) {
             (Ok(changes), _) if changes.is_empty() => {
                 described((schema, schemas), statements, (dialect, Some(catalog)))?

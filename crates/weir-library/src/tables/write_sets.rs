@@ -35,7 +35,7 @@ pub struct TableWrite {
     pub columns: Vec<String>,
 }
 
-/// What a commit has written.
+/// Rows that a commit has written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WriteSet {
     /// These rows.

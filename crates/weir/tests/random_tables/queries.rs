@@ -90,7 +90,9 @@ pub(crate) fn groups(items: &Items, random: &mut Random) -> String {
     let of_key = random.below(columns.len() as u64) as usize;
     let tests: Vec<String> = (0..random.below(3))
         .map(|_| match random.below(5) {
-            0 => format!("k{of_key} {} {}", ["==", "!="][random.below(2) as usize], columns[of_key].kind.literal(random)),
+            0 => {
+                format!("k{of_key} {} {}", ["==", "!="][random.below(2) as usize], columns[of_key].kind.literal(random))
+            }
             1 => format!("theirs.map(|r| r.number).sum() != {}", random.below(4)),
             2 => format!("{} <= theirs.map(|r| r.{}).unique().length()", random.below(4), items.any(random).name),
             _ => format!("theirs.length() > {}", random.below(3)),

@@ -83,24 +83,28 @@ fn write_of(program: u64, payload: &str) -> Option<TableWrite> {
 impl PostgresDatabase {
     /// Publishes the write sets of other programs, until the database is closed or `publish` returns false. Returns when the
     /// program listens.
-    pub(in crate::tables) fn listen(&self, publish: impl Fn(WriteSet) -> bool + Send + Sync + 'static) -> Result<(), Failure> {
+    pub(in crate::tables) fn listen(
+        &self,
+        publish: impl Fn(WriteSet) -> bool + Send + Sync + 'static,
+    ) -> Result<(), Failure> {
         let (config, tls, program) = (self.address.config.clone(), self.tls.clone(), self.program);
         let (begun, wait_for) = tokio::sync::oneshot::channel();
         self.io.handle.spawn(async move {
             let mut begun = Some(begun);
             loop {
-                let heard = async |begun: &mut Option<tokio::sync::oneshot::Sender<Result<(), tokio_postgres::Error>>>| {
-                    match tls.clone() {
-                        Some(tls) => {
-                            let (client, connection) = config.connect(tls).await?;
-                            hear((client, connection), program, begun, &publish).await
+                let heard =
+                    async |begun: &mut Option<tokio::sync::oneshot::Sender<Result<(), tokio_postgres::Error>>>| {
+                        match tls.clone() {
+                            Some(tls) => {
+                                let (client, connection) = config.connect(tls).await?;
+                                hear((client, connection), program, begun, &publish).await
+                            }
+                            None => {
+                                let (client, connection) = config.connect(NoTls).await?;
+                                hear((client, connection), program, begun, &publish).await
+                            }
                         }
-                        None => {
-                            let (client, connection) = config.connect(NoTls).await?;
-                            hear((client, connection), program, begun, &publish).await
-                        }
-                    }
-                };
+                    };
                 let heard: Result<(), tokio_postgres::Error> = heard(&mut begun).await;
                 match (heard, begun.take()) {
                     (Err(error), Some(begun)) => {

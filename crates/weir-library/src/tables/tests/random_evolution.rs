@@ -89,6 +89,23 @@ impl Model {
         }
     }
 
+    /// Converts a column into a new one. One with the same name keeps its values under the name `replaced`.
+    fn converted(&mut self, (old, new, kind): (&str, &str, &str), replaced: &str) {
+        let renamed = old != new;
+        if !renamed {
+            let moved = self.columns.remove(new).expect("the column is declared");
+            self.columns.insert(replaced.to_owned(), moved);
+        }
+        self.columns.insert(new.to_owned(), ModelColumn { kind: kind.to_owned(), default: None });
+        for row in self.rows.values_mut() {
+            let before = row.get(old).cloned().flatten();
+            if !renamed {
+                row.insert(replaced.to_owned(), before.clone());
+            }
+            row.insert(new.to_owned(), before.map(|value| converted(&value)));
+        }
+    }
+
     /// Returns the rows as the program reads them.
     fn read(&self) -> Vec<Value> {
         let of = |column: &ColumnSchema, row: &BTreeMap<String, Stored>| {
@@ -213,18 +230,7 @@ fn migrate(random: &mut Random, model: &mut Model, database: &TestDatabase, numb
         }
     }
     storage.open(schema)?;
-    if !renamed {
-        let moved = model.columns.remove(&name).expect("the column is declared");
-        model.columns.insert(replaced.clone(), moved);
-    }
-    model.columns.insert(name.clone(), ModelColumn { kind: kind.to_owned(), default: None });
-    for row in model.rows.values_mut() {
-        let before = row.get(&old[at].name).cloned().flatten();
-        if !renamed {
-            row.insert(replaced.clone(), before.clone());
-        }
-        row.insert(name.clone(), before.map(|value| converted(&value)));
-    }
+    model.converted((&old[at].name, &name, kind), &replaced);
     model.declared = new;
     Ok(())
 }
@@ -233,19 +239,32 @@ fn evolves_as_the_model(database: &TestDatabase, seed: u64) {
     let (mut random, mut model) = (Random::new(seed), Model::default());
     for number in 0..PROGRAMS {
         if number > 0 && random.below(3) == 0 {
-            migrate(&mut random, &mut model, database, number).unwrap_or_else(|failure| panic!("seed {seed}: {failure}"));
+            migrate(&mut random, &mut model, database, number)
+                .unwrap_or_else(|failure| panic!("seed {seed}: {failure}"));
         } else {
             let declared = changed(&mut random, &model.declared);
             let started = database.storage().open(table(&declared, None)).map(|_| ());
             let may = model.start(&declared);
             let why = started.as_ref().err().map(ToString::to_string);
-            assert_eq!(started.is_ok(), may, "seed {seed}, program {number}, {database:?}: {why:?}, {declared:?}\n{model:?}");
+            assert_eq!(
+                started.is_ok(),
+                may,
+                "seed {seed}, program {number}, {database:?}: {why:?}, {declared:?}\n{model:?}"
+            );
         }
         let storage = database.storage();
         let open = storage.open(table(&model.declared, None)).unwrap();
-        assert_eq!(open.rows.select(0, &everything()).unwrap(), model.read(), "seed {seed}, {database:?}, program {number}");
+        assert_eq!(
+            open.rows.select(0, &everything()).unwrap(),
+            model.read(),
+            "seed {seed}, {database:?}, program {number}"
+        );
         write(&mut random, &mut model, &storage);
-        assert_eq!(open.rows.select(0, &everything()).unwrap(), model.read(), "seed {seed}, {database:?}, program {number}");
+        assert_eq!(
+            open.rows.select(0, &everything()).unwrap(),
+            model.read(),
+            "seed {seed}, {database:?}, program {number}"
+        );
         weir::Closing::close(&storage).unwrap();
     }
 }

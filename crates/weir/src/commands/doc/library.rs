@@ -12,7 +12,12 @@ use super::page::{DocPage, PageEntry, PageSection};
 /// Returns the page of all modules.
 pub(super) fn page(library: &Library) -> DocPage {
     let modules = WeirModules::default();
-    let sections = library.modules.values().filter(|module| !module.is_internal()).map(|module| section(module, library, &modules)).collect();
+    let sections = library
+        .modules
+        .values()
+        .filter(|module| !module.is_internal())
+        .map(|module| section(module, library, &modules))
+        .collect();
     let lead = "<p>The modules that a program can import with <code>use</code>. By default a function writes the state \
                 of its module, so that its calls keep their order.</p>";
     DocPage { title: "The library of Weir".into(), lead: lead.into(), sections }

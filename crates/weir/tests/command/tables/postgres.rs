@@ -211,7 +211,8 @@ fn programs_that_share_tables_tell_each_other_what_they_write() {
     let Some(server) = PostgresServer::start() else { return };
     let (program, address) = (Scratch::new("ledger.weir", COUNTER.as_bytes()), server.schema("told"));
     let served = Served::start(program.path(), &["--tables", &address]);
-    let storage = TableStorage::at(TableLocation::Postgres(PostgresAddress::parse(&address, None).expect("an address")));
+    let storage =
+        TableStorage::at(TableLocation::Postgres(PostgresAddress::parse(&address, None).expect("an address")));
     let mut sets = storage.write_sets().expect("the server runs");
     let mut told = || match sets.blocking_recv().expect("the storage is open") {
         WriteSet::Rows(writes) => writes,
