@@ -103,7 +103,7 @@ module.exports = grammar({
         seq('key', $.columns, optional('auto')),
         seq(choice('index', 'unique'), $.columns),
         seq('references', $.columns, ':', field('table', $.identifier), optional('cascade')),
-        seq(choice('default', 'soft'), optional($.arguments)),
+        seq(choice('default', 'soft', 'existing'), optional($.arguments)),
         seq('migrate', field('old', $._type), ':', field('change', $.identifier), optional('batched')),
       ),
     columns: ($) => choice($.identifier, seq('(', commas($.identifier), ')')),

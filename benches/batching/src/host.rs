@@ -105,6 +105,7 @@ pub(crate) fn batched(limits: Batch, code: impl Fn(Vec<Value>) -> PendingBatch +
         effects: Effects { world: World::Reads, waits: true, ..Effects::default() },
         state: None,
         batch: Some(limits),
+        internal: false,
     };
     Function { signature, code: alone, words: None, batch: Some(Arc::new(code)), types: Vec::new(), location: None }
 }

@@ -14,8 +14,6 @@ use serde_json::json;
 
 /// The number of requests that compute for ever.
 const ENDLESS: usize = 16;
-/// The number of connections that send small requests.
-const CONNECTIONS: usize = 4;
 /// The number of requests whose computation has a limit of 50 ms.
 const LIMITED: usize = 20;
 /// The engines that are compared.
@@ -44,12 +42,15 @@ service endless on http(port: 8081, answer_timeout: 1h) {
 
 /// Measures each engine, alone and beside the requests that compute for ever.
 pub(crate) fn run(folder: &Path, options: LoadOptions) -> BenchResult<()> {
-    println!("endless: hits beside {ENDLESS} requests that compute for ever, on two threads; milliseconds\n");
+    println!(
+        "endless: hits of {} clients beside {ENDLESS} requests that compute for ever, on two threads; milliseconds\n",
+        options.connections
+    );
     println!(
         "{:<10} {:>10} {:>10} {:>10} {:>10} {:>12} {:>12}",
         "engine", "alone p99", "p50", "p99", "hits/s", "50 ms limit", "end (1 s)"
     );
-    let load = Load::new(CONNECTIONS)?;
+    let load = Load::new(options.connections)?;
     let mut rows = Vec::new();
     for engine in ENGINES {
         let server = start(engine, folder)?;
@@ -68,7 +69,7 @@ pub(crate) fn run(folder: &Path, options: LoadOptions) -> BenchResult<()> {
             row[0], row[1], row[2]
         );
         rows.push(json!({
-            "engine": engine, "alone_p99_ms": row[0], "p50_ms": row[1], "p99_ms": row[2], "requests_per_second": rate,
+            "engine": engine, "connections": options.connections, "alone_p99_ms": row[0], "p50_ms": row[1], "p99_ms": row[2], "requests_per_second": rate,
             "limit_of_50_ms_max_ms": limited, "end_after_1_s_ms": end,
         }));
     }

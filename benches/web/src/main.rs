@@ -6,6 +6,7 @@
 //! | `small` | thesis on Ohua, §2.5: 10,000 files of 512 bytes, uniformly at random, on keep-alive connections |
 //! | `specweb` | Flux §4.2: files in the manner of SPECweb99, five requests per connection |
 //! | `alone` | the small files with one connection per request: the section mappings of the thesis's §2.5 |
+//! | `mappings` | the same section mappings on connections with five requests, beside those with one |
 //! | `idle` | the memory of idle connections that have sent one request |
 //! | `overload` | requests that compute, by a fixed schedule, below and at three times what the server can answer |
 //! | `proxy` | small requests to a proxy before a service that answers each with 512 bytes |
@@ -24,7 +25,7 @@
 //! | `raw-ENGINE` | `main.weir` on raw sockets |
 //! | `proxy-hyper`, `proxy-ENGINE` | a proxy by hand on hyper's client and server, and one of ten lines in Weir; only in the case `proxy` |
 //! | `tls-hyper`, `tls-ENGINE` | a server by hand on hyper and tokio-rustls, and a service in Weir; only in the case `tls` |
-//! | `map-PLAN` | `pipeline.weir` with a plan of `mappings/` |
+//! | `map-PLAN`, `kept-PLAN` | `pipeline.weir` and `main.weir` with a plan of `mappings/` |
 //!
 //! A server that is not installed is visibly skipped.
 //!
@@ -39,6 +40,7 @@
 mod endless;
 mod hand;
 mod idle;
+mod mappings;
 mod overload;
 mod proxy;
 mod servers;
@@ -70,6 +72,9 @@ fn main() -> BenchResult<()> {
             let servers = chosen.as_ref().map_or_else(|| servers.to_vec(), |chosen| chosen.split(',').collect());
             run(&case, &servers, options)?;
         }
+    }
+    if wants("mappings") {
+        in_folder(&SMALL, |folder| mappings::run(folder, options))?;
     }
     if wants("proxy") {
         in_folder(&SMALL, |folder| proxy::run(folder, options))?;

@@ -47,7 +47,7 @@ pub(crate) const ALONE: &[&str] = &[
 ];
 
 /// The section mappings of the thesis.
-const MAPPINGS: [(&str, &str); 6] = [
+pub(crate) const MAPPINGS: [(&str, &str); 6] = [
     ("acpt-req", include_str!("../../../examples/web_server/mappings/acpt-req.plan.toml")),
     ("1-io-op-sec", include_str!("../../../examples/web_server/mappings/1-io-op-sec.plan.toml")),
     ("op-sec", include_str!("../../../examples/web_server/mappings/op-sec.plan.toml")),
@@ -112,7 +112,7 @@ pub(crate) fn child(arguments: &[String]) -> BenchResult<()> {
     }
     let (program, kind) = match name.split_once('-') {
         Some(("http" | "reads", engine)) => (include_str!("../../../examples/web_server/over_http.weir"), engine),
-        Some(("raw", engine)) => (include_str!("../../../examples/web_server/main.weir"), engine),
+        Some(("raw" | "kept", kind)) => (include_str!("../../../examples/web_server/main.weir"), kind),
         Some(("map", mapping)) => (include_str!("../../../examples/web_server/pipeline.weir"), mapping),
         _ => return hand::serve(port.parse()?, folder, name == LIMITED),
     };

@@ -2,12 +2,15 @@
 //!
 //! Generates and compiles programs of 1,000 and 10,000 lines, and one of 50,000 lines in 200 files, and prints the best and
 //! the median of several rounds, by phase. Run it with `cargo run --release -p weir-compile --example check_speed`.
+//!
+//! `check_speed end 20` only edits the program of many routes 20 times, at the end of a module, so that callgrind can count the
+//! instructions of an edit; so do `body`, in a `fn` of a module, and `main`, at the top of the main file.
 #![allow(clippy::print_stdout, reason = "an example says what it measured")]
 
 use std::time::{Duration, Instant};
 
-use test_support::long_program;
-use weir_compile::{CheckCache, ModuleFile, ModuleFiles, ModulePlace, ProgramFiles};
+use test_support::{fixture, long_program};
+use weir_compile::{CheckCache, Checked, ModuleFile, ModuleFiles, ModulePlace, ProgramFiles};
 use weir_host::Library;
 use weir_syntax::{SourceFile, SourceId};
 
@@ -60,42 +63,97 @@ impl ModuleFiles for Modules {
     }
 }
 
-/// Measures a program of several files: loading and parsing it; and checking it, too, from scratch and after edits of one of
-/// its files.
-fn several_files(files: usize, lines: usize, library: &Library) {
-    let mut modules = Modules(long_program::with_files(files, lines));
-    let (name, main) = modules.0.pop().expect("the main file is the last");
-    let all = modules.0.iter().map(|(_, text)| text.lines().count()).sum::<usize>();
-    let load = |modules: &mut Modules, cache: &mut CheckCache| {
-        let mut file = SourceFile::new(name.as_str(), main.as_str());
-        let program = ProgramFiles::load_again(SourceId(0), &mut file, library, modules, &mut cache.trees);
+/// A program of several files, and its main file.
+struct Program {
+    modules: Modules,
+    main: String,
+}
+
+impl Program {
+    fn new(mut texts: Vec<(String, String)>) -> Program {
+        let (_, main) = texts.pop().expect("the main file is the last");
+        Program { modules: Modules(texts), main }
+    }
+
+    fn load(&mut self, cache: &mut CheckCache) -> (ProgramFiles, SourceFile) {
+        let mut file = SourceFile::new("main", self.main.as_str());
+        let program =
+            ProgramFiles::load_again(SourceId(0), &mut file, &fixture::library(), &mut self.modules, &mut cache.trees);
         (program, file)
-    };
-    let (parse, _) = measured(ROUNDS, || load(&mut modules, &mut CheckCache::default()));
+    }
+
+    fn check(&mut self, library: &Library, cache: &mut CheckCache) -> Checked {
+        let (program, file) = self.load(cache);
+        weir_compile::check_program(program, &file, library, cache)
+    }
+
+    /// Measures a check after each of several edits, at best. The first check fills the cache.
+    fn edited(&mut self, library: &Library, rounds: usize, edit: Edit) -> Duration {
+        let mut cache = CheckCache::default();
+        let (mut best, mut before) = (Duration::MAX, None);
+        for round in 0..rounds {
+            edit(self, round);
+            let begin = Instant::now();
+            let checked = self.check(library, &mut cache);
+            // Dropping the previous result is not measured.
+            best = if round == 0 { best } else { best.min(begin.elapsed()) };
+            drop(before.replace(checked));
+        }
+        best
+    }
+}
+
+/// Edits a program, each round in another way.
+type Edit = fn(&mut Program, usize);
+
+const EDITS: [(&str, Edit); 3] = [
+    ("end", |program, round| {
+        let middle = program.modules.0.len() / 2;
+        program.modules.0[middle].1.push_str(&format!("fn edited{round}() -> Int {{ {round} }}\n"));
+    }),
+    ("body", |program, round| {
+        let middle = program.modules.0.len() / 2;
+        let text = &mut program.modules.0[middle].1;
+        let rest = text.find("let rest = if half > ").map_or(0, |at| at + "let rest = if half > ".len());
+        let end = rest + text[rest..].find(' ').unwrap_or_default();
+        text.replace_range(rest..end, &format!("{}", 10 + round));
+    }),
+    ("main", |program, round| {
+        program.main = program.main.replacen("\n\n", &format!("\n\n// Edit {round}.\n"), 1);
+    }),
+];
+
+/// Measures a program of several files: loading and parsing it; and checking it, too, from scratch and after edits.
+fn several_files(name: &str, texts: Vec<(String, String)>) {
+    let library = fixture::library();
+    let mut program = Program::new(texts);
+    let all = program.modules.0.iter().map(|(_, text)| text.lines().count()).sum::<usize>();
+    let all = all + program.main.lines().count();
+    let (parse, _) = measured(ROUNDS, || program.load(&mut CheckCache::default()));
     let (best, median) = measured(ROUNDS, || {
         let mut cache = CheckCache::default();
-        let (program, file) = load(&mut modules, &mut cache);
-        let checked = weir_compile::check_program(program, &file, library, &mut cache);
+        let checked = program.check(&library, &mut cache);
         let errors: Vec<_> = checked.diagnostics.iter().filter(|found| found.is_error()).collect();
         assert!(errors.is_empty(), "the made program is right: {errors:?}");
-        (checked, file, cache)
+        (checked, cache)
     });
-    let (mut cache, mut edit) = (CheckCache::default(), Duration::MAX);
-    for round in 0..ROUNDS {
-        modules.0[files / 2].1.push_str(&format!("fn edited{round}() -> Int {{ {round} }}\n"));
-        let begin = Instant::now();
-        let (program, file) = load(&mut modules, &mut cache);
-        let checked = weir_compile::check_program(program, &file, library, &mut cache);
-        // The first check fills the cache. Dropping the result is not measured.
-        edit = if round == 0 { edit } else { edit.min(begin.elapsed()) };
-        drop(checked);
-    }
+    println!("{name}, {all} lines: load {parse:?}, check best {best:?}, median {median:?}");
+    let [at_end, in_body, in_main] = EDITS.map(|(_, edit)| program.edited(&library, ROUNDS, edit));
     println!(
-        "{all} lines in {files} files: load {parse:?}, check best {best:?}, median {median:?}, after an edit {edit:?}"
+        "  after an edit at the end of a module {at_end:?}, in a `fn` {in_body:?}, at the top of the main file {in_main:?}"
     );
 }
 
 fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [name, rounds] = &arguments[..] {
+        let (_, edit) =
+            EDITS.into_iter().find(|(known, _)| known == name).expect("the edits are `end`, `body` and `main`");
+        let rounds = rounds.parse().expect("the number of edits");
+        let time = Program::new(long_program::with_routes(FILES, FILE_LINES)).edited(&fixture::library(), rounds, edit);
+        println!("{time:?} after an edit");
+        return;
+    }
     let library = Library::default();
     for lines in [1_000, 10_000] {
         let text = long_program::with_lines(lines);
@@ -110,5 +168,6 @@ fn main() {
             text.lines().count()
         );
     }
-    several_files(FILES, FILE_LINES, &library);
+    several_files("200 files", long_program::with_files(FILES, FILE_LINES));
+    several_files("200 files and 199 routes", long_program::with_routes(FILES, FILE_LINES));
 }

@@ -12,10 +12,11 @@ use weir_syntax::ast::FailureHandler;
 use weir_syntax::{Code, Diagnostic, Span};
 
 /// The handlers that flows use and bypass.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct HandlerUses {
-    /// The handlers around the code of flows, by their positions.
-    seen: BTreeMap<u32, FailureHandler>,
+    /// The handlers around the code of flows, by their positions: the name of the function whose failures each handles, and its
+    /// place.
+    seen: BTreeMap<u32, (String, Span)>,
     /// The positions of the handlers that some failure reaches.
     used: BTreeSet<u32>,
     /// The positions of the handlers whose bypass ends a flow, which `around` has reported.
@@ -43,7 +44,8 @@ impl HandlerUses {
     /// Notes that a flow has code inside of these handlers.
     pub(crate) fn seen(&mut self, handlers: &[&FailureHandler]) {
         for handler in handlers {
-            self.seen.entry(handler.span.start).or_insert_with(|| (*handler).clone());
+            let function = &handler.function;
+            self.seen.entry(handler.span.start).or_insert_with(|| (function.to_string(), function.span));
         }
     }
 
@@ -80,6 +82,52 @@ impl HandlerUses {
         }
     }
 
+    /// Adds what another flow uses and bypasses.
+    pub(crate) fn add(&mut self, other: HandlerUses) {
+        self.seen.extend(other.seen);
+        self.used.extend(other.used);
+        self.reported.extend(other.reported);
+        for (function, bypasses) in other.bypasses {
+            let known = self.bypasses.entry(function).or_default();
+            for bypass in bypasses {
+                if !known.contains(&bypass) {
+                    known.push(bypass);
+                }
+            }
+        }
+    }
+
+    /// Returns the same uses of a program whose text has moved.
+    pub(crate) fn relocated(&self, place: &mut impl FnMut(u32) -> u32) -> HandlerUses {
+        let mut relocated = HandlerUses::default();
+        for (position, (function, span)) in &self.seen {
+            relocated.seen.insert(place(*position), (function.clone(), moved(*span, place)));
+        }
+        relocated.used = self.used.iter().map(|position| place(*position)).collect();
+        relocated.reported = self.reported.iter().map(|position| place(*position)).collect();
+        for (function, bypasses) in &self.bypasses {
+            let bypasses = bypasses.iter().map(|bypass| Bypass {
+                handler: moved(bypass.handler, place),
+                position: place(bypass.position),
+                given: moved(bypass.given, place),
+                ..bypass.clone()
+            });
+            relocated.bypasses.insert(function.clone(), bypasses.collect());
+        }
+        relocated
+    }
+
+    /// Returns the positions of everything that it names.
+    pub(crate) fn positions(&self) -> impl Iterator<Item = u32> {
+        let seen = self.seen.iter().flat_map(|(position, (_, span))| [*position, span.start, span.end]);
+        let bypasses = self.bypasses.values().flatten();
+        let of_bypass = |bypass: &Bypass| {
+            let Bypass { handler, position, given, .. } = bypass;
+            [*position, handler.start, handler.end, given.start, given.end]
+        };
+        seen.chain(self.used.iter().copied()).chain(self.reported.iter().copied()).chain(bypasses.flat_map(of_bypass))
+    }
+
     /// Returns a warning for each of these handlers that a failure inside the `fn` bypasses, to end the flow around them.
     pub(crate) fn around(&mut self, function: &str, handlers: &[&FailureHandler]) -> Vec<Diagnostic> {
         let bypasses = self.bypasses.get(function).into_iter().flatten();
@@ -99,10 +147,9 @@ impl HandlerUses {
     pub(crate) fn unreached(&self) -> Vec<Diagnostic> {
         let bypassed: BTreeSet<u32> = self.bypasses.values().flatten().map(|bypass| bypass.position).collect();
         let unreached = self.seen.iter().filter(|(at, _)| !self.used.contains(at) && !bypassed.contains(at));
-        let warning = |(_, handler): (&u32, &FailureHandler)| {
-            let function = &handler.function;
+        let warning = |(_, (function, place)): (&u32, &(String, Span))| {
             Diagnostic::new(Code::UnreachedHandler, format!("no failure of `{function}` reaches this handler"))
-                .at(function.span, "never runs")
+                .at(*place, "never runs")
                 .note(format!("a handler takes the failure of a `?` on a call of `{function}` inside of its block"))
                 .hint("remove it, or name the `fn` whose call has the `?`")
         };
@@ -121,6 +168,10 @@ impl HandlerUses {
         };
         self.bypasses.values().flatten().filter(known).map(warning).collect()
     }
+}
+
+fn moved(span: Span, place: &mut impl FnMut(u32) -> u32) -> Span {
+    Span { start: place(span.start), end: place(span.end), ..span }
 }
 
 impl Bypass {

@@ -84,8 +84,6 @@ pub(crate) fn check_module(parsed: &Parsed, text: &str, library: &Library) -> Ty
     })
 }
 
-pub(crate) use test_items::tests;
-
 /// A type that a place expects, and the reason.
 #[derive(Clone)]
 pub(crate) struct Expected {

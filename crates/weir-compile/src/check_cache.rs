@@ -7,25 +7,23 @@
 //! 4. A `fn` that no flow reaches is lowered only to be checked, and most such `fn`s have no errors. The *fingerprint* of
 //!    a `fn` hashes all the text that it depends on: its own, that of every `fn` that it calls, and the declarations that
 //!    they see. A `fn` whose fingerprint is cached had no diagnostics before and has none after the edit, even if it moved.
+//! 5. The lowering of a flow is kept while its texts stay the same (`kept_flows`).
 //!
 //! The cache has the results of one state of one program, so that it takes no more memory than they do.
 
-mod file_keys;
-
 use std::collections::{BTreeMap, BTreeSet};
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use weir_host::Text;
-use weir_syntax::ast::{ItemKind, Tree};
 
 use crate::declarations::Declarations;
 use crate::declare::KeptDeclarations;
+use crate::file_keys::FileKeys;
 use crate::file_lints::FileLints;
-use crate::program_files::{FileModules, KeptTrees, fingerprint};
+use crate::kept_flows::KeptFlows;
+use crate::program_files::{FileModules, KeptTrees};
 use crate::typed_tree::{FileTypes, KeptFiles, TypedTree};
 use crate::weir_modules::WeirModules;
-pub(crate) use file_keys::{FileKeys, hashed};
 
 /// The cache of one program. It is valid only under one library.
 #[derive(Clone, Default)]
@@ -41,6 +39,9 @@ pub struct CheckCache {
     declared: Option<(FileKeys, Arc<Declarations>)>,
     /// The warnings about the bodies of each file, with the hash of everything that they depend on.
     lints: BTreeMap<Text, (u64, Arc<FileLints>)>,
+    /// The flows and the tests whose lowering reported nothing.
+    pub(crate) flows: KeptFlows,
+    pub(crate) tests: KeptFlows,
     /// The fingerprints of the `fn`s without diagnostics.
     clean: BTreeSet<u64>,
 }
@@ -98,51 +99,5 @@ impl CheckCache {
     /// Replaces the cached fingerprints by those of this check.
     pub(crate) fn keep(&mut self, clean: BTreeSet<u64>) {
         self.clean = clean;
-    }
-}
-
-/// The fingerprints of the `fn`s in one state of a program.
-pub(crate) struct Fingerprints<'a> {
-    typed: &'a TypedTree,
-    /// The hash of each `fn`'s own text and of the declarations that it sees, by the index of the `fn`.
-    own: Vec<u64>,
-    /// The hash of what any `fn` may depend on.
-    surroundings: u64,
-}
-
-impl<'a> Fingerprints<'a> {
-    pub(crate) fn new(tree: &Tree, typed: &'a TypedTree, text: &str, keys: &FileKeys) -> Self {
-        let of_item = |at: usize| fingerprint(&text[tree.items[at].span.range()]);
-        let own = typed.declarations.functions.values().map(|declared| {
-            let mut hasher = DefaultHasher::new();
-            (of_item(declared.item), keys.surroundings(declared.file)).hash(&mut hasher);
-            hasher.finish()
-        });
-        let own = own.collect();
-        let mut surroundings = DefaultHasher::new();
-        for (at, item) in tree.items.iter().enumerate() {
-            // Handlers of the main file apply to all flows, and constraints of every file to calls everywhere.
-            if matches!(item.kind, ItemKind::Constraint(_) | ItemKind::FailureHandler(_)) {
-                of_item(at).hash(&mut surroundings);
-            }
-        }
-        typed.per_session.hash(&mut surroundings);
-        Fingerprints { typed, own, surroundings: surroundings.finish() }
-    }
-
-    /// Returns the fingerprint of the `fn` with this index and everything that it calls.
-    pub(crate) fn of(&self, at: usize) -> u64 {
-        let mut reached = BTreeSet::from([at]);
-        let mut open = vec![at];
-        while let Some(at) = open.pop() {
-            let callees = self.typed.fn_callees.get(at).into_iter().flatten();
-            open.extend(callees.copied().filter(|callee| reached.insert(*callee)));
-        }
-        let mut whole = DefaultHasher::new();
-        (self.own[at], self.surroundings).hash(&mut whole);
-        let mut texts: Vec<u64> = reached.into_iter().map(|at| self.own[at]).collect();
-        texts.sort_unstable();
-        texts.hash(&mut whole);
-        whole.finish()
     }
 }

@@ -4,12 +4,21 @@ use std::sync::Arc;
 
 use weir_host::Text;
 use weir_ir::expr;
-use weir_syntax::{Diagnostic, Parsed, SourceFile, SourceId};
+use weir_syntax::{Diagnostic, Parsed, SourceFile, SourceId, Span};
 
 use crate::program_files::{FileModules, ProgramFiles};
 use crate::symbol::Symbol;
 use crate::typed_tree::TypedTree;
 use crate::weir_modules::WeirModules;
+
+/// A part of a query that the program evaluates itself, because the table does not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueryRest {
+    /// The place of the query, which is that of the call of the table.
+    pub query: Span,
+    /// A sentence about the program without its subject: ``keeps the rows with `m.size > 2` ``.
+    pub what: String,
+}
 
 /// The result of checking a file.
 pub struct Checked {
@@ -23,6 +32,8 @@ pub struct Checked {
     pub tests: Option<expr::Program>,
     /// The modules of the library that are written in Weir.
     pub modules: Arc<WeirModules>,
+    /// The parts of queries of tables that the program evaluates itself.
+    pub query_rests: Vec<QueryRest>,
     /// The files of the program.
     pub(crate) files: FileModules,
     /// The diagnostics, in source order.

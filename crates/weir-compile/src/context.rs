@@ -3,13 +3,24 @@
 use std::ops::Range;
 
 use weir_host::{Library, Parameter};
-use weir_ir::expr::{InlinedCall, Origin};
+use weir_ir::expr::{InlinedCall, InlinedCallId, Origin};
 use weir_syntax::ast::Tree;
 use weir_syntax::{Diagnostic, Parsed, SourceId, Span};
 
 use crate::bypassed_handlers::HandlerUses;
+use crate::checked::QueryRest;
 use crate::program_files::FileModules;
 use crate::weir_modules::WeirModules;
+
+/// The findings of the lowering of one flow, or of everything before it.
+#[derive(Default)]
+pub(crate) struct FlowFindings {
+    pub(crate) diagnostics: Vec<Diagnostic>,
+    pub(crate) handlers: HandlerUses,
+    /// The inlined calls of the flow, with ids counted from its first one.
+    pub(crate) inlined_calls: Vec<InlinedCall>,
+    pub(crate) query_rests: Vec<QueryRest>,
+}
 
 /// The inputs that every phase shares, and the diagnostics that the phases report.
 pub(crate) struct CheckContext<'a> {
@@ -25,6 +36,8 @@ pub(crate) struct CheckContext<'a> {
     pub(crate) handlers: HandlerUses,
     /// The inlined calls of the flows lowered so far.
     pub(crate) inlined_calls: Vec<InlinedCall>,
+    /// The parts of queries that the flows lowered so far evaluate themselves.
+    pub(crate) query_rests: Vec<QueryRest>,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -45,6 +58,7 @@ impl<'a> CheckContext<'a> {
             call_of_module: None,
             handlers: HandlerUses::default(),
             inlined_calls: Vec::new(),
+            query_rests: Vec::new(),
             diagnostics: Vec::new(),
         }
     }
@@ -112,6 +126,20 @@ impl<'a> CheckContext<'a> {
         }
     }
 
+    /// Returns the text at a place of the program in one line.
+    pub(crate) fn text_at(&self, span: Span) -> String {
+        let text = if span.source == self.source { self.text.get(span.range()) } else { None };
+        text.unwrap_or("…").split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    /// Notes a part of a query that the program evaluates itself. A `fn` that is inlined twice has it once.
+    pub(crate) fn note_query_rest(&mut self, query: Span, what: String) {
+        let rest = QueryRest { query: self.located(query), what };
+        if !self.query_rests.contains(&rest) {
+            self.query_rests.push(rest);
+        }
+    }
+
     /// Returns the number of diagnostics that were reported.
     pub(crate) fn reported(&self) -> usize {
         self.diagnostics.len()
@@ -120,6 +148,53 @@ impl<'a> CheckContext<'a> {
     /// Returns whether the parser or a phase reported an error.
     pub(crate) fn has_errors(&self) -> bool {
         self.parsed.diagnostics.iter().chain(&self.diagnostics).any(Diagnostic::is_error)
+    }
+
+    /// Begins a flow, whose findings are kept apart. Returns those before, for [`Self::end_flow`].
+    pub(crate) fn begin_flow(&mut self) -> FlowFindings {
+        self.replace_findings(FlowFindings::default())
+    }
+
+    /// Ends a flow: returns its findings.
+    pub(crate) fn end_flow(&mut self, before: FlowFindings) -> FlowFindings {
+        self.replace_findings(before)
+    }
+
+    fn replace_findings(&mut self, by: FlowFindings) -> FlowFindings {
+        FlowFindings {
+            diagnostics: std::mem::replace(&mut self.diagnostics, by.diagnostics),
+            handlers: std::mem::replace(&mut self.handlers, by.handlers),
+            inlined_calls: std::mem::replace(&mut self.inlined_calls, by.inlined_calls),
+            query_rests: std::mem::replace(&mut self.query_rests, by.query_rests),
+        }
+    }
+
+    /// Adds the findings of a flow. Returns the id of its first inlined call.
+    pub(crate) fn add_flow(&mut self, found: FlowFindings) -> u32 {
+        for diagnostic in found.diagnostics {
+            // They are at their places already.
+            if !self.diagnostics.contains(&diagnostic) {
+                self.diagnostics.push(diagnostic);
+            }
+        }
+        self.handlers.add(found.handlers);
+        for rest in found.query_rests {
+            if !self.query_rests.contains(&rest) {
+                self.query_rests.push(rest);
+            }
+        }
+        self.add_calls(found.inlined_calls)
+    }
+
+    /// Adds the inlined calls of a flow. Returns the id of the first one.
+    fn add_calls(&mut self, mut calls: Vec<InlinedCall>) -> u32 {
+        let first = u32::try_from(self.inlined_calls.len()).unwrap_or(u32::MAX);
+        for call in &mut calls {
+            let outer = &mut call.called_at.inlined_call;
+            *outer = outer.map(|id| InlinedCallId(id.0.saturating_add(first)));
+        }
+        self.inlined_calls.append(&mut calls);
+        first
     }
 
     pub(crate) fn diagnostics_mut(&mut self) -> &mut Vec<Diagnostic> {

@@ -223,6 +223,8 @@ pub(crate) struct DeclaredTable {
     pub(crate) indexes: Vec<(Vec<usize>, bool)>,
     /// The limits of a table that is kept in memory only; `None` for one that is stored.
     pub(crate) soft: Option<SoftLimits>,
+    /// The database that has the table, if other programs have declared it.
+    pub(crate) existing: Option<DeclaredDatabase>,
     pub(crate) references: Vec<DeclaredReference>,
     pub(crate) migration: Option<DeclaredMigration>,
 }
@@ -256,8 +258,12 @@ impl DeclaredTable {
         let key: Vec<&str> = self.key.iter().map(|at| self.columns[*at].name.as_str()).collect();
         let key = if let [only] = &key[..] { (*only).to_owned() } else { format!("({})", key.join(", ")) };
         let auto = if self.auto { " auto" } else { "" };
-        let soft = if self.soft.is_some() { " soft" } else { "" };
-        format!("table {name}: {row} key {key}{auto}{soft}")
+        let place = match (&self.soft, &self.existing) {
+            (Some(_), _) => " soft",
+            (None, Some(_)) => " existing",
+            (None, None) => "",
+        };
+        format!("table {name}: {row} key {key}{auto}{place}")
     }
 }
 
@@ -274,6 +280,22 @@ pub(crate) struct TableColumn {
     pub(crate) default: Option<Value>,
 }
 
+/// A table that other programs have declared.
+#[derive(Clone, PartialEq)]
+pub(crate) struct DeclaredDatabase {
+    pub(crate) database: DatabaseAddress,
+    /// True if the program may write it.
+    pub(crate) writable: bool,
+}
+
+/// The address of a database.
+#[derive(Clone, PartialEq)]
+pub(crate) enum DatabaseAddress {
+    Text(Text),
+    /// The value of the `config` with this name.
+    Config(Arc<str>),
+}
+
 /// The limits of a table that is kept in memory only.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct SoftLimits {
@@ -287,6 +309,11 @@ impl Declarations {
     /// Returns the declarations of a program that has these files, and declares nothing yet.
     pub(crate) fn of_files(files: Vec<FileScope>) -> Self {
         Declarations { files, ..Self::default() }
+    }
+
+    /// Returns the existing database that has a table; `None` if the table is one of the program.
+    pub(crate) fn existing_database(&self, table: &str) -> Option<&DatabaseAddress> {
+        self.tables.get(table)?.existing.as_ref().map(|existing| &existing.database)
     }
 
     /// Returns whether a table may lose rows at any time, because it has a limit.

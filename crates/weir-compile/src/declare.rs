@@ -1,5 +1,6 @@
 //! Collects the declarations of a file: used modules, types, `fn`s, shared values, constraints and services.
 
+mod existing_tables;
 mod migrations;
 mod references;
 mod tables;
@@ -41,6 +42,7 @@ pub(crate) fn declare(
     declarer.type_names();
     declarer.type_shapes();
     declarer.values();
+    declarer.existing_tables();
     declarer.references();
     declarer.migrations();
     declarer.private_types();

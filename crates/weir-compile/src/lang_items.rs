@@ -27,6 +27,8 @@ pub(crate) const TABLES: &str = "tables";
 pub(crate) const COMMIT: &str = "tables.commit";
 pub(crate) const ROLL_BACK: &str = "tables.roll_back";
 
+/// The type of tables that a query is joined with.
+pub(crate) const JOINED: &str = "tables.Joined";
 /// The type of a table.
 pub(crate) const TABLE: &str = "tables.Table";
 

@@ -27,9 +27,12 @@ mod dependency_order;
 mod dialects;
 mod effects;
 mod exhaustiveness;
+mod file_keys;
 mod file_lints;
+mod fingerprints;
 mod html_template;
 mod integer_division;
+mod kept_flows;
 mod lang_items;
 mod lints;
 mod listen_addresses;
@@ -45,6 +48,7 @@ mod source_arguments;
 mod suggest;
 mod symbol;
 mod symbol_index;
+mod table_statements;
 mod typed_tree;
 mod types;
 mod unreached_fns;
@@ -56,10 +60,12 @@ use weir_ir::{expr, graph};
 use weir_syntax::{Code, Diagnostic, SourceFile, SourceId};
 
 pub use check_cache::CheckCache;
-use check_cache::FileKeys;
-pub use checked::Checked;
+pub use checked::{Checked, QueryRest};
 use context::CheckContext;
 pub use effects::EffectSummary;
+use file_keys::FileKeys;
+use fingerprints::Fingerprints;
+use kept_flows::FlowLowering;
 pub use lang_items::STATE;
 pub use lower::OPERATIONS_MAX;
 pub use program_files::{
@@ -113,11 +119,12 @@ pub fn check_program(program: ProgramFiles, file: &SourceFile, library: &Library
     context.report_all(typed.files.iter().flat_map(|file| file.hidden_divisions.iter().cloned()));
     let (expr, tests) = lower_and_check(&mut context, &typed, (&mut *cache, &keys)).unzip();
     lints::check(&mut context, &typed, (cache, &keys));
+    let query_rests = std::mem::take(&mut context.query_rests);
     let found = context.into_diagnostics();
     let mut diagnostics = std::mem::take(&mut parsed.diagnostics);
     diagnostics.extend(found);
     diagnostics.sort_by_key(|diagnostic| diagnostic.span().map_or((0, 0), |span| (span.start, span.end)));
-    Checked { parsed, typed, expr, tests, diagnostics, modules, files }
+    Checked { parsed, typed, expr, tests, diagnostics, modules, query_rests, files }
 }
 
 /// Compiles a file.
@@ -157,13 +164,16 @@ fn to_graph(program: &expr::Program, library: &Library) -> graph::Program {
 fn lower_and_check<'a>(
     context: &mut CheckContext<'a>,
     typed: &'a TypedTree,
-    cache: (&mut CheckCache, &FileKeys),
+    (cache, keys): (&mut CheckCache, &'a FileKeys),
 ) -> Option<(expr::Program, expr::Program)> {
     if context.has_errors() {
         return None;
     }
     listen_addresses::check(context, typed);
-    let mut program = lower::lower(context, typed);
+    let fingerprints = Fingerprints::new(context.tree(), typed, context.text, keys);
+    let mut kept_flows = std::mem::take(&mut cache.flows);
+    let mut flows = FlowLowering::new(&mut kept_flows, &fingerprints);
+    let mut program = lower::lower(context, typed, &mut flows);
     source_arguments::check(&program, context, typed);
     cookie_uses::check(&program, context, typed);
     for warning in context.handlers.unused() {
@@ -171,16 +181,18 @@ fn lower_and_check<'a>(
     }
     lock_order::order(&mut program, context);
     session_values::check(&program, context);
-    check_values(&program, context);
+    check_values(&program, context, &mut flows);
+    cache.flows = kept_flows;
     // Only flows can lose an update: each test has its own shared values.
     lost_updates::check(&program, typed, context);
-    unreached_fns::check(context, typed, &program, cache);
-    let mut tests = lower::lower_tests(context, typed, &program);
+    unreached_fns::check(context, typed, &program, (cache, &fingerprints));
+    let mut kept_tests = FlowLowering::new(&mut cache.tests, &fingerprints);
+    let mut tests = lower::lower_tests(context, typed, &program, &mut kept_tests);
     for warning in context.handlers.unreached() {
         context.report_once(warning);
     }
     lock_order::order(&mut tests, context);
-    check_values(&tests, context);
+    check_values(&tests, context, &mut kept_tests);
     tables_without_module(context, typed);
     (!context.has_errors()).then_some((program, tests))
 }
@@ -199,11 +211,13 @@ fn tables_without_module(context: &mut CheckContext<'_>, typed: &TypedTree) {
     context.report(diagnostic);
 }
 
-/// Checks the values in every flow of a program.
-fn check_values(program: &expr::Program, context: &mut CheckContext<'_>) {
+/// Checks the values in every flow of a program, whose flows are those that were lowered last.
+fn check_values<'a>(program: &expr::Program, context: &mut CheckContext<'a>, lowered: &mut FlowLowering<'_, 'a>) {
     let types = move_checker::MoveOnlyDefinitions::of(&program.types, context.library);
-    for flow in program.entries.iter().flat_map(|entry| &entry.flows) {
+    let flows = program.entries.iter().flat_map(|entry| &entry.flows);
+    lowered.check_flows(flows, context, |flow, context| {
         move_checker::check(&flow.parameters, &flow.body, &types, context);
-        races::check(&flow.body, context);
-    }
+        // The steps around a race may hold locks that follow from the order of the locks of all flows.
+        races::check(&flow.body, context)
+    });
 }

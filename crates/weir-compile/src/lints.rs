@@ -21,9 +21,10 @@ use weir_syntax::ast::{
     walk_item, walk_statement,
 };
 
-use crate::check_cache::{CheckCache, FileKeys, hashed};
+use crate::check_cache::CheckCache;
 use crate::context::CheckContext;
 use crate::effects::EffectSummary;
+use crate::file_keys::{FileKeys, hashed};
 use crate::file_lints::FileLints;
 use crate::symbol::Symbol;
 use crate::typed_tree::{FileTypes, TypedTree};
@@ -69,7 +70,7 @@ fn lints_of(context: &CheckContext<'_>, typed: &TypedTree, file: usize) -> FileL
         names: UnusedNames::new(context.text, &typed.files[file]),
         dropped: DroppedValues::new(context, typed),
         conditions: ConstantConditions::new(context, typed),
-        shadowing: ShadowingPatterns::new(typed),
+        shadowing: ShadowingPatterns::new(context.text, typed),
         keys: RepeatedKeySearch::new(context, typed),
     };
     context.tree().items[context.file_items(file)].iter().for_each(|item| walk.item(item));
@@ -80,7 +81,7 @@ fn lints_of(context: &CheckContext<'_>, typed: &TypedTree, file: usize) -> FileL
         found,
         unused_parameters: names.parameters,
         argument_names: names.argument_names.into_iter().map(Arc::from).collect(),
-        items: unused_declarations::symbols_of_items(context, typed, file),
+        symbols: unused_declarations::symbols_of_file(context, typed, file),
     }
 }
 

@@ -10,6 +10,7 @@ mod block_builder;
 mod boolean;
 mod branch;
 mod call;
+mod conditions;
 mod config;
 mod constants;
 mod entry;
@@ -17,10 +18,12 @@ mod expr;
 mod failures;
 mod formatted;
 mod full_scan;
+mod group_clauses;
 mod groups;
 mod handled_calls;
 mod html;
 mod join_points;
+mod joins;
 mod keyed_reads;
 mod matching;
 mod migrations;
@@ -32,6 +35,7 @@ mod references;
 mod repeat;
 mod service_call;
 mod show;
+mod surroundings;
 mod table_description;
 mod tables;
 mod test_items;
@@ -39,25 +43,29 @@ mod typed_arguments;
 mod types;
 mod waiting;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
-use std::sync::Arc;
 
 use indexmap::IndexMap;
-use weir_host::{Text, Type, Value};
-use weir_ir::expr::{Atom, Block, InlinedCallId, Op, Origin, Program, Variable};
+use weir_host::{Type, Value};
+use weir_ir::expr::{Atom, Block, Op, Origin, Program, Variable};
 use weir_ir::prim::Prim;
-use weir_ir::program::SharedValue;
-use weir_syntax::ast::{self, ClosureParameter, Expr, ExprId, FailureHandler, ItemKind, PatternId, Tree};
+use weir_ir::program::{Flow, SharedValue};
+use weir_syntax::ast::{self, ExprId, FailureHandler, ItemKind, PatternId, Tree};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use crate::context::CheckContext;
+use crate::kept_flows::{FlowLowering, LoweredFlow};
 use crate::typed_tree::{CallTarget, LocalId, TypedTree};
 use crate::types::{Substitution, Ty};
 pub(crate) use test_items::lower_tests;
 
 use block_builder::{BlockBuilder, ClosingRules, InlineFrameId, VariableSupply};
 use handled_calls::{ArgumentAtoms, HandledCalls};
+use surroundings::{
+    Binding, Callable, CheckedCode, CodeScope, DeferredHandler, InlineFrame, InlineFrameKind, Names, StepScope,
+    Transaction,
+};
 use table_description::GroupedRows;
 
 /// The maximum number of operations of one flow, after inlining.
@@ -70,7 +78,11 @@ const DEPTH_MAX: usize = 400;
 const BLOCKS_MAX: usize = 200;
 
 /// Lowers a checked tree without errors. Reports errors that can be detected only after inlining.
-pub(crate) fn lower<'a>(context: &mut CheckContext<'a>, typed: &'a TypedTree) -> Program {
+pub(crate) fn lower<'a>(
+    context: &mut CheckContext<'a>,
+    typed: &'a TypedTree,
+    flows: &mut FlowLowering<'_, 'a>,
+) -> Program {
     let tree = context.tree();
     let mut program = Program::default();
     for (name, shared) in &typed.declarations.shared {
@@ -86,13 +98,24 @@ pub(crate) fn lower<'a>(context: &mut CheckContext<'a>, typed: &'a TypedTree) ->
     }
     let mut names = IndexMap::new();
     for entry in typed.entries() {
-        let mut lowered = entry::lower_entry(entry, context, typed);
+        let mut lowered = entry::lower_entry(entry, context, typed, flows);
         lowered.name = numbered(&mut names, lowered.name.to_string()).into();
         program.entries.push(lowered);
     }
     program.types = types::types_of(typed, context.library);
     program.inlined_calls.clone_from(&context.inlined_calls);
     program
+}
+
+/// Lowers one flow.
+fn lower_flow<'a>(
+    context: &mut CheckContext<'a>,
+    typed: &'a TypedTree,
+    lower: impl FnOnce(&mut Lowering<'a, '_>) -> Flow<Block>,
+) -> LoweredFlow {
+    let mut lowering = Lowering::new(context, typed);
+    let flow = lower(&mut lowering);
+    LoweredFlow { flow, inlined: lowering.inlined, asks_service: lowering.asks_service }
 }
 
 /// Lowers a `fn` that no flow reaches, as the body of a flow that takes its parameters, for the checks that need the
@@ -114,123 +137,6 @@ pub(crate) fn lower_unreached_fn<'a>(
     lowering.alone = true;
     let body = lowering.whole(&declared.result.to_type(), |lowering| lowering.block(&function.body));
     Some((parameters, body))
-}
-
-/// The value that a local name stands for.
-#[derive(Clone)]
-enum Binding<'a> {
-    Atom(Atom),
-    Callable(Callable<'a>),
-}
-
-/// Something that is inlined where it is called.
-#[derive(Clone)]
-enum Callable<'a> {
-    Closure {
-        parameters: &'a [ClosureParameter],
-        body: &'a Expr,
-        names: Rc<Names<'a>>,
-        scope: CodeScope<'a>,
-        /// The index of the frame that it is written in.
-        frame: usize,
-    },
-    /// A `fn` of some code, by its index.
-    Function(usize, CodeScope<'a>),
-    Host(Text),
-}
-
-/// A checked text: the program, or a module of the library that is written in Weir.
-#[derive(Clone, Copy)]
-struct CheckedCode<'a> {
-    tree: &'a Tree,
-    typed: &'a TypedTree,
-    /// The name of the module.
-    module: Option<&'a str>,
-}
-
-/// The code that an expression belongs to, and the types that stand for the type parameters there.
-#[derive(Clone)]
-struct CodeScope<'a> {
-    code: CheckedCode<'a>,
-    types: Rc<Substitution>,
-}
-
-type Names<'a> = BTreeMap<LocalId, Binding<'a>>;
-
-/// The kind of an inline frame, which decides what exits it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum InlineFrameKind {
-    /// The flow itself. `return` and `?` end it.
-    Flow,
-    /// An inlined `fn`. `return` exits it.
-    Function,
-    /// A route that a test requests. `return` exits it, and a failure that nothing handles is answered.
-    Route,
-    /// One try of a `retry`. Only a `?` exits it.
-    Retry,
-    /// A closure, which nothing exits. Its failures go to the handlers around its text, not to those of the `fn` that calls it.
-    Closure,
-}
-
-/// One inlined call of a `fn`.
-struct InlineFrame<'a> {
-    id: InlineFrameId,
-    /// The prefix of the call paths inside it, with a trailing slash.
-    call_path: String,
-    /// The type of its result.
-    result: Type,
-    kind: InlineFrameKind,
-    /// The index of the frame that a failure goes to from here; none for a flow.
-    outer: Option<usize>,
-    /// The name of the inlined `fn`.
-    function: Option<Arc<str>>,
-    /// The call that is inlined.
-    called_at: Span,
-    /// The inlined call of a `fn` of the program that the operations in the frame belong to; for a closure that of its text.
-    inlined_call: Option<InlinedCallId>,
-    /// The arguments of that call, kept if handlers use arguments.
-    arguments: ArgumentAtoms,
-    /// The failure handlers that apply in it, innermost first.
-    handlers: Vec<&'a FailureHandler>,
-    /// The bindings of its parameters, kept if it has handlers.
-    parameters: Names<'a>,
-    /// Its code, and the types that stand for its type parameters.
-    scope: CodeScope<'a>,
-}
-
-/// An atomic step around the current expression.
-struct StepScope {
-    /// The names in the program of the resources that it holds.
-    resources: Vec<Arc<str>>,
-    /// The constraints that it holds as a reader, each with its `read`.
-    readers: Vec<(Arc<str>, Span)>,
-    /// The number of frames around the step; those behind it are inlined into the step.
-    frame_count: usize,
-    /// The transaction, if the step names tables.
-    transaction: Option<Transaction>,
-}
-
-/// The transaction of an atomic step over tables.
-#[derive(Clone)]
-struct Transaction {
-    /// The number of the transaction.
-    number: Atom,
-    /// The tables that it names: the stored ones, then those in memory.
-    tables: Vec<Text>,
-    /// True if it is that of one statement.
-    is_own: bool,
-}
-
-/// A handler that runs after an atomic step, when its locks are released.
-#[derive(Clone)]
-struct DeferredHandler<'a> {
-    handler: &'a FailureHandler,
-    /// The index of the frame that has the handler.
-    frame: usize,
-    /// The number of steps around the step in which the failure arose.
-    step: usize,
-    /// The type of what leaves the step: the failure, or a tuple of it and the arguments that the handler uses.
-    leaves: Type,
 }
 
 /// The state of lowering one flow.
@@ -265,6 +171,10 @@ struct Lowering<'a, 'd> {
     /// The handlers that run after the step in which the failure arose, by the exits that carry the failures.
     deferred: BTreeMap<InlineFrameId, DeferredHandler<'a>>,
     handled_calls: HandledCalls,
+    /// The `fn`s of the program that are inlined, by their indices.
+    inlined: BTreeSet<usize>,
+    /// True if this lowers a request of a service of the program.
+    asks_service: bool,
     /// True if this lowers a `fn` that no flow reaches, whose arguments are unknown.
     alone: bool,
     /// True if this lowers code that runs at the start of the program, or at the start of a session.
@@ -303,6 +213,8 @@ impl<'a, 'd> Lowering<'a, 'd> {
             steps: Vec::new(),
             deferred: BTreeMap::new(),
             handled_calls: HandledCalls::new(typed),
+            inlined: BTreeSet::new(),
+            asks_service: false,
             alone: false,
             starts: false,
             answers: false,

@@ -13,13 +13,16 @@ use weir_syntax::{Code, Diagnostic};
 use crate::context::CheckContext;
 use crate::lang_items::TABLES;
 
-/// Checks one body.
-pub(crate) fn check(body: &Block, context: &mut CheckContext<'_>) {
-    RaceChecker { context }.block(body, &BTreeSet::new());
+/// Checks one body. Returns whether it contains a race at all.
+pub(crate) fn check(body: &Block, context: &mut CheckContext<'_>) -> bool {
+    let mut races = RaceChecker { context, has_race: false };
+    races.block(body, &BTreeSet::new());
+    races.has_race
 }
 
 struct RaceChecker<'a, 'c> {
     context: &'a mut CheckContext<'c>,
+    has_race: bool,
 }
 
 /// The strongest access of a body to each shared value, and the place of the first.
@@ -29,6 +32,7 @@ impl RaceChecker<'_, '_> {
     /// Checks a block; `held` holds the shared values of the steps around it.
     fn block(&mut self, block: &Block, held: &BTreeSet<Text>) {
         for binding in &block.lets {
+            self.has_race |= matches!(binding.op, Op::Race { .. });
             match &binding.op {
                 Op::Atomic { constraints, body, .. } => {
                     let held = held.iter().cloned().chain(shared_of(constraints)).collect();

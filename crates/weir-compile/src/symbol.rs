@@ -45,6 +45,30 @@ pub enum Symbol {
     Module(Text),
 }
 
+impl Symbol {
+    /// Returns the module of the program that declares the symbol; empty for the main file, and `None` for a symbol that no
+    /// item declares.
+    pub(crate) fn module(&self) -> Option<&str> {
+        let name = match self {
+            Symbol::Function(name)
+            | Symbol::Shared(name)
+            | Symbol::Constraint(name)
+            | Symbol::Config(name)
+            | Symbol::Constant(name)
+            | Symbol::Service(name)
+            | Symbol::Type(name)
+            | Symbol::Variant(name, _)
+            | Symbol::Field(name, _) => name,
+            Symbol::Local(_)
+            | Symbol::TypeParameter(..)
+            | Symbol::HostFunction(_)
+            | Symbol::Source(_)
+            | Symbol::Module(_) => return None,
+        };
+        Some(name.rsplit_once('.').map_or("", |(module, _)| module))
+    }
+}
+
 /// A place that names a symbol.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Reference {

@@ -7,6 +7,7 @@ use weir_syntax::ast::ItemKind;
 use crate::checked::Checked;
 use crate::declarations::DeclaredFn;
 use crate::symbol::{Reference, Symbol};
+use crate::table_statements;
 use crate::types::Ty;
 use crate::weir_modules::{WeirModule, WeirModules};
 
@@ -79,6 +80,16 @@ impl Checked {
     pub fn locals(&self) -> impl Iterator<Item = LocalName> {
         let known = self.typed.files.iter().flat_map(|file| &file.locals).filter(|local| local.ty != Ty::Error);
         known.map(|local| LocalName { name: local.name.to_string(), ty: local.ty.to_string(), span: local.span })
+    }
+
+    /// Describes the statements on a table of the program, each with its name; none if there is no such table.
+    #[must_use]
+    pub fn table_statements(&self, table: &str) -> Vec<(&'static str, SymbolInfo)> {
+        let statements = self.typed.declarations.tables.get(table).map_or_else(Vec::new, table_statements::described);
+        let described = statements
+            .into_iter()
+            .map(|(name, signature, doc)| (name, SymbolInfo { signature, doc: doc.to_owned(), effects: None }));
+        described.collect()
     }
 
     /// Describes a symbol.

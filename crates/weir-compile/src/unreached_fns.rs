@@ -6,8 +6,9 @@ use std::ops::Range;
 use weir_ir::expr::Program;
 use weir_syntax::Diagnostic;
 
-use crate::check_cache::{CheckCache, FileKeys, Fingerprints};
+use crate::check_cache::CheckCache;
 use crate::context::CheckContext;
+use crate::fingerprints::Fingerprints;
 use crate::move_checker::{self, MoveOnlyDefinitions};
 use crate::parallel::{cores, in_parallel};
 use crate::typed_tree::TypedTree;
@@ -24,9 +25,8 @@ pub(crate) fn check<'a>(
     context: &mut CheckContext<'a>,
     typed: &'a TypedTree,
     program: &Program,
-    (cache, keys): (&mut CheckCache, &FileKeys),
+    (cache, fingerprints): (&mut CheckCache, &Fingerprints<'_>),
 ) {
-    let fingerprints = Fingerprints::new(context.tree(), typed, context.text, keys);
     let all: Vec<(usize, u64)> = typed.unreached_fns().into_iter().map(|at| (at, fingerprints.of(at))).collect();
     let (known, new): (Vec<_>, Vec<_>) = all.into_iter().partition(|(_, fingerprint)| cache.knows(*fingerprint));
     let found = in_parallel(parts(new.len()), |part| {

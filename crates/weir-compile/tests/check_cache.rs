@@ -4,6 +4,7 @@
 mod corpus;
 mod mutator;
 
+use corpus::Corpus;
 use mutator::Numbers;
 use test_support::{fixture, long_program};
 use weir_compile::{CheckCache, Checked, ModuleFile, ModuleFiles, ModulePlace, ProgramFiles};
@@ -16,23 +17,57 @@ fn checked(text: &str, library: &Library, cache: &mut CheckCache) -> Checked {
 
 #[track_caller]
 fn assert_same(text: &str, library: &Library, cache: &mut CheckCache) {
-    let again = checked(text, library, cache).diagnostics;
-    assert_eq!(again, checked(text, library, &mut CheckCache::default()).diagnostics, "{text}");
+    let again = checked(text, library, cache);
+    let first = checked(text, library, &mut CheckCache::default());
+    assert_eq!(again.diagnostics, first.diagnostics, "{text}");
+    assert!(again.expr == first.expr && again.tests == first.tests, "the program is the same\n{text}");
+    assert_eq!(again.query_rests, first.query_rests, "{text}");
 }
 
 #[test]
 fn whatever_is_edited_the_answer_is_that_of_a_first_check() {
-    let (library, corpus) = (fixture::library(), corpus::texts());
-    for seed in 1..1500 {
-        let mut numbers = Numbers::new(seed);
-        let mut cache = CheckCache::default();
-        let original = corpus[numbers.next(corpus.len())].clone();
-        for _ in 0..3 {
-            assert_same(&original, &library, &mut cache);
-            let edited = mutator::mutated(&[mutator::pieces(&original)], &mut numbers);
-            assert_same(&edited, &library, &mut cache);
+    for (Corpus { texts, library }, seeds) in [(corpus::of_tests(), 1..1000), (corpus::of_documentation(), 1..250)] {
+        for seed in seeds {
+            let mut numbers = Numbers::new(seed);
+            let mut cache = CheckCache::default();
+            let original = texts[numbers.next(texts.len())].clone();
+            for _ in 0..3 {
+                assert_same(&original, &library, &mut cache);
+                let edited = mutator::mutated(&[mutator::pieces(&original)], &mut numbers);
+                assert_same(&edited, &library, &mut cache);
+            }
         }
     }
+}
+
+/// A program whose flows consist of parts: routes, a handler and a `before` of the service, a handler of the file, `fn`s that
+/// leave a backtrace, an entry point with an end, and tests.
+const FLOWS: &str = include_str!("check_cache/flows.weir");
+
+#[test]
+fn flows_that_move_are_lowered_as_a_first_check_lowers_them() {
+    let (library, mut cache) = (fixture::library(), CheckCache::default());
+    assert_same(FLOWS, &library, &mut cache);
+    assert_eq!(checked(FLOWS, &library, &mut cache).diagnostics, []);
+    for (line, _) in FLOWS.match_indices('\n') {
+        // A line before each line, which moves all flows behind it, and then a longer one.
+        for added in ["\n", "\n// Here.", "\n// Not here any more."] {
+            assert_same(&format!("{}{added}{}", &FLOWS[..line], &FLOWS[line..]), &library, &mut cache);
+        }
+    }
+    let mut edited = FLOWS.to_owned();
+    let edits = [
+        ("n + 2", "n + 3"),
+        ("* 7", "* 8"),
+        ("before {", "before (header accept: Text) {"),
+        ("first = 1", "first = 1.0"),
+    ];
+    for (from, to) in edits.into_iter().chain(edits.map(|(from, to)| (to, from))) {
+        assert!(edited.contains(from), "{from}");
+        edited = edited.replace(from, to);
+        assert_same(&edited, &library, &mut cache);
+    }
+    assert_eq!(edited, FLOWS);
 }
 
 const CALLED: &str = "use wire\n\nfn greet() -> Int {\n  let line = wire.connect(\"a\")\n  line.send(\"hello\")\n}\n\n\

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use test_support::fixture;
 use weir_compile::ProgramFiles;
-use weir_syntax::{Code, Sources, Style, codes, render};
+use weir_syntax::{Code, SourceFile, SourceId, Sources, Style, codes, render};
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/diagnostics")
@@ -68,5 +68,39 @@ fn no_page_of_a_code_is_only_a_title() {
     for code in codes::ALL {
         assert!(code.page().lines().count() > 2, "the page of {code} says nothing");
         assert!(code.page().contains("Wrong:") || code.id().starts_with("E01"), "the page of {code} has no example");
+    }
+}
+
+/// The codes of the warnings that everybody expects: unused modules, names, declarations and values, unreachable code,
+/// constant conditions, and names that hide others.
+const EXPECTED_BY_EVERYBODY: [Code; 7] = [
+    Code::UnusedModule,
+    Code::UnusedName,
+    Code::UnusedDeclaration,
+    Code::UnusedValue,
+    Code::UnreachableCode,
+    Code::ConstantCondition,
+    Code::ShadowingPattern,
+];
+
+#[test]
+fn warnings_that_everybody_expects_have_an_edit_that_takes_them_away() {
+    let library = fixture::library();
+    let check =
+        |text: &str| weir_compile::check(SourceId(0), &SourceFile::new("case.weir", text), &library).diagnostics;
+    for (name, text) in cases().into_iter().filter(|(name, _)| name.starts_with("w07")) {
+        let found = check(&text);
+        let warnings = found.iter().filter(|warning| EXPECTED_BY_EVERYBODY.contains(&warning.code));
+        for warning in warnings {
+            let Some(edit) = warning.help.iter().find_map(|hint| hint.edit.as_ref()) else {
+                panic!("{name} has a warning without an edit: {warning:?}");
+            };
+            let mut edited = text.clone();
+            edited.replace_range(edit.span.range(), &edit.replacement);
+            let same =
+                |other: &&weir_syntax::Diagnostic| (other.code, &other.message) == (warning.code, &warning.message);
+            let (before, after) = (found.iter().filter(same).count(), check(&edited).iter().filter(same).count());
+            assert!(after < before, "{name}: the edit of this warning does not take it away: {warning:?}\n{edited}");
+        }
     }
 }

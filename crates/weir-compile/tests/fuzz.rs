@@ -19,8 +19,8 @@ mod mutator;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use corpus::Corpus;
 use mutator::Numbers;
-use test_support::fixture;
 use test_support::generator::Generator;
 use weir_compile::Compiled;
 use weir_host::Library;
@@ -34,18 +34,22 @@ fn setting(name: &str, otherwise: u64) -> u64 {
 
 /// Texts of every kind, each from its seed.
 struct Inputs<'c> {
-    corpus: &'c [String],
-    pieces: Vec<Vec<&'c str>>,
+    corpora: [&'c Corpus; 2],
+    pieces: [Vec<Vec<&'c str>>; 2],
 }
 
 impl<'c> Inputs<'c> {
-    fn new(corpus: &'c [String]) -> Self {
-        Inputs { corpus, pieces: corpus.iter().map(|text| mutator::pieces(text)).collect() }
+    fn new(corpora: [&'c Corpus; 2]) -> Self {
+        let pieces = corpora.map(|corpus| corpus.texts.iter().map(|text| mutator::pieces(text)).collect());
+        Inputs { corpora, pieces }
     }
 
-    fn text(&self, seed: u64) -> String {
+    /// Returns the text of a seed, and the library that it uses.
+    fn input(&self, seed: u64) -> (String, &'c Library) {
         let mut generator = Generator::new(seed);
-        match seed % 16 {
+        let of_documentation = usize::from(seed / 16 % 2 == 1);
+        let corpus = self.corpora[of_documentation];
+        let text = match seed % 16 {
             0 => printed(seed, &mut generator),
             1 => {
                 let text = print(&generator.clone().tree());
@@ -56,11 +60,12 @@ impl<'c> Inputs<'c> {
                 generator.damaged(&text)
             }
             3..=5 => {
-                let text = self.corpus[generator.below(self.corpus.len())].clone();
+                let text = corpus.texts[generator.below(corpus.texts.len())].clone();
                 generator.damaged(&text)
             }
-            _ => mutator::mutated(&self.pieces, &mut Numbers::new(seed)),
-        }
+            _ => mutator::mutated(&self.pieces[of_documentation], &mut Numbers::new(seed)),
+        };
+        (text, &corpus.library)
     }
 }
 
@@ -173,12 +178,13 @@ const FAILURES_MAX: usize = 10;
 
 /// Tries the texts of the seeds.
 fn try_seeds(seeds: impl Iterator<Item = u64>, inputs: &Inputs<'_>) -> Reached {
-    let (library, mut reached) = (fixture::library(), Reached::default());
+    let mut reached = Reached::default();
     for seed in seeds {
         let mut text = String::new();
         let outcome = catch_unwind(AssertUnwindSafe(|| {
-            text = inputs.text(seed);
-            try_text(&text, &library, &mut reached);
+            let (input, library) = inputs.input(seed);
+            text = input;
+            try_text(&text, library, &mut reached);
         }));
         if outcome.is_err() {
             // A text whose generation fails has been printed already.
@@ -194,8 +200,8 @@ fn try_seeds(seeds: impl Iterator<Item = u64>, inputs: &Inputs<'_>) -> Reached {
 
 #[test]
 fn no_text_makes_anything_fail_and_formatted_code_means_the_same() {
-    let corpus = corpus::texts();
-    let inputs = Inputs::new(&corpus);
+    let (of_tests, of_documentation) = (corpus::of_tests(), corpus::of_documentation());
+    let inputs = Inputs::new([&of_tests, &of_documentation]);
     let (count, first) = (setting("WEIR_FUZZ_INPUTS", 3000), setting("WEIR_FUZZ_SEED", 1));
     let threads = setting("WEIR_FUZZ_THREADS", 1).clamp(1, 256);
     let seeds = (0..threads).map(|thread| (first + thread..first + count).step_by(threads as usize));
@@ -209,4 +215,39 @@ fn no_text_makes_anything_fail_and_formatted_code_means_the_same() {
     assert_eq!(failed, [0; 0], "these seeds fail");
     println!("{count} inputs from seed {first}: {formatted} formatted, {lowered} lowered");
     assert!(formatted * 10 > count && lowered * 100 > count, "too few inputs are programs");
+}
+
+/// Returns the words and symbols of the grammar, which stand in quotes.
+fn words_of_the_grammar() -> Vec<String> {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let grammar = page.split_once("```ebnf").unwrap().1.split_once("```").unwrap().0;
+    let mut words: Vec<String> = grammar.split('"').skip(1).step_by(2).map(str::to_owned).collect();
+    words.sort();
+    words.dedup();
+    words
+}
+
+/// Returns the words that none of the texts contains as a word of its own.
+fn words_without_a_text(texts: &[String]) -> Vec<String> {
+    let missing = |word: &String| {
+        let is_letter = |letter: Option<char>| letter.is_some_and(|letter| letter.is_alphanumeric() || letter == '_');
+        let stands = |text: &String| {
+            text.match_indices(word.as_str()).any(|(at, _)| {
+                let (before, behind) = (text[..at].chars().next_back(), text[at + word.len()..].chars().next());
+                !is_letter(word.chars().next()) || !is_letter(before) && !is_letter(behind)
+            })
+        };
+        !texts.iter().any(stands)
+    };
+    words_of_the_grammar().into_iter().filter(missing).collect()
+}
+
+#[test]
+fn every_word_of_the_grammar_is_in_the_texts_that_are_mutated_and_in_generated_trees() {
+    assert!(words_of_the_grammar().len() > 100, "the grammar has its words in quotes");
+    let mutated = [corpus::of_tests().texts, corpus::of_documentation().texts].concat();
+    assert_eq!(words_without_a_text(&mutated), [""; 0]);
+    let generated: Vec<String> = (0..2000).map(|seed| print(&Generator::new(seed).tree())).collect();
+    assert_eq!(words_without_a_text(&generated), [""; 0]);
 }

@@ -122,7 +122,7 @@ impl DiagramBuilder<'_> {
         let first_edge = self.diagram.edges.len();
         for (id, node) in scope.graph.nodes() {
             if body.contraction.is_seen(id) {
-                let section = sections.get(id.0 as usize).copied();
+                let section = sections.get(id.0 as usize).copied().flatten();
                 let mark = self.node_mark(&mut body, id, node, section);
                 body.marks.insert(id, mark);
                 self.edges_to(&body, mark, node);
@@ -133,11 +133,14 @@ impl DiagramBuilder<'_> {
         self.result(&body, yields, first_edge);
     }
 
-    /// Returns the number of the section of each node, if the graph is that of a flow under a plan.
-    fn sections(&self, graph: &Graph, parent: Option<MarkId>) -> Vec<u32> {
+    /// Returns the number of the section of each node under a plan; in an inner body, of those that the plan names.
+    fn sections(&self, graph: &Graph, parent: Option<MarkId>) -> Vec<Option<u32>> {
         let waits = |function: &str| self.drawing.leaves_thread(function);
-        let plan = self.drawing.plan.filter(|_| parent.is_none());
-        plan.map_or_else(Vec::new, |plan| sections::section_numbers(plan, self.flow, graph, &waits))
+        let Some(plan) = self.drawing.plan else { return Vec::new() };
+        match parent {
+            None => sections::section_numbers(plan, self.flow, graph, &waits).into_iter().map(Some).collect(),
+            Some(_) => graph.nodes.iter().map(|node| sections::named_section(plan, self.flow, node)).collect(),
+        }
     }
 
     /// Returns the mark of a node: its own, or that of the `fn` that it is folded into. Begins the frames around it.

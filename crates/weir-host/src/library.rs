@@ -68,6 +68,18 @@ impl fmt::Display for LibraryError {
 impl std::error::Error for LibraryError {}
 
 impl Module {
+    /// Returns the functions in Rust that programs may call.
+    pub fn public_functions(&self) -> impl Iterator<Item = &Function> {
+        self.functions.values().filter(|function| !function.signature.internal)
+    }
+
+    /// Returns true if programs use nothing of the module by name.
+    #[must_use]
+    pub fn is_internal(&self) -> bool {
+        let has_functions = !self.functions.is_empty() || !self.weir.is_empty();
+        has_functions && self.weir.is_empty() && self.sources.is_empty() && self.public_functions().next().is_none()
+    }
+
     /// Creates a module without functions.
     #[must_use]
     pub fn new(name: &str, doc: &str) -> Self {

@@ -295,6 +295,14 @@ pub fn of_program<R>(work: impl FnOnce() -> R) -> R {
     result
 }
 
+/// Runs `work`, and returns the bytes that the thread has allocated meanwhile and not released. For work that is done for several
+/// flows, whose results are charged to them afterwards ([`charge`]).
+pub fn measured<R>(work: impl FnOnce() -> R) -> (R, i64) {
+    let before = ACCOUNT.with(ThreadAccount::bytes);
+    let result = work();
+    (result, ACCOUNT.with(ThreadAccount::bytes).wrapping_sub(before))
+}
+
 /// Moves bytes that the running flow has allocated to the account of the program, for what a cache keeps of the flow.
 pub fn hand_to_program(bytes: usize) {
     charge(with_overhead(bytes).wrapping_neg());

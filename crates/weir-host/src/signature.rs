@@ -26,6 +26,8 @@ pub struct Signature {
     pub state: Option<StateOf>,
     /// Limits on gathering calls into one; `None` if calls cannot be gathered.
     pub batch: Option<Batch>,
+    /// True if only the compiler and the library call it: neither documentation nor completion shows it.
+    pub internal: bool,
 }
 
 /// A parameter.

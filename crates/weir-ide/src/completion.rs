@@ -1,5 +1,6 @@
 //! Completion: members after a dot, modules, types, names and keywords.
 
+mod clauses;
 mod context;
 mod members;
 mod names;

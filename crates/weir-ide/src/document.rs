@@ -184,11 +184,22 @@ impl Document {
         offset
     }
 
+    /// Returns the span of the word that `offset` touches.
+    pub(crate) fn word_at(&self, offset: u32) -> Option<Span> {
+        let (start, _) = self.word_before(offset);
+        let behind = self.file().text().get(offset as usize..self.whole().end as usize)?;
+        let end = offset + (behind.len() - behind.trim_start_matches(is_word_part).len()) as u32;
+        (start < end).then(|| Span::new(SOURCE, start, end))
+    }
+
     /// Returns the start and the text of the word that ends at `offset`.
     pub(crate) fn word_before(&self, offset: u32) -> (u32, &str) {
         let before = self.before(offset);
-        let is_part = |character: char| character == '_' || character.is_alphanumeric();
-        let word = &before[before.trim_end_matches(is_part).len()..];
+        let word = &before[before.trim_end_matches(is_word_part).len()..];
         (offset - word.len() as u32, word)
     }
+}
+
+fn is_word_part(character: char) -> bool {
+    character == '_' || character.is_alphanumeric()
 }

@@ -30,6 +30,9 @@ impl Document {
             }
             return Some(Hover { span: found.span, markdown });
         }
+        if let Some((span, described)) = self.statement_at(offset) {
+            return Some(Hover { span, markdown: markdown(&described) });
+        }
         let (span, ty) = self.checked.type_at(offset)?;
         Some(Hover { span, markdown: code(&ty) })
     }

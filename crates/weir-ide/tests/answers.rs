@@ -221,12 +221,34 @@ fn completions_fit_the_place() {
         "use files\nconstraint disk on files.read, <|>",
         "use files\nconstraint disk on read files.<|>",
         "use files\nconstraint disk on files\nfn f() { atomic di<|> }",
+        "record User { name: Text, age: Int }\ntable users: User key name\nfn f() { users.<|> }",
+        "record User { name: Text, age: Int }\ntable users: <|>",
+        "record User { name: Text, age: Int }\ntable users: User <|>",
+        "record User { name: Text, age: Int }\ntable users: User key <|>",
+        "record User { name: Text, age: Int }\ntable users: User key id a<|>",
+        "record User { name: Text, age: Int }\ntable users: User\n  key name\n  index (name, <|>)",
+        "record User { name: Text, age: Int }\ntable users: User key name soft(<|>)",
+        "record User { name: Text }\ntable users: User key name\ntable posts: User key name references name: <|>",
+        "record User { name: Text }\ntable users: User key name migrate User: <|>\nfn f(old: User) -> User { old }",
+        "record User { name: Text }\ntable users: User key name\n<|>",
+        "record User { name: Text }\ntable users: User key name\nfn f() { for u in users or<|> { u } }",
+        "use http\nservice s on http(port: 1) {\n  get \"/\" { http.text(\"\") }\n  <|>\n}",
     ];
     let mut out = String::new();
     for case in cases {
         writeln!(out, "== {case}\n{}", completed(case)).unwrap();
     }
     insta::assert_snapshot!(out);
+}
+
+#[test]
+fn a_hover_shows_a_statement_with_the_types_of_its_table() {
+    let (document, offset) = open(
+        "record User { name: Text, age: Int }\ntable users: User key name\nfn f() -> Bool { users.exi<|>sts(|u| u.age > 1) }",
+    );
+    let hover = document.hover(offset).unwrap();
+    assert_eq!(shown(&document, hover.span), "3:24 `exists`");
+    assert!(hover.markdown.contains("fn exists(condition: fn(User) -> Bool) -> Bool"), "{}", hover.markdown);
 }
 
 #[test]

@@ -17,6 +17,9 @@ use crate::prim::{self, Prim};
 
 mod call;
 mod wait;
+mod work;
+
+use work::WorkLeft;
 
 /// Executes the flows of one program, one after the other.
 pub struct Evaluator<'p> {
@@ -32,6 +35,8 @@ pub struct Evaluator<'p> {
     move_only: IndexMap<Type, bool>,
     /// The place in the source of the operation that ended the last flow with a failure.
     failed_at: Option<Origin>,
+    /// The work that flows may still do.
+    work: WorkLeft,
 }
 
 /// The failure of the initial value of a shared value or a private state.
@@ -92,8 +97,8 @@ impl<'p> Evaluator<'p> {
         places: impl Iterator<Item = (usize, usize)>,
     ) -> Result<Self, InitialFailure> {
         let (sessions, states, move_only) = (IndexMap::new(), BTreeMap::new(), IndexMap::new());
-        let mut evaluator =
-            Evaluator { program, library, shared: Vec::new(), sessions, states, move_only, failed_at: None };
+        let (shared, work) = (Vec::new(), WorkLeft::UNBOUNDED);
+        let mut evaluator = Evaluator { program, library, shared, sessions, states, move_only, failed_at: None, work };
         match evaluator.initialise(places) {
             Ok(()) => Ok(evaluator),
             Err(failure) => Err(InitialFailure { failure: *failure, failed_at: evaluator.failed_at }),
@@ -132,6 +137,18 @@ impl<'p> Evaluator<'p> {
         self.failed_at = None;
         let body = &self.program.entries[entry].flows[flow];
         self.flow((entry, flow), &body.body, &body.parameters, inputs)
+    }
+
+    /// Bounds the work of the flows that run from now on: the number of blocks that begin, and of the bytes and parts of the
+    /// values that operations make. A flow that exceeds the bound fails.
+    pub fn bound_work(&mut self, work: u64) {
+        self.work = WorkLeft::new(work);
+    }
+
+    /// Returns true if a flow has exceeded the bound of the work.
+    #[must_use]
+    pub fn is_exhausted(&self) -> bool {
+        self.work.is_exhausted()
     }
 
     /// Returns the place in the source of the operation that ended the last flow with a failure.
@@ -240,6 +257,9 @@ impl FlowEvaluation<'_, '_> {
     }
 
     fn block(&mut self, block: &Block) -> Result<Value, FlowEnd> {
+        if !self.evaluator.work.begin_block() {
+            return Err(work_exceeded());
+        }
         for binding in &block.lets {
             self.binding(binding)?;
         }
@@ -252,7 +272,11 @@ impl FlowEvaluation<'_, '_> {
             // The innermost operation is the first to see its failure.
             self.evaluator.failed_at.get_or_insert(binding.origin);
         }
-        self.bind(&binding.bound, value?);
+        let value = value?;
+        if !self.evaluator.work.make(&value) {
+            return Err(work_exceeded());
+        }
+        self.bind(&binding.bound, value);
         Ok(())
     }
 
@@ -385,6 +409,11 @@ impl FlowEvaluation<'_, '_> {
     fn bind_all(&mut self, variables: &[Variable], values: Vec<Value>) {
         variables.iter().zip(values).for_each(|(variable, value)| self.bind(variable, value));
     }
+}
+
+/// Returns the end of a flow that has exceeded the bound of the work, which nothing catches.
+fn work_exceeded() -> FlowEnd {
+    FlowEnd::Fail(Box::new(Failure::new(FailureKind::Limit, "the evaluation was bounded, and exceeds its bound")))
 }
 
 /// Returns the parts of a tuple.

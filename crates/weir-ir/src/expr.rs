@@ -8,6 +8,7 @@
 use weir_host::{Mode, Resource, Text, Value};
 
 mod op;
+mod relocate;
 mod traverse;
 
 pub use crate::body_types::{round_type, state_type};

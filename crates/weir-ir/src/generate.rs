@@ -44,6 +44,10 @@ pub use random::Random;
 pub use recording::Recording;
 pub use shrink::smaller;
 
+/// The work of the evaluation of a case, as [`Evaluator::bound_work`] counts it. One in thousands would exceed it, some of these
+/// by terabytes.
+const WORK_MAX: u64 = 1 << 20;
+
 /// The number of executions that the shrinking of one case may cost.
 const SHRINKING_MAX: usize = 4_000;
 
@@ -87,6 +91,16 @@ pub fn evaluate(case: &Case, seed: u64) -> Result<Execution, Failure> {
     Ok(Execution { results, effects: recording.effects() })
 }
 
+/// Returns true if the evaluation of a case makes no more than some megabytes.
+#[must_use]
+pub fn is_bounded(case: &Case) -> bool {
+    let library = Recording::new(0).library();
+    let Ok(mut evaluator) = Evaluator::new(&case.program, &library) else { return true };
+    evaluator.bound_work(WORK_MAX);
+    case.inputs.iter().for_each(|inputs| _ = evaluator.run(0, 0, inputs.clone()));
+    !evaluator.is_exhausted()
+}
+
 /// Executes many flows of a case with the reference evaluator, one after the other: with the rows of its inputs in
 /// turn.
 ///
@@ -125,7 +139,8 @@ fn step(
     test: &impl Fn(&Case) -> Result<(), String>,
     tests_left: &mut usize,
 ) -> Option<Counterexample> {
-    let valid = smaller(case).filter(|case| verify::expr(&case.program, library).is_empty());
+    let is_valid = |case: &Case| verify::expr(&case.program, library).is_empty() && is_bounded(case);
+    let valid = smaller(case).filter(is_valid);
     for case in valid {
         *tests_left = tests_left.checked_sub(1)?;
         if let Err(difference) = outcome(test, &case) {

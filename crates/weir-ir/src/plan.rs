@@ -13,9 +13,11 @@
 //! ```
 //!
 //! A *section* is a part of the graph that runs without leaving its thread. Its nodes are named by *patterns*, in which
-//! `*` stands for any characters; `flow: node` names a node of one flow only. A call or repeated body that no pattern
-//! names belongs to the section [`REST`], or to a section of its own, depending on the engine. All other nodes belong to
-//! the section of the node before them.
+//! `*` stands for any characters; `flow: node` names a node of one flow only. Nodes in the bodies of loops may be named, too:
+//! a flow then changes its section inside the body. A body without a name whose nodes all have names belongs to the section
+//! of the first of them. Any other call or body that no pattern names belongs to the section around it; in the flow's own
+//! body to [`REST`], or to a section of its own, depending on the engine. All other nodes belong to the section of the node
+//! before them.
 //!
 //! Protocol: [`Plan::parse`] parses a text, [`Plan::check`] compares it with a program and the available engines. Both
 //! return [`PlanProblem`]s and never fail. The runtime turns a plan into threads and queues.

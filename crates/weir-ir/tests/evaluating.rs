@@ -44,6 +44,7 @@ fn faulty() -> Module {
             effects: Effects { world: World::Pure, ..Effects::default() },
             state: None,
             batch: None,
+            internal: false,
         },
         code: FunctionCode::Immediate(std::sync::Arc::new(move |_| code())),
         words: None,

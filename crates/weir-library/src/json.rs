@@ -97,7 +97,7 @@ pub fn at(value: &Json, position: i64) -> Option<Json> {
 }
 
 /// Returns the value at a path of keys and positions, such as `user/emails/0`.
-#[weir::function(pure)]
+#[weir::function(pure, units = units::to_transform(path))]
 pub fn find(value: &Json, path: &str) -> Option<Json> {
     path.split('/').try_fold(value.clone(), |value, key| match &value.0 {
         JsonNode::List(..) => at(&value, key.parse().ok()?),

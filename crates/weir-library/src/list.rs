@@ -44,14 +44,14 @@ pub fn position(list: &Elements, value: &Value) -> Option<usize> {
 }
 
 /// Returns the first `count` elements, or all if there are fewer.
-#[weir::function(pure, total)]
+#[weir::function(pure, total, units = units::length(list) / 4)]
 pub fn take(mut list: Elements, count: i64) -> Elements {
     list.keep(0, within(&list, count));
     list
 }
 
 /// Returns all but the first `count` elements.
-#[weir::function(pure, total)]
+#[weir::function(pure, total, units = units::length(list) / 4)]
 pub fn skip(mut list: Elements, count: i64) -> Elements {
     list.keep(within(&list, count), list.len());
     list
@@ -91,20 +91,20 @@ pub fn max(list: &Elements) -> Option<Value> {
 type Keyed = (weir::Generic<'k'>, Value);
 
 /// Returns the second values of the pairs, in ascending order of the first; the sort is stable.
-#[weir::function(pure, total, room = room::of_values(pairs.len()))]
+#[weir::function(internal, pure, total, room = room::of_values(pairs.len()), units = units::to_sort(pairs))]
 pub fn sort_keyed(pairs: Vec<Keyed>) -> Vec<Value> {
     let (keys, mut values): (Vec<Value>, Vec<Value>) = pairs.into_iter().map(|(key, value)| (key.0, value)).unzip();
     Value::ascending_positions(&keys).into_iter().map(|position| values[position].take()).collect()
 }
 
 /// Returns the second value of the first pair whose first value is the least; `None` if there are no pairs.
-#[weir::function(pure, total)]
+#[weir::function(internal, pure, total, units = units::to_read(pairs))]
 pub fn min_keyed(pairs: Vec<Keyed>) -> Option<Value> {
     pairs.into_iter().min_by(|(one, _), (other, _)| one.cmp(other)).map(|(_, value)| value)
 }
 
 /// Returns the second value of the first pair whose first value is the greatest; `None` if there are no pairs.
-#[weir::function(pure, total)]
+#[weir::function(internal, pure, total, units = units::to_read(pairs))]
 pub fn max_keyed(pairs: Vec<Keyed>) -> Option<Value> {
     // `max_by` returns the last of several.
     pairs.into_iter().rev().max_by(|(one, _), (other, _)| one.cmp(other)).map(|(_, value)| value)
@@ -164,7 +164,7 @@ pub fn concat(lists: Vec<Elements>) -> Result<Elements, Failure> {
 ///
 /// # Errors
 /// Fails if there are more than 10,000,000.
-#[weir::function(pure, room = 2 * room::of_values(count(*from, *to).min(ELEMENTS_MAX)), units = units::to_count(from, to))]
+#[weir::function(pure, room = room::of_numbers(count(*from, *to).min(ELEMENTS_MAX)), units = units::to_count(from, to))]
 pub fn numbers(from: i64, to: i64) -> Result<Vec<i64>, Failure> {
     limited(count(from, to))?;
     Ok((from..to).collect())

@@ -21,3 +21,8 @@ pub(crate) fn of_pairs(length: usize) -> usize {
 pub(crate) fn of_values(length: usize) -> usize {
     length.saturating_mul(size_of::<weir::Value>())
 }
+
+/// Returns the bytes of a list with this many numbers, which has them without their tags.
+pub(crate) fn of_numbers(length: usize) -> usize {
+    length.saturating_mul(size_of::<i64>())
+}

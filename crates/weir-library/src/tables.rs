@@ -21,17 +21,22 @@ mod dialect;
 mod durable_files;
 mod escaped_text;
 mod evolution;
+mod existing_columns;
 mod existing_rows;
+mod existing_tables;
 mod group_commit;
 mod group_statement;
 mod grouping;
 mod insertion;
+mod join;
+mod joined_rows;
 mod memory;
 mod migration;
 mod new_table;
 mod open_table;
 mod page_statement;
 mod postgres;
+mod published_rows;
 mod query_plans;
 mod reference_notes;
 mod references;
@@ -50,31 +55,37 @@ mod storage;
 mod stored;
 #[cfg(test)]
 mod tests;
+mod write_sets;
 mod writer;
 
 use std::sync::Arc;
 
-use weir::{Elements, Failure, Generic, Value};
+use weir::{Elements, Failure, FailureKind, Generic, Value};
 
 use self::cursor::{cursor, page_start};
 use self::grouping::{only_aggregates, sum_of};
+use self::join::key_parts;
+use self::joined_rows::JoinedTable;
 use self::row::fields;
 use crate::{Limited, list};
 pub use backup::backup;
 pub use grouping::{TableAggregate, TableGrouping};
+pub use join::TableJoin;
 use open_table::OpenTable;
 pub use postgres::{PostgresAddress, ScratchSchema, ScratchSchemas};
-pub use query_plans::{PlacedStatement, SearchStatement};
+pub use query_plans::{PlacedStatement, SearchStatement, StatementCall};
 pub use report::report;
 use schema::TableSearch;
 pub use schema::{
-    ColumnSchema, IndexSchema, RowOrder, Schema, SoftTable, TableCondition, TableMigration, TableQuery, TableReference,
+    ColumnSchema, ExistingTable, IndexSchema, RowOrder, Schema, SoftTable, TableCondition, TableMigration, TableQuery,
+    TableReference,
 };
-pub use storage::{TableLocation, TableStorage};
+pub use storage::{ExistingDatabases, TableLocation, TableStorage};
+pub use write_sets::{TableWrite, WriteSet};
 
 weir::library! {
     /// Statements on tables. Programs call them on a declared table.
-    pub(crate) tables: open, begin, commit, roll_back, settle, get, get_all, select, count, sum, average, distinct,
+    pub(crate) tables: open, begin, commit, roll_back, settle, get, get_all, select, joined_table, join, count, sum, average, distinct,
         group, check_cursor, next_page, whole_sum, whole_average, insert, upsert, replace,
         replace_rows, delete, delete_all, delete_rows, old_rows, store_converted
 }
@@ -97,7 +108,7 @@ type QueryArguments = Generic<'p'>;
 ///
 /// # Errors
 /// Fails if the table cannot be opened; the message says why and what to do.
-#[weir::function]
+#[weir::function(internal)]
 pub fn open(schema: Schema, #[environment] storage: &TableStorage) -> Result<Table, Failure> {
     storage.open(schema).map(Table)
 }
@@ -106,7 +117,7 @@ pub fn open(schema: Schema, #[environment] storage: &TableStorage) -> Result<Tab
 ///
 /// # Errors
 /// Fails if the database does.
-#[weir::function]
+#[weir::function(internal)]
 pub fn old_rows(schema: Schema, #[environment] storage: &TableStorage) -> Result<Vec<OldRow>, Failure> {
     Ok(storage.old_rows(&schema)?.into_iter().map(Generic).collect())
 }
@@ -115,7 +126,7 @@ pub fn old_rows(schema: Schema, #[environment] storage: &TableStorage) -> Result
 ///
 /// # Errors
 /// Fails if the database does, if another program has written the rows, or if one cannot be stored.
-#[weir::function]
+#[weir::function(internal)]
 pub fn store_converted(
     schema: Schema,
     old: Vec<OldRow>,
@@ -127,7 +138,7 @@ pub fn store_converted(
 }
 
 /// Begins a transaction, and returns its number.
-#[weir::function]
+#[weir::function(internal)]
 pub fn begin(#[environment] storage: &TableStorage) -> i64 {
     storage.next_transaction()
 }
@@ -136,14 +147,14 @@ pub fn begin(#[environment] storage: &TableStorage) -> i64 {
 ///
 /// # Errors
 /// Fails if the database cannot commit: then nothing of the transaction takes effect.
-#[weir::function(reads, units = units_of(table))]
+#[weir::function(internal, reads, units = units_of(table))]
 pub fn commit(table: &mut Table, transaction: i64, last: bool) -> Result<i64, Failure> {
     table.0.rows.commit(transaction, last)?;
     Ok(transaction)
 }
 
 /// Takes back what the transaction has done to the table; if `last`, to all stored tables. Returns its number.
-#[weir::function(reads, units = units_of(table))]
+#[weir::function(internal, reads, units = units_of(table))]
 pub fn roll_back(table: &mut Table, transaction: i64, last: bool) -> i64 {
     if last || !table.0.rows.is_stored() {
         table.0.rows.roll_back(transaction);
@@ -155,19 +166,19 @@ pub fn roll_back(table: &mut Table, transaction: i64, last: bool) -> i64 {
 ///
 /// # Errors
 /// Fails if the database cannot make it durable.
-#[weir::function(awaits_peer)]
+#[weir::function(internal, awaits_peer)]
 pub async fn settle(#[environment] storage: &TableStorage) -> Result<(), Failure> {
     storage.settled().await
 }
 
 /// Returns the row with the key.
-#[weir::function(reads, units = units_of(table))]
+#[weir::function(internal, reads, units = units_of(table))]
 pub fn get(table: &Table, transaction: i64, key: &RowKey) -> Limited<Option<Row>> {
     Limited(table.0.rows.get(transaction, &key.0).map(|row| row.map(Generic)))
 }
 
 /// Returns the row of each key, all as they are at one moment.
-#[weir::function(reads, units = units_of(table))]
+#[weir::function(internal, reads, units = units_of(table))]
 pub fn get_all(table: &Table, transaction: i64, keys: Vec<RowKey>) -> Limited<Vec<Option<Row>>> {
     let keys: Vec<Value> = keys.into_iter().map(|key| key.0).collect();
     let rows = table.0.rows.get_all(transaction, &keys);
@@ -175,43 +186,81 @@ pub fn get_all(table: &Table, transaction: i64, keys: Vec<RowKey>) -> Limited<Ve
 }
 
 /// Returns the rows that fulfil the conditions, in order.
-#[weir::function(reads, units = units_of(table))]
+#[weir::function(internal, reads, units = units_of(table))]
 pub fn select(table: &Table, transaction: i64, query: TableQuery, arguments: QueryArguments) -> Limited<Vec<Row>> {
     let search = TableSearch::for_rows(&table.0.schema, query, arguments.0);
     let rows = search.and_then(|search| table.0.rows.select(transaction, &search));
     Limited(rows.map(|rows| rows.into_iter().map(Generic).collect()))
 }
 
-/// Returns if the cursor, if there is one, is that of a row in the order of the query.
+/// A table that a query reads by keys.
+#[derive(weir::Type, Clone)]
+#[weir(opaque, name = "tables.Joined")]
+pub struct JoinInput(Arc<OpenTable>);
+
+/// A row, paired with the rows of other tables that it names by their keys.
+type JoinedRow = Generic<'j'>;
+
+/// Names a table for [`join`], so that the query counts as a read of it.
+#[weir::function(internal, reads)]
+pub fn joined_table(table: &Table) -> JoinInput {
+    JoinInput(Arc::clone(&table.0))
+}
+
+/// Returns the rows that fulfil the conditions, in order, each with the rows that it names by keys, all as they are at one
+/// moment.
+#[weir::function(internal, reads, units = units_of(table))]
+pub fn join(
+    table: &Table,
+    transaction: i64,
+    query: TableQuery,
+    arguments: QueryArguments,
+    joins: Vec<TableJoin>,
+    joined: Vec<JoinInput>,
+) -> Limited<Vec<JoinedRow>> {
+    let rows = TableSearch::for_rows(&table.0.schema, query, arguments.0).and_then(|search| {
+        let parts = key_parts(&joins, &search).into_iter();
+        let joined = joined.into_iter().zip(parts).map(|(joined, parts)| JoinedTable { table: joined.0, parts });
+        table.0.join(transaction, &search, &joined.collect::<Vec<_>>())
+    });
+    Limited(rows.map(|rows| rows.into_iter().map(Generic).collect()))
+}
+
+/// Returns if a page has a limit of at least one row, and the cursor, if there is one, is that of a row in the order of the query.
 ///
 /// # Errors
-/// Fails if it is not.
-#[weir::function(reads)]
+/// Fails if it does not.
+#[weir::function(internal, reads)]
 pub fn check_cursor(
     table: &Table,
     _transaction: i64,
     query: TableQuery,
     cursor: Option<String>,
+    limit: i64,
 ) -> Result<(), Failure> {
+    if limit < 1 {
+        let message = format!("the limit of a page is {limit}, and a page has at least one row");
+        return Err(Failure::new(FailureKind::Argument, message));
+    }
     cursor.map_or(Ok(()), |cursor| page_start(&table.0.schema, &query, &cursor).map(|_| ()))
 }
 
 /// Returns the cursor of the last row of a page with this limit, if there are rows behind it.
-#[weir::function(reads)]
+#[weir::function(internal, reads)]
 pub fn next_page(table: &Table, _transaction: i64, query: TableQuery, rows: &Elements, limit: i64) -> Option<String> {
     let last = usize::try_from(limit).ok().filter(|limit| *limit < rows.len())?.checked_sub(1)?;
     Some(cursor(&table.0.schema, &query, fields(&rows.get(last)?)))
 }
 
 /// Returns the number of rows that fulfil the conditions.
-#[weir::function(reads, units = units_of(table))]
+#[weir::function(internal, reads, units = units_of(table))]
 pub fn count(table: &Table, transaction: i64, query: TableQuery, arguments: QueryArguments) -> Limited<i64> {
     let search = TableSearch::new(query, arguments.0);
     Limited(table.0.rows.count(transaction, &search))
 }
 
 /// Returns the sum of a column of the rows that fulfil the conditions. A sum that does not fit into 64 bits ends the flow.
-#[weir::function(reads, units = units_of(table))]
+#[weir::function(internal, reads, units = units_of(table))]
 pub fn sum(
     table: &Table,
     transaction: i64,
@@ -224,7 +273,7 @@ pub fn sum(
 }
 
 /// Returns the average of a column of the rows that fulfil the conditions; `None` if there are none.
-#[weir::function(reads, units = units_of(table))]
+#[weir::function(internal, reads, units = units_of(table))]
 pub fn average(
     table: &Table,
     transaction: i64,
@@ -233,9 +282,8 @@ pub fn average(
     column: usize,
 ) -> Limited<Option<f64>> {
     let search = TableSearch::new(query, arguments.0);
-    let mut grouping = TableGrouping::whole("sum", column);
-    grouping.aggregates.push(TableAggregate { kind: "count".to_owned(), column });
-    Limited(table.0.rows.group(transaction, &search, &grouping).map(|groups| match &only_aggregates(&groups)[..] {
+    let groups = table.0.rows.group(transaction, &search, &TableGrouping::average(column));
+    Limited(groups.map(|groups| match &only_aggregates(&groups)[..] {
         [Value::Record(halves), Value::Int(count)] => match &halves[..] {
             [Value::Int(high), Value::Int(low)] => list::average_of(sum_of(*high, *low), *count),
             _ => None,
@@ -245,7 +293,7 @@ pub fn average(
 }
 
 /// Returns the number of different values of a column in the rows that fulfil the conditions.
-#[weir::function(reads, units = units_of(table))]
+#[weir::function(internal, reads, units = units_of(table))]
 pub fn distinct(
     table: &Table,
     transaction: i64,
@@ -254,8 +302,8 @@ pub fn distinct(
     column: usize,
 ) -> Limited<i64> {
     let search = TableSearch::new(query, arguments.0);
-    let grouping = TableGrouping::whole("distinct", column);
-    Limited(table.0.rows.group(transaction, &search, &grouping).map(|groups| match only_aggregates(&groups)[..] {
+    let groups = table.0.rows.group(transaction, &search, &TableGrouping::distinct(column));
+    Limited(groups.map(|groups| match only_aggregates(&groups)[..] {
         [Value::Int(count)] => count,
         _ => 0,
     }))
@@ -265,7 +313,7 @@ pub fn distinct(
 type Group = Generic<'g'>;
 
 /// Returns the groups of the rows that fulfil the conditions, in the order of their first rows.
-#[weir::function(reads, units = units_of(table))]
+#[weir::function(internal, reads, units = units_of(table))]
 pub fn group(
     table: &Table,
     transaction: i64,
@@ -279,13 +327,13 @@ pub fn group(
 }
 
 /// Returns the sum of a group. A sum that does not fit into 64 bits ends the flow.
-#[weir::function(pure)]
+#[weir::function(internal, pure)]
 pub fn whole_sum(high: i64, low: i64) -> Limited<i64> {
     Limited(list::whole_sum(sum_of(high, low)))
 }
 
 /// Returns the average of a group with this sum and this number of rows.
-#[weir::function(pure, total)]
+#[weir::function(internal, pure, total)]
 pub fn whole_average(high: i64, low: i64, count: i64) -> Option<f64> {
     list::average_of(sum_of(high, low), count)
 }
@@ -294,7 +342,7 @@ pub fn whole_average(high: i64, low: i64, count: i64) -> Option<f64> {
 ///
 /// # Errors
 /// Fails if another row has its key, or the values of a unique index, or if a row that it references does not exist.
-#[weir::function(reads, units = units_of(table))]
+#[weir::function(internal, reads, units = units_of(table))]
 pub fn insert(
     table: &mut Table,
     transaction: i64,
@@ -311,7 +359,7 @@ pub fn insert(
 ///
 /// # Errors
 /// Fails if another row has the values of a unique index, or if a row that it references does not exist.
-#[weir::function(reads, units = units_of(table))]
+#[weir::function(internal, reads, units = units_of(table))]
 pub fn upsert(
     table: &mut Table,
     transaction: i64,
@@ -329,7 +377,7 @@ pub fn upsert(
 /// # Errors
 /// Fails if the new row has another key, another row has the values of a unique index, or a row that it references does not
 /// exist.
-#[weir::function(reads, units = units_of(table))]
+#[weir::function(internal, reads, units = units_of(table))]
 pub fn replace(
     table: &mut Table,
     transaction: i64,
@@ -348,7 +396,7 @@ pub fn replace(
 /// # Errors
 /// Fails if a new row has another key, two rows would have the values of a unique index, or a row that one references does
 /// not exist.
-#[weir::function(reads, units = units_of(table))]
+#[weir::function(internal, reads, units = units_of(table))]
 pub fn replace_rows(
     table: &mut Table,
     transaction: i64,
@@ -369,7 +417,7 @@ pub fn replace_rows(
 ///
 /// # Errors
 /// Fails if the database does.
-#[weir::function(reads, units = units_of(table))]
+#[weir::function(internal, reads, units = units_of(table))]
 pub fn delete(
     table: &mut Table,
     transaction: i64,
@@ -383,7 +431,7 @@ pub fn delete(
 ///
 /// # Errors
 /// Fails if the database does.
-#[weir::function(reads, units = units_of(table))]
+#[weir::function(internal, reads, units = units_of(table))]
 pub fn delete_all(
     table: &mut Table,
     transaction: i64,
@@ -398,7 +446,7 @@ pub fn delete_all(
 ///
 /// # Errors
 /// Fails if the database does.
-#[weir::function(reads, units = units_of(table))]
+#[weir::function(internal, reads, units = units_of(table))]
 pub fn delete_rows(
     table: &mut Table,
     transaction: i64,

@@ -35,6 +35,11 @@ pub(crate) fn received(fields: &HeaderMap) -> FlowTrace {
     parent.and_then(|parent| context(parent, fields)).map_or_else(FlowTrace::default, FlowTrace::of)
 }
 
+/// Returns true if these fields may contain a trace context.
+pub(crate) fn is_in(fields: &HeaderMap) -> bool {
+    fields.contains_key(TRACEPARENT)
+}
+
 #[cold]
 fn context(parent: &HeaderValue, fields: &HeaderMap) -> Option<TraceContext> {
     let is_only = fields.get_all(TRACEPARENT).iter().nth(1).is_none();

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::Notify;
-use weir::{Begun, Flows, LocalFuture, Parameter, SourceProblem, Stop, Value, World};
+use weir::{Begun, Flows, FunctionCode, LocalFuture, Parameter, SourceProblem, Stop, Type, Value, World};
 
 fn parameters(parameters: &[Parameter]) -> String {
     let shown = parameters.iter().map(|Parameter { name, ty, passing, default }| {
@@ -55,6 +55,31 @@ fn every_function_has_its_signature() {
         );
     }
     insta::assert_snapshot!(lines.join("\n"));
+}
+
+/// Returns true if values of the type may be large.
+fn may_be_large(ty: &Type) -> bool {
+    match ty {
+        Type::Text | Type::Bytes | Type::List(_) | Type::Map(_) => true,
+        Type::Named(name) => name.as_str() == "Json",
+        _ => false,
+    }
+}
+
+/// A function over data of users that returns at once, and declares no units, holds up all flows of its thread while it runs. A
+/// function may be added here if the time that it takes is bounded, or that of reading one short argument, such as a key.
+#[test]
+fn functions_over_data_that_declare_no_units_are_those_of_a_bounded_time() {
+    let library = weir_library::library();
+    let functions = library.modules.values().flat_map(|module| module.functions.values());
+    let found = functions.filter(|function| {
+        let signature = &function.signature;
+        let is_immediate = matches!(function.code, FunctionCode::Immediate(_)) && !signature.effects.blocking;
+        let is_large = signature.parameters.iter().any(|parameter| may_be_large(&parameter.ty));
+        is_immediate && is_large && !signature.effects.declares_units
+    });
+    let found: Vec<String> = found.map(|function| function.signature.path().to_string()).collect();
+    insta::assert_snapshot!(found.join("\n"));
 }
 
 /// Accepts two flows at a time, and completes them when asked for room.

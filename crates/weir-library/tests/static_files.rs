@@ -79,6 +79,11 @@ fn what_belongs_to_the_program_is_no_file_whatever_link_leads_there() {
     for path in public.iter().map(|path| (*path).to_owned()).chain((5..7).map(|at| format!("link{at}.txt"))) {
         assert_eq!(told(&root, &path, ""), "200 content", "{path}");
     }
+    // The system does not tell the other names of a file: a hard link is judged by its own.
+    for (name, found) in [("copy.txt", "200 content"), ("copy.db", "`copy.db` does not exist")] {
+        std::fs::hard_link(folder.join("data.db"), folder.join(name)).unwrap();
+        assert_eq!(told(&root, name, ""), found);
+    }
     assert_eq!(root.list("a").unwrap(), ["page.txt"]);
     assert!(root.list("history").is_err() && root.replace("a/.env", b"other").is_err());
     assert_eq!(told(&Root::open(&folder).unwrap(), "main.config.toml", ""), "200 content");

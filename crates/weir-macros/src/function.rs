@@ -106,6 +106,7 @@ fn sibling(function: &HostFunction) -> TokenStream {
     let HostFunction { name, doc, visibility, .. } = function;
     let sibling = sibling_of(&function.ident);
     let effects = function.marks.effects(function.waits, function.changes());
+    let visible = function.marks.visibility();
     let parameters = function.parameters.iter().map(Parameter::described);
     let (result, state) = (described_result(&function.returns), described_state(function));
     let starts = function.constructor.as_ref().map(StateConstructor::described);
@@ -116,7 +117,7 @@ fn sibling(function: &HostFunction) -> TokenStream {
         #visibility fn #sibling() -> ::weir::Function {
             #[allow(unused_imports)]
             use ::weir::macros::{FailsDisplayed as _, FailsTyped as _, FailsWithError as _};
-            ::weir::macros::FunctionBuilder::new(#name, #doc, #effects) #location #(#parameters)* #starts #result #state #words .build(#code)
+            ::weir::macros::FunctionBuilder::new(#name, #doc, #effects) #location #(#parameters)* #starts #result #state #words #visible .build(#code)
         }
     }
 }

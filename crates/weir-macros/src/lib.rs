@@ -41,6 +41,7 @@ mod words;
 /// | `idempotent` | executing twice has the same effect as once |
 /// | `blocking` | blocks its thread |
 /// | `awaits_peer` | waits for the peer of a connection, which takes any time it likes, or for others whose work it shares |
+/// | `internal` | only the compiler and the library call it; documentation and completion do not show it |
 /// | `name = "…"` | name in Weir, if it differs from the name in Rust |
 ///
 /// Marks on an `impl` block apply to all its functions; `#[weir::function(…)]` on one of them adds marks to it.

@@ -17,9 +17,10 @@ pub(crate) enum Flag {
     AwaitsPeer,
     Total,
     ReplacesElement,
+    Internal,
 }
 
-const FLAGS: [(&str, Flag); 8] = [
+const FLAGS: [(&str, Flag); 9] = [
     ("pure", Flag::Pure),
     ("reads", Flag::Reads),
     ("deferrable", Flag::Deferrable),
@@ -28,6 +29,7 @@ const FLAGS: [(&str, Flag); 8] = [
     ("awaits_peer", Flag::AwaitsPeer),
     ("total", Flag::Total),
     ("replaces_element", Flag::ReplacesElement),
+    ("internal", Flag::Internal),
 ];
 
 /// Pairs of marks that contradict each other, with the reason.
@@ -38,7 +40,7 @@ const CONTRADICTIONS: [(Flag, Flag, &str); 3] = [
 ];
 
 const EXPECTED: &str = "the marks are `pure`, `reads`, `fresh = \"2m\"`, `deferrable`, `idempotent`, `blocking`, \
-                        `awaits_peer`, `total`, `replaces_element`, `name = \"…\"`, `new = path`, `room = bytes` and \
+                        `awaits_peer`, `total`, `replaces_element`, `internal`, `name = \"…\"`, `new = path`, `room = bytes` and \
                         `units = work`";
 
 /// The marks of one function.
@@ -193,6 +195,11 @@ impl FunctionMarks {
             )),
             _ => Ok(()),
         }
+    }
+
+    /// Generates the call of the builder that hides the function, if it is internal.
+    pub(crate) fn visibility(&self) -> TokenStream {
+        if self.has(Flag::Internal) { quote!(.internal()) } else { TokenStream::new() }
     }
 
     /// Generates the `weir::Effects`. A function that changes nothing is idempotent, whether or not it is marked so.

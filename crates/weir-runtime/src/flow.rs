@@ -9,6 +9,7 @@ use weir_host::{Failure, FlowTrace, PropagationSite, Value, memory};
 use weir_trace::{BacktraceEntry, Detail, EventKind, FlowKey};
 
 use crate::batching::{Claim, end_slice, resume};
+use crate::flow_section::{FlowSection, NodeSection};
 use crate::fork_account::FlowForks;
 use crate::frame::{Finished, FlowExit, Frame};
 #[cfg(doc)]
@@ -50,6 +51,8 @@ pub(crate) struct FlowState {
     computes: bool,
     /// The account of its forks.
     forks: FlowForks,
+    /// The section in which it runs.
+    section: FlowSection,
     /// The batches that wait for the flow, while it does not run because its slice was over.
     claims: Vec<Claim>,
     /// The trace that its calls of other services pass on.
@@ -129,7 +132,8 @@ impl<'a> NewFlow<'a> {
         let balance = memory::take_opening_balance();
         let frame = Some(frame);
         let (assured, given_up, turns, computes) = (0, false, FlowTurns::default(), false);
-        let (forks, claims, trace) = (FlowForks::default(), Vec::new(), FlowTrace::inherited());
+        let (forks, section) = (FlowForks::default(), FlowSection::default());
+        let (claims, trace) = (Vec::new(), FlowTrace::inherited());
         let state = FlowState {
             key,
             frame,
@@ -141,6 +145,7 @@ impl<'a> NewFlow<'a> {
             turns,
             computes,
             forks,
+            section,
             claims,
             trace,
         };
@@ -159,6 +164,7 @@ impl ActiveFlow<&ProgramInstance> {
         let FlowState { key, began_ns, records_nodes, balance, assured, given_up, turns, computes, .. } = self.state;
         let (frame, claims) = (self.state.frame.take(), std::mem::take(&mut self.state.claims));
         let (forks, trace) = (std::mem::take(&mut self.state.forks), std::mem::take(&mut self.state.trace));
+        let section = std::mem::take(&mut self.state.section);
         FlowState {
             key,
             frame,
@@ -170,6 +176,7 @@ impl ActiveFlow<&ProgramInstance> {
             turns,
             computes,
             forks,
+            section,
             claims,
             trace,
         }
@@ -275,6 +282,16 @@ impl FlowState {
         &mut self.turns
     }
 
+    /// Returns the section in which the flow goes on: that of its segment, unless it is inside a body that a plan cuts.
+    pub(crate) fn section(&self) -> NodeSection {
+        self.section.here()
+    }
+
+    /// Notes that the flow has reached its next segment.
+    pub(crate) fn enter_segment(&mut self) {
+        self.section.leave_bodies();
+    }
+
     /// Returns true if a reader of the trace was watching when the flow began.
     pub(crate) fn is_watched(&self) -> bool {
         self.began_ns > 0
@@ -339,8 +356,8 @@ impl FlowState {
     ) -> Advanced<Finished> {
         let frame = self.frame.as_mut().expect("a flow is not polled after its end");
         let given_up = self.given_up.then_some(0);
-        let (key, records_nodes, forks) = (self.key, self.records_nodes, &self.forks);
-        let env = Env { instance, key, records_nodes, blocking, units, forks, given_up };
+        let (key, records_nodes, forks, section) = (self.key, self.records_nodes, &self.forks, &self.section);
+        let env = Env { instance, key, records_nodes, blocking, units, forks, section, given_up };
         let body = &instance.flow(self.key).body;
         frame.until = until;
         let trace = self.trace.enter();
@@ -356,7 +373,7 @@ impl FlowState {
         if !matches!(advanced, Advanced::Ready(_))
             && let Err(failure) = memory::check()
         {
-            advanced = Advanced::Ready(Finished::Ended(frame.exit_at_cursor(failure)));
+            advanced = Advanced::Ready(Finished::Ended(frame.exit_where_stopped(body, failure)));
         }
         if instance.gathers() {
             if matches!(advanced, Advanced::Waits) {
@@ -370,10 +387,12 @@ impl FlowState {
         }
         self.balance = entered.leave();
         self.forks.note_bytes(self.balance);
-        let yields = matches!(advanced, Advanced::Yields);
+        let stops = matches!(advanced, Advanced::Yields);
+        let moves = self.section.moves(stops);
+        let yields = stops && !moves;
         if yields {
             self.count_turn(instance);
-        } else {
+        } else if !moves {
             self.turns.interrupt();
         }
         if yields != self.computes {

@@ -11,7 +11,7 @@
 //! 2. *Run.* A helper begins the fork and runs it, slice by slice. It stops at the end of a slice if the fork is given up.
 //! 3. *Join.* At the end of a loop, the flow takes the forks of its rounds in their order, and at the beginning of a part the
 //!    fork of the part. It runs one that nobody has begun itself. It takes over what one has done that has ended; if that
-//!    has ended the flow, later ones do not count. For one that is under way it waits, as a step that waits without a wait bit
+//!    has ended the flow, later ones do not count. For one that is under way it waits, as a step that waits without a wait number
 //!    (`frame.rs`). A fork that joins forks of its own blocks its thread instead, and leaves its place among the helpers to
 //!    another one.
 //!

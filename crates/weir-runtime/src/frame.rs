@@ -6,10 +6,10 @@
 //! in order.
 //!
 //! If the slice of the flow is over (`units.rs`), the frame *yields* as a whole. A step that is interrupted in the middle
-//! is its *suspension* if it has no wait bit. No step begins while there is one, because slots are assigned as if such a
+//! is its *suspension* if it has no wait number. No step begins while there is one, because slots are assigned as if such a
 //! step were finished when it is passed. On resumption the steps that wait are polled first, then the suspended step
 //! goes on, and the scan continues as if it had run in one piece. A suspended step may also wait: for a call that takes
-//! too long for the flow's thread, and runs on another one ([`LongCall`](crate::region::LongCall)). Then the frame waits. A step with a wait bit is stored as a wait that is due,
+//! too long for the flow's thread, and runs on another one ([`LongCall`](crate::region::LongCall)). Then the frame waits. A step with a wait number is stored as a wait that is due,
 //! and later steps that do not depend on it may begin.
 //!
 //! An end of the flow ([`FlowExit`]) stops the scan at its position in the list: steps listed before it still run, and
@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::task::Context;
 use std::thread::LocalKey;
 
-use weir_host::{Argument, Failure, Value};
+use weir_host::{Argument, Value};
 use weir_trace::{Detail, EventKind};
 
 use crate::forks::region_run::RegionForks;
@@ -33,6 +33,7 @@ use crate::lock::HeldLock;
 use crate::object_pool::{self, Depot, LocalPool, Pooled};
 use crate::step::{Action, Body, NONE, PreparedStep};
 use crate::units::Advanced;
+use crate::wait_set::WaitSet;
 use action::{Ran, Stage, StepExit};
 pub(crate) use exit::{Finished, FlowExit};
 
@@ -45,8 +46,10 @@ mod gathered_iterations;
 mod region;
 mod repeat;
 mod slack;
+mod stopped;
 mod straight;
 mod timed;
+mod waits;
 
 /// One execution of a body.
 #[derive(Default)]
@@ -79,7 +82,7 @@ pub(crate) struct Frame {
     seen: Vec<u64>,
     /// The steps that wait or yield. The suspended step is the last, because no step begins after it.
     waits: Vec<Wait>,
-    /// The step without a wait bit that was interrupted.
+    /// The step without a wait number that was interrupted.
     suspended: Option<usize>,
     /// True if the frame stops because its slice is over.
     yielded: bool,
@@ -205,15 +208,6 @@ impl Frame {
         }
     }
 
-    /// Resumes a frame that has yielded: polls the steps that wait, and the suspended step last. Returns true if one has
-    /// advanced. If that one has ended the flow, the steps behind it, such as the suspended one, were not polled.
-    #[cold]
-    fn resume(&mut self, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> bool {
-        assert!(self.low <= self.until, "a frame does not stop before a step that it has passed");
-        self.yielded = false;
-        self.poll_waits(body, env, context)
-    }
-
     /// Scans, and converts a panic to an end of the flow.
     #[inline]
     fn scan_caught(&mut self, body: &Body, env: Env<'_>, place: Option<IterationTurn<'_>>, context: &mut Context<'_>) {
@@ -289,13 +283,15 @@ impl Frame {
     #[inline(never)]
     fn scan_around(&mut self, body: &Body, env: Env<'_>, place: Option<IterationTurn<'_>>, context: &mut Context<'_>) {
         self.seen.resize(body.steps.len().div_ceil(64), 0);
-        let mut unfinished = self.waits.iter().fold(0, |bits, wait| bits | body.steps[wait.node].bit);
+        let mut unfinished = WaitSet::default();
+        let numbers = self.waits.iter().filter_map(|wait| body.steps[wait.node].wait_number);
+        numbers.for_each(|number| unfinished.insert(number));
         let mut index = self.low;
         while index < self.limit(body) {
             let step = &body.steps[index];
             if !self.is_seen(index) {
-                if step.depends & unfinished != 0 || !has_turn(step, place) {
-                    unfinished |= step.bit;
+                if step.depends.meets(&unfinished) || !has_turn(step, place) {
+                    step.wait_number.into_iter().for_each(|number| unfinished.insert(number));
                 } else if self.is_chosen(step) {
                     self.cursor = index;
                     self.see(index);
@@ -305,12 +301,12 @@ impl Frame {
                             self.see_region(index, body, env);
                             index = self.cursor;
                         }
-                        Ran::Waits(stage) if step.bit == 0 => {
+                        Ran::Waits(stage) if step.wait_number.is_none() => {
                             self.suspend(index, stage, body, env);
                             break;
                         }
                         Ran::Waits(stage) => {
-                            unfinished |= step.bit;
+                            step.wait_number.into_iter().for_each(|number| unfinished.insert(number));
                             self.wait(index, stage, body, env);
                         }
                         Ran::Yields(None) => {
@@ -319,7 +315,8 @@ impl Frame {
                             break;
                         }
                         Ran::Yields(Some(stage)) => {
-                            (unfinished, self.yielded) = (unfinished | step.bit, true);
+                            self.yielded = true;
+                            step.wait_number.into_iter().for_each(|number| unfinished.insert(number));
                             self.suspend(index, stage, body, env);
                             if self.suspended.is_some() {
                                 break;
@@ -356,42 +353,6 @@ impl Frame {
         if let Some(word) = self.seen.get_mut(index / 64) {
             *word |= 1 << (index % 64);
         }
-    }
-
-    fn wait(&mut self, node: usize, stage: Box<Stage>, body: &Body, env: Env<'_>) {
-        self.see(node);
-        if matches!(*stage, Stage::Batched(_)) {
-            self.signal(body.steps[node].placed_orders);
-        }
-        if env.records_nodes {
-            let name = || Arc::clone(&body.names[node]);
-            env.instance.record(Detail::Nodes, || EventKind::NodeWaits { flow: env.key, node: name() });
-        }
-        let since_ns = if env.records_nodes { env.instance.platform.now_ns() } else { 0 };
-        self.waits.push(Wait { node, stage: Some(stage), since_ns });
-    }
-
-    /// Stores a step that was interrupted, or that waits without a bit: for a call that takes long.
-    fn suspend(&mut self, node: usize, stage: Box<Stage>, body: &Body, env: Env<'_>) {
-        if body.steps[node].bit == 0 {
-            self.suspended = Some(node);
-        }
-        let since_ns = if env.records_nodes { env.instance.platform.now_ns() } else { 0 };
-        self.waits.push(Wait { node, stage: Some(stage), since_ns });
-    }
-
-    /// Goes on with this step: the suspended one has run.
-    fn pass_suspended(&mut self, next: usize) {
-        self.suspended = None;
-        if self.seen.is_empty() {
-            self.low = next;
-        }
-    }
-
-    /// Returns the end of the flow by a failure where the frame stopped last.
-    #[cold]
-    pub(crate) fn exit_at_cursor(&self, failure: Box<Failure>) -> FlowExit {
-        FlowExit { node: self.cursor, within: String::new(), how: Err(failure) }
     }
 
     /// Returns true if the frame, or one inside it, is in an atomic step that began there and is no single call. It may not be
@@ -431,51 +392,6 @@ impl Frame {
         if !step.ticket_gates.is_empty() && !self.nested {
             step.ticket_gates.iter().for_each(|gate| env.instance.resources.ticket_gates[*gate].pass(env.key.sequence));
         }
-    }
-
-    /// Polls every pending step; returns true if one has advanced. Sets `yielded` if the slice is over.
-    fn poll_waits(&mut self, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> bool {
-        let mut progressed = false;
-        let mut index = 0;
-        while index < self.waits.len() {
-            let node = self.waits[index].node;
-            if let Some(Stage::Batched(member)) = self.waits[index].stage.as_deref()
-                && member.waits(context)
-            {
-                index += 1;
-                continue;
-            }
-            let Some(stage) = self.waits[index].stage.take() else { continue };
-            let is_placed = matches!(*stage, Stage::Batched(_));
-            self.cursor = node;
-            let polled = catch_unwind(AssertUnwindSafe(|| self.go_on(node, *stage, body, env, context)));
-            let ran = polled.unwrap_or_else(|panic| Ran::Ends(Box::new(self.exit_of_panic(node, body, &*panic))));
-            self.yielded |= matches!(ran, Ran::Yields(_));
-            if let Ran::Waits(stage) | Ran::Yields(Some(stage)) = ran {
-                if !is_placed && matches!(*stage, Stage::Batched(_)) {
-                    self.signal(body.steps[node].placed_orders);
-                }
-                self.waits[index].stage = Some(stage);
-                index += 1;
-                continue;
-            }
-            progressed = true;
-            let wait = self.waits.remove(index);
-            record_ran(body, env, node, wait.since_ns);
-            // A region has moved the cursor to the last node that it has run.
-            self.see_region(node, body, env);
-            if self.suspended == Some(node) {
-                self.pass_suspended(if matches!(ran, Ran::Ends(_)) { self.cursor } else { self.cursor + 1 });
-            }
-            if let Ran::Ends(end) = ran {
-                self.record_end(self.cursor, *end);
-                return true;
-            }
-            let step = &body.steps[node];
-            self.pass_ticket_gates(step, env);
-            self.signal(step.signals_orders & !if is_placed { step.placed_orders } else { 0 });
-        }
-        progressed
     }
 
     /// Records an end of the flow, unless an earlier step has ended it; cancels the steps listed later.
@@ -522,7 +438,7 @@ pub(crate) fn record_ran(body: &Body, env: Env<'_>, node: usize, since_ns: u64) 
 
 /// Returns the path of the function that a step calls, or the name of its node.
 fn path_of(body: &Body, node: usize) -> &str {
-    match body.steps.get(node).map(|step| step.action.form()) {
+    match body.steps.get(node).map(|step| step.action.uncut().form()) {
         Some(Action::Simple(call)) => &call.path,
         Some(Action::Call(call)) => &call.path,
         _ => body.names.get(node).map_or("", |name| name),

@@ -12,6 +12,7 @@ use weir_trace::{Detail, EventKind, FlowKey, Histogram, Recorder};
 use crate::admission::AdmissionLimiter;
 use crate::batching::at_rest;
 use crate::blocking_pool::BlockingPool;
+use crate::flow_section::FlowSection;
 use crate::fork_account::FlowForks;
 use crate::helpers::Helpers;
 use crate::overload::{PassedQueues, ThreadQueue};
@@ -280,6 +281,8 @@ pub(crate) struct Env<'a> {
     pub units: &'a Units,
     /// The account of the flow's forks.
     pub forks: &'a FlowForks,
+    /// The section in which the flow runs.
+    pub section: &'a FlowSection,
     /// Set if the frame, or one around it, is to be given up once it is in no atomic step: the number of atomic steps
     /// around that frame. No further atomic step begins in it.
     pub given_up: Option<usize>,

@@ -15,6 +15,7 @@ mod constant_copies;
 mod engine;
 mod event_loop;
 mod flow;
+mod flow_section;
 mod fork_account;
 mod forks;
 mod frame;
@@ -37,6 +38,7 @@ mod step;
 mod striped;
 mod ticket_gate;
 mod units;
+mod wait_set;
 
 pub use engine::{ENGINES, EngineRow, EngineSection, ThreadCountPolicy, engine, engine_facts};
 pub use helpers::ForkPolicy;

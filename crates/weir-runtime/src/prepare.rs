@@ -2,12 +2,13 @@
 //! before the first flow.
 //!
 //! For each body: calls are resolved to code; a fallible call and the switch that tests it become one step ([`shape`]);
-//! edges become bit masks of the nodes that may wait ([`order`]); ports become slots, by liveness ([`slots`]).
+//! edges become sets of the nodes that may wait ([`order`]); ports become slots, by liveness ([`slots`]).
 
 use std::sync::Arc;
 
 use weir_host::{Function, Library, Mode, Resource, Signature, Text, Type, TypeDefinition};
 use weir_ir::graph::{Graph, Node, NodeKind, Operand, Program};
+use weir_ir::plan::Plan;
 use weir_ir::program::Flow;
 
 use crate::batching::{BatchedFunction, Gatherer, GathererContext};
@@ -16,6 +17,7 @@ use crate::region::WordTypes;
 use crate::resources::Resources;
 use crate::step::{Body, Repeat};
 
+mod cuts;
 mod error;
 mod gathered;
 mod latencies;
@@ -28,6 +30,7 @@ mod slots;
 mod steps;
 mod timed;
 
+use cuts::Cuts;
 pub use error::PrepareError;
 use error::error;
 use part::{NodePart, Resolved};
@@ -59,6 +62,8 @@ pub(crate) struct Preparation<'a> {
     may_be_given_up: bool,
     /// The ticket gates of the flow that is being prepared.
     ticket_gates: Vec<usize>,
+    /// The plan by which bodies are cut, for an engine with sections.
+    plan: Option<&'a Plan>,
 }
 
 impl<'a> Preparation<'a> {
@@ -79,7 +84,14 @@ impl<'a> Preparation<'a> {
             ordered: false,
             may_be_given_up: false,
             ticket_gates: Vec::new(),
+            plan: None,
         }
+    }
+
+    /// Cuts bodies as this plan says.
+    pub(crate) fn cut_by(mut self, plan: &'a Plan) -> Self {
+        self.plan = Some(plan);
+        self
     }
 
     /// Prepares a flow of an entry point.
@@ -87,7 +99,11 @@ impl<'a> Preparation<'a> {
         self.ordered = ordered;
         self.ticket_gates.clear();
         let mut body = self.body(&flow.body, None, 0).map_err(|error| error.within(&flow.name))?;
+        if let Some(plan) = self.plan {
+            Cuts { plan, flow: &flow.name }.mark(&flow.body, &mut body);
+        }
         regions::form(self.word_types(), &flow.body, &mut body);
+        cuts::insert(&mut body);
         let ticket_gates = std::mem::take(&mut self.ticket_gates).into();
         Ok(PreparedFlow { name: flow.name.as_str().into(), body, ticket_gates })
     }

@@ -29,6 +29,7 @@ use crate::engine::{
     engine_facts,
 };
 use crate::event_loop::EventLoop;
+use crate::flow_section::FlowSection;
 use crate::fork_account::FlowForks;
 use crate::frame::{Finished, Frame};
 use crate::helpers::{ForkPolicy, Helpers};
@@ -346,6 +347,9 @@ fn prepare(
 ) -> Result<(PreparedProgram, Vec<Body>), PrepareError> {
     let mut resources = Resources::of(program, &library.environment, settings.sessions, &options.platform);
     let mut preparation = Preparation::new(program, library, &mut resources, gathering(library, options));
+    if settings.row.has_sections() {
+        preparation = preparation.cut_by(&options.plan);
+    }
     let shared = program.shared.iter().map(|shared| preparation.initial(&shared.init, &shared.name));
     let shared = shared.collect::<Result<Vec<_>, _>>()?;
     let (own, shared): (Vec<_>, Vec<_>) = program
@@ -432,10 +436,11 @@ fn advance_once(
 ) -> Poll<Finished> {
     loop {
         let units = Units::slice(instance.slice);
-        let forks = FlowForks::default();
+        let (forks, section) = (FlowForks::default(), FlowSection::default());
         let env = Env {
             instance,
             forks: &forks,
+            section: &section,
             key: FlowKey { entry: 0, route: 0, sequence: 0 },
             records_nodes: false,
             blocking: instance.blocking,
@@ -450,7 +455,7 @@ fn advance_once(
             Advanced::Yields => {}
         }
         if let Err(failure) = memory::check() {
-            return Poll::Ready(Finished::Ended(frame.exit_at_cursor(failure)));
+            return Poll::Ready(Finished::Ended(frame.exit_where_stopped(body, failure)));
         }
     }
 }

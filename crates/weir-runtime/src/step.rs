@@ -1,8 +1,8 @@
 //! Prepared graphs: graphs compiled to steps, with everything computed that is known before they run.
 //!
 //! A [`Body`] is a list of [`PreparedStep`]s in the order of the graph's nodes, with slots instead of ports, indices
-//! instead of names, and masks instead of edges: every node that may have to wait has a bit, and a step may run when
-//! none of the bits that it depends on belongs to a node that still waits.
+//! instead of names, and sets instead of edges: every node that may have to wait has a number, and a step may run when
+//! none of the numbers that it depends on belongs to a node that still waits.
 //!
 //! An *iteration order* makes the iterations of one `map` pass certain steps one after the other, like `signal` and
 //! `await` between the iterations of a DOACROSS loop. Each order is a bit: a step *signals* the orders that it is part
@@ -16,9 +16,11 @@ use weir_ir::prim::Prim;
 
 use crate::batching::{Gatherer, LatencyGraph};
 use crate::constant_copies::ConstantCopies;
+use crate::flow_section::NodeSection;
 use crate::lock::{FairRwLock, SessionTable};
 pub(crate) use crate::operations::{NONE, Out, PrimStep};
 use crate::region::Region;
+use crate::wait_set::WaitSet;
 
 /// A prepared graph.
 pub(crate) struct Body {
@@ -49,6 +51,8 @@ pub(crate) struct Body {
     pub gathered_call: Option<GatheredCall>,
     /// The steps that may wait, if calls of batched functions are among them.
     pub latencies: Option<Arc<LatencyGraph>>,
+    /// For each step, the section to which the flow moves before it runs; empty unless a plan cuts a body of the flow.
+    pub cuts: Box<[Option<NodeSection>]>,
     /// For each parameter, true if it is passed from one iteration to the next, and returned at the end, because it is
     /// changed or move-only.
     pub handed: Box<[bool]>,
@@ -81,10 +85,10 @@ pub(crate) struct PreparedStep {
     pub skip_to: u32,
     /// The next step after this one has run; the steps between do nothing.
     pub then: u32,
-    /// The step's own bit, or 0 if it never waits.
-    pub bit: u64,
-    /// The bits of all earlier steps that it depends on, directly or not.
-    pub depends: u64,
+    /// The step's number among those that may wait; `None` if it never waits.
+    pub wait_number: Option<u32>,
+    /// The numbers of all earlier steps that it depends on, directly or not.
+    pub depends: WaitSet,
     /// The iteration orders that this step is part of: the next iteration waits until the step has run.
     pub signals_orders: u64,
     /// The iteration orders in which all earlier iterations must be finished before this step runs.
@@ -98,12 +102,22 @@ pub(crate) struct PreparedStep {
 impl PreparedStep {
     /// Returns true if the condition holds for the step, or for one in its bodies.
     pub(crate) fn has(&self, holds: &dyn Fn(&Action) -> bool) -> bool {
-        let in_bodies = || match &self.action {
+        let action = self.action.uncut();
+        let in_bodies = || match action {
             Action::Repeat(repeat) => repeat.body.has(holds),
             Action::Timed(timed) => timed.bodies.iter().any(|(body, _)| body.has(holds)),
             _ => false,
         };
-        holds(&self.action) || in_bodies()
+        holds(action) || in_bodies()
+    }
+
+    /// Returns true if the step may have to wait for an event loop.
+    pub(crate) fn calls_out(&self) -> bool {
+        self.has(&|action| match action {
+            Action::Call(call) => matches!(call.code, FunctionCode::Waiting(_)),
+            Action::Timed(timed) => timed.limit.is_some(),
+            _ => false,
+        })
     }
 }
 
@@ -146,6 +160,8 @@ pub(crate) enum Action {
     Fail(Argument),
     /// A region that begins with this step.
     Region(Box<RegionStep>),
+    /// A step before which the flow moves to another section.
+    Cut(Box<CutStep>),
 }
 
 impl Action {
@@ -153,6 +169,19 @@ impl Action {
     pub(crate) fn form(&self) -> &Action {
         if let Action::Region(region) = self { &region.first } else { self }
     }
+
+    /// Returns the action of the step in its section.
+    pub(crate) fn uncut(&self) -> &Action {
+        if let Action::Cut(cut) = self { &cut.action } else { self }
+    }
+}
+
+/// A step before which the flow moves to another section.
+pub(crate) struct CutStep {
+    /// The section.
+    pub section: NodeSection,
+    /// The action of the step there.
+    pub action: Action,
 }
 
 /// The beginning of a region.

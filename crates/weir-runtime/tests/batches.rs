@@ -6,7 +6,7 @@ use std::sync::Arc;
 use test_support::flows::batches::BatchGates;
 use test_support::flows::{options, started};
 use tokio::sync::oneshot;
-use weir_host::{Batch, Failure, FailureKind, Value, World};
+use weir_host::{Batch, Failure, FailureKind, Value, World, memory};
 use weir_runtime::{ENGINES, Options, ScriptedPlatform, SliceLength};
 
 type Awaited = oneshot::Receiver<Result<Value, Failure>>;
@@ -50,6 +50,24 @@ fn the_rounds_of_a_for_are_one_batch_in_which_equal_reads_are_one_request() {
         assert_eq!(answer(flow), int(80), "{name}");
         drop(feed);
         running.wait().unwrap();
+    });
+}
+
+#[test]
+fn a_flow_is_charged_for_the_answers_of_its_batch() {
+    const BYTES: usize = 1 << 30;
+    every_engine(|options, name| {
+        let gates = BatchGates::new();
+        let options = Options { slice: SliceLength::ONE_UNIT, ..options };
+        let (feed, _running) = started([gates.batched("a.get", World::Reads, limits(10, 2))], "", ROUNDS, options);
+        let large = feed.begin(vec![Value::Int(0)]);
+        gates.next().answer_of_bytes(BYTES);
+        let failure = answer(large).expect_err("a flow may hold a quarter of that");
+        memory::released(BYTES);
+        assert_eq!(failure.kind, FailureKind::Memory, "{name}: {}", failure.message);
+        let small = feed.begin(vec![Value::Int(0)]);
+        gates.next().answer();
+        assert_eq!(answer(small), int(80), "{name}");
     });
 }
 

@@ -96,18 +96,18 @@ fn flows_of_random_programs_that_meet_all_end() {
     }
 }
 
-/// Returns a plan that divides the case's flow at random, with engines at random.
+/// Returns a plan that divides the case's flow at random, bodies included, with engines at random.
 fn plan_text(case: &Case, seed: u64) -> String {
     let mut random = Random::new(seed);
     let engines: Vec<&str> = ENGINES.iter().filter(|row| row.has_sections()).map(|row| row.name).collect();
     let graph = weir_ir::optimize(&case.program, &Recording::new(0).library());
     let mut sections = vec![Vec::new(); 1 + random.below(4)];
-    for node in &graph.entries[0].flows[0].body.nodes {
+    graph.entries[0].flows[0].body.each_node(&mut |node| {
         let count = sections.len();
         if let Some(section) = sections.get_mut(random.below(count + 1)) {
             section.push(format!("{:?}", node.name.as_str()));
         }
-    }
+    });
     let engine = engines[random.below(engines.len())];
     let mut text = format!("engine = {engine:?}\nthreads = {}\n", 1 + random.below(3));
     for (index, nodes) in sections.iter().enumerate().filter(|(_, nodes)| !nodes.is_empty()) {

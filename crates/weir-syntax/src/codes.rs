@@ -111,6 +111,7 @@ codes! {
     E0323 GenericFunction,
     E0324 TableDeclaration,
     E0325 QueryForm,
+    E0326 ReadOnlyTable,
     E0328 MalformedTemplate,
     E0329 UnsafeInterpolation,
     E0401 MissingCases,

@@ -41,8 +41,19 @@ pub struct Hint {
     pub text: String,
     /// The edit that performs the action.
     pub edit: Option<Edit>,
-    /// True if the edit is certain to be what the author meant, so that `weir fix` applies it without a question.
-    pub certain: bool,
+    /// The certainty that the edit is what the author meant.
+    pub certainty: Certainty,
+}
+
+/// The certainty that an edit is what the author meant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Certainty {
+    /// There is no other reading: `weir fix` applies the edit.
+    Certain,
+    /// The edit may be right, and keeps what the program does: `weir fix --suggestions` applies those of warnings.
+    Suggested,
+    /// Only the author knows: an editor offers the edit, and `weir fix` never applies it.
+    Offered,
 }
 
 /// A replacement of one source range.
@@ -95,24 +106,30 @@ impl Diagnostic {
     /// Adds a hint without an edit.
     #[must_use]
     pub fn hint(mut self, text: impl Into<String>) -> Self {
-        self.help.push(Hint { text: bounded(text.into()), edit: None, certain: false });
+        self.help.push(Hint { text: bounded(text.into()), edit: None, certainty: Certainty::Offered });
         self
     }
 
     /// Adds a hint with an edit that is certain to be right: the diagnostic leaves no other reading.
     #[must_use]
     pub fn fix(self, text: impl Into<String>, span: Span, replacement: impl Into<String>) -> Self {
-        self.edit(text, Edit { span, replacement: replacement.into() }, true)
+        self.edit(text, Edit { span, replacement: replacement.into() }, Certainty::Certain)
     }
 
     /// Adds a hint with an edit that may be right: the author decides.
     #[must_use]
     pub fn suggest(self, text: impl Into<String>, span: Span, replacement: impl Into<String>) -> Self {
-        self.edit(text, Edit { span, replacement: replacement.into() }, false)
+        self.edit(text, Edit { span, replacement: replacement.into() }, Certainty::Suggested)
     }
 
-    fn edit(mut self, text: impl Into<String>, edit: Edit, certain: bool) -> Self {
-        self.help.push(Hint { text: bounded(text.into()), edit: Some(edit), certain });
+    /// Adds a hint with an edit that changes what the program does, or hides what the diagnostic found: only an editor offers it.
+    #[must_use]
+    pub fn offer(self, text: impl Into<String>, span: Span, replacement: impl Into<String>) -> Self {
+        self.edit(text, Edit { span, replacement: replacement.into() }, Certainty::Offered)
+    }
+
+    fn edit(mut self, text: impl Into<String>, edit: Edit, certainty: Certainty) -> Self {
+        self.help.push(Hint { text: bounded(text.into()), edit: Some(edit), certainty });
         self
     }
 

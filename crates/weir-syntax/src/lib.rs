@@ -21,7 +21,7 @@ mod span;
 mod token;
 
 pub use codes::{Code, Severity};
-pub use diagnostic::{Diagnostic, Edit, Hint, Label};
+pub use diagnostic::{Certainty, Diagnostic, Edit, Hint, Label};
 pub use format::{WIDTH, format, print, print_on_one_line};
 pub use parser::{FilePlace, HEIGHT_MAX, NESTING_MAX, parse, parse_file};
 pub use render::{Style, location, render, render_all, render_json};

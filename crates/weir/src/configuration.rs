@@ -61,7 +61,7 @@ impl Configuration {
         read
     }
 
-    /// Reads the configuration of a program that is tested: its secrets have known values, and names in `--set` that are
+    /// Reads the configuration of a program that is tested or looked at: its secrets have known values, and names in `--set` that are
     /// meant for other programs are left out.
     #[cfg(feature = "tools")]
     pub(crate) fn read_for_tests(id: SourceId, file: &SourceFile, arguments: &ConfigurationArguments) -> Configuration {

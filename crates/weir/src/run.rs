@@ -34,7 +34,7 @@ use crate::effective_plan::{EffectivePlan, start_hints};
 use crate::memory_size;
 use crate::programs::{folder, name_of};
 use crate::project::Project;
-use crate::table_location::table_location;
+use crate::table_location::{existing_databases, table_location};
 use crate::terminal::Terminal;
 use crate::trace_socket::message::{Hello, VERSION};
 use crate::trace_socket::serve::TraceServer;
@@ -107,7 +107,8 @@ fn restrict_network(library: &mut Library, effective: &EffectivePlan) {
 fn place_tables(library: &mut Library, arguments: &RunArguments, effective: &EffectivePlan) -> Result<(), Failure> {
     let planned = effective.plan.tables.as_ref().map(|address| address.value.as_str());
     let place = table_location(&arguments.file, arguments.data.as_deref(), arguments.tables.as_deref(), planned)?;
-    library.environment.insert_closing(TableStorage::at(place));
+    let storage = TableStorage::at(place).with_existing(existing_databases(&arguments.file));
+    library.environment.insert_closing(storage);
     Ok(())
 }
 

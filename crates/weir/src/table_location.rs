@@ -1,9 +1,9 @@
 //! The place of a program's stored tables: a file in the data folder, or the PostgreSQL database of an address.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use weir_host::Failure;
-use weir_library::tables::{PostgresAddress, TableLocation};
+use weir_library::tables::{ExistingDatabases, PostgresAddress, TableLocation};
 
 use crate::programs::database_of;
 
@@ -25,6 +25,12 @@ pub(crate) fn table_location(
         return Ok(TableLocation::File(database_of(file, data)));
     };
     postgres_address(address).map(TableLocation::Postgres)
+}
+
+/// Returns the way in which a program finds databases that other programs have made: paths begin in its folder.
+pub(crate) fn existing_databases(file: &Path) -> ExistingDatabases {
+    let folder = database_of(file, None).parent().map_or_else(PathBuf::new, Path::to_owned);
+    ExistingDatabases { folder, password: std::env::var(PASSWORD).ok() }
 }
 
 /// Returns the PostgreSQL database of an address.

@@ -31,9 +31,9 @@
 
 [
   "as" "atomic" "before" "config" "const" "constraint" "secret" "else" "enum" "expect" "fn" "fold" "for" "if" "in" "let" "library" "loop" "match" "on" "failure" "of"
-  "table" "key" "auto" "index" "unique" "references" "cascade" "default" "soft" "migrate" "batched" "order" "by" "desc" "limit" "after"
+  "table" "key" "auto" "index" "unique" "references" "cascade" "default" "soft" "existing" "migrate" "batched" "order" "by" "desc" "limit" "after"
   "per" "pub" "race" "read" "record" "retry" "return" "service" "session" "shared" "test" "type" "until" "at" "end" "most" "use" "with" "within"
-  "get" "post" "put" "delete" "patch" "head" "body" "form" "header" "cookie" "unprefixed_cookie" "encrypted_cookie"
+  "get" "post" "put" "delete" "patch" "head" "options" "body" "form" "header" "cookie" "unprefixed_cookie" "encrypted_cookie"
 ] @keyword
 
 ["=" "=>" "->" "|>" "||" "&&" "==" "!=" "<" "<=" ">" ">=" "+" "-" "*" "/" "%" "!" "?" "|" ".." "..="] @operator

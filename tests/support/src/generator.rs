@@ -40,6 +40,16 @@ const LOWER: &[&str] = &[
     "ünder",
     "session",
     "post",
+    "before",
+    "config",
+    "secret",
+    "read",
+    "table",
+    "key",
+    "batched",
+    "order",
+    "limit",
+    "after",
 ];
 const UPPER: &[&str] = &["A", "Post", "Shape", "Ok", "Ünder"];
 

@@ -56,3 +56,21 @@ pub fn with_files(files: usize, lines: usize) -> Vec<(String, String)> {
     modules.push(("main".to_owned(), main));
     modules
 }
+
+/// Returns the modules of a program of several files, like [`with_files`], whose main file has a route for each module. The
+/// program needs the module `http`.
+pub fn with_routes(files: usize, lines: usize) -> Vec<(String, String)> {
+    let mut modules = with_files(files, lines);
+    modules.pop();
+    let uses: Vec<&str> = modules.iter().map(|(name, _)| name.as_str()).collect();
+    let route = |name: &&str| {
+        format!(
+            "  get \"/{name}/{{n}}\" (n: Int) {{\n    let score = {name}.score0(n)\n    \
+             http.text(\"{{score}} of {{{name}.score1(n + 7)}}\")\n  }}\n"
+        )
+    };
+    let routes: String = uses.iter().map(route).collect();
+    let main = format!("use http, {}\n\nservice scores on http(port: 8080) {{\n{routes}}}\n", uses.join(", "));
+    modules.push(("main".to_owned(), main));
+    modules
+}

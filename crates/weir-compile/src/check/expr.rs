@@ -6,7 +6,7 @@ use weir_syntax::{Code, Diagnostic, Span};
 
 use super::generics::stands_for_any;
 use super::{Exits, Expected, OpenType, TypeChecker};
-use crate::lang_items::{HTML, JSON_VALUE};
+use crate::lang_items::{HTML, JSON_VALUE, SECRET};
 use crate::typed_tree::{Demand, Resolution};
 use crate::types::{TYPE_PARTS_MAX, Ty};
 
@@ -129,19 +129,13 @@ impl<'a> TypeChecker<'a, '_> {
             }
             (found, _) if *found == Ty::named(JSON_VALUE) => diagnostic
                 .hint("read the JSON as that type: `response.decode_json()?` of a response, or `json.decode(text)?`"),
+            (found, _) if *found == Ty::named(SECRET) => diagnostic
+                .hint("pass it to a parameter that takes a secret, such as `bearer` of `client.get`: it is never a text"),
             (Ty::Plain(_), wanted) if *wanted == Ty::TEXT => diagnostic.hint("convert it to a text: `\"{…}\"`"),
-            (found, wanted) if *found == Ty::INT && *wanted == Ty::FLOAT => diagnostic
-                .hint("write a literal with a decimal point, as in `1.0`, and convert other numbers: `n.to_float()`"),
-            (found, wanted) if *found == Ty::FLOAT && *wanted == Ty::INT => {
-                diagnostic.hint("convert it: `x.to_int()`, which is `None` if it does not fit, or `x.round().to_int()`")
-            }
-            (found, wanted) if *found == Ty::INT && *wanted == Ty::SIZE => {
-                diagnostic.hint("write a size, as in `64kb`")
-            }
-            (found, wanted) if *found == Ty::INT && *wanted == Ty::DURATION => {
-                diagnostic.hint("write a duration, as in `200ms`")
-            }
-            _ => diagnostic,
+            (found, wanted) => match number_hint(found, wanted) {
+                Some(hint) => diagnostic.hint(hint),
+                None => diagnostic,
+            },
         }
     }
 
@@ -405,5 +399,20 @@ pub(super) fn literal_type(literal: &Literal) -> Ty {
         LiteralValue::Bool(_) => Ty::BOOL,
         LiteralValue::Size(_) => Ty::SIZE,
         LiteralValue::Duration(_) => Ty::DURATION,
+    }
+}
+
+/// Returns the usual fix for a number of another type.
+fn number_hint(found: &Ty, wanted: &Ty) -> Option<&'static str> {
+    match (found, wanted) {
+        (found, wanted) if *found == Ty::INT && *wanted == Ty::FLOAT => {
+            Some("write a literal with a decimal point, as in `1.0`, and convert other numbers: `n.to_float()`")
+        }
+        (found, wanted) if *found == Ty::FLOAT && *wanted == Ty::INT => {
+            Some("convert it: `x.to_int()`, which is `None` if it does not fit, or `x.round().to_int()`")
+        }
+        (found, wanted) if *found == Ty::INT && *wanted == Ty::SIZE => Some("write a size, as in `64kb`"),
+        (found, wanted) if *found == Ty::INT && *wanted == Ty::DURATION => Some("write a duration, as in `200ms`"),
+        _ => None,
     }
 }

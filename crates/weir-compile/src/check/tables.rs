@@ -1,73 +1,16 @@
 //! Checks tables: keyed reads, statements, and the clauses of queries.
 
-use weir_host::{Mode, Passing, Resource, Type};
+use weir_host::{Mode, Passing, Resource};
 use weir_syntax::ast::{AtomicResource, Expr, ExprKind, Name, Pattern, PatternKind, QueryClauses, QueryOrder};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::arguments::{CallArguments, CalleeParameter};
 use super::{Expected, TypeChecker};
-use crate::declarations::DeclaredTable;
-use crate::lang_items::{TABLE, TABLES};
+use crate::lang_items::TABLE;
 use crate::suggest::{listed, nearest};
-use crate::typed_tree::{CallTarget, Demand, InsertedRow, Resolution, TableStatement};
+use crate::table_statements;
+use crate::typed_tree::{Demand, InsertedRow, Resolution};
 use crate::types::Ty;
-
-/// The statements on a table.
-const STATEMENTS: [&str; 8] = ["insert", "upsert", "update", "update_all", "delete", "delete_all", "count", "exists"];
-
-impl DeclaredTable {
-    /// Returns the type of the rows.
-    fn row(&self) -> Ty {
-        self.row.as_ref().map_or(Ty::Error, |name| Ty::named(name))
-    }
-
-    /// Returns the type of the key: that of its column, or a tuple of the types of its columns.
-    pub(crate) fn key_type(&self) -> Type {
-        match &self.key[..] {
-            [] => Type::Unit,
-            [only] => self.columns[*only].ty.clone(),
-            several => Type::Tuple(several.iter().map(|at| self.columns[*at].ty.clone()).collect()),
-        }
-    }
-
-    fn key_ty(&self) -> Ty {
-        if self.key.is_empty() || self.row.is_none() { Ty::Error } else { Ty::fixed(&self.key_type()) }
-    }
-
-    /// Returns whether a new row may leave the column out; `is_numbered` if the table gives it its number.
-    pub(crate) fn may_omit(&self, column: usize, is_numbered: bool) -> bool {
-        self.columns[column].default.is_some() || is_numbered && self.key == [column]
-    }
-}
-
-/// The parameters of a statement behind the table: their names, their types, and true for each that may be left out.
-type StatementParameters = Vec<(&'static str, Ty, bool)>;
-
-/// Returns the target, the parameters and the result of a statement on a table.
-fn statement(name: &str, table: &DeclaredTable) -> Option<(CallTarget, StatementParameters, Ty)> {
-    let (row, key) = (table.row(), table.key_ty());
-    let condition = || Ty::function(vec![row.clone()], Ty::BOOL);
-    let change = || Ty::function(vec![row.clone()], row.clone());
-    let fallible = |ty: Ty| Ty::result(ty, Ty::FAILURE);
-    let host = || CallTarget::Host(format!("{TABLES}.{name}").into());
-    let own = CallTarget::Table;
-    Some(match name {
-        "insert" | "upsert" => (host(), vec![("row", row, false)], fallible(key)),
-        "delete" => (host(), vec![("key", key, false)], fallible(Ty::BOOL)),
-        "update" => {
-            let parameters = vec![("key", key, false), ("change", change(), false)];
-            (own(TableStatement::Update), parameters, fallible(Ty::option(row)))
-        }
-        "update_all" => {
-            let parameters = vec![("condition", condition(), false), ("change", change(), false)];
-            (own(TableStatement::UpdateAll), parameters, fallible(Ty::INT))
-        }
-        "delete_all" => (own(TableStatement::DeleteAll), vec![("condition", condition(), false)], fallible(Ty::INT)),
-        "count" => (own(TableStatement::Count), vec![("condition", condition(), true)], Ty::INT),
-        "exists" => (own(TableStatement::Exists), vec![("condition", condition(), false)], Ty::BOOL),
-        _ => return None,
-    })
-}
 
 impl<'a> TypeChecker<'a, '_> {
     /// Returns the index of the table that an expression names.
@@ -125,11 +68,14 @@ impl<'a> TypeChecker<'a, '_> {
     ) -> Ty {
         let given = CallArguments { object: Some((object, Ty::named(TABLE))), ..given };
         let declared = &self.typed.declarations.tables[table];
-        let Some((target, parameters, result)) = statement(name.as_str(), declared) else {
+        let Some((target, parameters, result)) = table_statements::statement(name.as_str(), declared) else {
             self.no_statement(object, name);
             return self.ignore(given);
         };
         let mode = if matches!(name.as_str(), "count" | "exists") { Mode::Read } else { Mode::Write };
+        if mode == Mode::Write && declared.existing.as_ref().is_some_and(|existing| !existing.writable) {
+            self.no_write(object, name);
+        }
         self.use_table(object, mode);
         self.use_cascades(table, name.as_str());
         if matches!(name.as_str(), "insert" | "upsert") {
@@ -175,15 +121,25 @@ impl<'a> TypeChecker<'a, '_> {
         self.typed.of_mut(literal).inserted_rows.insert(literal, InsertedRow { table, is_numbered });
     }
 
+    /// Reports a write of a table of an existing database that the program only reads.
+    fn no_write(&mut self, object: &Expr, name: &Name) {
+        let table = shown(object);
+        let diagnostic = Diagnostic::new(Code::ReadOnlyTable, format!("`{table}` is only read by this program"))
+            .at(name.span, "writes the table")
+            .hint("let the program write it: `existing(database: …, writable: true)` in the declaration");
+        self.report(diagnostic);
+    }
+
     fn no_statement(&mut self, object: &Expr, name: &Name) {
         self.use_table(object, Mode::Read);
         let mut diagnostic = Diagnostic::new(Code::UnknownMethod, format!("a table has no function `{name}`"))
             .at(name.span, "no such function")
             .because(object.span, "this is a table");
-        if let Some(near) = nearest(name.as_str(), STATEMENTS) {
+        let names = table_statements::STATEMENTS.map(|(name, _)| name);
+        if let Some(near) = nearest(name.as_str(), names) {
             diagnostic = diagnostic.suggest(format!("did you mean `{near}`?"), name.span, near);
         } else {
-            let known: Vec<String> = STATEMENTS.map(str::to_owned).into();
+            let known: Vec<String> = names.map(str::to_owned).into();
             diagnostic = diagnostic.hint(format!(
                 "a table has {}; `{}[key]` is a row, and `for row in {}` a query",
                 listed(&known),

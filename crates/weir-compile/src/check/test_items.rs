@@ -154,7 +154,7 @@ fn required(has_default: impl DoubleEndedIterator<Item = bool> + ExactSizeIterat
 }
 
 /// Returns the tests of a tree, in source order.
-pub(crate) fn tests(tree: &ast::Tree) -> impl Iterator<Item = &Test> {
+fn tests(tree: &ast::Tree) -> impl Iterator<Item = &Test> {
     tree.items.iter().filter_map(|item| match &item.kind {
         ast::ItemKind::Test(test) => Some(test),
         _ => None,

@@ -67,9 +67,13 @@ impl Declarer<'_, '_> {
         let key: Vec<(Text, Type)> =
             other.key.iter().map(|at| (other.columns[*at].name.clone(), other.columns[*at].ty.clone())).collect();
         let evicts = other.soft.is_some_and(|limits| limits.ttl.is_some() || limits.at_most.is_some());
+        let is_of_others = other.existing.is_some() || declared.existing.is_some();
         let forgets = other.soft.is_some() && declared.soft.is_none();
         self.declarations.refer(target.span, Symbol::Shared(target.as_str().into()));
-        if let Some((message, hint)) = mismatch((target.as_str(), &key), declared, &columns) {
+        if is_of_others {
+            let message = "a table of an existing database has no references, and is not referenced".to_owned();
+            self.table_fault(place, message, "leave out the reference: that database checks its own");
+        } else if let Some((message, hint)) = mismatch((target.as_str(), &key), declared, &columns) {
             self.table_fault(place, message, &hint);
         } else if evicts {
             let message = format!("`{target}` forgets rows by itself, and nothing may reference them");

@@ -123,7 +123,7 @@ impl Declarer<'_, '_> {
         let mut seen: BTreeSet<&str> = BTreeSet::new();
         for clause in &table.clauses {
             let word = clause.kind.word();
-            let once = matches!(word, "key" | "default" | "soft" | "migrate");
+            let once = matches!(word, "key" | "default" | "soft" | "existing" | "migrate");
             if !seen.insert(word) && once {
                 self.table_fault(clause.span, format!("a table has one `{word}`"), "remove this clause");
                 continue;
@@ -150,8 +150,8 @@ impl Declarer<'_, '_> {
                     declared.indexes.push((columns, unique));
                 }
             }
-            // Resolved when all tables and functions are declared.
-            TableClauseKind::References { .. } | TableClauseKind::Migrate { .. } => {}
+            // Resolved when all tables, functions and configured values are declared.
+            TableClauseKind::References { .. } | TableClauseKind::Migrate { .. } | TableClauseKind::Existing(_) => {}
             TableClauseKind::Default(arguments) => self.defaults(arguments, declared),
             TableClauseKind::Soft(arguments) => declared.soft = Some(self.soft(arguments)),
         }
@@ -218,7 +218,13 @@ impl Declarer<'_, '_> {
             let column = &declared.columns[at];
             let Some(value) = self.default_of(column, &argument.value) else {
                 let message = format!("the default of `{name}` is a constant of the type `{}`", column.ty);
-                self.table_fault(argument.value.span, message, "write a literal, or leave the column out");
+                let hint = match column.variants.first() {
+                    Some(variant) if !column.optional => {
+                        format!("write a variant, such as `{variant}`, or leave the column out")
+                    }
+                    _ => "write a literal, or leave the column out".to_owned(),
+                };
+                self.table_fault(argument.value.span, message, &hint);
                 continue;
             };
             declared.columns[at].default = Some(value);
@@ -227,8 +233,16 @@ impl Declarer<'_, '_> {
 
     /// Returns the constant if it is of the column's type.
     fn default_of(&self, column: &TableColumn, value: &ast::Expr) -> Option<Value> {
-        if let ast::ExprKind::Name(name) = &value.kind
-            && let Some(tag) = column.variants.iter().position(|variant| variant.as_str() == name.as_str())
+        let variant = match &value.kind {
+            ast::ExprKind::Name(name) => Some(name.as_str()),
+            // `Kind.Small`
+            ast::ExprKind::Field { object, name } => match &object.kind {
+                ast::ExprKind::Name(of) if column.ty == Type::named(of.as_str()) => Some(name.as_str()),
+                _ => None,
+            },
+            _ => None,
+        };
+        if let Some(tag) = column.variants.iter().position(|known| Some(known.as_str()) == variant)
             && !column.optional
         {
             return Some(Value::Variant(tag as u32, None));

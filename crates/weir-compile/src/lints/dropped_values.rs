@@ -46,7 +46,10 @@ impl<'c> DroppedValues<'c> {
                 .hint(advice(expr));
             let lines = alone_on_lines(self.text, expr.span).filter(|lines| !has_comment(self.text, *lines));
             self.found.push(match lines {
-                _ if !is_total => diagnostic.hint("remove it, or if it is there to fail, write `let _ = …`"),
+                _ if !is_total => {
+                    let hint = "remove it, or if it is there to fail, write `let _ = …`";
+                    diagnostic.offer(hint, expr.span.at_start(), "let _ = ")
+                }
                 Some(lines) => diagnostic.suggest("remove it", lines, ""),
                 None => diagnostic.hint("remove it"),
             });

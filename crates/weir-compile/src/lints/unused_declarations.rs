@@ -5,17 +5,16 @@
 //! A file without services and entry points is not a program yet, so that nothing is reported there. Nor are the
 //! variants of an enum that requests may contain: nobody has to name a variant that a client sends.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use indexmap::{IndexMap, IndexSet};
 use weir_host::{Text, Type, TypeDefinition, TypeShape};
-use weir_syntax::ast::{Item, ItemKind, Name, Variant};
+use weir_syntax::ast::{Enum, Item, ItemKind, Name, Variant};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::is_ignored;
 use crate::context::CheckContext;
-use crate::file_lints::{FileLints, ItemSymbols};
+use crate::file_lints::{FileLints, FileSymbols, ItemSymbols};
 use crate::symbol::Symbol;
 use crate::typed_tree::TypedTree;
 use crate::types::Ty;
@@ -27,37 +26,90 @@ pub(super) fn check(context: &mut CheckContext<'_>, typed: &TypedTree, files: &[
     if !items.iter().any(|item| matches!(item.kind, ItemKind::Service(_) | ItemKind::Entry(_))) {
         return;
     }
-    let symbols: Vec<&ItemSymbols> = files.iter().flat_map(|file| &file.items).collect();
-    let used = used_items(items, &symbols);
+    let program = ProgramSymbols { context, files };
+    let used = used_items(items, &program);
     // The programs that share a library decide together.
-    let is_own = |item: &Item| !context.files.is_of_library(item.file.into());
-    let own = || items.iter().zip(&used).filter(|(item, _)| is_own(item));
-    let unused = own().filter(|(_, used)| !**used);
+    let is_own = |file: usize| !context.files.is_of_library(file);
+    let unused = items.iter().zip(&used).filter(|(item, used)| !**used && is_own(item.file.into()));
     let unused: Vec<_> = unused.filter_map(|(item, _)| unused_item(item, context.text)).collect();
-    let variants = unused_variants(own().filter(|(_, used)| **used).map(|(item, _)| &**item), &symbols, typed);
+    let variants = unused_variants(&program, &used, typed, is_own);
     context.report_all(unused);
     context.report_all(variants);
 }
 
-/// Returns the symbols of each item of a file.
-pub(super) fn symbols_of_items(context: &CheckContext<'_>, typed: &TypedTree, file: usize) -> Vec<ItemSymbols> {
+/// Returns the symbols of the items of a file.
+pub(super) fn symbols_of_file(context: &CheckContext<'_>, typed: &TypedTree, file: usize) -> FileSymbols {
     let items = &context.tree().items[context.file_items(file)];
-    let mut found: Vec<ItemSymbols> = Vec::new();
-    found.resize_with(items.len(), ItemSymbols::default);
+    let mut symbols = FileSymbols::default();
+    // Sorting once is faster than a tree for each item.
+    let (mut defined, mut named) = (Vec::new(), vec![Vec::new(); items.len()]);
     let declared = typed.declarations.files[file].references.iter();
     for reference in declared.chain(&typed.files[file].references).filter(|found| is_declared(&found.symbol)) {
         let next = items.partition_point(|item| item.span.start <= reference.span.start);
         let at = next.checked_sub(1).filter(|at| reference.span.end <= items[*at].span.end);
-        if let Some(symbols) = at.map(|at| &mut found[at]) {
-            let list = if reference.defines { &mut symbols.defined } else { &mut symbols.named };
-            list.push(reference.symbol.clone());
+        match at {
+            Some(at) if reference.defines => defined.push((reference.symbol.clone(), at)),
+            Some(at) => named[at].push(&reference.symbol),
+            None => {}
         }
     }
-    for symbols in &mut found {
-        symbols.named.sort_unstable();
-        symbols.named.dedup();
+    symbols.defined = defined.into_iter().collect();
+    for named in &mut named {
+        named.sort_unstable();
+        named.dedup();
     }
-    found
+    let variants = named.iter().flatten().filter(|symbol| matches!(symbol, Symbol::Variant(..)));
+    let named_variants: BTreeSet<&Symbol> = variants.copied().collect();
+    for (at, item) in items.iter().enumerate() {
+        let ItemKind::Enum(declaration) = &item.kind else { continue };
+        let of: Text = typed.declarations.files[file].whole(declaration.name.as_str()).into();
+        let variants = declaration.variants.iter().enumerate();
+        let unnamed = variants.filter(|(_, variant)| !named_variants.contains(&variant_symbol(&of, variant)));
+        symbols.unnamed_variants.extend(unnamed.map(|(number, _)| (at, number)));
+    }
+    symbols.items = named.iter().map(|named| symbols_of_item(named, &symbols.defined)).collect();
+    symbols
+}
+
+fn symbols_of_item(named: &[&Symbol], defined: &BTreeMap<Symbol, usize>) -> ItemSymbols {
+    let mut symbols = ItemSymbols::default();
+    for symbol in named {
+        match defined.get(symbol) {
+            Some(at) => symbols.in_file.push(*at),
+            None => symbols.elsewhere.push((*symbol).clone()),
+        }
+    }
+    symbols.in_file.sort_unstable();
+    symbols.in_file.dedup();
+    symbols
+}
+
+fn variant_symbol(of: &Text, variant: &Variant) -> Symbol {
+    Symbol::Variant(of.clone(), variant.name.as_str().into())
+}
+
+/// The symbols of all files. Those of a file are kept after edits of others, and name items by their number in the file.
+struct ProgramSymbols<'p, 'c> {
+    context: &'p CheckContext<'c>,
+    files: &'p [Arc<FileLints>],
+}
+
+impl ProgramSymbols<'_, '_> {
+    /// Returns the index of the item that defines a symbol.
+    fn item_of(&self, symbol: &Symbol) -> Option<usize> {
+        let file = self.context.files.file(symbol.module()?)?;
+        let at = self.files[file].symbols.defined.get(symbol)?;
+        Some(self.context.file_items(file).start + at)
+    }
+
+    /// Returns the indices of the items that an item names.
+    fn named_by(&self, at: usize) -> impl Iterator<Item = usize> {
+        let file = usize::from(self.context.tree().items[at].file);
+        let first = self.context.file_items(file).start;
+        let named = &self.files[file].symbols.items[at - first];
+        let elsewhere = named.elsewhere.iter().filter_map(|symbol| self.item_of(symbol));
+        named.in_file.iter().map(move |at| first + at).chain(elsewhere)
+    }
 }
 
 /// Returns whether an item of the program may declare a symbol.
@@ -69,16 +121,14 @@ fn is_declared(symbol: &Symbol) -> bool {
 }
 
 /// Returns, for each item, whether it runs by itself, or is named by such an item, directly or through others.
-fn used_items(items: &[Arc<Item>], symbols: &[&ItemSymbols]) -> Vec<bool> {
-    let defined = symbols.iter().enumerate().flat_map(|(at, item)| item.defined.iter().map(move |symbol| (symbol, at)));
-    let declared: IndexMap<&Symbol, usize> = defined.collect();
+fn used_items(items: &[Arc<Item>], symbols: &ProgramSymbols<'_, '_>) -> Vec<bool> {
     let mut used = vec![false; items.len()];
     // Declarations that are deliberately not used keep those that they name.
     let is_kept = |item: &Item| is_bound(item) || declared_name(item).is_none_or(|(_, name)| is_ignored(name.as_str()));
     let mut open: Vec<usize> = (0..items.len()).filter(|at| is_kept(&items[*at])).collect();
     while let Some(at) = open.pop() {
         if !std::mem::replace(&mut used[at], true) {
-            open.extend(symbols[at].named.iter().filter_map(|symbol| declared.get(symbol)));
+            open.extend(symbols.named_by(at));
         }
     }
     used
@@ -123,37 +173,41 @@ fn unused_item(item: &Item, text: &str) -> Option<Diagnostic> {
     Some(diagnostic)
 }
 
-/// Returns a warning for each variant of the enums that is neither constructed nor matched.
-fn unused_variants<'a>(
-    enums: impl Iterator<Item = &'a Item>,
-    symbols: &[&ItemSymbols],
+/// Returns a warning for each variant of the used enums that is neither constructed nor matched.
+fn unused_variants(
+    symbols: &ProgramSymbols<'_, '_>,
+    used: &[bool],
     typed: &TypedTree,
+    is_own: impl Fn(usize) -> bool,
 ) -> Vec<Diagnostic> {
     let received = received_types(typed);
-    let named = symbols.iter().flat_map(|item| &item.named);
-    let named: IndexSet<&Symbol> = named.filter(|symbol| matches!(symbol, Symbol::Variant(..))).collect();
+    let named = symbols.files.iter().flat_map(|file| &file.symbols.items).flat_map(|item| &item.elsewhere);
+    let named: BTreeSet<&Symbol> = named.filter(|symbol| matches!(symbol, Symbol::Variant(..))).collect();
     let mut unused = Vec::new();
-    for item in enums {
-        let ItemKind::Enum(declaration) = &item.kind else { continue };
-        let file = &typed.declarations.files[usize::from(item.file)];
-        let of: Text = file.whole(declaration.name.as_str()).into();
-        if received.contains(&of) {
-            continue;
-        }
-        for (at, variant) in declaration.variants.iter().enumerate() {
-            let name = &variant.name;
-            if !is_ignored(name.as_str()) && !named.contains(&Symbol::Variant(of.clone(), name.as_str().into())) {
-                let message = format!("the variant `{name}` of `{of}` is never used");
-                let diagnostic = Diagnostic::new(Code::UnusedDeclaration, message)
-                    .at(name.span, "never constructed and never matched");
-                unused.push(match removed_variant(&declaration.variants, at) {
-                    Some(removed) => diagnostic.suggest("remove it", removed, ""),
-                    None => diagnostic.hint("remove it"),
-                });
+    for (file, lints) in symbols.files.iter().enumerate().filter(|(file, _)| is_own(*file)) {
+        let first = symbols.context.file_items(file).start;
+        for (at, number) in &lints.symbols.unnamed_variants {
+            let item = &symbols.context.tree().items[first + at];
+            let ItemKind::Enum(declaration) = &item.kind else { continue };
+            let of: Text = typed.declarations.files[file].whole(declaration.name.as_str()).into();
+            let variant = &declaration.variants[*number];
+            let is_reported = used[first + at] && !is_ignored(variant.name.as_str()) && !received.contains(&of);
+            if is_reported && !named.contains(&variant_symbol(&of, variant)) {
+                unused.push(unused_variant(declaration, *number, &of));
             }
         }
     }
     unused
+}
+
+fn unused_variant(declaration: &Enum, number: usize, of: &Text) -> Diagnostic {
+    let name = &declaration.variants[number].name;
+    let diagnostic = Diagnostic::new(Code::UnusedDeclaration, format!("the variant `{name}` of `{of}` is never used"))
+        .at(name.span, "never constructed and never matched");
+    match removed_variant(&declaration.variants, number) {
+        Some(removed) => diagnostic.suggest("remove it", removed, ""),
+        None => diagnostic.hint("remove it"),
+    }
 }
 
 /// Returns the span of a variant with its documentation and one separator; `None` if it is the only one.

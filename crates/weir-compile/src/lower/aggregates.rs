@@ -5,7 +5,7 @@ use weir_host::Value;
 use weir_ir::expr::Atom;
 use weir_syntax::ast::{Argument, Block, Expr, ExprKind, Pattern};
 
-use super::queries::DividedCondition;
+use super::conditions::DividedCondition;
 use super::table_description::record;
 use super::tables::outside;
 use super::{Binding, Lowering};

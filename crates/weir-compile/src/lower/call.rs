@@ -310,6 +310,9 @@ impl<'a> Lowering<'a, '_> {
         self.see_handlers(&handlers);
         let declared = &scope.code.typed.declarations.functions[at];
         let is_of_program = scope.code.module.is_none();
+        if is_of_program {
+            self.inlined.insert(at);
+        }
         let inlined_call = if is_of_program { self.inlined_call(name, span) } else { self.frame().inlined_call };
         self.frames.push(InlineFrame {
             id,

@@ -12,18 +12,28 @@ use weir_ir::program::{Entry, Flow, FlowRoute, RouteParameter};
 use weir_syntax::Span;
 use weir_syntax::ast::{self, ItemKind, ParameterLocation, PathPart};
 
-use super::{Binding, Lowering, failures, pattern_name};
+use super::{Binding, Lowering, failures, lower_flow, pattern_name};
 use crate::context::CheckContext;
+use crate::kept_flows::{self, FlowLowering};
 use crate::lang_items::{HTTP_SOURCE, READ_BODY, REQUEST_BODY};
 use crate::typed_tree::{ArgumentSource, EntryInfo, LocalId, RouteInfo, TypedTree};
 
-pub(super) fn lower_entry<'a>(info: &EntryInfo, context: &mut CheckContext<'a>, typed: &'a TypedTree) -> Entry<Block> {
-    let (name, arguments, flows): (Text, _, _) = match &context.tree().items[info.item].kind {
+pub(super) fn lower_entry<'a>(
+    info: &EntryInfo,
+    context: &mut CheckContext<'a>,
+    typed: &'a TypedTree,
+    flows_of: &mut FlowLowering<'_, 'a>,
+) -> Entry<Block> {
+    let tree = context.tree();
+    let item = &tree.items[info.item];
+    let (name, arguments, flows): (Text, _, _) = match &item.kind {
         ItemKind::Service(service) => {
-            let flows = service.routes().zip(&info.routes);
-            let flows = flows.map(|(route, routed)| {
-                let mut lowering = Lowering::new(context, typed);
-                lowering.route(info, service, route, routed)
+            let flows = routes_of(service).zip(&info.routes);
+            let flows = flows.map(|((place, route), routed)| {
+                let parts = ("route", kept_flows::parts_of_route(tree, service, place));
+                flows_of.flow(parts, context, typed, |context| {
+                    lower_flow(context, typed, |lowering| lowering.route(info, service, route, routed))
+                })
             });
             let flows = flows.collect();
             ((&*service.name.text).into(), &service.arguments[..], flows)
@@ -33,8 +43,15 @@ pub(super) fn lower_entry<'a>(info: &EntryInfo, context: &mut CheckContext<'a>, 
                 ast::ExprKind::Call { arguments, .. } => arguments,
                 _ => &[],
             };
-            let elements = Lowering::new(context, typed).entry(info, entry);
-            let end = entry.end.as_ref().map(|end| Lowering::new(context, typed).end(info, end));
+            let parts = |kind| (kind, kept_flows::parts_of_entry(tree, item.span));
+            let elements = flows_of.flow(parts("for"), context, typed, |context| {
+                lower_flow(context, typed, |lowering| lowering.entry(info, entry))
+            });
+            let end = entry.end.as_ref().map(|end| {
+                flows_of.flow(parts("at end"), context, typed, |context| {
+                    lower_flow(context, typed, |lowering| lowering.end(info, end))
+                })
+            });
             (info.source.clone(), arguments, std::iter::once(elements).chain(end).collect())
         }
         _ => (Text::default(), &[][..], Vec::new()),
@@ -42,6 +59,14 @@ pub(super) fn lower_entry<'a>(info: &EntryInfo, context: &mut CheckContext<'a>, 
     let mut lowering = Lowering::new(context, typed);
     let arguments = lowering.source_arguments(info, arguments);
     Entry { name, source: info.source.clone(), arguments, ordered: info.ordered, flows }
+}
+
+/// Returns the routes of a service with their places.
+fn routes_of(service: &ast::Service) -> impl Iterator<Item = (Span, &ast::Route)> {
+    service.members.iter().filter_map(|member| match &member.kind {
+        ast::ServiceMemberKind::Route(route) => Some((member.span, route)),
+        _ => None,
+    })
 }
 
 impl<'a> Lowering<'a, '_> {

@@ -4,10 +4,50 @@ use weir_host::Value;
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::Lowering;
-use super::queries::DividedCondition;
+use super::conditions::DividedCondition;
 use crate::declarations::DeclaredTable;
 
 impl Lowering<'_, '_> {
+    /// Reports a query with pages whose order no index of the table has: each page would sort all rows behind the cursor.
+    pub(super) fn page_scan(&mut self, table: &str, condition: &DividedCondition<'_>, order: &[Value], span: Span) {
+        let declared = self.table(table);
+        if declared.soft.is_some() || declared.columns.is_empty() {
+            return;
+        }
+        let compared: Vec<(usize, bool)> = condition.searched.iter().filter_map(compared).collect();
+        let equal: Vec<usize> = compared.iter().filter(|(_, equal)| *equal).map(|(column, _)| *column).collect();
+        let mut own: Vec<usize> = Vec::new();
+        for at in order.iter().filter_map(ordered).filter(|at| !equal.contains(at)) {
+            if !own.contains(&at) {
+                own.push(at);
+            }
+        }
+        // An index is followed by the key.
+        while own.last().is_some_and(|last| declared.key.contains(last)) && !declared.has_order(&equal, &own) {
+            own.pop();
+        }
+        if own.is_empty() || declared.has_order(&equal, &own) {
+            return;
+        }
+        let names =
+            |columns: &[usize]| columns.iter().map(|at| declared.columns[*at].name.as_str()).collect::<Vec<_>>();
+        let whole = names(&equal.iter().chain(&own).copied().collect::<Vec<_>>());
+        let index = if let [only] = whole[..] { only.to_owned() } else { format!("({})", whole.join(", ")) };
+        let behind = match &equal[..] {
+            [] => String::new(),
+            _ => format!(
+                " behind {}",
+                names(&equal).iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" and ")
+            ),
+        };
+        let order = names(&own).iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        let message = format!("each page of this query sorts all rows of `{table}` that it finds");
+        let diagnostic = Diagnostic::new(Code::FullScan, message)
+            .at(span, format!("no index has the order by {order}{behind}"))
+            .hint(format!("add an index to the table: `index {index}`"));
+        self.context.report_once(diagnostic);
+    }
+
     /// Reports a query whose comparisons no index of the table serves.
     pub(super) fn full_scan(&mut self, table: &str, condition: &DividedCondition<'_>, span: Span) {
         let declared = self.table(table);
@@ -15,6 +55,16 @@ impl Lowering<'_, '_> {
             return;
         }
         let compared: Vec<(usize, bool)> = condition.searched.iter().filter_map(compared).collect();
+        if condition.searched.is_empty() && !condition.left.is_empty() {
+            let message = format!("this query reads all rows of `{table}`, and the program chooses among them");
+            let diagnostic = Diagnostic::new(Code::FullScan, message)
+                .at(span, "its condition compares no column with a value")
+                .hint(
+                    "compare a column with a value, such as `row.column == value`, so that an index can find the rows",
+                );
+            self.context.report_once(diagnostic);
+            return;
+        }
         let proposed = proposed_index(&compared);
         if proposed.is_empty() || declared.begins_with_one_of(&proposed) {
             return;
@@ -29,11 +79,29 @@ impl Lowering<'_, '_> {
 }
 
 impl DeclaredTable {
+    /// Returns whether the key or an index has the columns that are compared by `==`, in any order, and then those of the order.
+    fn has_order(&self, equal: &[usize], order: &[usize]) -> bool {
+        let has = |index: &Vec<usize>| {
+            let equal: Vec<usize> = equal.iter().copied().filter(|at| index.contains(at)).collect();
+            let split = index.len().min(equal.len());
+            let (first, rest) = index.split_at(split);
+            first.iter().all(|at| equal.contains(at)) && rest.starts_with(order)
+        };
+        self.indexes.iter().map(|(index, _)| index).chain([&self.key]).any(has)
+    }
+
     /// Returns whether the key or an index begins with one of these columns.
     fn begins_with_one_of(&self, columns: &[usize]) -> bool {
         let all = self.indexes.iter().map(|(index, _)| index).chain([&self.key]);
         all.filter_map(|index| index.first()).any(|first| columns.contains(first))
     }
+}
+
+/// Returns the column of a part of an order.
+fn ordered(order: &Value) -> Option<usize> {
+    let Value::Record(parts) = order else { return None };
+    let Some(Value::Int(column)) = parts.first() else { return None };
+    usize::try_from(*column).ok()
 }
 
 /// Returns the column of a comparison that an index serves, and whether it is an equality.

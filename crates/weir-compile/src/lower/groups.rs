@@ -11,7 +11,10 @@ use weir_ir::prim::Prim;
 use weir_syntax::ast::{Block, Expr, ExprKind, Pattern, PatternId, PatternKind, QueryClauses, Visitor, walk_expr};
 
 use super::aggregates::ListAggregate;
-use super::queries::{DividedCondition, closure_of};
+use super::conditions::DividedCondition;
+use super::group_clauses::{GroupClauses, GroupParts};
+use super::queries::closure_of;
+use super::repeat::ListClauses;
 use super::table_description::{COUNT, GroupAggregate, GroupedRows, numbers, record};
 use super::tables::outside;
 use super::{Binding, Lowering};
@@ -29,12 +32,13 @@ struct GroupedQuery<'a> {
 
 impl<'a> Lowering<'a, '_> {
     /// Lowers the groups over which a `for` iterates, if the table can compute them: pairs of the key and the aggregates.
+    /// Returns them with the clauses that are left to the program.
     pub(super) fn groups(
         &mut self,
         pattern: &'a Pattern,
         items: &'a Expr,
         (clauses, body): (&'a QueryClauses, &'a Block),
-    ) -> Option<Atom> {
+    ) -> Option<(Atom, ListClauses<'a>)> {
         if self.module.is_some() || !self.replaced.is_empty() {
             return None;
         }
@@ -65,12 +69,17 @@ impl<'a> Lowering<'a, '_> {
         }
         let types: Vec<Type> = aggregates.iter().map(|of| self.type_of_aggregate(&query.table, *of)).collect();
         let group = Type::tuple(types.clone());
-        let key = self.pattern_type(parts[0].id);
-        let pair = Type::tuple(vec![key, group.clone()]);
-        let described = |of: &GroupAggregate| record([Value::text(of.kind), Value::Int(of.column as i64)]);
-        let grouping = record([numbers(&query.columns), Value::list(aggregates.iter().map(described).collect())]);
+        let pair = Type::tuple(vec![self.pattern_type(parts[0].id), group.clone()]);
         let span = items.span;
-        let (search, arguments) = self.description(&query.table, &query.condition, Vec::new(), None, span);
+        let GroupedQuery { table, mut condition, columns } = query;
+        let parts = GroupParts { table: &table, key: &parts[0], columns: &columns, rows, aggregates: &aggregates };
+        let GroupClauses { conditions, order, left } = self.group_clauses(&parts, clauses);
+        let early = left.limit.is_none().then(|| clauses.limit.as_ref().map(|limit| self.expr(limit))).flatten();
+        let conditions_of = conditions.iter().map(|(part, ..)| part.clone()).collect();
+        let grouping = grouping(&columns, &aggregates, conditions_of, order);
+        condition.values.extend(conditions.into_iter().map(|(_, value, known)| (value, known)));
+        let (search, arguments) = self.description(&table, &condition, Vec::new(), early, span);
+        let query = GroupedQuery { table, condition, columns };
         let given = vec![Atom::Shared(query.table.clone()), outside(), search, arguments, Atom::Value(grouping)];
         let groups = self.call_tables("group", given, Type::list(pair.clone()), span);
         if let Some(rows) = rows {
@@ -78,7 +87,8 @@ impl<'a> Lowering<'a, '_> {
         }
         self.group_patterns.insert(pattern.id, pair);
         self.group_patterns.insert(rows_pattern.id, group);
-        Some(groups)
+        self.note_group_rest(&left, span);
+        Some((groups, left))
     }
 
     /// Returns the type of a pattern that binds a group or its rows, if the table computes its aggregates.
@@ -155,7 +165,7 @@ impl<'a> Lowering<'a, '_> {
 
     /// Returns the name behind a list of the rows of a group or of a column of them: `theirs`, `theirs.map(|m| m.size)` or
     /// `for m in theirs { m.size }`.
-    fn local_in_list(&self, list: &'a Expr) -> Option<LocalId> {
+    pub(super) fn local_in_list(&self, list: &'a Expr) -> Option<LocalId> {
         let rows = match &list.kind {
             ExprKind::For { items, query, .. } if query.is_empty() => items,
             ExprKind::Call { .. } => match self.method_call(list)? {
@@ -171,7 +181,7 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// Returns the column of an aggregate of the rows of a group, if the table computes it. The number of rows uses none.
-    fn column_of_group(
+    pub(super) fn column_of_group(
         &self,
         table: &str,
         rows: LocalId,
@@ -190,6 +200,13 @@ impl<'a> Lowering<'a, '_> {
     pub(super) fn is_local(&self, expr: &Expr, local: LocalId) -> bool {
         matches!(expr.kind, ExprKind::Name(_)) && self.typed.resolution(expr.id) == Some(&Resolution::Local(local))
     }
+}
+
+/// Returns a grouping as a value of the type `tables.Grouping`.
+fn grouping(columns: &[usize], aggregates: &[GroupAggregate], conditions: Vec<Value>, order: Vec<Value>) -> Value {
+    let described = |of: &GroupAggregate| record([Value::text(of.kind), Value::Int(of.column as i64)]);
+    let aggregates = aggregates.iter().map(described).collect();
+    record([numbers(columns), Value::list(aggregates), Value::list(conditions), Value::list(order)])
 }
 
 /// Collects the aggregates of the rows of a group, and looks for other uses of them.

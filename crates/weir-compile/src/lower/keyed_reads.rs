@@ -19,33 +19,43 @@ use crate::typed_tree::{CallTarget, LocalId, Resolution, TableStatement};
 
 /// A read of the row with a key.
 #[derive(Clone, Copy)]
-struct KeyedRead<'a> {
-    expr: &'a Expr,
-    object: &'a Expr,
-    key: &'a Expr,
+pub(super) struct KeyedRead<'a> {
+    pub(super) expr: &'a Expr,
+    pub(super) object: &'a Expr,
+    pub(super) key: &'a Expr,
 }
 
 /// A list whose elements are pairs of an element and a row for each read, which nest to the left.
 pub(super) struct PairedList<'a> {
     pub(super) list: Atom,
     pub(super) element_type: Type,
-    reads: Vec<KeyedRead<'a>>,
+    /// The reads that each row answers.
+    pub(super) reads: Vec<Vec<KeyedRead<'a>>>,
+}
+
+impl PairedList<'_> {
+    /// Returns a list of elements without rows.
+    pub(super) fn plain(list: Atom, element_type: Type) -> Self {
+        PairedList { list, element_type, reads: Vec::new() }
+    }
 }
 
 impl<'a> Lowering<'a, '_> {
-    /// Reads the rows that the rounds of a `for` read by keys.
+    /// Reads the rows that the rounds of a `for` read by keys, and that the elements are not paired with yet.
     pub(super) fn with_rows(
         &mut self,
-        list: Atom,
+        mut paired: PairedList<'a>,
         pattern: &'a Pattern,
         body: &'a Block,
         span: Span,
     ) -> PairedList<'a> {
-        let mut paired = PairedList { list, element_type: self.pattern_type(pattern.id), reads: Vec::new() };
         if self.is_move_only(&paired.element_type) {
             return paired;
         }
-        for read in self.keyed_reads(body) {
+        for read in self.keyed_reads(&[], body) {
+            if paired.reads.iter().flatten().any(|known| known.expr.id == read.expr.id) {
+                continue;
+            }
             let Some(table) = self.table_named(read.object) else { continue };
             self.pair(&mut paired, (&table, read), pattern, span);
         }
@@ -86,16 +96,16 @@ impl<'a> Lowering<'a, '_> {
         let given = vec![Some(Binding::Atom(paired.list.clone())), Some(Binding::Atom(rows))];
         paired.list = self.call_host(&"list.zip".into(), given, Type::list(pair.clone()), (span, &[]));
         paired.element_type = pair;
-        paired.reads.push(read);
+        paired.reads.push(vec![read]);
     }
 
     /// Binds the pattern of a `for` to an element of the pairs, and its reads to the rows.
     pub(super) fn bind_pairs(&mut self, paired: &PairedList<'a>, item: Atom, pattern: &'a Pattern, span: Span) {
         let (mut item, mut ty) = (item, paired.element_type.clone());
-        for read in paired.reads.iter().rev() {
+        for reads in paired.reads.iter().rev() {
             let Type::Tuple(parts) = &ty else { return };
             let row = self.prim(Prim::Field(1), vec![item.clone()], parts[1].clone(), span);
-            self.rows_read.insert(read.expr.id, row);
+            self.rows_read.extend(reads.iter().map(|read| (read.expr.id, row.clone())));
             item = self.prim(Prim::Field(0), vec![item], parts[0].clone(), span);
             ty = parts[0].clone();
         }
@@ -104,18 +114,38 @@ impl<'a> Lowering<'a, '_> {
 
     /// Ends the rounds over pairs, whose rows no other code sees. Returns the list.
     pub(super) fn end_pairs(&mut self, paired: PairedList<'a>) -> Atom {
-        for read in &paired.reads {
+        for read in paired.reads.iter().flatten() {
             self.rows_read.remove(&read.expr.id);
         }
         paired.list
     }
 
-    /// Returns the keyed reads of a body that can be made before its rounds.
-    fn keyed_reads(&self, body: &'a Block) -> Vec<KeyedRead<'a>> {
+    /// Returns the list of the elements alone.
+    pub(super) fn elements_of_pairs(&mut self, paired: &PairedList<'a>, span: Span) -> Atom {
+        if paired.reads.is_empty() {
+            return paired.list.clone();
+        }
+        let element = self.vars.variable("", paired.element_type.clone());
+        let (mut item, mut ty) = (Atom::Var(element.var), paired.element_type.clone());
+        let open_block = self.build_block(|lowering| {
+            for _ in &paired.reads {
+                let Type::Tuple(parts) = &ty else { break };
+                item = lowering.prim(Prim::Field(0), vec![item.clone()], parts[0].clone(), span);
+                ty = parts[0].clone();
+            }
+            item
+        });
+        let body = self.close_without_exits(open_block, &ty);
+        self.emit(Op::Map { list: paired.list.clone(), element, body }, Type::list(ty), span)
+    }
+
+    /// Returns the keyed reads of conditions and of a body that can be made before its rounds.
+    pub(super) fn keyed_reads(&self, conditions: &[&'a Expr], body: &'a Block) -> Vec<KeyedRead<'a>> {
         if self.program.declarations.tables.is_empty() || !self.replaced.is_empty() {
             return Vec::new();
         }
         let mut search = ReadSearch { lowering: self, reads: Vec::new(), bound: BTreeSet::new(), writes: false };
+        conditions.iter().for_each(|condition| search.expr(condition));
         search.block(body);
         let ReadSearch { reads, bound, writes, .. } = search;
         if writes {
@@ -125,10 +155,12 @@ impl<'a> Lowering<'a, '_> {
         reads.into_iter().filter(|read| is_new(read) && self.is_path(read.key, &bound)).collect()
     }
 
-    /// Returns whether an expression is made of fields of names that the body does not bind, and of literals.
+    /// Returns whether an expression is made of fields of names that the body does not bind, and of constants.
     fn is_path(&self, expr: &Expr, bound: &BTreeSet<LocalId>) -> bool {
+        if self.typed.constant(expr).is_ok() {
+            return true;
+        }
         match &expr.kind {
-            ExprKind::Literal(_) => true,
             ExprKind::Name(_) => match self.typed.resolution(expr.id) {
                 Some(Resolution::Local(local)) => !bound.contains(local),
                 _ => false,

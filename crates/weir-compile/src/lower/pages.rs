@@ -32,7 +32,7 @@ impl<'a> Lowering<'a, '_> {
         let limit = self.expr(limit);
         let cursor = self.expr(after);
         let query = Atom::Value(record([Value::list(Vec::new()), Value::list(order.clone())]));
-        let given = [Atom::Shared(table.clone()), outside(), query.clone(), cursor.clone()];
+        let given = [Atom::Shared(table.clone()), outside(), query.clone(), cursor.clone(), limit.clone()];
         let given = given.into_iter().map(|atom| Some(Binding::Atom(atom))).collect();
         let checked = Type::result(Type::Unit, Type::Failure);
         let checked = self.call_host(&format!("{TABLES}.check_cursor").into(), given, checked, (span, &[]));
@@ -43,20 +43,23 @@ impl<'a> Lowering<'a, '_> {
             self.arm(ArmTest::Tag(Value::OK), vec![unit], |lowering| {
                 let row = lowering.typed.pattern_local(pattern.id);
                 let divided = lowering.divide(table, row, clauses.condition.as_ref());
-                let early = limit.clone();
-                let early = divided.left.is_empty().then_some(early);
+                let left = divided.left.clone();
+                lowering.page_scan(table, &divided, &order, span);
+                let early = left.is_empty().then(|| limit.clone());
                 let after = (cursor, Type::option(Type::Text));
-                let (search, arguments) = lowering.description_after(table, &divided, order, (early, after), span);
-                let element = lowering.row_type(table);
-                let rows = Type::list(element.clone());
-                let given = vec![Atom::Shared(table.clone()), outside(), search, arguments];
-                let found = lowering.call_tables("select", given, rows.clone(), span);
-                let found = lowering.filtered(found, (pattern, &element), &divided.left, span);
-                let given = vec![Atom::Shared(table.clone()), outside(), query, found.clone(), limit.clone()];
+                let reads = lowering.keyed_reads(&left, body);
+                let joins = row.map(|row| lowering.joins(table, row, reads)).unwrap_or_default();
+                let found = lowering.select_joined(table, (joins, divided), span, |lowering, divided| {
+                    lowering.description_after(table, divided, order, (early, after), span)
+                });
+                let mut found = lowering.filtered_pairs(found, pattern, &left, span);
+                let rows = lowering.elements_of_pairs(&found, span);
+                let given = vec![Atom::Shared(table.clone()), outside(), query, rows, limit.clone()];
                 let next = lowering.call_tables("next_page", given, parts[1].clone(), span);
-                let given = vec![Some(Binding::Atom(found)), Some(Binding::Atom(limit))];
-                let found = lowering.call_host(&"list.take".into(), given, rows, (span, &[]));
-                let values = lowering.for_each((&parts[0], span), found, pattern, body);
+                let given = vec![Some(Binding::Atom(found.list)), Some(Binding::Atom(limit))];
+                let pairs = Type::list(found.element_type.clone());
+                found.list = lowering.call_host(&"list.take".into(), given, pairs, (span, &[]));
+                let values = lowering.for_each_pair((&parts[0], span), found, pattern, body);
                 let page = lowering.prim(Prim::Record, vec![values, next], pair.0.clone(), span);
                 lowering.prim(Prim::Variant(Value::OK), vec![page], ty.clone(), span)
             }),

@@ -1,56 +1,76 @@
-//! Lowers queries: the part of a condition that compares columns with values goes to the table, the rest is evaluated here.
-//!
-//! A comparison is *searchable* if one side is a column of the row, and the other does not mention the row. The values are
-//! evaluated once, before the query. A comparison of a `Float` is not searchable: databases disagree about NaN.
+//! Lowers queries: the table evaluates the searchable part of a condition, and the program the rest. The values of the searchable
+//! part are evaluated once, before the query.
 
 use weir_host::{Text, Type, Value};
 use weir_ir::expr::{ArmTest, Atom, Op};
 use weir_ir::prim::Prim;
 use weir_syntax::Span;
-use weir_syntax::ast::{
-    BinaryOperator, Expr, ExprKind, Literal, LiteralValue, Pattern, QueryClauses, UnaryOperator, Visitor, walk_expr,
-};
+use weir_syntax::ast::{Block, Expr, ExprKind, Pattern, QueryClauses};
 
+use super::conditions::DividedCondition;
+use super::keyed_reads::PairedList;
 use super::repeat::exit_targets;
 use super::table_description::record;
 use super::tables::outside;
 use super::{Binding, Callable, Lowering, pattern_name};
 use crate::lang_items::TABLES;
-use crate::typed_tree::{LocalId, Resolution, TableStatement, TypedTree};
-
-/// A condition, divided into what the table searches and what is left.
-#[derive(Default)]
-pub(super) struct DividedCondition<'a> {
-    /// The searchable comparisons, as values of the type `tables.Condition`.
-    pub(super) searched: Vec<Value>,
-    /// The values that they compare with, and their types.
-    values: Vec<(&'a Expr, Option<Value>)>,
-    pub(super) left: Vec<&'a Expr>,
-}
+use crate::typed_tree::{Resolution, TableStatement};
 
 impl<'a> Lowering<'a, '_> {
-    /// Lowers a query, and returns the list of its rows.
+    /// Lowers a query, and returns the list of its rows, paired with those that the rounds read by their columns.
     pub(super) fn query(
         &mut self,
         table: &Text,
         (pattern, clauses): (&'a Pattern, &'a QueryClauses),
+        body: &'a Block,
         span: Span,
-    ) -> Atom {
+    ) -> PairedList<'a> {
         let row = self.typed.pattern_local(pattern.id);
         let divided = self.divide(table, row, clauses.condition.as_ref());
         let order = self.order(clauses);
         let limit = clauses.limit.as_ref().map(|limit| self.expr(limit));
         let early = limit.clone().filter(|_| divided.left.is_empty());
-        let rows = self.select(table, &divided, order, early, span);
-        let element = self.row_type(table);
-        let rows = self.filtered(rows, (pattern, &element), &divided.left, span);
-        match limit.filter(|_| !divided.left.is_empty()) {
-            Some(limit) => {
-                let given = vec![Some(Binding::Atom(rows)), Some(Binding::Atom(limit))];
-                self.call_host(&"list.take".into(), given, Type::list(element), (span, &[]))
-            }
-            None => rows,
+        let left = divided.left.clone();
+        let joins = row.map(|row| self.joins(table, row, self.keyed_reads(&left, body))).unwrap_or_default();
+        let rows = self.select_joined(table, (joins, divided), span, |lowering, divided| {
+            lowering.description(table, divided, order, early, span)
+        });
+        let mut rows = self.filtered_pairs(rows, pattern, &left, span);
+        if let Some(limit) = limit.filter(|_| !left.is_empty()) {
+            self.context.note_query_rest(span, "takes the first ones of these".to_owned());
+            let given = vec![Some(Binding::Atom(rows.list)), Some(Binding::Atom(limit))];
+            let ty = Type::list(rows.element_type.clone());
+            rows.list = self.call_host(&"list.take".into(), given, ty, (span, &[]));
         }
+        rows
+    }
+
+    /// Returns the rows of a table, with the rows that they are paired with, that fulfil the conditions which the table does
+    /// not search.
+    pub(super) fn filtered_pairs(
+        &mut self,
+        mut rows: PairedList<'a>,
+        pattern: &'a Pattern,
+        conditions: &[&'a Expr],
+        span: Span,
+    ) -> PairedList<'a> {
+        if conditions.is_empty() {
+            return rows;
+        }
+        self.note_filter(conditions, span);
+        let ty = Type::list(rows.element_type.clone());
+        let given = (rows.list.clone(), pattern_name(pattern));
+        rows.list = self.collected(given, (&rows.element_type, &ty), span, |lowering, item, kept| {
+            lowering.bind_pairs(&rows, item.clone(), pattern, span);
+            lowering.kept_if(conditions, (kept, item), &ty, span)
+        });
+        rows
+    }
+
+    /// Notes the conditions that the table does not search.
+    fn note_filter(&mut self, conditions: &[&'a Expr], span: Span) {
+        let texts: Vec<String> = conditions.iter().map(|part| self.context.text_at(part.span)).collect();
+        self.context.note_query_rest(span, format!("keeps the rows with `{}`", texts.join(" && ")));
     }
 
     /// Returns the order of a query as values of the type `tables.RowOrder`.
@@ -220,11 +240,17 @@ impl<'a> Lowering<'a, '_> {
             let row = self.typed.pattern_local(pattern.id);
             let divided = self.divide(table, row, Some(body));
             let rows = self.select(table, &divided, Vec::new(), None, span);
+            if !divided.left.is_empty() {
+                self.note_filter(&divided.left, span);
+            }
             return self.filtered(rows, (pattern, &element), &divided.left, span);
         }
         let rows = self.select(table, &DividedCondition::default(), Vec::new(), None, span);
         match condition {
-            Some(Binding::Callable(condition)) => self.accepted_by(rows, condition, &element, span),
+            Some(Binding::Callable(condition)) => {
+                self.context.note_query_rest(span, "keeps the rows for which the function returns `true`".to_owned());
+                self.accepted_by(rows, condition, &element, span)
+            }
             _ => rows,
         }
     }
@@ -356,95 +382,6 @@ impl<'a> Lowering<'a, '_> {
         let then = |lowering: &mut Self| lowering.kept_if(others, (kept, item), ty, span);
         self.choose(condition, ty, span, then, |_| kept.clone())
     }
-
-    /// Divides a condition.
-    pub(super) fn divide(
-        &self,
-        table: &Text,
-        row: Option<LocalId>,
-        condition: Option<&'a Expr>,
-    ) -> DividedCondition<'a> {
-        let mut divided = DividedCondition::default();
-        let mut open: Vec<&'a Expr> = condition.into_iter().collect();
-        while let Some(part) = open.pop() {
-            if let ExprKind::Binary { operator: BinaryOperator::And, left, right, .. } = &part.kind {
-                open.extend([&**right, &**left]);
-                continue;
-            }
-            if matches!(part.kind, ExprKind::Literal(Literal { value: LiteralValue::Bool(true), .. })) {
-                continue;
-            }
-            match row.and_then(|row| self.searchable(table, row, part)) {
-                Some((column, comparison, value, constant)) => {
-                    let at = Value::Int(column.into());
-                    divided.searched.push(record([at, Value::text(comparison)]));
-                    divided.values.push((value, constant));
-                }
-                None => divided.left.push(part),
-            }
-        }
-        divided
-    }
-
-    /// Returns the column, the comparison and the value of a searchable comparison.
-    fn searchable(
-        &self,
-        table: &Text,
-        row: LocalId,
-        part: &'a Expr,
-    ) -> Option<(u32, &'static str, &'a Expr, Option<Value>)> {
-        let is_searched = |column: &u32| {
-            let columns = &self.program.declarations.tables[table.as_str()].columns;
-            columns.get(*column as usize).is_some_and(|column| column.kind != "Float")
-        };
-        let (column, comparison, value, constant) = match &part.kind {
-            ExprKind::Binary { operator, left, right, .. } => {
-                let comparison = symbol(*operator)?;
-                match (self.column_of(row, left), self.column_of(row, right)) {
-                    (Some(column), None) if !self.mentions(row, right) => (column, comparison, &**right, None),
-                    (None, Some(column)) if !self.mentions(row, left) => (column, flipped(comparison), &**left, None),
-                    _ => return None,
-                }
-            }
-            ExprKind::Field { .. } => (self.column_of(row, part)?, "==", part, Some(Value::Bool(true))),
-            ExprKind::Unary { operator: UnaryOperator::Not, operand } => {
-                (self.column_of(row, operand)?, "==", part, Some(Value::Bool(false)))
-            }
-            _ => return None,
-        };
-        is_searched(&column).then_some((column, comparison, value, constant))
-    }
-
-    /// Returns the column if the expression is a field of the row.
-    pub(super) fn column_of(&self, row: LocalId, expr: &Expr) -> Option<u32> {
-        let ExprKind::Field { object, .. } = &expr.kind else { return None };
-        let is_row = self.typed.resolution(object.id) == Some(&Resolution::Local(row));
-        match self.typed.resolution(expr.id) {
-            Some(Resolution::Field(column)) if is_row => Some(*column),
-            _ => None,
-        }
-    }
-
-    /// Returns `true` if an expression contains the name of this local.
-    pub(super) fn mentions(&self, row: LocalId, expr: &'a Expr) -> bool {
-        let mut search = LocalSearch { typed: self.typed, local: row, found: false };
-        search.expr(expr);
-        search.found
-    }
-}
-
-/// Looks for the name of a row.
-struct LocalSearch<'t> {
-    typed: &'t TypedTree,
-    local: LocalId,
-    found: bool,
-}
-
-impl<'a> Visitor<'a> for LocalSearch<'_> {
-    fn expr(&mut self, expr: &'a Expr) {
-        self.found |= self.typed.resolution(expr.id) == Some(&Resolution::Local(self.local));
-        walk_expr(self, expr);
-    }
 }
 
 /// Returns the pattern and the body of a closure of one parameter.
@@ -455,28 +392,5 @@ pub(super) fn closure_of(written: Option<&Expr>) -> Option<(&Pattern, &Expr)> {
             _ => None,
         },
         _ => None,
-    }
-}
-
-fn symbol(operator: BinaryOperator) -> Option<&'static str> {
-    match operator {
-        BinaryOperator::Equal => Some("=="),
-        BinaryOperator::NotEqual => Some("!="),
-        BinaryOperator::Less => Some("<"),
-        BinaryOperator::LessEqual => Some("<="),
-        BinaryOperator::Greater => Some(">"),
-        BinaryOperator::GreaterEqual => Some(">="),
-        _ => None,
-    }
-}
-
-/// Returns the comparison with its sides exchanged.
-fn flipped(comparison: &'static str) -> &'static str {
-    match comparison {
-        "<" => ">",
-        "<=" => ">=",
-        ">" => "<",
-        ">=" => "<=",
-        same => same,
     }
 }

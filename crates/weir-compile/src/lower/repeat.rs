@@ -7,7 +7,24 @@ use weir_syntax::Span;
 use weir_syntax::ast::{Block, Expr, Pattern, QueryClauses, QueryOrder};
 
 use super::block_builder::{InlineFrameId, OpenBlock};
+use super::keyed_reads::PairedList;
 use super::{Binding, Lowering, pattern_name};
+
+/// The clauses of a `for` over a list.
+#[derive(Default)]
+pub(super) struct ListClauses<'a> {
+    /// The conditions, all of which an element must fulfil.
+    pub(super) conditions: Vec<&'a Expr>,
+    pub(super) order: &'a [QueryOrder],
+    pub(super) limit: Option<&'a Expr>,
+}
+
+impl<'a> ListClauses<'a> {
+    fn of(query: &'a QueryClauses) -> Self {
+        let (conditions, limit) = (query.condition.iter().collect(), query.limit.as_ref());
+        ListClauses { conditions, order: &query.order, limit }
+    }
+}
 
 impl<'a> Lowering<'a, '_> {
     /// Lowers `for x in xs { … }`: to a map, or to a fold if the body may exit the `fn`.
@@ -20,24 +37,26 @@ impl<'a> Lowering<'a, '_> {
     ) -> Atom {
         let list = match self.table_named(items) {
             Some(table) if query.after.is_some() => return self.page(expr, &table, (pattern, query), body),
-            Some(table) => self.query(&table, (pattern, query), items.span),
+            Some(table) => {
+                let rows = self.query(&table, (pattern, query), body, items.span);
+                return self.for_each_pair((&self.ty(expr), expr.span), rows, pattern, body);
+            }
             None => {
                 let groups = self.groups(pattern, items, (query, body));
-                let list = groups.unwrap_or_else(|| self.elements(items));
-                self.chosen(list, pattern, query, items.span)
+                let (list, clauses) = groups.unwrap_or_else(|| (self.elements(items), ListClauses::of(query)));
+                self.chosen(list, pattern, &clauses, items.span)
             }
         };
         self.for_each((&self.ty(expr), expr.span), list, pattern, body)
     }
 
     /// Returns the elements of a list that the clauses of a `for` choose, in their order.
-    fn chosen(&mut self, list: Atom, pattern: &'a Pattern, query: &'a QueryClauses, span: Span) -> Atom {
+    fn chosen(&mut self, list: Atom, pattern: &'a Pattern, clauses: &ListClauses<'a>, span: Span) -> Atom {
         let element = self.pattern_type(pattern.id);
-        let limit = query.limit.as_ref().map(|limit| self.expr(limit));
-        let conditions: Vec<&'a Expr> = query.condition.iter().collect();
-        let mut list = self.filtered(list, (pattern, &element), &conditions, span);
+        let limit = clauses.limit.map(|limit| self.expr(limit));
+        let mut list = self.filtered(list, (pattern, &element), &clauses.conditions, span);
         // A stable sort by the last key first: each later one keeps the order of equal elements.
-        for key in query.order.iter().rev() {
+        for key in clauses.order.iter().rev() {
             list = self.sorted(list, (pattern, &element), key);
         }
         match limit {
@@ -87,8 +106,20 @@ impl<'a> Lowering<'a, '_> {
         pattern: &'a Pattern,
         body: &'a Block,
     ) -> Atom {
+        let paired = PairedList::plain(list, self.pattern_type(pattern.id));
+        self.for_each_pair((result, span), paired, pattern, body)
+    }
+
+    /// Lowers the rounds of a `for` over a list whose elements may be paired with rows already.
+    pub(super) fn for_each_pair(
+        &mut self,
+        (result, span): (&Type, Span),
+        paired: PairedList<'a>,
+        pattern: &'a Pattern,
+        body: &'a Block,
+    ) -> Atom {
         let Type::List(of) = result else { return Atom::Value(Value::Unit) };
-        let paired = self.with_rows(list, pattern, body, span);
+        let paired = self.with_rows(paired, pattern, body, span);
         let element = self.vars.variable(pattern_name(pattern), paired.element_type.clone());
         let open_block = self.build_block(|lowering| {
             lowering.bind_pairs(&paired, Atom::Var(element.var), pattern, span);

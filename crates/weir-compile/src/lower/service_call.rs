@@ -36,6 +36,7 @@ impl<'a> Lowering<'a, '_> {
             _ => None,
         });
         let Some((info, service)) = entry else { return Atom::Value(Value::Unit) };
+        self.asks_service = true;
         let name = Some(Binding::Atom(Atom::Value(Value::Text(name.clone()))));
         let given = std::iter::once(name).chain(given).collect();
         let written: Vec<_> = std::iter::once(None).chain(written.iter().copied()).collect();

@@ -20,7 +20,7 @@ use super::branch::FallibleValue;
 use super::references::references;
 use super::table_description::{numbers, option, record};
 use super::{Binding, Lowering, Transaction};
-use crate::declarations::{Declarations, DeclaredTable, TableColumn};
+use crate::declarations::{DatabaseAddress, Declarations, DeclaredTable, TableColumn};
 use crate::lang_items::{ROLL_BACK, TABLE, TABLES};
 use crate::typed_tree::FailureTarget;
 
@@ -51,7 +51,15 @@ impl<'a> Lowering<'a, '_> {
 
     /// Lowers the creation of a table, when the program starts.
     pub(super) fn opened(&mut self, name: &Name) -> Atom {
-        let schema = schema(name.as_str(), &self.program.declarations);
+        let existing = self.table(name.as_str()).existing.as_ref().map(|existing| {
+            let address = match &existing.database {
+                DatabaseAddress::Text(address) => Atom::Value(Value::Text(address.clone())),
+                DatabaseAddress::Config(config) => self.configured(config, name.span),
+            };
+            let address = if let Atom::Value(address) = address { address } else { Value::text("") };
+            record([address, Value::Bool(existing.writable)])
+        });
+        let schema = schema(name.as_str(), &self.program.declarations, existing);
         self.migrated(name.as_str(), &schema);
         let arguments = vec![Atom::Value(schema)];
         self.call_tables("open", arguments, Type::named(TABLE), name.span)
@@ -121,6 +129,8 @@ impl<'a> Lowering<'a, '_> {
             if writes && !transaction.is_own {
                 self.not_named(&table, &transaction, span);
             } else if writes && self.is_stored(&table) {
+                let joined: Vec<Text> = transaction.tables.iter().chain([&table]).cloned().collect();
+                self.one_database(&joined, span);
                 call.arguments[1] = transaction.number.clone();
                 self.join_transaction(&mut transaction, &table, deletes);
                 self.steps[step].transaction = Some(transaction);
@@ -131,6 +141,20 @@ impl<'a> Lowering<'a, '_> {
         }
         let open_block = self.build_block(|lowering| lowering.emit(Op::Call(call), ty.clone(), span));
         self.step(open_block, (ty, None), span, |lowering, _| lowering.writer_of(&table, deletes))
+    }
+
+    /// Reports a transaction whose stored tables are those of several databases.
+    fn one_database(&mut self, tables: &[Text], span: Span) {
+        let declarations = &self.program.declarations;
+        let mut stored = tables.iter().filter(|table| self.is_stored(table));
+        let Some(first) = stored.next() else { return };
+        let of = |table: &Text| declarations.existing_database(table);
+        let Some(other) = stored.find(|table| of(table) != of(first)) else { return };
+        let message = format!("the transaction writes `{first}` and `{other}`, which are in different databases");
+        let diagnostic = Diagnostic::new(Code::TransactionBody, message)
+            .at(span, "could commit in one database, and fail in the other")
+            .hint("write one of them behind the transaction; a table that is only read needs no name in `atomic`");
+        self.context.report_once(diagnostic);
     }
 
     fn not_named(&mut self, table: &Text, transaction: &Transaction, span: Span) {
@@ -177,6 +201,7 @@ impl<'a> Lowering<'a, '_> {
                 .hint("name all tables in the outer `atomic`, and leave out the inner one");
             self.context.report_once(diagnostic);
         }
+        self.one_database(&tables, span);
         let number = self.call_host(&format!("{TABLES}.begin").into(), Vec::new(), Type::Int, (span, &[]));
         Some(Transaction { number, tables, is_own: false })
     }
@@ -315,7 +340,7 @@ pub(super) fn outside() -> Atom {
 }
 
 /// Returns the description of a table as a value of the type `tables.Schema`.
-fn schema(name: &str, declarations: &Declarations) -> Value {
+fn schema(name: &str, declarations: &Declarations, existing: Option<Value>) -> Value {
     let table = &declarations.tables[name];
     let index = |(columns, unique): &(Vec<usize>, bool)| record([numbers(columns), Value::Bool(*unique)]);
     let soft = table
@@ -324,7 +349,7 @@ fn schema(name: &str, declarations: &Declarations) -> Value {
     let (references, referenced_by) = references(name, declarations);
     record([
         Value::text(name),
-        Value::list(table.columns.iter().map(column).collect()),
+        Value::list(table.columns.iter().map(|of| column(of, table.existing.is_some())).collect()),
         numbers(&table.key),
         Value::Bool(table.auto),
         Value::list(table.indexes.iter().map(index).collect()),
@@ -332,13 +357,14 @@ fn schema(name: &str, declarations: &Declarations) -> Value {
         references,
         referenced_by,
         option(table.migration.as_ref().map(|migration| {
-            let columns = migration.columns.iter().map(column).collect();
+            let columns = migration.columns.iter().map(|of| column(of, false)).collect();
             record([Value::list(columns), Value::Bool(migration.batched)])
         })),
+        option(existing),
     ])
 }
 
-fn column(column: &TableColumn) -> Value {
+fn column(column: &TableColumn, existing: bool) -> Value {
     let variants = column.variants.iter().map(|variant| Value::Text(variant.clone())).collect();
     let default = column.default.as_ref().and_then(|value| stored_text(value, column));
     record([
@@ -347,6 +373,7 @@ fn column(column: &TableColumn) -> Value {
         Value::list(variants),
         Value::Bool(column.optional),
         option(default.map(|text| Value::text(&text))),
+        Value::Bool(existing),
     ])
 }
 

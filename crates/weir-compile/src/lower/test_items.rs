@@ -4,42 +4,39 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use weir_host::{Parameter, Type, Value};
-use weir_ir::expr::{Atom, Op, Program};
+use weir_ir::expr::{Atom, Block as IrBlock, Op, Program};
 use weir_ir::prim::Prim;
 use weir_ir::program::{Entry, Flow};
 use weir_syntax::Span;
-use weir_syntax::ast::{BinaryOperator, Block, Expr, ExprKind, ItemKind, Replacement};
+use weir_syntax::ast::{BinaryOperator, Block, Expr, ExprKind, ItemKind, Replacement, Test};
 
-use super::{Binding, Callable, Lowering, failures};
-use crate::check::tests;
+use super::{Binding, Callable, Lowering, failures, lower_flow};
 use crate::context::CheckContext;
+use crate::kept_flows::{FlowLowering, FlowParts};
 use crate::typed_tree::{CallTarget, TypedTree};
 
 /// Lowers the tests of a file: a program with one flow for each, in source order, whose entry point has no source.
-pub(crate) fn lower_tests<'a>(context: &mut CheckContext<'a>, typed: &'a TypedTree, program: &Program) -> Program {
+pub(crate) fn lower_tests<'a>(
+    context: &mut CheckContext<'a>,
+    typed: &'a TypedTree,
+    program: &Program,
+    flows: &mut FlowLowering<'_, 'a>,
+) -> Program {
     let tree = context.tree();
     let mut named: BTreeMap<&str, usize> = BTreeMap::new();
-    let flows = tests(tree).map(|test| {
-        let mut lowering = Lowering::new(context, typed);
-        // Each test is a session of its own.
-        lowering.session = Some(Atom::Value(Value::Unit));
-        // A handler of the file answers for a service; in a test it would hide what fails.
-        let handlers = failures::handlers_of(&test.body).collect();
-        let body = lowering.flow(&Type::Unit, handlers, |lowering| {
-            lowering.block(&test.body);
-            Atom::Value(Value::Unit)
+    let tests = tree.items.iter().filter_map(|item| match &item.kind {
+        ItemKind::Test(test) => Some((item, test)),
+        _ => None,
+    });
+    let flows = tests.map(|(item, test)| {
+        let parts = FlowParts { file: item.file.into(), spans: vec![item.span] };
+        let flow = flows.flow(("test", parts), context, typed, |context| {
+            lower_flow(context, typed, |lowering| lowering.test_flow(test))
         });
         // Tests of different modules may have one name.
         let same = named.entry(&test.name).or_default();
         *same += 1;
-        Flow {
-            name: if *same == 1 { (&*test.name).into() } else { format!("{}#{same}", test.name).into() },
-            route: None,
-            parameters: Vec::new(),
-            result: Type::Unit,
-            body,
-            former_sites: Vec::new(),
-        }
+        Flow { name: if *same == 1 { flow.name } else { format!("{}#{same}", test.name).into() }, ..flow }
     });
     let flows: Vec<_> = flows.collect();
     let mut lowering = Lowering::new(context, typed);
@@ -52,6 +49,19 @@ pub(crate) fn lower_tests<'a>(context: &mut CheckContext<'a>, typed: &'a TypedTr
 }
 
 impl<'a> Lowering<'a, '_> {
+    fn test_flow(&mut self, test: &'a Test) -> Flow<IrBlock> {
+        // Each test is a session of its own.
+        self.session = Some(Atom::Value(Value::Unit));
+        // A handler of the file answers for a service; in a test it would hide what fails.
+        let handlers = failures::handlers_of(&test.body).collect();
+        let body = self.flow(&Type::Unit, handlers, |lowering| {
+            lowering.block(&test.body);
+            Atom::Value(Value::Unit)
+        });
+        let name = (&*test.name).into();
+        Flow { name, route: None, parameters: Vec::new(), result: Type::Unit, body, former_sites: Vec::new() }
+    }
+
     /// Lowers `expect condition`, which fails with the compared values if the condition is false.
     pub(super) fn expect(&mut self, condition: &'a Expr) {
         let span = condition.span;

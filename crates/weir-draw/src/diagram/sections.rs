@@ -6,8 +6,8 @@ use weir_ir::plan::{Granularity, Plan, REST, SectionKey, map_sections};
 use super::Diagram;
 
 impl Diagram {
-    /// Assigns the sections of a plan. A mark that represents no node of the flow, such as the end or a node of an inner
-    /// body, belongs to the section of the mark around it, or of its predecessor.
+    /// Assigns the sections of a plan. A mark that represents no node of the flow, such as the end, or a node of an inner body
+    /// that the plan does not name, belongs to the section of the mark around it, or of its predecessor.
     pub(super) fn assign_planned_sections(&mut self, plan: &Plan) {
         let names = plan.sections.iter().map(|section| section.name.value.to_string());
         self.sections = std::iter::once(REST.to_owned()).chain(names).collect();
@@ -45,6 +45,11 @@ pub(super) fn section_numbers(plan: &Plan, flow: &str, body: &Graph, waits: &dyn
     let keys = map_sections(plan, flow, body, Granularity::Whole, waits);
     let number = |key| if let SectionKey::Named(index) = key { index as u32 + 1 } else { 0 };
     keys.into_iter().map(number).collect()
+}
+
+/// Returns the number of the section to which the plan assigns a node by name.
+pub(super) fn named_section(plan: &Plan, flow: &str, node: &Node) -> Option<u32> {
+    plan.section_of_node(flow, node).map(|index| index as u32 + 1)
 }
 
 /// Returns true if a node, or one in its bodies, may have to wait for an event loop.

@@ -72,6 +72,7 @@ pub(crate) fn function(module: &str, name: &str, parameters: &[Passing], result:
         effects,
         state: None,
         batch: None,
+        internal: false,
     };
     Function {
         signature,

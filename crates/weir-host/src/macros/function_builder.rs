@@ -31,6 +31,7 @@ impl FunctionBuilder {
             effects,
             state: None,
             batch: None,
+            internal: false,
         };
         FunctionBuilder { signature, types: Vec::new(), location: None, words: None }
     }
@@ -39,6 +40,13 @@ impl FunctionBuilder {
     #[must_use]
     pub fn located_at(mut self, location: Location) -> Self {
         self.location = Some(location);
+        self
+    }
+
+    /// Hides the function from documentation and completion.
+    #[must_use]
+    pub fn internal(mut self) -> Self {
+        self.signature.internal = true;
         self
     }
 

@@ -1,7 +1,8 @@
 //! Completion after a dot: members of a module, variants of an enum, fields and functions of a value.
 
-use weir_compile::Symbol;
-use weir_host::{Module, Signature, Type, TypeDefinition, TypeShape};
+use weir_compile::{Symbol, SymbolInfo};
+use weir_host::{Module, Signature, Text, Type, TypeDefinition, TypeShape};
+use weir_syntax::Span;
 use weir_syntax::ast::ItemKind;
 
 use super::{Completion, CompletionKind};
@@ -24,6 +25,13 @@ impl Document {
                 return variants;
             }
         }
+        let statements = self.table_before(dot).map_or_else(Vec::new, |table| self.checked.table_statements(&table));
+        if !statements.is_empty() {
+            let completion = |(name, described): (&str, SymbolInfo)| {
+                Completion::new(name, CompletionKind::Function, described.signature).documented(described.doc)
+            };
+            return statements.into_iter().map(completion).collect();
+        }
         let mut found = self.type_before(dot).map(|ty| self.value_members(&ty)).unwrap_or_default();
         if self.is_shared(dot) {
             found.extend(self.state_functions(dot));
@@ -33,6 +41,24 @@ impl Document {
 
     fn is_shared(&self, dot: u32) -> bool {
         self.checked.reference_at(dot).is_some_and(|found| matches!(found.symbol, Symbol::Shared(_)))
+    }
+
+    /// Returns the name of the shared value or table that ends at `dot`.
+    fn table_before(&self, dot: u32) -> Option<Text> {
+        match &self.checked.reference_at(dot)?.symbol {
+            Symbol::Shared(name) => Some(name.clone()),
+            _ => None,
+        }
+    }
+
+    /// Describes the statement on a table whose name is at `offset`.
+    pub(crate) fn statement_at(&self, offset: u32) -> Option<(Span, SymbolInfo)> {
+        let span = self.word_at(offset)?;
+        let before = self.before(span.start).trim_end().strip_suffix('.')?;
+        let table = self.table_before(self.whole().start + before.trim_end().len() as u32)?;
+        let name = self.file().slice(span);
+        let found = self.checked.table_statements(&table).into_iter().find(|(known, _)| *known == name);
+        found.map(|(_, described)| (span, described))
     }
 
     /// Returns the functions that change or read the shared value that ends at `dot`.
@@ -82,13 +108,7 @@ impl Document {
 
     fn module_members(&self, called: &str, module: &Module) -> Vec<Completion> {
         let also = self.use_edits(called);
-        let in_rust = module.functions.keys().map(|name| {
-            self.of_symbol(
-                name,
-                CompletionKind::Function,
-                &Symbol::HostFunction(format!("{}.{name}", module.name).into()),
-            )
-        });
+        let in_rust = module.public_functions().map(|function| self.function(&function.signature));
         let functions = in_rust.chain(self.weir_functions(&module.name));
         let sources = module.sources.keys().filter(|name| **name != module.name).map(|name| {
             self.of_symbol(name, CompletionKind::Source, &Symbol::Source(format!("{}.{name}", module.name).into()))
@@ -142,7 +162,7 @@ impl Document {
         let of_module = head.rsplit_once('.').map_or_else(Vec::new, |(module, _)| self.public_items(module));
         found.extend(of_module.into_iter().filter(|item| item.kind == CompletionKind::Function));
         if let Some(module) = module_of(head).and_then(|module| self.library.modules.get(module.as_str())) {
-            let functions = module.functions.values().filter(|function| takes_first(&function.signature, head));
+            let functions = module.public_functions().filter(|function| takes_first(&function.signature, head));
             found.extend(functions.map(|function| self.function(&function.signature)));
             // The first parameter of a function in Weir has the type that its module is named after.
             found.extend(self.weir_functions(&module.name));
@@ -153,7 +173,7 @@ impl Document {
         found
     }
 
-    fn fields(&self, name: &str) -> Vec<Completion> {
+    pub(super) fn fields(&self, name: &str) -> Vec<Completion> {
         if let Some(TypeDefinition { shape: TypeShape::Record(fields), .. }) = self.library.definition(name) {
             let completion =
                 |field: &weir_host::Field| Completion::new(&*field.name, CompletionKind::Field, field.ty.to_string());

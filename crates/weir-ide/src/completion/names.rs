@@ -73,6 +73,7 @@ impl Document {
     /// Returns the modules of the library that the program does not use.
     pub(super) fn modules(&self) -> Vec<Completion> {
         let modules = self.library.modules.values();
+        let modules = modules.filter(|module| !module.is_internal());
         let unused = modules.filter(|module| !self.used().any(|used| used.name.as_str() == module.name.as_str()));
         unused.map(|module| self.module(&module.name, module)).collect()
     }
@@ -132,6 +133,9 @@ impl Document {
         if let Some(parts) = self.parts_of_constraint(offset) {
             return parts;
         }
+        if let Some(parts) = self.parts_of_table(offset).or_else(|| self.members_of_service(offset)) {
+            return parts;
+        }
         let in_item = self.items().any(|item| item.span.start < offset && offset <= item.span.end);
         if !in_item {
             let line = self.before(offset).lines().last().unwrap_or_default();
@@ -153,6 +157,7 @@ impl Document {
             .chain(calls)
             .chain(variants)
             .chain(words)
+            .chain(self.query_words(offset))
             .chain(used)
             .chain(self.modules_to_add())
             .collect()
@@ -160,7 +165,7 @@ impl Document {
 
     /// Returns the names that an item declares and that fit the partial word. Describing all names of a long file would
     /// be slow.
-    fn declared(&self, item: &Item, begun: &str) -> Vec<Completion> {
+    pub(super) fn declared(&self, item: &Item, begun: &str) -> Vec<Completion> {
         let one = |name: &weir_syntax::ast::Name, kind, symbol: fn(weir_host::Text) -> Symbol| {
             let name = fits(name.as_str(), begun).then_some(name.as_str());
             let whole = |name| self.checked.whole_name(item.span.start, name);

@@ -110,6 +110,7 @@ pub(super) fn function(name: &str, world: World, failure: Option<Type>, code: Fu
         effects,
         state: None,
         batch: None,
+        internal: false,
     };
     Function { signature, code, words: None, batch: None, types: Vec::new(), location: None }
 }

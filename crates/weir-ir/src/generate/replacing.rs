@@ -40,6 +40,7 @@ fn raise() -> Function {
         effects: Effects { world: World::Pure, ..Effects::default() },
         state: None,
         batch: None,
+        internal: false,
     };
     let code = FunctionCode::Immediate(Arc::new(|call| {
         let (Value::Int(number), Value::Int(by)) = (call.value(0), call.value(1)) else {
@@ -65,6 +66,7 @@ fn function(name: &str, collection: Type, key: Type, code: fn(&mut Call<'_>) -> 
         effects: Effects { world: World::Pure, total: true, replaces_element: true, ..Effects::default() },
         state: None,
         batch: None,
+        internal: false,
     };
     let code = FunctionCode::Immediate(Arc::new(move |call| Outcome::Value(code(call))));
     Function { signature, code, words: None, batch: None, types: Vec::new(), location: None }

@@ -70,10 +70,14 @@ impl<'a> PlanChecker<'a> {
         }
     }
 
-    /// Returns all nodes of the program, with the names of their flows.
+    /// Returns all nodes of the program, those in bodies included, with the names of their flows.
     fn nodes(&self) -> impl Iterator<Item = (&'a str, &'a Node)> + use<'a> {
         let flows = self.program.entries.iter().flat_map(|entry| &entry.flows);
-        flows.flat_map(|flow| flow.body.nodes.iter().map(|node| (flow.name.as_str(), node)))
+        flows.flat_map(|flow| {
+            let mut nodes = Vec::new();
+            flow.body.each_node(&mut |node| nodes.push((flow.name.as_str(), node)));
+            nodes
+        })
     }
 
     /// Reports an engine that does not exist.

@@ -2,7 +2,8 @@
 //!
 //! Three rules give the section of a node:
 //!
-//! 1. A node that a pattern of the plan names belongs to the section of that pattern.
+//! 1. A node that a pattern of the plan names belongs to the section of that pattern. A body without a name whose nodes all
+//!    have names belongs to the section of the first of them.
 //! 2. A node that does no work of its own (a primitive, a switch), or that waits without a thread, joins the preceding
 //!    section if every flow that reaches the node has passed that section, and the following section otherwise.
 //! 3. Every other node is placed by the engine's [`Granularity`]: all in one section, around calls that have a private
@@ -49,7 +50,7 @@ pub fn map_sections(
     let mut mapper = SectionMapper { plan, flow, body, granularity, keys: Vec::new(), passed: [0; 2] };
     for (id, node) in body.nodes() {
         let works = !waits(id) && node.works();
-        let is_named = plan.section_of(flow, &node.name).is_some();
+        let is_named = plan.section_of_node(flow, node).is_some();
         if is_named || works || mapper.joins_previous(node) {
             let key = mapper.key(id, works);
             mapper.assign(key, id.0 as usize + 1);
@@ -79,7 +80,7 @@ impl SectionMapper<'_> {
     /// overlaps with others.
     fn key(&self, id: NodeId, works: bool) -> SectionKey {
         let node = self.body.node(id);
-        match (self.plan.section_of(self.flow, &node.name), self.keys.last()) {
+        match (self.plan.section_of_node(self.flow, node), self.keys.last()) {
             (Some(section), _) => SectionKey::Named(section),
             (None, Some(before)) if !works => *before,
             (None, _) if self.granularity == Granularity::Whole => SectionKey::Rest,
@@ -123,6 +124,20 @@ impl SectionMapper<'_> {
         let [fewest, _] = self.passed;
         let has_fewer = self.body.nodes[fewest].control.is_some() && depth(index) < depth(fewest);
         self.passed = [if has_fewer { index } else { fewest }, index];
+    }
+}
+
+impl Plan {
+    /// Returns the index of the section to which patterns assign a node: its own, or, for a body without a name whose nodes
+    /// all have names, that of the first of them. Nodes that do no work of their own need no name.
+    #[must_use]
+    pub fn section_of_node(&self, flow: &str, node: &Node) -> Option<usize> {
+        self.section_of(flow, &node.name).or_else(|| {
+            let works = node.bodies().iter().flat_map(|body| &body.nodes).filter(|node| node.works());
+            let mut sections = works.map(|node| self.section_of_node(flow, node));
+            let first = sections.next()??;
+            sections.all(|section| section.is_some()).then_some(first)
+        })
     }
 }
 

@@ -274,6 +274,7 @@ impl Response {
         let fields = request.parsed;
         match self.fields {
             Some(own) => *fields = own.fields,
+            None if fields.is_empty() => {}
             None => fields.clear(),
         }
         if let Some(content_type) = self.content_type.filter(|_| !without_body) {

@@ -41,8 +41,8 @@ struct PathRoutes {
 
 /// Part of a request that holds a parameter.
 enum ParameterSource {
-    /// The path: the index of the pattern's placeholder.
-    Path(usize),
+    /// The path: the name of the pattern's placeholder, which is its number.
+    Path(String),
     Query,
     /// The header field of this name.
     Header(String),
@@ -236,7 +236,7 @@ impl Routes {
         for (index, (parameter, place)) in parameters.iter().zip(&self.sources[route]).enumerate() {
             let input = match place {
                 ParameterSource::Path(number) => {
-                    path_input(parameter, parts.iter().nth(*number).map_or("", |(_, part)| part), definitions)
+                    path_input(parameter, parts.get(number).unwrap_or_default(), definitions)
                 }
                 ParameterSource::Query => query.input(parameter, definitions),
                 ParameterSource::ClientAddress => {
@@ -363,7 +363,7 @@ fn source_of(
     Ok(match parameter.from {
         ParameterFrom::Path => {
             let number = names.iter().position(|name| *name == &*parameter.name);
-            ParameterSource::Path(number.ok_or_else(|| cannot_hold(parameter))?)
+            ParameterSource::Path(number.ok_or_else(|| cannot_hold(parameter))?.to_string())
         }
         ParameterFrom::Query => ParameterSource::Query,
         ParameterFrom::Header if &*parameter.name == CLIENT_ADDRESS => ParameterSource::ClientAddress,

@@ -31,6 +31,7 @@ mod tls;
 
 pub use body::{BodyError, read_body};
 pub use limits::{Limits, RequestDeadlines};
+pub use repeated_fields::RepeatedHeader;
 pub use tls::TlsFiles;
 
 use std::future::Future;
@@ -42,7 +43,6 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use hyper::body::Incoming;
-use hyper::header::HeaderMap;
 use hyper::{Request, Response};
 use socket2::{Domain, Socket, Type};
 use tokio::net::TcpListener;
@@ -75,7 +75,7 @@ pub trait Handler: 'static {
     fn handle(
         &self,
         request: Request<Incoming>,
-        repeated: Option<Rc<HeaderMap>>,
+        repeated: Option<Rc<RepeatedHeader>>,
         peer: IpAddr,
     ) -> HandlerResponse<impl Future<Output = Response<Bytes>> + Unpin>;
 

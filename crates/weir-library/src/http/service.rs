@@ -37,7 +37,7 @@ use super::request_policy::{RequestPolicy, RoutedRequest, refusal};
 use super::request_rules;
 use super::response::Response;
 use super::routes::{BodyInput, Routes};
-use super::server::{BodyError, Handler, HandlerResponse, RequestDeadlines, Server, read_body};
+use super::server::{BodyError, Handler, HandlerResponse, RepeatedHeader, RequestDeadlines, Server, read_body};
 
 /// The source `http(port: …)`.
 pub(super) struct Http;
@@ -160,13 +160,14 @@ impl Handler for FlowHandler {
     fn handle(
         &self,
         mut request: Request<Incoming>,
-        repeated: Option<Rc<HeaderMap>>,
+        repeated: Option<Rc<RepeatedHeader>>,
         peer: IpAddr,
     ) -> HandlerResponse<impl Future<Output = hyper::Response<Bytes>> + Unpin> {
         http2_fields::normalize(&mut request);
-        let fields = repeated.as_deref().unwrap_or(request.headers());
+        let fields = fields_of(repeated.as_ref()).unwrap_or(request.headers());
         let grant = self.policy.grant(request.method(), fields);
-        let mut trace = trace_context::received(fields);
+        let has_trace = repeated.as_ref().is_none_or(|repeated| repeated.has_trace);
+        let mut trace = if has_trace { trace_context::received(fields) } else { FlowTrace::default() };
         let logged = self.log.as_ref().map(|log| log.request(&request, &mut trace));
         let response = self.respond(request, repeated, (peer, trace));
         if grant.is_none() && logged.is_none() && !self.policy.has_headers() {
@@ -195,10 +196,10 @@ impl FlowHandler {
         &'a self,
         answer: impl Future<Output = Response> + 'a,
         to_head: bool,
-        (mut parsed, repeated): (HeaderMap, Option<Rc<HeaderMap>>),
+        (mut parsed, repeated): (HeaderMap, Option<Rc<RepeatedHeader>>),
     ) -> HandlerResponse<ResponseFuture<'a>> {
         HandlerResponse::Later(Box::pin(async move {
-            let fields = RequestFields { parsed: &mut parsed, repeated: repeated.as_deref() };
+            let fields = RequestFields { parsed: &mut parsed, repeated: fields_of(repeated.as_ref()) };
             self.policy.answer(answer.await, to_head, fields, |failure| self.report(failure))
         }))
     }
@@ -206,16 +207,16 @@ impl FlowHandler {
     fn respond(
         &self,
         mut request: Request<Incoming>,
-        repeated: Option<Rc<HeaderMap>>,
+        repeated: Option<Rc<RepeatedHeader>>,
         (peer, trace): (IpAddr, FlowTrace),
     ) -> HandlerResponse<ResponseFuture<'_>> {
         let to_head = request.method() == Method::HEAD;
         let mut inputs = self.spare.take();
         inputs.clear();
-        let begun = match self.beginning(&request, repeated.as_deref(), peer, &mut inputs) {
+        let begun = match self.beginning(&request, fields_of(repeated.as_ref()), peer, &mut inputs) {
             Ok((route, None)) => Ok(self.begin((route, trace), inputs)),
             Ok((route, Some(input))) if input.is_unread => {
-                let (head, unread) = self.unread_body(route, &input, (request, repeated.as_deref()));
+                let (head, unread) = self.unread_body(route, &input, (request, fields_of(repeated.as_ref())));
                 inputs[input.parameter] = unread.clone().into_value().unwrap_or(Value::Absent);
                 let answer = self.with_unread_body((route, trace), inputs, unread);
                 let (uri, headers) = (head.uri, head.headers);
@@ -244,7 +245,7 @@ impl FlowHandler {
             Ok(Begun::Full) => Response::overloaded(),
             Err(refusal) => *refusal,
         };
-        let fields = RequestFields { parsed: request.headers_mut(), repeated: repeated.as_deref() };
+        let fields = RequestFields { parsed: request.headers_mut(), repeated: fields_of(repeated.as_ref()) };
         HandlerResponse::Now(self.policy.answer(response, to_head, fields, |failure| self.report(failure)))
     }
 
@@ -366,6 +367,11 @@ impl FlowHandler {
         };
         head.matched(&self.routes, &self.policy, inputs)
     }
+}
+
+/// Returns the fields that a request repeats.
+fn fields_of(repeated: Option<&Rc<RepeatedHeader>>) -> Option<&HeaderMap> {
+    repeated.map(|repeated| &***repeated)
 }
 
 /// Returns the response of a flow. The runtime has logged a failure; its reason is not disclosed to the client.

@@ -18,6 +18,15 @@ pub(super) trait Catalog {
     /// Returns the columns of a table in their order; none if there is no such table.
     fn columns(&self, table: &str) -> Read<Vec<CatalogColumn>>;
 
+    /// Returns whether a table is a view.
+    fn is_view(&self, table: &str) -> Read<bool>;
+
+    /// Returns the columns of each index of a table, its primary key included, and whether no two rows agree in them.
+    fn indexed_columns(&self, table: &str) -> Read<Vec<(Vec<String>, bool)>>;
+
+    /// Returns whether the database numbers the rows of a table that another program has declared, in this column.
+    fn numbers_column(&self, table: &str, column: &str) -> Read<bool>;
+
     /// Returns the names of the indexes of a table.
     fn indexes(&self, table: &str) -> Read<Vec<String>>;
 
@@ -81,4 +90,22 @@ impl dyn Catalog + '_ {
         let of = |row: &Vec<Option<String>>| Some((row.first()?.clone()?, row.get(1)?.as_ref()?.parse().ok()?));
         Ok(rows.first().and_then(of))
     }
+}
+
+/// Returns the columns of each index, from its number, whether it is unique, and a column; an expression has no name.
+pub(super) fn grouped_columns(
+    parts: impl IntoIterator<Item = (i64, bool, Option<String>)>,
+) -> impl Iterator<Item = (Vec<String>, bool)> {
+    let mut indexes: Vec<(i64, Vec<String>, bool)> = Vec::new();
+    for (number, unique, column) in parts {
+        if indexes.last().is_none_or(|(last, ..)| *last != number) {
+            indexes.push((number, Vec::new(), unique));
+        }
+        if let Some((_, columns, unique)) = indexes.last_mut() {
+            // An index of an expression is none of columns.
+            *unique &= column.is_some();
+            columns.push(column.unwrap_or_default());
+        }
+    }
+    indexes.into_iter().map(|(_, columns, unique)| (columns, unique))
 }

@@ -63,6 +63,11 @@ pub(super) fn unreadable_group(schema: &Schema, dialect: Dialect) -> Failure {
     ))
 }
 
+/// Returns the failure of a write that breaks a rule of another program, which the database names.
+pub(super) fn refused(schema: &Schema, why: &str) -> Failure {
+    broken(format!("the database refuses the write of `{}`: {why}", schema.name))
+}
+
 /// Returns the failure of an update that would change the key.
 pub(super) fn changed_key(schema: &Schema) -> Failure {
     broken(format!("an update of `{}` cannot change the key: delete the row, and insert another one", schema.name))
@@ -87,7 +92,7 @@ pub(super) fn no_number_left(schema: &Schema) -> Failure {
 }
 
 /// Returns a value as programs write it.
-fn shown(column: &ColumnSchema, value: &Value) -> String {
+pub(super) fn shown(column: &ColumnSchema, value: &Value) -> String {
     match value {
         Value::Variant(Value::SOME, Some(held)) if column.optional => {
             held.first().map_or_else(String::new, |held| held_value(column, held))

@@ -46,9 +46,10 @@ pub(super) struct Database {
     path: PathBuf,
     writer: Arc<Mutex<Writer>>,
     readers: Mutex<Vec<Connection>>,
-    group_commit: Arc<GroupCommit>,
+    /// Makes commits durable in groups; `None` if each commit is durable when it is executed.
+    group_commit: Option<Arc<GroupCommit>>,
     /// Keeps other programs out. Closed last: closing any descriptor of the file would release SQLite's locks.
-    _lock: File,
+    _lock: Option<File>,
 }
 
 impl Database {
@@ -58,7 +59,38 @@ impl Database {
         let connection = connect(path).map_err(|error| explain(path, &error))?;
         let writer = Arc::new(Mutex::new(Writer::new(connection)));
         let group_commit = GroupCommit::begin(SqliteLog::new(path, Checkpoints::new(path, Arc::clone(&writer))))?;
-        Ok(Database { path: path.to_owned(), writer, readers: Mutex::default(), group_commit, _lock: lock })
+        Ok(Database {
+            path: path.to_owned(),
+            writer,
+            readers: Mutex::default(),
+            group_commit: Some(group_commit),
+            _lock: Some(lock),
+        })
+    }
+
+    /// Opens a database that other programs have made and may use meanwhile, and leaves its settings as they are.
+    pub(super) fn open_existing(path: &Path) -> Result<Database, Failure> {
+        if !path.exists() {
+            return Err(Failure::function(format!(
+                "there is no database {}, which the program names as an existing one; correct its path",
+                path.display()
+            )));
+        }
+        let opened = read_write(path).and_then(|connection| {
+            connection.execute_batch("PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON")?;
+            // A file that is no database is noticed when it is read first.
+            connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0))?;
+            Ok(connection)
+        });
+        let writer = Arc::new(Mutex::new(Writer::new(opened.map_err(|error| explain(path, &error))?)));
+        Ok(Database { path: path.to_owned(), writer, readers: Mutex::default(), group_commit: None, _lock: None })
+    }
+
+    /// Reads the tables of the database as they are.
+    pub(super) fn look<T>(&self, read: impl FnOnce(&dyn Catalog) -> Result<T, Failure>) -> Result<T, Failure> {
+        let writer = self.writer.lock();
+        let snapshot = writer.connection.unchecked_transaction().map_err(|error| self.failure(&error))?;
+        read(&SqliteCatalog { connection: &snapshot, path: &self.path })
     }
 
     /// Makes the changes that a start of a program with this table needs, all or none.
@@ -73,7 +105,7 @@ impl Database {
         let changes = entered.map_err(|error| self.failure(&error))?;
         let changed = change(&SqliteCatalog { connection: &changes, path: &self.path })??;
         changes.commit().map_err(|error| self.failure(&error))?;
-        self.group_commit.executed();
+        self.executed();
         Ok(changed)
     }
 
@@ -87,7 +119,7 @@ impl Database {
         writer.enter(transaction)?;
         let result = statement(&writer.connection);
         if transaction == 0 {
-            self.group_commit.executed();
+            self.executed();
         } else if result.is_err() && writer.connection.is_autocommit() {
             (writer.lost, writer.transaction) = (transaction, 0);
         }
@@ -133,7 +165,7 @@ impl Database {
             _ = writer.connection.execute_batch("ROLLBACK");
             return Err(self.failure(&error));
         }
-        self.group_commit.executed();
+        self.executed();
         Ok(())
     }
 
@@ -148,7 +180,17 @@ impl Database {
 
     /// Waits until everything that was committed before is durable.
     pub(super) async fn settled(&self) -> Result<(), Failure> {
-        self.group_commit.settled().await
+        match &self.group_commit {
+            Some(group_commit) => group_commit.settled().await,
+            None => Ok(()),
+        }
+    }
+
+    /// Notes that a commit was executed.
+    fn executed(&self) {
+        if let Some(group_commit) = &self.group_commit {
+            group_commit.executed();
+        }
     }
 
     /// Moves the log into the database, so that the file alone holds all rows.
@@ -156,6 +198,9 @@ impl Database {
         self.check()?;
         self.readers.lock().clear();
         let mut writer = self.writer.lock();
+        if self.group_commit.is_none() {
+            return writer.roll_back().map_err(|error| self.failure(&error));
+        }
         let moved = writer.roll_back().and_then(|()| checkpoint(&writer.connection, "TRUNCATE"));
         // If another program reads the database, the log stays, and the next start finds it.
         moved.map(|_| ()).map_err(|error| self.failure(&error))
@@ -167,13 +212,15 @@ impl Database {
 
     /// Fails if the log could not be synced: then nobody knows what is durable, and nothing more is written.
     pub(super) fn check(&self) -> Result<(), Failure> {
-        self.group_commit.check()
+        self.group_commit.as_ref().map_or(Ok(()), |group_commit| group_commit.check())
     }
 }
 
 impl Drop for Database {
     fn drop(&mut self) {
-        self.group_commit.end();
+        if let Some(group_commit) = &self.group_commit {
+            group_commit.end();
+        }
     }
 }
 

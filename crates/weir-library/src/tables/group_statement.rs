@@ -1,11 +1,13 @@
 //! The statement that groups rows in SQL.
 
+use std::fmt::Write as _;
+
 use super::dialect::Dialect;
 use super::grouping::{TableAggregate, TableGrouping};
-use super::schema::{Schema, TableSearch};
+use super::schema::{ColumnSchema, Schema, TableSearch};
 use super::sql::{list, name, quoted};
 use super::sql_value::Bound;
-use super::statements::{TableStatements, ordered};
+use super::statements::{NUMBER, TableStatements, ordered};
 
 /// The position of a row among those that fulfil the conditions. A column cannot have the name.
 const POSITION: &str = "\"the position\"";
@@ -17,42 +19,73 @@ impl TableStatements {
         &self,
         schema: &'s Schema,
         search: &'s TableSearch,
-        grouping: &TableGrouping,
+        grouping: &'s TableGrouping,
     ) -> (String, Vec<Bound<'s>>) {
-        let (condition, parameters) = self.condition(schema, search);
+        let (condition, mut parameters) = self.condition(schema, search);
         let table = quoted(&schema.name);
-        let columns = || grouping.columns.iter().map(|at| name(schema, *at));
+        let column = |at: usize| self.dialect.equal_by(name(schema, at), &schema.columns[at]);
+        let columns = || grouping.columns.iter().map(|at| column(*at));
         let aggregates = grouping.aggregates.iter().map(|of| self.dialect.aggregate(schema, of));
         let selected = list(columns().chain(aggregates), ", ");
         if grouping.columns.is_empty() {
             return (format!("SELECT {selected} FROM {table}{condition}"), parameters);
         }
-        let groups = format!("GROUP BY {}", list(columns(), ", "));
-        let sql = match first_row(schema, grouping) {
-            Some(first) => format!("SELECT {selected} FROM {table}{condition} {groups} ORDER BY {first}"),
+        let mut groups = format!("GROUP BY {}", list(columns(), ", "));
+        for (at, (of, value)) in grouping.conditions(search).enumerate() {
+            let (part, column) = self.part(schema, grouping, of.part);
+            let test = self.test(part, &of.comparison, Bound(value, column), &mut parameters);
+            _ = write!(groups, " {} {test}", if at == 0 { "HAVING" } else { "AND" });
+        }
+        let mut order = String::new();
+        for by in &grouping.order {
+            let (part, column) = self.part(schema, grouping, by.part);
+            let direction = if by.descending { " DESC" } else { "" };
+            _ = write!(order, "{}{direction}, ", self.dialect.ordered_by(part, column));
+        }
+        let mut limit = String::new();
+        if search.is_limited() {
+            parameters.push(Bound(&search.limit_value, &NUMBER));
+            limit = format!(" LIMIT {}", self.dialect.parameter(parameters.len()));
+        }
+        let sql = match first_row((schema, self.dialect), grouping) {
+            Some(first) => format!("SELECT {selected} FROM {table}{condition} {groups} ORDER BY {order}{first}{limit}"),
             None => {
-                let key = list(schema.key.iter().map(|at| ordered(schema, *at)), ", ");
+                let key = list(schema.key.iter().map(|at| ordered(schema, self.dialect, *at)), ", ");
                 format!(
                     "SELECT {selected} FROM (SELECT *, row_number() OVER (ORDER BY {key}) AS {POSITION} \
-                     FROM {table}{condition}) AS \"rows\" {groups} ORDER BY min({POSITION})"
+                     FROM {table}{condition}) AS \"rows\" {groups} ORDER BY {order}min({POSITION}){limit}"
                 )
             }
         };
         (sql, parameters)
     }
+
+    /// Returns a part of a group that conditions and orders name, and the column whose values it has.
+    fn part<'s>(&self, schema: &'s Schema, grouping: &TableGrouping, at: usize) -> (String, &'s ColumnSchema) {
+        match grouping.columns.get(at) {
+            Some(column) => (name(schema, *column), &schema.columns[*column]),
+            None => {
+                let aggregate = grouping.aggregates.get(at.saturating_sub(grouping.columns.len()));
+                let of = aggregate.map_or_else(|| "count(*)".to_owned(), |of| self.dialect.aggregate(schema, of));
+                (of, &NUMBER)
+            }
+        }
+    }
 }
 
 /// Returns the values by which groups have the order of their first rows; `None` if only the positions of the rows tell it.
-fn first_row(schema: &Schema, grouping: &TableGrouping) -> Option<String> {
+fn first_row((schema, dialect): (&Schema, Dialect), grouping: &TableGrouping) -> Option<String> {
     /// Kinds of which every database has a least value.
     const HAVE_MIN: [&str; 6] = ["Int", "Text", "Time", "Duration", "Size", "Enum"];
     let leads = schema.key.len() >= grouping.columns.len()
         && schema.key[..grouping.columns.len()].iter().all(|at| grouping.columns.contains(at));
     if leads {
-        return Some(list(schema.key[..grouping.columns.len()].iter().map(|at| ordered(schema, *at)), ", "));
+        return Some(list(schema.key[..grouping.columns.len()].iter().map(|at| ordered(schema, dialect, *at)), ", "));
     }
     match &schema.key[..] {
-        [only] if HAVE_MIN.contains(&&*schema.columns[*only].kind) => Some(format!("min({})", ordered(schema, *only))),
+        [only] if HAVE_MIN.contains(&&*schema.columns[*only].kind) => {
+            Some(format!("min({})", ordered(schema, dialect, *only)))
+        }
         _ => None,
     }
 }
@@ -60,17 +93,19 @@ fn first_row(schema: &Schema, grouping: &TableGrouping) -> Option<String> {
 impl Dialect {
     /// Returns an aggregate; a sum as two numbers.
     fn aggregate(self, schema: &Schema, aggregate: &TableAggregate) -> String {
-        let column = || name(schema, aggregate.column);
+        let of = &schema.columns[aggregate.column];
+        let column = || self.equal_by(name(schema, aggregate.column), of);
+        let ordered = || self.ordered_by(name(schema, aggregate.column), of);
         match &*aggregate.kind {
-            "distinct" if schema.columns[aggregate.column].optional => {
+            "distinct" if of.optional => {
                 let column = column();
                 // An absent value is a value, too.
                 format!("count(DISTINCT {column}) + CASE WHEN count(*) > count({column}) THEN 1 ELSE 0 END")
             }
             "distinct" => format!("count(DISTINCT {})", column()),
-            "max" => format!("max({})", column()),
-            "min" => format!("min({})", column()),
-            "sum" => self.sum_in_halves(&column()),
+            "max" => format!("max({})", ordered()),
+            "min" => format!("min({})", ordered()),
+            "sum" => self.sum_in_halves(&self.long(column(), of)),
             _ => "count(*)".to_owned(),
         }
     }

@@ -5,11 +5,12 @@
 //! rows, as those of a list do. A sum is two numbers, the first of which counts 2^32, so that it fails only where the
 //! program uses it.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use weir::Value;
 
-use super::schema::{ColumnSchema, Schema};
+use super::schema::{ColumnSchema, Schema, TableSearch, accepts};
 
 /// The columns in which the rows of a group agree, and its aggregates.
 #[derive(weir::Type, Clone, Debug, PartialEq)]
@@ -19,6 +20,30 @@ pub struct TableGrouping {
     pub columns: Vec<usize>,
     /// The aggregates.
     pub aggregates: Vec<TableAggregate>,
+    /// The conditions that a group must fulfil. Their values follow those of the query.
+    pub conditions: Vec<GroupCondition>,
+    /// The parts by which groups are ordered; the order of their first rows decides among equal ones.
+    pub order: Vec<GroupOrder>,
+}
+
+/// A comparison of a part of a group with a value.
+#[derive(weir::Type, Clone, Debug, PartialEq)]
+#[weir(name = "tables.GroupCondition")]
+pub struct GroupCondition {
+    /// The place of the part: the columns come first, then the aggregates.
+    pub part: usize,
+    /// `==`, `!=`, `<`, `<=`, `>` or `>=`.
+    pub comparison: String,
+}
+
+/// A part by which groups are ordered.
+#[derive(weir::Type, Clone, Debug, PartialEq)]
+#[weir(name = "tables.GroupOrder")]
+pub struct GroupOrder {
+    /// The place of the part, as that of a condition.
+    pub part: usize,
+    /// True if the largest value comes first.
+    pub descending: bool,
 }
 
 /// An aggregate of the rows of a group.
@@ -57,8 +82,70 @@ fn group(key: &[Value], aggregates: Vec<Value>) -> Value {
 
 impl TableGrouping {
     /// Returns the grouping of all rows with one aggregate.
-    pub(super) fn whole(kind: &str, column: usize) -> TableGrouping {
-        TableGrouping { columns: Vec::new(), aggregates: vec![TableAggregate { kind: kind.to_owned(), column }] }
+    fn whole(kind: &str, column: usize) -> TableGrouping {
+        TableGrouping {
+            columns: Vec::new(),
+            aggregates: vec![TableAggregate { kind: kind.to_owned(), column }],
+            conditions: Vec::new(),
+            order: Vec::new(),
+        }
+    }
+
+    /// Returns the grouping of all rows with the number of different values of a column.
+    pub(super) fn distinct(column: usize) -> TableGrouping {
+        TableGrouping::whole("distinct", column)
+    }
+
+    /// Returns the grouping of all rows with the two parts of the average of a column: the sum and the number of rows.
+    pub(super) fn average(column: usize) -> TableGrouping {
+        let mut grouping = TableGrouping::whole("sum", column);
+        grouping.aggregates.push(TableAggregate { kind: "count".to_owned(), column });
+        grouping
+    }
+
+    /// Returns the conditions of groups with the values that they compare with.
+    pub(super) fn conditions<'s>(
+        &'s self,
+        search: &'s TableSearch,
+    ) -> impl Iterator<Item = (&'s GroupCondition, &'s Value)> {
+        self.conditions.iter().zip(search.values.iter().skip(2 + search.query.conditions.len()))
+    }
+
+    /// Returns a part of a group.
+    fn part<'v>(&self, group: &'v Value, at: usize) -> &'v Value {
+        let [key, aggregates] = match group {
+            Value::Record(pair) => [pair.first(), pair.get(1)],
+            _ => [None, None],
+        };
+        let within = |of: Option<&'v Value>, at: usize| match of {
+            Some(Value::Record(parts)) => parts.get(at),
+            other => other,
+        };
+        let found = match at.checked_sub(self.columns.len()) {
+            Some(at) => within(aggregates, at),
+            None if self.columns.len() == 1 => key,
+            None => within(key, at),
+        };
+        found.unwrap_or(&Value::Absent)
+    }
+
+    /// Chooses and orders groups, which come in the order of their first rows.
+    fn chosen(&self, search: &TableSearch, mut groups: Vec<Value>) -> Vec<Value> {
+        if self.columns.is_empty() {
+            return groups;
+        }
+        groups.retain(|group| {
+            self.conditions(search).all(|(of, value)| accepts(&of.comparison, self.part(group, of.part), value))
+        });
+        groups.sort_by(|one, other| {
+            let by = self.order.iter().map(|by| {
+                let compared = self.part(one, by.part).cmp(self.part(other, by.part));
+                if by.descending { compared.reverse() } else { compared }
+            });
+            by.fold(Ordering::Equal, Ordering::then)
+        });
+        groups.truncate(search.limit);
+        groups
     }
 
     /// Returns a group from the row of a database. `read` returns the value at a position as one of a column; `None` if
@@ -100,7 +187,7 @@ pub(super) fn only_aggregates(groups: &[Value]) -> Vec<Value> {
 /// Returns the column of a number that the database computes.
 fn whole_number() -> ColumnSchema {
     let (name, kind) = (String::new(), "Int".to_owned());
-    ColumnSchema { name, kind, variants: Vec::new(), optional: false, default: None }
+    ColumnSchema { name, kind, variants: Vec::new(), optional: false, default: None, existing: false }
 }
 
 /// The groups of rows that a table in memory visits.
@@ -132,12 +219,13 @@ impl<'g> GroupsInMemory<'g> {
         }
     }
 
-    /// Returns the groups, in the order of their first rows.
-    pub(super) fn groups(self) -> Vec<Value> {
+    /// Returns the groups that the grouping chooses, in its order.
+    pub(super) fn groups(self, search: &TableSearch) -> Vec<Value> {
         let mut groups: Vec<_> = self.groups.into_iter().collect();
         groups.sort_by(|(_, (one, _)), (_, (other, _))| one.cmp(other));
         let values = |accumulators: Vec<Accumulator>| accumulators.into_iter().map(Accumulator::value).collect();
-        groups.into_iter().map(|(key, (_, accumulators))| group(&key, values(accumulators))).collect()
+        let groups = groups.into_iter().map(|(key, (_, accumulators))| group(&key, values(accumulators))).collect();
+        self.grouping.chosen(search, groups)
     }
 }
 

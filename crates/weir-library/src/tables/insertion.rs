@@ -17,8 +17,11 @@ pub(super) fn given_columns(schema: &Schema) -> Vec<usize> {
 pub(super) fn insertion(schema: &Schema, dialect: Dialect) -> String {
     let given = given_columns(schema);
     match (dialect, schema.auto) {
+        (Dialect::Postgres, true) if schema.existing.is_some() => {
+            let key = name(schema, schema.key[0]);
+            format!("{} RETURNING {key}::bigint", plain_insertion(schema, &given, dialect))
+        }
         (Dialect::Postgres, true) => numbered_insertion(schema, &given),
-        (Dialect::Sqlite, true) if given.is_empty() => format!("INSERT INTO {} DEFAULT VALUES", quoted(&schema.name)),
         _ => plain_insertion(schema, &given, dialect),
     }
 }
@@ -32,7 +35,7 @@ pub(super) fn upsertion(schema: &Schema, dialect: Dialect) -> String {
     let action = if set.is_empty() { "NOTHING".to_owned() } else { format!("UPDATE SET {set}") };
     let insertion = plain_insertion(schema, &all, dialect);
     let numbered = match (dialect, schema.auto) {
-        (Dialect::Postgres, true) => number_taken(schema),
+        (Dialect::Postgres, true) if schema.existing.is_none() => number_taken(schema),
         _ => String::new(),
     };
     format!("{numbered}{insertion} ON CONFLICT ({keys}) DO {action}")
@@ -45,8 +48,12 @@ pub(super) fn columns_beside_key(schema: &Schema) -> Vec<usize> {
 
 /// Returns `INSERT INTO "users" ("name", "email") VALUES (?1, ?2)`.
 fn plain_insertion(schema: &Schema, columns: &[usize], dialect: Dialect) -> String {
+    if columns.is_empty() {
+        return format!("INSERT INTO {} DEFAULT VALUES", quoted(&schema.name));
+    }
     let names = list(columns.iter().map(|at| name(schema, *at)), ", ");
-    format!("INSERT INTO {} ({names}) VALUES ({})", quoted(&schema.name), dialect.parameters(columns.len()))
+    let values = columns.iter().zip(1..).map(|(at, number)| dialect.parameter_of(&schema.columns[*at], number));
+    format!("INSERT INTO {} ({names}) VALUES ({})", quoted(&schema.name), list(values, ", "))
 }
 
 /// Returns the statement that inserts a row with the next number, and returns it; it inserts none if all numbers are used.

@@ -202,7 +202,7 @@ impl MemoryTable {
             groups.add(self.schema.key_of(fields(row)), fields(row));
             true
         });
-        groups.groups()
+        groups.groups(search)
     }
 
     pub(super) fn insert(&mut self, transaction: i64, row: Value) -> Result<Value, Failure> {

@@ -24,7 +24,7 @@ use super::sql_value::{Bound, SqlValue};
 use super::statements::{TableStatements, parameters};
 
 /// Number of rows of a batch.
-const BATCH: usize = 1_000;
+const BATCH: usize = if cfg!(test) { 3 } else { 1_000 };
 /// Maximum length of the names of a replaced column and of its type together, in bytes.
 const NAME_MAX: usize = 59;
 
@@ -59,14 +59,69 @@ pub(super) fn store(schema: &Schema, old: &[Value], new: Vec<Value>, catalog: &d
 
 /// Makes the changes of a start, when no rows are left to convert. The caller makes them a transaction.
 pub(super) fn apply(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<()> {
+    if let Err(failure) = no_other_has_begun(schema, catalog)? {
+        return Ok(Err(failure));
+    }
     if let Err(failure) = evolution::apply(schema, catalog)? {
         return Ok(Err(failure));
     }
+    forget(schema, catalog)?;
     if let Some(migration) = &schema.migration {
         create_notes(catalog)?;
         note(schema, migration, (None, true), catalog)?;
     }
     Ok(Ok(()))
+}
+
+/// Returns the changes of a start that converts no rows, or why it cannot.
+pub(super) fn changes(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<Vec<SchemaChange>> {
+    match no_other_has_begun(schema, catalog)? {
+        Ok(()) => evolution::changes(schema, catalog),
+        Err(failure) => Ok(Err(failure)),
+    }
+}
+
+/// Fails if a migration to other columns is not done: this program may be the one of the old rows, and what it writes into
+/// converted ones would be lost.
+fn no_other_has_begun(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<()> {
+    if !catalog.has_table("weir_migrations")? {
+        return Ok(Ok(()));
+    }
+    let dialect = catalog.dialect();
+    let (table, new) = (dialect.text(&schema.name), dialect.text(&shown(&schema.columns)));
+    let sql = format!(
+        "SELECT \"new\" FROM \"weir_migrations\" WHERE \"table\" = {table} AND \"done\" = 0 AND \"new\" <> {new} LIMIT 1"
+    );
+    let other = catalog.query(&sql)?.into_iter().flatten().flatten().next();
+    Ok(other.map_or(Ok(()), |other| Err(not_done(&other))))
+}
+
+/// Forgets the migrations to columns that a program without their clauses does not declare: its rows may be of the old type
+/// again, and a later program may convert them.
+fn forget(schema: &Schema, catalog: &dyn Catalog) -> Read<()> {
+    if !catalog.has_table("weir_migrations")? {
+        return Ok(());
+    }
+    let (dialect, own) = (catalog.dialect(), schema.migration.as_ref().map(|migration| shown(&migration.columns)));
+    let table = dialect.text(&schema.name);
+    let declared: Vec<String> = schema.columns.iter().map(shown_column).collect();
+    for note in catalog.query(&format!("SELECT \"old\", \"new\" FROM \"weir_migrations\" WHERE \"table\" = {table}"))? {
+        let [Some(old), Some(new)] = &note[..] else { continue };
+        let is_left = new.split(", ").any(|column| declared.iter().all(|declared| declared != column));
+        if is_left && Some(old) != own.as_ref() {
+            let old = dialect.text(old);
+            catalog
+                .execute(&format!("DELETE FROM \"weir_migrations\" WHERE \"table\" = {table} AND \"old\" = {old}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the failure of a start in the middle of the migration of another program.
+fn not_done(new: &str) -> Failure {
+    Failure::function(format!(
+        "a migration to other columns ({new}) has begun and is not done; start the program that has begun it"
+    ))
 }
 
 /// Returns the changes of a start that converts rows, and the number of rows that are left; `None` if it converts none.
@@ -94,10 +149,7 @@ impl<'s> PendingMigration<'s> {
         if new.as_deref() == Some(&*shown(&schema.columns)) {
             return Ok(Ok(Some(pending(known, true, last))));
         }
-        Ok(Err(Failure::function(format!(
-            "a migration to other columns ({}) has begun and is not done; start the program that has begun it",
-            new.unwrap_or_default()
-        ))))
+        Ok(Err(not_done(&new.unwrap_or_default())))
     }
 
     /// Reads the next rows.
@@ -272,7 +324,11 @@ fn replaced_name(column: &str, kind: &str) -> String {
 
 /// Returns the columns in one line.
 fn shown(columns: &[ColumnSchema]) -> String {
-    list(columns.iter().map(|column| format!("{}: {}", column.name, column.shown_type())), ", ")
+    list(columns.iter().map(shown_column), ", ")
+}
+
+fn shown_column(column: &ColumnSchema) -> String {
+    format!("{}: {}", column.name, column.shown_type())
 }
 
 fn written_meanwhile(schema: &Schema) -> Failure {

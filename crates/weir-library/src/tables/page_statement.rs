@@ -31,10 +31,10 @@ impl Dialect {
                 weir::Value::Variant(tag, None) => tag.to_string(),
                 value => {
                     parameters.push(Bound(value, column));
-                    self.parameter(parameters.len())
+                    self.parameter_of(column, parameters.len())
                 }
             };
-            Compared { column: ordered(schema, start.column), value, descending: start.descending }
+            Compared { column: ordered(schema, self, start.column), value, descending: start.descending }
         });
         behind(&compared.collect::<Vec<_>>())
     }

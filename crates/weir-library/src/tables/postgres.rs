@@ -18,6 +18,7 @@ mod durability;
 mod errors;
 mod io;
 mod layout;
+mod notifications;
 mod readers;
 mod redo;
 mod replacement;
@@ -27,6 +28,7 @@ mod tls;
 mod value;
 mod writer;
 
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -48,7 +50,7 @@ use io::wait;
 use readers::Readers;
 pub use scratch::{ScratchSchema, ScratchSchemas};
 pub(super) use table::PostgresTable;
-use writer::{ATTEMPTS_MAX, PostgresWriter, SNAPSHOT, UnsyncedTransaction, execute_alone, pause};
+use writer::{ATTEMPTS_MAX, PostgresWriter, SNAPSHOT, Turns, UnsyncedTransaction, execute_alone, pause};
 
 /// Time for which a program tries to connect to a database that does not answer, such as one that starts again.
 const RECONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -65,6 +67,8 @@ pub(super) struct PostgresDatabase {
     /// The syncs; none while a database is only examined.
     group_commit: OnceLock<Arc<GroupCommit>>,
     readers: Readers,
+    /// A number by which this program knows its own notifications.
+    program: u64,
     /// The number of the last transaction of a statement that is one of its own. These are below 0.
     own_transactions: AtomicI64,
 }
@@ -76,6 +80,27 @@ impl std::fmt::Debug for PostgresDatabase {
 }
 
 impl PostgresDatabase {
+    /// Connects to a database whose tables other programs have declared.
+    pub(super) fn open_existing(address: PostgresAddress) -> Result<PostgresDatabase, Failure> {
+        let database = PostgresDatabase::unprepared(address)?;
+        let connection = database.connect().map_err(|error| database.failure(&error))?;
+        let mut writer = database.writer.lock();
+        writer.turns = Turns::None;
+        writer.connect(connection);
+        drop(writer);
+        Ok(database)
+    }
+
+    /// Reads the tables of the database as they are.
+    pub(super) fn look<T>(&self, read: impl FnOnce(&dyn Catalog) -> Result<T, Failure>) -> Result<T, Failure> {
+        let mut writer = self.writer.lock();
+        let connection = self.connected(&mut writer).map_err(|error| self.failure(&error))?;
+        self.command(connection, SNAPSHOT)?;
+        let found = read(&PostgresCatalog { connection, database: self });
+        self.command(connection, "ROLLBACK")?;
+        found
+    }
+
     /// Connects to the database, and prepares its schema for tables.
     pub(super) fn open(address: PostgresAddress) -> Result<Arc<PostgresDatabase>, Failure> {
         let database = Arc::new(PostgresDatabase::unprepared(address)?);
@@ -96,6 +121,8 @@ impl PostgresDatabase {
             unsynced: Arc::default(),
             group_commit: OnceLock::new(),
             readers: Readers::default(),
+            // Another random number for each state, also of one process.
+            program: RandomState::new().build_hasher().finish(),
             own_transactions: AtomicI64::new(0),
         })
     }
@@ -224,9 +251,10 @@ impl PostgresDatabase {
         reads: bool,
     ) -> Result<Vec<Executed>, StatementError> {
         self.answered(writer.enter(transaction))?;
+        let turns = writer.turns;
         let connection = self.connected(writer)?;
         let executed = match transaction {
-            0 => self.answered(execute_alone(connection, statements)).map(|(executed, unsynced)| {
+            0 => self.answered(execute_alone((connection, turns), statements)).map(|(executed, unsynced)| {
                 self.committed(unsynced);
                 executed
             }),

@@ -241,7 +241,7 @@ impl TableReference {
     }
 
     /// Returns the search for the rows of the source that reference the row with a key.
-    fn search(&self, key: &Value, limit: usize) -> TableSearch {
+    pub(super) fn search(&self, key: &Value, limit: usize) -> TableSearch {
         let parts = match key {
             Value::Record(parts) if self.columns.len() > 1 => parts.to_vec(),
             only => vec![only.clone()],

@@ -8,10 +8,11 @@ use weir::Failure;
 
 use super::catalog::{Catalog, Read};
 use super::connection::read_only;
-use super::database::is_ours;
+use super::database::{Database, is_ours};
 use super::database_error::explain;
 use super::dialect::Dialect;
 use super::evolution;
+use super::existing_tables;
 use super::migration;
 use super::new_table::SchemaChange;
 use super::postgres::PostgresDatabase;
@@ -19,13 +20,27 @@ use super::query_plans::{PlacedStatement, described, described_after_start};
 use super::reference_notes::shown_columns;
 use super::schema::{ColumnSchema, Schema};
 use super::sqlite_catalog::SqliteCatalog;
-use super::storage::TableLocation;
+use super::storage::{ExistingDatabases, TableLocation};
 
-/// Describes a table, and the statements that search it. `place` is that of the stored tables of the program.
+/// Describes a table, and the statements that search it. `schemas` are all tables of the program, `place` is that of its
+/// stored tables.
 ///
 /// # Errors
 /// Fails if the database cannot be read.
-pub fn report(schema: &Schema, statements: &[PlacedStatement], place: &TableLocation) -> Result<String, Failure> {
+pub fn report(
+    (schema, schemas): (&Schema, &[Schema]),
+    statements: &[PlacedStatement],
+    (place, existing): (&TableLocation, &ExistingDatabases),
+) -> Result<String, Failure> {
+    if let Some(table) = &schema.existing {
+        let access = if table.writable { "read and written" } else { "only read" };
+        let mut text =
+            format!("{}, {access} in the existing database {}\n", schema.name, existing_tables::shown(table));
+        describe_columns(schema, &mut text);
+        let place = existing.place(&table.database);
+        let state = place.and_then(|place| existing_state((schema, schemas), statements, &place));
+        return Ok(text + &state.unwrap_or_else(|failure| format!("  a start fails: {failure}\n")));
+    }
     let mut text = match (&schema.soft, place) {
         (Some(_), _) | (None, TableLocation::Memory | TableLocation::Scratch(_)) => {
             format!("{}, in memory\n", schema.name)
@@ -33,28 +48,15 @@ pub fn report(schema: &Schema, statements: &[PlacedStatement], place: &TableLoca
         (None, TableLocation::File(file)) => format!("{}, stored in {}\n", schema.name, file.display()),
         (None, TableLocation::Postgres(address)) => format!("{}, stored in {address}\n", schema.name),
     };
-    for (at, column) in schema.columns.iter().enumerate() {
-        let key = if schema.key.contains(&at) { " key" } else { "" };
-        let auto = if schema.auto && schema.key.contains(&at) { " auto" } else { "" };
-        _ = writeln!(text, "  {}: {}{key}{auto}", column.name, column.shown_type());
-    }
-    for index in &schema.indexes {
-        let word = if index.unique { "unique" } else { "index" };
-        let columns: Vec<&str> = index.columns.iter().map(|at| schema.columns[*at].name.as_str()).collect();
-        _ = writeln!(text, "  {word} ({})", columns.join(", "));
-    }
-    for reference in &schema.references {
-        let cascade = if reference.cascade { " cascade" } else { "" };
-        _ = writeln!(text, "  references {}: {}{cascade}", shown_columns(reference), reference.target);
-    }
+    describe_columns(schema, &mut text);
     if schema.soft.is_some() {
         return Ok(text);
     }
     let WouldChange { migration, changes, old_defaults, statements } = match place {
         TableLocation::Memory | TableLocation::Scratch(_) => return Ok(text),
-        TableLocation::File(file) => would_change_file(schema, statements, file)?,
+        TableLocation::File(file) => would_change_file((schema, schemas), statements, file)?,
         TableLocation::Postgres(address) => {
-            PostgresDatabase::examine(address, |catalog| WouldChange::of(schema, statements, catalog))?
+            PostgresDatabase::examine(address, |catalog| WouldChange::of((schema, schemas), statements, catalog))?
         }
     };
     for (column, default) in old_defaults {
@@ -81,6 +83,44 @@ pub fn report(schema: &Schema, statements: &[PlacedStatement], place: &TableLoca
     Ok(text)
 }
 
+/// Describes the columns, indexes and references of a table.
+fn describe_columns(schema: &Schema, text: &mut String) {
+    for (at, column) in schema.columns.iter().enumerate() {
+        let key = if schema.key.contains(&at) { " key" } else { "" };
+        let auto = if schema.auto && schema.key.contains(&at) { " auto" } else { "" };
+        _ = writeln!(text, "  {}: {}{key}{auto}", column.name, column.shown_type());
+    }
+    for index in &schema.indexes {
+        let word = if index.unique { "unique" } else { "index" };
+        let columns: Vec<&str> = index.columns.iter().map(|at| schema.columns[*at].name.as_str()).collect();
+        _ = writeln!(text, "  {word} ({})", columns.join(", "));
+    }
+    for reference in &schema.references {
+        let cascade = if reference.cascade { " cascade" } else { "" };
+        _ = writeln!(text, "  references {}: {}{cascade}", shown_columns(reference), reference.target);
+    }
+}
+
+/// Describes whether a table of another program is as it is declared, and the statements that search it.
+fn existing_state(
+    tables: (&Schema, &[Schema]),
+    statements: &[PlacedStatement],
+    place: &TableLocation,
+) -> Result<String, Failure> {
+    let state = |catalog: &dyn Catalog| match existing_tables::check(tables.0, catalog)? {
+        Ok(()) => {
+            let statements = described(tables, statements, (catalog.dialect(), Some(catalog)))?;
+            Ok(format!("  the database has it like this\n{statements}"))
+        }
+        Err(failure) => Ok(format!("  a start fails: {failure}\n")),
+    };
+    match place {
+        TableLocation::Postgres(address) => PostgresDatabase::open_existing(address.clone())?.look(state),
+        TableLocation::File(file) => Database::open_existing(file)?.look(state),
+        TableLocation::Memory | TableLocation::Scratch(_) => Ok(String::new()),
+    }
+}
+
 /// The changes that a start would make.
 struct WouldChange<'s> {
     /// The changes before rows are converted, and their number; `None` if none are.
@@ -94,24 +134,34 @@ struct WouldChange<'s> {
 }
 
 impl<'s> WouldChange<'s> {
-    fn of(schema: &'s Schema, statements: &[PlacedStatement], catalog: &dyn Catalog) -> Read<WouldChange<'s>> {
+    fn of(
+        (schema, schemas): (&'s Schema, &[Schema]),
+        statements: &[PlacedStatement],
+        catalog: &dyn Catalog,
+    ) -> Read<WouldChange<'s>> {
         let (dialect, old_defaults) = (catalog.dialect(), evolution::old_defaults(schema, catalog)?);
-        let (migration, changes) = (migration::promised(schema, catalog)?, evolution::changes(schema, catalog)?);
+        let (migration, changes) = (migration::promised(schema, catalog)?, migration::changes(schema, catalog)?);
         let statements = match (&changes, dialect) {
-            (Ok(changes), _) if changes.is_empty() => described(schema, statements, (dialect, Some(catalog)))?,
-            (_, Dialect::Sqlite) => described_after_start(schema, statements)?,
+            (Ok(changes), _) if changes.is_empty() => {
+                described((schema, schemas), statements, (dialect, Some(catalog)))?
+            }
+            (_, Dialect::Sqlite) => described_after_start((schema, schemas), statements)?,
             // Its plans depend on the rows, and this program changes nothing.
-            (_, Dialect::Postgres) => described(schema, statements, (dialect, None))?,
+            (_, Dialect::Postgres) => described((schema, schemas), statements, (dialect, None))?,
         };
         Ok(WouldChange { migration, changes, old_defaults, statements })
     }
 }
 
-fn would_change_file<'s>(schema: &'s Schema, statements: &[PlacedStatement], file: &Path) -> Read<WouldChange<'s>> {
+fn would_change_file<'s>(
+    (schema, schemas): (&'s Schema, &[Schema]),
+    statements: &[PlacedStatement],
+    file: &Path,
+) -> Read<WouldChange<'s>> {
     let opened = if file.exists() { read_only(file) } else { Connection::open_in_memory() };
     let connection = opened.map_err(|error| explain(file, &error))?;
     // All checks see the same rows, while a program writes them.
     let snapshot = connection.unchecked_transaction().map_err(|error| explain(file, &error))?;
     is_ours(&snapshot).map_err(|error| explain(file, &error))?;
-    WouldChange::of(schema, statements, &SqliteCatalog { connection: &snapshot, path: file })
+    WouldChange::of((schema, schemas), statements, &SqliteCatalog { connection: &snapshot, path: file })
 }

@@ -6,8 +6,9 @@ use parking_lot::Mutex;
 use weir::{Failure, Value};
 
 use super::grouping::TableGrouping;
+use super::join::KeyPart;
 use super::memory::MemoryTable;
-use super::schema::TableSearch;
+use super::schema::{Schema, TableSearch};
 
 /// The statements of a table. Each takes the number of its transaction, or 0.
 pub(super) trait TableRows: Debug + Send + Sync {
@@ -15,6 +16,14 @@ pub(super) trait TableRows: Debug + Send + Sync {
     /// Returns the row of each key, all as they are at one moment.
     fn get_all(&self, transaction: i64, keys: &[Value]) -> Result<Vec<Option<Value>>, Failure>;
     fn select(&self, transaction: i64, search: &TableSearch) -> Result<Vec<Value>, Failure>;
+    /// Returns the rows that the search accepts, each followed by the row of each joined table of the same database, which are
+    /// `Option`s; all as they are at one moment.
+    fn select_joined(
+        &self,
+        transaction: i64,
+        search: &TableSearch,
+        joined: &[(&Schema, &[KeyPart<'_>])],
+    ) -> Result<Vec<Vec<Value>>, Failure>;
     fn count(&self, transaction: i64, search: &TableSearch) -> Result<i64, Failure>;
     /// Returns the sum of a column of whole numbers.
     fn sum(&self, transaction: i64, search: &TableSearch, column: usize) -> Result<i128, Failure>;
@@ -55,6 +64,16 @@ impl TableRows for Mutex<MemoryTable> {
 
     fn select(&self, transaction: i64, search: &TableSearch) -> Result<Vec<Value>, Failure> {
         Ok(self.lock().select(transaction, search))
+    }
+
+    fn select_joined(
+        &self,
+        transaction: i64,
+        search: &TableSearch,
+        _joined: &[(&Schema, &[KeyPart<'_>])],
+    ) -> Result<Vec<Vec<Value>>, Failure> {
+        // Tables in memory are no database that joins them: their rows are read by keys.
+        Ok(self.lock().select(transaction, search).into_iter().map(|row| vec![row]).collect())
     }
 
     fn count(&self, transaction: i64, search: &TableSearch) -> Result<i64, Failure> {

@@ -27,6 +27,18 @@ pub struct Schema {
     pub referenced_by: Vec<TableReference>,
     /// The rows before, which the program converts.
     pub migration: Option<TableMigration>,
+    /// The database that has the table, if other programs have declared it.
+    pub existing: Option<ExistingTable>,
+}
+
+/// A table that other programs have declared, in a database of theirs.
+#[derive(weir::Type, Clone, Debug, PartialEq)]
+#[weir(name = "tables.Existing")]
+pub struct ExistingTable {
+    /// The address of a PostgreSQL database, or the path of an SQLite database.
+    pub database: String,
+    /// True if the program may write the table.
+    pub writable: bool,
 }
 
 /// The rows of a table before their type was changed.
@@ -75,6 +87,8 @@ pub struct ColumnSchema {
     pub optional: bool,
     /// The value, as the database writes it, of a row that was written before there was the column.
     pub default: Option<String>,
+    /// True if another program has declared the column.
+    pub existing: bool,
 }
 
 /// An index.
@@ -127,6 +141,21 @@ pub struct RowOrder {
     pub descending: bool,
 }
 
+impl Schema {
+    /// Returns whether both tables are stored, and in the same database.
+    pub(super) fn shares_database(&self, other: &Schema) -> bool {
+        let database = |schema: &'_ Schema| schema.existing.as_ref().map(|existing| existing.database.clone());
+        self.soft.is_none() && other.soft.is_none() && database(self) == database(other)
+    }
+}
+
+impl TableQuery {
+    /// Returns the query for all rows, in the order of their keys.
+    pub(super) fn of_all() -> TableQuery {
+        TableQuery { conditions: Vec::new(), order: Vec::new() }
+    }
+}
+
 impl ColumnSchema {
     /// Returns the type of the values: `Option(Int)`, or `Open | Closed`.
     pub(super) fn shown_type(&self) -> String {
@@ -177,6 +206,11 @@ impl TableSearch {
         TableSearch { query, limit, limit_value, after: None, values }
     }
 
+    /// Returns whether the program bounds the number of rows.
+    pub(super) fn is_limited(&self) -> bool {
+        self.limit_value != Value::Int(i64::MAX)
+    }
+
     /// Returns whether a row comes behind the one before the page.
     fn is_behind(&self, row: &[Value]) -> bool {
         let Some(after) = &self.after else { return true };
@@ -210,7 +244,7 @@ impl TableSearch {
     /// Returns whether a row fulfils all conditions.
     pub(super) fn accepts(&self, row: &[Value]) -> bool {
         self.is_behind(row)
-            && self.conditions().all(|(condition, value)| condition.accepts(&row[condition.column], value))
+            && self.conditions().all(|(condition, value)| accepts(&condition.comparison, &row[condition.column], value))
     }
 
     /// Compares two rows by the order of the query.
@@ -223,16 +257,15 @@ impl TableSearch {
     }
 }
 
-impl TableCondition {
-    fn accepts(&self, column: &Value, value: &Value) -> bool {
-        let compared = column.cmp(value);
-        match &*self.comparison {
-            "==" => compared.is_eq(),
-            "!=" => compared.is_ne(),
-            "<" => compared.is_lt(),
-            "<=" => compared.is_le(),
-            ">" => compared.is_gt(),
-            _ => compared.is_ge(),
-        }
+/// Returns whether a comparison of a part of a row or group with a value holds.
+pub(super) fn accepts(comparison: &str, part: &Value, value: &Value) -> bool {
+    let compared = part.cmp(value);
+    match comparison {
+        "==" => compared.is_eq(),
+        "!=" => compared.is_ne(),
+        "<" => compared.is_lt(),
+        "<=" => compared.is_le(),
+        ">" => compared.is_gt(),
+        _ => compared.is_ge(),
     }
 }

@@ -6,7 +6,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
 use weir::Value;
 
-use super::catalog::{Catalog, CatalogColumn, Read};
+use super::catalog::{Catalog, CatalogColumn, Read, grouped_columns};
 use super::database_error::explain;
 use super::dialect::Dialect;
 use super::schema::ColumnSchema;
@@ -38,6 +38,34 @@ impl Catalog for SqliteCatalog<'_> {
         };
         let sql = "SELECT name, type, pk > 0, \"notnull\" = 0, dflt_value FROM pragma_table_info(?1) ORDER BY cid";
         self.read(|connection| connection.prepare_cached(sql)?.query_map([table], column)?.collect())
+    }
+
+    fn is_view(&self, table: &str) -> Read<bool> {
+        let sql = "SELECT count(*) FROM sqlite_schema WHERE type = 'view' AND name = ?1 COLLATE NOCASE";
+        self.read(|connection| connection.query_row(sql, [table], |row| row.get::<_, i64>(0))).map(|count| count > 0)
+    }
+
+    fn indexed_columns(&self, table: &str) -> Read<Vec<(Vec<String>, bool)>> {
+        let key = "SELECT name FROM pragma_table_info(?1) WHERE pk > 0 ORDER BY pk";
+        let key: Vec<String> =
+            self.read(|connection| connection.prepare(key)?.query_map([table], |row| row.get(0))?.collect())?;
+        let sql = "SELECT list.seq, list.\"unique\" AND NOT list.partial, info.name
+                   FROM pragma_index_list(?1) AS list, pragma_index_info(list.name) AS info ORDER BY list.seq, info.seqno";
+        let part = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+        let parts: Vec<(i64, bool, Option<String>)> =
+            self.read(|connection| connection.prepare(sql)?.query_map([table], part)?.collect())?;
+        Ok(grouped_columns(parts).chain((!key.is_empty()).then_some((key, true))).collect())
+    }
+
+    fn numbers_column(&self, table: &str, column: &str) -> Read<bool> {
+        // Such a column is the number of the row, unless the table has none.
+        let sql = "SELECT count(*) = 1 AND min(name) = ?2 AND min(upper(type)) = 'INTEGER' FROM pragma_table_info(?1) WHERE pk > 0";
+        let is_number: Option<bool> =
+            self.read(|connection| connection.query_row(sql, [table, column], |row| row.get(0)))?;
+        let sql = "SELECT wr FROM pragma_table_list(?1)";
+        let has_none: Option<bool> =
+            self.read(|connection| connection.query_row(sql, [table], |row| row.get(0)).optional())?;
+        Ok(is_number == Some(true) && has_none == Some(false))
     }
 
     fn indexes(&self, table: &str) -> Read<Vec<String>> {

@@ -9,9 +9,13 @@ use weir::Value;
 
 use super::dialect::Dialect;
 use super::insertion::{columns_beside_key, insertion, upsertion};
+use super::join::KeyPart;
 use super::schema::{ColumnSchema, Schema, TableSearch};
 use super::sql::{list, name, quoted};
 use super::sql_value::{Bound, SqlValue};
+
+/// The prefix of the columns of a query in a statement that joins others.
+const ROWS: &str = "\"rows\".";
 
 /// The statements of a table.
 #[derive(Debug)]
@@ -36,9 +40,12 @@ pub(super) struct TableStatements {
 impl TableStatements {
     pub(super) fn new(schema: &Schema, dialect: Dialect) -> TableStatements {
         let table = quoted(&schema.name);
-        let columns = list(schema.columns.iter().map(|column| quoted(&column.name)), ", ");
+        let columns = columns_in(schema, "");
         let key = schema.key.iter().zip(1..);
-        let key = key.map(|(at, number)| format!("{} = {}", name(schema, *at), dialect.parameter(number)));
+        let key = key.map(|(at, number)| {
+            let column = &schema.columns[*at];
+            format!("{} = {}", dialect.equal_by(name(schema, *at), column), dialect.parameter_of(column, number))
+        });
         let has_key = list(key, " AND ");
         TableStatements {
             get: format!("SELECT {columns} FROM {table} WHERE {has_key}"),
@@ -56,9 +63,46 @@ impl TableStatements {
     pub(super) fn select<'s>(&self, schema: &'s Schema, search: &'s TableSearch) -> (String, Vec<Bound<'s>>) {
         let (condition, mut parameters) = self.condition(schema, search);
         parameters.push(Bound(&search.limit_value, &NUMBER));
-        let (order, limit) = (order(schema, search), self.dialect.parameter(parameters.len()));
+        let (order, limit) = (order((schema, self.dialect), search, ""), self.dialect.parameter(parameters.len()));
         let table = quoted(&schema.name);
         (format!("SELECT {} FROM {table}{condition}{order} LIMIT {limit}", self.columns), parameters)
+    }
+
+    /// Returns the query for rows together with the rows that they name by keys, and its parameters. The columns of the joined
+    /// rows follow. A limit is that of the inner query, so that only its rows are joined.
+    pub(super) fn select_joined<'s>(
+        &self,
+        schema: &'s Schema,
+        search: &'s TableSearch,
+        joined: &[(&'s Schema, &[KeyPart<'s>])],
+    ) -> (String, Vec<Bound<'s>>) {
+        let (rows, mut parameters) = match search.is_limited() {
+            true => self.select(schema, search),
+            false => {
+                let (condition, parameters) = self.condition(schema, search);
+                (format!("SELECT {} FROM {}{condition}", self.columns, quoted(&schema.name)), parameters)
+            }
+        };
+        let mut columns = columns_in(schema, ROWS);
+        let mut tables = format!("({rows}) AS \"rows\"");
+        for (at, (other, key)) in joined.iter().enumerate() {
+            let alias = format!("\"joined {}\".", at + 1);
+            _ = write!(columns, ", {}", columns_in(other, &alias));
+            let equal = other.key.iter().zip(*key).map(|(column, part)| {
+                let value = match part {
+                    KeyPart::Column(of) => format!("{ROWS}{}", name(schema, *of)),
+                    KeyPart::Value(value) => {
+                        parameters.push(Bound(value, &other.columns[*column]));
+                        self.dialect.parameter_of(&other.columns[*column], parameters.len())
+                    }
+                };
+                let key = format!("{alias}{}", name(other, *column));
+                format!("{} = {value}", self.dialect.equal_by(key, &other.columns[*column]))
+            });
+            let equal = list(equal, " AND ");
+            _ = write!(tables, " LEFT JOIN {} AS {} ON {equal}", quoted(&other.name), alias.trim_end_matches('.'));
+        }
+        (format!("SELECT {columns} FROM {tables}{}", order((schema, self.dialect), search, ROWS)), parameters)
     }
 
     /// Returns the query for the number of rows.
@@ -75,7 +119,8 @@ impl TableStatements {
         column: usize,
     ) -> (String, Vec<Bound<'s>>) {
         let (condition, parameters) = self.condition(schema, search);
-        let halves = self.dialect.sum_in_halves(&name(schema, column));
+        let column = self.dialect.long(name(schema, column), &schema.columns[column]);
+        let halves = self.dialect.sum_in_halves(&column);
         (format!("SELECT {halves} FROM {}{condition}", quoted(&schema.name)), parameters)
     }
 
@@ -89,29 +134,15 @@ impl TableStatements {
     pub(super) fn condition<'s>(&self, schema: &'s Schema, search: &'s TableSearch) -> (String, Vec<Bound<'s>>) {
         let (mut sql, mut parameters) = (String::new(), Vec::new());
         for (at, (condition, value)) in search.conditions().enumerate() {
-            let column = &schema.columns[condition.column];
-            let bound = Bound(value, column);
-            let mut named = quoted(&column.name);
+            let bound = Bound(value, &schema.columns[condition.column]);
+            let mut named = name(schema, condition.column);
             if self.dialect == Dialect::Sqlite && is_behind_cursor(search, condition.column, &condition.comparison) {
                 // SQLite searches by one bound of a column, which has to be that of the page: `+` keeps it from this one.
                 named.insert(0, '+');
             }
             let word = if at == 0 { "WHERE" } else { "AND" };
-            // Only `=` and `IS NULL` are searched by an index in every database.
-            let is_absent = column.optional && bound.stored() == SqlValue::Null;
-            if is_absent {
-                let test = if condition.comparison == "==" { "IS NULL" } else { "IS NOT NULL" };
-                _ = write!(sql, " {word} {named} {test}");
-                continue;
-            }
-            parameters.push(bound);
-            let parameter = self.dialect.parameter(parameters.len());
-            _ = match &*condition.comparison {
-                "==" => write!(sql, " {word} {named} = {parameter}"),
-                "!=" if column.optional => write!(sql, " {word} ({named} <> {parameter} OR {named} IS NULL)"),
-                "!=" => write!(sql, " {word} {named} <> {parameter}"),
-                other => write!(sql, " {word} {named} {other} {parameter}"),
-            };
+            let test = self.test(named, &condition.comparison, bound, &mut parameters);
+            _ = write!(sql, " {word} {test}");
         }
         if let Some(after) = &search.after {
             let word = if sql.is_empty() { "WHERE" } else { "AND" };
@@ -119,6 +150,37 @@ impl TableStatements {
         }
         (sql, parameters)
     }
+
+    /// Returns the comparison of a part of a row or group, which has the values of the column of a parameter. Adds the
+    /// parameter.
+    pub(super) fn test<'s>(
+        &self,
+        part: String,
+        comparison: &str,
+        bound: Bound<'s>,
+        parameters: &mut Vec<Bound<'s>>,
+    ) -> String {
+        let column = bound.1;
+        // Only `=` and `IS NULL` are searched by an index in every database.
+        if column.optional && bound.stored() == SqlValue::Null {
+            return format!("{part} {}", if comparison == "==" { "IS NULL" } else { "IS NOT NULL" });
+        }
+        parameters.push(bound);
+        let parameter = self.dialect.parameter_of(column, parameters.len());
+        match comparison {
+            "==" => format!("{} = {parameter}", self.dialect.equal_by(part, column)),
+            "!=" if column.optional => {
+                format!("({} <> {parameter} OR {part} IS NULL)", self.dialect.equal_by(part.clone(), column))
+            }
+            "!=" => format!("{} <> {parameter}", self.dialect.equal_by(part, column)),
+            other => format!("{} {other} {parameter}", self.dialect.ordered_by(part, column)),
+        }
+    }
+}
+
+/// Returns the columns of rows that a prefix names, separated by commas.
+fn columns_in(schema: &Schema, prefix: &str) -> String {
+    list(schema.columns.iter().map(|column| format!("{prefix}{}", quoted(&column.name))), ", ")
 }
 
 /// Returns whether a condition bounds the column by which a page begins on the side of its begin.
@@ -132,7 +194,8 @@ fn replacement(schema: &Schema, has_key: &str, dialect: Dialect) -> Option<Strin
     let others = columns_beside_key(schema);
     let first = schema.key.len() + 1;
     let set = others.iter().zip(first..);
-    let set = set.map(|(at, number)| format!("{} = {}", name(schema, *at), dialect.parameter(number)));
+    let value = |at: usize, number| dialect.parameter_of(&schema.columns[at], number);
+    let set = set.map(|(at, number)| format!("{} = {}", name(schema, *at), value(*at, number)));
     let sql = || format!("UPDATE {} SET {} WHERE {has_key}", quoted(&schema.name), list(set, ", "));
     (!others.is_empty()).then(sql)
 }
@@ -147,13 +210,13 @@ pub(super) fn parameters<'s>(
 }
 
 /// Returns the `ORDER BY` of a query: its own order, then the key, without columns that a condition fixes.
-fn order(schema: &Schema, search: &TableSearch) -> String {
+fn order((schema, dialect): (&Schema, Dialect), search: &TableSearch, prefix: &str) -> String {
     let own = search.query.order.iter().map(|order| (order.column, order.descending));
     let keys = schema.key.iter().map(|at| (*at, false));
     let terms = own.chain(keys).filter(|(at, _)| search.equal(*at).is_none());
     let terms = terms.map(|(at, descending)| {
         let direction = if descending { " DESC" } else { "" };
-        format!("{}{direction}", ordered(schema, at))
+        format!("{}{direction}", ordered_in(prefix, (schema, dialect), at))
     });
     let terms = list(terms, ", ");
     if terms.is_empty() { terms } else { format!(" ORDER BY {terms}") }
@@ -161,16 +224,27 @@ fn order(schema: &Schema, search: &TableSearch) -> String {
 
 /// Returns the value by which rows are ordered by a column. The database has the names of variants, and programs order
 /// them as they are declared.
-pub(super) fn ordered(schema: &Schema, at: usize) -> String {
-    let column = name(schema, at);
+pub(super) fn ordered(schema: &Schema, dialect: Dialect, at: usize) -> String {
+    ordered_in("", (schema, dialect), at)
+}
+
+/// Like [`ordered`], for a row that a prefix names.
+fn ordered_in(prefix: &str, (schema, dialect): (&Schema, Dialect), at: usize) -> String {
+    let column = format!("{prefix}{}", name(schema, at));
     let variants = &schema.columns[at].variants;
     if variants.is_empty() {
-        return column;
+        return dialect.ordered_by(column, &schema.columns[at]);
     }
     let cases = variants.iter().enumerate().map(|(place, variant)| format!("WHEN '{variant}' THEN {place}"));
     format!("CASE {column} {} END", list(cases, " "))
 }
 
-/// The column of a limit.
-static NUMBER: ColumnSchema =
-    ColumnSchema { name: String::new(), kind: String::new(), variants: Vec::new(), optional: false, default: None };
+/// The column of a number that no table has: a limit, or the number of rows.
+pub(super) static NUMBER: ColumnSchema = ColumnSchema {
+    name: String::new(),
+    kind: String::new(),
+    variants: Vec::new(),
+    optional: false,
+    default: None,
+    existing: false,
+};

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::SystemTime;
 
 use parking_lot::Mutex;
+use tokio::sync::broadcast;
 use weir::{Failure, Value};
 
 use super::catalog::{Catalog, StartCheck};
@@ -15,9 +16,11 @@ use super::memory::{MemoryTable, TableClock};
 use super::migration;
 use super::open_table::OpenTable;
 use super::postgres::{PostgresAddress, PostgresDatabase, PostgresTable, ScratchSchema};
+use super::published_rows::PublishedRows;
 use super::rows::TableRows;
 use super::schema::Schema;
 use super::stored::StoredTable;
+use super::write_sets::{WriteSet, WriteSets};
 
 /// The place of the stored tables of a program.
 #[derive(Clone, Debug)]
@@ -39,14 +42,69 @@ enum OpenDatabase {
     Postgres(Arc<PostgresDatabase>),
 }
 
+/// The way in which a program finds databases that other programs have made.
+#[derive(Clone, Debug, Default)]
+pub struct ExistingDatabases {
+    /// The folder from which paths begin.
+    pub folder: PathBuf,
+    /// The password of addresses that have none.
+    pub password: Option<String>,
+}
+
+impl ExistingDatabases {
+    /// Returns the place of a database that a program names.
+    pub(super) fn place(&self, address: &str) -> Result<TableLocation, Failure> {
+        if PostgresAddress::is_address(address) {
+            return PostgresAddress::parse(address, self.password.as_deref()).map(TableLocation::Postgres);
+        }
+        if address.is_empty() {
+            return Err(Failure::function(
+                "the address of an existing database is empty: set the `config` that names it",
+            ));
+        }
+        Ok(TableLocation::File(self.folder.join(address)))
+    }
+
+    /// Opens a database that a program names.
+    fn open(&self, address: &str) -> Result<OpenDatabase, Failure> {
+        Ok(match self.place(address)? {
+            TableLocation::Postgres(address) => {
+                OpenDatabase::Postgres(Arc::new(PostgresDatabase::open_existing(address)?))
+            }
+            TableLocation::File(file) => OpenDatabase::Sqlite(Arc::new(Database::open_existing(&file)?)),
+            TableLocation::Memory | TableLocation::Scratch(_) => {
+                return Err(Failure::function("an existing database is a file, or has an address"));
+            }
+        })
+    }
+}
+
+impl OpenDatabase {
+    fn close(&self) -> Result<(), Failure> {
+        match self {
+            OpenDatabase::Sqlite(database) => database.close(),
+            OpenDatabase::Postgres(database) => {
+                database.close();
+                Ok(())
+            }
+        }
+    }
+}
+
 /// The place where a program keeps its tables: by default, all in memory.
 #[derive(Debug)]
 pub struct TableStorage {
     place: TableLocation,
     database: Mutex<Option<OpenDatabase>>,
+    existing: ExistingDatabases,
+    /// The open databases of other programs, by their addresses.
+    attached: Mutex<BTreeMap<String, OpenDatabase>>,
     transactions: AtomicI64,
     /// The open tables, by name.
     tables: Mutex<BTreeMap<String, Arc<OpenTable>>>,
+    write_sets: Arc<WriteSets>,
+    /// True if the commits of other programs are published.
+    listens: Mutex<bool>,
     /// The clock by which rows of soft tables expire.
     clock: TableClock,
 }
@@ -56,8 +114,12 @@ impl Default for TableStorage {
         TableStorage {
             place: TableLocation::Memory,
             database: Mutex::default(),
+            existing: ExistingDatabases::default(),
+            attached: Mutex::default(),
             transactions: AtomicI64::new(0),
             tables: Mutex::default(),
+            write_sets: Arc::default(),
+            listens: Mutex::default(),
             clock: SystemTime::now,
         }
     }
@@ -66,14 +128,8 @@ impl Default for TableStorage {
 impl weir::Closing for TableStorage {
     fn close(&self) -> Result<(), Failure> {
         let database = self.database.lock().clone();
-        match database {
-            Some(OpenDatabase::Sqlite(database)) => database.close(),
-            Some(OpenDatabase::Postgres(database)) => {
-                database.close();
-                Ok(())
-            }
-            None => Ok(()),
-        }
+        let attached: Vec<OpenDatabase> = self.attached.lock().values().cloned().collect();
+        database.into_iter().chain(attached).map(|database| database.close()).fold(Ok(()), Result::and)
     }
 }
 
@@ -82,6 +138,12 @@ impl TableStorage {
     #[must_use]
     pub fn at(place: TableLocation) -> TableStorage {
         TableStorage { place, ..TableStorage::default() }
+    }
+
+    /// Finds databases of other programs in this way.
+    #[must_use]
+    pub fn with_existing(self, existing: ExistingDatabases) -> TableStorage {
+        TableStorage { existing, ..self }
     }
 
     /// Returns a storage that keeps tables in memory, whose rows expire by this clock.
@@ -93,6 +155,8 @@ impl TableStorage {
     /// Opens a table, and creates it if it is new.
     pub(super) fn open(&self, schema: Schema) -> Result<Arc<OpenTable>, Failure> {
         let rows = self.rows_of(schema.clone())?;
+        let write_sets = Arc::clone(&self.write_sets);
+        let rows = Box::new(PublishedRows { schema: schema.clone(), rows, write_sets });
         let table = Arc::new(OpenTable { schema, rows });
         self.tables.lock().insert(table.schema.name.clone(), Arc::clone(&table));
         Ok(table)
@@ -134,10 +198,31 @@ impl TableStorage {
         if schema.soft.is_some() || matches!(self.place, TableLocation::Memory) {
             return Ok(Box::new(Mutex::new(MemoryTable::new(schema, self.clock))));
         }
+        if let Some(existing) = schema.existing.clone() {
+            // Tests never use data that somebody has named.
+            if matches!(self.place, TableLocation::Scratch(_)) {
+                return Ok(Box::new(Mutex::new(MemoryTable::new(schema, self.clock))));
+            }
+            return Ok(match self.attached(&existing.database)? {
+                OpenDatabase::Sqlite(database) => Box::new(StoredTable::open_existing(schema, database)?),
+                OpenDatabase::Postgres(database) => Box::new(PostgresTable::open_existing(schema, database)?),
+            });
+        }
         Ok(match self.open_database()? {
             OpenDatabase::Sqlite(database) => Box::new(StoredTable::open(schema, database)?),
             OpenDatabase::Postgres(database) => Box::new(PostgresTable::open(schema, database)?),
         })
+    }
+
+    /// Returns a database of other programs, and opens it before the first of its tables.
+    fn attached(&self, address: &str) -> Result<OpenDatabase, Failure> {
+        let mut attached = self.attached.lock();
+        if let Some(open) = attached.get(address) {
+            return Ok(open.clone());
+        }
+        let open = self.existing.open(address)?;
+        attached.insert(address.to_owned(), open.clone());
+        Ok(open)
     }
 
     /// Returns the database of stored tables, and opens it before the first one.
@@ -153,6 +238,24 @@ impl TableStorage {
             TableLocation::Scratch(schema) => OpenDatabase::Postgres(PostgresDatabase::open(schema.create()?)?),
         };
         Ok(database.insert(opened).clone())
+    }
+
+    /// Returns the write sets of the commits from now on: those of this program, and in PostgreSQL those of the programs that
+    /// share its tables. A reader that is too slow learns that it has missed some.
+    ///
+    /// # Errors
+    /// Fails if the program cannot listen to the others.
+    pub fn write_sets(&self) -> Result<broadcast::Receiver<WriteSet>, Failure> {
+        let watched = self.write_sets.watch();
+        let mut listens = self.listens.lock();
+        if !*listens && matches!(self.place, TableLocation::Postgres(_)) {
+            let OpenDatabase::Postgres(database) = self.open_database()? else { return Ok(watched) };
+            let sets = Arc::downgrade(&self.write_sets);
+            database.listen(move |set| sets.upgrade().map(|sets| sets.publish(set)).is_some())?;
+            *listens = true;
+        }
+        drop(listens);
+        Ok(watched)
     }
 
     pub(super) fn next_transaction(&self) -> i64 {

@@ -10,8 +10,10 @@ use weir::{Failure, Value, Values};
 use super::constraint;
 use super::database::Database;
 use super::dialect::Dialect;
+use super::existing_tables;
 use super::grouping::TableGrouping;
 use super::insertion::{columns_beside_key, given_columns};
+use super::join::{KeyPart, with_joined_rows};
 use super::row::fields;
 use super::row_replacement::RowReplacement;
 use super::rows::TableRows;
@@ -35,6 +37,12 @@ impl StoredTable {
         Ok(StoredTable { statements: TableStatements::new(&schema, Dialect::Sqlite), schema, database })
     }
 
+    /// Opens a table that other programs have declared.
+    pub(super) fn open_existing(schema: Schema, database: Arc<Database>) -> Result<StoredTable, Failure> {
+        database.look(|catalog| existing_tables::check(&schema, catalog)?)?;
+        Ok(StoredTable { statements: TableStatements::new(&schema, Dialect::Sqlite), schema, database })
+    }
+
     fn query(&self, transaction: i64, sql: &str, parameters: &[Bound<'_>]) -> Result<Vec<Value>, Failure> {
         let rows = self.database.read(transaction, |connection| {
             let mut statement = connection.prepare_cached(sql)?;
@@ -49,22 +57,7 @@ impl StoredTable {
     }
 
     fn row(&self, row: &rusqlite::Row<'_>) -> Result<Value, Failure> {
-        let value = |(at, column)| sqlite_value(row.get_ref(at).unwrap_or(ValueRef::Null), column);
-        let columns = || self.schema.columns.iter().enumerate();
-        // Collected without a list in between, as their number is known.
-        let mut is_whole = true;
-        let values: Values = columns()
-            .map(|column| {
-                value(column).unwrap_or_else(|| {
-                    is_whole = false;
-                    Value::Absent
-                })
-            })
-            .collect();
-        if is_whole {
-            return Ok(Value::Record(values));
-        }
-        Err(constraint::unreadable(&self.schema, columns().map(value).collect(), Dialect::Sqlite))
+        row_of(&self.schema, row, 0)
     }
 
     /// Runs a statement that writes a row. A broken rule is a failure that names it.
@@ -76,8 +69,29 @@ impl StoredTable {
     ) -> Result<T, Failure> {
         self.database.check()?;
         self.database.write(transaction, statement).map_err(|error| {
-            let is_taken = error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation);
-            if is_taken && !row.is_empty() { self.taken(&error, row) } else { self.database.failure(&error) }
+            let is_broken = error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation);
+            match is_broken {
+                true if self.schema.existing.is_some() && !is_unique(&error) => {
+                    constraint::refused(&self.schema, &error.to_string())
+                }
+                true if !row.is_empty() => self.taken(&error, row),
+                _ => self.database.failure(&error),
+            }
+        })
+    }
+
+    /// Replaces rows one after the other, all or none: other programs may have rules for a deletion.
+    fn replace_each(&self, transaction: i64, rows: &[(Value, Value)]) -> Result<i64, Failure> {
+        let Some(sql) = &self.statements.replace else { return Ok(rows.len() as i64) };
+        let columns = || self.schema.key.iter().copied().chain(columns_beside_key(&self.schema));
+        self.write(transaction, rows.first().map_or(&[], |(_, row)| fields(row)), |connection| {
+            in_savepoint(connection, || {
+                let mut statement = connection.prepare_cached(sql)?;
+                for (_, row) in rows {
+                    statement.execute(params_from_iter(parameters(&self.schema, columns(), fields(row))))?;
+                }
+                Ok(rows.len() as i64)
+            })
         })
     }
 
@@ -133,6 +147,27 @@ impl TableRows for StoredTable {
     fn select(&self, transaction: i64, search: &TableSearch) -> Result<Vec<Value>, Failure> {
         let (sql, parameters) = self.statements.select(&self.schema, search);
         self.query(transaction, &sql, &parameters)
+    }
+
+    fn select_joined(
+        &self,
+        transaction: i64,
+        search: &TableSearch,
+        joined: &[(&Schema, &[KeyPart<'_>])],
+    ) -> Result<Vec<Vec<Value>>, Failure> {
+        let (sql, parameters) = self.statements.select_joined(&self.schema, search, joined);
+        let rows = self.database.read(transaction, |connection| {
+            let mut statement = connection.prepare_cached(&sql)?;
+            let mut rows = statement.query(params_from_iter(&parameters))?;
+            let mut found = Vec::new();
+            while let Some(row) = rows.next()? {
+                let is_absent = |at: usize| matches!(row.get_ref(at), Ok(ValueRef::Null) | Err(_));
+                let whole = |schema: &Schema, at: usize| row_of(schema, row, at);
+                found.push(with_joined_rows(&self.schema, joined, is_absent, whole));
+            }
+            Ok(found)
+        });
+        rows.map_err(|error| self.database.failure(&error))?.into_iter().collect()
     }
 
     fn count(&self, transaction: i64, search: &TableSearch) -> Result<i64, Failure> {
@@ -208,6 +243,9 @@ impl TableRows for StoredTable {
 
     fn replace_rows(&self, transaction: i64, old: &[Value], new: Vec<Value>) -> Result<i64, Failure> {
         let rows = self.schema.replacements(old, new)?;
+        if self.schema.existing.is_some() {
+            return self.replace_each(transaction, &rows);
+        }
         let failed = Cell::new(None);
         self.database.check()?;
         let replaced = self.database.write(transaction, |connection| {
@@ -263,6 +301,31 @@ impl TableRows for StoredTable {
     fn roll_back(&self, transaction: i64) {
         self.database.roll_back(transaction);
     }
+}
+
+/// Returns the row whose columns begin at a position.
+fn row_of(schema: &Schema, row: &rusqlite::Row<'_>, begin: usize) -> Result<Value, Failure> {
+    let value = |(at, column)| sqlite_value(row.get_ref(begin + at).unwrap_or(ValueRef::Null), column);
+    let columns = || schema.columns.iter().enumerate();
+    // Collected without a list in between, as their number is known.
+    let mut is_whole = true;
+    let values: Values = columns()
+        .map(|column| {
+            value(column).unwrap_or_else(|| {
+                is_whole = false;
+                Value::Absent
+            })
+        })
+        .collect();
+    if is_whole {
+        return Ok(Value::Record(values));
+    }
+    Err(constraint::unreadable(schema, columns().map(value).collect(), Dialect::Sqlite))
+}
+
+/// Returns whether a row breaks a key or a unique index.
+fn is_unique(error: &rusqlite::Error) -> bool {
+    error.to_string().starts_with("UNIQUE ")
 }
 
 /// Runs statements that take effect together or not at all, in a transaction or as one.

@@ -1,111 +1,31 @@
 //! Tables in memory and in the database against each other, and durability.
 
+mod agreement;
 mod crashes;
 mod evolution;
 mod faults;
 mod power_cuts;
+mod random_evolution;
 mod references;
+mod test_database;
+mod write_sets;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use test_support::postgres::PostgresServer;
-use test_support::random::Random;
-use weir::{Failure, FailureKind, Value};
+use weir::{FailureKind, Value};
 
+use self::agreement::{RandomRows, key_of};
 use self::evolution::{Evolution, state, user};
-use super::grouping::{TableAggregate, TableGrouping};
-use super::postgres::PostgresAddress;
+use self::test_database::TestDatabase;
 use super::rows::TableRows;
-use super::schema::{ColumnSchema, IndexSchema, RowOrder, Schema, SoftTable, TableCondition, TableQuery, TableSearch};
-use super::storage::{TableLocation, TableStorage};
-
-/// Number of random statements of one run.
-const STATEMENTS: usize = 4_000;
-
-/// A database that is empty at first and removed at the end.
-enum TestDatabase {
-    /// The folder of an SQLite database.
-    Sqlite(PathBuf),
-    /// The name of a schema of PostgreSQL.
-    Postgres(String),
-}
-
-impl TestDatabase {
-    /// Returns an empty database of each kind.
-    fn each(name: &str) -> Vec<TestDatabase> {
-        let postgres = PostgresServer::shared().map(|server| {
-            server.schema(name);
-            TestDatabase::Postgres(name.to_owned())
-        });
-        std::iter::once(TestDatabase::sqlite(name)).chain(postgres).collect()
-    }
-
-    /// Returns an empty SQLite database.
-    fn sqlite(name: &str) -> TestDatabase {
-        let path = std::env::temp_dir().join(format!("weir-tables-{}-{name}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        TestDatabase::Sqlite(path)
-    }
-
-    fn place(&self) -> TableLocation {
-        match self {
-            TestDatabase::Sqlite(folder) => TableLocation::File(folder.join("test.db")),
-            TestDatabase::Postgres(schema) => {
-                let address = PostgresServer::shared().unwrap().address(schema);
-                TableLocation::Postgres(PostgresAddress::parse(&address, None).unwrap())
-            }
-        }
-    }
-
-    fn storage(&self) -> TableStorage {
-        TableStorage::at(self.place())
-    }
-
-    /// Returns the file of an SQLite database.
-    fn file(&self) -> PathBuf {
-        match self {
-            TestDatabase::Sqlite(folder) => folder.join("test.db"),
-            TestDatabase::Postgres(schema) => panic!("{schema} is no file"),
-        }
-    }
-
-    /// Executes SQL as another program.
-    fn execute(&self, sql: &str) {
-        match self {
-            TestDatabase::Sqlite(_) => rusqlite::Connection::open(self.file()).unwrap().execute_batch(sql).unwrap(),
-            TestDatabase::Postgres(schema) => _ = PostgresServer::shared().unwrap().execute(schema, sql),
-        }
-    }
-
-    /// Returns the program in which people correct rows.
-    fn shell(&self) -> &'static str {
-        match self {
-            TestDatabase::Sqlite(_) => "sqlite3",
-            TestDatabase::Postgres(_) => "psql",
-        }
-    }
-}
-
-impl std::fmt::Debug for TestDatabase {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(if matches!(self, TestDatabase::Sqlite(_)) { "SQLite" } else { "PostgreSQL" })
-    }
-}
-
-impl Drop for TestDatabase {
-    fn drop(&mut self) {
-        if let TestDatabase::Sqlite(folder) = self {
-            _ = std::fs::remove_dir_all(folder);
-        }
-    }
-}
+use super::schema::{ColumnSchema, IndexSchema, Schema, SoftTable, TableQuery, TableSearch};
+use super::storage::TableStorage;
 
 fn column(name: &str, kind: &str, optional: bool) -> ColumnSchema {
     let variants = if kind == "Enum" { vec!["Open".to_owned(), "Closed".to_owned()] } else { Vec::new() };
-    ColumnSchema { name: name.to_owned(), kind: kind.to_owned(), variants, optional, default: None }
+    ColumnSchema { name: name.to_owned(), kind: kind.to_owned(), variants, optional, default: None, existing: false }
 }
 
 /// A table of all kinds of columns.
@@ -135,205 +55,7 @@ fn schema() -> Schema {
         references: Vec::new(),
         referenced_by: Vec::new(),
         migration: None,
-    }
-}
-
-/// Returns the key of a row of [`schema`].
-fn key_of(row: &Value) -> Value {
-    schema().key_of(super::row::fields(row))
-}
-
-/// Random rows and queries of [`schema`].
-struct RandomRows(Random);
-
-impl RandomRows {
-    fn new(seed: u64) -> Self {
-        RandomRows(Random::new(seed))
-    }
-
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0.below(limit)
-    }
-
-    fn text(&mut self) -> Value {
-        const TEXTS: [&str; 7] = ["", "a", "B", "ä", "a\0b", "z\u{1F600}", "'; --"];
-        Value::text(TEXTS[self.below(7) as usize])
-    }
-
-    fn row(&mut self) -> Value {
-        const WEIGHTS: [f64; 6] = [0.0, -0.0, 1.5, -1e300, f64::INFINITY, f64::NAN];
-        let note =
-            if self.below(2) == 0 { Value::none() } else { Value::some(Value::text(&self.below(40).to_string())) };
-        let weights = if self.below(50) == 0 { 6 } else { 5 };
-        let row = [
-            self.text(),
-            Value::Int(self.below(5) as i64 - 2),
-            Value::Float(WEIGHTS[self.below(weights) as usize]),
-            Value::Variant(self.below(2) as u32, None),
-            note,
-            Value::Time([0, 1, i64::MIN, i64::MAX][self.below(4) as usize]),
-            Value::Duration([0, -1, i64::MIN, i64::MAX][self.below(4) as usize]),
-            Value::bytes(vec![self.below(2) as u8; 3]),
-            Value::Size([0, 1, i64::MAX as u64][self.below(3) as usize]),
-            Value::Bool(self.below(2) == 0),
-        ];
-        Value::Record(row.into())
-    }
-
-    fn search(&mut self) -> TableSearch {
-        const COMPARISONS: [&str; 6] = ["==", "!=", "<", "<=", ">", ">="];
-        let columns = [0, 1, 3, 4, 5, 6, 7, 8, 9];
-        let mut values =
-            vec![Value::Int(if self.below(3) == 0 { self.below(5) as i64 - 1 } else { i64::MAX }), Value::Unit];
-        let mut conditions = Vec::new();
-        for _ in 0..self.below(4) {
-            let column = columns[self.below(9) as usize];
-            let equality = matches!(column, 3 | 4 | 9);
-            let comparison = COMPARISONS[self.below(if equality { 2 } else { 6 }) as usize].to_owned();
-            let Value::Record(row) = self.row() else { continue };
-            values.push(row[column].clone());
-            conditions.push(TableCondition { column, comparison });
-        }
-        let order = (0..self.below(3))
-            .map(|_| RowOrder { column: [0, 1, 2, 5, 6, 8][self.below(6) as usize], descending: self.below(2) == 0 });
-        let order = order.collect();
-        TableSearch::new(TableQuery { conditions, order }, Value::Record(values.into()))
-    }
-
-    fn grouping(&mut self) -> TableGrouping {
-        let count = self.below(4);
-        let mut columns: Vec<usize> = (0..count).map(|_| self.below(10) as usize).collect();
-        if self.below(3) == 0 {
-            columns = [vec![3], vec![0, 3], vec![3, 0, 1]][self.below(3) as usize].clone();
-        }
-        columns.dedup();
-        let aggregate = |random: &mut Self| {
-            // A database has the least value of no group of `Bytes`, and of an absent value none.
-            let (kind, columns): (&str, &[usize]) = match random.below(5) {
-                0 => ("count", &[0]),
-                1 => ("distinct", &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]),
-                2 if count > 0 => ("max", &[0, 1, 2, 5, 6, 8]),
-                3 if count > 0 => ("min", &[0, 1, 2, 5, 6, 8]),
-                _ => ("sum", &[1]),
-            };
-            let column = columns[random.below(columns.len() as u64) as usize];
-            TableAggregate { kind: kind.to_owned(), column }
-        };
-        let aggregates = (0..=self.below(4)).map(|_| aggregate(self)).collect();
-        TableGrouping { columns, aggregates }
-    }
-}
-
-/// Runs a statement on a table, and returns the result as a text.
-fn run(table: &dyn TableRows, kind: u64, transaction: i64, seed: u64) -> String {
-    let mut random = RandomRows::new(seed);
-    let row = random.row();
-    let key = key_of(&random.row());
-    let result = match kind {
-        0..=3 => table.insert(transaction, row).map(|key| format!("{key}")),
-        4 | 5 => table.upsert(transaction, row).map(|key| format!("{key}")),
-        6 => {
-            let own = key_of(&row);
-            match table.get(transaction, &own) {
-                Ok(Some(_)) => table.replace(transaction, &own, row).map(|()| "replaced".to_owned()),
-                other => other.map(|_| "none".to_owned()),
-            }
-        }
-        7 => table.delete(transaction, &key).map(|gone| gone.to_string()),
-        8 => table.delete_all(transaction, &random.search()).map(|count| count.to_string()),
-        9 => table.count(transaction, &random.search()).map(|count| count.to_string()),
-        10 => table.sum(transaction, &random.search(), 1).map(|sum| sum.to_string()),
-        11 => {
-            let keys = [key.clone(), key_of(&row), key];
-            table.get_all(transaction, &keys).map(|rows| format!("{rows:?}"))
-        }
-        12 if seed.is_multiple_of(2) => {
-            // The notes, which are unique, move from each row to the next one; sometimes one of them is doubled.
-            let old = table.select(transaction, &random.search()).unwrap();
-            let notes: Vec<Value> = old.iter().map(|row| super::row::fields(row)[4].clone()).collect();
-            let next =
-                |at: usize| notes[(at + 1 + usize::from(at == 0 && seed.is_multiple_of(8))) % notes.len()].clone();
-            let new = old.iter().enumerate().map(|(at, row)| {
-                let mut row = super::row::fields(row).to_vec();
-                (row[4], row[9]) = (next(at), Value::Bool(true));
-                Value::Record(row.into())
-            });
-            table.replace_rows(transaction, &old, new.collect()).map(|count| count.to_string())
-        }
-        14 => pages(table, transaction, seed),
-        13 => {
-            let search = random.search();
-            table.group(transaction, &search, &random.grouping()).map(|groups| format!("{groups:?}"))
-        }
-        12 => table.get(transaction, &key).map(|row| format!("{row:?}")),
-        _ => table.select(transaction, &random.search()).map(|rows| format!("{rows:?}")),
-    };
-    result.unwrap_or_else(|failure| {
-        // Which of several broken rules a failure names is left to the table.
-        assert_eq!(failure.kind, FailureKind::Constraint, "{failure}");
-        "refused".to_owned()
-    })
-}
-
-/// Returns the pages of a random query: their rows, and the last cursor. The pages have the rows of the whole query.
-fn pages(table: &dyn TableRows, transaction: i64, seed: u64) -> Result<String, Failure> {
-    let mut random = RandomRows::new(seed);
-    let (schema, mut whole) = (schema(), random.search());
-    let limit = 1 + random.below(4) as usize;
-    let mut values: Vec<Value> = whole.conditions().map(|(_, value)| value.clone()).collect();
-    values.splice(0..0, [Value::Int(limit as i64), Value::none()]);
-    (whole.limit, whole.limit_value) = (usize::MAX, Value::Int(i64::MAX));
-    let (mut all, mut cursor) = (Vec::new(), String::new());
-    loop {
-        let page = TableSearch::for_rows(&schema, whole.query.clone(), Value::Record(values.clone().into()))?;
-        let mut rows = table.select(transaction, &page)?;
-        let more = rows.len() > limit;
-        rows.truncate(limit);
-        all.append(&mut rows);
-        if !more {
-            break;
-        }
-        cursor = super::cursor::cursor(&schema, &whole.query, super::row::fields(&all[all.len() - 1]));
-        values[1] = Value::some(Value::text(&cursor));
-    }
-    assert_eq!(all, table.select(transaction, &whole)?, "{:?} by {limit}", whole.query);
-    Ok(format!("{all:?} {cursor}"))
-}
-
-#[test]
-fn databases_agree_with_memory() {
-    for seed in 1..4 {
-        for database in TestDatabase::each(&format!("agree_{seed}")) {
-            agrees_with_memory(&database, seed);
-        }
-    }
-}
-
-/// Executes the same random statements in memory and in a database.
-fn agrees_with_memory(database: &TestDatabase, seed: u64) {
-    let memory = TableStorage::default().open(schema()).unwrap();
-    let stored = database.storage().open(schema()).unwrap();
-    let mut random = RandomRows::new(seed);
-    let (mut transaction, mut number) = (0, 0);
-    for at in 0..STATEMENTS {
-        match random.below(20) {
-            0 if transaction == 0 => {
-                number += 1;
-                transaction = number;
-            }
-            0 | 1 if transaction != 0 => {
-                memory.rows.commit(transaction, true).unwrap();
-                stored.rows.commit(transaction, true).unwrap();
-                transaction = 0;
-            }
-            // Left unfinished: the next statement takes it back.
-            2 => transaction = 0,
-            _ => {}
-        }
-        let kind = random.below(16);
-        let of = random.below(u64::MAX);
-        let (one, other) = (run(&*memory.rows, kind, transaction, of), run(&*stored.rows, kind, transaction, of));
-        assert_eq!(one, other, "statement {at} of seed {seed}, of kind {kind}, in {database:?}");
+        existing: None,
     }
 }
 
@@ -374,6 +96,7 @@ fn numbers_are_not_used_twice() {
         references: Vec::new(),
         referenced_by: Vec::new(),
         migration: None,
+        existing: None,
     };
     let storages = databases.iter().map(TestDatabase::storage).chain([TableStorage::default()]);
     for table in storages.map(|storage| storage.open(numbered()).unwrap()) {
@@ -503,6 +226,7 @@ fn a_failure_shows_values_as_programs_write_them() {
                 references: Vec::new(),
                 referenced_by: Vec::new(),
                 migration: None,
+                existing: None,
             };
             let table = storage.open(schema).unwrap();
             table.rows.insert(0, row("ada")).unwrap();

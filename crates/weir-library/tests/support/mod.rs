@@ -12,11 +12,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::body::Incoming;
-use hyper::header::HeaderMap;
 use hyper::{Request, Response, StatusCode};
 use tokio::sync::Notify;
 use weir_events::Signal;
-use weir_library::http::server::{Handler, HandlerResponse, Limits, RequestDeadlines, Server, read_body};
+use weir_library::http::server::{
+    Handler, HandlerResponse, Limits, RepeatedHeader, RequestDeadlines, Server, read_body,
+};
 
 /// Longest time that a test waits for something that should happen immediately.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -57,7 +58,7 @@ impl Handler for Routes {
     fn handle(
         &self,
         request: Request<Incoming>,
-        _repeated: Option<Rc<HeaderMap>>,
+        _repeated: Option<Rc<RepeatedHeader>>,
         _peer: IpAddr,
     ) -> HandlerResponse<impl Future<Output = Response<Bytes>> + Unpin> {
         HandlerResponse::Later(Box::pin(self.answer(request)))

@@ -16,7 +16,7 @@ use std::task::{Context, Poll, Waker};
 use foldhash::fast::FixedState;
 use smallvec::SmallVec;
 use tokio::task::yield_now;
-use weir_host::{Outcome, Value};
+use weir_host::{Outcome, Value, memory};
 
 use super::CallSlack;
 use super::requests::{Requests, SentRequests};
@@ -40,6 +40,8 @@ struct BatchState {
     calls: usize,
     /// The number of flows that have joined and still run.
     running: usize,
+    /// The bytes of the answer of a call, on average.
+    bytes_of_answer: i64,
     sender: Option<Waker>,
 }
 
@@ -110,6 +112,7 @@ impl GatheredBatch {
             members: Vec::new(),
             calls: 0,
             running: 0,
+            bytes_of_answer: 0,
             sender: None,
         };
         GatheredBatch { common, began_ns, state: Mutex::new(state) }
@@ -234,6 +237,12 @@ impl GatheredBatch {
         false
     }
 
+    /// Notes the bytes that the function has allocated and not released: the flows of the calls are charged for them.
+    pub(super) fn note_bytes(&self, bytes: i64) {
+        let mut state = self.state.lock();
+        state.bytes_of_answer = bytes.max(0) / (state.calls.max(1) as i64);
+    }
+
     /// Passes each call its answer. `fault` answers those for which there is none.
     pub(super) fn answer(&self, sent: &SentRequests, answers: Vec<Outcome>, fault: impl Fn() -> Outcome) {
         let mut state = self.state.lock();
@@ -329,6 +338,9 @@ impl Member {
         }
         let requests = std::mem::take(&mut self.requests);
         state.calls -= requests.len();
+        if state.bytes_of_answer > 0 {
+            memory::charge(state.bytes_of_answer.saturating_mul(requests.len() as i64));
+        }
         Poll::Ready(requests.into_iter().map(|request| state.requests.take_answer(request)).collect())
     }
 }

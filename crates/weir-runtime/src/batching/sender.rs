@@ -8,9 +8,10 @@
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::task::Poll;
 
-use weir_host::{BatchAnswers, Failure, FailureKind, Outcome, Value};
+use weir_host::{BatchAnswers, Failure, FailureKind, Outcome, Value, memory};
 
 use super::Gatherer;
 use super::batch::GatheredBatch;
@@ -20,6 +21,8 @@ use crate::operations::panicked;
 pub(super) struct BatchSender {
     gatherer: Arc<Gatherer>,
     batch: Option<Arc<GatheredBatch>>,
+    /// The bytes that the function has allocated for the batch and not released. Only the task of the sender uses it.
+    bytes: AtomicI64,
 }
 
 /// The record of a batch that was sent.
@@ -32,7 +35,7 @@ pub(super) struct SentBatch {
 
 impl BatchSender {
     pub(super) fn new(gatherer: Arc<Gatherer>, batch: Arc<GatheredBatch>) -> BatchSender {
-        BatchSender { gatherer, batch: Some(batch) }
+        BatchSender { gatherer, batch: Some(batch), bytes: AtomicI64::new(0) }
     }
 
     /// Sends the batch, and then all that queue.
@@ -57,6 +60,7 @@ impl BatchSender {
         let (began_ns, requests) = (batch.began_ns, values.len());
         if let Some(answers) = self.answers(batch, values).await {
             self.gatherer.note_answers(sent_ns);
+            batch.note_bytes(self.bytes.swap(0, Ordering::Relaxed));
             let path = &self.gatherer.function.path;
             let fault = || fault(Failure::function(format!("`{path}` returned too few answers")));
             batch.answer(&sent, answers, fault);
@@ -93,7 +97,7 @@ impl BatchSender {
             Some(BatchAnswers { answers: vec![Outcome::Fault(failure); count], failed_as_a_whole: false })
         };
         let begin = || (function.code)(values, batch.common(), &context.environment);
-        let mut pending = match catch_unwind(AssertUnwindSafe(begin)) {
+        let mut pending = match self.measured(|| catch_unwind(AssertUnwindSafe(begin))) {
             Ok(Ok(pending)) => pending,
             Ok(Err(failure)) => return faults(failure),
             Err(panic) => return faults(panicked(&function.path, &*panic)),
@@ -102,13 +106,20 @@ impl BatchSender {
             if batch.is_abandoned(task) {
                 return Poll::Ready(None);
             }
-            match catch_unwind(AssertUnwindSafe(|| pending.as_mut().poll(task))) {
+            match self.measured(|| catch_unwind(AssertUnwindSafe(|| pending.as_mut().poll(task)))) {
                 Ok(Poll::Pending) => Poll::Pending,
                 Ok(Poll::Ready(answers)) => Poll::Ready(Some(answers)),
                 Err(panic) => Poll::Ready(faults(panicked(&function.path, &*panic))),
             }
         })
         .await
+    }
+
+    /// Runs a part of the function, and notes what it has allocated.
+    fn measured<R>(&self, run: impl FnOnce() -> R) -> R {
+        let (result, bytes) = memory::measured(run);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        result
     }
 }
 

@@ -17,9 +17,11 @@ use std::sync::Arc;
 
 use super::Gatherer;
 use super::latency::EstimatedLatency;
+use crate::wait_set::WaitSet;
 
-/// The largest number of waiting steps of a body whose calls have slack: each has a bit.
-pub(crate) const LATENCY_STEPS_MAX: usize = 63;
+/// The largest number of waiting steps of a body whose calls have slack. Chosen by judgement: a forecast takes time in
+/// proportion to the square of the steps, about 50 µs for so many.
+pub(crate) const LATENCY_STEPS_MAX: usize = 255;
 
 /// The steps of a body that may wait.
 pub(crate) struct LatencyGraph {
@@ -32,8 +34,8 @@ pub(crate) struct LatencyGraph {
 pub(crate) struct LatencyStep {
     /// The index of the step in its body.
     pub index: usize,
-    /// The set of earlier waiting steps that it comes after, directly or not: bit `k` is the step `k` of the graph.
-    pub before: u64,
+    /// The earlier waiting steps that it comes after, directly or not, by their places in the graph.
+    pub before: WaitSet,
     /// The arms around it, each with its switch, from the outermost.
     pub arms: Box<[(u32, u32)]>,
     /// Its latency.
@@ -77,11 +79,11 @@ pub(crate) struct CallSlack {
 /// The times of the steps of a flow, in nanoseconds.
 struct Forecast {
     /// The time at which each step can begin.
-    ready: [u64; LATENCY_STEPS_MAX],
+    ready: Vec<u64>,
     /// The time at which the flow ends.
     end: u64,
     /// The time from the beginning of each step to the end of the last one after it; `None` if unknown.
-    rest: [Option<u64>; LATENCY_STEPS_MAX],
+    rest: Vec<Option<u64>>,
 }
 
 impl LatencyGraph {
@@ -127,12 +129,12 @@ impl LatencyGraph {
     }
 
     fn needs(&self, later: usize, earlier: usize) -> bool {
-        self.steps[later].before & (1 << earlier) != 0
+        self.steps[later].before.contains(earlier as u32)
     }
 
     /// Returns true if `later` needs a step that `call` does not need.
     fn follows(&self, later: usize, call: usize) -> bool {
-        self.steps[later].before & !self.steps[call].before != 0
+        !self.steps[later].before.is_within(&self.steps[call].before)
     }
 
     /// Returns the slack of each gathering call, with its step.
@@ -160,9 +162,9 @@ impl LatencyGraph {
 
     fn forecast(&self, now_ns: u64, progress: &[StepProgress]) -> Forecast {
         let count = self.steps.len();
-        let (mut ready, mut ends) = ([now_ns; LATENCY_STEPS_MAX], [now_ns; LATENCY_STEPS_MAX]);
+        let (mut ready, mut ends) = (vec![now_ns; count], vec![now_ns; count]);
         for (at, step) in self.steps.iter().enumerate() {
-            ready[at] = bits(step.before).map(|before| ends[before]).max().unwrap_or(now_ns);
+            ready[at] = step.before.numbers().map(|before| ends[before as usize]).max().unwrap_or(now_ns);
             let mean_ns = step.latency.mean_ns();
             ends[at] = match progress[at] {
                 StepProgress::Over => now_ns,
@@ -172,16 +174,27 @@ impl LatencyGraph {
                 StepProgress::Ahead(false) => ready[at],
             };
         }
-        let end = ends[..count].iter().copied().max().unwrap_or(now_ns);
+        let end = ends.iter().copied().max().unwrap_or(now_ns);
         Forecast { ready, end, rest: self.rests(|step| progress[step] != StepProgress::Over) }
     }
 
+    /// Returns the time that one execution takes at least, as far as it is known, without steps in arms.
+    fn mean_ns(&self) -> u64 {
+        let mut ends = vec![0; self.steps.len()];
+        for (at, step) in self.steps.iter().enumerate() {
+            let ready = step.before.numbers().map(|before| ends[before as usize]).max().unwrap_or(0);
+            let own = if step.arms.is_empty() { step.latency.mean_ns() } else { 0 };
+            ends[at] = own.saturating_add(ready);
+        }
+        ends.into_iter().max().unwrap_or(0)
+    }
+
     /// Returns for each step the time from its beginning to the end of the last step after it.
-    fn rests(&self, counts: impl Fn(usize) -> bool) -> [Option<u64>; LATENCY_STEPS_MAX] {
-        let mut rests = [Some(0u64); LATENCY_STEPS_MAX];
+    fn rests(&self, counts: impl Fn(usize) -> bool) -> Vec<Option<u64>> {
+        let mut rests = vec![Some(0u64); self.steps.len()];
         for (at, step) in self.steps.iter().enumerate().rev().filter(|(at, _)| counts(*at)) {
             rests[at] = rests[at].zip(step.latency.high_ns()).map(|(behind, own)| behind.saturating_add(own));
-            for before in bits(step.before) {
+            for before in step.before.numbers().map(|before| before as usize) {
                 rests[before] = rests[before].zip(rests[at]).map(|(known, rest)| known.max(rest));
             }
         }
@@ -204,7 +217,10 @@ impl StepLatency {
 
     /// Returns the time that the step takes at least, as far as it is known.
     fn mean_ns(&self) -> u64 {
-        self.estimate().map_or(0, |latency| latency.mean_ns)
+        match self {
+            StepLatency::Iterations(body) => body.mean_ns(),
+            _ => self.estimate().map_or(0, |latency| latency.mean_ns),
+        }
     }
 
     /// Returns the time that the step seldom exceeds; `None` if it is unknown.
@@ -213,17 +229,9 @@ impl StepLatency {
             StepLatency::None => Some(0),
             StepLatency::Gathered { .. } => self.estimate().map(|latency| latency.high_ns),
             StepLatency::Iterations(body) => {
-                body.rests(|_| true)[..body.steps.len()].iter().try_fold(0, |longest, rest| Some(longest.max((*rest)?)))
+                body.rests(|_| true).iter().try_fold(0, |longest, rest| Some(longest.max((*rest)?)))
             }
             StepLatency::Unknown => None,
         }
     }
-}
-
-fn bits(mut set: u64) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        let next = set.trailing_zeros();
-        set &= set.wrapping_sub(1);
-        (next < u64::BITS).then_some(next as usize)
-    })
 }

@@ -17,7 +17,7 @@ use weir_scheduler::{PortId, ThreadControl};
 
 use super::{Drive, PlannedProgram, ThreadingModel, engine};
 use crate::instance::BlockingPlacement;
-use crate::step::{Action, PreparedStep};
+use crate::step::{Action, Body, PreparedStep};
 
 /// The capacity of a section's queue if neither the section nor the plan sets one. Capacities of 128 to 256 did better
 /// than larger ones when the sections were first measured; a longer queue holds more frames that have left the cache.
@@ -54,23 +54,31 @@ pub struct EngineSection {
     threads: usize,
 }
 
-/// A run of neighbouring steps of a flow that belong to one section.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Segment {
-    /// The first step after the segment.
-    pub until: usize,
+/// The place where flows run that are in a section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct SectionPlace {
     /// The index of the section.
     pub section: usize,
     /// The first port of the section.
     port: usize,
     /// The number of ports of the section.
     replicas: usize,
+    /// The threads on which functions of the section run that block their thread.
+    pub blocking: BlockingPlacement,
+}
+
+/// A run of neighbouring steps of a flow that belong to one section.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Segment {
+    /// The first step after the segment.
+    pub until: usize,
+    /// The place of its section.
+    pub place: SectionPlace,
     /// True if a function of the segment may wait, which needs an event loop.
     pub calls_out: bool,
-    /// True if a flow may have to wait in the segment, for a function, a lock or its ticket.
+    /// True if a flow may have to wait in the segment, for a function, a lock or its ticket, or if it may move to other
+    /// sections within.
     pub waits: bool,
-    /// The threads on which functions of the segment run that block their thread.
-    pub blocking: BlockingPlacement,
 }
 
 /// The segments of each flow, by entry and route.
@@ -80,9 +88,16 @@ pub(super) type FlowSegments = Vec<Vec<Vec<Segment>>>;
 pub(super) struct Partition {
     pub sections: Vec<EngineSection>,
     pub segments: FlowSegments,
+    /// The place of each section of the plan; `None` for one to which no flow comes.
+    pub planned: Vec<Option<SectionPlace>>,
 }
 
-impl Segment {
+impl SectionPlace {
+    /// Returns the place of a section whose ports are not known yet.
+    fn of(section: usize, blocking: BlockingPlacement) -> SectionPlace {
+        SectionPlace { section, port: 0, replicas: 0, blocking }
+    }
+
     /// Returns the port that the flow of this sequence number passes.
     pub(super) fn port_of(&self, sequence: u64) -> PortId {
         let replicas = self.replicas as u64;
@@ -110,10 +125,16 @@ pub(super) fn partition(rest: ThreadingModel, planned: &PlannedProgram<'_>) -> P
         next_port = section.ports.end;
     }
     for segment in segments.iter_mut().flatten().flatten() {
-        let ports = &sections[segment.section].ports;
-        (segment.port, segment.replicas) = (ports.start, ports.len());
+        let ports = &sections[segment.place.section].ports;
+        (segment.place.port, segment.place.replicas) = (ports.start, ports.len());
     }
-    Partition { sections, segments }
+    let place = |planned: usize| {
+        let (index, section) = sections.iter().enumerate().find(|(_, section)| section.planned == Some(planned))?;
+        let (port, replicas) = (section.ports.start, section.ports.len());
+        Some(SectionPlace { section: index, port, replicas, blocking: section.blocking() })
+    };
+    let planned = (0..planned.plan.sections.len()).map(place).collect();
+    Partition { sections, segments, planned }
 }
 
 /// The identity of a section while nodes are being assigned: its key, and the entry and route of a section that the
@@ -129,17 +150,21 @@ struct Partitioner<'a> {
 impl Partitioner<'_> {
     /// Divides one flow into segments.
     fn segments(&mut self, place: (usize, usize), name: &Text, body: &Graph) -> Vec<Segment> {
-        let steps = &self.planned.instance.entries[place.0].flows[place.1].0.body.steps;
-        let waits = |id: NodeId| calls_out(&steps[id.0 as usize]);
+        let prepared = &self.planned.instance.entries[place.0].flows[place.1].0.body;
+        let (steps, is_cut) = (&prepared.steps, !prepared.cuts.is_empty());
+        let waits = |id: NodeId| steps[id.0 as usize].calls_out();
         let keys = map_sections(self.planned.plan, name, body, self.rest.granularity, waits);
         let mut segments: Vec<Segment> = Vec::new();
         for (index, (key, step)) in keys.into_iter().zip(steps).enumerate() {
             let own = matches!(key, SectionKey::Call(_) | SectionKey::Stateless(_)).then_some(place);
             let section = self.add_to_section((key, own), name, &body.nodes[index], step);
             let blocking = self.sections[section].blocking();
-            let calls_out = calls_out(step) || (blocking == BlockingPlacement::Elsewhere && blocks(step));
-            let waits = calls_out || step.bit != 0;
-            match segments.last_mut().filter(|segment| segment.section == section) {
+            if is_cut {
+                self.add_inner(name, &body.nodes[index], step);
+            }
+            let calls_out = step.calls_out() || (blocking == BlockingPlacement::Elsewhere && blocks(step));
+            let waits = calls_out || step.wait_number.is_some() || is_cut;
+            match segments.last_mut().filter(|segment| segment.place.section == section) {
                 Some(segment) => {
                     segment.until = index + 1;
                     segment.calls_out |= calls_out;
@@ -148,16 +173,29 @@ impl Partitioner<'_> {
                 // The ports follow when all sections are known.
                 None => segments.push(Segment {
                     until: index + 1,
-                    section,
-                    port: 0,
-                    replicas: 0,
+                    place: SectionPlace::of(section, blocking),
                     calls_out,
                     waits,
-                    blocking,
                 }),
             }
         }
         segments
+    }
+
+    /// Adds the nodes in the bodies of a node that the plan names to their sections.
+    fn add_inner(&mut self, flow: &Text, node: &Node, step: &PreparedStep) {
+        let bodies: Vec<&Body> = match step.action.uncut().form() {
+            Action::Repeat(repeat) => vec![&repeat.body],
+            Action::Timed(timed) => timed.bodies.iter().map(|(body, _)| body).collect(),
+            _ => Vec::new(),
+        };
+        let inner = node.bodies().iter().zip(bodies).flat_map(|(graph, body)| graph.nodes.iter().zip(&body.steps));
+        for (node, step) in inner {
+            if let Some(named) = self.planned.plan.section_of_node(flow, node) {
+                self.add_to_section((SectionKey::Named(named), None), flow, node, step);
+            }
+            self.add_inner(flow, node, step);
+        }
     }
 
     /// Adds a node to its section, and returns the index of the section.
@@ -281,15 +319,6 @@ fn threading_of(name: &Located<weir_host::Text>) -> Option<(&'static str, Thread
         Drive::Sections(threading) => Some((row.name, threading)),
         Drive::Flows(_) => None,
     }
-}
-
-/// Returns true if a step may have to wait for an event loop.
-fn calls_out(step: &PreparedStep) -> bool {
-    step.has(&|action| match action {
-        Action::Call(call) => matches!(call.code, FunctionCode::Waiting(_)),
-        Action::Timed(timed) => timed.limit.is_some(),
-        _ => false,
-    })
 }
 
 /// Returns true if a step calls a function that blocks its thread.

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU64;
 
 use weir_scheduler::{PortSettings, ThreadPool};
 
-use super::partition::{EngineSection, FlowSegments, Partition, partition};
+use super::partition::{EngineSection, FlowSegments, Partition, SectionPlace, partition};
 use super::{EngineSetup, ThreadingModel};
 use crate::overload::FlowDelays;
 
@@ -21,6 +21,8 @@ pub(super) struct Placement {
     pub pools: Vec<ThreadPool>,
     /// The segments of each flow, by entry and route.
     pub segments: FlowSegments,
+    /// The place of each section of the plan.
+    pub planned: Vec<Option<SectionPlace>>,
     /// The sections.
     pub sections: Vec<PlacedSection>,
 }
@@ -42,8 +44,8 @@ pub(super) struct PlacedSection {
 /// Partitions a program and places its sections; `rest` is the threading model of the nodes for which the plan names no
 /// engine.
 pub(super) fn place(rest: ThreadingModel, setup: &EngineSetup<'_>) -> Placement {
-    let Partition { sections, segments } = partition(rest, &setup.planned);
-    let mut placement = Placement { ports: Vec::new(), pools: Vec::new(), segments, sections: Vec::new() };
+    let Partition { sections, segments, planned } = partition(rest, &setup.planned);
+    let mut placement = Placement { ports: Vec::new(), pools: Vec::new(), segments, planned, sections: Vec::new() };
     placement.place_sections(sections);
     setup.thread_counts.apply(&mut placement.pools);
     placement

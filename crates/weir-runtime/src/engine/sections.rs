@@ -36,6 +36,7 @@ use super::submission_buffer::SubmissionBuffer;
 use super::{Engine, EngineSetup, ThreadingModel};
 use crate::admission::AdmissionLimiter;
 use crate::flow::{ActiveFlow, FlowState, Means, NewFlow};
+use crate::flow_section::NodeSection;
 use crate::helpers::SectionThreads;
 use crate::instance::ProgramInstance;
 use crate::units::{Advanced, QUANTA_ON_LOOP, Units};
@@ -80,6 +81,7 @@ pub(super) fn start_sections(threading: ThreadingModel, setup: &EngineSetup<'_>)
     let section_threads = placement.pools.iter().filter(|_| !threading.shares_threads);
     let work = SegmentRunner {
         segments: Arc::clone(&segments),
+        planned: placement.planned,
         placed: Arc::clone(&placed),
         section_threads: section_threads.map(|pool| SectionThreads::new(pool.control.threads_max())).collect(),
         handle: setup.handle.clone(),
@@ -140,7 +142,7 @@ impl SectionEngine {
             return run_empty_body(new_flow.flow());
         };
         // One event loop runs the sources, so no other flow can take this number in between.
-        let port = first.port_of(new_flow.next_sequence());
+        let port = first.place.port_of(new_flow.next_sequence());
         submit(port, segments, new_flow).unwrap_or_else(|| {
             self.full.store(port.0, Ordering::Relaxed);
             Begun::Full
@@ -191,36 +193,39 @@ impl SectionEngine {
         let mut flow = new_flow.borrow();
         let (instance, state) = flow.split();
         let to = if segments.len() == 1 { 0 } else { last_fused(segments, 0, state, fusion) };
-        let sequence = state.key().sequence;
-        let port_of = |segment: usize| segments[segment].port_of(sequence);
-        let means = (segments[to].blocking, &Units::quanta(instance.slice, QUANTA_ON_LOOP));
+        let (key, work) = (state.key(), self.scheduler.work());
+        let means = (segments[to].place.blocking, &Units::quanta(instance.slice, QUANTA_ON_LOOP));
+        let port_of = |segment, section| work.place_in((key, segment), section).port_of(key.sequence);
         let context = &mut Context::from_waker(Waker::noop());
         let advanced = advance(state, instance, stop_before(segments, to), means, context);
         if matches!(advanced, Advanced::Ready(_)) {
-            count_passed(&self.placed, &segments[0], state);
+            count_passed(&self.placed, &segments[0].place, state);
         }
         match advanced {
             Advanced::Ready(Some(answer)) => InlineOutcome { answer, remaining: None },
             Advanced::Ready(None) => {
                 let segment = next_segment(segments, to, state);
+                state.enter_segment();
                 let (mut job, answer) = job(flow.into_state(), segment);
-                self.scheduler.work().note_queued(job.job());
-                InlineOutcome { answer, remaining: Some((port_of(segment), job)) }
+                work.note_queued(job.job());
+                InlineOutcome { answer, remaining: Some((port_of(segment, NodeSection::OUTER), job)) }
             }
             // It must become a job, so that its waker can put it back into a port.
             Advanced::Waits => {
                 let segment = segment_at(segments, (0, to), state);
+                let port = port_of(segment, state.section());
                 let (job, answer) = job(flow.into_state(), segment);
-                let remaining = self.scheduler.work().run(port_of(segment), job, fusion).remaining();
-                self.scheduler.work().after_batch();
+                let remaining = work.run(port, job, fusion).remaining();
+                work.after_batch();
                 InlineOutcome { answer, remaining }
             }
             Advanced::Yields => {
                 let segment = segment_at(segments, (0, to), state);
+                let port = port_of(segment, state.section());
                 let (mut job, answer) = job(flow.into_state(), segment);
                 job.job().has_yielded = true;
-                self.scheduler.work().note_queued(job.job());
-                InlineOutcome { answer, remaining: Some((port_of(segment), job)) }
+                work.note_queued(job.job());
+                InlineOutcome { answer, remaining: Some((port, job)) }
             }
         }
     }
@@ -271,7 +276,7 @@ impl Engine for SectionEngine {
         let instance = &self.job_context.instance;
         let queues = &instance.entries[entry].flows[route].1.queues;
         let mut segments = self.segments[entry][route].iter();
-        segments.any(|segment| self.placed[segment.section].delays.is_overloaded(queues, &*instance.platform))
+        segments.any(|segment| self.placed[segment.place.section].delays.is_overloaded(queues, &*instance.platform))
     }
 
     fn background(&self) -> LocalFuture<()> {

@@ -8,13 +8,15 @@ use std::task::{Context, Waker};
 use tokio::runtime::Handle;
 use weir_host::{Failure, Value};
 use weir_scheduler::{Fusion, PortId, RunOutcome, StdPlatform, Work};
+use weir_trace::FlowKey;
 
 use super::brevity::BrevityPredictor;
 use super::job::{DetachedTasks, FlowJob, JobContext, PooledJob, ResumeCallback, park};
-use super::partition::{FlowSegments, Segment};
+use super::partition::{FlowSegments, SectionPlace, Segment};
 use super::placement::PlacedSection;
 use super::wakeup_batching::WakeupBatcher;
 use crate::flow::FlowState;
+use crate::flow_section::NodeSection;
 use crate::helpers::SectionThreads;
 use crate::platform::Platform;
 use crate::units::{Advanced, Units};
@@ -22,6 +24,8 @@ use crate::units::{Advanced, Units};
 /// Runs segments of flows on the threads of the scheduler.
 pub(super) struct SegmentRunner {
     pub(super) segments: Arc<FlowSegments>,
+    /// The place of each section of the plan, for flows that move to it inside a body.
+    pub(super) planned: Vec<Option<SectionPlace>>,
     pub(super) placed: Arc<Vec<PlacedSection>>,
     /// For each thread pool, its threads; empty if they serve all sections.
     pub(super) section_threads: Vec<Arc<SectionThreads>>,
@@ -97,7 +101,7 @@ impl SegmentRunner {
         let segments = &self.segments[key.entry as usize][key.route as usize];
         loop {
             let job = pooled.job();
-            let next = segments[job.segment].port_of(key.sequence);
+            let next = self.place_of(job).port_of(key.sequence);
             if next != port {
                 self.note_queued(pooled.job());
                 return RunOutcome::Next(next, pooled);
@@ -106,14 +110,15 @@ impl SegmentRunner {
                 self.job_context.give_up(pooled);
                 return RunOutcome::Finished;
             }
-            let to = last_fused(segments, job.segment, &job.flow, fusion);
-            match self.advance(job, stop_before(segments, to), &segments[to]) {
+            let (here, to) = (job.flow.section(), last_fused(segments, job.segment, &job.flow, fusion));
+            match self.advance(job, segments, to) {
                 Advanced::Ready(None) => {
-                    count_passed(&self.placed, &segments[job.segment], &job.flow);
+                    count_passed(&self.placed, self.place_of(job), &job.flow);
                     job.segment = next_segment(segments, to, &job.flow);
+                    job.flow.enter_segment();
                 }
                 Advanced::Ready(Some(answer)) => {
-                    count_passed(&self.placed, &segments[job.segment], &job.flow);
+                    count_passed(&self.placed, self.place_of(job), &job.flow);
                     let waiter = self.job_context.finish(pooled, answer);
                     waiter.into_iter().for_each(|waiter| self.wake(port, waiter));
                     return RunOutcome::Finished;
@@ -121,17 +126,23 @@ impl SegmentRunner {
                 Advanced::Waits => {
                     // A call that takes long may wait in any segment of the run.
                     job.segment = segment_at(segments, (job.segment, to), &job.flow);
-                    let port = segments[job.segment].port_of(key.sequence);
+                    let port = self.place_of(job).port_of(key.sequence);
                     match park(pooled, port) {
                         Some(woken) => pooled = woken,
                         None => return RunOutcome::Finished,
                     }
                 }
+                // It has moved to another section, inside a body.
+                Advanced::Yields if job.flow.section() != here => {
+                    count_passed(&self.placed, self.place_in((key, job.segment), here), &job.flow);
+                    job.segment = segment_at(segments, (job.segment, to), &job.flow);
+                    job.has_yielded = true;
+                }
                 Advanced::Yields => {
                     job.segment = segment_at(segments, (job.segment, to), &job.flow);
                     job.has_yielded = true;
                     self.note_queued(job);
-                    return RunOutcome::Yields(segments[job.segment].port_of(key.sequence), pooled);
+                    return RunOutcome::Yields(self.place_of(job).port_of(key.sequence), pooled);
                 }
             }
         }
@@ -158,8 +169,19 @@ impl SegmentRunner {
 
     /// Returns the section in which the flow continues.
     fn section_of(&self, job: &FlowJob) -> usize {
-        let key = job.flow.key();
-        self.segments[key.entry as usize][key.route as usize][job.segment].section
+        self.place_of(job).section
+    }
+
+    /// Returns the place where the flow continues: in the section of its segment, unless it has moved inside a body.
+    fn place_of(&self, job: &FlowJob) -> &SectionPlace {
+        self.place_in((job.flow.key(), job.segment), job.flow.section())
+    }
+
+    /// Returns the place of a flow that is in this section of this segment.
+    pub(super) fn place_in(&self, (key, segment): (FlowKey, usize), section: NodeSection) -> &SectionPlace {
+        let outer = || &self.segments[key.entry as usize][key.route as usize][segment].place;
+        let planned = section.index().and_then(|index| self.planned.get(index)?.as_ref());
+        planned.unwrap_or_else(outer)
     }
 
     /// Wakes the task that awaits an answer: at once, or with its batch if the next flows at the port are predicted to
@@ -173,12 +195,15 @@ impl SegmentRunner {
         }
     }
 
-    /// Advances a flow to the step `until`, the end of the segment `last`. A flow that has to wait is polled again with a waker of its own. One that
-    /// yields needs none: it is polled again in any case.
-    fn advance(&self, job: &mut FlowJob, until: usize, last: &Segment) -> Advanced<Option<Result<Value, Failure>>> {
-        let _inside = last.calls_out.then(|| self.handle.enter());
+    /// Advances a flow to the end of the segment `to`. A flow that has to wait is polled again with a waker of its own. One
+    /// that yields needs none: it is polled again in any case.
+    fn advance(&self, job: &mut FlowJob, segments: &[Segment], to: usize) -> Advanced<Option<Result<Value, Failure>>> {
+        let (until, here) = (stop_before(segments, to), job.flow.section());
+        let calls_out = segments[to].calls_out || here != NodeSection::OUTER;
+        let _inside = calls_out.then(|| self.handle.enter());
         let instance = &self.job_context.instance;
-        let means = (last.blocking, &Units::slice(instance.slice));
+        let blocking = self.place_in((job.flow.key(), to), here).blocking;
+        let means = (blocking, &Units::slice(instance.slice));
         // Most segments do not wait, and need neither a task nor a waker.
         let advanced = job.flow.advance_until(instance, until, means, &mut Context::from_waker(Waker::noop()));
         if !matches!(advanced, Advanced::Waits) {
@@ -200,7 +225,7 @@ pub(super) fn last_fused(segments: &[Segment], first: usize, flow: &FlowState, f
         return first;
     }
     let (further, sequence) = (segments[first + 1..].iter(), flow.key().sequence);
-    first + further.take_while(|segment| !segment.waits && fusion.may_fuse(segment.port_of(sequence))).count()
+    first + further.take_while(|segment| !segment.waits && fusion.may_fuse(segment.place.port_of(sequence))).count()
 }
 
 /// Returns the step before which a flow stops at the end of the segment `to`. The last segment also ends the flow.
@@ -220,9 +245,9 @@ pub(super) fn segment_at(segments: &[Segment], (first, to): (usize, usize), flow
     (first..to).find(|segment| segments[*segment].until > at).unwrap_or(to)
 }
 
-/// Counts a watched flow that has passed a segment.
-pub(super) fn count_passed(placed: &[PlacedSection], segment: &Segment, flow: &FlowState) {
+/// Counts a watched flow that has passed a section.
+pub(super) fn count_passed(placed: &[PlacedSection], place: &SectionPlace, flow: &FlowState) {
     if flow.is_watched() {
-        placed[segment.section].passed.fetch_add(1, Ordering::Relaxed);
+        placed[place.section].passed.fetch_add(1, Ordering::Relaxed);
     }
 }

@@ -77,7 +77,7 @@ impl ForkedPiece {
         if outcome.is_none()
             && let Err(failure) = memory::check()
         {
-            outcome = Some(PieceOutcome::Exit(self.at, Err(failure)));
+            outcome = Some(PieceOutcome::Exit(current, Err(failure)));
         }
         fork.account.charge_slice(entered.leave() - before);
         outcome

@@ -37,7 +37,7 @@ pub(crate) struct RegionRun<'a> {
     pub words: &'a mut Vec<u64>,
     pub choices: &'a mut Vec<u32>,
     pub forks: &'a mut RegionForks,
-    /// The instruction that is reported if a host function panics.
+    /// The instruction that is reported if a host function panics, or if the flow has too much memory when it yields.
     pub current: &'a mut usize,
     pub scene: ForkScene<'a>,
 }

@@ -13,7 +13,7 @@ use crate::instance::Env;
 use crate::lock::{HeldLock, LockAcquisition};
 use crate::operations::{self, apply, unpack};
 use crate::prim_units;
-use crate::step::{Action, Body, Condition, PreparedStep, PrimStep, RepeatStep, SwitchStep, TimedStep};
+use crate::step::{Action, Body, Condition, CutStep, PreparedStep, PrimStep, RepeatStep, SwitchStep, TimedStep};
 use crate::units::{self, Advanced, Spent};
 
 /// The outcome of running a step.
@@ -82,8 +82,8 @@ pub(super) enum Stage {
     Body(Box<Run>),
     /// The step waits for bodies that it may cancel, or one of them yields.
     Timed(Box<Timed>),
-    /// The region that begins with the step goes on at this instruction.
-    Region(usize),
+    /// The region that begins with the step goes on at the first instruction, and yielded at the other one.
+    Region(usize, usize),
     /// The region that begins with the step waits for the call of this instruction, which takes long.
     RegionCall(Pending, usize),
     /// The region that begins with the step waits at this instruction for rounds that run on other threads.
@@ -92,6 +92,8 @@ pub(super) enum Stage {
     Making(Making),
     /// An atomic step that does not begin, because its frame is given up once it is in no other.
     Refused,
+    /// The flow moves to the section of the step.
+    Moves,
 }
 
 /// An atomic step that has its locks, and makes the values of its sessions. Dropping it releases the locks.
@@ -123,7 +125,8 @@ impl Stage {
     pub(super) fn is_in_step(&self) -> bool {
         match self {
             Stage::Ticket(_) | Stage::Locks(_) | Stage::Function(..) | Stage::Refused | Stage::Making(_) => false,
-            Stage::Region(_) | Stage::RegionCall(..) | Stage::RegionJoin(_) | Stage::Batched(_) => false,
+            Stage::Moves => false,
+            Stage::Region(..) | Stage::RegionCall(..) | Stage::RegionJoin(_) | Stage::Batched(_) => false,
             Stage::Body(run) => run.is_in_step(),
             Stage::Timed(timed) => timed.is_in_step(),
         }
@@ -138,7 +141,7 @@ impl Stage {
             Stage::Batched(_) | Stage::Making(_) | Stage::Ticket(_) | Stage::Locks(_) => true,
             Stage::Body(run) => run.leaves_thread(),
             Stage::Timed(timed) => timed.leaves_thread(),
-            Stage::Refused | Stage::Region(_) => false,
+            Stage::Refused | Stage::Moves | Stage::Region(..) => false,
         }
     }
 
@@ -231,12 +234,28 @@ impl Frame {
                 // The frame may be given up here.
                 if env.given_up.is_some() { Ran::Yields(None) } else { Ran::Next }
             }
+            Action::Cut(cut) => self.run_cut(node, cut, body, env, context),
             Action::Region(_) | Action::Never => never(),
             Action::Return(answer) => Ran::end(Ok(self.value(body, *answer))),
             Action::Fail(failure) => {
                 let failure = failure_of(self.value(body, *failure));
                 Ran::fail(failure)
             }
+        }
+    }
+
+    /// Runs a step in its section, or lets the flow move there. Within an atomic step it stays where it is, because others
+    /// wait for its locks.
+    #[cold]
+    #[inline(never)]
+    fn run_cut(&mut self, node: usize, cut: &CutStep, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> Ran {
+        if env.section.here() != cut.section && self.scopes.is_empty() && self.inherited.is_empty() {
+            env.section.ask_for(cut.section);
+            return Ran::yields(Stage::Moves);
+        }
+        match &cut.action {
+            Action::Region(region) if self.runs_regions(region, env) => self.run_region(node, region, 0, env, context),
+            action => self.run_form(node, action.form(), body, env, context),
         }
     }
 
@@ -249,16 +268,18 @@ impl Frame {
         env: Env<'_>,
         context: &mut Context<'_>,
     ) -> Ran {
-        let stage = match (stage, &body.steps[node].action) {
-            (Stage::Region(at) | Stage::RegionJoin(at), Action::Region(region)) => {
+        let action = body.steps[node].action.uncut();
+        let stage = match (stage, action) {
+            (Stage::Region(at, _) | Stage::RegionJoin(at), Action::Region(region)) => {
                 return self.run_region(node, region, at, env, context);
             }
             (Stage::RegionCall(pending, at), Action::Region(region)) => {
                 return self.wait_for_call(region, (pending, at), context);
             }
+            (Stage::Moves, _) => return self.run_form(node, &body.steps[node].action, body, env, context),
             (stage, _) => stage,
         };
-        match (stage, body.steps[node].action.form()) {
+        match (stage, action.form()) {
             (Stage::Ticket(_), Action::Call(call)) => self.take_ticket(call, body, env, context).spend_call(env),
             (Stage::Locks(locks), Action::Call(call)) => {
                 self.call_under(locks, call, body, env, context).spend_call(env)

@@ -33,11 +33,16 @@ impl FlowExit {
 
     /// Returns the path of the node where the flow ended, within this body.
     pub(crate) fn path(&self, body: &Body) -> String {
-        let name = body.names.get(self.node).map_or("", |name| name);
-        match (name.is_empty(), self.within.is_empty()) {
-            (false, false) => format!("{name}/{}", self.within),
-            (false, true) => name.to_owned(),
-            (true, _) => self.within.clone(),
-        }
+        path(body, self.node, &self.within)
+    }
+}
+
+/// Returns the path of a place within this body.
+pub(super) fn path(body: &Body, node: usize, within: &str) -> String {
+    let name = body.names.get(node).map_or("", |name| name);
+    match (name.is_empty(), within.is_empty()) {
+        (false, false) => format!("{name}/{within}"),
+        (false, true) => name.to_owned(),
+        (true, _) => within.to_owned(),
     }
 }

@@ -167,6 +167,11 @@ impl IterationCalls {
         true
     }
 
+    /// Returns the batches in which the calls are that are placed and not answered yet.
+    pub(super) fn members(&self) -> impl Iterator<Item = &Member> {
+        self.placed.iter()
+    }
+
     /// Forgets that the first call waits, because the flow was woken.
     pub(super) fn reconsider(&mut self) {
         self.first_waits = false;

@@ -55,14 +55,14 @@ impl Frame {
             },
         };
         let ran = run.run(at, context);
-        self.region_at = None;
+        let stopped = self.region_at.take().unwrap_or(at);
         self.cursor = node;
         match ran {
             RegionRan::Through => {
                 self.cursor = region.nodes.end - 1;
                 Ran::Next
             }
-            RegionRan::Yields(at) => Ran::yields(Stage::Region(at)),
+            RegionRan::Yields(at) => Ran::yields(Stage::Region(at, stopped)),
             RegionRan::Joins(at) => Ran::wait(Stage::RegionJoin(at)),
             RegionRan::Calls(at, long) => {
                 let pending = long.begin(Vec::new(), Vec::new(), env);
@@ -84,7 +84,7 @@ impl Frame {
         };
         match step.region.answer_call(at, settled.outcome, &mut self.words, &mut self.slots) {
             // Not at once, so that calls that end quickly do not make the stack deep.
-            Ok(()) => Ran::yields(Stage::Region(at + 1)),
+            Ok(()) => Ran::yields(Stage::Region(at + 1, at)),
             Err(failure) => self.end_at(step.region.place(at), Err(failure)),
         }
     }
@@ -104,7 +104,7 @@ impl Frame {
         if at.is_some() {
             self.forks.give_up();
         }
-        if let (Some(at), Some(Action::Region(step))) = (at, body.steps.get(node).map(|step| &step.action)) {
+        if let (Some(at), Some(Action::Region(step))) = (at, body.steps.get(node).map(|step| step.action.uncut())) {
             let place = step.region.place(at);
             self.cursor = place.node;
             let path = step.region.called(at).unwrap_or_else(|| path_of(body, place.node));

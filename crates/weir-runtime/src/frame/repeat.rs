@@ -17,6 +17,7 @@ use weir_ir::evaluate::rounds_exceeded;
 
 use super::gathered_iterations::GatheredIterations;
 use super::{AtomicScope, Finished, FlowExit, Frame, IterationTurn};
+use crate::batching::Member;
 use crate::instance::Env;
 use crate::operations::element;
 use crate::step::{Body, Repeat, RepeatStep};
@@ -132,6 +133,28 @@ impl Run {
             Run::Sequential(sequence) => sequence.frame.as_ref().is_some_and(|frame| frame.is_in_step()),
             Run::Overlapped(overlap) => overlap.running.iter().any(|(_, frame)| frame.is_in_step()),
             Run::Gathered(run) => run.frame.as_ref().is_some_and(|frame| frame.is_in_step()),
+        }
+    }
+
+    /// Returns the frame of an iteration that has stopped; `None` if the repetition has stopped between two iterations.
+    pub(super) fn stopped_frame(&self) -> Option<&Frame> {
+        let frame = match self {
+            Run::Sequential(sequence) => sequence.frame.as_deref(),
+            Run::Overlapped(overlap) => {
+                let mut running = overlap.running.iter().map(|(_, frame)| &**frame);
+                running.clone().find(|frame| frame.yielded).or_else(|| running.next())
+            }
+            Run::Gathered(run) => run.frame.as_deref(),
+        };
+        frame.filter(|frame| frame.has_stopped())
+    }
+
+    /// Shows the batches in which calls of the iterations in progress are.
+    pub(super) fn each_member(&self, see: &mut dyn FnMut(&Member)) {
+        match self {
+            Run::Sequential(sequence) => sequence.frame.iter().for_each(|frame| frame.each_member(see)),
+            Run::Overlapped(overlap) => overlap.running.iter().for_each(|(_, frame)| frame.each_member(see)),
+            Run::Gathered(run) => run.iterations.calls.members().for_each(see),
         }
     }
 

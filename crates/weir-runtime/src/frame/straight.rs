@@ -41,7 +41,7 @@ impl Frame {
                 }
                 Ran::Waits(stage) => {
                     self.low = next;
-                    if steps[next].bit == 0 {
+                    if steps[next].wait_number.is_none() {
                         return self.suspend(next, stage, body, env);
                     }
                     self.seen.resize(body.steps.len().div_ceil(64), 0);
@@ -55,7 +55,7 @@ impl Frame {
                 }
                 Ran::Yields(Some(stage)) => {
                     (self.low, self.yielded) = (next, true);
-                    if step.bit != 0 {
+                    if step.wait_number.is_some() {
                         self.seen.resize(body.steps.len().div_ceil(64), 0);
                         self.see(next);
                     }

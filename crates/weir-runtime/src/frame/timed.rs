@@ -193,6 +193,14 @@ impl Timed {
 }
 
 impl Timed {
+    /// Returns the frame of a body that has stopped: of one that computes, if there is one.
+    pub(super) fn stopped_frame<'a>(&'a self, step: &'a TimedStep) -> Option<(&'a Frame, &'a Body)> {
+        let mut stopped = self.bodies.iter().filter(|(_, frame)| frame.has_stopped());
+        let computes = stopped.clone().find(|(_, frame)| frame.yielded);
+        let (index, frame) = computes.or_else(|| stopped.next())?;
+        Some((frame, &step.bodies[*index].0))
+    }
+
     /// Returns true if a body is in an atomic step.
     pub(super) fn is_in_step(&self) -> bool {
         self.bodies.iter().any(|(_, frame)| frame.is_in_step())

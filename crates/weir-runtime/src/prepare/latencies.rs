@@ -18,7 +18,7 @@ pub(super) fn latencies(
     shape: &ControlShape,
     order: &StepOrder,
 ) -> Option<Arc<LatencyGraph>> {
-    let waits = |index: &usize| order.bits[*index] != 0;
+    let waits = |index: &usize| order.numbers[*index].is_some();
     let gathers = parts.iter().any(|part| part.gatherer().is_some() || part.iterations().is_some());
     if !gathers {
         return None;
@@ -26,13 +26,13 @@ pub(super) fn latencies(
     let step = |index: usize| {
         let (node, part) = (&graph.nodes[index], &parts[index]);
         let arms = shape.chains[index].iter().map(|arm| (shape.numbers[arm.switch.0 as usize], arm.arm)).collect();
-        LatencyStep { index, before: order.depends[index], arms, latency: latency(node, part) }
+        LatencyStep { index, before: order.depends[index].clone(), arms, latency: latency(node, part) }
     };
     LatencyGraph::new((0..parts.len()).filter(waits).map(step).collect()).map(Arc::new)
 }
 
 fn latency(node: &Node, part: &NodePart) -> StepLatency {
-    match (&part.call, part.gatherer(), part.iterations()) {
+    match (&part.call, part.gatherer().or_else(|| part.gatherer_of_iterations()), part.iterations()) {
         (_, Some(gatherer), _) => {
             let delays = !gatherer.writes() && node.within.is_none();
             StepLatency::Gathered { gatherer: Arc::clone(gatherer), delays }

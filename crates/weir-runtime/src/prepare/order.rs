@@ -1,8 +1,8 @@
-//! The order of steps: nodes are in topological order, and edges become bit masks.
+//! The order of steps: nodes are in topological order, and edges become sets of numbers.
 //!
-//! Every node that may have to wait has a bit, and every node has the bits of all earlier nodes that it depends on.
-//! There are 64 bits; nodes beyond the 63rd share the last one, and wait for everything listed before them. That is
-//! always sound, because running the list in order is the semantics of the program.
+//! Every node that may have to wait has a number, and every node has the numbers of all earlier nodes that it depends on.
+//! From the last number on nodes share it ([`WAIT_NUMBERS`]), and wait for everything listed before them. That is always
+//! sound, because running the list in order is the semantics of the program.
 //!
 //! An atomic step begins only when all values that it needs from outside are available. Otherwise a flow that holds a
 //! lock could wait for one of its own calls that queues behind other flows for the same lock.
@@ -26,16 +26,17 @@ use weir_ir::graph::{Graph, Node, NodeId, NodeKind, Operand};
 use super::moves::MoveOnlyTypes;
 use super::part::NodePart;
 use crate::step::Repeat;
+use crate::wait_set::{WAIT_NUMBERS, WaitSet};
 
-/// The last bit, which many nodes may share.
-const SHARED_BIT: u32 = 63;
+/// The last iteration order, which several resources may share.
+const SHARED_ORDER: u32 = 63;
 
 /// The order of a graph's nodes.
 pub(super) struct StepOrder {
-    /// Each node's own bit, or 0.
-    pub bits: Vec<u64>,
-    /// The bits that each node depends on.
-    pub depends: Vec<u64>,
+    /// The number of each node that may wait.
+    pub numbers: Vec<Option<u32>>,
+    /// The numbers of the nodes that each node depends on.
+    pub depends: Vec<WaitSet>,
     /// The iteration orders that each node is part of.
     pub signals_orders: Vec<u64>,
     /// The iteration orders that each node waits for.
@@ -60,8 +61,8 @@ impl StepOrder {
         let count = graph.nodes.len();
         let overlaps = parts.iter().any(NodePart::overlaps);
         let mut order = StepOrder {
-            bits: vec![0; count],
-            depends: vec![0; count],
+            numbers: vec![None; count],
+            depends: vec![WaitSet::default(); count],
             signals_orders: vec![0; count],
             awaits_orders: vec![0; count],
             placed_orders: vec![0; count],
@@ -76,40 +77,47 @@ impl StepOrder {
                 order.assign_placed_orders(parts);
             }
         }
-        order.assign_masks(graph, parts, &earlier_users(graph, moves), !may_be_given_up);
+        order.assign_numbers(graph, parts, &earlier_users(graph, moves), !may_be_given_up);
         order
     }
 
     /// Returns true if `earlier` has run, or was skipped, whenever `later` runs.
     pub(super) fn before(&self, earlier: usize, later: usize) -> bool {
-        earlier < later && (self.depends[earlier] | self.bits[earlier]) & !self.depends[later] == 0
+        let after = &self.depends[later];
+        earlier < later
+            && self.numbers[earlier].is_none_or(|number| after.contains(number))
+            && self.depends[earlier].is_within(after)
     }
 
-    /// Assigns the bits. `through` has for each node what has to be through when the node counts as through: more than its
-    /// own bit if it began while an earlier call of its batch waited.
-    fn assign_masks(&mut self, graph: &Graph, parts: &[NodePart], users: &[Vec<NodeId>], places: bool) {
+    /// Assigns the numbers. `through` has for each node what has to be through when the node counts as through: more than
+    /// its own number if it began while an earlier call of its batch waited.
+    fn assign_numbers(&mut self, graph: &Graph, parts: &[NodePart], users: &[Vec<NodeId>], places: bool) {
         let mut used = 0u32;
-        let mut through = vec![0u64; graph.nodes.len()];
+        let mut through = vec![WaitSet::default(); graph.nodes.len()];
         for (id, node) in graph.nodes() {
             let index = id.0 as usize;
-            let (mut depends, mut placed) = (0, 0);
+            let (mut depends, mut placed) = (WaitSet::default(), WaitSet::default());
             for earlier in everything_before(graph, id).iter().chain(&users[index]) {
                 let at = earlier.0 as usize;
                 if places && is_placed_after(node, &parts[index], *earlier, &parts[at]) {
-                    (depends, placed) = (depends | self.depends[at], placed | through[at]);
+                    depends.insert_all(&self.depends[at]);
+                    placed.insert_all(&through[at]);
                 } else {
-                    depends |= self.depends[at] | self.bits[at] | through[at];
+                    depends.insert_all(&self.depends[at]);
+                    depends.insert_all(&through[at]);
                 }
             }
             if parts[index].waits(node) || self.signals_orders[index] | self.awaits_orders[index] != 0 {
-                if used >= SHARED_BIT {
-                    depends |= self.bits[..index].iter().fold(0, |all, bit| all | bit);
+                if used >= WAIT_NUMBERS - 1 {
+                    self.numbers[..index].iter().flatten().for_each(|number| depends.insert(*number));
                 }
-                self.bits[index] = 1 << used.min(SHARED_BIT);
+                let number = used.min(WAIT_NUMBERS - 1);
+                self.numbers[index] = Some(number);
+                placed.insert(number);
                 used += 1;
             }
             self.depends[index] = depends;
-            through[index] = placed | self.bits[index];
+            through[index] = placed;
         }
     }
 
@@ -193,7 +201,7 @@ impl IterationOrders {
 
     fn next(&mut self) -> u64 {
         self.used += 1;
-        1 << (self.used - 1).min(SHARED_BIT)
+        1 << (self.used - 1).min(SHARED_ORDER)
     }
 
     fn of_node(&mut self, graph: &Graph, id: NodeId, node: &Node, part: &NodePart) -> u64 {

@@ -7,7 +7,7 @@ use weir_ir::graph::{Node, NodeKind};
 
 use crate::batching::{Gatherer, LatencyGraph};
 use crate::lock::FairRwLock;
-use crate::step::Body;
+use crate::step::{Action, Body};
 
 /// A call that is resolved to its function, before its step is created.
 pub(super) struct Resolved {
@@ -59,6 +59,15 @@ impl NodePart {
     /// Returns the gatherer of the node's calls.
     pub(super) fn gatherer(&self) -> Option<&Arc<Gatherer>> {
         self.call.as_ref()?.gatherer.as_ref()
+    }
+
+    /// Returns the gatherer of the calls of a `map` whose iterations wait for nothing but one such call each.
+    pub(super) fn gatherer_of_iterations(&self) -> Option<&Arc<Gatherer>> {
+        let body = self.body.as_ref()?;
+        match body.steps[body.gathered_call.as_ref()?.step as usize].action.form() {
+            Action::Call(call) => call.gatherer.as_ref(),
+            _ => None,
+        }
     }
 
     /// Returns the waiting steps of one iteration, if iterations overlap.

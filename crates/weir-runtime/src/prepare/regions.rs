@@ -91,10 +91,10 @@ fn compiled(types: WordTypes<'_>, graph: &Graph, body: &Body, nodes: Range<usize
 
 /// Checks that the nodes of a region wait for the same nodes, and that nobody waits for one of them (invariant I13).
 fn verify_nodes(body: &Body, nodes: Range<usize>) {
-    let depends = body.steps[nodes.start].depends;
+    let depends = &body.steps[nodes.start].depends;
     for step in &body.steps[nodes] {
-        assert!(step.depends == depends, "the nodes of a region depend on different nodes");
-        assert!(step.bit == 0 && step.ticket_gates.is_empty(), "a node of a region waits");
+        assert!(step.depends == *depends, "the nodes of a region depend on different nodes");
+        assert!(step.wait_number.is_none() && step.ticket_gates.is_empty(), "a node of a region waits");
     }
 }
 

@@ -40,7 +40,7 @@ const OVERLAP_GATHERED_MAX: usize = 2_048;
 
 impl Assembly<'_> {
     pub(super) fn body(&self, parts: Vec<NodePart>) -> Result<Body, PrepareError> {
-        let waits = self.order.bits.iter().any(|bit| *bit != 0);
+        let waits = self.order.numbers.iter().any(Option::is_some);
         let changed = changed_parameters(self.graph, &parts);
         let handed = changed.iter().zip(&self.graph.parameters).map(|(changed, ty)| *changed || self.moves.may(ty));
         let overlap_max = if self.order.overlaps { overlap_max(&parts) } else { 0 };
@@ -67,6 +67,7 @@ impl Assembly<'_> {
             overlap_max,
             gathered_call: if overlap_max > 0 { gathered_call(&steps, self.order, self.layout) } else { None },
             latencies: None,
+            cuts: Box::default(),
             handed: handed.collect(),
             steps: steps.into(),
         })
@@ -87,8 +88,8 @@ impl Assembly<'_> {
             arm,
             skip_to: id.0 + 1,
             then: id.0 + 1,
-            bit: self.order.bits[index],
-            depends: self.order.depends[index],
+            wait_number: self.order.numbers[index],
+            depends: self.order.depends[index].clone(),
             signals_orders: self.order.signals_orders[index],
             awaits_orders: self.order.awaits_orders[index],
             placed_orders: self.order.placed_orders[index],

@@ -115,11 +115,11 @@ macro_rules! go_on {
     };
 }
 
-/// Leaves the interpreter before the next instruction if the slice is over.
+/// Leaves the interpreter at the safe point of the instruction before `$at` if the slice is over, to go on at `$next`.
 macro_rules! or_yield {
-    ($is_over:expr, $at:expr) => {
+    ($is_over:expr, $outside:ident, $at:ident, $next:expr) => {
         if $is_over {
-            return RegionStop::Yields($at);
+            return $outside.yields($at - 1, $next);
         }
     };
 }
@@ -131,15 +131,16 @@ macro_rules! call_words {
             Ok(word) => $words.set($out, word),
             Err(failure) => return RegionStop::Ends($at - 1, Err(failure)),
         }
-        or_yield!($outside.spend(units::CALL), $at);
+        or_yield!($outside.spend(units::CALL), $outside, $at, $at);
     }};
 }
 
 /// Goes on with the next element of a list if there is one; yields if the slice is over.
 macro_rules! next {
     ($region:ident.$next:ident($row:ident $(, $out:ident)?), $words:ident, $outside:ident, $at:ident, $target:ident) => {{
-        jump_if!($region.$next($row $(, $out)?, $words, &$outside), $at, $target);
-        or_yield!($region.is_slice_over($row, &$outside), $at);
+        let next = if $region.$next($row $(, $out)?, $words, &$outside) { usize::from($target) } else { $at };
+        or_yield!($region.is_slice_over($row, &$outside), $outside, $at, next);
+        $at = next;
     }};
 }
 
@@ -148,8 +149,9 @@ macro_rules! again {
     ($condition:expr, $region:ident, $row:ident, $words:ident, $outside:ident, $at:ident) => {
         if $condition {
             or_fail!($region.begin_round($row, $words));
-            $at = usize::from($region.tables.loops[usize::from($row)].head);
-            or_yield!($region.is_slice_over($row, &$outside), $at);
+            let head = usize::from($region.tables.loops[usize::from($row)].head);
+            or_yield!($region.is_slice_over($row, &$outside), $outside, $at, head);
+            $at = head;
         }
     };
 }

@@ -16,7 +16,7 @@ pub(crate) struct Outside<'a> {
     pub units: &'a Units,
     /// The units that a call may take on this thread.
     pub call_budget: UnitBudget,
-    /// The instruction that is reported if a host function panics.
+    /// The instruction that is reported if a host function panics, or if the flow has too much memory when it yields.
     pub current: &'a mut usize,
     /// The borders of loops and parts at which the region stops.
     pub borders: RegionBorders,
@@ -27,6 +27,13 @@ impl Outside<'_> {
     #[inline(always)]
     pub(super) fn spend(&self, units: u32) -> bool {
         self.units.spend_timed(units, self.platform) == Spent::Yield
+    }
+
+    /// Yields at the safe point of an instruction, to go on at another one.
+    #[cold]
+    pub(super) fn yields(&mut self, at: usize, next: usize) -> RegionStop {
+        *self.current = at;
+        RegionStop::Yields(next)
     }
 }
 
@@ -44,6 +51,6 @@ pub(super) fn fails(at: usize, failure: Box<Failure>) -> After {
 
 /// Spends the units of a call, which may have taken long.
 #[inline(always)]
-pub(super) fn spent_call(at: usize, outside: &Outside<'_>) -> After {
-    if outside.spend(units::CALL) { After::Stop(RegionStop::Yields(at + 1)) } else { After::Next }
+pub(super) fn spent_call(at: usize, outside: &mut Outside<'_>) -> After {
+    if outside.spend(units::CALL) { After::Stop(outside.yields(at, at + 1)) } else { After::Next }
 }

@@ -345,7 +345,7 @@ impl Region {
                 }
                 let next = if has_more { usize::from(head) } else { at + 1 };
                 if outside.spend(row.units) {
-                    return After::Stop(RegionStop::Yields(next));
+                    return After::Stop(outside.yields(at, next));
                 }
                 return After::Jump(next as u16);
             }

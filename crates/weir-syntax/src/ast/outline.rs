@@ -145,7 +145,9 @@ fn table(table: &TableDeclaration) -> String {
             TableClauseKind::References { columns, table, cascade } => {
                 each(columns, word) + " : " + &word(table) + if cascade.is_some() { " cascade" } else { "" }
             }
-            TableClauseKind::Default(arguments) | TableClauseKind::Soft(arguments) => each(arguments, argument),
+            TableClauseKind::Default(arguments)
+            | TableClauseKind::Soft(arguments)
+            | TableClauseKind::Existing(arguments) => each(arguments, argument),
             TableClauseKind::Migrate { old, change, batched } => {
                 ty(old) + " : " + &word(change) + if batched.is_some() { " batched" } else { "" }
             }

@@ -51,6 +51,8 @@ pub enum TableClauseKind {
     Default(Vec<Argument>),
     /// `soft(ttl: 30m, at_most: 1000)`: the rows are kept in memory only.
     Soft(Vec<Argument>),
+    /// `existing(database: crm, writable: true)`: the table is one of another database, which other programs have declared.
+    Existing(Vec<Argument>),
     /// `migrate OldUser: upgraded batched`: the rows were of another type before, and a `fn` converts them.
     Migrate {
         /// Type of the rows before: a record.
@@ -64,7 +66,8 @@ pub enum TableClauseKind {
 
 impl TableClauseKind {
     /// The words that begin a clause.
-    pub const WORDS: [&'static str; 7] = ["key", "index", "unique", "references", "default", "soft", "migrate"];
+    pub const WORDS: [&'static str; 8] =
+        ["key", "index", "unique", "references", "default", "soft", "existing", "migrate"];
 
     /// Returns the word that begins the clause.
     #[must_use]
@@ -76,6 +79,7 @@ impl TableClauseKind {
             Self::References { .. } => "references",
             Self::Default(_) => "default",
             Self::Soft(_) => "soft",
+            Self::Existing(_) => "existing",
             Self::Migrate { .. } => "migrate",
         }
     }

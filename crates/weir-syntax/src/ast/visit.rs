@@ -104,7 +104,10 @@ pub fn walk_item<'a, V: Visitor<'a> + ?Sized>(visitor: &mut V, item: &'a Item) {
 fn walk_table<'a, V: Visitor<'a> + ?Sized>(visitor: &mut V, table: &'a TableDeclaration) {
     visitor.ty(&table.row);
     for clause in &table.clauses {
-        if let TableClauseKind::Default(arguments) | TableClauseKind::Soft(arguments) = &clause.kind {
+        if let TableClauseKind::Default(arguments)
+        | TableClauseKind::Soft(arguments)
+        | TableClauseKind::Existing(arguments) = &clause.kind
+        {
             walk_arguments(visitor, arguments);
         }
         if let TableClauseKind::Migrate { old, .. } = &clause.kind {

@@ -33,7 +33,9 @@ impl SourcePrinter<'_> {
                 let cascade = if cascade.is_some() { " cascade" } else { "" };
                 Doc::text(format!("{word} {}: {table}{cascade}", columns_of(columns)))
             }
-            TableClauseKind::Default(arguments) => Doc::text(word).then(self.arguments(arguments, range(clause.span))),
+            TableClauseKind::Default(arguments) | TableClauseKind::Existing(arguments) => {
+                Doc::text(word).then(self.arguments(arguments, range(clause.span)))
+            }
             TableClauseKind::Soft(arguments) if arguments.is_empty() => Doc::text(word),
             TableClauseKind::Migrate { .. } => Doc::text(word),
             TableClauseKind::Soft(arguments) => Doc::text(word).then(self.arguments(arguments, range(clause.span))),

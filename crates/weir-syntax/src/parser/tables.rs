@@ -22,7 +22,7 @@ impl Parser<'_> {
         TableDeclaration { name, row, clauses }
     }
 
-    /// `key columns [auto]? | [index | unique] columns | references columns : name [cascade]? | [default | soft] arguments
+    /// `key columns [auto]? | [index | unique] columns | references columns : name [cascade]? | [default | soft | existing] arguments
     /// | migrate type : name [batched]?`
     fn table_clause(&mut self) -> Option<TableClause> {
         let start = self.span();
@@ -48,6 +48,7 @@ impl Parser<'_> {
                 TableClauseKind::Migrate { old, change, batched: self.eat_word("batched") }
             }
             "default" => TableClauseKind::Default(self.arguments()),
+            "existing" => TableClauseKind::Existing(self.arguments()),
             _ => TableClauseKind::Soft(self.arguments()),
         };
         Some(TableClause { kind, span: self.since(start) })

@@ -9,7 +9,7 @@
 //! Offsets are bytes, counted from 0; lines and columns are counted from 1. `edit` is null if no edit is known,
 //! and `certain` says whether it may be applied without asking the author.
 
-use crate::{Diagnostic, Edit, Hint, Label, Severity, Sources, Span};
+use crate::{Certainty, Diagnostic, Edit, Hint, Label, Severity, Sources, Span};
 use serde_json::{Value, json};
 
 /// Renders a diagnostic as one line of JSON, without the line end.
@@ -42,7 +42,7 @@ fn label(sources: &Sources, label: &Label) -> Value {
 
 fn hint(sources: &Sources, hint: &Hint) -> Value {
     let edit = hint.edit.as_ref().map(|edit| replacement(sources, edit));
-    json!({ "text": hint.text, "edit": edit, "certain": hint.certain })
+    json!({ "text": hint.text, "edit": edit, "certain": hint.certainty == Certainty::Certain })
 }
 
 fn replacement(sources: &Sources, edit: &Edit) -> Value {

@@ -73,6 +73,8 @@ pub(crate) struct TablesArguments {
     /// Copy the database to this new file instead; the program may run meanwhile
     #[arg(long, value_name = "PATH", conflicts_with = "tables")]
     pub(crate) backup: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) configuration: ConfigurationArguments,
 }
 
 /// Arguments of `weir plan`.

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use weir_ide::apply;
-use weir_syntax::{Edit, location};
+use weir_syntax::{Certainty, Edit, location};
 
 use crate::arguments::ErrorFormat;
 use crate::commands::arguments::FixArguments;
@@ -88,8 +88,12 @@ fn fixed(path: &Path, text: &str, suggestions: bool, library: &Library) -> (Stri
 /// warnings.
 fn chosen_edits(project: &Project, length: usize, suggestions: bool) -> Vec<(Edit, String)> {
     let proposed = project.diagnostics.iter().filter_map(|diagnostic| {
-        let is_suggested = suggestions && !diagnostic.is_error();
-        let hint = diagnostic.help.iter().find(|hint| hint.edit.is_some() && (hint.certain || is_suggested))?;
+        let is_applied = |certainty: Certainty| match certainty {
+            Certainty::Certain => true,
+            Certainty::Suggested => suggestions && !diagnostic.is_error(),
+            Certainty::Offered => false,
+        };
+        let hint = diagnostic.help.iter().find(|hint| hint.edit.is_some() && is_applied(hint.certainty))?;
         let edit = hint.edit.clone().filter(|edit| edit.span.end as usize <= length)?;
         Some((edit, hint.text.as_str(), diagnostic))
     });

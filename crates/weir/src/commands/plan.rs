@@ -139,10 +139,12 @@ fn nodes(plan: &Plan, program: &Program, section: Option<usize>) -> String {
 }
 
 fn nodes_of(plan: &Plan, flow: &Flow<Graph>, section: Option<usize>) -> String {
-    let works = flow.body.nodes.iter().filter(|node| is_work(&node.kind));
-    let names =
-        works.filter(|node| plan.section_of(&flow.name, &node.name) == section).map(|node| node.name.to_string());
-    let names: Vec<String> = names.collect();
+    let mut names = Vec::new();
+    flow.body.each_node(&mut |node| {
+        if is_work(&node.kind) && plan.section_of_node(&flow.name, node) == section {
+            names.push(node.name.to_string());
+        }
+    });
     if names.is_empty() { String::new() } else { format!("  {}: {}\n", flow.name, names.join(", ")) }
 }
 

@@ -1,14 +1,19 @@
 //! `weir tables`: shows the tables of a program, and what a start would change in its database, or copies the database.
 
-use weir_host::{HostType, Value};
-use weir_ir::expr::{Atom, Block, Call, Let, Op, Origin, Program};
-use weir_library::tables::{PlacedStatement, Schema, SearchStatement, TableLocation, TableQuery, backup, report};
+use std::collections::BTreeMap;
+
+use weir_compile::{Checked, QueryRest};
+use weir_host::{HostType, Text, Value};
+use weir_ir::expr::{Atom, Block, Let, Op, Origin, Program, Var};
+use weir_ir::prim::Prim;
+use weir_library::tables::{PlacedStatement, Schema, SearchStatement, StatementCall, TableLocation, backup, report};
 use weir_syntax::SourceFile;
 
 use crate::arguments::ErrorFormat;
 use crate::commands::arguments::TablesArguments;
+use crate::configuration::Configuration;
 use crate::project::Project;
-use crate::table_location::table_location;
+use crate::table_location::{existing_databases, table_location};
 use crate::terminal::Terminal;
 use crate::{Exit, Library, plan_file};
 
@@ -35,16 +40,21 @@ pub(crate) fn tables(arguments: &TablesArguments, library: &Library, terminal: &
         Ok(id) => id,
         Err(exit) => return exit,
     };
-    let checked = project.check(id, library);
+    // A `config` may name an existing database.
+    let mut library = library.clone();
+    Configuration::read_for_tests(id, project.sources.file(id), &arguments.configuration).apply(&mut library);
+    let checked = project.check(id, &library);
     let exit = project.report(ErrorFormat::Human, terminal);
-    let Some(program) = checked.expr else { return exit };
+    let Some(program) = &checked.expr else { return exit };
     let schemas: Vec<Schema> = program.shared.iter().filter_map(|shared| schema_in(&shared.init)).collect();
     if schemas.is_empty() {
         return terminal.print("no tables; declare one at the top level: `table users: User key name`\n");
     }
+    let existing = existing_databases(&arguments.file);
+    let statements = ProgramStatements::of(program, &checked, project.sources.file(id));
     let mut printed = String::new();
     for schema in &schemas {
-        match report(schema, &statements_on(&schema.name, &program, project.sources.file(id)), &place) {
+        match report((schema, &schemas), &statements.on(&schema.name), (&place, &existing)) {
             Ok(text) => printed += &text,
             Err(failure) => return terminal.fail(Exit::Environment, &failure.message, &[]),
         }
@@ -52,40 +62,78 @@ pub(crate) fn tables(arguments: &TablesArguments, library: &Library, terminal: &
     terminal.print(&printed)
 }
 
-/// Returns the statements of a program that search a table, each once, in the order of the text.
-fn statements_on(table: &str, program: &Program, file: &SourceFile) -> Vec<PlacedStatement> {
-    let mut found: Vec<(Origin, SearchStatement)> = Vec::new();
-    let mut see = |binding: &Let| {
-        let Op::Call(call) = &binding.op else { return };
-        if call.arguments.first().and_then(Atom::shared).is_some_and(|shared| shared.as_str() == table) {
-            found.extend(searched(call).map(|statement| (binding.origin, statement)));
-        }
-    };
-    let flows = program.entries.iter().flat_map(|entry| entry.flows.iter().map(|flow| &flow.body));
-    flows.chain(program.shared.iter().map(|shared| &shared.init)).for_each(|body| body.each_binding(&mut see));
-    found.sort_by_key(|(origin, _)| origin.start);
-    let mut statements: Vec<PlacedStatement> = Vec::new();
-    for (origin, statement) in found {
-        let place = weir_syntax::location(file, origin.start);
-        match statements.iter_mut().find(|known| known.statement == statement) {
-            // A body that is lowered twice, such as one that is inlined, has one place.
-            Some(known) if known.places.contains(&place) => {}
-            Some(known) => known.places.push(place),
-            None => statements.push(PlacedStatement { statement, places: vec![place] }),
-        }
-    }
-    statements
+/// The statements of a program that search tables.
+struct ProgramStatements<'p> {
+    checked: &'p Checked,
+    file: &'p SourceFile,
+    /// The parts of the tuples that queries take as arguments.
+    records: BTreeMap<Var, Vec<Option<Value>>>,
+    /// The place of each statement, its table, and the statement.
+    found: Vec<(Origin, Text, SearchStatement)>,
 }
 
-/// Returns the search of a call of the module `tables`.
-fn searched(call: &Call) -> Option<SearchStatement> {
-    let value = |atom: &Atom| match atom {
+impl<'p> ProgramStatements<'p> {
+    fn of(program: &Program, checked: &'p Checked, file: &'p SourceFile) -> Self {
+        let mut statements = ProgramStatements { checked, file, records: BTreeMap::new(), found: Vec::new() };
+        let flows = program.entries.iter().flat_map(|entry| entry.flows.iter().map(|flow| &flow.body));
+        for body in flows.chain(program.shared.iter().map(|shared| &shared.init)) {
+            statements.records.clear();
+            body.each_binding(&mut |binding| statements.see(binding));
+        }
+        statements.found.sort_by_key(|(origin, ..)| origin.start);
+        statements
+    }
+
+    fn see(&mut self, binding: &Let) {
+        match &binding.op {
+            Op::Prim(Prim::Record, parts) => {
+                self.records.insert(binding.bound.var, parts.iter().map(known).collect());
+            }
+            Op::Call(call) => {
+                let Some(table) = call.arguments.first().and_then(Atom::shared) else { return };
+                let query_arguments = match call.arguments.get(3) {
+                    Some(Atom::Var(var)) => self.records.get(var).cloned().unwrap_or_default(),
+                    Some(Atom::Value(Value::Record(parts))) => parts.iter().cloned().map(Some).collect(),
+                    _ => Vec::new(),
+                };
+                let arguments = call.arguments.iter().map(known).collect();
+                let statement = StatementCall { function: call.function.to_string(), arguments, query_arguments };
+                let statement = SearchStatement::of(statement);
+                self.found.extend(statement.map(|statement| (binding.origin, table.clone(), statement)));
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns the statements on a table, each once, in the order of the text.
+    fn on(&self, table: &str) -> Vec<PlacedStatement> {
+        let mut statements: Vec<PlacedStatement> = Vec::new();
+        for (origin, _, statement) in self.found.iter().filter(|(_, of, _)| of.as_str() == table) {
+            let place = weir_syntax::location(self.file, origin.start);
+            let rest = self.rest(*origin);
+            match statements.iter_mut().find(|known| known.statement == *statement && known.rest == rest) {
+                // A body that is lowered twice, such as one that is inlined, has one place.
+                Some(known) if known.places.contains(&place) => {}
+                Some(known) => known.places.push(place),
+                None => statements.push(PlacedStatement { statement: statement.clone(), rest, places: vec![place] }),
+            }
+        }
+        statements
+    }
+
+    /// Returns what the program does with the rows of a query, in the order in which it does it.
+    fn rest(&self, origin: Origin) -> Vec<String> {
+        let of_query = |rest: &&QueryRest| (rest.query.start, rest.query.end) == (origin.start, origin.end);
+        self.checked.query_rests.iter().filter(of_query).map(|rest| rest.what.clone()).collect()
+    }
+}
+
+/// Returns a value that is known without running the program.
+fn known(atom: &Atom) -> Option<Value> {
+    match atom {
         Atom::Value(value) => Some(value.clone()),
         _ => None,
-    };
-    let query = call.arguments.get(2).and_then(value).and_then(|value| TableQuery::from_value(value).ok());
-    let column = call.arguments.get(4).and_then(value).and_then(|value| usize::from_value(value).ok());
-    SearchStatement::of(&call.function, query, column)
+    }
 }
 
 /// Returns the description of the table that an initial value opens.

@@ -69,6 +69,15 @@ fn regions_are_shown_with_their_instructions_and_why_they_end() {
     assert!(said.output.contains("stay steps: without a loop or 4 operations on numbers"), "{}", said.output);
 }
 
+#[test]
+fn counting_under_a_condition_takes_no_jump() {
+    let program = b"use stdio, stream\n\nfor n in stream.range(1, 9) {\n  let all = for i in [1, 2, n] { i % 2 == 0 }\n  let count = fold c = 0 for is_even in all { if is_even { c + 1 } else { c } }\n  stdio.print(\"{count}\")?\n}\n";
+    let file = Scratch::new("counting.weir", program);
+    let said = say(&["graph", file.path(), "--regions"]);
+    assert_eq!((said.code, said.messages.as_str()), (0, ""));
+    assert!(said.output.contains("add_int") && !said.output.contains("jump_"), "{}", said.output);
+}
+
 /// An effect behind a check hangs on the arm that goes on; a `retry` is one, without the rounds that it is compiled to; a call
 /// shows the `fn` that it is inlined from.
 #[test]

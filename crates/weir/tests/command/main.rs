@@ -3,6 +3,7 @@
 mod browsers;
 mod communication;
 mod config;
+mod curl;
 mod decoding;
 mod deep;
 mod ends;

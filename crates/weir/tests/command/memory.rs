@@ -45,7 +45,7 @@ service bombs on http(port: 80, body_bytes_max: 1gb) {
   }
   get "/maps-in-a-for" {
     let numbers = list.numbers(0, 1_000_000)?
-    let all = for i in numbers { fold m = [0: "a"] for j in numbers { map.with(m, j, "{i} and {j}") } }
+    let all = for i in numbers { fold m = [0: "a"] for j in numbers { map.with(m, j, text.repeat("{i} and {j} ", 200)?) } }
     http.text("{list.contains(all, [0: "a"])}")
   }
   get "/independent-folds" {
@@ -84,6 +84,84 @@ service bombs on http(port: 80, body_bytes_max: 1gb) {
   post "/bytes" (body all: Bytes) { http.text("{all == all}") }
 }
 "#;
+
+/// A program each of whose routes has one operation that takes all memory, behind others of the same region.
+const PLACES: &str = r#"use http, list, map, text, time
+
+service places on http(port: 80) {
+  get "/call" {
+    let third = list.sort(list.numbers(0, 30)?)[3]
+    let numbers = list.numbers(0, 100_000)?
+    let all = for i in numbers { fold m = [0: 0] for j in numbers { map.with(m, i + j, j) } }
+    http.text("{third} {list.contains(all, [0: 0])}")
+  }
+  get "/rounds" {
+    let third = list.sort(list.numbers(0, 30)?)[3]
+    let numbers = list.numbers(0, 10_000)?
+    let all = for i in numbers { for j in numbers { for k in numbers { i + j + k } } }
+    http.text("{third} {list.contains(all, [])}")
+  }
+  get "/loop" {
+    let third = list.sort(list.numbers(0, 30)?)[3]
+    let all = loop all = [third] { all + [all.length()] } until all.length() < 0 at most 1_000_000_000
+    http.text("{list.contains(all, 8)}")
+  }
+  get "/joined" {
+    let third = list.sort(list.numbers(0, 30)?)[3]
+    let long = fold s = "0123456789abcdef" for _i in list.numbers(0, 40)? { s + s }
+    http.text("{third} {long}")
+  }
+  get "/limited" {
+    let third = list.sort(list.numbers(0, 30)?)[3]
+    let numbers = list.numbers(0, 10_000)?
+    let all = { for i in numbers { for j in numbers { for k in numbers { i + j + k } } } } within 100s else { [] }
+    http.text("{third} {list.contains(all, [])}")
+  }
+  get "/waits" {
+    let third = list.sort(list.numbers(0, 30)?)[3]
+    let numbers = list.numbers(0, 10_000)?
+    let all = for i in list.numbers(0, 3)? {
+      time.sleep(1ms)
+      for j in numbers { for k in numbers { for l in numbers { i + j + k + l } } }
+    }
+    http.text("{third} {list.contains(all, [])}")
+  }
+}
+"#;
+
+/// The operations of [`PLACES`] that take all memory, by their routes. A call is noticed behind it or at the end of the round.
+const FAULTS: [(&str, [&str; 2]); 6] = [
+    ("/call", ["map.with(", "fold m"]),
+    ("/rounds", ["for k in"; 2]),
+    ("/loop", ["loop all", "all + [all"]),
+    ("/joined", ["s + s"; 2]),
+    ("/limited", ["for k in"; 2]),
+    ("/waits", ["for l in"; 2]),
+];
+
+/// Returns the text of a program from the place of a failure on, which a log names.
+fn text_at<'p>(program: &'p str, path: &str, line: &str) -> &'p str {
+    let (_, place) = line.split_once(&format!(" at {path}:")).expect("the place");
+    let mut numbers = place.split([':', ',', ' ']).map(|number| number.parse::<usize>().expect("a number"));
+    let (line, column) = (numbers.next().expect("a line"), numbers.next().expect("a column"));
+    &program.lines().nth(line - 1).expect("the line")[column - 1..]
+}
+
+#[test]
+fn a_failure_by_the_limit_of_a_flow_names_the_operation_that_took_the_memory() {
+    let program = Scratch::new("places.weir", PLACES.as_bytes());
+    for engine in ENGINES {
+        let served = Served::start(program.path(), &["--engine", engine, "--threads", "2", "--memory", "64mb"]);
+        let statuses = FAULTS.map(|(route, _)| served.get(route).status);
+        assert_eq!(statuses, [500; 6], "{engine}");
+        let (_, log) = served.stop();
+        for (route, operations) in FAULTS {
+            let line = log.lines().find(|line| line.contains(&format!("get {route} at"))).expect("the failure");
+            let text = text_at(PLACES, program.path(), line);
+            assert!(operations.iter().any(|operation| text.starts_with(operation)), "{engine}: {line}");
+        }
+    }
+}
 
 /// A program whose steps allocate between two changes of shared values.
 const STEPS: &str = r#"use http, list, text

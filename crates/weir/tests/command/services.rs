@@ -1,8 +1,10 @@
 //! Services among other services: pages of other origins, proxies, the log, and the hosts that a plan permits.
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, RwLock, mpsc};
 
-use crate::support::{Scratch, Served, say};
+use crate::support::{PATIENCE, Scratch, Served, read_answer, say};
 
 const LOGGING: &[u8] = b"use http, log
 
@@ -192,5 +194,64 @@ fn a_bound_call_ends_at_its_time_limit_and_when_the_client_leaves() {
         // The step waits until the call has been cancelled and its lock is free.
         assert_eq!(served.get("/free").body, b"free", "`{engine}`");
         assert_eq!(served.stop().0, Some(0), "`{engine}`");
+    }
+}
+
+const FORWARDING: &[u8] = br#"use client, http
+
+config origin: Text = ""
+
+service front on http(port: 1) {
+  get "/own" { http.text("own") }
+  get "/forward/{path}" (path: Text) {
+    http.text(client.get("{origin}/{path}", private: true)?.text()?)
+  }
+}
+"#;
+
+/// Begins a service that answers `/quick` at once, and `/slow` when it is told so. Returns its address, a receiver of the
+/// requests to `/slow`, and the lock that holds their answers back.
+fn partly_slow_service() -> (String, mpsc::Receiver<()>, Arc<RwLock<()>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let address = format!("http://{}", listener.local_addr().expect("it listens"));
+    let ((sender, slow), gate) = (mpsc::channel(), Arc::new(RwLock::new(())));
+    let of_service = Arc::clone(&gate);
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let (sender, gate) = (sender.clone(), Arc::clone(&of_service));
+            std::thread::spawn(move || answer_calls(stream, &sender, &gate));
+        }
+    });
+    (address, slow, gate)
+}
+
+fn answer_calls(mut stream: TcpStream, slow: &mpsc::Sender<()>, gate: &RwLock<()>) {
+    let requests = BufReader::new(stream.try_clone().expect("a connection can be shared"));
+    for line in requests.lines().map_while(Result::ok).filter(|line| line.starts_with("GET ")) {
+        if line.starts_with("GET /slow ") && slow.send(()).is_ok() {
+            drop(gate.read());
+        }
+        _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    }
+}
+
+#[test]
+fn a_slow_service_behind_a_proxy_holds_up_no_other_client() {
+    let program = Scratch::new("forwarding.weir", FORWARDING);
+    for engine in weir_runtime::ENGINES {
+        let (origin, slow, gate) = partly_slow_service();
+        let origin = format!("origin={origin}");
+        let served = Served::start(program.path(), &["--engine", engine.name, "--threads", "2", "--set", &origin]);
+        let closed = gate.write().expect("no thread panics with the lock");
+        let waiting: Vec<_> = (0..12).map(|_| served.ask("/forward/slow")).collect();
+        for _ in &waiting {
+            slow.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("`{}`: a call has not been made", engine.name));
+        }
+        assert_eq!(served.get("/own").body, b"own", "`{}`", engine.name);
+        assert_eq!(served.get("/forward/quick").body, b"ok", "`{}`", engine.name);
+        drop(closed);
+        for stream in waiting {
+            assert_eq!(read_answer(stream).body, b"ok", "`{}`", engine.name);
+        }
     }
 }

@@ -31,6 +31,10 @@ impl Folder {
         std::fs::write(self.0.join(name), text).expect("a file of our own");
     }
 
+    pub(crate) fn create(&self, name: &str) {
+        std::fs::create_dir(self.0.join(name)).expect("a folder of our own");
+    }
+
     pub(crate) fn read(&self, name: &str) -> String {
         std::fs::read_to_string(self.0.join(name)).expect("the program has written it")
     }
@@ -307,27 +311,28 @@ fn page() -> String {
 
 #[test]
 fn the_web_server_answers_and_keeps_its_connections() {
-    for program in ["main", "zero_copy"] {
-        for engine in engines() {
-            let served = Served::start(&format!("examples/web_server/{program}.weir"), &["--engine", engine]);
-            let mut streams = [served.connect(), served.connect()];
-            for turn in 0..4 {
-                let stream = &mut streams[turn % 2];
-                assert_eq!(ask(stream, &get("index.html")), ok(&page()), "{program} under {engine}");
-                assert_eq!(ask(stream, &get("none.html")), not_found());
-                assert_eq!(ask(stream, &get("../main.weir")), not_found());
-            }
-            let last = get("index.html").replace("Host: a", "Connection: close");
-            let heads = get("index.html").replace("GET", "HEAD").repeat(2);
-            streams[1].write_all(format!("{heads}{last}").as_bytes()).expect("it reads");
-            let mut answers = String::new();
-            streams[1].read_to_string(&mut answers).expect("it answers and closes");
-            assert_eq!(answers.matches("HTTP/1.1 200 OK\r\n").count(), 3, "{program} under {engine}: {answers}");
-            assert_eq!(answers.matches(&page()).count(), 1, "an answer to HEAD has no body: {answers}");
-            assert_eq!(ask(&mut streams[0], &last), ok(&page()));
-            assert_eq!(streams[0].read(&mut [0]).expect("it closes"), 0);
-            assert_eq!(served.stop().0, Some(0), "an idle connection holds nothing up");
+    let under_engine = |program| engines().map(move |engine| (program, vec!["--engine".to_owned(), engine.to_owned()]));
+    let under_mapping = mappings().into_iter().map(|plan| ("main", vec!["--plan".to_owned(), plan]));
+    for (program, arguments) in under_engine("main").chain(under_engine("zero_copy")).chain(under_mapping) {
+        let more: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let served = Served::start(&format!("examples/web_server/{program}.weir"), &more);
+        let mut streams = [served.connect(), served.connect()];
+        for turn in 0..4 {
+            let stream = &mut streams[turn % 2];
+            assert_eq!(ask(stream, &get("index.html")), ok(&page()), "{program} {arguments:?}");
+            assert_eq!(ask(stream, &get("none.html")), not_found());
+            assert_eq!(ask(stream, &get("../main.weir")), not_found());
         }
+        let last = get("index.html").replace("Host: a", "Connection: close");
+        let heads = get("index.html").replace("GET", "HEAD").repeat(2);
+        streams[1].write_all(format!("{heads}{last}").as_bytes()).expect("it reads");
+        let mut answers = String::new();
+        streams[1].read_to_string(&mut answers).expect("it answers and closes");
+        assert_eq!(answers.matches("HTTP/1.1 200 OK\r\n").count(), 3, "{program} {arguments:?}: {answers}");
+        assert_eq!(answers.matches(&page()).count(), 1, "an answer to HEAD has no body: {answers}");
+        assert_eq!(ask(&mut streams[0], &last), ok(&page()));
+        assert_eq!(streams[0].read(&mut [0]).expect("it closes"), 0);
+        assert_eq!(served.stop().0, Some(0), "an idle connection holds nothing up");
     }
 }
 

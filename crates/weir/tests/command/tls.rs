@@ -30,7 +30,7 @@ fn run(folder: &Folder, command: &str, arguments: &[&str]) -> Option<(bool, Vec<
 }
 
 /// Makes a certificate for `localhost` that signs itself, and its key, under these names.
-fn certify(folder: &Folder, certificate: &str, key: &str) -> Option<()> {
+pub(crate) fn certify(folder: &Folder, certificate: &str, key: &str) -> Option<()> {
     let common = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"];
     let names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-out", certificate];
     let rest = ["-addext", "basicConstraints=critical,CA:FALSE", "-keyout", key];
@@ -40,7 +40,7 @@ fn certify(folder: &Folder, certificate: &str, key: &str) -> Option<()> {
 }
 
 /// Requests a path; `None` if curl is not installed.
-fn curl(folder: &Folder, served: &Served, more: &[&str]) -> Option<(bool, String)> {
+pub(crate) fn curl(folder: &Folder, served: &Served, more: &[&str]) -> Option<(bool, String)> {
     let port = served.address.rsplit(':').next().expect("the address has a port");
     let url = format!("https://localhost:{port}{}", more.last().expect("a path"));
     let common = ["-s", "--max-time", "20", "--cacert", "certificate.pem"];

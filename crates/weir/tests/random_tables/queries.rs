@@ -72,8 +72,12 @@ pub(crate) fn aggregate_of_query(items: &Items, random: &mut Random) -> String {
 /// Returns the groups of a query, with aggregates.
 pub(crate) fn groups(items: &Items, random: &mut Random) -> String {
     let filter = filter(items, random);
-    let columns: Vec<String> = (0..=random.below(2)).map(|_| format!("r.{}", items.any(random).name)).collect();
-    let key = if columns.len() == 1 { columns[0].clone() } else { format!("({})", columns.join(", ")) };
+    let columns: Vec<&Column> = (0..=random.below(2)).map(|_| items.any(random)).collect();
+    let named = |of: &dyn Fn(usize) -> String| {
+        let names: Vec<String> = (0..columns.len()).map(of).collect();
+        if names.len() == 1 { names[0].clone() } else { format!("({})", names.join(", ")) }
+    };
+    let (key, names) = (named(&|at| format!("r.{}", columns[at].name)), named(&|at| format!("k{at}")));
     let uses = |random: &mut Random| {
         let (column, function) = aggregate(items, random);
         match random.below(3) {
@@ -83,19 +87,28 @@ pub(crate) fn groups(items: &Items, random: &mut Random) -> String {
         }
     };
     let values: Vec<String> = (0..=random.below(3)).map(|_| uses(random)).collect();
-    let chosen = match random.below(2) {
-        0 => format!(" if theirs.length() > {}", random.below(3)),
-        _ => String::new(),
-    };
-    let order = match random.below(3) {
+    let of_key = random.below(columns.len() as u64) as usize;
+    let tests: Vec<String> = (0..random.below(3))
+        .map(|_| match random.below(5) {
+            0 => {
+                format!("k{of_key} {} {}", ["==", "!="][random.below(2) as usize], columns[of_key].kind.literal(random))
+            }
+            1 => format!("theirs.map(|r| r.number).sum() != {}", random.below(4)),
+            2 => format!("{} <= theirs.map(|r| r.{}).unique().length()", random.below(4), items.any(random).name),
+            _ => format!("theirs.length() > {}", random.below(3)),
+        })
+        .collect();
+    let chosen = if tests.is_empty() { String::new() } else { format!(" if {}", tests.join(" && ")) };
+    let order = match random.below(5) {
         0 => " order by theirs.length() desc".to_owned(),
+        2 if columns[of_key].kind.has_order() => format!(" order by theirs.length(), k{of_key} desc"),
         1 => " order by (theirs.map(|r| r.number).max() else { 0 }), theirs.length()".to_owned(),
         _ => String::new(),
     };
     let limit = if random.below(3) == 0 { format!(" limit {}", random.below(4)) } else { String::new() };
     let of = |items: &str| {
         format!(
-            "for (key, theirs) in (for r in {items}{filter} {{ r }}).group_by(|r| {key}){chosen}{order}{limit} {{ (key, {}) }}",
+            "for ({names}, theirs) in (for r in {items}{filter} {{ r }}).group_by(|r| {key}){chosen}{order}{limit} {{ ({names}, {}) }}",
             values.join(", ")
         )
     };
@@ -116,12 +129,50 @@ pub(crate) fn pages(items: &Items, random: &mut Random) -> String {
     )
 }
 
-/// Returns a query that reads the owner of each row.
+/// A read of a row by a key that a row `r` has, in two spellings.
+struct KeyedRead {
+    table: String,
+    list: String,
+}
+
+/// Returns a read of the owner of a row, or of another item, whose key has columns of the row and literals.
+fn keyed_read(items: &Items, random: &mut Random) -> KeyedRead {
+    if random.below(2) == 0 {
+        let list = "(for o in owners if o.name == r.owner { o }).first()".to_owned();
+        return KeyedRead { table: "owners[r.owner]".to_owned(), list };
+    }
+    let mut part = |at: &usize| {
+        let column = &items.columns[*at];
+        let same_kind = items.any_of(random, |other| other.kind == column.kind);
+        match random.below(3) {
+            0 => column.kind.literal(random),
+            1 if same_kind.kind == column.kind => format!("r.{}", same_kind.name),
+            _ => format!("r.{}", column.name),
+        }
+    };
+    let parts: Vec<String> = items.key.iter().map(&mut part).collect();
+    let tests = items.key.iter().zip(&parts).map(|(at, part)| format!("o.{} == {part}", items.columns[*at].name));
+    let tests = tests.collect::<Vec<_>>().join(" && ");
+    let key = if parts.len() == 1 { parts[0].clone() } else { format!("({})", parts.join(", ")) };
+    KeyedRead { table: format!("items[{key}]"), list: format!("(for o in {ALL} if {tests} {{ o }}).first()") }
+}
+
+/// Returns a query that reads other rows by columns of each row, in its body or also in its condition.
 pub(crate) fn join(items: &Items, random: &mut Random) -> String {
-    let clauses = format!("{}{}", filter(items, random), order(items, random));
+    let (filter, order) = (filter(items, random), order(items, random));
+    let limit = if random.below(3) == 0 { format!(" limit {}", random.below(5)) } else { String::new() };
+    let reads: Vec<KeyedRead> = (0..=random.below(3)).map(|_| keyed_read(items, random)).collect();
     let column = &items.any(random).name;
-    let of = |items: &str| format!("for r in {items}{clauses} {{ (r.{column}, owners[r.owner]) }}");
-    let list =
-        format!("for r in {ALL}{clauses} {{ (r.{column}, (for o in owners if o.name == r.owner {{ o }}).first()) }}");
-    both(&of("items"), &list)
+    let chosen = random.below(3) == 0;
+    let test = if random.below(2) == 0 { "!=" } else { "==" };
+    let of = |rows: &str, read: fn(&KeyedRead) -> &String| {
+        let filter = match (chosen, filter.is_empty()) {
+            (false, _) => filter.clone(),
+            (true, true) => format!(" if {} {test} None", read(&reads[0])),
+            (true, false) => format!("{filter} && {} {test} None", read(&reads[0])),
+        };
+        let values: Vec<&str> = reads.iter().map(|of| read(of).as_str()).collect();
+        format!("for r in {rows}{filter}{order}{limit} {{ (r.{column}, {}) }}", values.join(", "))
+    };
+    both(&of("items", |of| &of.table), &of(ALL, |of| &of.list))
 }

@@ -5,7 +5,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
-use weir_host::{Batch, BatchAnswers, Failure, Function, FunctionCode, Outcome, Passing, Settled, Type, Value, World};
+use weir_host::{
+    Batch, BatchAnswers, Failure, Function, FunctionCode, Outcome, Passing, Settled, Type, Value, World, memory,
+};
 
 use super::gates::{fallible, function};
 
@@ -27,6 +29,8 @@ pub struct WaitingBatch {
 enum Release {
     /// Each call is answered with ten times its argument.
     Answers,
+    /// The same, after the function has allocated so many bytes.
+    AnswersOfBytes(usize),
     /// Each call is answered with this failure.
     Failure(String),
     /// The function panics.
@@ -37,6 +41,11 @@ impl WaitingBatch {
     /// Lets the function answer each call with ten times its argument.
     pub fn answer(self) {
         _ = self.release.send(Release::Answers);
+    }
+
+    /// Does the same after the function has reported an allocation of so many bytes ([`memory::allocated`]).
+    pub fn answer_of_bytes(self, bytes: usize) {
+        _ = self.release.send(Release::AnswersOfBytes(bytes));
     }
 
     /// Lets the batch fail as a whole.
@@ -116,6 +125,10 @@ fn end(arguments: Vec<i64>, release: Release) -> BatchAnswers {
     match release {
         Release::Answers => {
             BatchAnswers { answers: arguments.into_iter().map(answer).collect(), failed_as_a_whole: false }
+        }
+        Release::AnswersOfBytes(bytes) => {
+            memory::allocated(bytes);
+            end(arguments, Release::Answers)
         }
         Release::Failure(message) => {
             let failure = Outcome::Error(Value::Failure(Box::new(Failure::function(message.as_str()))));

@@ -138,6 +138,7 @@ pub fn function(
         effects: Effects { world, ..Effects::default() },
         state: None,
         batch: None,
+        internal: false,
     };
     Function { signature, code, words: None, batch: None, types: Vec::new(), location: None }
 }

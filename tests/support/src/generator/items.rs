@@ -3,10 +3,10 @@
 use super::{Generator, name, nowhere};
 use std::sync::Arc;
 use weir_syntax::ast::{
-    Before, Constraint, ConstraintBinding, Entry, Enum, ExternalName, FailureHandler, FieldDeclaration, Function, Item,
-    ItemKind, LibraryFolder, Method, NamedConstant, Parameter, ParameterLocation, PathPart, PayloadField, Record,
-    Route, RouteParameter, RoutePath, Service, ServiceMember, ServiceMemberKind, Session, Shared, Test, Tree,
-    TypeAlias, Use, UsedModule, Variant,
+    Before, Config, Constraint, ConstraintBinding, Entry, Enum, ExternalName, FailureHandler, FieldDeclaration,
+    Function, Item, ItemKind, LibraryFolder, Method, NamedConstant, Parameter, ParameterLocation, PathPart,
+    PayloadField, Record, Route, RouteParameter, RoutePath, Service, ServiceMember, ServiceMemberKind, Session, Shared,
+    Test, Tree, TypeAlias, Use, UsedModule, Variant,
 };
 
 /// Maximum depth of the expressions of a generated program.
@@ -22,7 +22,7 @@ impl Generator {
 
     fn item(&mut self) -> Item {
         let docs = self.docs();
-        let kind = match self.below(14) {
+        let kind = match self.below(15) {
             10 => ItemKind::Table(self.table()),
             0 => ItemKind::Use(Use { modules: self.several(1, 3, Self::used_module) }),
             1 => ItemKind::Shared(Shared {
@@ -56,6 +56,7 @@ impl Generator {
                 ty: self.some(40, |generator| generator.ty(2)),
                 value: self.expr(2),
             }),
+            9 => ItemKind::Config(self.config()),
             13 => ItemKind::Alias(TypeAlias { name: self.upper(), ty: self.ty(3) }),
             _ => ItemKind::Function(Function {
                 name: self.lower(),
@@ -75,6 +76,13 @@ impl Generator {
         );
         let public = (may_be_public && self.chance(30)).then(nowhere);
         Item { file: 0, docs, public, kind, span: nowhere() }
+    }
+
+    /// Generates a `config` or a `secret`, which has no default.
+    fn config(&mut self) -> Config {
+        let secret = self.chance(30);
+        let default = if secret { None } else { self.some(70, |generator| generator.expr(2)) };
+        Config { secret, name: self.lower(), ty: self.ty(2), default }
     }
 
     fn used_module(&mut self) -> UsedModule {

@@ -12,7 +12,7 @@ impl Generator {
     }
 
     fn table_clause(&mut self) -> TableClause {
-        let kind = match self.below(6) {
+        let kind = match self.below(8) {
             0 => TableClauseKind::Key { columns: self.columns(), auto: self.some(50, |_| nowhere()) },
             1 => TableClauseKind::Index(self.columns()),
             2 => TableClauseKind::Unique(self.columns()),
@@ -22,6 +22,12 @@ impl Generator {
                 cascade: self.some(50, |_| nowhere()),
             },
             4 => TableClauseKind::Default(self.several(1, 3, Self::named_argument)),
+            5 => TableClauseKind::Migrate {
+                old: self.ty(1),
+                change: self.lower(),
+                batched: self.some(50, |_| nowhere()),
+            },
+            6 => TableClauseKind::Existing(self.several(1, 2, Self::named_argument)),
             _ => TableClauseKind::Soft(self.several(0, 2, Self::named_argument)),
         };
         TableClause { kind, span: nowhere() }

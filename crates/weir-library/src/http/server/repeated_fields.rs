@@ -17,10 +17,28 @@
 //! Fields that tell hyper something about the connection or the body stay.
 
 use std::cell::{Cell, RefCell};
+use std::ops::Deref;
 use std::rc::Rc;
 
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use hyper::{Request, Version};
+
+use crate::trace_context;
+
+/// Header fields that requests repeat.
+pub struct RepeatedHeader {
+    fields: HeaderMap,
+    /// True if they contain the context of a trace, which most do not.
+    pub(in crate::http) has_trace: bool,
+}
+
+impl Deref for RepeatedHeader {
+    type Target = HeaderMap;
+
+    fn deref(&self) -> &HeaderMap {
+        &self.fields
+    }
+}
 
 /// The fields that a connection has agreed on.
 #[derive(Default)]
@@ -31,7 +49,7 @@ pub(super) struct RepeatedFields {
     arrived: RefCell<Vec<u8>>,
     /// The number of the request whose fields are remembered; 0 for none.
     remembered: Cell<u64>,
-    fields: RefCell<Option<Rc<HeaderMap>>>,
+    header: RefCell<Option<Rc<RepeatedHeader>>>,
     /// The number of requests that the service has got.
     requests: Cell<u64>,
 }
@@ -50,14 +68,14 @@ impl RepeatedFields {
     }
 
     /// Returns the fields of the next request, if they were left out; otherwise the request has them.
-    pub(super) fn of<B>(&self, request: &Request<B>) -> Option<Rc<HeaderMap>> {
+    pub(super) fn of<B>(&self, request: &Request<B>) -> Option<Rc<RepeatedHeader>> {
         let number = self.requests.get() + 1;
         self.requests.set(number);
         if number == self.asked.get() {
             self.remember(number, request.headers());
         }
         if request.headers().is_empty() && request.version() == Version::HTTP_11 {
-            return self.fields.borrow().clone();
+            return self.header.borrow().clone();
         }
         None
     }
@@ -73,7 +91,8 @@ impl RepeatedFields {
         for (name, value) in fields {
             copies.append(name, HeaderValue::from_bytes(value.as_bytes()).unwrap_or_else(|_| value.clone()));
         }
-        self.fields.replace(Some(Rc::new(copies)));
+        let has_trace = trace_context::is_in(&copies);
+        self.header.replace(Some(Rc::new(RepeatedHeader { fields: copies, has_trace })));
         self.remembered.set(number);
     }
 }

@@ -7,7 +7,7 @@ use super::PostgresDatabase;
 use super::connection::{Executed, PostgresConnection, SqlStatement};
 use super::errors::StatementError;
 use super::value::column_value;
-use crate::tables::catalog::{Catalog, CatalogColumn, Read};
+use crate::tables::catalog::{Catalog, CatalogColumn, Read, grouped_columns};
 use crate::tables::dialect::Dialect;
 use crate::tables::schema::ColumnSchema;
 use crate::tables::sql::list;
@@ -59,6 +59,38 @@ impl Catalog for PostgresCatalog<'_> {
             Some(CatalogColumn { name: name?, sql_type: sql_type?, key: is(key), nullable: is(nullable), default })
         };
         Ok(rows.into_iter().filter_map(column).collect())
+    }
+
+    fn is_view(&self, table: &str) -> Read<bool> {
+        let table = PostgresCatalog::table(table);
+        Ok((self as &dyn Catalog)
+            .number(&format!("SELECT count(*) FROM pg_class WHERE oid = {table} AND relkind IN ('v', 'm')"))?
+            > 0)
+    }
+
+    fn indexed_columns(&self, table: &str) -> Read<Vec<(Vec<String>, bool)>> {
+        let table = PostgresCatalog::table(table);
+        let rows = self.query(&format!(
+            "SELECT i.indexrelid, i.indisunique AND i.indpred IS NULL AND i.indisvalid, a.attname
+             FROM pg_index i CROSS JOIN unnest(i.indkey::int2[]) WITH ORDINALITY AS k (column_number, place)
+             LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.column_number
+             WHERE i.indrelid = {table} AND k.place <= i.indnkeyatts ORDER BY 1, k.place"
+        ))?;
+        let part = |row: Vec<Option<String>>| {
+            let [number, unique, column] = <[Option<String>; 3]>::try_from(row).ok()?;
+            Some((number?.parse().ok()?, unique.as_deref() == Some("t"), column))
+        };
+        Ok(grouped_columns(rows.into_iter().filter_map(part)).collect())
+    }
+
+    fn numbers_column(&self, table: &str, column: &str) -> Read<bool> {
+        let (table, column) = (PostgresCatalog::table(table), Dialect::Postgres.text(column));
+        let sql = format!(
+            "SELECT count(*) FROM pg_attribute a LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+             WHERE a.attrelid = {table} AND a.attname = {column}
+             AND (a.attidentity <> '' OR pg_get_expr(d.adbin, d.adrelid) LIKE 'nextval(%')"
+        );
+        Ok((self as &dyn Catalog).number(&sql)? > 0)
     }
 
     fn indexes(&self, table: &str) -> Read<Vec<String>> {

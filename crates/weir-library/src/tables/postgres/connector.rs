@@ -18,8 +18,8 @@ use super::tls::PostgresTls;
 pub(super) struct PostgresConnector {
     pub(super) address: PostgresAddress,
     /// The settings of encrypted connections; `None` if they are not encrypted.
-    tls: Option<PostgresTls>,
-    io: Arc<IoThread>,
+    pub(super) tls: Option<PostgresTls>,
+    pub(super) io: Arc<IoThread>,
 }
 
 impl PostgresConnector {

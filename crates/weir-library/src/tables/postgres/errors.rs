@@ -8,8 +8,9 @@ use weir::{Failure, FailureKind};
 
 use super::address::PostgresAddress;
 
-/// The class of the codes of rules that a row breaks, such as a `CHECK` of another program.
-const RULE_BROKEN: &str = "23";
+/// The class of the codes of rules that a row breaks, such as a `CHECK` of another program, and the codes of values that a
+/// column of another program cannot have: a text that is too long or has a NUL, a number out of range.
+const RULES_BROKEN: [&str; 4] = ["23", "22001", "22021", "22003"];
 
 /// An error of a statement.
 #[derive(Debug)]
@@ -104,7 +105,7 @@ pub(super) fn explain(address: &PostgresAddress, error: &Error) -> Failure {
     };
     let advice = advice(error).map_or_else(String::new, |advice| format!("; {advice}"));
     let kind = match error.code() {
-        Some(code) if code.code().starts_with(RULE_BROKEN) => FailureKind::Constraint,
+        Some(code) if RULES_BROKEN.iter().any(|broken| code.code().starts_with(broken)) => FailureKind::Constraint,
         Some(code) if is_conflict(error) || *code == SqlState::LOCK_NOT_AVAILABLE => FailureKind::Conflict,
         _ => FailureKind::Function,
     };

@@ -9,6 +9,7 @@ use weir::Value;
 use super::PostgresDatabase;
 use super::connection::{Executed, SqlStatement};
 use super::errors::StatementError;
+use super::notifications::Notifications;
 use super::value::KeptValue;
 use crate::tables::dialect::Dialect;
 use crate::tables::row::fields;
@@ -22,6 +23,8 @@ pub(super) struct PostgresReplacement<'t> {
     pub(super) database: &'t PostgresDatabase,
     pub(super) schema: &'t Schema,
     pub(super) statements: &'t TableStatements,
+    /// Tells other programs of it.
+    pub(super) published: &'t Notifications,
 }
 
 impl PostgresReplacement<'_> {
@@ -59,7 +62,8 @@ impl PostgresReplacement<'_> {
             let kept = kept.iter().map(|value| value as &(dyn ToSql + Sync));
             SqlStatement { sql: &insertion, parameters: declared.chain(kept).collect() }
         });
-        self.database.write(transaction, &insertions.collect::<Vec<_>>()).map(|_| ())
+        let statements: Vec<SqlStatement<'_>> = insertions.chain(self.published.statements()).collect();
+        self.database.write(transaction, &statements).map(|_| ())
     }
 
     /// Returns the names, in SQL, of the columns that the table has and the program does not declare. It reads them anew,

@@ -8,17 +8,21 @@ use weir::{Failure, Value, Values};
 use super::PostgresDatabase;
 use super::connection::{Executed, SqlStatement};
 use super::errors::StatementError;
+use super::notifications::Notifications;
 use super::replacement::PostgresReplacement;
-use super::value::column_value;
+use super::value::{Presence, column_value};
 use crate::tables::constraint;
 use crate::tables::dialect::Dialect;
+use crate::tables::existing_tables;
 use crate::tables::grouping::TableGrouping;
 use crate::tables::insertion::{columns_beside_key, given_columns};
+use crate::tables::join::{KeyPart, with_joined_rows};
 use crate::tables::row::fields;
 use crate::tables::rows::TableRows;
 use crate::tables::schema::{Schema, TableSearch};
 use crate::tables::sql_value::{Bound, key_parameters};
 use crate::tables::statements::{TableStatements, parameters};
+use crate::tables::write_sets::TableWrite;
 
 /// A table of the database.
 #[derive(Debug)]
@@ -35,6 +39,15 @@ impl PostgresTable {
         Ok(PostgresTable { statements: TableStatements::new(&schema, Dialect::Postgres), schema, database })
     }
 
+    /// Opens a table that other programs have declared.
+    pub(in crate::tables) fn open_existing(
+        schema: Schema,
+        database: Arc<PostgresDatabase>,
+    ) -> Result<PostgresTable, Failure> {
+        database.look(|catalog| existing_tables::check(&schema, catalog)?)?;
+        Ok(PostgresTable { statements: TableStatements::new(&schema, Dialect::Postgres), schema, database })
+    }
+
     fn read(&self, transaction: i64, (sql, parameters): (&str, &[Bound<'_>])) -> Result<Executed, Failure> {
         let executed = self.database.read(transaction, &[SqlStatement::new(sql, parameters)]);
         executed
@@ -48,13 +61,39 @@ impl PostgresTable {
         transaction: i64,
         row: &[Value],
         (sql, parameters): (&str, &[Bound<'_>]),
+        written: TableWrite,
     ) -> Result<Executed, Failure> {
-        let executed = self.database.write(transaction, &[SqlStatement::new(sql, parameters)]);
+        let is_numbered = self.schema.auto && written.key.is_none() && sql == self.statements.insert;
+        let published = match is_numbered {
+            true if self.schema.existing.is_none() => Notifications::of_numbered(self.database.program, &self.schema),
+            _ => self.published(&[written]),
+        };
+        let statements = std::iter::once(SqlStatement::new(sql, parameters)).chain(published.statements());
+        let executed = self.database.write(transaction, &statements.collect::<Vec<_>>());
         let executed = executed.map_err(|error| match error.broken_index() {
-            Some((index, _)) if !row.is_empty() => self.taken(index, row),
+            Some((index, _)) if !row.is_empty() && self.schema.existing.is_none() => self.taken(index, row),
             _ => self.database.failure(&error),
         });
         Ok(executed?.into_iter().next().unwrap_or_default())
+    }
+
+    /// Returns the notifications of writes; other programs than Weir's expect none.
+    fn published(&self, writes: &[TableWrite]) -> Notifications {
+        if self.schema.existing.is_some() {
+            return Notifications::none();
+        }
+        Notifications::of(self.database.program, writes)
+    }
+
+    /// Replaces rows one after the other, all or none: other programs may have rules for a deletion.
+    fn replace_each(&self, transaction: i64, rows: &[(Value, Value)]) -> Result<i64, Failure> {
+        let Some(sql) = &self.statements.replace else { return Ok(rows.len() as i64) };
+        let columns = || self.schema.key.iter().copied().chain(columns_beside_key(&self.schema));
+        let given: Vec<Vec<Bound<'_>>> =
+            rows.iter().map(|(_, row)| parameters(&self.schema, columns(), fields(row))).collect();
+        let statements: Vec<SqlStatement<'_>> = given.iter().map(|given| SqlStatement::new(sql, given)).collect();
+        self.database.write(transaction, &statements).map_err(|error| self.database.failure(&error))?;
+        Ok(rows.len() as i64)
     }
 
     /// Returns the failure of a row that breaks a unique index.
@@ -65,11 +104,7 @@ impl PostgresTable {
     }
 
     fn row(&self, row: &Row) -> Result<Value, Failure> {
-        let values = || self.schema.columns.iter().enumerate().map(|(at, column)| column_value(row, at, column));
-        let whole: Option<Values> = values().collect();
-        whole
-            .map(Value::Record)
-            .ok_or_else(|| constraint::unreadable(&self.schema, values().collect(), Dialect::Postgres))
+        row_of(&self.schema, row, 0)
     }
 
     /// Returns a whole number of the only row of an answer.
@@ -77,6 +112,13 @@ impl PostgresTable {
         let row = executed.rows.first().ok_or_else(|| Failure::function("the database has given no answer"))?;
         row.try_get(column).map_err(|error| self.database.failure(&StatementError::from(error)))
     }
+}
+
+/// Returns the row whose columns begin at a position.
+fn row_of(schema: &Schema, row: &Row, begin: usize) -> Result<Value, Failure> {
+    let values = || schema.columns.iter().enumerate().map(|(at, column)| column_value(row, begin + at, column));
+    let whole: Option<Values> = values().collect();
+    whole.map(Value::Record).ok_or_else(|| constraint::unreadable(schema, values().collect(), Dialect::Postgres))
 }
 
 impl TableRows for PostgresTable {
@@ -101,6 +143,21 @@ impl TableRows for PostgresTable {
         self.read(transaction, (&sql, &parameters))?.rows.iter().map(|row| self.row(row)).collect()
     }
 
+    fn select_joined(
+        &self,
+        transaction: i64,
+        search: &TableSearch,
+        joined: &[(&Schema, &[KeyPart<'_>])],
+    ) -> Result<Vec<Vec<Value>>, Failure> {
+        let (sql, parameters) = self.statements.select_joined(&self.schema, search, joined);
+        let read = self.read(transaction, (&sql, &parameters))?;
+        let whole = |row: &Row| {
+            let is_absent = |at: usize| row.try_get::<_, Presence>(at).map_or(true, |of| of == Presence::Absent);
+            with_joined_rows(&self.schema, joined, is_absent, |schema, at| row_of(schema, row, at))
+        };
+        read.rows.iter().map(whole).collect()
+    }
+
     fn count(&self, transaction: i64, search: &TableSearch) -> Result<i64, Failure> {
         let (sql, parameters) = self.statements.count(&self.schema, search);
         self.number(&self.read(transaction, (&sql, &parameters))?, 0)
@@ -123,7 +180,11 @@ impl TableRows for PostgresTable {
     fn insert(&self, transaction: i64, row: Value) -> Result<Value, Failure> {
         let row = self.schema.stored(row)?;
         let parameters = parameters(&self.schema, given_columns(&self.schema).into_iter(), fields(&row));
-        let inserted = self.write(transaction, fields(&row), (&self.statements.insert, &parameters))?;
+        let written = match self.schema.auto {
+            true => TableWrite::of_any(&self.schema),
+            false => TableWrite::of_row(&self.schema, &self.schema.key_of(fields(&row))),
+        };
+        let inserted = self.write(transaction, fields(&row), (&self.statements.insert, &parameters), written)?;
         match (self.schema.auto, inserted.rows.is_empty()) {
             (false, _) => Ok(self.schema.key_of(fields(&row))),
             (true, false) => self.number(&inserted, 0).map(Value::Int),
@@ -134,7 +195,8 @@ impl TableRows for PostgresTable {
     fn upsert(&self, transaction: i64, row: Value) -> Result<Value, Failure> {
         let row = self.schema.stored(row)?;
         let parameters = parameters(&self.schema, 0..self.schema.columns.len(), fields(&row));
-        self.write(transaction, fields(&row), (&self.statements.upsert, &parameters))?;
+        let written = TableWrite::of_row(&self.schema, &self.schema.key_of(fields(&row)));
+        self.write(transaction, fields(&row), (&self.statements.upsert, &parameters), written)?;
         Ok(self.schema.key_of(fields(&row)))
     }
 
@@ -143,13 +205,19 @@ impl TableRows for PostgresTable {
         let Some(sql) = &self.statements.replace else { return Ok(()) };
         let columns = self.schema.key.iter().copied().chain(columns_beside_key(&self.schema));
         let parameters = parameters(&self.schema, columns, fields(&row));
-        self.write(transaction, fields(&row), (sql, &parameters)).map(|_| ())
+        let written = TableWrite::of_replaced(&self.schema, key);
+        self.write(transaction, fields(&row), (sql, &parameters), written).map(|_| ())
     }
 
     fn replace_rows(&self, transaction: i64, old: &[Value], new: Vec<Value>) -> Result<i64, Failure> {
+        let written = TableWrite::of_changed(&self.schema, old, &new);
         let rows = self.schema.replacements(old, new)?;
+        if self.schema.existing.is_some() {
+            return self.replace_each(transaction, &rows);
+        }
         let PostgresTable { schema, database, statements } = self;
-        let replacement = PostgresReplacement { database, schema, statements };
+        let published = self.published(&written);
+        let replacement = PostgresReplacement { database, schema, statements, published: &published };
         let replaced = database.write_together(transaction, |transaction| replacement.run(transaction, &rows));
         replaced.map(|count| count as i64).map_err(|error| match error.broken_index() {
             Some((index, at)) => self.taken(index, rows.get(at).map_or(&[], |(_, row)| fields(row))),
@@ -159,21 +227,24 @@ impl TableRows for PostgresTable {
 
     fn delete(&self, transaction: i64, key: &Value) -> Result<bool, Failure> {
         let parameters = key_parameters(&self.schema, key);
-        Ok(self.write(transaction, &[], (&self.statements.delete, &parameters))?.count > 0)
+        let written = TableWrite::of_row(&self.schema, key);
+        Ok(self.write(transaction, &[], (&self.statements.delete, &parameters), written)?.count > 0)
     }
 
     fn delete_all(&self, transaction: i64, search: &TableSearch) -> Result<i64, Failure> {
         let (sql, parameters) = self.statements.delete_all(&self.schema, search);
-        Ok(self.write(transaction, &[], (&sql, &parameters))?.count as i64)
+        let written = TableWrite::of_any(&self.schema);
+        Ok(self.write(transaction, &[], (&sql, &parameters), written)?.count as i64)
     }
 
     fn delete_rows(&self, transaction: i64, rows: &[Value]) -> Result<i64, Failure> {
         let keys: Vec<Value> = rows.iter().map(|row| self.schema.key_of(fields(row))).collect();
         let keys: Vec<Vec<Bound<'_>>> = keys.iter().map(|key| key_parameters(&self.schema, key)).collect();
-        let deletions: Vec<SqlStatement<'_>> =
-            keys.iter().map(|key| SqlStatement::new(&self.statements.delete, key)).collect();
-        let deleted = self.database.write(transaction, &deletions).map_err(|error| self.database.failure(&error))?;
-        Ok(deleted.iter().map(|deleted| deleted.count).sum::<u64>() as i64)
+        let published = self.published(&TableWrite::of_deleted(&self.schema, rows));
+        let deletions = keys.iter().map(|key| SqlStatement::new(&self.statements.delete, key));
+        let statements: Vec<SqlStatement<'_>> = deletions.chain(published.statements()).collect();
+        let deleted = self.database.write(transaction, &statements).map_err(|error| self.database.failure(&error))?;
+        Ok(deleted.iter().take(keys.len()).map(|deleted| deleted.count).sum::<u64>() as i64)
     }
 
     fn commit(&self, transaction: i64, last: bool) -> Result<(), Failure> {

@@ -20,6 +20,7 @@ impl ToSql for Bound<'_> {
             SqlValue::Bool(value) => value.to_sql_checked(ty, out),
             SqlValue::Integer(value) => value.to_sql_checked(ty, out),
             SqlValue::Real(value) => value.to_sql_checked(ty, out),
+            SqlValue::Text(text) if self.1.existing => text.to_sql_checked(ty, out),
             SqlValue::Text(text) => escaped(text).to_sql_checked(ty, out),
             SqlValue::Bytes(bytes) => bytes.to_sql_checked(ty, out),
         }
@@ -38,16 +39,41 @@ pub(super) fn column_value(row: &Row, at: usize, column: &ColumnSchema) -> Optio
     if <&str as FromSql<'_>>::accepts(of) {
         let stored: Option<&str> = row.try_get(at).ok()?;
         let Some(stored) = stored else { return value_of(SqlValue::Null, column) };
-        return value_of(SqlValue::Text(&unescaped(stored)?), column);
+        let stored = if column.existing { stored.into() } else { unescaped(stored)? };
+        return value_of(SqlValue::Text(&stored), column);
     }
     let stored = match *of {
         Type::BOOL => row.try_get::<_, Option<bool>>(at).ok()?.map(SqlValue::Bool),
+        Type::INT2 => row.try_get::<_, Option<i16>>(at).ok()?.map(|value| SqlValue::Integer(value.into())),
+        Type::INT4 => row.try_get::<_, Option<i32>>(at).ok()?.map(|value| SqlValue::Integer(value.into())),
+        Type::FLOAT4 => row.try_get::<_, Option<f32>>(at).ok()?.map(|value| SqlValue::Real(value.into())),
         Type::INT8 => row.try_get::<_, Option<i64>>(at).ok()?.map(SqlValue::Integer),
         Type::FLOAT8 => row.try_get::<_, Option<f64>>(at).ok()?.map(SqlValue::Real),
         Type::BYTEA => row.try_get::<_, Option<&[u8]>>(at).ok()?.map(SqlValue::Bytes),
         _ => return None,
     };
     value_of(stored.unwrap_or(SqlValue::Null), column)
+}
+
+/// Presence of a value of any type.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Presence {
+    Present,
+    Absent,
+}
+
+impl<'r> FromSql<'r> for Presence {
+    fn from_sql(_: &Type, _: &'r [u8]) -> Result<Presence, Box<dyn Error + Sync + Send>> {
+        Ok(Presence::Present)
+    }
+
+    fn from_sql_null(_: &Type) -> Result<Presence, Box<dyn Error + Sync + Send>> {
+        Ok(Presence::Absent)
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
 }
 
 /// A value of a column that the program does not declare: it is written again as it was read.

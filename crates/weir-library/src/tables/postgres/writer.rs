@@ -17,6 +17,8 @@ use super::durability::{BEGIN, CommitNumber};
 use super::errors::{StatementError, is_conflict, is_lost};
 use super::redo::RedoStatement;
 
+/// Begins a transaction in an existing database, whose programs take no turns.
+const BEGIN_AT_ONCE: &str = "BEGIN ISOLATION LEVEL SERIALIZABLE";
 /// Takes back a statement.
 const TAKE_BACK: &str = "ROLLBACK TO SAVEPOINT statement; RELEASE SAVEPOINT statement";
 /// Begins what all statements of one moment have in common.
@@ -26,9 +28,21 @@ pub(super) const ATTEMPTS_MAX: u32 = 8;
 /// Time before the second attempt; before each further one twice as long.
 const PAUSE: Duration = Duration::from_millis(2);
 
+/// The turns that programs take to write.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Turns {
+    /// One program after the other.
+    #[default]
+    Taken,
+    /// None: the database is an existing one, whose other programs know nothing of turns.
+    None,
+}
+
 /// The connection that writes.
 #[derive(Default)]
 pub(super) struct PostgresWriter {
+    /// The turns of its transactions.
+    pub(super) turns: Turns,
     /// The connection; `None` before the first statement, and after it has failed.
     pub(super) connection: Option<PostgresConnection>,
     /// The number of the open transaction; 0 if there is none.
@@ -46,13 +60,13 @@ pub(super) type UnsyncedTransaction = (CommitNumber, Vec<RedoStatement>);
 
 /// Executes statements as one transaction, all or none. Also returns the transaction, if it has not waited for the disk.
 pub(super) async fn execute_alone(
-    connection: &PostgresConnection,
+    (connection, turns): (&PostgresConnection, Turns),
     statements: &[SqlStatement<'_>],
 ) -> Result<(Vec<Executed>, Option<UnsyncedTransaction>), StatementError> {
     let prepared = connection.prepare(statements).await?;
     let (began, executed, committed) = tokio::join!(
         biased;
-        begin(connection),
+        begin(connection, turns),
         connection.execute(statements, &prepared),
         connection.command("COMMIT")
     );
@@ -64,7 +78,10 @@ pub(super) async fn execute_alone(
 }
 
 /// Begins a transaction. Returns the number of its commit, if that will not wait for the disk.
-async fn begin(connection: &PostgresConnection) -> Result<Option<CommitNumber>, tokio_postgres::Error> {
+async fn begin(connection: &PostgresConnection, turns: Turns) -> Result<Option<CommitNumber>, tokio_postgres::Error> {
+    if turns == Turns::None {
+        return connection.command(BEGIN_AT_ONCE).await.map(|()| None);
+    }
     let rows = connection.texts(BEGIN).await?;
     Ok(rows.first().and_then(|row| row.first()?.as_ref()?.parse().ok()).map(CommitNumber))
 }
@@ -120,7 +137,8 @@ impl PostgresWriter {
             (self.unsynced, self.redo) = (None, Vec::new());
         }
         let mut unsynced = (self.unsynced, Vec::new());
-        let executed = in_transaction(connection, statements, (begins, reads), &mut unsynced).await;
+        let begins_with = begins.then_some(self.turns);
+        let executed = in_transaction(connection, statements, (begins_with, reads), &mut unsynced).await;
         self.unsynced = unsynced.0;
         self.redo.extend(unsynced.1);
         if begins && !matches!(executed, Err(TransactionError::NotBegun(_))) {
@@ -206,18 +224,23 @@ enum TransactionError {
 async fn in_transaction(
     connection: &PostgresConnection,
     statements: &[SqlStatement<'_>],
-    (begins, reads): (bool, bool),
+    (begins, reads): (Option<Turns>, bool),
     unsynced: &mut (Option<CommitNumber>, Vec<RedoStatement>),
 ) -> Result<Vec<Executed>, TransactionError> {
     let prepared = match connection.prepare(statements).await {
         Ok(prepared) => prepared,
-        Err(error) if begins => return Err(TransactionError::NotBegun(error)),
+        Err(error) if begins.is_some() => return Err(TransactionError::NotBegun(error)),
         Err(error) => return Err(TransactionError::Aborted(error)),
     };
     let command = async |wanted: bool, sql: &str| if wanted { connection.command(sql).await } else { Ok(()) };
     let (began, saved, executed, released) = tokio::join!(
         biased;
-        async { if begins { begin(connection).await } else { Ok(unsynced.0) } },
+        async {
+            match begins {
+                Some(turns) => begin(connection, turns).await,
+                None => Ok(unsynced.0),
+            }
+        },
         command(!reads, "SAVEPOINT statement"),
         connection.execute(statements, &prepared),
         command(!reads, "RELEASE SAVEPOINT statement")

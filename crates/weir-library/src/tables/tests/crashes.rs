@@ -23,6 +23,7 @@ fn users() -> Schema {
         references: Vec::new(),
         referenced_by: Vec::new(),
         migration: None,
+        existing: None,
     }
 }
 

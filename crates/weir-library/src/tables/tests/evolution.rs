@@ -68,8 +68,9 @@ impl Evolution {
             references: Vec::new(),
             referenced_by: Vec::new(),
             migration: None,
+            existing: None,
         };
-        let promised = crate::tables::report(&schema, &[], &self.database.place()).unwrap();
+        let promised = self.database.report(&schema).unwrap();
         let storage = self.database.storage();
         let opened = storage.open(schema).map_err(|failure| failure.message.to_string());
         let fails = promised.lines().find_map(|line| line.strip_prefix("  a start fails: "));
@@ -213,6 +214,7 @@ fn a_table_that_the_database_does_not_number_is_refused() {
             references: Vec::new(),
             referenced_by: Vec::new(),
             migration: None,
+            existing: None,
         };
         drop(database.storage().open(numbered(false)).unwrap());
         let refused = database.storage().open(numbered(true)).map(|_| ()).unwrap_err();
@@ -244,7 +246,7 @@ fn names_that_differ_in_case_are_refused() {
          name that differs in more than case"
     );
     let schema = Schema { name: "Users".to_owned(), ..schema() };
-    let promised = crate::tables::report(&schema, &[], &evolution.database.place()).unwrap();
+    let promised = evolution.database.report(&schema).unwrap();
     assert!(promised.contains("a start fails: the database has the table `users`"), "{promised}");
 }
 
@@ -259,7 +261,7 @@ fn the_report_shows_a_default_that_has_changed() {
             let columns = [column("name", "Text", false)].into_iter().chain(with_default(default)).collect();
             let (name, indexes) = ("users".to_owned(), Vec::new());
             let schema = Schema { name, columns, key: vec![0], auto: false, indexes, ..schema() };
-            crate::tables::report(&schema, &[], &evolution.database.place()).unwrap()
+            evolution.database.report(&schema).unwrap()
         };
         assert!(
             report("2").contains("does not declare `place` inserts 1, the default with which it was created"),

@@ -21,6 +21,7 @@ fn users() -> Schema {
         references: Vec::new(),
         referenced_by: Vec::new(),
         migration: None,
+        existing: None,
     }
 }
 

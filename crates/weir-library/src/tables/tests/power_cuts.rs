@@ -39,6 +39,7 @@ fn halves() -> Schema {
         references: Vec::new(),
         referenced_by: Vec::new(),
         migration: None,
+        existing: None,
     }
 }
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use test_support::random::Random;
 use weir::{FailureKind, Value};
 
-use super::{STATEMENTS, TestDatabase, column, everything};
+use super::agreement::STATEMENTS;
+use super::{TestDatabase, column, everything};
 use crate::tables::open_table::OpenTable;
 use crate::tables::row::fields;
 use crate::tables::schema::{IndexSchema, Schema, TableCondition, TableQuery, TableReference, TableSearch};
@@ -49,6 +50,7 @@ fn schemas(authors_cascade: bool) -> [Schema; 3] {
         references: references.iter().filter(|reference| reference.source == name).cloned().collect(),
         referenced_by: references.iter().filter(|reference| reference.target == name).cloned().collect(),
         migration: None,
+        existing: None,
     };
     let index = |column| IndexSchema { columns: vec![column], unique: false };
     let posts = vec![column("id", "Int", false), column("author", "Text", false), column("answers", "Int", true)];

@@ -43,6 +43,8 @@ pub(super) enum Border {
     OtherDependencies(String),
     /// This node is in other arms.
     OtherArm(String),
+    /// This node is in another section of the plan, or may be.
+    OtherSection(String),
 }
 
 impl fmt::Display for Border {
@@ -63,6 +65,7 @@ impl fmt::Display for Border {
                 write!(f, "`{node}` does not wait for the same calls as the nodes before it")
             }
             Border::OtherArm(node) => write!(f, "`{node}` is in another arm"),
+            Border::OtherSection(node) => write!(f, "`{node}` is in another section of the plan"),
         }
     }
 }
@@ -83,6 +86,7 @@ impl Survey<'_> {
             Action::Call(call) => self.obstacle_of_call(call, &name()),
             Action::Timed(_) => Some(Border::Cancels(name())),
             Action::Acquire(_) | Action::Release(_) => Some(Border::AtomicStep(name())),
+            Action::Repeat(repeat) if !repeat.body.cuts.is_empty() => Some(Border::OtherSection(name())),
             Action::Repeat(repeat) => {
                 let inner = Survey { graph: &self.graph.nodes[node].bodies()[0], body: &repeat.body, ..*self };
                 inner.obstacle_of_body().map(|border| Border::Body(name(), Box::new(border)))
@@ -90,8 +94,10 @@ impl Survey<'_> {
             _ => None,
         };
         let turn = || (!step.ticket_gates.is_empty()).then(|| Border::Turn(name()));
-        let order =
-            || (step.bit | step.signals_orders | step.awaits_orders != 0).then(|| Border::IterationOrder(name()));
+        let order = || {
+            (step.wait_number.is_some() || step.signals_orders | step.awaits_orders != 0)
+                .then(|| Border::IterationOrder(name()))
+        };
         found.or_else(turn).or_else(order).or_else(|| self.changes_word(node).then(|| Border::ChangesNumber(name())))
     }
 
@@ -152,6 +158,9 @@ impl Survey<'_> {
         let (one, other) = (&self.graph.nodes[first], &self.graph.nodes[node]);
         if one.within != other.within {
             return Some(Border::AtomicStep(name()));
+        }
+        if self.body.cuts.get(node).is_some_and(|cut| cut.is_some() && node > first) {
+            return Some(Border::OtherSection(name()));
         }
         if self.body.steps[first].depends != self.body.steps[node].depends {
             return Some(Border::OtherDependencies(name()));

@@ -51,7 +51,8 @@ fn name(call: &IoCall) -> String {
     match call.function.as_str().trim_start_matches("tables.") {
         "get" => format!("{table}[key]"),
         "get_all" => format!("{table}[key] for all elements"),
-        "select" | "count" | "sum" => format!("query of {table}"),
+        "join" => format!("query of {table} with rows that it names"),
+        "select" | "count" | "sum" | "average" | "distinct" | "group" => format!("query of {table}"),
         statement => format!("{table}.{statement}"),
     }
 }

@@ -12,7 +12,12 @@ use super::page::{DocPage, PageEntry, PageSection};
 /// Returns the page of all modules.
 pub(super) fn page(library: &Library) -> DocPage {
     let modules = WeirModules::default();
-    let sections = library.modules.values().map(|module| section(module, library, &modules)).collect();
+    let sections = library
+        .modules
+        .values()
+        .filter(|module| !module.is_internal())
+        .map(|module| section(module, library, &modules))
+        .collect();
     let lead = "<p>The modules that a program can import with <code>use</code>. By default a function writes the state \
                 of its module, so that its calls keep their order.</p>";
     DocPage { title: "The library of Weir".into(), lead: lead.into(), sections }
@@ -20,7 +25,7 @@ pub(super) fn page(library: &Library) -> DocPage {
 
 fn section(module: &Module, library: &Library, modules: &WeirModules) -> PageSection {
     let sources = module.sources.values().map(|(signature, _)| source(module, signature));
-    let functions = module.functions.values().map(|each| function(module, each));
+    let functions = module.public_functions().map(|each| function(module, each));
     let in_weir = modules.names(&module.name, library).into_iter().filter_map(|name| {
         let path = format!("{}.{name}", module.name);
         let described = modules.describe(&path, library)?;

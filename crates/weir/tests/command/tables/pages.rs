@@ -161,8 +161,11 @@ test "pages" {
   expect all(9)?[0] == "a,d,f,e,b,g;"
   expect pages("newest", 6)? == "a,d,f,e,b,g;"
   expect pages("newest", 1)? == "a;d;f;e;b;g;"
-  expect pages("newest", 0)? == ";"
-  expect pages("newest", -1)? == ";"
+  // An empty page would say that no rows follow.
+  let empty = for limit in [0, -1] {
+    match newest("ada", limit, None) { Ok(_) => "a page", Err(failure) => "{failure.kind()}: {failure}" }
+  }
+  expect empty == ["argument: the limit of a page is 0, and a page has at least one row", "argument: the limit of a page is -1, and a page has at least one row"]
   expect pages("newest", 9_223_372_036_854_775_807)? == "a,d,f,e,b,g;"
 }
 

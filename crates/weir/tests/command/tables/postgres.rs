@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use test_support::postgres::PostgresServer;
+use weir_library::tables::{PostgresAddress, TableLocation, TableStorage, TableWrite, WriteSet};
 
 use super::{COUNTER, kills, post, request, survives_kills, text};
 use crate::support::{Scratch, Served, say};
@@ -201,4 +202,38 @@ fn the_plan_names_the_database_and_weir_tables_shows_it() {
     assert_eq!(server.execute("planned", "SELECT * FROM entries").trim(), "1|1|1");
     let shown = say(&["tables", &main, "--data", folder.path()]);
     assert!(shown.output.contains("INTEGER PRIMARY KEY AUTOINCREMENT"), "`--data` counts: {}", shown.output);
+}
+
+/// A program writes, and another process, which is this test, learns of each of its commits.
+#[test]
+fn programs_that_share_tables_tell_each_other_what_they_write() {
+    // Of its own, because it crashes.
+    let Some(server) = PostgresServer::start() else { return };
+    let (program, address) = (Scratch::new("ledger.weir", COUNTER.as_bytes()), server.schema("told"));
+    let served = Served::start(program.path(), &["--tables", &address]);
+    let storage =
+        TableStorage::at(TableLocation::Postgres(PostgresAddress::parse(&address, None).expect("an address")));
+    let mut sets = storage.write_sets().expect("the server runs");
+    let mut told = || match sets.blocking_recv().expect("the storage is open") {
+        WriteSet::Rows(writes) => writes,
+        WriteSet::Unknown => Vec::new(),
+    };
+    let row = |table: &str, key: &str, columns: &[&str]| {
+        let columns = columns.iter().map(|name| (*name).to_owned()).collect();
+        vec![TableWrite { table: table.to_owned(), key: Some(key.to_owned()), columns }]
+    };
+    let (entry, total) = (["id", "by", "number"], ["name", "count"]);
+    assert_eq!(post(&served, "/1/1").map(|answer| answer.status), Some(200));
+    assert_eq!([told(), told()], [row("entries", "1", &entry), row("totals", "\"all\"", &total)]);
+    // A transaction that is taken back tells nothing.
+    assert_eq!(post(&served, "/1/1").map(|answer| answer.status), Some(500));
+    assert_eq!(post(&served, "/1/2").map(|answer| answer.status), Some(200));
+    assert_eq!([told(), told()], [row("entries", "2", &entry), row("totals", "\"all\"", &total)]);
+    // What is written while the connection is lost is unknown; then the program listens again.
+    server.crash();
+    server.run();
+    assert_eq!([told(), told()], [vec![], vec![]]);
+    let number = (3..).find(|number| post(&served, &format!("/1/{number}")).is_some_and(|answer| answer.status == 200));
+    assert_eq!(told()[0].table, "entries", "{number:?}");
+    served.stop();
 }

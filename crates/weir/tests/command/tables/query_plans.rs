@@ -18,6 +18,7 @@ service mail on http(port: 8080) {
   }
   get "/{me}/unread" (me: Text) { http.json(unread(me)) }
   get "/{me}/unread/again" (me: Text) { http.json(messages.count(|m| m.to == me && !m.read)) }
+  get "/all" { http.json(for m in messages { (m.size, users[m.from], users["ada"], users[m.from]) }) }
   get "/calm" { http.json(users.count(|user| user.mood == None)) }
   delete "/{me}" (me: Text) {
     seen.delete(me)?
@@ -47,14 +48,21 @@ fn every_statement_is_shown_with_its_places_and_its_plan() {
         let is_sqlite = !store.is_shared();
         assert_eq!(before.contains("SEARCH"), is_sqlite, "{before}");
         for shown in [&before, &after] {
-            let count = format!("at {0}:16:51, {0}:25:30\n    SELECT count(*) FROM \"messages\" WHERE", program.path());
+            let count = format!("at {0}:16:51, {0}:26:30\n    SELECT count(*) FROM \"messages\" WHERE", program.path());
             assert!(shown.contains(&count), "{shown}");
             assert!(!shown.contains("\"seen\""), "soft tables have no statements in SQL: {shown}");
         }
         let plans: &[&str] = if is_sqlite {
             &[
                 "SEARCH users USING PRIMARY KEY (name=?)",
-                "SEARCH messages USING INDEX weir index messages (to, read) (to=?)\n      USE TEMP B-TREE FOR ORDER BY",
+                // The limit comes before the join.
+                "CO-ROUTINE rows\n        SEARCH messages USING INDEX weir index messages (to, read) (to=?)\n        USE TEMP \
+                 B-TREE FOR ORDER BY\n      SCAN rows\n      SEARCH joined 1 USING PRIMARY KEY (name=?) LEFT-JOIN",
+                // Without a limit, there is one query.
+                "FROM (SELECT \"id\", \"from\", \"to\", \"size\", \"read\" FROM \"messages\") AS \"rows\" LEFT JOIN \"users\" AS \"joined 1\" \
+                 ON \"joined 1\".\"name\" = \"rows\".\"from\" LEFT JOIN \"users\" AS \"joined 2\" ON \"joined 2\".\"name\" = ?1 ORDER BY \
+                 \"rows\".\"id\"\n      SCAN messages\n      SEARCH joined 1 USING PRIMARY KEY (name=?) LEFT-JOIN\n      SEARCH joined 2 \
+                 USING PRIMARY KEY (name=?) LEFT-JOIN\n  at",
                 "SEARCH messages USING COVERING INDEX weir index messages (to, read) (to=? AND read=?)",
                 "    SELECT coalesce(sum(\"size\" >> 32), 0), coalesce(sum(\"size\" & 4294967295), 0) FROM \"messages\" \
                  WHERE \"from\" = ?1\n      SCAN messages",
@@ -63,7 +71,7 @@ fn every_statement_is_shown_with_its_places_and_its_plan() {
         } else {
             &[
                 "Index Scan using users_pkey on users",
-                "Sort Key: size DESC, id\n",
+                "Sort Key: messages.size DESC, messages.id\n",
                 "Bitmap Index Scan on \"weir index messages (to, read)\"",
                 "Seq Scan on messages\n              Filter: (\"from\" = $1)",
                 "    DELETE FROM \"messages\" WHERE \"to\" = $1\n      Delete on messages",
@@ -73,5 +81,88 @@ fn every_statement_is_shown_with_its_places_and_its_plan() {
             assert!(after.contains(plan), "{plan} is not in {after}");
             assert!(before.contains(plan) || !is_sqlite, "{plan} is not in {before}");
         }
+    }
+}
+
+const SHOP: &str = r#"use http
+
+enum State { Open, Sent }
+record Order { id: Int, shop: Text, buyer: Option(Text), price: Int, state: State }
+record Item { order: Int, place: Int, name: Text }
+
+table orders: Order key id auto index (shop, state)
+table items: Item key (order, place) references order: orders cascade
+
+service shop on http(port: 8080) {
+  get "/{shop}/page" (shop: Text, after: Option(Text)) {
+    let (page, next) = for o in orders if o.shop == shop && o.buyer != Some("x{o.id}") order by o.price desc limit 9 after after {
+      o.id
+    }?
+    http.json((page, next))
+  }
+  get "/{shop}" (shop: Text, buyer: Option(Text)) {
+    let average = (for o in orders if o.shop == shop { o.price }).average()
+    let buyers = (for o in orders if o.shop == shop { o.buyer }).unique().length()
+    let long = for o in orders if o.shop == shop && o.price % 2 == 0 limit 3 { o.id }
+    http.json((average, buyers, long, orders.count(|o| o.buyer == buyer)))
+  }
+  get "/" {
+    http.json(
+      for (shop, theirs) in (for o in orders { o }).group_by(|o| o.shop)
+        if theirs.map(|o| o.price).sum() > 1 && theirs.length() > 2
+        order by shop desc limit 7 {
+        (shop, theirs.length())
+      },
+    )
+  }
+  get "/busy/{but}" (but: Text) {
+    http.json(
+      for ((shop, state), theirs) in (for o in orders { o }).group_by(|o| (o.shop, o.state)) if shop != but
+        order by theirs.length() desc limit 7 {
+        (shop, state, theirs.length())
+      },
+    )
+  }
+  delete "/{shop}" (shop: Text) { http.json((orders.delete(1)?, orders.delete_all(|o| o.shop == shop)?)) }
+}
+"#;
+
+#[test]
+fn the_sql_is_that_which_the_database_gets() {
+    let (program, data) = (Scratch::new("shop.weir", SHOP.as_bytes()), Scratch::folder("shown-sql"));
+    let said = say(&["tables", program.path(), "--data", data.path()]);
+    assert_eq!(said.code, 0, "{}", said.messages);
+    let all = "SELECT \"id\", \"shop\", \"buyer\", \"price\", \"state\" FROM \"orders\"";
+    let shown = [
+        format!("    the first page:\n    {all} WHERE \"shop\" = ?1 ORDER BY \"price\" DESC, \"id\" LIMIT ?2\n"),
+        format!(
+            "    a page behind a cursor:\n    {all} WHERE \"shop\" = ?1 AND \"price\" <= ?2 AND (\"price\" < ?2 OR \
+             (\"price\" = ?2 AND \"id\" > ?3)) ORDER BY \"price\" DESC, \"id\" LIMIT ?4\n"
+        ),
+        "    then the program keeps the rows with `o.buyer != Some(\"x{o.id}\")`\n".to_owned(),
+        "    SELECT coalesce(sum(\"price\" >> 32), 0), coalesce(sum(\"price\" & 4294967295), 0), count(*) FROM \"orders\" \
+         WHERE \"shop\" = ?1\n"
+            .to_owned(),
+        "    SELECT count(DISTINCT \"buyer\") + CASE WHEN count(*) > count(\"buyer\") THEN 1 ELSE 0 END FROM \"orders\" WHERE"
+            .to_owned(),
+        "    then the program keeps the rows with `o.price % 2 == 0`\n    then the program takes the first ones of these\n"
+            .to_owned(),
+        "    SELECT count(*) FROM \"orders\" WHERE \"buyer\" = ?1\n      SCAN orders\n    if the value for `buyer` is \
+         absent:\n    SELECT count(*) FROM \"orders\" WHERE \"buyer\" IS NULL\n"
+            .to_owned(),
+        "FROM \"orders\" GROUP BY \"shop\" HAVING count(*) > ?1 ORDER BY \"shop\" DESC, min(\"id\")\n".to_owned(),
+        "    then the program keeps the groups with `theirs.map(|o| o.price).sum() > 1`\n    then the program takes the first \
+         ones of these\n"
+            .to_owned(),
+        "GROUP BY \"shop\", \"state\" HAVING \"shop\" <> ?1 ORDER BY count(*) DESC, min(\"id\") LIMIT ?2\n".to_owned(),
+        format!(
+            "    finds the row:\n    {all} WHERE \"id\" = ?1\n      SEARCH orders USING INTEGER PRIMARY KEY (rowid=?)\n    \
+             finds the rows of `items` that go with each:\n    SELECT \"order\", \"place\", \"name\" FROM \"items\" WHERE \
+             \"order\" = ?1 ORDER BY \"place\" LIMIT ?2\n      SEARCH items USING PRIMARY KEY (order=?)\n    deletes each \
+             row:\n    DELETE FROM \"orders\" WHERE \"id\" = ?1\n"
+        ),
+    ];
+    for part in shown {
+        assert!(said.output.contains(&part), "{part} is not in {}", said.output);
     }
 }

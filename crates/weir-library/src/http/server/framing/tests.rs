@@ -167,7 +167,7 @@ impl FramedConnection {
             request.headers_mut().append(name.parse::<HeaderName>().unwrap(), value.parse().unwrap());
         }
         let repeated = self.repeated.of(&request);
-        let all = repeated.as_deref().unwrap_or(request.headers());
+        let all = repeated.as_deref().map_or(request.headers(), |repeated| repeated);
         all.iter().map(|(name, value)| format!("{name}: {}\r\n", value.to_str().unwrap())).collect()
     }
 }

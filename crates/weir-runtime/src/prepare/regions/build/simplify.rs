@@ -28,6 +28,8 @@ pub(super) fn simplify(emitter: &mut CodeEmitter) {
     choices::compute(emitter);
     uses = RegisterUses::of(emitter);
     join_copies(emitter, &mut uses);
+    simplify_jumps(emitter);
+    choices::count(emitter);
     reductions::find(emitter);
     simplify_jumps(emitter);
     compact(emitter);

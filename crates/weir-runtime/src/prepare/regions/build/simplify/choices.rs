@@ -8,6 +8,14 @@
 //! chosen: move out, taken
 //! end:
 //! ```
+//!
+//! And counting under a condition, which adds the truth value:
+//!
+//! ```text
+//! at:    jump_unless truth, ->end
+//!        add_int count, count, 1
+//! end:
+//! ```
 
 use super::views::{next_real, targets_of};
 use crate::prepare::regions::build::emitter::CodeEmitter;
@@ -22,6 +30,29 @@ pub(super) fn compute(emitter: &mut CodeEmitter) {
         choice.instructions.into_iter().for_each(|at| emitter.code[at] = Instruction::Nothing);
         emitter.code[at] = computed;
     }
+}
+
+/// Replaces the jumps over additions of 1, once copies are part of the additions.
+pub(super) fn count(emitter: &mut CodeEmitter) {
+    let jumps = number_of_jumps(emitter);
+    for at in 0..emitter.code.len() {
+        let Instruction::JumpUnless(truth, end) = emitter.code[at] else { continue };
+        let added = next_real(emitter, at + 1);
+        let Some(Instruction::AddInt(out, a, b)) = emitter.code.get(added).copied() else { continue };
+        let is_count = (out == a && is_one(emitter, b)) || (out == b && is_one(emitter, a));
+        let end = emitter.labels[usize::from(end)].filter(|end| *end > added);
+        let goes_behind = end.is_some_and(|end| next_real(emitter, end) == next_real(emitter, added + 1));
+        if is_count && goes_behind && jumps[at + 1..=added].iter().all(|jumps| *jumps == 0) {
+            let (a, b) = if out == a { (a, truth) } else { (truth, b) };
+            emitter.code[added] = Instruction::AddInt(out, a, b);
+            emitter.code[at] = Instruction::Nothing;
+        }
+    }
+}
+
+/// Returns true if a register has the constant 1.
+fn is_one(emitter: &CodeEmitter, register: Register) -> bool {
+    emitter.words.get(&1) == Some(&register)
 }
 
 /// A choice between the words of two registers.

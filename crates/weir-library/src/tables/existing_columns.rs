@@ -1,0 +1,41 @@
+//! Columns that other programs have declared, in SQL: their types and collations are not those that Weir chooses.
+//!
+//! A parameter has the type that Weir sends, and the database converts it, so that a number which the column cannot have is found
+//! in no row. Texts are compared by their bytes, whatever the collation of the column is.
+
+use super::dialect::Dialect;
+use super::schema::ColumnSchema;
+
+impl Dialect {
+    /// Returns the parameter with this number, from 1, for a value of a column.
+    pub(super) fn parameter_of(self, column: &ColumnSchema, number: usize) -> String {
+        match (self, column.existing) {
+            (Dialect::Postgres, true) => format!("{}::{}", self.parameter(number), self.column_type(column)),
+            _ => self.parameter(number),
+        }
+    }
+
+    /// Returns an expression that is equal for two rows if the values of a column are.
+    pub(super) fn equal_by(self, value: String, column: &ColumnSchema) -> String {
+        match self {
+            Dialect::Sqlite => self.ordered_by(value, column),
+            // Its collations tell texts apart that differ in any byte, unless somebody declares another one.
+            Dialect::Postgres => value,
+        }
+    }
+
+    /// Returns an expression that has the order of the values of a column in Weir. An enum has another one.
+    pub(super) fn ordered_by(self, value: String, column: &ColumnSchema) -> String {
+        let collation = match self {
+            Dialect::Sqlite => "BINARY",
+            Dialect::Postgres => "\"C\"",
+        };
+        let is_text = matches!(&*column.kind, "Text" | "Enum");
+        if column.existing && is_text { format!("{value} COLLATE {collation}") } else { value }
+    }
+
+    /// Returns a whole number of a column with 64 bits.
+    pub(super) fn long(self, value: String, column: &ColumnSchema) -> String {
+        if column.existing && self == Dialect::Postgres { format!("{value}::bigint") } else { value }
+    }
+}

@@ -1,0 +1,94 @@
+//! Databases of tests: empty at first, and removed at the end.
+
+use std::path::PathBuf;
+
+use test_support::postgres::PostgresServer;
+use weir::Failure;
+
+use crate::tables::postgres::PostgresAddress;
+use crate::tables::report;
+use crate::tables::schema::Schema;
+use crate::tables::storage::{ExistingDatabases, TableLocation, TableStorage};
+
+/// A database that is empty at first and removed at the end.
+pub(super) enum TestDatabase {
+    /// The folder of an SQLite database.
+    Sqlite(PathBuf),
+    /// The name of a schema of PostgreSQL.
+    Postgres(String),
+}
+
+impl TestDatabase {
+    /// Returns an empty database of each kind.
+    pub(super) fn each(name: &str) -> Vec<TestDatabase> {
+        let postgres = PostgresServer::shared().map(|server| {
+            server.schema(name);
+            TestDatabase::Postgres(name.to_owned())
+        });
+        std::iter::once(TestDatabase::sqlite(name)).chain(postgres).collect()
+    }
+
+    /// Returns an empty SQLite database.
+    pub(super) fn sqlite(name: &str) -> TestDatabase {
+        let path = std::env::temp_dir().join(format!("weir-tables-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        TestDatabase::Sqlite(path)
+    }
+
+    pub(super) fn place(&self) -> TableLocation {
+        match self {
+            TestDatabase::Sqlite(folder) => TableLocation::File(folder.join("test.db")),
+            TestDatabase::Postgres(schema) => {
+                let address = PostgresServer::shared().unwrap().address(schema);
+                TableLocation::Postgres(PostgresAddress::parse(&address, None).unwrap())
+            }
+        }
+    }
+
+    /// Returns what `weir tables` says about a table.
+    pub(super) fn report(&self, schema: &Schema) -> Result<String, Failure> {
+        report((schema, std::slice::from_ref(schema)), &[], (&self.place(), &ExistingDatabases::default()))
+    }
+
+    pub(super) fn storage(&self) -> TableStorage {
+        TableStorage::at(self.place())
+    }
+
+    /// Returns the file of an SQLite database.
+    pub(super) fn file(&self) -> PathBuf {
+        match self {
+            TestDatabase::Sqlite(folder) => folder.join("test.db"),
+            TestDatabase::Postgres(schema) => panic!("{schema} is no file"),
+        }
+    }
+
+    /// Executes SQL as another program.
+    pub(super) fn execute(&self, sql: &str) {
+        match self {
+            TestDatabase::Sqlite(_) => rusqlite::Connection::open(self.file()).unwrap().execute_batch(sql).unwrap(),
+            TestDatabase::Postgres(schema) => _ = PostgresServer::shared().unwrap().execute(schema, sql),
+        }
+    }
+
+    /// Returns the program in which people correct rows.
+    pub(super) fn shell(&self) -> &'static str {
+        match self {
+            TestDatabase::Sqlite(_) => "sqlite3",
+            TestDatabase::Postgres(_) => "psql",
+        }
+    }
+}
+
+impl std::fmt::Debug for TestDatabase {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(if matches!(self, TestDatabase::Sqlite(_)) { "SQLite" } else { "PostgreSQL" })
+    }
+}
+
+impl Drop for TestDatabase {
+    fn drop(&mut self) {
+        if let TestDatabase::Sqlite(folder) = self {
+            _ = std::fs::remove_dir_all(folder);
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Steps that wait or were interrupted: how a frame stores them, and goes on with them.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::task::Context;
+
+use weir_trace::{Detail, EventKind};
+
+use super::action::{Ran, Stage};
+use super::{Frame, Wait, record_ran};
+use crate::instance::Env;
+use crate::step::Body;
+
+impl Frame {
+    /// Resumes a frame that has yielded: polls the steps that wait, and the suspended step last. Returns true if one has
+    /// advanced. If that one has ended the flow, the steps behind it, such as the suspended one, were not polled.
+    #[cold]
+    pub(super) fn resume(&mut self, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> bool {
+        assert!(self.low <= self.until, "a frame does not stop before a step that it has passed");
+        self.yielded = false;
+        self.poll_waits(body, env, context)
+    }
+
+    /// Polls every pending step; returns true if one has advanced. Sets `yielded` if the slice is over.
+    pub(super) fn poll_waits(&mut self, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> bool {
+        let mut progressed = false;
+        let mut index = 0;
+        while index < self.waits.len() {
+            let node = self.waits[index].node;
+            if let Some(Stage::Batched(member)) = self.waits[index].stage.as_deref()
+                && member.waits(context)
+            {
+                index += 1;
+                continue;
+            }
+            let Some(stage) = self.waits[index].stage.take() else { continue };
+            let is_placed = matches!(*stage, Stage::Batched(_));
+            self.cursor = node;
+            let polled = catch_unwind(AssertUnwindSafe(|| self.go_on(node, *stage, body, env, context)));
+            let ran = polled.unwrap_or_else(|panic| Ran::Ends(Box::new(self.exit_of_panic(node, body, &*panic))));
+            self.yielded |= matches!(ran, Ran::Yields(_));
+            if let Ran::Waits(stage) | Ran::Yields(Some(stage)) = ran {
+                if !is_placed && matches!(*stage, Stage::Batched(_)) {
+                    self.signal(body.steps[node].placed_orders);
+                }
+                self.waits[index].stage = Some(stage);
+                index += 1;
+                continue;
+            }
+            progressed = true;
+            let wait = self.waits.remove(index);
+            record_ran(body, env, node, wait.since_ns);
+            // A region has moved the cursor to the last node that it has run.
+            self.see_region(node, body, env);
+            if self.suspended == Some(node) {
+                self.pass_suspended(if matches!(ran, Ran::Ends(_)) { self.cursor } else { self.cursor + 1 });
+            }
+            if let Ran::Ends(end) = ran {
+                self.record_end(self.cursor, *end);
+                return true;
+            }
+            let step = &body.steps[node];
+            self.pass_ticket_gates(step, env);
+            self.signal(step.signals_orders & !if is_placed { step.placed_orders } else { 0 });
+        }
+        progressed
+    }
+
+    /// Stores a step that waits.
+    pub(super) fn wait(&mut self, node: usize, stage: Box<Stage>, body: &Body, env: Env<'_>) {
+        self.see(node);
+        if matches!(*stage, Stage::Batched(_)) {
+            self.signal(body.steps[node].placed_orders);
+        }
+        if env.records_nodes {
+            let name = || Arc::clone(&body.names[node]);
+            env.instance.record(Detail::Nodes, || EventKind::NodeWaits { flow: env.key, node: name() });
+        }
+        let since_ns = if env.records_nodes { env.instance.platform.now_ns() } else { 0 };
+        self.waits.push(Wait { node, stage: Some(stage), since_ns });
+    }
+
+    /// Stores a step that was interrupted, or that waits without a bit: for a call that takes long.
+    pub(super) fn suspend(&mut self, node: usize, stage: Box<Stage>, body: &Body, env: Env<'_>) {
+        if body.steps[node].wait_number.is_none() {
+            self.suspended = Some(node);
+        }
+        let since_ns = if env.records_nodes { env.instance.platform.now_ns() } else { 0 };
+        self.waits.push(Wait { node, stage: Some(stage), since_ns });
+    }
+
+    /// Goes on with this step: the suspended one has run.
+    fn pass_suspended(&mut self, next: usize) {
+        self.suspended = None;
+        if self.seen.is_empty() {
+            self.low = next;
+        }
+    }
+}
