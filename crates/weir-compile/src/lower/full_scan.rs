@@ -55,16 +55,6 @@ impl Lowering<'_, '_> {
             return;
         }
         let compared: Vec<(usize, bool)> = condition.searched.iter().filter_map(compared).collect();
-        if condition.searched.is_empty() && !condition.left.is_empty() {
-            let message = format!("this query reads all rows of `{table}`, and the program chooses among them");
-            let diagnostic = Diagnostic::new(Code::FullScan, message)
-                .at(span, "its condition compares no column with a value")
-                .hint(
-                    "compare a column with a value, such as `row.column == value`, so that an index can find the rows",
-                );
-            self.context.report_once(diagnostic);
-            return;
-        }
         let proposed = proposed_index(&compared);
         if proposed.is_empty() || declared.begins_with_one_of(&proposed) {
             return;
