@@ -1,4 +1,5 @@
 //! Notes in memory, by hand: a map by key, and one by board.
+#![expect(clippy::disallowed_types, reason = "the map that a server by hand would have")]
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
