@@ -25,7 +25,7 @@ pub(super) trait LogSync: Send + 'static {
 #[derive(Clone, Debug)]
 pub(super) struct SyncFailure {
     pub(super) failure: Failure,
-    /// Whether nobody knows what is durable, so that later syncs cannot succeed.
+    /// True if nobody knows what is durable, so that later syncs cannot succeed.
     pub(super) is_final: bool,
 }
 
@@ -34,16 +34,16 @@ pub(super) struct SyncFailure {
 pub(super) struct GroupCommit {
     /// The number of the last commit that was executed.
     executed: AtomicU64,
-    progress: watch::Sender<SyncProgress>,
-    /// Whether a failure is final.
+    progress: watch::Sender<LogProgress>,
+    /// True if a failure is final.
     failed: AtomicBool,
     wanted: Mutex<SyncRequest>,
     wake: Condvar,
 }
 
-/// What the thread has reached.
+/// The progress of the thread.
 #[derive(Clone, Debug, Default)]
-struct SyncProgress {
+struct LogProgress {
     /// The number of the last commit that is durable.
     durable: u64,
     /// The number of syncs that have failed, and the failure of the last one.
@@ -63,7 +63,7 @@ impl GroupCommit {
     pub(super) fn begin(mut log: impl LogSync) -> Result<Arc<GroupCommit>, Failure> {
         let group = Arc::new(GroupCommit {
             executed: AtomicU64::new(0),
-            progress: watch::Sender::new(SyncProgress::default()),
+            progress: watch::Sender::new(LogProgress::default()),
             failed: AtomicBool::new(false),
             wanted: Mutex::default(),
             wake: Condvar::new(),

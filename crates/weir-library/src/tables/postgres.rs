@@ -52,13 +52,6 @@ pub use scratch::{ScratchSchema, ScratchSchemas};
 pub(super) use table::PostgresTable;
 use writer::{ATTEMPTS_MAX, PostgresWriter, SNAPSHOT, Turns, UnsyncedTransaction, execute_alone, pause};
 
-/// Time for which a program tries to connect to a database that does not answer, such as one that starts again.
-const RECONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Time after which the next attempt to connect follows.
-const RECONNECT_PAUSE: Duration = Duration::from_millis(50);
-/// Time that the network and the database have beyond the limit of a statement, which the database keeps.
-const PATIENCE: Duration = Duration::from_secs(5);
-
 /// The database of a program.
 pub(super) struct PostgresDatabase {
     connector: PostgresConnector,

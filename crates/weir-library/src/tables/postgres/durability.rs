@@ -97,7 +97,7 @@ impl UnsyncedCommits {
     }
 }
 
-/// What became of the commits that may not have been durable when the connection was lost.
+/// The fate of the commits that may not have been durable when the connection was lost.
 enum Recovery {
     Whole,
     /// They cannot be executed once more.

@@ -49,7 +49,7 @@ pub(super) struct PostgresWriter {
     pub(super) transaction: i64,
     /// The number of the commit of the open transaction, if it will not wait for the disk.
     unsynced: Option<CommitNumber>,
-    /// What the open transaction has written, in that case.
+    /// The statements with which the open transaction has written, in that case.
     pub(super) redo: Vec<RedoStatement>,
     /// The number of the last transaction that was taken back, and why. It cannot go on.
     lost: Option<(i64, Failure)>,
