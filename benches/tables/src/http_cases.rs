@@ -23,7 +23,7 @@ const BOARDS: u64 = 100;
 pub(crate) struct HttpCase {
     pub(crate) name: &'static str,
     request: fn(u64, &mut String),
-    /// Whether answers wait for the disk.
+    /// True if answers wait for the disk.
     is_durable: bool,
 }
 

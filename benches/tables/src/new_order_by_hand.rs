@@ -19,7 +19,7 @@ use tokio_postgres::{Client, Error, Row, Statement};
 use crate::hand::{PeerResult, answered};
 use crate::notes_in_postgres::connect;
 
-/// What a request asks for.
+/// The order that a request asks for.
 #[derive(Clone)]
 struct Order {
     district: i64,

@@ -34,7 +34,7 @@ impl Store {
     }
 }
 
-/// What all cases share: a folder, the engines, and the server of PostgreSQL.
+/// The things that all cases share: a folder, the engines, and the server of PostgreSQL.
 pub(crate) struct Setting {
     folder: PathBuf,
     pub(crate) engines: Vec<String>,

@@ -20,7 +20,7 @@ pub struct PostgresServer {
     port: u16,
     /// Settings beside those of all servers.
     settings: Vec<String>,
-    /// Whether commits are durable.
+    /// True if commits are durable.
     is_durable: bool,
     server: Mutex<Option<Child>>,
     _keeper: Child,

@@ -43,7 +43,7 @@ use super::schema::Schema;
 pub use address::PostgresAddress;
 use catalog::PostgresCatalog;
 use connection::{Executed, PostgresConnection, SqlStatement};
-use connector::PostgresConnector;
+use connector::{PostgresConnector, RECONNECT_PAUSE, RECONNECT_TIMEOUT};
 use durability::{PostgresLog, UnsyncedCommits};
 use errors::{StatementError, explain, failure};
 use io::wait;

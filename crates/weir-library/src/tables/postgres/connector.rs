@@ -13,9 +13,9 @@ use super::io::{IoThread, wait};
 use super::tls::PostgresTls;
 
 /// Time for which a program tries to connect to a database that does not answer, such as one that starts again.
-const RECONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+pub(super) const RECONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time after which the next attempt to connect follows.
-const RECONNECT_PAUSE: Duration = Duration::from_millis(50);
+pub(super) const RECONNECT_PAUSE: Duration = Duration::from_millis(50);
 /// Time that the network and the database have beyond the limit of a statement, which the database keeps.
 const PATIENCE: Duration = Duration::from_secs(5);
 

@@ -19,11 +19,11 @@ use std::time::Instant;
 use parking_lot::Mutex;
 use weir::Failure;
 
+use super::PostgresDatabase;
 use super::connection::PostgresConnection;
-use super::connector::PostgresConnector;
+use super::connector::{PostgresConnector, RECONNECT_PAUSE, RECONNECT_TIMEOUT};
 use super::errors::{StatementError, failure};
 use super::redo::RedoStatement;
-use super::{PostgresDatabase, RECONNECT_PAUSE, RECONNECT_TIMEOUT};
 use crate::tables::group_commit::{LogSync, SyncFailure};
 
 /// Begins a transaction that has its turn. The answer is the number of its commit if it will not wait for the disk, and empty beside
