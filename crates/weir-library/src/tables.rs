@@ -201,7 +201,7 @@ pub struct JoinInput(Arc<OpenTable>);
 /// A row, paired with the rows of other tables that it names by their keys.
 type JoinedRow = Generic<'j'>;
 
-/// Names a table for [`join`], so that the query counts as a read of it.
+/// Names a table for `join`, so that the query counts as a read of it.
 #[weir::function(internal, reads)]
 pub fn joined_table(table: &Table) -> JoinInput {
     JoinInput(Arc::clone(&table.0))
