@@ -57,7 +57,7 @@ pub(super) struct PostgresDatabase {
     connector: PostgresConnector,
     writer: Mutex<PostgresWriter>,
     unsynced: Arc<UnsyncedCommits>,
-    /// The syncs; none while a database is only examined.
+    /// The syncs; none for an existing database, and while one is only examined.
     group_commit: OnceLock<Arc<GroupCommit>>,
     readers: Readers,
     /// A number by which this program knows its own notifications.
@@ -344,10 +344,11 @@ impl PostgresDatabase {
             Some(open) => &*writer.connection.insert(open),
             None => {
                 let connection = self.connect_again()?;
-                if let Err(lost) = durability::join(&connection, &self.connector, &self.unsynced)? {
-                    if let Some(group_commit) = self.group_commit.get() {
-                        group_commit.give_up(lost.clone());
-                    }
+                // Other databases know nothing of the programs of this one.
+                if let Some(group_commit) = self.group_commit.get()
+                    && let Err(lost) = durability::join(&connection, &self.connector, &self.unsynced)?
+                {
+                    group_commit.give_up(lost.clone());
                     return Err(StatementError::TakenBack(lost));
                 }
                 writer.connect(connection)

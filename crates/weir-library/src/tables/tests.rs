@@ -28,34 +28,51 @@ fn column(name: &str, kind: &str, optional: bool) -> ColumnSchema {
     ColumnSchema { name: name.to_owned(), kind: kind.to_owned(), variants, optional, default: None, existing: false }
 }
 
-/// A table of all kinds of columns.
-fn schema() -> Schema {
+/// A stored table whose key is its first column.
+fn declared(name: &str, columns: Vec<ColumnSchema>) -> Schema {
     Schema {
-        name: "things".to_owned(),
-        columns: vec![
-            column("owner", "Text", false),
-            column("number", "Int", false),
-            column("weight", "Float", false),
-            column("state", "Enum", false),
-            column("note", "Text", true),
-            column("at", "Time", false),
-            column("order", "Duration", false),
-            column("data", "Bytes", false),
-            column("size", "Size", false),
-            column("done", "Bool", false),
-        ],
-        key: vec![3, 0, 1],
+        name: name.to_owned(),
+        columns,
+        key: vec![0],
         auto: false,
-        indexes: vec![
-            IndexSchema { columns: vec![3, 5], unique: false },
-            IndexSchema { columns: vec![4], unique: true },
-            IndexSchema { columns: vec![1], unique: false },
-        ],
+        indexes: Vec::new(),
         soft: None,
         references: Vec::new(),
         referenced_by: Vec::new(),
         migration: None,
         existing: None,
+    }
+}
+
+/// A table of users with a place, whose key is the name.
+fn users() -> Schema {
+    declared("users", vec![column("name", "Text", false), column("place", "Int", false)])
+}
+
+/// A table of all kinds of columns.
+fn schema() -> Schema {
+    Schema {
+        key: vec![3, 0, 1],
+        indexes: vec![
+            IndexSchema { columns: vec![3, 5], unique: false },
+            IndexSchema { columns: vec![4], unique: true },
+            IndexSchema { columns: vec![1], unique: false },
+        ],
+        ..declared(
+            "things",
+            vec![
+                column("owner", "Text", false),
+                column("number", "Int", false),
+                column("weight", "Float", false),
+                column("state", "Enum", false),
+                column("note", "Text", true),
+                column("at", "Time", false),
+                column("order", "Duration", false),
+                column("data", "Bytes", false),
+                column("size", "Size", false),
+                column("done", "Bool", false),
+            ],
+        )
     }
 }
 
@@ -87,16 +104,8 @@ fn rows_are_there_after_a_restart() {
 fn numbers_are_not_used_twice() {
     let databases = TestDatabase::each("numbers");
     let numbered = || Schema {
-        name: "numbered".to_owned(),
-        columns: vec![column("id", "Int", false), column("text", "Text", false)],
-        key: vec![0],
         auto: true,
-        indexes: Vec::new(),
-        soft: None,
-        references: Vec::new(),
-        referenced_by: Vec::new(),
-        migration: None,
-        existing: None,
+        ..declared("numbered", vec![column("id", "Int", false), column("text", "Text", false)])
     };
     let storages = databases.iter().map(TestDatabase::storage).chain([TableStorage::default()]);
     for table in storages.map(|storage| storage.open(numbered()).unwrap()) {
@@ -217,16 +226,8 @@ fn a_failure_shows_values_as_programs_write_them() {
             (3, "the data 0x000102030405060708090a0b0c0d0e0f… (20 bytes)"),
         ] {
             let schema = Schema {
-                name: format!("by_{at}"),
-                columns: columns.clone(),
-                key: vec![0],
-                auto: false,
                 indexes: vec![IndexSchema { columns: vec![at], unique: true }],
-                soft: None,
-                references: Vec::new(),
-                referenced_by: Vec::new(),
-                migration: None,
-                existing: None,
+                ..declared(&format!("by_{at}"), columns.clone())
             };
             let table = storage.open(schema).unwrap();
             table.rows.insert(0, row("ada")).unwrap();

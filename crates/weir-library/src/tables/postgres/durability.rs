@@ -123,35 +123,64 @@ pub(super) fn join(
 async fn recover(connection: &PostgresConnection, unsynced: &UnsyncedCommits) -> Result<Recovery, StatementError> {
     let rows = connection.texts(JOIN).await?;
     let last = rows.last().and_then(|row| row.first()?.as_ref()?.parse().ok()).map_or(CommitNumber(0), CommitNumber);
-    // The join has waited for the disk: what is there is durable.
-    let lost: Vec<UnsyncedCommit> = {
-        let mut commits = unsynced.0.lock();
-        commits.retain(|commit| commit.number.count() > last.count());
-        std::mem::take(&mut *commits)
-    };
-    let Some(first) = lost.first() else { return Ok(Recovery::Whole) };
-    if first.number.programs() != last.programs() {
+    let Some(lost) = LostCommits::take(unsynced, last) else { return Ok(Recovery::Whole) };
+    if lost.of_programs != last.programs() {
+        lost.forget();
         return Ok(Recovery::Lost);
     }
-    // All of them are one commit now.
-    let number = CommitNumber(((last.programs() + 1) << COUNT_BITS | last.count()) + 1);
-    let lost = UnsyncedCommit { number, statements: lost.into_iter().flat_map(|commit| commit.statements).collect() };
-    let statements: Vec<&RedoStatement> = lost.statements.iter().collect();
+    let statements: Vec<&RedoStatement> = lost.commit.statements.iter().collect();
     let redone = async {
         connection.command(REDO).await?;
         RedoStatement::execute(&statements, connection).await?;
         connection.command("COMMIT").await
     };
-    match redone.await {
-        Ok(()) => Ok(Recovery::Whole),
-        Err(error) => {
-            let error = StatementError::from(error);
-            if !error.is_lost() {
-                return Ok(Recovery::Lost);
-            }
-            // The next connection tries it again.
-            unsynced.0.lock().push(lost);
-            Err(error)
+    let redone = redone.await.map_err(StatementError::from);
+    match redone {
+        Ok(()) => {
+            lost.forget();
+            Ok(Recovery::Whole)
+        }
+        // The next connection tries it again.
+        Err(error) if error.is_lost() => Err(error),
+        Err(_) => {
+            lost.forget();
+            Ok(Recovery::Lost)
+        }
+    }
+}
+
+/// Commits that the database has lost, as one commit. They are noted again unless they are forgotten, also if nobody waits any
+/// longer until they have been executed once more: the next connection finds them.
+struct LostCommits<'a> {
+    commit: UnsyncedCommit,
+    /// The number of programs that had joined when they were executed.
+    of_programs: i64,
+    unsynced: &'a UnsyncedCommits,
+}
+
+impl<'a> LostCommits<'a> {
+    /// Takes the commits behind the last one that the database has; `None` if there are none. A program that joins waits for the
+    /// disk: what the database has is durable.
+    fn take(unsynced: &'a UnsyncedCommits, last: CommitNumber) -> Option<LostCommits<'a>> {
+        let mut commits = std::mem::take(&mut *unsynced.0.lock());
+        commits.retain(|commit| commit.number.count() > last.count());
+        let of_programs = commits.first()?.number.programs();
+        let statements = commits.into_iter().flat_map(|commit| commit.statements).collect();
+        let number = CommitNumber(((last.programs() + 1) << COUNT_BITS | last.count()) + 1);
+        Some(LostCommits { commit: UnsyncedCommit { number, statements }, of_programs, unsynced })
+    }
+
+    fn forget(mut self) {
+        self.commit.statements.clear();
+    }
+}
+
+impl Drop for LostCommits<'_> {
+    fn drop(&mut self) {
+        let UnsyncedCommit { number, statements } = &mut self.commit;
+        if !statements.is_empty() {
+            let (number, statements) = (*number, std::mem::take(statements));
+            self.unsynced.0.lock().push(UnsyncedCommit { number, statements });
         }
     }
 }
@@ -209,5 +238,39 @@ impl LogSync for PostgresLog {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn number(programs: i64, count: i64) -> CommitNumber {
+        CommitNumber(programs << COUNT_BITS | count)
+    }
+
+    fn noted(unsynced: &UnsyncedCommits) -> Vec<(CommitNumber, usize)> {
+        unsynced.0.lock().iter().map(|commit| (commit.number, commit.statements.len())).collect()
+    }
+
+    #[test]
+    fn lost_commits_stay_noted_until_they_have_been_executed_once_more() {
+        let unsynced = UnsyncedCommits::default();
+        let statements = |count| (0..count).map(|_| RedoStatement::of("SELECT 1")).collect();
+        (1..=4).for_each(|count| _ = unsynced.note(number(3, count), statements(count)));
+        assert!(LostCommits::take(&unsynced, number(3, 4)).is_none(), "the database has all of them");
+        assert_eq!(noted(&unsynced), []);
+
+        (1..=4).for_each(|count| _ = unsynced.note(number(3, count), statements(count)));
+        let lost = LostCommits::take(&unsynced, number(3, 2)).expect("two are lost");
+        assert_eq!((lost.of_programs, lost.commit.statements.len()), (3, 7));
+        // Nobody waits for the answer any more, or the connection is lost again.
+        drop(lost);
+        assert_eq!(noted(&unsynced), [(number(4, 3), 7)]);
+
+        let again = LostCommits::take(&unsynced, number(4, 2)).expect("they are still lost");
+        assert_eq!(again.of_programs, 4, "this program has joined once more, and no other");
+        again.forget();
+        assert_eq!(noted(&unsynced), []);
     }
 }

@@ -18,6 +18,12 @@ pub(super) struct RedoStatement {
 struct SentParameter(Option<BytesMut>);
 
 impl RedoStatement {
+    /// Returns a statement without parameters.
+    #[cfg(test)]
+    pub(super) fn of(sql: &str) -> RedoStatement {
+        RedoStatement { sql: sql.to_owned(), parameters: Vec::new() }
+    }
+
     /// Keeps statements that were executed.
     pub(super) fn keep(statements: &[SqlStatement<'_>], prepared: &[Statement]) -> Vec<RedoStatement> {
         let kept = |(statement, prepared): (&SqlStatement<'_>, &Statement)| {

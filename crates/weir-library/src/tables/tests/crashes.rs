@@ -4,28 +4,13 @@ use test_support::postgres::PostgresServer;
 use weir::Value;
 
 use super::evolution::user;
-use super::{column, everything};
+use super::{everything, users};
 use crate::tables::postgres::PostgresAddress;
-use crate::tables::schema::Schema;
+use crate::tables::schema::{ExistingTable, Schema};
 use crate::tables::storage::{TableLocation, TableStorage};
 
 /// The number of rows that are written before a crash.
 const ROWS: i64 = 200;
-
-fn users() -> Schema {
-    Schema {
-        name: "users".to_owned(),
-        columns: vec![column("name", "Text", false), column("place", "Int", false)],
-        key: vec![0],
-        auto: false,
-        indexes: Vec::new(),
-        soft: None,
-        references: Vec::new(),
-        referenced_by: Vec::new(),
-        migration: None,
-        existing: None,
-    }
-}
 
 fn named(number: i64) -> Value {
     user(&format!("user {number}"), [Value::Int(number)])
@@ -125,6 +110,25 @@ fn what_another_program_may_have_seen_lost_is_not_written_once_more() {
     }
     settle(&second).unwrap();
     assert_eq!(other.rows.get(0, &key(ROWS)).unwrap(), Some(named(ROWS)));
+}
+
+/// Other databases have no tables in which Weir counts programs and commits.
+#[test]
+fn an_existing_database_is_used_again_after_a_crash() {
+    let Some((server, address)) = started() else { return };
+    server.execute("crashed", "CREATE TABLE users (name text PRIMARY KEY, place bigint NOT NULL)");
+    let storage = storage(&address);
+    let existing = Some(ExistingTable { database: address, writable: true });
+    let table = storage.open(Schema { existing, ..users() }).unwrap();
+    table.rows.insert(0, named(1)).unwrap();
+    for number in 2..5 {
+        server.crash();
+        server.run();
+        table.rows.insert(0, named(number)).unwrap();
+        assert_eq!(table.rows.get(0, &key(number - 1)).unwrap(), Some(named(number - 1)));
+    }
+    settle(&storage).unwrap();
+    assert_eq!(stored(&server), 4);
 }
 
 /// Beside another program, a commit is durable when its statement is through.

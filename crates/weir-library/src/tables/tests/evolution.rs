@@ -2,7 +2,7 @@
 
 use weir::Value;
 
-use super::{RandomRows, TestDatabase, column, schema};
+use super::{RandomRows, TestDatabase, column, declared, schema};
 use crate::tables::rows::TableRows;
 use crate::tables::schema::{ColumnSchema, IndexSchema, Schema};
 
@@ -59,16 +59,8 @@ impl Evolution {
     ) -> Result<(), String> {
         let key = column("name", "Text", false);
         let schema = Schema {
-            name: "users".to_owned(),
-            columns: std::iter::once(key).chain(columns.iter().cloned()).collect(),
-            key: vec![0],
-            auto: false,
             indexes: indexes.to_vec(),
-            soft: None,
-            references: Vec::new(),
-            referenced_by: Vec::new(),
-            migration: None,
-            existing: None,
+            ..declared("users", std::iter::once(key).chain(columns.iter().cloned()).collect())
         };
         let promised = self.database.report(&schema).unwrap();
         let storage = self.database.storage();
@@ -205,16 +197,8 @@ fn a_new_unique_needs_rows_that_differ() {
 fn a_table_that_the_database_does_not_number_is_refused() {
     for database in TestDatabase::each("number_later") {
         let numbered = |auto| Schema {
-            name: "lines".to_owned(),
-            columns: vec![column("id", "Int", false), column("text", "Text", false)],
-            key: vec![0],
             auto,
-            indexes: Vec::new(),
-            soft: None,
-            references: Vec::new(),
-            referenced_by: Vec::new(),
-            migration: None,
-            existing: None,
+            ..declared("lines", vec![column("id", "Int", false), column("text", "Text", false)])
         };
         drop(database.storage().open(numbered(false)).unwrap());
         let refused = database.storage().open(numbered(true)).map(|_| ()).unwrap_err();

@@ -4,26 +4,10 @@ use test_support::postgres::PostgresServer;
 use weir::{FailureKind, Value};
 
 use super::evolution::user;
-use super::{TestDatabase, column};
+use super::{TestDatabase, users};
 use crate::tables::open_table::OpenTable;
 use crate::tables::postgres::PostgresAddress;
-use crate::tables::schema::Schema;
 use crate::tables::storage::{TableLocation, TableStorage};
-
-fn users() -> Schema {
-    Schema {
-        name: "users".to_owned(),
-        columns: vec![column("name", "Text", false), column("place", "Int", false)],
-        key: vec![0],
-        auto: false,
-        indexes: Vec::new(),
-        soft: None,
-        references: Vec::new(),
-        referenced_by: Vec::new(),
-        migration: None,
-        existing: None,
-    }
-}
 
 fn at(place: i64) -> Value {
     user("ada", [Value::Int(place)])

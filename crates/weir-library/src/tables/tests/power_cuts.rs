@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use test_support::random::Random;
 use weir::Value;
 
-use super::{TestDatabase, column};
+use super::{TestDatabase, column, declared};
 use crate::tables::durable_files::DurableFiles;
 use crate::tables::schema::Schema;
 
@@ -30,16 +30,11 @@ impl Drop for EndOfClients<'_> {
 
 fn halves() -> Schema {
     Schema {
-        name: "halves".to_owned(),
-        columns: vec![column("id", "Int", false), column("number", "Int", false), column("half", "Int", false)],
-        key: vec![0],
         auto: true,
-        indexes: Vec::new(),
-        soft: None,
-        references: Vec::new(),
-        referenced_by: Vec::new(),
-        migration: None,
-        existing: None,
+        ..declared(
+            "halves",
+            vec![column("id", "Int", false), column("number", "Int", false), column("half", "Int", false)],
+        )
     }
 }
 

@@ -6,7 +6,7 @@ use test_support::random::Random;
 use weir::{FailureKind, Value};
 
 use super::agreement::STATEMENTS;
-use super::{TestDatabase, column, everything};
+use super::{TestDatabase, column, declared, everything};
 use crate::tables::open_table::OpenTable;
 use crate::tables::row::fields;
 use crate::tables::schema::{IndexSchema, Schema, TableCondition, TableQuery, TableReference, TableSearch};
@@ -41,16 +41,10 @@ fn schemas(authors_cascade: bool) -> [Schema; 3] {
         reference("likes", &[(1, "post", false)], ("posts", "id"), false),
     ];
     let table = |name: &str, columns, key| Schema {
-        name: name.to_owned(),
-        columns,
         key,
-        auto: false,
-        indexes: Vec::new(),
-        soft: None,
         references: references.iter().filter(|reference| reference.source == name).cloned().collect(),
         referenced_by: references.iter().filter(|reference| reference.target == name).cloned().collect(),
-        migration: None,
-        existing: None,
+        ..declared(name, columns)
     };
     let index = |column| IndexSchema { columns: vec![column], unique: false };
     let posts = vec![column("id", "Int", false), column("author", "Text", false), column("answers", "Int", true)];
