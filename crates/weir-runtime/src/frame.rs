@@ -9,8 +9,8 @@
 //! is its *suspension* if it has no wait number. No step begins while there is one, because slots are assigned as if such a
 //! step were finished when it is passed. On resumption the steps that wait are polled first, then the suspended step
 //! goes on, and the scan continues as if it had run in one piece. A suspended step may also wait: for a call that takes
-//! too long for the flow's thread, and runs on another one ([`LongCall`](crate::region::LongCall)). Then the frame waits. A step with a wait number is stored as a wait that is due,
-//! and later steps that do not depend on it may begin.
+//! too long for the flow's thread, and runs on another one ([`LongCall`](crate::region::LongCall)). Then the frame waits. A
+//! step with a wait number is stored as a wait that is due, and later steps that do not depend on it may begin.
 //!
 //! An end of the flow ([`FlowExit`]) stops the scan at its position in the list: steps listed before it still run, and
 //! if one of them ends the flow, that end wins; steps listed later do not begin, and those of them that wait are

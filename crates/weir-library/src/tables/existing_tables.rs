@@ -1,7 +1,7 @@
 //! Tables that other programs have declared: a start compares them with the declaration, and changes nothing.
 //!
-//! What the declaration says has to hold: each column has a type whose values are those of the field, the key identifies a row,
-//! and the indexes are there. What has another type or name can be shown by a view.
+//! The types of the columns have the values of the fields, the key identifies a row, and the indexes are there, or the start
+//! fails. A view can show a column under another type or name.
 
 use weir::Failure;
 

@@ -20,7 +20,7 @@ use super::latency::EstimatedLatency;
 use crate::wait_set::WaitSet;
 
 /// The largest number of waiting steps of a body whose calls have slack. Chosen by judgement: a forecast takes time in
-/// proportion to the square of the steps, about 50 µs for so many.
+/// proportion to the square of the steps.
 pub(crate) const LATENCY_STEPS_MAX: usize = 255;
 
 /// The steps of a body that may wait.
