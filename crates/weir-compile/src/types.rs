@@ -29,6 +29,9 @@ pub(crate) enum Ty {
     Function(Arc<(Vec<Ty>, Ty)>),
 }
 
+/// The name of [`Ty::Error`] as the type of a field that is declared with an unknown type. No program can declare it.
+const ERROR: &str = "_";
+
 /// The types that stand for the type parameters of a generic function, in one call of it.
 pub(crate) type Substitution = IndexMap<Text, Ty>;
 
@@ -91,6 +94,7 @@ impl Ty {
                 Ty::function(taken, part(&signature.1))
             }
             Type::Parameter(name) => parameters.entry(name.clone()).or_insert_with(|| inference.fresh()).clone(),
+            Type::Named(name) if name.as_str() == ERROR => Ty::Error,
             plain => Ty::Plain(plain.clone()),
         }
     }
@@ -183,10 +187,11 @@ impl Ty {
         }
     }
 
-    /// Converts the type for the IR. An unknown that is still unsolved has no values, so that any type serves.
+    /// Converts the type for declarations and the IR. An unknown that is still unsolved has no values, so that any type serves.
     pub(crate) fn to_type(&self) -> Type {
         match self {
-            Ty::Error | Ty::Unknown(_) => Type::Unit,
+            Ty::Error => Type::named(ERROR),
+            Ty::Unknown(_) => Type::Unit,
             Ty::Plain(ty) => ty.clone(),
             Ty::List(element) => Type::list(element.to_type()),
             Ty::Map(pair) => Type::map(pair.0.to_type(), pair.1.to_type()),

@@ -139,14 +139,24 @@ impl<'a> TypeChecker<'a, '_> {
             }
         };
         if !fits && *ty != Ty::Error {
-            let field = if place == ParameterLocation::Form { self.field_of_no_form(ty) } else { None };
-            let label = match field {
-                Some(field) => format!("a form cannot hold its field `{}: {}`", field.name, field.ty),
-                None => "cannot be parsed from a request".to_owned(),
+            let label = match place {
+                ParameterLocation::Form => self
+                    .field_of_no_form(ty)
+                    .map(|field| format!("a form cannot hold its field `{}: {}`", field.name, field.ty)),
+                ParameterLocation::Body | ParameterLocation::EncryptedCookie => self
+                    .field_of_no_data(ty, &mut vec![JSON_VALUE.into()])
+                    .map(|(of, field)| format!("JSON cannot hold the field `{}: {}` of `{of}`", field.name, field.ty)),
+                _ => None,
             };
-            let diagnostic = Diagnostic::new(Code::RouteParameterType, format!("a request cannot hold a `{ty}` here"))
-                .at(written.span, label)
-                .note(takes);
+            let label = label.unwrap_or_else(|| "cannot be parsed from a request".to_owned());
+            let mut diagnostic =
+                Diagnostic::new(Code::RouteParameterType, format!("a request cannot hold a `{ty}` here"))
+                    .at(written.span, label)
+                    .note(takes);
+            if place == ParameterLocation::Query && self.is_data(ty, &mut vec![JSON_VALUE.into()]) {
+                diagnostic =
+                    diagnostic.hint("read it from the body, as JSON: write `body` before the name of the parameter");
+            }
             self.report(diagnostic);
         }
     }
@@ -181,6 +191,29 @@ impl<'a> TypeChecker<'a, '_> {
         };
         let fits = |field: &Field| is_file(&field.ty) || self.is_data(&Ty::fixed(&field.ty), &mut Vec::new());
         self.fields_of_record(ty)?.iter().find(|field| !fits(field))
+    }
+
+    /// Returns the first field in values of the type that is not plain data, with the name of the type that declares it.
+    fn field_of_no_data(&self, ty: &Ty, seen: &mut Vec<Text>) -> Option<(Text, &Field)> {
+        match ty {
+            Ty::List(part) | Ty::Option(part) => self.field_of_no_data(part, seen),
+            Ty::Map(pair) => self.field_of_no_data(&pair.1, seen),
+            Ty::Tuple(parts) => parts.iter().find_map(|part| self.field_of_no_data(part, seen)),
+            Ty::Plain(Type::Named(name)) if !seen.contains(name) => {
+                seen.push(name.clone());
+                let definition = self.typed.declarations.definition(self.context.library, name)?;
+                let fields: Vec<&Field> = match &definition.shape {
+                    TypeShape::Record(fields) => fields.iter().collect(),
+                    TypeShape::Enum(variants) => variants.iter().flat_map(|variant| &variant.fields).collect(),
+                    _ => return None,
+                };
+                let types = fields.into_iter().map(|field| (field, Ty::fixed(&field.ty)));
+                let mut faulty = types.filter(|(_, ty)| !self.is_data(ty, &mut vec![JSON_VALUE.into()]));
+                let (field, ty) = faulty.next()?;
+                Some(self.field_of_no_data(&ty, seen).unwrap_or_else(|| (name.clone(), field)))
+            }
+            _ => None,
+        }
     }
 
     /// Returns whether values of the type are plain data.
