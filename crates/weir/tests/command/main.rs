@@ -6,6 +6,7 @@ mod config;
 mod curl;
 mod decoding;
 mod deep;
+mod doc_pages;
 mod ends;
 mod fixes;
 mod graph;

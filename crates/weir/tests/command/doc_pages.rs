@@ -1,0 +1,74 @@
+//! The pages that `weir doc` writes, of the library and of programs.
+
+use crate::support::{Scratch, said, say, weir};
+
+#[test]
+fn the_page_of_the_library_shows_defaults_as_programs_write_them() {
+    let page = say(&["doc"]).output;
+    // Without the marks of types.
+    let page: String = page.split('<').map(|part| part.split_once('>').map_or(part, |(_, text)| text)).collect();
+    for expected in [
+        "log.info(message: Text, …) -&gt; ()",
+        "bearer: Option(crypto.Secret) = None",
+        "reply_to: Text = &quot;&quot;",
+        "timeout: Duration = 30s",
+    ] {
+        assert!(page.contains(expected), "{expected} is missing");
+    }
+    assert!(!page.contains(" = #"), "a default is shown as the number of its variant");
+}
+
+#[test]
+fn the_page_of_a_program_names_what_it_serves_and_asks_for_nothing_outside() {
+    let said = say(&["doc", "examples/image_server/main.weir"]);
+    assert_eq!(said.code, 0);
+    for expected in ["GET /{name}", "writes shared thumbnails", "The image <code>name</code>", "data:image/svg+xml,"] {
+        assert!(said.output.contains(expected), "{expected} is missing");
+    }
+    for outside in ["src=\"http", "href=\"http", "url(", "<script"] {
+        assert!(!said.output.contains(outside), "{outside} comes from outside");
+    }
+}
+
+#[test]
+fn the_browser_gets_the_page() {
+    let (page, temporary_files) = (Scratch::new("page.html", b""), Scratch::folder("temporary"));
+    let with = |browser: &str, output: &[&str]| {
+        let arguments = [&["doc", "examples/hello", "--open"], output].concat();
+        let mut command = weir(&arguments);
+        command.env("BROWSER", browser).env("TMPDIR", temporary_files.path());
+        said(command)
+    };
+    // `cat` shows the file that it is given.
+    let shown = with("cat", &["--output", page.path()]);
+    assert_eq!((shown.code, shown.messages.as_str()), (0, ""));
+    assert!(shown.output.contains("<title>hello</title>"), "{}", shown.output);
+    let temporary = with("cat", &[]);
+    assert_eq!((temporary.code, temporary.output), (0, shown.output));
+    for browser in ["false", "no-such-browser"] {
+        let refused = with(browser, &["--output", page.path()]);
+        assert_eq!(refused.code, 3, "{browser}");
+        assert!(refused.messages.contains(page.path()) && refused.messages.contains(browser), "{}", refused.messages);
+    }
+}
+
+#[test]
+fn the_page_of_the_library_has_every_function() {
+    let page = say(&["doc"]).output;
+    let library = weir_library::library();
+    for (name, module) in &library.modules {
+        for (path, function) in &module.functions {
+            let is_shown = page.contains(&format!("id=\"{name}.{name}-{}\"", path.replace('_', "-")));
+            assert_eq!(is_shown, !function.signature.internal, "{name}.{path}");
+        }
+    }
+}
+
+#[test]
+fn the_page_of_a_program_shows_defaults_of_parameters() {
+    let text = "/// Cuts.\nfn cut(line: Text, limit: Int = 2 * 40,\n  marks: List(Text) = [\n    // Signs.\n    \"-\",\n    \"+\",\n  ]) -> Int {\n  limit\n}\n";
+    let program = Scratch::new("defaults.weir", text.as_bytes());
+    let page = say(&["doc", program.path()]).output;
+    let signature = page.lines().find(|line| line.contains("limit")).unwrap_or_default();
+    insta::assert_snapshot!(signature);
+}
