@@ -28,6 +28,8 @@ pub struct Schedule<'a> {
     pub transient: Duration,
     /// The time after which an answer is too late, and is not waited for any longer.
     pub deadline: Duration,
+    /// The share of requests that are not answered in time at such a rate when all is normal.
+    pub normally_late: f64,
 }
 
 /// The result of an open-loop load.
@@ -43,7 +45,7 @@ pub struct OpenSample {
     pub lost: f64,
     /// The largest memory of the server that was seen.
     pub memory: u64,
-    /// The time from the beginning after which 99 of 100 answers are in time: as many as below the capacity.
+    /// The time from the beginning after which all is normal: at most one of 100 requests more than normally is late or refused.
     pub normal_after: Duration,
 }
 
@@ -131,7 +133,7 @@ fn summary(
     schedule: Schedule<'_>,
     memory: u64,
 ) -> BenchResult<OpenSample> {
-    let normal_after = normal_after(ended);
+    let normal_after = normal_after(ended, schedule.normally_late);
     let ended = &ended[ended.partition_point(|(offset, ..)| *offset < schedule.transient)..];
     let mut latencies = histogram();
     for (_, _, latency) in ended.iter().filter(|(_, outcome, _)| *outcome == RequestOutcome::InTime) {
@@ -149,13 +151,13 @@ fn summary(
     })
 }
 
-/// Returns the earliest time after which 99 of 100 requests were answered in time.
-fn normal_after(ended: &[(Duration, RequestOutcome, Duration)]) -> Duration {
+/// Returns the earliest time after which at most one of 100 requests more than normally was not answered in time.
+fn normal_after(ended: &[(Duration, RequestOutcome, Duration)], normally_late: f64) -> Duration {
     let (mut late, mut after) = (0, Duration::ZERO);
     for (count, (offset, outcome, _)) in ended.iter().rev().enumerate() {
         late += usize::from(*outcome != RequestOutcome::InTime);
         // A few at the end say nothing about the share.
-        if late > 3 + count / 100 {
+        if late as f64 > 3.0 + count as f64 * (normally_late + 0.01) {
             after = *offset;
             break;
         }
