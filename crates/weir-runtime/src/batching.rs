@@ -35,9 +35,10 @@ pub(crate) use batch::{Member, MemberProgress};
 use latency::{EstimatedLatency, LatencyEstimate};
 pub(crate) use rest::{Claim, at_rest, end_slice, resume};
 use sender::BatchSender;
-pub(crate) use slack::{CallSlack, LatencyGraph, LatencyStep, StepLatency, StepProgress};
+pub(crate) use slack::{CallSlack, IterationsProgress, LatencyGraph, LatencyStep, StepLatency, StepProgress};
 
 mod batch;
+mod forecast;
 mod latency;
 #[cfg(test)]
 mod model;
