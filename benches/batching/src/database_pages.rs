@@ -25,8 +25,8 @@ use crate::pages::{PAGES, Page};
 const DELAY: Duration = Duration::from_millis(1);
 
 /// The pages of a run that are not measured, and those that are.
-const WARM_UP: usize = 50;
-const MEASURED: usize = 300;
+const WARM_UP: usize = 20;
+const MEASURED: usize = 100;
 
 /// The pairs of runs.
 const ROUNDS: usize = 9;

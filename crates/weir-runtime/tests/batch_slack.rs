@@ -8,7 +8,7 @@ use test_support::flows::batches::{BatchGates, WaitingBatch};
 use test_support::flows::{Feed, options, started};
 use weir_host::{Batch, Value, World};
 use weir_runtime::{ENGINES, Options, RunningProgram, ScriptedPlatform};
-use weir_trace::{Detail, EventKind, Recorder, TraceEvent, TraceReader};
+use weir_trace::{BatchDeparture, Detail, EventKind, Recorder, TraceEvent, TraceReader};
 
 const MS: u64 = 1_000_000;
 
@@ -80,6 +80,19 @@ impl Scripted {
         let mut batches = std::array::from_fn(|_| self.gates.next());
         batches.sort_by_key(|batch| batch.path);
         batches
+    }
+
+    /// Returns the batches that were answered until one was for this reason, with the numbers of their calls.
+    fn answered_until(&self, reason: BatchDeparture) -> Vec<(String, u64, BatchDeparture)> {
+        let mut found = Vec::new();
+        while !found.iter().any(|(_, _, because)| *because == reason) {
+            for event in self.trace.wait(PATIENCE) {
+                if let EventKind::BatchAnswered { function, calls, sent_because, .. } = event.kind {
+                    found.push((function.to_string(), calls, sent_because));
+                }
+            }
+        }
+        found
     }
 
     /// Lets time pass, and then answers a batch and waits until its calls have their answers.
@@ -186,6 +199,8 @@ fn a_call_leaves_before_its_flow_would_end_later() {
         let [first] = scripted.batches();
         assert_eq!(sent(&first), ("fast.get", vec![1]), "{name}");
         [first, slow].into_iter().for_each(WaitingBatch::answer);
+        let answered = scripted.answered_until(BatchDeparture::Due);
+        assert!(answered.contains(&("fast.get".to_owned(), 1, BatchDeparture::Due)), "{name}: {answered:?}");
         key.answer();
         let [second] = scripted.batches();
         assert_eq!(sent(&second), ("fast.get", vec![50]), "{name}");

@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 use super::Gatherer;
 use super::slack::{CallSlack, LatencyGraph, LatencyStep, StepLatency, StepProgress};
 
-/// The largest number of moments. Chosen by judgement: a forecast takes about 20 ns for each.
+/// The largest number of moments. Chosen by judgement: a forecast looks at each a few times.
 const MOMENTS_MAX: usize = 1_024;
 
 /// The moments of a flow.

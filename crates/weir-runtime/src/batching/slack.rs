@@ -12,7 +12,8 @@
 //!   flow; but the call is early enough for it.
 //! * A step whose latency is unknown takes no time before the end, and gives no slack to the calls before it.
 //! * A latency is the mean for the end of the flow, and more than that for what follows the call.
-//! * Calls of a `map` of which some iterations cannot begin yet have no slack: these begin when others end.
+//! * Calls of a `map` of which some iterations cannot begin yet have no slack: these begin when others end. Neither have those
+//!   of a `map` whose iterations have come to too many different places.
 
 use std::sync::Arc;
 
@@ -23,6 +24,10 @@ use crate::wait_set::WaitSet;
 
 /// The largest number of waiting steps of a body whose calls have slack. Chosen by judgement.
 pub(crate) const LATENCY_STEPS_MAX: usize = 255;
+
+/// The largest number of groups of iterations that have come equally far. Chosen by judgement: each iteration is compared with
+/// each group.
+const ALIKE_MAX: usize = 64;
 
 /// The steps of a body that may wait.
 pub(crate) struct LatencyGraph {
@@ -79,7 +84,7 @@ pub(crate) enum StepProgress {
 pub(crate) struct IterationsProgress {
     /// The iterations under way. Those that have come equally far are together: mostly, these are all.
     pub alike: Vec<AlikeIterations>,
-    /// True if further iterations begin when others have ended.
+    /// True if there are further iterations, which begin when others have ended or which are left out here.
     pub more: bool,
 }
 
@@ -162,10 +167,11 @@ fn note_slack(progress: &mut [StepProgress], slack: &mut impl Iterator<Item = Ca
 }
 
 impl IterationsProgress {
-    /// Adds an iteration under way.
+    /// Adds an iteration under way, unless it belongs to none of the groups and these are many.
     pub(crate) fn add(&mut self, place: usize, progress: Vec<StepProgress>) {
-        match self.alike.iter_mut().find(|alike| alike.progress == progress) {
-            Some(alike) => alike.places.push(place),
+        match self.alike.iter().position(|alike| alike.progress == progress) {
+            Some(index) => self.alike[index].places.push(place),
+            None if self.alike.len() == ALIKE_MAX => self.more = true,
             None => self.alike.push(AlikeIterations { progress, places: vec![place] }),
         }
     }

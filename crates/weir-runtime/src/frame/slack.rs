@@ -25,11 +25,7 @@ impl Frame {
         for (step, progress) in latencies.steps().iter().zip(progress) {
             let Some(wait) = self.waits.iter().find(|wait| wait.node == step.index) else { continue };
             match progress {
-                StepProgress::Gathers(slack) => wait.each_member(&mut |member| {
-                    if member.progress() == MemberProgress::Gathers {
-                        member.delay(*slack);
-                    }
-                }),
+                StepProgress::Gathers(slack) => wait.each_member(&mut |member| pass(member, *slack)),
                 StepProgress::Iterates(iterations) => wait.pass_slack(step, iterations),
                 StepProgress::Over | StepProgress::Sent(_) | StepProgress::Ahead(_) => {}
             }
@@ -72,6 +68,13 @@ impl Frame {
     }
 }
 
+/// Tells the batch of these calls until when they may wait, if it has not been sent.
+fn pass(member: &Member, slack: CallSlack) {
+    if member.progress() == MemberProgress::Gathers {
+        member.delay(slack);
+    }
+}
+
 impl Wait {
     fn each_member(&self, see: &mut dyn FnMut(&Member)) {
         match self.stage.as_deref() {
@@ -111,8 +114,9 @@ impl Wait {
             alike.places.iter().for_each(|place| progress[*place] = Some(&alike.progress));
         }
         for (frame, progress) in run.frames().zip(progress) {
-            if let Some(progress) = progress {
-                frame.pass_slack(body, progress);
+            match progress {
+                Some(progress) => frame.pass_slack(body, progress),
+                None => frame.each_member(&mut |member| pass(member, CallSlack::default())),
             }
         }
     }
