@@ -9,8 +9,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::Gatherer;
-use super::slack::{CallSlack, LatencyGraph, LatencyStep, StepLatency, StepProgress};
+use super::slack::{CallSlack, FunctionGatherer, LatencyGraph, LatencyStep, StepLatency, StepProgress};
 
 /// The largest number of moments. Chosen by judgement: a forecast looks at each a few times.
 const MOMENTS_MAX: usize = 1_024;
@@ -51,6 +50,35 @@ struct Surroundings {
     certain: bool,
     /// True if calls may wait for others.
     delays: bool,
+}
+
+impl LatencyGraph {
+    /// Returns the graph of these steps; `None` if they are too many.
+    pub(crate) fn new(steps: Box<[LatencyStep]>) -> Option<LatencyGraph> {
+        let mut graph = LatencyGraph::of(steps)?;
+        graph.delays = Forecast::template(&graph).is_some_and(|forecast| forecast.may_delay());
+        Some(graph)
+    }
+
+    /// Computes the slack of each gathering call of a flow that has come to rest. Without a forecast there is none.
+    pub(crate) fn grant_slack(&self, now_ns: u64, progress: &mut [StepProgress]) {
+        let Some(forecast) = Forecast::new(self, progress) else { return };
+        let slack = forecast.slack(now_ns);
+        note_slack(progress, &mut slack.into_iter());
+    }
+}
+
+/// Notes the slack of the gathering calls, in the order of the steps.
+fn note_slack(progress: &mut [StepProgress], slack: &mut impl Iterator<Item = CallSlack>) {
+    for step in progress {
+        match step {
+            StepProgress::Gathers(known) => *known = slack.next().unwrap_or_default(),
+            StepProgress::Iterates(iterations) => {
+                iterations.alike.iter_mut().for_each(|alike| note_slack(&mut alike.progress, slack));
+            }
+            StepProgress::Over | StepProgress::Sent(_) | StepProgress::Ahead(_) => {}
+        }
+    }
 }
 
 impl<'a> Forecast<'a> {
@@ -138,7 +166,7 @@ impl<'a> Forecast<'a> {
     /// Returns true if a call might wait for another one: for one that comes after further steps, or for the same one in
     /// another iteration that chooses other arms before.
     pub(super) fn may_delay(&self) -> bool {
-        let mut functions: Vec<&Arc<Gatherer>> = Vec::new();
+        let mut functions: Vec<&FunctionGatherer> = Vec::new();
         for moment in self.moments.iter().filter(|moment| moment.delays) {
             let Some(gatherer) = moment.gatherer() else { continue };
             if !functions.iter().any(|known| Arc::ptr_eq(known, gatherer)) {
@@ -148,7 +176,7 @@ impl<'a> Forecast<'a> {
         functions.into_iter().any(|gatherer| self.may_delay_calls_of(gatherer)) || self.differ_between_iterations()
     }
 
-    fn may_delay_calls_of(&self, gatherer: &Arc<Gatherer>) -> bool {
+    fn may_delay_calls_of(&self, gatherer: &FunctionGatherer) -> bool {
         let is_call = |at: &usize| self.moments[*at].delays && self.moments[*at].calls(gatherer);
         let calls: Vec<_> = (0..self.moments.len()).filter(is_call).map(|call| (call, self.before(call))).collect();
         calls.iter().any(|(call, before)| {
@@ -187,8 +215,8 @@ impl<'a> Forecast<'a> {
         let (ready, end) = self.times(now_ns);
         let rest = self.rests();
         let gathering = || self.moments.iter().enumerate().filter(|(_, moment)| moment.state == MomentState::Gathers);
-        let mut next: Vec<(&Arc<Gatherer>, Option<u64>)> = Vec::new();
-        let mut next_of = |gatherer: &'a Arc<Gatherer>| {
+        let mut next: Vec<(&FunctionGatherer, Option<u64>)> = Vec::new();
+        let mut next_of = |gatherer: &'a FunctionGatherer| {
             if let Some((_, next_ns)) = next.iter().find(|(known, _)| Arc::ptr_eq(known, gatherer)) {
                 return *next_ns;
             }
@@ -208,7 +236,7 @@ impl<'a> Forecast<'a> {
     }
 
     /// Returns the time at which the flow makes its next call of a function that needs none of the calls of it that gather.
-    fn next_call(&self, gatherer: &Arc<Gatherer>, ready: &[u64]) -> Option<u64> {
+    fn next_call(&self, gatherer: &FunctionGatherer, ready: &[u64]) -> Option<u64> {
         let mut needs = vec![false; self.moments.len()];
         let mut next = None;
         for (at, moment) in self.moments.iter().enumerate() {
@@ -259,11 +287,11 @@ impl<'a> Forecast<'a> {
 }
 
 impl<'a> Moment<'a> {
-    fn gatherer(&self) -> Option<&'a Arc<Gatherer>> {
+    fn gatherer(&self) -> Option<&'a FunctionGatherer> {
         self.step?.latency.gatherer()
     }
 
-    fn calls(&self, gatherer: &Arc<Gatherer>) -> bool {
+    fn calls(&self, gatherer: &FunctionGatherer) -> bool {
         self.gatherer().is_some_and(|own| Arc::ptr_eq(own, gatherer))
     }
 }

@@ -18,7 +18,6 @@
 use std::sync::Arc;
 
 use super::Gatherer;
-use super::forecast::Forecast;
 use super::latency::EstimatedLatency;
 use crate::wait_set::WaitSet;
 
@@ -29,6 +28,9 @@ pub(crate) const LATENCY_STEPS_MAX: usize = 255;
 /// each group.
 const ALIKE_MAX: usize = 64;
 
+/// The gatherer of a function.
+pub(super) type FunctionGatherer = Arc<Gatherer>;
+
 /// The steps of a body that may wait.
 pub(crate) struct LatencyGraph {
     steps: Box<[LatencyStep]>,
@@ -37,7 +39,7 @@ pub(crate) struct LatencyGraph {
     /// The steps that no other step comes after, by their places.
     last: Box<[u32]>,
     /// True if a call might wait for another one.
-    delays: bool,
+    pub(super) delays: bool,
 }
 
 /// A step that may wait.
@@ -107,8 +109,8 @@ pub(crate) struct CallSlack {
 }
 
 impl LatencyGraph {
-    /// Returns the graph of these steps; `None` if they are too many.
-    pub(crate) fn new(steps: Box<[LatencyStep]>) -> Option<LatencyGraph> {
+    /// Returns the graph of these steps, in which no call waits for another; `None` if they are too many.
+    pub(super) fn of(steps: Box<[LatencyStep]>) -> Option<LatencyGraph> {
         if steps.len() > LATENCY_STEPS_MAX {
             return None;
         }
@@ -120,9 +122,7 @@ impl LatencyGraph {
         let direct: Box<[Box<[u32]>]> = steps.iter().map(direct).collect();
         let is_last = |place: &u32| !direct.iter().any(|before| before.contains(place));
         let last = (0..steps.len() as u32).filter(is_last).collect();
-        let mut graph = LatencyGraph { steps, direct, last, delays: false };
-        graph.delays = Forecast::template(&graph).is_some_and(|forecast| forecast.may_delay());
-        Some(graph)
+        Some(LatencyGraph { steps, direct, last, delays: false })
     }
 
     /// Returns the steps, in the order of the body.
@@ -143,26 +143,6 @@ impl LatencyGraph {
     /// Returns true if a call might wait for another one.
     pub(crate) fn may_delay(&self) -> bool {
         self.delays
-    }
-
-    /// Computes the slack of each gathering call of a flow that has come to rest. Without a forecast there is none.
-    pub(crate) fn grant_slack(&self, now_ns: u64, progress: &mut [StepProgress]) {
-        let Some(forecast) = Forecast::new(self, progress) else { return };
-        let slack = forecast.slack(now_ns);
-        note_slack(progress, &mut slack.into_iter());
-    }
-}
-
-/// Notes the slack of the gathering calls, in the order of the steps.
-fn note_slack(progress: &mut [StepProgress], slack: &mut impl Iterator<Item = CallSlack>) {
-    for step in progress {
-        match step {
-            StepProgress::Gathers(known) => *known = slack.next().unwrap_or_default(),
-            StepProgress::Iterates(iterations) => {
-                iterations.alike.iter_mut().for_each(|alike| note_slack(&mut alike.progress, slack));
-            }
-            StepProgress::Over | StepProgress::Sent(_) | StepProgress::Ahead(_) => {}
-        }
     }
 }
 
