@@ -33,7 +33,7 @@ const ROUNDS: usize = 9;
 
 const LIMITS: Batch = Batch { at_most: 500, in_flight: 8, gathered: 0 };
 
-/// What the reader asks for.
+/// The number of the reader.
 const READER: i64 = 1;
 
 /// The run of a page: the median of the latency, in nanoseconds, the queries of one page, and the number that it results in.

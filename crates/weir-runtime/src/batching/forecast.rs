@@ -16,11 +16,11 @@ const MOMENTS_MAX: usize = 1_024;
 
 /// The moments of a flow.
 pub(super) struct Forecast<'a> {
-    moments: Vec<Moment<'a>>,
+    moments: Vec<FlowMoment<'a>>,
 }
 
 /// A step in a body, or the beginning or end of the iterations of a `map`.
-struct Moment<'a> {
+struct FlowMoment<'a> {
     /// The step; `None` for the beginning and end of iterations.
     step: Option<&'a LatencyStep>,
     state: MomentState,
@@ -138,9 +138,9 @@ impl<'a> Forecast<'a> {
         };
         let nested = around.entry.is_some();
         let StepLatency::Iterations { body, .. } = &step.latency else {
-            return self.add(Moment { step: Some(step), state, delays, nested, before });
+            return self.add(FlowMoment { step: Some(step), state, delays, nested, before });
         };
-        let bound = |state, before| Moment { step: None, state, delays: false, nested, before };
+        let bound = |state, before| FlowMoment { step: None, state, delays: false, nested, before };
         let MomentState::Ahead { certain } = state else { return self.add(bound(state, before)) };
         let entry = self.add(bound(state, before))?;
         let inside = |delays| Surroundings { entry: Some(entry), certain, delays };
@@ -157,7 +157,7 @@ impl<'a> Forecast<'a> {
         self.add(bound(MomentState::Ahead { certain }, last))
     }
 
-    fn add(&mut self, moment: Moment<'a>) -> Option<u32> {
+    fn add(&mut self, moment: FlowMoment<'a>) -> Option<u32> {
         let index = self.moments.len();
         self.moments.push(moment);
         (index < MOMENTS_MAX).then_some(index as u32)
@@ -224,7 +224,7 @@ impl<'a> Forecast<'a> {
             next.push((gatherer, next_ns));
             next_ns
         };
-        let slack = |(at, moment): (usize, &Moment<'a>)| {
+        let slack = |(at, moment): (usize, &FlowMoment<'a>)| {
             let Some((step, gatherer)) = moment.step.zip(moment.gatherer()).filter(|_| moment.delays) else {
                 return CallSlack::default();
             };
@@ -286,7 +286,7 @@ impl<'a> Forecast<'a> {
     }
 }
 
-impl<'a> Moment<'a> {
+impl<'a> FlowMoment<'a> {
     fn gatherer(&self) -> Option<&'a FunctionGatherer> {
         self.step?.latency.gatherer()
     }
