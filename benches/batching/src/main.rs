@@ -1,9 +1,11 @@
 //! Random level graphs as programs in Weir: the calls of their sources and the time that they take, on a virtual clock,
 //! beside models of other policies and lower bounds; and batches under load on a real clock.
 //!
-//!     cargo run --release -p bench-batching -- [--graphs 1000] [--levels 20] [--case element|saturation|modules|pages]
+//!     cargo run --release -p bench-batching -- [--graphs 1000] [--levels 20] [--case element|saturation|modules|pages|databases]
 #![allow(clippy::print_stdout, reason = "a benchmark prints its results")]
 
+mod database_pages;
+mod databases;
 mod dataloader;
 mod host;
 mod latency;
@@ -70,11 +72,13 @@ fn main() -> BenchResult<()> {
         Some("element") => return publish("bench-batching-element", &saturation::element()?),
         Some("saturation") => return publish("bench-batching-saturation", &Value::Array(saturation::saturation()?)),
         Some("modules") => return publish("bench-batching-modules", &Value::Array(modular(graphs)?)),
+        Some("databases") => {
+            return publish("bench-batching-databases", &Value::Array(database_pages::database_pages()?));
+        }
         Some("pages") => return publish("bench-batching-pages", &Value::Array(pages()?)),
         Some(other) => {
-            return Err(
-                format!("there is no case `{other}`: `element`, `saturation`, `modules` and `pages` are").into()
-            );
+            let cases = "`element`, `saturation`, `modules`, `pages` and `databases`";
+            return Err(format!("there is no case `{other}`: {cases} are").into());
         }
     }
     let mut results = Vec::new();
@@ -88,6 +92,7 @@ fn main() -> BenchResult<()> {
     }
     results.extend(modular(graphs)?);
     results.extend(pages()?);
+    results.extend(database_pages::database_pages()?);
     results.extend(saturation::saturation()?);
     results.push(saturation::element()?);
     publish("bench-batching", &Value::Array(results))
@@ -312,4 +317,20 @@ fn ratio(one: u64, other: u64) -> f64 {
 
 fn add(sum: Cost, one: Cost) -> Cost {
     (sum.0 + one.0, sum.1 + one.1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LEARNING, PAGES, UNIT_NS, fixed, virtual_run};
+
+    #[test]
+    fn pages_take_the_calls_and_the_time_of_their_hand_optimised_versions() {
+        for page in &PAGES {
+            let latencies = page.latencies();
+            let costs = virtual_run::run_text(&page.program(), &page.sources(), fixed(&latencies), LEARNING + 1);
+            let found = costs.unwrap().pop().unwrap();
+            let critical = page.graph().longest(|node| node.source.map_or(0, |source| latencies[source] * UNIT_NS));
+            assert_eq!(found, (critical, page.by_hand.1), "{}", page.name);
+        }
+    }
 }

@@ -26,6 +26,9 @@ const LATENCIES_MS: [u64; 2] = [8, 1];
 /// The clients, each of which makes one request after the other.
 const CLIENTS: i64 = 512;
 
+/// The requests of each client that are not measured: in the first ones, threads start and memory is taken.
+const WARM_UP: usize = 2;
+
 /// The duration of a run.
 const DURATION: Duration = Duration::from_millis(500);
 
@@ -185,6 +188,7 @@ async fn clients<F: Future<Output = i64> + 'static>(request: impl Fn(i64) -> F +
                 request(key).await;
                 latencies.push(u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX));
             }
+            latencies.drain(..WARM_UP.min(latencies.len()));
             latencies
         })
     };

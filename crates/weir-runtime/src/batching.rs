@@ -35,9 +35,10 @@ pub(crate) use batch::{Member, MemberProgress};
 use latency::{EstimatedLatency, LatencyEstimate};
 pub(crate) use rest::{Claim, at_rest, end_slice, resume};
 use sender::BatchSender;
-pub(crate) use slack::{CallSlack, LatencyGraph, LatencyStep, StepLatency, StepProgress};
+pub(crate) use slack::{CallSlack, IterationsProgress, LatencyGraph, LatencyStep, StepLatency, StepProgress};
 
 mod batch;
+mod forecast;
 mod latency;
 #[cfg(test)]
 mod model;
@@ -243,7 +244,7 @@ impl Gatherer {
         let now_ns = self.context.platform.now_ns();
         let (calls, requests) = (sent.calls as u64, sent.requests as u64);
         let (waited_ns, took_ns) = (sent.sent_ns.saturating_sub(sent.began_ns), now_ns.saturating_sub(sent.sent_ns));
-        let counters = &self.counters;
+        let (counters, sent_because) = (&self.counters, sent.because);
         counters.batches.fetch_add(1, Ordering::Relaxed);
         counters.calls.fetch_add(calls, Ordering::Relaxed);
         counters.requests.fetch_add(requests, Ordering::Relaxed);
@@ -251,9 +252,10 @@ impl Gatherer {
         counters.took.add(took_ns);
         if self.context.recorder.wants(Detail::Flows) {
             let function = Arc::clone(&self.function.path);
-            self.context
-                .recorder
-                .record(now_ns, EventKind::BatchAnswered { function, calls, requests, waited_ns, took_ns });
+            self.context.recorder.record(
+                now_ns,
+                EventKind::BatchAnswered { function, calls, requests, waited_ns, took_ns, sent_because },
+            );
         }
     }
 

@@ -8,7 +8,7 @@ use test_support::flows::batches::{BatchGates, WaitingBatch};
 use test_support::flows::{Feed, options, started};
 use weir_host::{Batch, Value, World};
 use weir_runtime::{ENGINES, Options, RunningProgram, ScriptedPlatform};
-use weir_trace::{Detail, EventKind, Recorder, TraceEvent, TraceReader};
+use weir_trace::{BatchDeparture, Detail, EventKind, Recorder, TraceEvent, TraceReader};
 
 const MS: u64 = 1_000_000;
 
@@ -25,6 +25,27 @@ const BESIDE: &str = "%1: Result(Int, Failure) = call slow.get at s (%0)\n\
                       %4: Int = switch %3\n  tag 0 (%5: Int)\n    yield %5\n  tag 1 (%6: Failure)\n    yield -1\n\
                       %7: Result(Int, Failure) = call fast.get at f2 (%4)\n\
                       %8: List(Result(Int, Failure)) = list(%1, %2, %7)\nyield 0";
+
+/// The same in each round of a `for` over two numbers.
+const ROUNDS: &str = "%10: List(Int) = list(%0, 6)\n\
+                      %11: List(Int) = for %12: Int in %10\n  \
+                      %1: Result(Int, Failure) = call slow.get at s (%12)\n  \
+                      %2: Result(Int, Failure) = call fast.get at f1 (%12)\n  \
+                      %3: Result(Int, Failure) = call key.get at k (%12)\n  \
+                      %4: Int = switch %3\n    tag 0 (%5: Int)\n      yield %5\n    tag 1 (%6: Failure)\n      yield -1\n  \
+                      %7: Result(Int, Failure) = call fast.get at f2 (%4)\n  \
+                      %8: List(Result(Int, Failure)) = list(%1, %2, %7)\n  yield 0\nyield 0";
+
+/// One call of a slow function beside such a `for`, which makes two calls of a fast one in each round.
+const ROUNDS_BESIDE: &str = "%1: Result(Int, Failure) = call slow.get at s (%0)\n\
+                             %10: List(Int) = list(%0, 6)\n\
+                             %11: List(Int) = for %12: Int in %10\n  \
+                             %2: Result(Int, Failure) = call fast.get at f1 (%12)\n  \
+                             %3: Result(Int, Failure) = call key.get at k (%12)\n  \
+                             %4: Int = switch %3\n    tag 0 (%5: Int)\n      yield %5\n    tag 1 (%6: Failure)\n      \
+                             yield -1\n  \
+                             %7: Result(Int, Failure) = call fast.get at f2 (%4)\n  \
+                             %8: List(Result(Int, Failure)) = list(%2, %7)\n  yield 0\n%9: Bool = equal(%1, %1)\nyield 0";
 
 /// The same, but the slow function is called only if the answer of the third function is a failure.
 const PERHAPS: &str = "%2: Result(Int, Failure) = call fast.get at f1 (1)\n\
@@ -61,6 +82,19 @@ impl Scripted {
         batches
     }
 
+    /// Returns the batches that were answered until one was for this reason, with the numbers of their calls.
+    fn answered_until(&self, reason: BatchDeparture) -> Vec<(String, u64, BatchDeparture)> {
+        let mut found = Vec::new();
+        while !found.iter().any(|(_, _, because)| *because == reason) {
+            for event in self.trace.wait(PATIENCE) {
+                if let EventKind::BatchAnswered { function, calls, sent_because, .. } = event.kind {
+                    found.push((function.to_string(), calls, sent_because));
+                }
+            }
+        }
+        found
+    }
+
     /// Lets time pass, and then answers a batch and waits until its calls have their answers.
     fn answer_after(&self, ms: u64, batch: WaitingBatch) {
         self.platform.pass_ns(ms * MS);
@@ -76,9 +110,9 @@ fn sent(batch: &WaitingBatch) -> (&str, Vec<i64>) {
     (batch.path, arguments)
 }
 
-/// Starts [`BESIDE`], and lets it learn the latencies.
-fn learned(options: Options) -> Scripted {
-    let scripted = Scripted::start(BESIDE, options);
+/// Starts a program like [`BESIDE`], and lets it learn the latencies.
+fn learned(body: &str, options: Options) -> Scripted {
+    let scripted = Scripted::start(body, options);
     for _ in 0..LEARNING {
         let flow = scripted.feed.begin(vec![Value::Int(0)]);
         let [first, key, slow] = scripted.batches();
@@ -99,7 +133,7 @@ fn every_engine(test: impl Fn(Options, &'static str)) {
 #[test]
 fn a_call_waits_for_a_later_one_while_its_flow_waits_for_a_slower_one() {
     every_engine(|options, name| {
-        let scripted = learned(options);
+        let scripted = learned(BESIDE, options);
         let flow = scripted.feed.begin(vec![Value::Int(5)]);
         let [key, slow] = scripted.batches();
         assert!(scripted.gates.is_quiet(), "{name}: the fast function can wait");
@@ -114,15 +148,59 @@ fn a_call_waits_for_a_later_one_while_its_flow_waits_for_a_slower_one() {
 }
 
 #[test]
+fn calls_in_the_rounds_of_a_for_wait_for_later_ones_of_these_rounds() {
+    for (body, slow_calls) in [(ROUNDS, vec![5, 6]), (ROUNDS_BESIDE, vec![5])] {
+        every_engine(|options, name| {
+            let scripted = learned(body, options);
+            let flow = scripted.feed.begin(vec![Value::Int(5)]);
+            let [key, slow] = scripted.batches();
+            assert_eq!(
+                [sent(&key), sent(&slow)],
+                [("key.get", vec![5, 6]), ("slow.get", slow_calls.clone())],
+                "{name}"
+            );
+            assert!(scripted.gates.is_quiet(), "{name}: the fast function can wait");
+            scripted.platform.pass_ns(3 * MS);
+            key.answer();
+            let [fast] = scripted.batches();
+            assert_eq!(sent(&fast), ("fast.get", vec![5, 6, 50, 60]), "{name}");
+            fast.answer();
+            slow.answer();
+            flow.blocking_recv().expect("the flow is answered").expect("no call fails");
+        });
+    }
+}
+
+#[test]
+fn calls_in_the_rounds_of_a_for_leave_before_their_flow_would_end_later() {
+    every_engine(|options, name| {
+        let scripted = learned(ROUNDS, options);
+        let flow = scripted.feed.begin(vec![Value::Int(5)]);
+        let [key, slow] = scripted.batches();
+        scripted.platform.pass_ns(8 * MS);
+        let [first] = scripted.batches();
+        assert_eq!(sent(&first), ("fast.get", vec![5, 6]), "{name}");
+        [first, slow].into_iter().for_each(WaitingBatch::answer);
+        key.answer();
+        let [second] = scripted.batches();
+        assert_eq!(sent(&second), ("fast.get", vec![50, 60]), "{name}");
+        second.answer();
+        flow.blocking_recv().expect("the flow is answered").expect("no call fails");
+    });
+}
+
+#[test]
 fn a_call_leaves_before_its_flow_would_end_later() {
     every_engine(|options, name| {
-        let scripted = learned(options);
+        let scripted = learned(BESIDE, options);
         let flow = scripted.feed.begin(vec![Value::Int(5)]);
         let [key, slow] = scripted.batches();
         scripted.platform.pass_ns(8 * MS);
         let [first] = scripted.batches();
         assert_eq!(sent(&first), ("fast.get", vec![1]), "{name}");
         [first, slow].into_iter().for_each(WaitingBatch::answer);
+        let answered = scripted.answered_until(BatchDeparture::Due);
+        assert!(answered.contains(&("fast.get".to_owned(), 1, BatchDeparture::Due)), "{name}: {answered:?}");
         key.answer();
         let [second] = scripted.batches();
         assert_eq!(sent(&second), ("fast.get", vec![50]), "{name}");
@@ -134,7 +212,7 @@ fn a_call_leaves_before_its_flow_would_end_later() {
 #[test]
 fn calls_of_several_flows_that_have_time_wait_together() {
     // On one thread, so that no flow joins a batch just when this leaves.
-    let scripted = learned(options("event", 1));
+    let scripted = learned(BESIDE, options("event", 1));
     let flows = [5, 6].map(|number| scripted.feed.begin(vec![Value::Int(number)]));
     let mut batches: Vec<WaitingBatch> = Vec::new();
     while batches.iter().map(|batch| batch.arguments.len()).sum::<usize>() < 4 {

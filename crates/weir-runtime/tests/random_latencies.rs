@@ -23,12 +23,14 @@ struct Straight {
     /// The integers that statements can use.
     integers: Vec<u64>,
     next: u64,
+    calls: u64,
 }
 
 impl Straight {
     /// Returns a program of batched reads, some writes, choices and subtractions, in the text of the expression IR.
     fn program(seed: u64) -> String {
-        let mut straight = Straight { random: Random::new(seed), text: String::new(), integers: vec![0], next: 1 };
+        let mut straight =
+            Straight { random: Random::new(seed), text: String::new(), integers: vec![0], next: 1, calls: 0 };
         let statements = 6 + straight.random.below(16);
         (0..statements).for_each(|_| straight.statement());
         let last = straight.next - 1;
@@ -64,19 +66,25 @@ impl Straight {
     }
 
     /// Returns the sum of the rounds of a `for`, each of which computes before and after a call, or does without it, and may
-    /// fail on both sides.
+    /// fail on both sides; it may make further calls, before and behind.
     fn rounds(&mut self, one: u64, other: u64) -> String {
-        let [elements, rounds, element, before, test, inner, after, chosen, result, state, item, sum] =
+        let [elements, rounds, element, before, test, inner, after, chosen, result, state, item, sum, early, late] =
             std::array::from_fn(|place| self.next + place as u64);
-        self.next += 12;
+        self.next += 14;
         let list: Vec<String> = (0..2 + self.random.below(5)).map(|_| format!("%{}", self.integer())).collect();
         let call = self.call(element);
+        let mut perhaps = |of: u64| match self.random.below(2) {
+            0 => self.call(of),
+            _ => format!("subtract(%{of}, 1)"),
+        };
+        let (early_call, late_call) = (perhaps(element), perhaps(chosen));
         let (fails_before, fails_after) = (self.random.below(3) == 0, self.random.below(3) == 0);
         let operation = |fails: bool| if fails { "divide" } else { "subtract" };
         let test_of = if self.random.below(4) == 0 { element } else { one };
         self.text += &format!(
             "    %{elements}: List(Int) = list({})
     %{rounds}: List(Int) = for %{element}: Int in %{elements}
+      %{early}: Int = {early_call}
       %{before}: Int = {}(%{other}, %{element})
       %{test}: Bool = less_or_equal(%{test_of}, %{before})
       %{chosen}: Int = switch %{test}
@@ -86,7 +94,8 @@ impl Straight {
           yield %{after}
         otherwise
           yield %{before}
-      %{result}: Int = subtract(%{chosen}, %{before})
+      %{late}: Int = {late_call}
+      %{result}: Int = subtract(%{late}, %{early})
       yield %{result}
 ",
             list.join(", "),
@@ -103,7 +112,8 @@ impl Straight {
     fn call(&mut self, argument: u64) -> String {
         let module = ["a", "b", "c"][self.random.below(3) as usize];
         let function = if self.random.below(8) == 0 { "gathered_change" } else { "gathered_look" };
-        format!("call {module}.{function} at n{} (%{argument})", self.next)
+        self.calls += 1;
+        format!("call {module}.{function} at n{} (%{argument})", self.calls)
     }
 
     fn integer(&mut self) -> u64 {

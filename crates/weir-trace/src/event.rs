@@ -199,6 +199,8 @@ pub enum EventKind {
         waited_ns: u64,
         /// The time that the function took.
         took_ns: u64,
+        /// The reason for which it was sent then.
+        sent_because: BatchDeparture,
     },
     /// State of a function whose calls are gathered into batches, once per period.
     Batches {
@@ -266,6 +268,30 @@ pub struct BacktraceEntry {
     pub position: u32,
 }
 
+/// The reason for which a batch is sent at a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BatchDeparture {
+    /// It has as many calls as it may have.
+    Full,
+    /// Nothing that could run at that moment had a further call for it.
+    NothingMore,
+    /// It waited for further calls, and one of its calls could wait no longer.
+    Due,
+    /// As many batches of the function were out as may be, and one of them was answered.
+    EarlierAnswered,
+}
+
+impl fmt::Display for BatchDeparture {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            BatchDeparture::Full => "it was full",
+            BatchDeparture::NothingMore => "no further call could join then",
+            BatchDeparture::Due => "a call in it could wait no longer",
+            BatchDeparture::EarlierAnswered => "an earlier batch was answered",
+        })
+    }
+}
+
 /// The reason why a flow was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RefusalReason {
@@ -317,10 +343,11 @@ impl fmt::Display for EventKind {
             EventKind::Route { route, begun, ended, failed, .. } => {
                 write!(f, "route {route}: {begun} begun, {ended} ended, {failed} failed")
             }
-            EventKind::BatchAnswered { function, calls, requests, waited_ns, took_ns } => {
+            EventKind::BatchAnswered { function, calls, requests, waited_ns, took_ns, sent_because } => {
                 write!(
                     f,
-                    "batch of {function}: {calls} calls, {requests} requests, sent after {waited_ns} ns, took {took_ns} ns"
+                    "batch of {function}: {calls} calls, {requests} requests, sent after {waited_ns} ns because \
+                     {sent_because}, took {took_ns} ns"
                 )
             }
             EventKind::Batches { function, batches, calls, in_flight, queued, .. } => {

@@ -12,5 +12,5 @@ mod event;
 mod recorder;
 
 pub use durations::{Durations, Histogram};
-pub use event::{BacktraceEntry, Detail, EventKind, FlowKey, RefusalReason, TraceEvent};
+pub use event::{BacktraceEntry, BatchDeparture, Detail, EventKind, FlowKey, RefusalReason, TraceEvent};
 pub use recorder::{Recorder, TraceReader};

@@ -193,6 +193,11 @@ impl GatheredBatch {
         Some(due_ns)
     }
 
+    /// Returns true if as many calls have joined as may.
+    pub(super) fn is_full(&self) -> bool {
+        self.state.lock().stage == BatchStage::Full
+    }
+
     /// Waits until a further call has joined, or the batch is due earlier.
     pub(super) fn poll_delay(&self, context: &mut Context<'_>) -> Poll<()> {
         let mut state = self.state.lock();

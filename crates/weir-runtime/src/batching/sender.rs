@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::task::Poll;
 
 use weir_host::{BatchAnswers, Failure, FailureKind, Outcome, Value, memory};
+use weir_trace::BatchDeparture;
 
 use super::Gatherer;
 use super::batch::GatheredBatch;
@@ -31,6 +32,7 @@ pub(super) struct SentBatch {
     pub sent_ns: u64,
     pub calls: usize,
     pub requests: usize,
+    pub because: BatchDeparture,
 }
 
 impl BatchSender {
@@ -40,17 +42,24 @@ impl BatchSender {
 
     /// Sends the batch, and then all that queue.
     pub(super) async fn run(mut self) {
+        let mut has_queued = false;
         while let Some(batch) = self.batch.clone() {
             let due_ns = batch.turn(&*self.gatherer.context.platform).await;
             due_ns.into_iter().for_each(|due_ns| self.gatherer.note_due(due_ns));
+            let because = match due_ns {
+                Some(_) => BatchDeparture::Due,
+                None if has_queued => BatchDeparture::EarlierAnswered,
+                None if batch.is_full() => BatchDeparture::Full,
+                None => BatchDeparture::NothingMore,
+            };
             self.gatherer.close(&batch);
-            self.send(&batch).await;
-            self.batch = self.gatherer.next();
+            self.send(&batch, because).await;
+            (self.batch, has_queued) = (self.gatherer.next(), true);
         }
     }
 
     /// Sends a batch, and passes its calls their answers. Nothing is sent if all calls have left.
-    async fn send(&self, batch: &GatheredBatch) {
+    async fn send(&self, batch: &GatheredBatch, because: BatchDeparture) {
         let sent_ns = self.gatherer.context.platform.now_ns();
         let (mut sent, calls) = batch.send(sent_ns);
         let values = std::mem::take(&mut sent.values);
@@ -65,7 +74,7 @@ impl BatchSender {
             let fault = || fault(Failure::function(format!("`{path}` returned too few answers")));
             batch.answer(&sent, answers, fault);
         }
-        self.gatherer.record(&SentBatch { began_ns, sent_ns, calls, requests });
+        self.gatherer.record(&SentBatch { began_ns, sent_ns, calls, requests, because });
     }
 
     /// Returns the answers of these requests; `None` if all calls have left.

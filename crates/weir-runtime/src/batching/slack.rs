@@ -2,7 +2,7 @@
 //!
 //! [`LatencyGraph`] has the steps of a body that may wait, and the order of these. When a flow comes to rest, the steps that
 //! have not begun yet, and the estimated latencies of the functions, tell when the flow will end, and for each of its calls
-//! that still gather the latest moment at which this call may be sent ([`LatencyGraph::slack`]). A batch waits until the first
+//! that still gather the latest moment at which this call may be sent (`forecast.rs`). A batch waits until the first
 //! of its calls has no slack left, but only if one of its flows is expected to make a further call before: otherwise
 //! nothing is gained by waiting.
 //!
@@ -12,6 +12,8 @@
 //!   flow; but the call is early enough for it.
 //! * A step whose latency is unknown takes no time before the end, and gives no slack to the calls before it.
 //! * A latency is the mean for the end of the flow, and more than that for what follows the call.
+//! * Calls of a `map` of which some iterations cannot begin yet have no slack: these begin when others end. Neither have those
+//!   of a `map` whose iterations have come to too many different places.
 
 use std::sync::Arc;
 
@@ -19,15 +21,25 @@ use super::Gatherer;
 use super::latency::EstimatedLatency;
 use crate::wait_set::WaitSet;
 
-/// The largest number of waiting steps of a body whose calls have slack. Chosen by judgement: a forecast takes time in
-/// proportion to the square of the steps.
+/// The largest number of waiting steps of a body whose calls have slack. Chosen by judgement.
 pub(crate) const LATENCY_STEPS_MAX: usize = 255;
+
+/// The largest number of groups of iterations that have come equally far. Chosen by judgement: each iteration is compared with
+/// each group.
+const ALIKE_MAX: usize = 64;
+
+/// The gatherer of a function.
+pub(super) type FunctionGatherer = Arc<Gatherer>;
 
 /// The steps of a body that may wait.
 pub(crate) struct LatencyGraph {
     steps: Box<[LatencyStep]>,
+    /// For each step the steps that it comes directly after, by their places.
+    direct: Box<[Box<[u32]>]>,
+    /// The steps that no other step comes after, by their places.
+    last: Box<[u32]>,
     /// True if a call might wait for another one.
-    delays: bool,
+    pub(super) delays: bool,
 }
 
 /// A step that may wait.
@@ -48,23 +60,43 @@ pub(crate) enum StepLatency {
     None,
     /// A call that is gathered. `delays` if it may wait for others.
     Gathered { gatherer: Arc<Gatherer>, delays: bool },
-    /// A `map` whose iterations overlap.
-    Iterations(Arc<LatencyGraph>),
+    /// A `map` whose iterations overlap. `delays` if the calls in it may wait for others.
+    Iterations { body: Arc<LatencyGraph>, delays: bool },
     /// It is not estimated.
     Unknown,
 }
 
 /// The progress of a step in a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum StepProgress {
     /// It has run, will not run, or waits for something that is not estimated.
     Over,
     /// Its call was sent at this time.
     Sent(u64),
-    /// Its call gathers.
-    Gathers,
+    /// Its call gathers, with this slack.
+    Gathers(CallSlack),
     /// It has not begun; true if it certainly will, unless the flow fails.
     Ahead(bool),
+    /// Iterations are under way.
+    Iterates(IterationsProgress),
+}
+
+/// The progress of a `map` whose iterations overlap.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct IterationsProgress {
+    /// The iterations under way. Those that have come equally far are together: mostly, these are all.
+    pub alike: Vec<AlikeIterations>,
+    /// True if there are further iterations, which begin when others have ended or which are left out here.
+    pub more: bool,
+}
+
+/// Iterations that have come equally far.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct AlikeIterations {
+    /// The progress of each step.
+    pub progress: Vec<StepProgress>,
+    /// The places of the iterations among those under way.
+    pub places: Vec<usize>,
 }
 
 /// The slack of a call that gathers.
@@ -76,28 +108,21 @@ pub(crate) struct CallSlack {
     pub expects: bool,
 }
 
-/// The times of the steps of a flow, in nanoseconds.
-struct Forecast {
-    /// The time at which each step can begin.
-    ready: Vec<u64>,
-    /// The time at which the flow ends.
-    end: u64,
-    /// The time from the beginning of each step to the end of the last one after it; `None` if unknown.
-    rest: Vec<Option<u64>>,
-}
-
 impl LatencyGraph {
-    /// Returns the graph of these steps; `None` if they are too many.
-    pub(crate) fn new(steps: Box<[LatencyStep]>) -> Option<LatencyGraph> {
+    /// Returns the graph of these steps, in which no call waits for another; `None` if they are too many.
+    pub(super) fn of(steps: Box<[LatencyStep]>) -> Option<LatencyGraph> {
         if steps.len() > LATENCY_STEPS_MAX {
             return None;
         }
-        let mut graph = LatencyGraph { steps, delays: false };
-        let calls = || (0..graph.steps.len()).filter(|call| graph.delays(*call));
-        let delays =
-            calls().any(|call| calls().any(|other| graph.could_join(other, call) && graph.follows(other, call)));
-        graph.delays = delays;
-        Some(graph)
+        let direct = |step: &LatencyStep| {
+            let mut indirect = WaitSet::default();
+            step.before.numbers().for_each(|before| indirect.insert_all(&steps[before as usize].before));
+            step.before.numbers().filter(|before| !indirect.contains(*before)).collect()
+        };
+        let direct: Box<[Box<[u32]>]> = steps.iter().map(direct).collect();
+        let is_last = |place: &u32| !direct.iter().any(|before| before.contains(place));
+        let last = (0..steps.len() as u32).filter(is_last).collect();
+        Some(LatencyGraph { steps, direct, last, delays: false })
     }
 
     /// Returns the steps, in the order of the body.
@@ -105,100 +130,30 @@ impl LatencyGraph {
         &self.steps
     }
 
+    /// Returns the places of the steps that the one at this place comes directly after.
+    pub(super) fn directly_before(&self, place: usize) -> &[u32] {
+        &self.direct[place]
+    }
+
+    /// Returns the places of the steps that no other step comes after.
+    pub(super) fn last(&self) -> &[u32] {
+        &self.last
+    }
+
     /// Returns true if a call might wait for another one.
     pub(crate) fn may_delay(&self) -> bool {
         self.delays
     }
+}
 
-    fn delays(&self, step: usize) -> bool {
-        matches!(self.steps[step].latency, StepLatency::Gathered { delays: true, .. })
-    }
-
-    /// Returns true if both are calls of one function, and `later` does not need `call`.
-    fn could_join(&self, later: usize, call: usize) -> bool {
-        later != call && self.is_same_function(later, call) && !self.needs(later, call)
-    }
-
-    fn is_same_function(&self, one: usize, other: usize) -> bool {
-        match (&self.steps[one].latency, &self.steps[other].latency) {
-            (StepLatency::Gathered { gatherer, .. }, StepLatency::Gathered { gatherer: other, .. }) => {
-                Arc::ptr_eq(gatherer, other)
-            }
-            _ => false,
+impl IterationsProgress {
+    /// Adds an iteration under way, unless it belongs to none of the groups and these are many.
+    pub(crate) fn add(&mut self, place: usize, progress: Vec<StepProgress>) {
+        match self.alike.iter().position(|alike| alike.progress == progress) {
+            Some(index) => self.alike[index].places.push(place),
+            None if self.alike.len() == ALIKE_MAX => self.more = true,
+            None => self.alike.push(AlikeIterations { progress, places: vec![place] }),
         }
-    }
-
-    fn needs(&self, later: usize, earlier: usize) -> bool {
-        self.steps[later].before.contains(earlier as u32)
-    }
-
-    /// Returns true if `later` needs a step that `call` does not need.
-    fn follows(&self, later: usize, call: usize) -> bool {
-        !self.steps[later].before.is_within(&self.steps[call].before)
-    }
-
-    /// Returns the slack of each gathering call, with its step.
-    pub(crate) fn slack(&self, now_ns: u64, progress: &[StepProgress]) -> Vec<(usize, CallSlack)> {
-        let forecast = self.forecast(now_ns, progress);
-        let gathering = || (0..self.steps.len()).filter(|step| progress[*step] == StepProgress::Gathers);
-        let slack = |call: usize| {
-            let latest_ns = if self.delays(call) { self.latest(call, &forecast) } else { 0 };
-            let joins = |later: usize| {
-                matches!(progress[later], StepProgress::Ahead(_))
-                    && forecast.ready[later] <= latest_ns
-                    && self.could_join(later, call)
-                    && gathering().all(|other| !self.is_same_function(other, call) || !self.needs(later, other))
-            };
-            (call, CallSlack { latest_ns, expects: (0..self.steps.len()).any(joins) })
-        };
-        gathering().map(slack).collect()
-    }
-
-    /// Returns the latest time at which a call may be sent; 0 if that is not known.
-    fn latest(&self, call: usize, forecast: &Forecast) -> u64 {
-        let reserve_ns = forecast.rest[call].map(|rest| rest.saturating_add(self.steps[call].latency.lateness_ns()));
-        reserve_ns.and_then(|reserve_ns| forecast.end.checked_sub(reserve_ns)).unwrap_or(0)
-    }
-
-    fn forecast(&self, now_ns: u64, progress: &[StepProgress]) -> Forecast {
-        let count = self.steps.len();
-        let (mut ready, mut ends) = (vec![now_ns; count], vec![now_ns; count]);
-        for (at, step) in self.steps.iter().enumerate() {
-            ready[at] = step.before.numbers().map(|before| ends[before as usize]).max().unwrap_or(now_ns);
-            let mean_ns = step.latency.mean_ns();
-            ends[at] = match progress[at] {
-                StepProgress::Over => now_ns,
-                StepProgress::Sent(sent_ns) => now_ns.max(sent_ns.saturating_add(mean_ns)),
-                StepProgress::Gathers => now_ns.saturating_add(mean_ns),
-                StepProgress::Ahead(true) => ready[at].saturating_add(mean_ns),
-                StepProgress::Ahead(false) => ready[at],
-            };
-        }
-        let end = ends.iter().copied().max().unwrap_or(now_ns);
-        Forecast { ready, end, rest: self.rests(|step| progress[step] != StepProgress::Over) }
-    }
-
-    /// Returns the time that one execution takes at least, as far as it is known, without steps in arms.
-    fn mean_ns(&self) -> u64 {
-        let mut ends = vec![0; self.steps.len()];
-        for (at, step) in self.steps.iter().enumerate() {
-            let ready = step.before.numbers().map(|before| ends[before as usize]).max().unwrap_or(0);
-            let own = if step.arms.is_empty() { step.latency.mean_ns() } else { 0 };
-            ends[at] = own.saturating_add(ready);
-        }
-        ends.into_iter().max().unwrap_or(0)
-    }
-
-    /// Returns for each step the time from its beginning to the end of the last step after it.
-    fn rests(&self, counts: impl Fn(usize) -> bool) -> Vec<Option<u64>> {
-        let mut rests = vec![Some(0u64); self.steps.len()];
-        for (at, step) in self.steps.iter().enumerate().rev().filter(|(at, _)| counts(*at)) {
-            rests[at] = rests[at].zip(step.latency.high_ns()).map(|(behind, own)| behind.saturating_add(own));
-            for before in step.before.numbers().map(|before| before as usize) {
-                rests[before] = rests[before].zip(rests[at]).map(|(known, rest)| known.max(rest));
-            }
-        }
-        rests
     }
 }
 
@@ -210,27 +165,31 @@ impl StepLatency {
         }
     }
 
-    /// Returns the time by which the step begins after the moment at which it was due.
-    fn lateness_ns(&self) -> u64 {
-        if let StepLatency::Gathered { gatherer, .. } = self { gatherer.lateness_ns() } else { 0 }
+    /// Returns the gatherer of a call that is gathered.
+    pub(super) fn gatherer(&self) -> Option<&Arc<Gatherer>> {
+        if let StepLatency::Gathered { gatherer, .. } = self { Some(gatherer) } else { None }
     }
 
-    /// Returns the time that the step takes at least, as far as it is known.
-    fn mean_ns(&self) -> u64 {
-        match self {
-            StepLatency::Iterations(body) => body.mean_ns(),
-            _ => self.estimate().map_or(0, |latency| latency.mean_ns),
-        }
+    /// Returns true for calls that may wait for others.
+    pub(super) fn delays(&self) -> bool {
+        matches!(self, StepLatency::Gathered { delays: true, .. } | StepLatency::Iterations { delays: true, .. })
+    }
+
+    /// Returns the time by which the step begins after the moment at which it was due.
+    pub(super) fn lateness_ns(&self) -> u64 {
+        self.gatherer().map_or(0, |gatherer| gatherer.lateness_ns())
+    }
+
+    /// Returns the time that the step takes on average, as far as it is known.
+    pub(super) fn mean_ns(&self) -> u64 {
+        self.estimate().map_or(0, |latency| latency.mean_ns)
     }
 
     /// Returns the time that the step seldom exceeds; `None` if it is unknown.
-    fn high_ns(&self) -> Option<u64> {
+    pub(super) fn high_ns(&self) -> Option<u64> {
         match self {
-            StepLatency::None => Some(0),
+            StepLatency::None | StepLatency::Iterations { .. } => Some(0),
             StepLatency::Gathered { .. } => self.estimate().map(|latency| latency.high_ns),
-            StepLatency::Iterations(body) => {
-                body.rests(|_| true).iter().try_fold(0, |longest, rest| Some(longest.max((*rest)?)))
-            }
             StepLatency::Unknown => None,
         }
     }

@@ -102,6 +102,11 @@ impl GatheredIterations {
         }
     }
 
+    /// Returns true if there are iterations that have not begun.
+    pub(super) fn has_more(&self) -> bool {
+        self.end.is_none() && self.next < self.list.len()
+    }
+
     /// Returns the next use of the frame, while `overlap_max` iterations may be under way. Iterations go on before others
     /// begin.
     pub(super) fn next(&mut self, overlap_max: u32, gatherer: &Arc<Gatherer>, context: &Context<'_>) -> NextActivity {

@@ -158,6 +158,25 @@ impl Run {
         }
     }
 
+    /// Returns the frames of the iterations in progress that have one each.
+    pub(super) fn frames(&self) -> impl Iterator<Item = &Frame> {
+        let (one, several) = match self {
+            Run::Sequential(sequence) => (sequence.frame.as_deref(), None),
+            Run::Overlapped(overlap) => (None, Some(overlap.running.iter().map(|(_, frame)| &**frame))),
+            Run::Gathered(_) => (None, None),
+        };
+        one.into_iter().chain(several.into_iter().flatten())
+    }
+
+    /// Returns true if there are iterations that have not begun.
+    pub(super) fn has_more(&self) -> bool {
+        match self {
+            Run::Sequential(sequence) => (sequence.index as usize) < sequence.list.len(),
+            Run::Overlapped(overlap) => overlap.end.is_none() && overlap.next < overlap.list.len(),
+            Run::Gathered(run) => run.iterations.has_more(),
+        }
+    }
+
     /// Returns true if the flow holds no thread while the iterations in progress wait.
     pub(super) fn leaves_thread(&self) -> bool {
         match self {

@@ -1,8 +1,10 @@
 //! The slack of a flow that has come to rest: its calls that gather learn how long they may wait for others.
 
-use super::Frame;
 use super::action::Stage;
-use crate::batching::{LatencyStep, Member, MemberProgress, StepProgress};
+use super::{Frame, Wait};
+use crate::batching::{
+    CallSlack, IterationsProgress, LatencyGraph, LatencyStep, Member, MemberProgress, StepLatency, StepProgress,
+};
 use crate::instance::Env;
 use crate::step::{Body, NONE};
 
@@ -10,26 +12,37 @@ impl Frame {
     /// Tells the batches of this flow's calls until when these may wait, because the flow waits.
     pub(crate) fn grant_slack(&self, body: &Body, env: Env<'_>) {
         let Some(latencies) = body.latencies.as_deref().filter(|latencies| latencies.may_delay()) else { return };
-        if !self.waits.iter().any(|wait| wait.gathers()) {
+        if !self.waits.iter().any(Wait::gathers) {
             return;
         }
-        let progress: Vec<StepProgress> = latencies.steps().iter().map(|step| self.progress(step)).collect();
-        for (place, slack) in latencies.slack(env.instance.platform.now_ns(), &progress) {
-            let step = latencies.steps()[place].index;
-            if let Some(wait) = self.waits.iter().find(|wait| wait.node == step) {
-                wait.each_member(&mut |member| {
-                    if member.progress() == MemberProgress::Gathers {
-                        member.delay(slack);
-                    }
-                });
+        let mut progress = self.progress(latencies);
+        latencies.grant_slack(env.instance.platform.now_ns(), &mut progress);
+        self.pass_slack(latencies, &progress);
+    }
+
+    /// Tells the batches of the calls in this frame until when these may wait.
+    fn pass_slack(&self, latencies: &LatencyGraph, progress: &[StepProgress]) {
+        for (step, progress) in latencies.steps().iter().zip(progress) {
+            let Some(wait) = self.waits.iter().find(|wait| wait.node == step.index) else { continue };
+            match progress {
+                StepProgress::Gathers(slack) => wait.each_member(&mut |member| pass(member, *slack)),
+                StepProgress::Iterates(iterations) => wait.pass_slack(step, iterations),
+                StepProgress::Over | StepProgress::Sent(_) | StepProgress::Ahead(_) => {}
             }
         }
     }
 
-    fn progress(&self, step: &LatencyStep) -> StepProgress {
+    fn progress(&self, latencies: &LatencyGraph) -> Vec<StepProgress> {
+        latencies.steps().iter().map(|step| self.progress_of(step)).collect()
+    }
+
+    fn progress_of(&self, step: &LatencyStep) -> StepProgress {
         if let Some(wait) = self.waits.iter().find(|wait| wait.node == step.index) {
+            if let Some(iterations) = wait.iterations(step) {
+                return StepProgress::Iterates(iterations);
+            }
             if wait.gathers() {
-                return StepProgress::Gathers;
+                return StepProgress::Gathers(CallSlack::default());
             }
             // The answer of iterations is there when the last one is.
             let mut last_ns = None;
@@ -55,7 +68,14 @@ impl Frame {
     }
 }
 
-impl super::Wait {
+/// Tells the batch of these calls until when they may wait, if it has not been sent.
+fn pass(member: &Member, slack: CallSlack) {
+    if member.progress() == MemberProgress::Gathers {
+        member.delay(slack);
+    }
+}
+
+impl Wait {
     fn each_member(&self, see: &mut dyn FnMut(&Member)) {
         match self.stage.as_deref() {
             Some(Stage::Batched(member)) => see(member),
@@ -68,5 +88,36 @@ impl super::Wait {
         let mut gathers = false;
         self.each_member(&mut |member| gathers |= member.progress() == MemberProgress::Gathers);
         gathers
+    }
+
+    /// Returns the iterations of a `map` that are under way, if they overlap.
+    fn iterations(&self, step: &LatencyStep) -> Option<IterationsProgress> {
+        let (StepLatency::Iterations { body, .. }, Some(Stage::Body(run))) = (&step.latency, self.stage.as_deref())
+        else {
+            return None;
+        };
+        let mut iterations = IterationsProgress { more: run.has_more(), ..IterationsProgress::default() };
+        for (place, frame) in run.frames().enumerate() {
+            iterations.add(place, frame.progress(body));
+        }
+        Some(iterations)
+    }
+
+    /// Tells the batches of the calls in iterations until when these may wait.
+    fn pass_slack(&self, step: &LatencyStep, iterations: &IterationsProgress) {
+        let (StepLatency::Iterations { body, .. }, Some(Stage::Body(run))) = (&step.latency, self.stage.as_deref())
+        else {
+            return;
+        };
+        let mut progress = vec![None; run.frames().count()];
+        for alike in &iterations.alike {
+            alike.places.iter().for_each(|place| progress[*place] = Some(&alike.progress));
+        }
+        for (frame, progress) in run.frames().zip(progress) {
+            match progress {
+                Some(progress) => frame.pass_slack(body, progress),
+                None => frame.each_member(&mut |member| pass(member, CallSlack::default())),
+            }
+        }
     }
 }

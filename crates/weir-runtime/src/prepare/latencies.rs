@@ -38,7 +38,9 @@ fn latency(node: &Node, part: &NodePart) -> StepLatency {
             StepLatency::Gathered { gatherer: Arc::clone(gatherer), delays }
         }
         (Some(call), None, _) if matches!(call.code, FunctionCode::Immediate(_)) => StepLatency::None,
-        (_, _, Some(body)) if Repeat::of(&node.kind) == Some(Repeat::Map) => StepLatency::Iterations(Arc::clone(body)),
+        (_, _, Some(body)) if Repeat::of(&node.kind) == Some(Repeat::Map) => {
+            StepLatency::Iterations { body: Arc::clone(body), delays: node.within.is_none() }
+        }
         _ if matches!(node.kind, NodeKind::Acquire { .. }) => StepLatency::None,
         _ if part.waits(node) => StepLatency::Unknown,
         _ => StepLatency::None,

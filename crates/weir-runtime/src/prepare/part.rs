@@ -70,9 +70,10 @@ impl NodePart {
         }
     }
 
-    /// Returns the waiting steps of one iteration, if iterations overlap.
+    /// Returns the waiting steps of one iteration, if iterations overlap: if none hands a captured value to the next.
     pub(super) fn iterations(&self) -> Option<&Arc<LatencyGraph>> {
-        self.body.as_ref().filter(|body| body.overlap_max > 0)?.latencies.as_ref()
+        let overlaps = |body: &&Body| body.overlap_max > 0 && !body.handed.iter().skip(1).any(|handed| *handed);
+        self.body.as_ref().filter(overlaps)?.latencies.as_ref()
     }
 
     /// Returns true if the node changes the value of its input.
