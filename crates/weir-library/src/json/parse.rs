@@ -7,8 +7,9 @@ use serde::{Deserialize, Deserializer};
 use weir::Text;
 use weir::memory::check;
 
+use super::fields::ObjectFields;
 use super::number::{JsonNumber, NumberTexts};
-use super::tree::{Json, JsonNode, ObjectFields};
+use super::tree::{Json, JsonNode};
 use crate::input::shown;
 
 /// The rule for an object that repeats a key.

@@ -3,11 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use foldhash::fast::RandomState;
-use indexmap::IndexMap;
 use serde::{Serialize, Serializer};
 use weir::{Borrowable, Text, Value};
 
+use super::fields::ObjectFields;
 use super::number::JsonNumber;
 
 /// Maximum nesting depth; also the limit of `serde_json`.
@@ -31,9 +30,6 @@ pub(super) enum JsonNode {
     List(u8, Arc<[Json]>),
     Object(u8, Arc<ObjectFields>),
 }
-
-/// The values of an object by their keys, in its order. The hash function is seeded anew in each process.
-pub(super) type ObjectFields = IndexMap<Text, Json, RandomState>;
 
 /// Error for a value that would nest too deep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

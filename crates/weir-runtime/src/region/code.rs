@@ -198,6 +198,9 @@ pub(crate) struct LoopRow {
     pub at_most: u64,
     /// The units that each round costs: the number of nodes in the body.
     pub units: u32,
+    /// The copy with which a round of a `loop` ends, to the first register: that of a state which was computed while its
+    /// earlier word was still needed.
+    pub carry: Option<(Register, Register)>,
 }
 
 /// The number of such loops in a region: a set of them is a word.
@@ -292,7 +295,7 @@ impl Tables {
         self.word_calls.iter_mut().for_each(|row| row.registers(&mut see));
         self.switches.iter_mut().for_each(|row| row.registers(&mut see));
         self.replacements.iter_mut().for_each(|row| row.registers(&mut see));
-        self.loops.iter_mut().for_each(|row| see(&mut row.count, RegisterAccess::Write));
+        self.loops.iter_mut().for_each(|row| row.registers(&mut see));
         self.splits
             .iter_mut()
             .flat_map(SplitLoop::reductions_mut)
@@ -383,6 +386,10 @@ impl LoopRow {
         let mut read = self.count;
         see(&mut read, RegisterAccess::Read);
         see(&mut self.count, RegisterAccess::Write);
+        if let Some((to, from)) = &mut self.carry {
+            see(from, RegisterAccess::Read);
+            see(to, RegisterAccess::Write);
+        }
     }
 }
 

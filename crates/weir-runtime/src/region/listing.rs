@@ -109,7 +109,11 @@ impl Region {
                 format!(": {}", targets.collect::<Vec<_>>().join(", "))
             }
             Instruction::Return(row) | Instruction::Fail(row) => arguments(&[tables.arguments[at(row)]]),
-            other => other.again().map_or(String::new(), |row| format!(", ->{}", tables.loops[at(row)].head)),
+            other => other.again().map_or(String::new(), |row| {
+                let row = &tables.loops[at(row)];
+                let carry = row.carry.map_or(String::new(), |(to, from)| format!(", r{to} = r{from}"));
+                format!("{carry}, ->{}", row.head)
+            }),
         }
     }
 }

@@ -111,7 +111,7 @@ impl<'a> Builder<'a> {
         let (list, count) = (slot(parts.first_slot), self.emitter.register());
         let units = parts.step.body.units;
         let head = self.emitter.label();
-        let row = LoopRow { list, head, count, at_most, units };
+        let row = LoopRow { list, head, count, at_most, units, carry: None };
         (add(&mut self.emitter.tables.loops, row), row)
     }
 

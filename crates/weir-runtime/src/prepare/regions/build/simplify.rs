@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 use super::emitter::CodeEmitter;
 use super::reductions;
 use crate::region::{Instruction, Register};
-use combine::{add_products, load_fields_together};
+use combine::{add_products, carry_copies, load_fields_together};
 use copies::join_copies;
 use uses::RegisterUses;
 use views::{next_real, targets, targets_of, visit};
@@ -32,6 +32,7 @@ pub(super) fn simplify(emitter: &mut CodeEmitter) {
     choices::count(emitter);
     reductions::find(emitter);
     simplify_jumps(emitter);
+    carry_copies(emitter);
     compact(emitter);
     number_registers(emitter);
 }
