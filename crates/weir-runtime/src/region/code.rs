@@ -140,6 +140,20 @@ pub(crate) enum RegionOperand {
     Word(Register, Scalar, FrameSlot),
     /// A value of a slot or a constant.
     Value(Argument),
+    /// A field of the current element of a loop, which stays in its list.
+    Field(FieldOperand),
+}
+
+/// A field of the current element of a loop.
+#[derive(Clone, Copy)]
+pub(crate) struct FieldOperand {
+    /// The slot of the list.
+    pub list: FrameSlot,
+    /// The register of the number of elements taken.
+    pub count: Register,
+    pub field: u16,
+    /// The slot in which a call finds the field after it is copied there.
+    pub slot: FrameSlot,
 }
 
 /// A look-up in a map whose `Option` a switch takes apart at once, so that it is never made.
@@ -340,9 +354,7 @@ impl WordCall {
 impl ValueSwitch {
     fn registers(&mut self, see: &mut SeeRegister<'_>) {
         let Some(look_up) = &mut self.look_up else { return };
-        if let RegionOperand::Word(register, ..) = &mut look_up.key {
-            see(register, RegisterAccess::Read);
-        }
+        look_up.key.registers(see);
         if let LookUpOutput::Word(register) = &mut look_up.output {
             see(register, RegisterAccess::Write);
         }
@@ -351,12 +363,19 @@ impl ValueSwitch {
 
 impl ElementReplacement {
     fn registers(&mut self, see: &mut SeeRegister<'_>) {
-        for operand in [&mut self.key, &mut self.value] {
-            if let RegionOperand::Word(register, ..) = operand {
-                see(register, RegisterAccess::Read);
-            }
-        }
+        self.key.registers(see);
+        self.value.registers(see);
         self.call.registers(see);
+    }
+}
+
+impl RegionOperand {
+    fn registers(&mut self, see: &mut SeeRegister<'_>) {
+        match self {
+            RegionOperand::Word(register, ..) => see(register, RegisterAccess::Read),
+            RegionOperand::Field(field) => see(&mut field.count, RegisterAccess::Read),
+            RegionOperand::Value(_) => {}
+        }
     }
 }
 

@@ -3,11 +3,12 @@
 use weir_host::{Argument, Elements, Entries, Failure, Value};
 use weir_ir::prim::append_part;
 
-use super::code::{ElementReplacement, LookUp, LookUpOutput, LoopRow, Region, RegionOperand, ValueArm};
+use super::code::{ElementReplacement, FieldOperand, LookUp, LookUpOutput, LoopRow, Region, RegionOperand, ValueArm};
 use super::instruction::{FrameSlot, Instruction, TableIndex};
 use super::outcome::{Outside, fails, r, spent_call};
 use super::shapes::word_of;
 use super::stop::After;
+use crate::constant_copies::ConstantCopies;
 use crate::operations::{self, Out, PrimStep, forget, place, value};
 
 impl Region {
@@ -146,8 +147,15 @@ impl Region {
         outside: &mut Outside<'_>,
     ) -> After {
         for operand in [row.key, row.value] {
-            if let RegionOperand::Word(register, scalar, slot) = operand {
-                scalar.store(words[r(register)], &mut outside.slots[r(slot)]);
+            match operand {
+                RegionOperand::Word(register, scalar, slot) => {
+                    scalar.store(words[r(register)], &mut outside.slots[r(slot)]);
+                }
+                RegionOperand::Field(field) => {
+                    let value = field.of(&outside.slots[r(field.list)], words).clone();
+                    outside.slots[r(field.slot)].put(value);
+                }
+                RegionOperand::Value(_) => {}
             }
         }
         let after = self.call(&row.call, at, words, outside);
@@ -171,9 +179,22 @@ fn clone_field(elements: &Elements, index: usize, field: u16, to: &mut Value) {
     }
 }
 
+impl FieldOperand {
+    /// Returns the field in its list.
+    #[inline(always)]
+    fn of<'v>(&self, list: &'v Value, words: &[u64]) -> &'v Value {
+        let Value::List(elements) = list else { return &Value::Absent };
+        // The fields of packed records are scalars, which are loaded as words.
+        match elements.borrowed((words[r(self.count)] - 1) as usize) {
+            Some(Value::Record(fields)) => fields.get(r(self.field)).unwrap_or(&Value::Absent),
+            _ => &Value::Absent,
+        }
+    }
+}
+
 /// Puts an entry into a map. A key in a slot that is needed afterwards is cloned only if it is new to the map.
 #[inline]
-fn put_entry(row: &ElementReplacement, words: &[u64], slots: &mut [Value], constants: &[Value]) {
+fn put_entry(row: &ElementReplacement, words: &[u64], slots: &mut [Value], constants: &ConstantCopies) {
     let key = match row.key {
         RegionOperand::Value(Argument::Slot { index, .. }) if is_in(row.value, index) => slots[index as usize].clone(),
         key => operand(key, words, slots, constants),
@@ -187,7 +208,12 @@ fn put_entry(row: &ElementReplacement, words: &[u64], slots: &mut [Value], const
 /// Replaces the value that was found last in a map, if it is the one under the key. Otherwise returns `None` and does
 /// nothing.
 #[inline]
-fn replace_found(row: &ElementReplacement, words: &[u64], slots: &mut [Value], constants: &[Value]) -> Option<()> {
+fn replace_found(
+    row: &ElementReplacement,
+    words: &[u64],
+    slots: &mut [Value],
+    constants: &ConstantCopies,
+) -> Option<()> {
     let whole = r(row.whole);
     match (row.key, row.value) {
         (RegionOperand::Value(Argument::Slot { index: key, .. }), RegionOperand::Word(register, scalar, _)) => {
@@ -207,6 +233,14 @@ fn replace_found(row: &ElementReplacement, words: &[u64], slots: &mut [Value], c
             let Argument::Slot { index: value, last } = value else { return None };
             let [map, value] = slots.get_disjoint_mut([whole, value as usize]).ok()?;
             move_or_clone(value, found_last(map, &kind.value(words[r(key)]))?, last);
+        }
+        (RegionOperand::Field(field), RegionOperand::Word(register, scalar, _)) => {
+            let [map, list] = slots.get_disjoint_mut([whole, r(field.list)]).ok()?;
+            scalar.store(words[r(register)], found_last(map, field.of(list, words))?);
+        }
+        (RegionOperand::Field(field), RegionOperand::Value(Argument::Slot { index: value, last })) => {
+            let [map, list, value] = slots.get_disjoint_mut([whole, r(field.list), value as usize]).ok()?;
+            move_or_clone(value, found_last(map, field.of(list, words))?, last);
         }
         (RegionOperand::Value(key), RegionOperand::Word(register, scalar, _)) => {
             let found = found_last(&mut slots[whole], place(&key, &[], constants))?;
@@ -242,7 +276,7 @@ fn find_value(
     output: LookUpOutput,
     words: &[u64],
     slots: &mut [Value],
-    constants: &[Value],
+    constants: &ConstantCopies,
 ) -> bool {
     let LookUpOutput::Slot(slot) = output else {
         return find(look_up, words, slots, constants, |map, key| map.get_to_change(key).map(|_| ())).is_some();
@@ -261,7 +295,7 @@ fn find<R>(
     look_up: &LookUp,
     words: &[u64],
     slots: &mut [Value],
-    constants: &[Value],
+    constants: &ConstantCopies,
     read: impl FnOnce(&mut Entries, &Value) -> Option<R>,
 ) -> Option<R> {
     let found = read_entry(look_up, words, slots, constants, read);
@@ -275,7 +309,7 @@ fn read_entry<R>(
     look_up: &LookUp,
     words: &[u64],
     slots: &mut [Value],
-    constants: &[Value],
+    constants: &ConstantCopies,
     read: impl FnOnce(&mut Entries, &Value) -> Option<R>,
 ) -> Option<R> {
     let read = |map: &mut Value, key: &Value| if let Value::Map(entries) = map { read(entries, key) } else { None };
@@ -288,6 +322,10 @@ fn read_entry<R>(
             let [map, key] = slots.get_disjoint_mut([map as usize, key as usize]).ok()?;
             read(map, key)
         }
+        RegionOperand::Field(field) => {
+            let [map, list] = slots.get_disjoint_mut([map as usize, r(field.list)]).ok()?;
+            read(map, field.of(list, words))
+        }
         RegionOperand::Value(key) => read(&mut slots[map as usize], place(&key, &[], constants)),
     }
 }
@@ -299,20 +337,21 @@ fn read_entry_of_other<R>(
     look_up: &LookUp,
     words: &[u64],
     slots: &mut [Value],
-    constants: &[Value],
+    constants: &ConstantCopies,
     read: impl FnOnce(&mut Value, &Value) -> Option<R>,
 ) -> Option<R> {
     let mut map = value(look_up.map, slots, constants);
     match look_up.key {
         RegionOperand::Word(register, scalar, _) => read(&mut map, &scalar.value(words[r(register)])),
         RegionOperand::Value(key) => read(&mut map, place(&key, slots, constants)),
+        RegionOperand::Field(field) => read(&mut map, field.of(&slots[r(field.list)], words)),
     }
 }
 
 /// Looks up a key in the map of a slot, and puts the value that it finds into another slot. Returns `None` and does nothing
 /// if the map is no slot, or the slots are not distinct.
 #[inline]
-fn find_to_slot(look_up: &LookUp, words: &[u64], slots: &mut [Value], constants: &[Value]) -> Option<bool> {
+fn find_to_slot(look_up: &LookUp, words: &[u64], slots: &mut [Value], constants: &ConstantCopies) -> Option<bool> {
     let (Argument::Slot { index: map, .. }, LookUpOutput::Slot(out)) = (look_up.map, look_up.output) else {
         return None;
     };
@@ -325,6 +364,10 @@ fn find_to_slot(look_up: &LookUp, words: &[u64], slots: &mut [Value], constants:
         RegionOperand::Value(Argument::Slot { index: key, .. }) => {
             let [map, key, out] = slots.get_disjoint_mut([map, key as usize, out]).ok()?;
             found_to_slot(look_up, map, key, out)
+        }
+        RegionOperand::Field(field) => {
+            let [map, list, out] = slots.get_disjoint_mut([map, r(field.list), out]).ok()?;
+            found_to_slot(look_up, map, field.of(list, words), out)
         }
         RegionOperand::Value(key) => {
             let [map, out] = slots.get_disjoint_mut([map, out]).ok()?;
@@ -352,6 +395,7 @@ fn index(operand: RegionOperand, words: &[u64], slots: &[Value], constants: &[Va
     let index = match operand {
         RegionOperand::Word(register, ..) => words[r(register)].cast_signed(),
         RegionOperand::Value(argument) => word_of(place(&argument, slots, constants)).cast_signed(),
+        RegionOperand::Field(field) => word_of(field.of(&slots[r(field.list)], words)).cast_signed(),
     };
     usize::try_from(index).ok()
 }
@@ -361,6 +405,7 @@ fn operand(operand: RegionOperand, words: &[u64], slots: &mut [Value], constants
     match operand {
         RegionOperand::Word(register, scalar, _) => scalar.value(words[r(register)]),
         RegionOperand::Value(argument) => value(argument, slots, constants),
+        RegionOperand::Field(field) => field.of(&slots[r(field.list)], words).clone(),
     }
 }
 

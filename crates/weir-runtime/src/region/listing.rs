@@ -5,7 +5,7 @@ use std::fmt;
 
 use weir_host::Argument;
 
-use super::code::{ElementWords, Region, RegionOperand};
+use super::code::{ElementWords, FieldOperand, Region, RegionOperand};
 use super::instruction::{Instruction, TableIndex};
 use super::shapes::Scalar;
 
@@ -122,6 +122,7 @@ fn operand(operand: &RegionOperand) -> String {
     match operand {
         RegionOperand::Word(register, ..) => format!("r{register}"),
         RegionOperand::Value(argument) => arguments(&[*argument]),
+        RegionOperand::Field(FieldOperand { list, count, field, .. }) => format!("(r{count} of s{list}).{field}"),
     }
 }
 
