@@ -6,15 +6,13 @@ use foldhash::fast::RandomState;
 use indexmap::{IndexMap, map};
 use weir::Text;
 
-use super::tree::Json;
-
 /// Fields by their keys, in the order in which the keys came first.
 #[derive(Clone, Debug)]
-pub(super) enum ObjectFields {
+pub(super) enum FieldMap<V> {
     /// Up to [`FEW_MAX`] fields, whose keys are compared one after the other.
-    Few(Vec<(Text, Json)>),
+    Few(Vec<(Text, V)>),
     /// More fields, in a hash table. The hash function is seeded anew in each process.
-    Many(IndexMap<Text, Json, RandomState>),
+    Many(IndexMap<Text, V, RandomState>),
 }
 
 /// The maximum number of fields without a hash table. To allocate and to fill a table takes longer than to compare as many
@@ -22,30 +20,30 @@ pub(super) enum ObjectFields {
 const FEW_MAX: usize = 8;
 
 /// The keys and values of an object.
-pub(super) enum FieldIter<'a> {
-    Few(slice::Iter<'a, (Text, Json)>),
-    Many(map::Iter<'a, Text, Json>),
+pub(super) enum FieldIter<'a, V> {
+    Few(slice::Iter<'a, (Text, V)>),
+    Many(map::Iter<'a, Text, V>),
 }
 
-impl Default for ObjectFields {
+impl<V> Default for FieldMap<V> {
     fn default() -> Self {
-        ObjectFields::Few(Vec::new())
+        FieldMap::Few(Vec::new())
     }
 }
 
-impl ObjectFields {
+impl<V> FieldMap<V> {
     pub(super) fn len(&self) -> usize {
         match self {
-            ObjectFields::Few(fields) => fields.len(),
-            ObjectFields::Many(fields) => fields.len(),
+            FieldMap::Few(fields) => fields.len(),
+            FieldMap::Many(fields) => fields.len(),
         }
     }
 
     /// Returns the value under a key.
-    pub(super) fn get(&self, key: &str) -> Option<&Json> {
+    pub(super) fn get(&self, key: &str) -> Option<&V> {
         match self {
-            ObjectFields::Few(fields) => fields.iter().find(|(found, _)| found.as_str() == key).map(|(_, value)| value),
-            ObjectFields::Many(fields) => fields.get(key),
+            FieldMap::Few(fields) => fields.iter().find(|(found, _)| found.as_str() == key).map(|(_, value)| value),
+            FieldMap::Many(fields) => fields.get(key),
         }
     }
 
@@ -54,10 +52,10 @@ impl ObjectFields {
     }
 
     /// Adds a field, or replaces the value of the field with this key, which keeps its place.
-    pub(super) fn insert(&mut self, key: Text, value: Json) {
+    pub(super) fn insert(&mut self, key: Text, value: V) {
         let fields = match self {
-            ObjectFields::Few(fields) => fields,
-            ObjectFields::Many(fields) => return drop(fields.insert(key, value)),
+            FieldMap::Few(fields) => fields,
+            FieldMap::Many(fields) => return drop(fields.insert(key, value)),
         };
         if let Some((_, before)) = fields.iter_mut().find(|(found, _)| *found == key) {
             *before = value;
@@ -65,14 +63,14 @@ impl ObjectFields {
             fields.push((key, value));
         } else {
             let few = std::mem::take(fields);
-            *self = ObjectFields::Many(few.into_iter().chain([(key, value)]).collect());
+            *self = FieldMap::Many(few.into_iter().chain([(key, value)]).collect());
         }
     }
 
-    pub(super) fn iter(&self) -> FieldIter<'_> {
+    pub(super) fn iter(&self) -> FieldIter<'_, V> {
         match self {
-            ObjectFields::Few(fields) => FieldIter::Few(fields.iter()),
-            ObjectFields::Many(fields) => FieldIter::Many(fields.iter()),
+            FieldMap::Few(fields) => FieldIter::Few(fields.iter()),
+            FieldMap::Many(fields) => FieldIter::Many(fields.iter()),
         }
     }
 
@@ -80,13 +78,13 @@ impl ObjectFields {
         self.iter().map(|(key, _)| key)
     }
 
-    pub(super) fn values(&self) -> impl Iterator<Item = &Json> {
+    pub(super) fn values(&self) -> impl Iterator<Item = &V> {
         self.iter().map(|(_, value)| value)
     }
 }
 
-impl<'a> Iterator for FieldIter<'a> {
-    type Item = (&'a Text, &'a Json);
+impl<'a, V> Iterator for FieldIter<'a, V> {
+    type Item = (&'a Text, &'a V);
 
     fn next(&mut self) -> Option<Self::Item> {
         match self {
@@ -103,18 +101,18 @@ impl<'a> Iterator for FieldIter<'a> {
     }
 }
 
-impl ExactSizeIterator for FieldIter<'_> {}
+impl<V> ExactSizeIterator for FieldIter<'_, V> {}
 
 /// Equal if they have equal values under the same keys, in any order.
-impl PartialEq for ObjectFields {
+impl<V: PartialEq> PartialEq for FieldMap<V> {
     fn eq(&self, other: &Self) -> bool {
         self.len() == other.len() && self.iter().all(|(key, value)| other.get(key) == Some(value))
     }
 }
 
-impl FromIterator<(Text, Json)> for ObjectFields {
-    fn from_iter<I: IntoIterator<Item = (Text, Json)>>(all: I) -> Self {
-        let mut fields = ObjectFields::default();
+impl<V> FromIterator<(Text, V)> for FieldMap<V> {
+    fn from_iter<I: IntoIterator<Item = (Text, V)>>(all: I) -> Self {
+        let mut fields = FieldMap::default();
         all.into_iter().for_each(|(key, value)| fields.insert(key, value));
         fields
     }
@@ -123,7 +121,6 @@ impl FromIterator<(Text, Json)> for ObjectFields {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::json::{of_int, of_text};
 
     #[test]
     fn random_changes_agree_with_an_ordered_map() {
@@ -134,18 +131,18 @@ mod tests {
         };
         for keys in [1, 3, 8, 9, 30] {
             for _ in 0..50 {
-                let (mut fields, mut model) = (ObjectFields::default(), IndexMap::new());
+                let (mut fields, mut model) = (FieldMap::default(), IndexMap::new());
                 for round in 0..next(40) {
                     let key: Text = format!("a key of some length {}", next(keys)).as_str().into();
                     assert_eq!(fields.get(&key), model.get(&key));
-                    fields.insert(key.clone(), of_int(round as i64));
-                    model.insert(key, of_int(round as i64));
+                    fields.insert(key.clone(), round);
+                    model.insert(key, round);
                 }
                 assert!(fields.len() == model.len() && fields.iter().eq(&model));
                 assert!(fields == model.iter().rev().map(|(key, value)| (key.clone(), value.clone())).collect());
                 assert_eq!(fields.iter().len(), model.len());
                 if let Some((_, value)) = model.first_mut() {
-                    *value = of_text("another".into());
+                    *value = u64::MAX;
                     assert!(fields != model.into_iter().collect());
                 }
             }

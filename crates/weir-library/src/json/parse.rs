@@ -7,9 +7,8 @@ use serde::{Deserialize, Deserializer};
 use weir::Text;
 use weir::memory::check;
 
-use super::fields::ObjectFields;
 use super::number::{JsonNumber, NumberTexts};
-use super::tree::{Json, JsonNode};
+use super::tree::{Json, JsonNode, ObjectFields};
 use crate::input::shown;
 
 /// The rule for an object that repeats a key.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer};
 use weir::{Borrowable, Text, Value};
 
-use super::fields::ObjectFields;
+use super::fields::FieldMap;
 use super::number::JsonNumber;
 
 /// Maximum nesting depth; also the limit of `serde_json`.
@@ -30,6 +30,9 @@ pub(super) enum JsonNode {
     List(u8, Arc<[Json]>),
     Object(u8, Arc<ObjectFields>),
 }
+
+/// The values of an object by their keys, in its order.
+pub(super) type ObjectFields = FieldMap<Json>;
 
 /// Error for a value that would nest too deep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
