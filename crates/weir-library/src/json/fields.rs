@@ -139,7 +139,7 @@ mod tests {
                     model.insert(key, round);
                 }
                 assert!(fields.len() == model.len() && fields.iter().eq(&model));
-                assert!(fields == model.iter().rev().map(|(key, value)| (key.clone(), value.clone())).collect());
+                assert!(fields == model.iter().rev().map(|(key, value)| (key.clone(), *value)).collect());
                 assert_eq!(fields.iter().len(), model.len());
                 if let Some((_, value)) = model.first_mut() {
                     *value = u64::MAX;
