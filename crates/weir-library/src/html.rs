@@ -42,10 +42,11 @@ mod functions {
 /// template, a text that has been escaped before is escaped twice.
 #[weir::function(pure, room = 2 * text.len(), units = units::to_transform(text))]
 pub fn escape(text: &Text) -> Text {
-    let length: usize = text.bytes().map(|byte| if is_special(byte) { escape_of(byte).len() } else { 1 }).sum();
-    if length == text.len() {
+    let added: usize = text.bytes().map(|byte| usize::from(ADDED[usize::from(byte)])).sum();
+    if added == 0 {
         return text.clone();
     }
+    let length = text.len() + added;
     let mut escaped = Text::with_capacity(length);
     let mut rest = text.as_str();
     // Each character that is escaped is one byte, so that what lies before and behind it is a text.
@@ -60,25 +61,26 @@ pub fn escape(text: &Text) -> Text {
     escaped
 }
 
-/// True for the characters that may end an element or attribute, or begin an escape.
-const SPECIAL: [bool; 256] = {
-    let mut special = [false; 256];
+/// The bytes by which the escape of a character is longer: 0 for all but the special ones, which may end an element or
+/// attribute, or begin an escape.
+const ADDED: [u8; 256] = {
+    let mut added = [0; 256];
     let (characters, mut index) = (b"&<>\"'", 0);
     while index < characters.len() {
-        special[characters[index] as usize] = true;
+        added[characters[index] as usize] = escape_of(characters[index]).len() as u8 - 1;
         index += 1;
     }
-    special
+    added
 };
 
 #[inline]
 fn is_special(byte: u8) -> bool {
-    SPECIAL[usize::from(byte)]
+    ADDED[usize::from(byte)] != 0
 }
 
 /// Returns the escape of a special character.
 #[inline]
-fn escape_of(byte: u8) -> &'static str {
+const fn escape_of(byte: u8) -> &'static str {
     match byte {
         b'&' => "&amp;",
         b'<' => "&lt;",

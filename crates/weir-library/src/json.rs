@@ -2,6 +2,7 @@
 
 pub(crate) mod decode;
 pub(crate) mod encode;
+mod fields;
 mod lines;
 mod number;
 mod parse;

@@ -68,9 +68,22 @@ pub(crate) fn to_read(value: &Value) -> u64 {
     if matches!(value, Value::List(list) if list.as_ints().is_some() || list.as_floats().is_some()) {
         return length(value);
     }
+    if let Value::List(list) = value
+        && let Some(units) = list.as_values().and_then(|values| of_texts(values, PARTS_MAX - 1))
+    {
+        return units.max(length(value));
+    }
     let parts = value.walk().take(PARTS_MAX);
     let seen = parts.fold(0_u64, |units, part| units.saturating_add(1 + bytes(&part) / 64));
     seen.max(length(value))
+}
+
+/// Returns the units of reading a list of texts, of which it looks at so many; `None` if there are others.
+fn of_texts(values: &[Value], most: usize) -> Option<u64> {
+    values.iter().take(most).try_fold(1_u64, |units, value| match value {
+        Value::Text(text) => Some(units.saturating_add(1 + text.len() as u64 / 64)),
+        _ => None,
+    })
 }
 
 /// Returns the units of sorting the elements of a list, or the keys of a map.

@@ -34,8 +34,9 @@ mod verify;
 
 pub(crate) use accesses::{StateAccess, StateLocation};
 pub(crate) use code::{
-    CallEffects, ElementReplacement, ElementWords, LookUp, LookUpOutput, LoopOutcome, LoopRow, RecordTransfer, Region,
-    RegionOperand, SPLITS_MAX, ScalarPrim, SlotCall, SplitLoop, Tables, ValueArm, ValueSwitch, WordCall,
+    CallEffects, ElementReplacement, ElementWords, FieldOperand, LookUp, LookUpOutput, LoopOutcome, LoopRow,
+    RecordTransfer, Region, RegionOperand, SPLITS_MAX, ScalarPrim, SlotCall, SplitLoop, Tables, ValueArm, ValueSwitch,
+    WordCall,
 };
 pub(crate) use instruction::{FrameSlot, Instruction, Register, RegisterAccess, TableIndex, Target};
 pub(crate) use interpret::{LARGE_WINDOW, Machine};

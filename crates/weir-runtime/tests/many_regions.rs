@@ -128,3 +128,31 @@ fn rounds_that_may_be_forked_give_the_evaluators_answers_in_every_form() {
 fn parts_that_may_be_forked_give_the_evaluators_answers_in_every_form() {
     try_programs(independent_case);
 }
+
+/// Returns the number of programs of a kind whose listing has such a line.
+fn programs_with(case: fn(u64) -> Case, is_it: impl Fn(&str) -> bool) -> usize {
+    let has_line = |seed: &u64| {
+        let library = Recording::new(*seed).library();
+        let program = weir_ir::optimize(&case(*seed).program, &library);
+        let listing = weir_runtime::regions(&program, &library).expect("the program can be prepared");
+        listing.lines().any(&is_it)
+    };
+    (0..PROGRAMS).filter(has_line).count()
+}
+
+#[test]
+fn the_programs_have_keys_that_are_read_in_their_elements() {
+    // As in `look_up s6, (r0 of s3).0`.
+    let reads_in_place = |line: &str| {
+        let is_instruction = line.contains(" look_up ") || line.contains(" replace ");
+        is_instruction && line.contains(" of s") && line.contains(").")
+    };
+    assert!(programs_with(elements_case, reads_in_place) > 0);
+}
+
+#[test]
+fn the_programs_have_copies_at_the_end_of_a_round() {
+    // As in `again_unless_less r3, r9, r5, r1 = r5, ->4`.
+    let carries = |line: &str| line.contains(" again_unless") && line.contains(" = ");
+    assert!(programs_with(computing_case, carries) > 0);
+}

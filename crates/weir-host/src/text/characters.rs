@@ -20,7 +20,7 @@ use std::cell::UnsafeCell;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::panic::RefUnwindSafe;
 
-use triomphe::{Arc, ThinArc};
+use triomphe::{Arc, HeaderWithLength, ThinArc, UniqueArc};
 
 use super::used_bytes::UsedBytes;
 
@@ -61,11 +61,11 @@ const _: () =
     assert!(size_of::<InlineCharacters>() == 16 && size_of::<SharedCharacters>() == 16, "both forms take two words");
 
 /// Bytes that texts share; the header is `used`.
-type CharacterBuffer = ThinArc<UsedBytes, SharedByte>;
+type CharacterBuffer = ThinArc<UsedBytes, MaybeUninit<SharedByte>>;
 
 /// A byte of a buffer. It is written once, before a text has it.
 #[repr(transparent)]
-struct SharedByte(UnsafeCell<MaybeUninit<u8>>);
+struct SharedByte(UnsafeCell<u8>);
 
 #[expect(unsafe_code, reason = "texts of several threads share a buffer")]
 // SAFETY: by the protocol, no thread reads a byte while another one writes it, and one thread at most writes it.
@@ -311,9 +311,9 @@ impl SharedCharacters {
 }
 
 fn buffer(capacity: usize) -> CharacterBuffer {
-    let bytes = (0..capacity).map(|_| SharedByte(UnsafeCell::new(MaybeUninit::uninit())));
     // No allocation is so large that the highest byte of a length is not 0.
-    CharacterBuffer::from_header_and_iter(UsedBytes::new(), bytes)
+    let header = HeaderWithLength::new(UsedBytes::new(), capacity);
+    Arc::into_thin(UniqueArc::from_header_and_uninit_slice(header, capacity).shareable())
 }
 
 /// Claims the bytes behind a text of this length; returns `false` if they belong to another one, or if they are too few.

@@ -45,10 +45,33 @@ impl Generator {
             let read = Op::Prim(Prim::Field(field as u32), vec![Atom::Var(element.var)]);
             self.bind(fields[field].clone(), read, &mut lets);
         }
+        if element.ty == entry() && self.random.chance(50) {
+            self.update_under_field(element, &mut lets);
+        }
         let mut block = self.body(&[], want, false);
         self.scope.truncate(from);
         block.lets.splice(0..0, lets);
         block
+    }
+
+    /// Binds an update of a map under a key that is a field of an element, and that most often nothing else uses.
+    fn update_under_field(&mut self, element: &Variable, lets: &mut Vec<Let>) {
+        let whole = self.operand(&texts(), lets);
+        let key = self.bind(Type::Text, Op::Prim(Prim::Field(0), vec![Atom::Var(element.var)]), lets);
+        if self.random.chance(80) {
+            self.scope.retain(|known| known.var != key);
+        }
+        let update = self.update_of_map(whole, Atom::Var(key), lets);
+        self.bind(texts(), update, lets);
+    }
+
+    /// Returns an update of an entry of a map.
+    fn update_of_map(&mut self, whole: Atom, key: Atom, lets: &mut Vec<Let>) -> Op {
+        let index = Op::Prim(Prim::Index, vec![whole.clone(), key.clone()]);
+        let found = self.bind(Type::option(Type::Text), index, lets);
+        let old = self.found_or_empty(found, lets);
+        let new = self.changed(old, &whole, &texts(), lets);
+        self.call_of("data.put", vec![whole, key, new])
     }
 
     /// Returns an update of a part of a value of a type of which parts can be updated.
@@ -67,15 +90,13 @@ impl Generator {
             let new = self.changed(read, &updated, ty, lets);
             return Op::Prim(Prim::WithField(1), vec![updated, new]);
         }
-        let is_map = *ty == texts();
-        let key = self.operand(if is_map { &Type::Text } else { &Type::Int }, lets);
-        let found = if is_map { Type::option(Type::Text) } else { Type::Text };
-        let mut old = self.bind(found, Op::Prim(Prim::Index, vec![whole.clone(), key.clone()]), lets);
-        if is_map {
-            old = self.found_or_empty(old, lets);
+        let key = self.operand(if *ty == texts() { &Type::Text } else { &Type::Int }, lets);
+        if *ty == texts() {
+            return self.update_of_map(whole, key, lets);
         }
+        let old = self.bind(Type::Text, Op::Prim(Prim::Index, vec![whole.clone(), key.clone()]), lets);
         let new = self.changed(old, &whole, ty, lets);
-        self.call_of(if is_map { "data.put" } else { "data.replace" }, vec![whole, key, new])
+        self.call_of("data.replace", vec![whole, key, new])
     }
 
     /// Returns a text that was made of the old one, with other reads of the whole value in between.

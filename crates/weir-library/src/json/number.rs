@@ -30,6 +30,10 @@ impl JsonNumber {
     /// Returns the number of this text, whose nearest `f64` is known. `None` if that is not finite.
     pub(super) fn of_text(nearest: f64, text: &str) -> Option<JsonNumber> {
         let machine = Number::from_f64(nearest)?;
+        // A text that is as short has no more digits, whatever they are.
+        if text.len() <= DIGITS_KEPT && nearest.is_normal() {
+            return Some(JsonNumber::Machine(machine));
+        }
         let decimal = Decimal::of(text);
         let is_kept = decimal.digits.len() <= DIGITS_KEPT && (nearest.is_normal() || decimal.digits.is_empty());
         Some(match is_kept || decimal == Decimal::of(&format!("{nearest:e}")) {

@@ -3,11 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use foldhash::fast::RandomState;
-use indexmap::IndexMap;
 use serde::{Serialize, Serializer};
 use weir::{Borrowable, Text, Value};
 
+use super::fields::FieldMap;
 use super::number::JsonNumber;
 
 /// Maximum nesting depth; also the limit of `serde_json`.
@@ -32,8 +31,8 @@ pub(super) enum JsonNode {
     Object(u8, Arc<ObjectFields>),
 }
 
-/// The values of an object by their keys, in its order. The hash function is seeded anew in each process.
-pub(super) type ObjectFields = IndexMap<Text, Json, RandomState>;
+/// The values of an object by their keys, in its order.
+pub(super) type ObjectFields = FieldMap<Json>;
 
 /// Error for a value that would nest too deep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

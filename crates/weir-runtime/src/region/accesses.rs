@@ -135,6 +135,10 @@ fn of_operand(operand: RegionOperand, see: &mut dyn FnMut(FrameSlot, StateAccess
     match operand {
         RegionOperand::Word(_, _, slot) => see(slot, StateAccess::Overwrite),
         RegionOperand::Value(argument) => of_argument(argument, see),
+        RegionOperand::Field(field) => {
+            see(field.list, StateAccess::Read);
+            see(field.slot, StateAccess::Overwrite);
+        }
     }
 }
 

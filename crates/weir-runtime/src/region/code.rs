@@ -140,6 +140,20 @@ pub(crate) enum RegionOperand {
     Word(Register, Scalar, FrameSlot),
     /// A value of a slot or a constant.
     Value(Argument),
+    /// A field of the current element of a loop, which stays in its list.
+    Field(FieldOperand),
+}
+
+/// A field of the current element of a loop.
+#[derive(Clone, Copy)]
+pub(crate) struct FieldOperand {
+    /// The slot of the list.
+    pub list: FrameSlot,
+    /// The register of the number of elements taken.
+    pub count: Register,
+    pub field: u16,
+    /// The slot in which a call finds the field after it is copied there.
+    pub slot: FrameSlot,
 }
 
 /// A look-up in a map whose `Option` a switch takes apart at once, so that it is never made.
@@ -198,6 +212,9 @@ pub(crate) struct LoopRow {
     pub at_most: u64,
     /// The units that each round costs: the number of nodes in the body.
     pub units: u32,
+    /// The copy with which a round of a `loop` ends, to the first register: that of a state which was computed while its
+    /// earlier word was still needed.
+    pub carry: Option<(Register, Register)>,
 }
 
 /// The number of such loops in a region: a set of them is a word.
@@ -292,7 +309,7 @@ impl Tables {
         self.word_calls.iter_mut().for_each(|row| row.registers(&mut see));
         self.switches.iter_mut().for_each(|row| row.registers(&mut see));
         self.replacements.iter_mut().for_each(|row| row.registers(&mut see));
-        self.loops.iter_mut().for_each(|row| see(&mut row.count, RegisterAccess::Write));
+        self.loops.iter_mut().for_each(|row| row.registers(&mut see));
         self.splits
             .iter_mut()
             .flat_map(SplitLoop::reductions_mut)
@@ -337,9 +354,7 @@ impl WordCall {
 impl ValueSwitch {
     fn registers(&mut self, see: &mut SeeRegister<'_>) {
         let Some(look_up) = &mut self.look_up else { return };
-        if let RegionOperand::Word(register, ..) = &mut look_up.key {
-            see(register, RegisterAccess::Read);
-        }
+        look_up.key.registers(see);
         if let LookUpOutput::Word(register) = &mut look_up.output {
             see(register, RegisterAccess::Write);
         }
@@ -348,12 +363,19 @@ impl ValueSwitch {
 
 impl ElementReplacement {
     fn registers(&mut self, see: &mut SeeRegister<'_>) {
-        for operand in [&mut self.key, &mut self.value] {
-            if let RegionOperand::Word(register, ..) = operand {
-                see(register, RegisterAccess::Read);
-            }
-        }
+        self.key.registers(see);
+        self.value.registers(see);
         self.call.registers(see);
+    }
+}
+
+impl RegionOperand {
+    fn registers(&mut self, see: &mut SeeRegister<'_>) {
+        match self {
+            RegionOperand::Word(register, ..) => see(register, RegisterAccess::Read),
+            RegionOperand::Field(field) => see(&mut field.count, RegisterAccess::Read),
+            RegionOperand::Value(_) => {}
+        }
     }
 }
 
@@ -383,6 +405,10 @@ impl LoopRow {
         let mut read = self.count;
         see(&mut read, RegisterAccess::Read);
         see(&mut self.count, RegisterAccess::Write);
+        if let Some((to, from)) = &mut self.carry {
+            see(from, RegisterAccess::Read);
+            see(to, RegisterAccess::Write);
+        }
     }
 }
 

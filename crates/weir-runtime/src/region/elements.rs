@@ -1,13 +1,14 @@
 //! Instructions on the elements of lists and maps, which read and replace them where they are.
 
-use weir_host::{Argument, Entries, Failure, Value};
+use weir_host::{Argument, Elements, Entries, Failure, Value};
 use weir_ir::prim::append_part;
 
-use super::code::{ElementReplacement, LookUp, LookUpOutput, LoopRow, Region, RegionOperand, ValueArm};
-use super::instruction::{Instruction, TableIndex};
+use super::code::{ElementReplacement, FieldOperand, LookUp, LookUpOutput, LoopRow, Region, RegionOperand, ValueArm};
+use super::instruction::{FrameSlot, Instruction, TableIndex};
 use super::outcome::{Outside, fails, r, spent_call};
 use super::shapes::word_of;
 use super::stop::After;
+use crate::constant_copies::ConstantCopies;
 use crate::operations::{self, Out, PrimStep, forget, place, value};
 
 impl Region {
@@ -30,12 +31,6 @@ impl Region {
                     return After::Jump(target);
                 }
             }
-            Instruction::ElementField(out, row, field) => {
-                clone_field(&tables.loops[r(row)], field, words, (slots, r(out)));
-            }
-            Instruction::TakeElementField(out, row, field) => {
-                take_field(&tables.loops[r(row)], field, words, (slots, r(out)));
-            }
             Instruction::AppendParts(row) => {
                 let step = &tables.prims[r(row)];
                 outside.units.spend_data(operations::units_of(step, slots, &self.constants));
@@ -46,6 +41,42 @@ impl Region {
             _ => return fails(at, operations::never()),
         }
         After::Next
+    }
+
+    /// Clones a field of the current element of a loop to a slot.
+    #[inline(never)]
+    pub(super) fn element_field(
+        &self,
+        row: TableIndex,
+        field: u16,
+        words: &[u64],
+        (slots, out): (&mut [Value], FrameSlot),
+    ) {
+        let row = &self.tables.loops[r(row)];
+        if let Ok([Value::List(elements), to]) = slots.get_disjoint_mut([r(row.list), r(out)]) {
+            clone_field(elements, current(row, words), field, to);
+        }
+    }
+
+    /// Moves the same field to a slot if nobody else holds the list and its element; clones it otherwise.
+    #[inline(never)]
+    pub(super) fn take_element_field(
+        &self,
+        row: TableIndex,
+        field: u16,
+        words: &[u64],
+        (slots, out): (&mut [Value], FrameSlot),
+    ) {
+        let row = &self.tables.loops[r(row)];
+        let Ok([Value::List(elements), to]) = slots.get_disjoint_mut([r(row.list), r(out)]) else { return };
+        let index = current(row, words);
+        if let Some(Value::Record(fields)) = elements.unshared_element(index)
+            && let Some(fields) = fields.unshared()
+        {
+            fields[r(field)].move_to(to);
+            return;
+        }
+        clone_field(elements, index, field, to);
     }
 
     /// Looks up a key and jumps to the arm for what was found.
@@ -62,19 +93,7 @@ impl Region {
                 let word = find(look_up, words, slots, constants, |map, key| map.get_to_change(key).map(word_of));
                 word.map(|word| words[r(register)] = word).is_some()
             }
-            LookUpOutput::Nothing => {
-                find(look_up, words, slots, constants, |map, key| map.get_to_change(key).map(|_| ())).is_some()
-            }
-            LookUpOutput::Slot(slot) => match find_to_slot(look_up, words, slots, constants) {
-                Some(is_found) => {
-                    forget(&look_up.dead, slots);
-                    is_found
-                }
-                None => {
-                    let value = find(look_up, words, slots, constants, |map, key| take_or_clone(map, key, look_up));
-                    value.map(|value| slots[r(slot)].put(value)).is_some()
-                }
-            },
+            output => find_value(look_up, output, words, slots, constants),
         };
         let target = if is_found { look_up.some } else { look_up.none };
         match target.and_then(|arm| arms.get(arm)) {
@@ -87,24 +106,35 @@ impl Region {
     #[inline(never)]
     pub(super) fn replace(&self, row: TableIndex, at: usize, words: &mut [u64], outside: &mut Outside<'_>) -> After {
         let row = &self.tables.replacements[r(row)];
-        let (whole, constants) = (r(row.whole), &self.constants);
-        match &outside.slots[whole] {
-            Value::Map(_) => put_entry(row, words, outside.slots, constants),
-            Value::List(elements) => {
-                let length = elements.len();
-                let Some(index) = index(row.key, words, outside.slots, constants).filter(|index| *index < length)
-                else {
-                    return self.call_to_replace(row, at, words, outside);
-                };
-                let value = operand(row.value, words, outside.slots, constants);
-                if let Value::List(elements) = &mut outside.slots[whole] {
-                    elements.set(index, value);
-                }
+        if replace_found(row, words, outside.slots, &self.constants).is_some() {
+            if let RegionOperand::Value(Argument::Slot { index, last: true }) = row.key {
+                outside.slots[index as usize].empty();
             }
-            _ => return self.call_to_replace(row, at, words, outside),
+        } else if !self.replace_other(row, words, outside.slots) {
+            return self.call_to_replace(row, at, words, outside);
         }
         forget(&row.call.dead, outside.slots);
         spent_call(at, outside)
+    }
+
+    /// Replaces an element that was not found last; returns false and does nothing if the list does not have it.
+    #[inline(never)]
+    fn replace_other(&self, row: &ElementReplacement, words: &[u64], slots: &mut [Value]) -> bool {
+        let (whole, constants) = (r(row.whole), &self.constants);
+        match &slots[whole] {
+            Value::Map(_) => put_entry(row, words, slots, constants),
+            Value::List(elements) => {
+                let length = elements.len();
+                let index = index(row.key, words, slots, constants).filter(|index| *index < length);
+                let Some(index) = index else { return false };
+                let value = operand(row.value, words, slots, constants);
+                if let Value::List(elements) = &mut slots[whole] {
+                    elements.set(index, value);
+                }
+            }
+            _ => return false,
+        }
+        true
     }
 
     /// Calls the function, which decides about an element that the list does not have.
@@ -117,8 +147,15 @@ impl Region {
         outside: &mut Outside<'_>,
     ) -> After {
         for operand in [row.key, row.value] {
-            if let RegionOperand::Word(register, scalar, slot) = operand {
-                scalar.store(words[r(register)], &mut outside.slots[r(slot)]);
+            match operand {
+                RegionOperand::Word(register, scalar, slot) => {
+                    scalar.store(words[r(register)], &mut outside.slots[r(slot)]);
+                }
+                RegionOperand::Field(field) => {
+                    let value = field.of(&outside.slots[r(field.list)], words).clone();
+                    outside.slots[r(field.slot)].put(value);
+                }
+                RegionOperand::Value(_) => {}
             }
         }
         let after = self.call(&row.call, at, words, outside);
@@ -131,40 +168,33 @@ impl Region {
     }
 }
 
-/// Clones a field of the current element to a slot.
-fn clone_field(row: &LoopRow, field: u16, words: &[u64], (slots, to): (&mut [Value], usize)) {
-    let list = r(row.list);
-    let Ok([Value::List(elements), to]) = slots.get_disjoint_mut([list, to]) else { return };
+/// Clones a field of an element to a slot.
+#[inline(always)]
+fn clone_field(elements: &Elements, index: usize, field: u16, to: &mut Value) {
     // The fields of packed records are scalars, which are loaded as words.
-    if let Some(Value::Record(fields)) = elements.borrowed(current(row, words))
+    if let Some(Value::Record(fields)) = elements.borrowed(index)
         && let Some(value) = fields.get(r(field))
     {
         value.clone_to(to);
     }
 }
 
-/// Moves the same field to a slot if nobody else holds the list and its element; clones it otherwise.
-fn take_field(row: &LoopRow, field: u16, words: &[u64], (slots, to): (&mut [Value], usize)) {
-    if let Value::List(elements) = &mut slots[r(row.list)]
-        && let Some(Value::Record(fields)) = elements.unshared_element(current(row, words))
-        && let Some(fields) = fields.unshared()
-    {
-        let value = fields[r(field)].take();
-        slots[to].put(value);
-        return;
+impl FieldOperand {
+    /// Returns the field in its list.
+    #[inline(always)]
+    fn of<'v>(&self, list: &'v Value, words: &[u64]) -> &'v Value {
+        let Value::List(elements) = list else { return &Value::Absent };
+        // The fields of packed records are scalars, which are loaded as words.
+        match elements.borrowed((words[r(self.count)] - 1) as usize) {
+            Some(Value::Record(fields)) => fields.get(r(self.field)).unwrap_or(&Value::Absent),
+            _ => &Value::Absent,
+        }
     }
-    clone_field(row, field, words, (slots, to));
 }
 
 /// Puts an entry into a map. A key in a slot that is needed afterwards is cloned only if it is new to the map.
 #[inline]
-fn put_entry(row: &ElementReplacement, words: &[u64], slots: &mut [Value], constants: &[Value]) {
-    if replace_found(row, words, slots, constants).is_some() {
-        if let RegionOperand::Value(Argument::Slot { index, last: true }) = row.key {
-            slots[index as usize].empty();
-        }
-        return;
-    }
+fn put_entry(row: &ElementReplacement, words: &[u64], slots: &mut [Value], constants: &ConstantCopies) {
     let key = match row.key {
         RegionOperand::Value(Argument::Slot { index, .. }) if is_in(row.value, index) => slots[index as usize].clone(),
         key => operand(key, words, slots, constants),
@@ -178,7 +208,12 @@ fn put_entry(row: &ElementReplacement, words: &[u64], slots: &mut [Value], const
 /// Replaces the value that was found last in a map, if it is the one under the key. Otherwise returns `None` and does
 /// nothing.
 #[inline]
-fn replace_found(row: &ElementReplacement, words: &[u64], slots: &mut [Value], constants: &[Value]) -> Option<()> {
+fn replace_found(
+    row: &ElementReplacement,
+    words: &[u64],
+    slots: &mut [Value],
+    constants: &ConstantCopies,
+) -> Option<()> {
     let whole = r(row.whole);
     match (row.key, row.value) {
         (RegionOperand::Value(Argument::Slot { index: key, .. }), RegionOperand::Word(register, scalar, _)) => {
@@ -198,6 +233,14 @@ fn replace_found(row: &ElementReplacement, words: &[u64], slots: &mut [Value], c
             let Argument::Slot { index: value, last } = value else { return None };
             let [map, value] = slots.get_disjoint_mut([whole, value as usize]).ok()?;
             move_or_clone(value, found_last(map, &kind.value(words[r(key)]))?, last);
+        }
+        (RegionOperand::Field(field), RegionOperand::Word(register, scalar, _)) => {
+            let [map, list] = slots.get_disjoint_mut([whole, r(field.list)]).ok()?;
+            scalar.store(words[r(register)], found_last(map, field.of(list, words))?);
+        }
+        (RegionOperand::Field(field), RegionOperand::Value(Argument::Slot { index: value, last })) => {
+            let [map, list, value] = slots.get_disjoint_mut([whole, r(field.list), value as usize]).ok()?;
+            move_or_clone(value, found_last(map, field.of(list, words))?, last);
         }
         (RegionOperand::Value(key), RegionOperand::Word(register, scalar, _)) => {
             let found = found_last(&mut slots[whole], place(&key, &[], constants))?;
@@ -226,13 +269,33 @@ fn current(row: &LoopRow, words: &[u64]) -> usize {
     (words[r(row.count)] - 1) as usize
 }
 
+/// Looks up a key, and puts the value that it finds into a slot, if it is used. Returns true if there is one.
+#[inline(never)]
+fn find_value(
+    look_up: &LookUp,
+    output: LookUpOutput,
+    words: &[u64],
+    slots: &mut [Value],
+    constants: &ConstantCopies,
+) -> bool {
+    let LookUpOutput::Slot(slot) = output else {
+        return find(look_up, words, slots, constants, |map, key| map.get_to_change(key).map(|_| ())).is_some();
+    };
+    if let Some(is_found) = find_to_slot(look_up, words, slots, constants) {
+        forget(&look_up.dead, slots);
+        return is_found;
+    }
+    let value = find(look_up, words, slots, constants, |map, key| take_or_clone(map, key, look_up));
+    value.map(|value| slots[r(slot)].put(value)).is_some()
+}
+
 /// Reads an entry, and then drops what is not used afterwards: at its last use, the map's slot may be the one for the value.
 #[inline]
 fn find<R>(
     look_up: &LookUp,
     words: &[u64],
     slots: &mut [Value],
-    constants: &[Value],
+    constants: &ConstantCopies,
     read: impl FnOnce(&mut Entries, &Value) -> Option<R>,
 ) -> Option<R> {
     let found = read_entry(look_up, words, slots, constants, read);
@@ -246,16 +309,12 @@ fn read_entry<R>(
     look_up: &LookUp,
     words: &[u64],
     slots: &mut [Value],
-    constants: &[Value],
+    constants: &ConstantCopies,
     read: impl FnOnce(&mut Entries, &Value) -> Option<R>,
 ) -> Option<R> {
     let read = |map: &mut Value, key: &Value| if let Value::Map(entries) = map { read(entries, key) } else { None };
     let Argument::Slot { index: map, .. } = look_up.map else {
-        let mut map = value(look_up.map, slots, constants);
-        return match look_up.key {
-            RegionOperand::Word(register, scalar, _) => read(&mut map, &scalar.value(words[r(register)])),
-            RegionOperand::Value(key) => read(&mut map, place(&key, slots, constants)),
-        };
+        return read_entry_of_other(look_up, words, slots, constants, read);
     };
     match look_up.key {
         RegionOperand::Word(register, scalar, _) => read(&mut slots[map as usize], &scalar.value(words[r(register)])),
@@ -263,14 +322,36 @@ fn read_entry<R>(
             let [map, key] = slots.get_disjoint_mut([map as usize, key as usize]).ok()?;
             read(map, key)
         }
+        RegionOperand::Field(field) => {
+            let [map, list] = slots.get_disjoint_mut([map as usize, r(field.list)]).ok()?;
+            read(map, field.of(list, words))
+        }
         RegionOperand::Value(key) => read(&mut slots[map as usize], place(&key, &[], constants)),
+    }
+}
+
+/// Reads an entry of a map that is in no slot.
+#[cold]
+#[inline(never)]
+fn read_entry_of_other<R>(
+    look_up: &LookUp,
+    words: &[u64],
+    slots: &mut [Value],
+    constants: &ConstantCopies,
+    read: impl FnOnce(&mut Value, &Value) -> Option<R>,
+) -> Option<R> {
+    let mut map = value(look_up.map, slots, constants);
+    match look_up.key {
+        RegionOperand::Word(register, scalar, _) => read(&mut map, &scalar.value(words[r(register)])),
+        RegionOperand::Value(key) => read(&mut map, place(&key, slots, constants)),
+        RegionOperand::Field(field) => read(&mut map, field.of(&slots[r(field.list)], words)),
     }
 }
 
 /// Looks up a key in the map of a slot, and puts the value that it finds into another slot. Returns `None` and does nothing
 /// if the map is no slot, or the slots are not distinct.
 #[inline]
-fn find_to_slot(look_up: &LookUp, words: &[u64], slots: &mut [Value], constants: &[Value]) -> Option<bool> {
+fn find_to_slot(look_up: &LookUp, words: &[u64], slots: &mut [Value], constants: &ConstantCopies) -> Option<bool> {
     let (Argument::Slot { index: map, .. }, LookUpOutput::Slot(out)) = (look_up.map, look_up.output) else {
         return None;
     };
@@ -283,6 +364,10 @@ fn find_to_slot(look_up: &LookUp, words: &[u64], slots: &mut [Value], constants:
         RegionOperand::Value(Argument::Slot { index: key, .. }) => {
             let [map, key, out] = slots.get_disjoint_mut([map, key as usize, out]).ok()?;
             found_to_slot(look_up, map, key, out)
+        }
+        RegionOperand::Field(field) => {
+            let [map, list, out] = slots.get_disjoint_mut([map, r(field.list), out]).ok()?;
+            found_to_slot(look_up, map, field.of(list, words), out)
         }
         RegionOperand::Value(key) => {
             let [map, out] = slots.get_disjoint_mut([map, out]).ok()?;
@@ -310,6 +395,7 @@ fn index(operand: RegionOperand, words: &[u64], slots: &[Value], constants: &[Va
     let index = match operand {
         RegionOperand::Word(register, ..) => words[r(register)].cast_signed(),
         RegionOperand::Value(argument) => word_of(place(&argument, slots, constants)).cast_signed(),
+        RegionOperand::Field(field) => word_of(field.of(&slots[r(field.list)], words)).cast_signed(),
     };
     usize::try_from(index).ok()
 }
@@ -319,6 +405,7 @@ fn operand(operand: RegionOperand, words: &[u64], slots: &mut [Value], constants
     match operand {
         RegionOperand::Word(register, scalar, _) => scalar.value(words[r(register)]),
         RegionOperand::Value(argument) => value(argument, slots, constants),
+        RegionOperand::Field(field) => field.of(&slots[r(field.list)], words).clone(),
     }
 }
 

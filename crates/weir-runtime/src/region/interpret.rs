@@ -64,17 +64,13 @@ macro_rules! out_of_line {
             | Instruction::CloneValue(..)
             | Instruction::ConstantValue(..)
             | Instruction::Clear(..)
-            | Instruction::Prim(_)
             | Instruction::Length(..)
-            | Instruction::Call(_)
             | Instruction::AppendParts(_)
             | Instruction::BeginMap(_)
             | Instruction::FirstWord(..)
             | Instruction::FirstValue(..)
             | Instruction::NextValue(..)
             | Instruction::FirstElement(..)
-            | Instruction::ElementField(..)
-            | Instruction::TakeElementField(..)
             | Instruction::PushValue(..)
             | Instruction::EndFor(_)
             | Instruction::BeginPart(_)
@@ -137,23 +133,28 @@ macro_rules! call_words {
 
 /// Goes on with the next element of a list if there is one; yields if the slice is over.
 macro_rules! next {
-    ($region:ident.$next:ident($row:ident $(, $out:ident)?), $words:ident, $outside:ident, $at:ident, $target:ident) => {{
-        let next = if $region.$next($row $(, $out)?, $words, &$outside) { usize::from($target) } else { $at };
-        or_yield!($region.is_slice_over($row, &$outside), $outside, $at, next);
+    ($region:ident, $next:ident($row:ident $(, $out:ident)?), $words:ident, $outside:ident, $at:ident, $target:ident) => {{
+        let row = &$region.tables.loops[usize::from($row)];
+        let next = if $next(row $(, $out)?, $words, &$outside) { usize::from($target) } else { $at };
+        or_yield!($outside.spend(row.units), $outside, $at, next);
         $at = next;
     }};
 }
 
-/// Begins another round of a `loop` if the condition holds; yields if the slice is over.
+/// Ends a round of a `loop`, and begins another one if the condition holds; yields if the slice is over.
 macro_rules! again {
-    ($condition:expr, $region:ident, $row:ident, $words:ident, $outside:ident, $at:ident) => {
+    ($condition:expr, $region:ident, $row:ident, $words:ident, $outside:ident, $at:ident) => {{
+        let row = &$region.tables.loops[usize::from($row)];
+        if let Some((to, from)) = row.carry {
+            $words.set(to, $words.get(from));
+        }
         if $condition {
-            or_fail!($region.begin_round($row, $words));
-            let head = usize::from($region.tables.loops[usize::from($row)].head);
-            or_yield!($region.is_slice_over($row, &$outside), $outside, $at, head);
+            or_fail!(begin_round(row, $words));
+            let head = usize::from(row.head);
+            or_yield!($outside.spend(row.units), $outside, $at, head);
             $at = head;
         }
-    };
+    }};
 }
 
 /// The number of words in the window of most regions. A register then is a byte, so that no access needs a test.
@@ -305,8 +306,8 @@ impl Region {
                 JumpUnlessLessOrEqualFloat(a, b, target) => jump_if!(!words.is_at_most(a, b), at, target),
                 Index(out, list, a) => or_fail!(words.put(out, outside.word(list, words.int(a)))),
                 SetWord(list, key, value) => at += outside.set_word(list, words.int(key), words.get(value)),
-                NextWord(row, out, target) => next!(self.next_word(row, out), words, outside, at, target),
-                NextElement(row, target) => next!(self.next_element(row), words, outside, at, target),
+                NextWord(row, out, target) => next!(self, next_word(row, out), words, outside, at, target),
+                NextElement(row, target) => next!(self, next_element(row), words, outside, at, target),
                 AgainUnless(row, done) => again!(words.get(done) == 0, self, row, words, outside, at),
                 AgainUnlessEqual(row, a, b) => again!(words.get(a) != words.get(b), self, row, words, outside, at),
                 AgainUnlessNotEqual(row, a, b) => again!(words.get(a) == words.get(b), self, row, words, outside, at),
@@ -317,44 +318,16 @@ impl Region {
                 ElementWord(out, row, field) => words.set(out, self.field_of_element(row, words, &outside, field)),
                 ElementWords(row) => self.load_fields(row, words.0, &outside),
                 CallWords(out, row) => call_words!(self, out, row, words, outside, at),
+                Call(row) => go_on!(self.call_step(row, at - 1, words.0, &mut outside), at),
+                Prim(row) => go_on!(self.prim(row, at - 1, &mut outside), at),
+                ElementField(out, row, field) => self.element_field(row, field, words.0, (outside.slots, out)),
+                TakeElementField(out, row, field) => self.take_element_field(row, field, words.0, (outside.slots, out)),
                 Replace(row) => go_on!(self.replace(row, at - 1, words.0, &mut outside), at),
                 Switch(row) => go_on!(self.switch(row, at - 1, words.0, &mut outside), at),
                 instruction @ out_of_line!() => go_on!(self.step(instruction, at - 1, words.0, &mut outside), at),
             }
         }
         self.failed(at - 1, words.0, &outside)
-    }
-
-    /// Puts the next element of a list of scalars into a register; returns false if there is none.
-    #[inline(always)]
-    fn next_word<const SIZE: usize>(
-        &self,
-        row: TableIndex,
-        out: Register,
-        words: &mut Window<'_, SIZE>,
-        outside: &Outside<'_>,
-    ) -> bool {
-        let LoopRow { list, count, .. } = self.tables.loops[usize::from(row)];
-        let taken = words.get(count);
-        let Some(word) = outside.word(list, taken.cast_signed()) else { return false };
-        words.set(count, taken + 1);
-        words.set(out, word);
-        true
-    }
-
-    /// Goes on with the next element of a list, which stays there; returns false if there is none.
-    #[inline(always)]
-    fn next_element<const SIZE: usize>(
-        &self,
-        row: TableIndex,
-        words: &mut Window<'_, SIZE>,
-        outside: &Outside<'_>,
-    ) -> bool {
-        let LoopRow { list, count, .. } = self.tables.loops[usize::from(row)];
-        let Value::List(elements) = &outside.slots[usize::from(list)] else { return false };
-        let has_more = words.get(count) < elements.len() as u64;
-        words.set(count, words.get(count) + u64::from(has_more));
-        has_more
     }
 
     /// Returns the word of a scalar field of the record that is the current element of a loop.
@@ -369,21 +342,39 @@ impl Region {
         let row = &self.tables.loops[usize::from(row)];
         outside.field_of_element(row, words.get(row.count), field)
     }
+}
 
-    /// Spends the units of a round; returns true if the slice is over.
-    #[inline(always)]
-    fn is_slice_over(&self, row: TableIndex, outside: &Outside<'_>) -> bool {
-        outside.spend(self.tables.loops[usize::from(row)].units)
-    }
+/// Puts the next element of a list of scalars into a register; returns false if there is none.
+#[inline(always)]
+fn next_word<const SIZE: usize>(
+    row: &LoopRow,
+    out: Register,
+    words: &mut Window<'_, SIZE>,
+    outside: &Outside<'_>,
+) -> bool {
+    let taken = words.get(row.count);
+    let Some(word) = outside.word(row.list, taken.cast_signed()) else { return false };
+    words.set(row.count, taken + 1);
+    words.set(out, word);
+    true
+}
 
-    /// Counts a round of a `loop`; returns false if there may be no further one.
-    #[inline(always)]
-    fn begin_round<const SIZE: usize>(&self, row: TableIndex, words: &mut Window<'_, SIZE>) -> bool {
-        let LoopRow { count, at_most, .. } = self.tables.loops[usize::from(row)];
-        let rounds = words.get(count) + 1;
-        words.set(count, rounds);
-        rounds < at_most
-    }
+/// Goes on with the next element of a list, which stays there; returns false if there is none.
+#[inline(always)]
+fn next_element<const SIZE: usize>(row: &LoopRow, words: &mut Window<'_, SIZE>, outside: &Outside<'_>) -> bool {
+    let Value::List(elements) = &outside.slots[usize::from(row.list)] else { return false };
+    let taken = words.get(row.count);
+    let has_more = taken < elements.len() as u64;
+    words.set(row.count, taken + u64::from(has_more));
+    has_more
+}
+
+/// Counts a round of a `loop`; returns false if there may be no further one.
+#[inline(always)]
+fn begin_round<const SIZE: usize>(row: &LoopRow, words: &mut Window<'_, SIZE>) -> bool {
+    let rounds = words.get(row.count) + 1;
+    words.set(row.count, rounds);
+    rounds < row.at_most
 }
 
 /// Returns the remainder with the sign of the dividend; that of the least integer by -1 is 0.

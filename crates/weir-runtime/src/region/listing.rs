@@ -5,7 +5,7 @@ use std::fmt;
 
 use weir_host::Argument;
 
-use super::code::{ElementWords, Region, RegionOperand};
+use super::code::{ElementWords, FieldOperand, Region, RegionOperand};
 use super::instruction::{Instruction, TableIndex};
 use super::shapes::Scalar;
 
@@ -109,7 +109,11 @@ impl Region {
                 format!(": {}", targets.collect::<Vec<_>>().join(", "))
             }
             Instruction::Return(row) | Instruction::Fail(row) => arguments(&[tables.arguments[at(row)]]),
-            other => other.again().map_or(String::new(), |row| format!(", ->{}", tables.loops[at(row)].head)),
+            other => other.again().map_or(String::new(), |row| {
+                let row = &tables.loops[at(row)];
+                let carry = row.carry.map_or(String::new(), |(to, from)| format!(", r{to} = r{from}"));
+                format!("{carry}, ->{}", row.head)
+            }),
         }
     }
 }
@@ -118,6 +122,7 @@ fn operand(operand: &RegionOperand) -> String {
     match operand {
         RegionOperand::Word(register, ..) => format!("r{register}"),
         RegionOperand::Value(argument) => arguments(&[*argument]),
+        RegionOperand::Field(FieldOperand { list, count, field, .. }) => format!("(r{count} of s{list}).{field}"),
     }
 }
 

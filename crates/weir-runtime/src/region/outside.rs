@@ -12,7 +12,7 @@ use super::outcome::{Outside, fails, r, spent_call};
 use super::shapes::{Scalar, word_of};
 use super::stop::{After, LongCall, RegionBorders, RegionStop};
 use crate::operations::{self, Out, apply, unpack};
-use crate::region::code::{ElementWords, LoopRow, RecordTransfer, Region, ScalarPrim, SlotCall};
+use crate::region::code::{ElementWords, LoopRow, RecordTransfer, Region, ScalarPrim, SlotCall, ValueSwitch};
 
 impl Outside<'_> {
     /// Returns the word of a scalar element of a list; `None` if there is none.
@@ -119,12 +119,10 @@ impl Region {
             CloneValue(to, from) => clone_slot(slots, r(to), r(from)),
             ConstantValue(to, constant) => self.constants[r(constant)].clone_to(&mut slots[r(to)]),
             Clear(first, count) => slots[r(first)..r(first) + r(count)].iter_mut().for_each(Value::empty),
-            Prim(row) => return self.prim(row, at, outside),
             Length(out, slot) => words[r(out)] = length(&slots[r(slot)]),
-            Call(row) => return self.call(&tables.calls[r(row)], at, words, outside),
             BeginMap(to) => slots[r(to)] = Value::List(Elements::default()),
             FirstWord(..) | FirstValue(..) | NextValue(..) => return self.list(instruction, at, words, outside),
-            FirstElement(..) | ElementField(..) | TakeElementField(..) | AppendParts(_) => {
+            FirstElement(..) | AppendParts(_) => {
                 return self.step_on_elements(instruction, at, words, outside);
             }
             PushValue(list, from) => {
@@ -299,7 +297,7 @@ impl Region {
 
     /// Applies a primitive to slots.
     #[inline(never)]
-    fn prim(&self, row: TableIndex, at: usize, outside: &mut Outside<'_>) -> After {
+    pub(super) fn prim(&self, row: TableIndex, at: usize, outside: &mut Outside<'_>) -> After {
         let step = &self.tables.prims[r(row)];
         outside.units.spend_data(operations::units_of(step, outside.slots, &self.constants));
         match apply(step, outside.slots, &self.constants) {
@@ -360,6 +358,12 @@ impl Region {
         if let Some(look_up) = &row.look_up {
             return self.look_up(look_up, &row.arms, at, (words, outside.slots));
         }
+        self.switch_on_value(row, at, outside)
+    }
+
+    /// Jumps to the arm for a value.
+    #[inline(never)]
+    fn switch_on_value(&self, row: &ValueSwitch, at: usize, outside: &mut Outside<'_>) -> After {
         let subject = match row.subject {
             Argument::Slot { index, .. } => &outside.slots[index as usize],
             Argument::Constant(index) => &self.constants[index as usize],
@@ -371,6 +375,13 @@ impl Region {
         After::Jump(arm.target)
     }
 
+    /// Calls a host function with slots.
+    #[inline(never)]
+    pub(super) fn call_step(&self, row: TableIndex, at: usize, words: &mut [u64], outside: &mut Outside<'_>) -> After {
+        self.call(&self.tables.calls[r(row)], at, words, outside)
+    }
+
+    #[inline]
     pub(super) fn call(&self, row: &SlotCall, at: usize, words: &mut [u64], outside: &mut Outside<'_>) -> After {
         *outside.current = at;
         let out = if let Out::Value(slot) = row.out { Some(slot) } else { None };

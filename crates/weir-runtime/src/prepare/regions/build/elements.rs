@@ -303,5 +303,6 @@ fn located(operand: RegionOperand) -> Argument {
     match operand {
         RegionOperand::Word(_, _, slot) => Argument::Slot { index: slot.into(), last: true },
         RegionOperand::Value(argument) => argument,
+        RegionOperand::Field(field) => Argument::Slot { index: field.slot.into(), last: true },
     }
 }

@@ -111,7 +111,7 @@ impl<'a> Builder<'a> {
         let (list, count) = (slot(parts.first_slot), self.emitter.register());
         let units = parts.step.body.units;
         let head = self.emitter.label();
-        let row = LoopRow { list, head, count, at_most, units };
+        let row = LoopRow { list, head, count, at_most, units, carry: None };
         (add(&mut self.emitter.tables.loops, row), row)
     }
 
@@ -223,13 +223,16 @@ impl<'a> Builder<'a> {
     fn begin_list(&mut self, parts: &mut LoopParts<'a, '_>, parameter: usize) -> Result<Round, RegionProblem> {
         let (row, LoopRow { head, .. }) = self.row(parts, u64::MAX);
         let out = self.emitter.label();
-        if self.is_record(&parts.graph.parameters[parameter]) && parts.inner.reads_only_fields(parameter) {
+        let shape = self.types.shape(&parts.graph.parameters[parameter]);
+        // A scalar has no fields: nothing reads it, as in `for _ in numbers { … }`.
+        let may_stay =
+            matches!(shape, Some(WordShape::Scalar(_))) || self.is_record(&parts.graph.parameters[parameter]);
+        if may_stay && parts.inner.reads_only_fields(parameter) {
             self.emitter.emit(Instruction::FirstElement(row, out));
             self.emitter.bind(head);
             parts.inner.elements[parameter] = Some(row);
             return Ok(Round { row, next: Instruction::NextElement(row, head), out });
         }
-        let shape = self.types.shape(&parts.graph.parameters[parameter]);
         if let Some(fields) = shape.as_ref().and_then(WordShape::scalar_fields) {
             self.emitter.emit(Instruction::FirstElement(row, out));
             self.emitter.bind(head);

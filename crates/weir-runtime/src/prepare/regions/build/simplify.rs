@@ -6,14 +6,16 @@ use indexmap::IndexMap;
 use super::emitter::CodeEmitter;
 use super::reductions;
 use crate::region::{Instruction, Register};
-use combine::{add_products, load_fields_together};
+use combine::{add_products, carry_copies, load_fields_together};
 use copies::join_copies;
+use keys::read_keys_in_place;
 use uses::RegisterUses;
 use views::{next_real, targets, targets_of, visit};
 
 mod choices;
 mod combine;
 mod copies;
+mod keys;
 mod uses;
 mod views;
 
@@ -32,6 +34,8 @@ pub(super) fn simplify(emitter: &mut CodeEmitter) {
     choices::count(emitter);
     reductions::find(emitter);
     simplify_jumps(emitter);
+    carry_copies(emitter);
+    read_keys_in_place(emitter);
     compact(emitter);
     number_registers(emitter);
 }

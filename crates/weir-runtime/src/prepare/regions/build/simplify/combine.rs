@@ -1,5 +1,5 @@
-//! Combined instructions: a product that is added at once, and fields of one record that are loaded together. Each saves
-//! the decoding of the instructions that it replaces.
+//! Combined instructions: a product that is added at once, fields of one record that are loaded together, and the copy of a
+//! state at the end of a round. Each saves the decoding of the instructions that it replaces.
 
 use super::uses::RegisterUses;
 use super::views::{next_real, targets};
@@ -28,6 +28,23 @@ pub(super) fn add_products(emitter: &mut CodeEmitter, uses: &RegisterUses) {
         {
             emitter.code[at] = Instruction::Move(sum, term);
             emitter.code[next] = Instruction::AddProductFloat(sum, a, b);
+        }
+    }
+}
+
+/// Makes the last copy of a round of a `loop` a part of the instruction that ends the round.
+pub(super) fn carry_copies(emitter: &mut CodeEmitter) {
+    let is_target = targets(emitter);
+    for copy in 0..emitter.code.len() {
+        let Instruction::Move(to, from) = emitter.code[copy] else { continue };
+        let end = next_real(emitter, copy + 1);
+        let Some(row) = emitter.code.get(end).and_then(|code| code.again()) else { continue };
+        let mut reads_copy = false;
+        emitter.code[end].clone().registers(&mut |register, _| reads_copy |= *register == to);
+        // An instruction reads before it writes.
+        if !reads_copy && !is_target[copy + 1..=end].contains(&true) {
+            emitter.tables.loops[usize::from(row)].carry = Some((to, from));
+            emitter.code[copy] = Instruction::Nothing;
         }
     }
 }
