@@ -63,7 +63,7 @@ const CASES: [Case; 3] = [
     },
 ];
 
-/// What a run took.
+/// The times of a run.
 struct Took {
     all: Duration,
     first: Duration,

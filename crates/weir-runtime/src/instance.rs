@@ -38,13 +38,13 @@ pub(crate) enum BlockingPlacement {
 /// The threads that run a call for a flow that waits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum CallThreads {
-    /// Those of calls that block.
+    /// The threads of calls that block.
     Blocking,
-    /// Those of calls that compute for long.
+    /// The threads of calls that compute for long.
     Long,
-    /// Those of a section of the plan.
+    /// The threads of a section of the plan.
     Section(NodeSection),
-    /// Those of a section, for a call that blocks; those of calls that block, if the section shares its threads with others.
+    /// The threads of a section, for a call that blocks; those of calls that block, if the section shares its threads.
     BlockingIn(NodeSection),
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct SectionCall {
     pub section: NodeSection,
     /// True if it blocks the thread.
     pub blocks: bool,
-    /// What the thread runs.
+    /// The work of the thread.
     pub job: PoolJob,
 }
 

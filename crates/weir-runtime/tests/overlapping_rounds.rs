@@ -58,7 +58,7 @@ yield %4";
 /// The moments at which the calls of a flow begin: milliseconds, and the elements of the rounds.
 type Schedule = Vec<(u64, Vec<i64>)>;
 
-/// What a flow of one body did.
+/// The end of a flow.
 struct Ran {
     answer: Result<Value, Failure>,
     ms: u64,
