@@ -16,7 +16,8 @@ use tokio::sync::oneshot;
 use crate::overload::QueueDelay;
 use crate::platform::Platform;
 
-type PoolJob = Box<dyn FnOnce() + Send>;
+/// Something that a thread runs for a flow.
+pub(crate) type PoolJob = Box<dyn FnOnce() + Send>;
 
 /// A pool of threads that may block. Its threads end when it is dropped; calls in progress are left to the end of the process.
 pub(crate) struct BlockingPool {

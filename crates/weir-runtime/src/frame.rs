@@ -188,6 +188,9 @@ impl Frame {
         place: Option<IterationTurn<'_>>,
         context: &mut Context<'_>,
     ) -> Advanced<Finished> {
+        if self.suspended.is_some() {
+            self.until = self.until.max(self.end_of_suspended_region(body));
+        }
         if self.yielded && !self.resume(body, env, context) && self.suspended.is_some() {
             return if self.yielded { Advanced::Yields } else { Advanced::Waits };
         }

@@ -11,8 +11,8 @@ use weir_trace::{Detail, EventKind, FlowKey, Histogram, Recorder};
 
 use crate::admission::AdmissionLimiter;
 use crate::batching::at_rest;
-use crate::blocking_pool::BlockingPool;
-use crate::flow_section::FlowSection;
+use crate::blocking_pool::{BlockingPool, PoolJob};
+use crate::flow_section::{FlowSection, NodeSection};
 use crate::fork_account::FlowForks;
 use crate::helpers::Helpers;
 use crate::overload::{PassedQueues, ThreadQueue};
@@ -34,6 +34,32 @@ pub(crate) enum BlockingPlacement {
     /// locks that are not free, and holds no lock while it waits, because the time at which it continues is unknown.
     Later,
 }
+
+/// The threads that run a call for a flow that waits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum CallThreads {
+    /// The threads of calls that block.
+    Blocking,
+    /// The threads of calls that compute for long.
+    Long,
+    /// The threads of a section of the plan.
+    Section(NodeSection),
+    /// The threads of a section, for a call that blocks; those of calls that block, if the section shares its threads.
+    BlockingIn(NodeSection),
+}
+
+/// A call that a thread of a section runs.
+pub(crate) struct SectionCall {
+    /// The section.
+    pub section: NodeSection,
+    /// True if it blocks the thread.
+    pub blocks: bool,
+    /// The work of the thread.
+    pub job: PoolJob,
+}
+
+/// Puts a call into the queue of its section; returns the job if the section has no threads for it.
+pub(crate) type RunSectionCall = dyn Fn(SectionCall) -> Option<PoolJob> + Send + Sync;
 
 /// The number of slices that a call may take on a thread that has nothing but flows to run. Chosen by judgement: a stage of
 /// a plan does its work on its own threads, and a time limit holds to some milliseconds.
@@ -158,6 +184,8 @@ pub(crate) struct ProgramInstance {
     pub this: Weak<ProgramInstance>,
     /// The event loop inside whose runtime these calls run; set when the program starts.
     pub first_loop: OnceLock<Handle>,
+    /// Runs calls on threads of the plan's sections; set by an engine that has sections.
+    pub section_calls: OnceLock<Box<RunSectionCall>>,
     /// The recorder of the trace.
     pub recorder: Recorder,
     /// The platform that supplies clock, threads and random numbers.
@@ -165,6 +193,33 @@ pub(crate) struct ProgramInstance {
 }
 
 impl ProgramInstance {
+    /// Runs a call of this flow on these threads.
+    pub(crate) fn run_call<R: Send + 'static>(
+        &self,
+        key: FlowKey,
+        threads: CallThreads,
+        job: impl FnOnce() -> R + Send + 'static,
+    ) -> oneshot::Receiver<R> {
+        let (section, blocks) = match threads {
+            CallThreads::Blocking => return self.run_blocking(key, ThreadQueue::BlockingCalls, job),
+            CallThreads::Long => return self.run_blocking(key, ThreadQueue::LongCalls, job),
+            CallThreads::Section(section) => (section, false),
+            CallThreads::BlockingIn(section) => (section, true),
+        };
+        let (done, result) = oneshot::channel();
+        let run = move || {
+            // The flow may have been cancelled before a thread had time for the call.
+            if !done.is_closed() {
+                _ = done.send(job());
+            }
+        };
+        let call = SectionCall { section, blocks, job: Box::new(run) };
+        if let Some(job) = self.section_calls.get().and_then(|run| run(call)) {
+            _ = self.run_blocking(key, ThreadQueue::BlockingCalls, job);
+        }
+        result
+    }
+
     /// Runs a call of this flow on a thread of the pool behind this queue.
     pub(crate) fn run_blocking<R: Send + 'static>(
         &self,

@@ -6,12 +6,13 @@
 
 use std::sync::Arc;
 
-use weir_host::{Function, Library, Mode, Resource, Signature, Text, Type, TypeDefinition};
+use weir_host::{Function, FunctionCode, Library, Mode, Passing, Resource, Signature, Text, Type, TypeDefinition};
 use weir_ir::graph::{Graph, Node, NodeKind, Operand, Program};
 use weir_ir::plan::Plan;
 use weir_ir::program::Flow;
 
 use crate::batching::{BatchedFunction, Gatherer, GathererContext};
+use crate::flow_section::NodeSection;
 use crate::lock::FairRwLock;
 use crate::region::WordTypes;
 use crate::resources::Resources;
@@ -64,6 +65,21 @@ pub(crate) struct Preparation<'a> {
     ticket_gates: Vec<usize>,
     /// The plan by which bodies are cut, for an engine with sections.
     plan: Option<&'a Plan>,
+    /// The name of the flow that is being prepared; `None` for a body that belongs to no flow.
+    flow: Option<Text>,
+    /// The body that is being prepared.
+    place: BodyPlace,
+}
+
+/// The surroundings of a body that is being prepared.
+#[derive(Clone, Copy, Default)]
+struct BodyPlace {
+    /// The section of the plan to which the node of the body belongs.
+    section: Option<usize>,
+    /// True in the body of a `for`, whose rounds may overlap.
+    in_for: bool,
+    /// True in an atomic step.
+    in_step: bool,
 }
 
 impl<'a> Preparation<'a> {
@@ -85,6 +101,8 @@ impl<'a> Preparation<'a> {
             may_be_given_up: false,
             ticket_gates: Vec::new(),
             plan: None,
+            flow: None,
+            place: BodyPlace::default(),
         }
     }
 
@@ -98,6 +116,7 @@ impl<'a> Preparation<'a> {
     pub(crate) fn flow(&mut self, flow: &Flow<Graph>, ordered: bool) -> Result<PreparedFlow, PrepareError> {
         self.ordered = ordered;
         self.ticket_gates.clear();
+        self.flow = Some(flow.name.clone());
         let mut body = self.body(&flow.body, None, 0).map_err(|error| error.within(&flow.name))?;
         if let Some(plan) = self.plan {
             Cuts { plan, flow: &flow.name }.mark(&flow.body, &mut body);
@@ -111,6 +130,7 @@ impl<'a> Preparation<'a> {
     /// Prepares a graph that runs once, when the program starts.
     pub(crate) fn initial(&mut self, graph: &Graph, place: &Text) -> Result<Body, PrepareError> {
         self.ordered = false;
+        self.flow = None;
         let mut body = self.body(graph, None, 0).map_err(|error| error.within(place))?;
         regions::form(self.word_types(), graph, &mut body);
         Ok(body)
@@ -163,12 +183,17 @@ impl<'a> Preparation<'a> {
             NodeKind::Call { function } => part.call = Some(self.resolve(graph, node, function)?),
             kind => {
                 let repeat = Repeat::of(kind);
-                let outside = self.may_be_given_up;
+                let (outside, around) = (self.may_be_given_up, self.place);
                 self.may_be_given_up |= kind.cancels_bodies();
+                self.place = BodyPlace {
+                    section: self.planned_section(node).or(around.section),
+                    in_for: repeat == Some(Repeat::Map),
+                    in_step: around.in_step || node.within.is_some(),
+                };
                 let bodies = kind.bodies().iter();
                 let prepare = |body| self.body(body, repeat, depth + 1).map_err(|error| error.within(&node.name));
                 let mut bodies = bodies.map(prepare).collect::<Result<Vec<_>, _>>()?;
-                self.may_be_given_up = outside;
+                (self.may_be_given_up, self.place) = (outside, around);
                 match repeat {
                     Some(_) => part.body = bodies.pop(),
                     None => part.timed = bodies,
@@ -204,7 +229,29 @@ impl<'a> Preparation<'a> {
             ticket_gate,
             state,
             gatherer: self.gatherer(found),
+            section: self.section_of_call(node, found),
         })
+    }
+
+    /// Returns the section of the plan that names a node; `None` if the plan does not cut bodies, or for a body of no flow.
+    fn planned_section(&self, node: &Node) -> Option<usize> {
+        self.plan?.section_of_node(self.flow.as_ref()?, node)
+    }
+
+    /// Returns the section whose threads run this call while its flow stays where it is: the call is in a `for`, so that other
+    /// rounds go on meanwhile, and belongs to another section than the `for`. A call that changes an argument in place, or
+    /// that uses a shared value, runs on the thread of its flow.
+    fn section_of_call(&self, node: &Node, found: &Function) -> Option<NodeSection> {
+        let BodyPlace { section, in_for, in_step } = self.place;
+        let named = self.planned_section(node).filter(|named| in_for && Some(*named) != section)?;
+        let changes = || found.signature.parameters.iter().any(|parameter| parameter.passing == Passing::Change);
+        let is_fit = match &found.code {
+            FunctionCode::Immediate(_) => !changes(),
+            FunctionCode::Blocking(_) => true,
+            FunctionCode::Waiting(_) => false,
+        };
+        let shares = node.uses.iter().any(|used| matches!(used.resource, Resource::Shared(_)));
+        (is_fit && !shares && !in_step && node.within.is_none()).then(|| NodeSection::planned(named))?
     }
 
     /// Returns the gatherer of a function; `None` if its calls are not gathered.

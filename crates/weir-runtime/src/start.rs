@@ -392,6 +392,7 @@ fn prepare(
         blocking_calls: BlockingPool::new("blocking", BLOCKING_CALLS_MAX, &options.platform),
         long_calls: BlockingPool::new("call", long_calls_max(), &options.platform),
         first_loop: OnceLock::new(),
+        section_calls: OnceLock::new(),
         recorder: options.recorder.clone(),
         platform: Arc::clone(&options.platform),
     });

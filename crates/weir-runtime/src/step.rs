@@ -229,6 +229,8 @@ pub(crate) struct CallStep {
     pub state: Option<usize>,
     /// The gatherer of its function, if calls of this function are gathered.
     pub gatherer: Option<Arc<Gatherer>>,
+    /// The section whose threads run it while its flow waits elsewhere; `None` for a call on the thread of its flow.
+    pub section: Option<NodeSection>,
     /// The atomic steps around it, by the node that begins each.
     pub within: Box<[u32]>,
     /// True if it waits for the peer of a connection.

@@ -1,13 +1,14 @@
 //! Bodies that a plan cuts: a flow moves to the section of a node inside a loop, and back.
 
 use std::sync::Arc;
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
-use test_support::flows::gates::{Gates, immediate, int, library};
+use test_support::flows::gates::{Gates, Waiting, function, immediate, int, library, with_state};
 use test_support::flows::stream::Numbers;
 use test_support::flows::{Feed, options};
-use weir_host::{Function, Outcome, Passing, Type, Value, World};
+use weir_host::{Call, Function, FunctionCode, Outcome, Passing, Settled, Type, Value, World};
 use weir_ir::plan::Plan;
 use weir_runtime::{ENGINES, Options, RunningProgram, engine_facts, start};
 use weir_trace::{Detail, Recorder};
@@ -244,4 +245,169 @@ fn a_plan_is_told_what_it_names_inside_bodies() {
     let wrong = plan(&PLAN.replace("\"second\"", "\"secnd\""));
     let problems: Vec<String> = wrong.check(&program, &engine_facts()).iter().map(|one| one.message.clone()).collect();
     assert_eq!(problems, ["no node matches `secnd`"]);
+}
+
+/// The rounds of one `for` through two calls, whose results are the digits of the answer.
+const ROUNDS: &str = "    %1: List(Int) = list(%0, 1, 2, 3, 4, 5, 6, 7)
+    %2: List(Int) = for %3: Int in %1
+      %4: Int = call a.first at first (%3)
+      %5: Int = call b.second at second (%4)
+      yield %5
+    %6: Int = fold %2 from 0 as %7: Int, %8: Int
+      %9: Int = multiply(%7, 10)
+      %10: Int = add(%9, %8)
+      yield %10
+    yield %6
+";
+
+/// A function that returns its argument after `run`, which it may block its thread for.
+fn stage(
+    path: &'static str,
+    world: World,
+    blocks: bool,
+    run: impl Fn(i64) + Clone + Send + Sync + 'static,
+) -> Function {
+    let code = if blocks {
+        FunctionCode::Blocking(Arc::new(move |call: &mut Call<'_>| {
+            let (x, run) = (int(call, 0), run.clone());
+            Ok(Box::new(move || {
+                run(x);
+                Settled { outcome: Outcome::Value(Value::Int(x)), restored: Vec::new() }
+            }))
+        }))
+    } else {
+        FunctionCode::Immediate(Arc::new(move |call: &mut Call<'_>| {
+            let x = int(call, 0);
+            run(x);
+            Outcome::Value(Value::Int(x))
+        }))
+    };
+    function(path, &parameters(), world, code)
+}
+
+#[test]
+fn the_rounds_of_one_for_are_in_different_sections_at_the_same_time() {
+    for engine in ["manual", "staged", "dedicated", "elastic"] {
+        for (world, blocks) in
+            [(World::Pure, false), (World::Writes, false), (World::Pure, true), (World::Writes, true)]
+        {
+            if engine == "elastic" && !blocks {
+                // The engine decides how many threads it has for calls that do not block.
+                continue;
+            }
+            for has_state in [false, true] {
+                let (begun, order) = (Arc::new(Begun::default()), Called::default());
+                let (counted, awaited) = (Arc::clone(&begun), Arc::clone(&begun));
+                let [first_order, second_order] = [(); 2].map(|()| Arc::clone(&order));
+                let first = stage("a.first", world, blocks, move |x| {
+                    first_order.lock().push(("a.first", x.to_string()));
+                    counted.add();
+                });
+                // It holds the thread of its section until the next round has been in the first section.
+                let second = stage("b.second", world, blocks, move |x| {
+                    assert!(
+                        awaited.wait_for((x as usize + 2).min(8)),
+                        "the next round has not come to the first section"
+                    );
+                    second_order.lock().push(("b.second", x.to_string()));
+                });
+                let functions = [first, second].map(|function| if has_state { with_state(function) } else { function });
+                let text = PLAN.replace("manual", engine).replace("threads = 1", "threads = 2");
+                let (feed, running) =
+                    run(functions.to_vec(), ROUNDS, Options { plan: plan(&text), ..options("event", 2) });
+                let what = format!("under {engine}: {world:?}, blocks: {blocks}, has state: {has_state}");
+                assert_eq!(feed.run(vec![Value::Int(0)]), Ok(Value::Int(1_234_567)), "{what}");
+                drop(feed);
+                running.wait().expect("the source ends");
+                if world == World::Writes || has_state {
+                    for path in ["a.first", "b.second"] {
+                        let order = order.lock();
+                        let rounds: Vec<i64> =
+                            order.iter().filter(|of| of.0 == path).flat_map(|of| of.1.parse()).collect();
+                        assert_eq!(rounds, (0..8).collect::<Vec<_>>(), "{what}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn calls_of_rounds_run_on_the_threads_of_their_sections_and_are_counted() {
+    // On a single processor, the event loop runs all sections.
+    if std::thread::available_parallelism().is_ok_and(|processors| processors.get() == 1) {
+        return;
+    }
+    for blocks in [false, true] {
+        let threads = Called::default();
+        let noted = |path: &'static str| {
+            let threads = Arc::clone(&threads);
+            stage(path, World::Pure, blocks, move |_| {
+                threads.lock().push((path, std::thread::current().name().unwrap_or_default().to_owned()));
+            })
+        };
+        let (recorder, reader) = Recorder::new(Detail::Sections, 256);
+        let functions = vec![noted("a.first"), noted("b.second")];
+        let (feed, running) = run(functions, ROUNDS, Options { plan: plan(PLAN), recorder, ..options("manual", 1) });
+        assert_eq!(feed.run(vec![Value::Int(0)]), Ok(Value::Int(1_234_567)));
+        drop(feed);
+        running.wait().expect("the source ends");
+        for (path, section) in [("a.first", "one"), ("b.second", "two")] {
+            let threads = threads.lock();
+            let of_path: Vec<_> = threads.iter().filter(|(called, _)| *called == path).collect();
+            assert_eq!(of_path.len(), 8);
+            assert!(of_path.iter().all(|(_, thread)| thread.contains(section)), "{threads:?}");
+        }
+        let said: Vec<String> = reader.take().iter().map(|event| event.kind.to_string()).collect();
+        for section in ["one", "two"] {
+            let passed = said.iter().rfind(|said| said.starts_with(&format!("section {section}: ")));
+            assert_eq!(passed, Some(&format!("section {section}: 1 threads, 0 waiting, 8 passed")));
+        }
+    }
+}
+
+#[test]
+fn a_call_that_panics_in_another_section_ends_its_flow_and_no_other() {
+    for row in ENGINES.iter().filter(|row| row.has_sections()) {
+        for blocks in [false, true] {
+            let first = stage("a.first", World::Pure, blocks, |x| assert_ne!(x, -1, "no luck"));
+            let second = stage("b.second", World::Writes, blocks, |_| {});
+            let text = PLAN.replace("manual", row.name);
+            let (feed, running) =
+                run(vec![first, second], ROUNDS, Options { plan: plan(&text), ..options("event", 2) });
+            let failed = feed.run(vec![Value::Int(-1)]).expect_err("the first round panics");
+            assert!(failed.message.contains("no luck"), "{failed}");
+            assert_eq!(feed.run(vec![Value::Int(0)]), Ok(Value::Int(1_234_567)), "under {}", row.name);
+            drop(feed);
+            running.wait().expect("the source ends");
+        }
+    }
+}
+
+#[test]
+fn a_flow_that_is_given_up_begins_no_further_call_in_another_section() {
+    for engine in ["manual", "staged", "dedicated"] {
+        let (gates, begun, (release, released)) = (Gates::new(), Arc::new(Begun::default()), channel::<()>());
+        let (counted, released) = (Arc::clone(&begun), Mutex::new(released));
+        let first = immediate("a.first", &parameters(), move |call| {
+            counted.add();
+            _ = released.lock().recv();
+            Outcome::Value(Value::Int(int(call, 0)))
+        });
+        let functions =
+            vec![first, stage("b.second", World::Pure, false, |_| {}), gates.waiting("c.wait", World::Reads)];
+        let wait = "      %20: Int = call c.wait at wait (%3)\n      %4:";
+        let body = ROUNDS.replace("      %4:", wait);
+        let text = PLAN.replace("manual", engine);
+        let (feed, running) = run(functions, &body, Options { plan: plan(&text), ..options("event", 1) });
+        let flow = feed.begin(vec![Value::Int(0)]);
+        let waiting: Vec<_> = (0..8).map(|_| gates.next()).collect();
+        assert!(begun.wait_for(1), "under {engine}");
+        // The call of the first round is under way, and those of the others stand behind it.
+        drop(flow);
+        waiting.into_iter().for_each(Waiting::given_up);
+        drop((feed, release));
+        running.wait().expect("the source ends");
+        assert_eq!(*begun.count.lock(), 1, "under {engine}");
+    }
 }

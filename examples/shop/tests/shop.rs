@@ -118,7 +118,9 @@ fn plan_and_graph_show_which_calls_are_gathered() {
     let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("main.weir");
     let plan = run("plan", &program, &[]);
     assert!(
-        plan.contains("\n  shop.reserve, at most 100 calls in a batch, one batch after the other, because it writes: post /orders"),
+        plan.contains(
+            "\n  shop.reserve, at most 100 calls in a batch, one batch after the other, because it writes: post /orders"
+        ),
         "{plan}"
     );
     assert!(

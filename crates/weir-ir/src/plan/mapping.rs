@@ -129,14 +129,16 @@ impl SectionMapper<'_> {
 
 impl Plan {
     /// Returns the index of the section to which patterns assign a node: its own, or, for a body without a name whose nodes
-    /// all have names, that of the first of them. Nodes that do no work of their own need no name.
+    /// all have names, that of the first of them. Nodes that do no work of their own need no name. A `for` whose nodes are in
+    /// several sections is in none of them: it hands its rounds to all, and holds up none.
     #[must_use]
     pub fn section_of_node(&self, flow: &str, node: &Node) -> Option<usize> {
         self.section_of(flow, &node.name).or_else(|| {
             let works = node.bodies().iter().flat_map(|body| &body.nodes).filter(|node| node.works());
             let mut sections = works.map(|node| self.section_of_node(flow, node));
             let first = sections.next()??;
-            sections.all(|section| section.is_some()).then_some(first)
+            let is_for = matches!(node.kind, NodeKind::Map { .. });
+            sections.all(|section| section.is_some_and(|section| !is_for || section == first)).then_some(first)
         })
     }
 }

@@ -4,6 +4,9 @@
 //! wakers hold it to wake the flow, and the event loop holds it to await the answer. A detached flow gets a task only
 //! when it has to wait.
 //!
+//! A *call* stands in the same queues: a plan may name calls in the body of a `for`, which threads of their section run while
+//! the flow waits elsewhere.
+//!
 //! A job holds no counted reference to the state that all flows share ([`JobContext`]), because two threads would write
 //! that count with every flow. The threads hold the context through the engine, each task holds a reference of its own,
 //! and a thread that drops a job cancels it through the context ([`JobContext::give_up`]).
@@ -21,6 +24,7 @@ use weir_scheduler::PortId;
 use super::answer::Reply;
 use super::parking::{ParkOutcome, Parking};
 use crate::admission::{AdmissionLimiter, Permit};
+use crate::blocking_pool::PoolJob;
 use crate::flow::FlowState;
 use crate::instance::ProgramInstance;
 use crate::object_pool::{self, Depot, LocalPool, Pooled};
@@ -50,7 +54,7 @@ pub(super) struct FlowJob {
 
 /// A pooled job: a box that holds one job after the other. It is empty while it is in the object pool.
 #[derive(Default)]
-pub(super) struct PooledJob(Option<FlowJob>);
+pub(super) struct PooledJob(Option<FlowJob>, Option<PoolJob>);
 
 /// The shared part of a flow in progress: wakes its job, and passes its answer on.
 pub(super) struct Task {
@@ -85,7 +89,20 @@ impl PooledJob {
         pooled
     }
 
-    /// Returns the job.
+    /// Boxes a call of a flow that is in another section, and waits for it.
+    pub(super) fn of_call(call: PoolJob) -> Box<PooledJob> {
+        let mut pooled = object_pool::take::<PooledJob>();
+        pooled.1 = Some(call);
+        pooled
+    }
+
+    /// Takes out the call, if it is one.
+    #[inline]
+    pub(super) fn take_call(&mut self) -> Option<PoolJob> {
+        self.1.take()
+    }
+
+    /// Returns the job of a flow.
     #[inline]
     pub(super) fn job(&mut self) -> &mut FlowJob {
         self.0.as_mut().expect("it is here until it is through")

@@ -19,8 +19,8 @@
 
 use std::future::poll_fn;
 use std::io;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 use std::task::{Context, Waker};
 
 use weir_host::{Begun, LocalFuture, Value};
@@ -35,10 +35,11 @@ use super::segment_runner::{SegmentRunner, count_passed, last_fused, next_segmen
 use super::submission_buffer::SubmissionBuffer;
 use super::{Engine, EngineSetup, ThreadingModel};
 use crate::admission::AdmissionLimiter;
+use crate::blocking_pool::PoolJob;
 use crate::flow::{ActiveFlow, FlowState, Means, NewFlow};
 use crate::flow_section::NodeSection;
 use crate::helpers::SectionThreads;
-use crate::instance::ProgramInstance;
+use crate::instance::{ProgramInstance, SectionCall};
 use crate::units::{Advanced, QUANTA_ON_LOOP, Units};
 
 /// An engine that runs flows section by section.
@@ -92,6 +93,7 @@ pub(super) fn start_sections(threading: ThreadingModel, setup: &EngineSetup<'_>)
         wakeups: Arc::default(),
         predictors: placement.ports.iter().map(|port| port.nonblocking.then(BrevityPredictor::new)).collect(),
         oversubscribed: AtomicBool::new(false),
+        calls: AtomicU64::new(0),
     };
     let (ports, pools, period) = (&placement.ports, placement.pools, setup.thread_counts.period());
     // A loop that passes answers back is as busy as a thread; the loop of a stream mostly waits for room.
@@ -99,6 +101,8 @@ pub(super) fn start_sections(threading: ThreadingModel, setup: &EngineSetup<'_>)
     let scheduler = Arc::new(Scheduler::start_with_producers(busy_loops, work, ports, pools, period)?);
     scheduler.work().oversubscribed.store(scheduler.is_oversubscribed(), Ordering::Relaxed);
     link_to_scheduler(&resume_callback, &scheduler);
+    let weak = Arc::downgrade(&scheduler);
+    instance.section_calls.get_or_init(|| Box::new(move |call| run_section_call(&weak, call)));
     Ok(Arc::new(SectionEngine {
         scheduler,
         segments,
@@ -116,14 +120,31 @@ fn link_to_scheduler(resume_callback: &ResumeCallback, scheduler: &Arc<Scheduler
     let resume = move |port, mut job: Box<PooledJob>| {
         let Some(scheduler) = weak.upgrade() else { return };
         scheduler.work().note_queued(job.job());
-        if !scheduler.is_single_processor() {
-            scheduler.resume(port, job);
-        } else if scheduler.resume_deferred(port, job) {
-            // The event loop continues with it, once it has begun all flows that it can.
-            scheduler.work().wakeups.defer_port(port);
-        }
+        put_back(&scheduler, port, job);
     };
     resume_callback.get_or_init(|| Box::new(resume));
+}
+
+/// Puts a job into a port in which it takes up no room.
+fn put_back(scheduler: &Scheduler<SegmentRunner>, port: PortId, job: Box<PooledJob>) {
+    if !scheduler.is_single_processor() {
+        scheduler.resume(port, job);
+    } else if scheduler.resume_deferred(port, job) {
+        // The event loop continues with it, once it has begun all flows that it can.
+        scheduler.work().wakeups.defer_port(port);
+    }
+}
+
+/// Puts a call into the queue of its section; returns it if the section has no threads for it. The queue is bounded by the
+/// number of flows in progress and of the rounds that each has under way.
+fn run_section_call(scheduler: &Weak<Scheduler<SegmentRunner>>, call: SectionCall) -> Option<PoolJob> {
+    let scheduler = scheduler.upgrade()?;
+    let SectionCall { section, blocks, job } = call;
+    match scheduler.work().port_of_call(section, blocks) {
+        Some(port) => put_back(&scheduler, port, PooledJob::of_call(job)),
+        None => return Some(job),
+    }
+    None
 }
 
 impl SectionEngine {

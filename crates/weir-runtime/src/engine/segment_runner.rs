@@ -2,22 +2,25 @@
 
 use std::cell::RefCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Waker};
 
 use tokio::runtime::Handle;
 use weir_host::{Failure, Value};
 use weir_scheduler::{Fusion, PortId, RunOutcome, StdPlatform, Work};
-use weir_trace::FlowKey;
+use weir_trace::{Detail, FlowKey};
 
 use super::brevity::BrevityPredictor;
 use super::job::{DetachedTasks, FlowJob, JobContext, PooledJob, ResumeCallback, park};
 use super::partition::{FlowSegments, SectionPlace, Segment};
 use super::placement::PlacedSection;
 use super::wakeup_batching::WakeupBatcher;
+use crate::blocking_pool::PoolJob;
 use crate::flow::FlowState;
 use crate::flow_section::NodeSection;
 use crate::helpers::SectionThreads;
+use crate::instance::BlockingPlacement;
+use crate::object_pool;
 use crate::platform::Platform;
 use crate::units::{Advanced, Units};
 
@@ -40,6 +43,8 @@ pub(super) struct SegmentRunner {
     pub(super) predictors: Vec<Option<BrevityPredictor>>,
     /// Set if the threads, the event loop among them, outnumber the processors. Written once, before any flow begins.
     pub(super) oversubscribed: AtomicBool,
+    /// The number of calls that threads of other sections have run for flows; their ports take turns.
+    pub(super) calls: AtomicU64,
 }
 
 /// A flow that takes less than this at a port may delay the answers of the flows before it. Chosen by judgement: the
@@ -57,6 +62,11 @@ impl Work for SegmentRunner {
     type WorkPlatform = StdPlatform;
 
     fn run(&self, port: PortId, mut pooled: Box<PooledJob>, fusion: &mut impl Fusion) -> RunOutcome<Box<PooledJob>> {
+        if let Some(call) = pooled.take_call() {
+            self.run_call(call);
+            object_pool::give_back(pooled);
+            return RunOutcome::Finished;
+        }
         self.note_dequeued(pooled.job());
         // Two reads of the clock cost more than a short hop, so only flows whose answers are awaited are measured.
         if !self.oversubscribed.load(Ordering::Relaxed) || pooled.job().task.is_none() {
@@ -94,6 +104,27 @@ impl Work for SegmentRunner {
 }
 
 impl SegmentRunner {
+    /// Runs a call of a flow that is in another section.
+    #[cold]
+    fn run_call(&self, call: PoolJob) {
+        let _inside = self.handle.enter();
+        self.job_context.instance.at_rest();
+        call();
+    }
+
+    /// Returns the port at which a call of this section runs, and counts it as passed; `None` if it blocks, and the threads of
+    /// the section must not.
+    pub(super) fn port_of_call(&self, section: NodeSection, blocks: bool) -> Option<PortId> {
+        let place = self.planned.get(section.index()?)?.as_ref()?;
+        if blocks && place.blocking == BlockingPlacement::Elsewhere {
+            return None;
+        }
+        if self.job_context.instance.recorder.wants(Detail::Sections) {
+            self.placed[place.section].passed.fetch_add(1, Ordering::Relaxed);
+        }
+        Some(place.port_of(self.calls.fetch_add(1, Ordering::Relaxed)))
+    }
+
     /// Takes a flow through the port, and through every following port that needs no queue: the same port again, or one
     /// that may be fused.
     fn pass(&self, port: PortId, mut pooled: Box<PooledJob>, fusion: &mut impl Fusion) -> RunOutcome<Box<PooledJob>> {

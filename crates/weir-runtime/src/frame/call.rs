@@ -4,7 +4,8 @@
 //!
 //! 1. its ticket gate, if it must follow the order of a source;
 //! 2. its locks, in the canonical order;
-//! 3. the function itself, which returns at once, waits, or blocks a thread.
+//! 3. the function itself, which returns at once, waits, or blocks a thread; in a `for` that a plan cuts, on a thread of its
+//!    section.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -19,11 +20,11 @@ use weir_host::{
 use super::action::{Ran, Stage};
 use super::{AtomicScope, Frame};
 use crate::batching::Member;
-use crate::instance::{BlockingPlacement, Env};
+use crate::flow_section::NodeSection;
+use crate::instance::{BlockingPlacement, CallThreads, Env};
 use crate::lock::{BorrowedLock, FairRwLock, HeldLock, LockAcquisition, LockHandle, SessionState, SessionTable};
 use crate::operations;
 use crate::operations::panicked;
-use crate::overload::ThreadQueue;
 use crate::region::LongCall;
 use crate::step::{Body, CallStep, Out, SharedOf};
 
@@ -41,6 +42,9 @@ impl Frame {
     #[inline]
     pub(super) fn call(&mut self, step: &CallStep, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> Ran {
         match &step.code {
+            FunctionCode::Immediate(_) if step.section.is_some() => {
+                self.call_under(all_locks(step), step, body, env, context)
+            }
             FunctionCode::Immediate(code) if step.locks.is_empty() => {
                 self.immediate(code, Vec::new(), step, body, env, context)
             }
@@ -80,8 +84,16 @@ impl Frame {
         env: Env<'_>,
         context: &mut Context<'_>,
     ) -> Ran {
+        let section = self.other_section(step, env);
         let shared = self.shared_of(step, env);
         let mut call = self.call_of(step, body, env, &shared);
+        if let Some(section) = section
+            && let Some(detached) = call.detach()
+        {
+            let long = LongCall { call: detached, code: Arc::clone(code), path: Arc::clone(&step.path) };
+            let pending = long.begin_on(CallThreads::Section(section), held, Vec::new(), env);
+            return self.function((pending, Vec::new(), true), step, context);
+        }
         let outcome = code(&mut call);
         if !matches!(outcome, Outcome::ExceedsUnits) {
             env.units.spend_declared(call.units.declared);
@@ -161,6 +173,7 @@ impl Frame {
         if let FunctionCode::Immediate(code) = &step.code {
             return self.immediate(code, held, step, body, env, context);
         }
+        let section = self.other_section(step, env);
         let shared = self.shared_of(step, env);
         let mut call = self.call_of(step, body, env, &shared);
         match &step.code {
@@ -170,6 +183,11 @@ impl Frame {
                 self.wait_for(waiting, held, step, context)
             }
             FunctionCode::Blocking(code) => match (code(&mut call), env.blocking) {
+                (Ok(job), _) if section.is_some() => {
+                    let threads = section.map_or(CallThreads::Blocking, CallThreads::BlockingIn);
+                    let pending = elsewhere((job, threads), held, Vec::new(), Arc::clone(&step.path), env);
+                    self.function((pending, Vec::new(), false), step, context)
+                }
                 (Ok(job), BlockingPlacement::InPlace) => {
                     env.instance.at_rest();
                     let settled = job();
@@ -178,13 +196,20 @@ impl Frame {
                 }
                 (Ok(job), BlockingPlacement::Elsewhere | BlockingPlacement::Later) => {
                     let scopes = self.scopes_around(&step.within);
-                    let job = (job, ThreadQueue::BlockingCalls);
+                    let job = (job, CallThreads::Blocking);
                     let pending = elsewhere(job, held, scopes, Arc::clone(&step.path), env);
                     self.function((pending, Vec::new(), false), step, context)
                 }
                 (Err(fault), _) => self.answer(Outcome::Fault(fault), step),
             },
         }
+    }
+
+    /// Returns the section whose threads run the call: not the one in which the flow is, and none while the frame is in an
+    /// atomic step, for whose locks others wait.
+    fn other_section(&self, step: &CallStep, env: Env<'_>) -> Option<NodeSection> {
+        let section = step.section.filter(|section| *section != env.section.here())?;
+        (self.scopes.is_empty() && self.inherited.is_empty()).then_some(section)
     }
 
     /// Places a call in a batch. Locks that were taken for the call alone are released then, because nothing but its
@@ -306,22 +331,27 @@ fn all_locks(step: &CallStep) -> LockAcquisition {
 impl LongCall {
     /// Begins the call, which keeps these locks until it ends, even if its flow is cancelled.
     pub(super) fn begin(self, held: Vec<HeldLock>, scopes: Vec<AtomicScope>, env: Env<'_>) -> Pending {
+        self.begin_on(CallThreads::Long, held, scopes, env)
+    }
+
+    /// Begins the call on these threads.
+    fn begin_on(self, threads: CallThreads, held: Vec<HeldLock>, scopes: Vec<AtomicScope>, env: Env<'_>) -> Pending {
         let LongCall { call, code, path } = self;
         let job: BlockingJob = Box::new(move || call.run(&*code));
-        elsewhere((job, ThreadQueue::LongCalls), held, scopes, path, env)
+        elsewhere((job, threads), held, scopes, path, env)
     }
 }
 
-/// Runs a job on the pool behind this queue. The job keeps the locks until it ends, even if its flow is cancelled.
+/// Runs a job on these threads. The job keeps the locks until it ends, even if its flow is cancelled.
 fn elsewhere(
-    (job, queue): (BlockingJob, ThreadQueue),
+    (job, threads): (BlockingJob, CallThreads),
     held: Vec<HeldLock>,
     scopes: Vec<AtomicScope>,
     path: Arc<str>,
     env: Env<'_>,
 ) -> Pending {
     let (balance, assured, mut trace) = (memory::balance(), memory::assured(), FlowTrace::inherited());
-    let running = env.instance.run_blocking(env.key, queue, move || {
+    let running = env.instance.run_call(env.key, threads, move || {
         let (entered, traced) = (memory::enter(balance), trace.enter());
         entered.assure(assured);
         let done = catch_unwind(AssertUnwindSafe(job));

@@ -113,6 +113,20 @@ impl Frame {
         StepExit { within: String::new(), how: Err(panicked(path_of(body, node), panic)) }
     }
 
+    /// Returns the end of the region that was interrupted; 0 if none was. A frame that goes on with it passes all its nodes,
+    /// although it may have begun in a run of several segments and goes on in one of them.
+    #[cold]
+    pub(super) fn end_of_suspended_region(&self, body: &Body) -> usize {
+        let stage = self.waits.last().and_then(|wait| wait.stage.as_deref());
+        let action = self.suspended.map(|node| body.steps[node].action.uncut());
+        match (stage, action) {
+            (Some(Stage::Region(..) | Stage::RegionCall(..) | Stage::RegionJoin(_)), Some(Action::Region(step))) => {
+                step.region.nodes.end
+            }
+            _ => 0,
+        }
+    }
+
     /// Records that the steps behind this one have run up to the cursor, because a region has run them.
     pub(super) fn see_region(&mut self, first: usize, body: &Body, env: Env<'_>) {
         for index in first + 1..=self.cursor {

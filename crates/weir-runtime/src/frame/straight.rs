@@ -18,6 +18,7 @@ use crate::step::{Action, Body, NONE, PreparedStep, SimpleStep};
 impl Frame {
     /// Runs step after step, until one has to wait.
     pub(super) fn scan_straight(&mut self, body: &Body, env: Env<'_>, context: &mut Context<'_>) {
+        assert!(self.low <= self.until, "a frame does not stop before a step that it has passed");
         let mut next = self.low;
         let steps = &body.steps[..self.until.min(body.steps.len())];
         while let Some(step) = steps.get(next) {

@@ -7,7 +7,9 @@
 //! * a node that it does not name and that works: the section of the node around it;
 //! * of several neighbours in one section that are reached together, the first one only.
 //!
-//! Other nodes, and calls that wait without a thread, run wherever the flow is.
+//! Other nodes, and calls that wait without a thread, run wherever the flow is. So does a call in a `for` that belongs to
+//! another section: the threads of that section run it, while the flow stays and goes on with other rounds
+//! (`Preparation::section_of_call`).
 
 use weir_ir::graph::{Graph, Node};
 use weir_ir::plan::Plan;
@@ -59,6 +61,9 @@ impl Cuts<'_> {
             if node.bodies().iter().any(|inner| self.leaves(inner, (own, own))) {
                 self.mark_bodies(node, &mut step.action, (own, home));
                 last = None;
+                continue;
+            }
+            if matches!(&step.action, Action::Call(call) if call.section.is_some()) {
                 continue;
             }
             if !(named.is_some() && around.is_some() || node.works() && !step.calls_out()) {

@@ -29,6 +29,7 @@ fn is_plain(action: &Action) -> bool {
         Action::Never | Action::Return(_) | Action::Fail(_) => true,
         Action::Call(call) => {
             matches!(call.code, weir_host::FunctionCode::Immediate(_))
+                && call.section.is_none()
                 && call.locks.is_empty()
                 && call.ticket_gate.is_none()
         }

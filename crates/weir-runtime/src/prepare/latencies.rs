@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use weir_host::FunctionCode;
 use weir_ir::graph::{Graph, Node, NodeKind};
 
 use super::order::StepOrder;
@@ -37,7 +36,7 @@ fn latency(node: &Node, part: &NodePart) -> StepLatency {
             let delays = !gatherer.writes() && node.within.is_none();
             StepLatency::Gathered { gatherer: Arc::clone(gatherer), delays }
         }
-        (Some(call), None, _) if matches!(call.code, FunctionCode::Immediate(_)) => StepLatency::None,
+        (Some(call), None, _) if !call.waits() => StepLatency::None,
         (_, _, Some(body)) if Repeat::of(&node.kind) == Some(Repeat::Map) => {
             StepLatency::Iterations { body: Arc::clone(body), delays: node.within.is_none() }
         }

@@ -6,6 +6,7 @@ use weir_host::{FunctionCode, Mode, Passing, Text};
 use weir_ir::graph::{Node, NodeKind};
 
 use crate::batching::{Gatherer, LatencyGraph};
+use crate::flow_section::NodeSection;
 use crate::lock::FairRwLock;
 use crate::step::{Action, Body};
 
@@ -24,6 +25,8 @@ pub(super) struct Resolved {
     pub ticket_gate: Option<usize>,
     pub state: Option<usize>,
     pub gatherer: Option<Arc<Gatherer>>,
+    /// The section whose threads run the call, while its flow waits elsewhere.
+    pub section: Option<NodeSection>,
 }
 
 /// The parts of a node that are prepared before its step: its call, or its bodies.
@@ -88,7 +91,8 @@ impl NodePart {
 }
 
 impl Resolved {
-    fn waits(&self) -> bool {
-        !matches!(self.code, FunctionCode::Immediate(_))
+    /// Returns true if the flow waits for the function.
+    pub(super) fn waits(&self) -> bool {
+        self.section.is_some() || !matches!(self.code, FunctionCode::Immediate(_))
     }
 }

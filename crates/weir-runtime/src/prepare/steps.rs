@@ -161,6 +161,7 @@ impl Assembly<'_> {
             && call.locks.is_empty()
             && shared.is_empty()
             && call.state.is_none()
+            && call.section.is_none()
             && !call.fallible
             && self.shape.decides[id.0 as usize].is_none()
         {
@@ -173,7 +174,7 @@ impl Assembly<'_> {
             None => Out::Value(self.layout.port(id, 0)),
         };
         let (code, locks, ticket_gate, state) = (call.code, call.locks, call.ticket_gate, call.state);
-        let gatherer = call.gatherer;
+        let (gatherer, section) = (call.gatherer, call.section);
         Ok(Action::Call(Box::new(CallStep {
             dead,
             arguments,
@@ -185,6 +186,7 @@ impl Assembly<'_> {
             ticket_gate,
             state,
             gatherer,
+            section,
             within: self.within(id),
             awaits_peer: call.awaits_peer,
         })))

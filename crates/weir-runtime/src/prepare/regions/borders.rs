@@ -113,6 +113,9 @@ impl Survey<'_> {
             FunctionCode::Blocking(_) => return Some(Border::Blocks(name)),
             FunctionCode::Immediate(_) => {}
         }
+        if call.section.is_some() {
+            return Some(Border::OtherSection(name));
+        }
         if call.ticket_gate.is_some() || call.state.is_some() {
             return Some(Border::Turn(name));
         }

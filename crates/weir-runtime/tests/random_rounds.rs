@@ -1,0 +1,218 @@
+//! Random `for`s whose calls are in several sections of a random plan, compared with the reference evaluator: answers,
+//! failures, and the effects on each part of the outside world in their order.
+
+use std::fmt::Write;
+
+use test_support::flows::{Feed, options};
+use test_support::random::Random;
+use weir_host::Value;
+use weir_ir::generate::{Case, Execution, Recording, evaluate};
+use weir_ir::plan::Plan;
+use weir_runtime::{ENGINES, Options, SliceLength, start};
+
+/// The programs that are tried; `WEIR_SEEDS=400..4000` tries others.
+const PROGRAMS: u64 = 60;
+
+/// Programs that once showed a mistake: a region that began in a run of several segments, and was interrupted, went on in the
+/// first of them, and its effects behind the end of that segment happened twice.
+const REGRESSIONS: [u64; 1] = [10_389];
+
+/// A program under construction.
+struct Rounds {
+    random: Random,
+    text: String,
+    /// The integers that statements can use.
+    integers: Vec<u64>,
+    /// The nodes that the plan may name.
+    nodes: Vec<String>,
+    next: u64,
+}
+
+impl Rounds {
+    /// Returns a program of one or two `for`s, the second of which may be in the first.
+    fn program(seed: u64) -> Rounds {
+        let mut program =
+            Rounds { random: Random::new(seed), text: String::new(), integers: vec![0], nodes: Vec::new(), next: 1 };
+        let is_nested = program.random.below(3) == 0;
+        let first = program.rounds(2, is_nested);
+        program.integers.push(first);
+        if program.random.below(2) == 0 {
+            program.statement(2);
+        }
+        let before = program.integers[program.integers.len() - 1];
+        let last = if program.random.below(2) == 0 { program.rounds(2, false) } else { before };
+        program.text = format!(
+            "entry test from a.elements ordered\n  arguments\n    yield (0,)\n  flow elements (%0: Int) -> Int\n{}    yield \
+             %{last}\n",
+            program.text
+        );
+        program
+    }
+
+    /// Adds a `for`, and a `fold` that makes one number of its results; returns the name of the number.
+    fn rounds(&mut self, depth: usize, is_nested: bool) -> u64 {
+        let [list, results, element] = std::array::from_fn(|_| self.name());
+        let elements: Vec<String> = (0..self.random.below(6)).map(|_| self.operand()).collect();
+        self.line(depth, &format!("%{list}: List(Int) = list({})", elements.join(", ")));
+        self.line(depth, &format!("%{results}: List(Int) = for %{element}: Int in %{list}"));
+        let outside = self.integers.len();
+        self.integers.push(element);
+        for _ in 0..1 + self.random.below(5) {
+            self.statement(depth + 1);
+        }
+        if is_nested {
+            let inner = self.rounds(depth + 1, false);
+            self.integers.push(inner);
+            self.statement(depth + 1);
+        }
+        let result = self.operand();
+        self.line(depth + 1, &format!("yield {result}"));
+        self.integers.truncate(outside);
+        let [sum, state, item, next] = std::array::from_fn(|_| self.name());
+        self.line(depth, &format!("%{sum}: Int = fold %{results} from 1 as %{state}: Int, %{item}: Int"));
+        self.line(depth + 1, &format!("%{next}: Int = call a.mix at n{next} (%{state})"));
+        let last = self.name();
+        self.line(depth + 1, &format!("%{last}: Int = subtract(%{next}, %{item})"));
+        self.line(depth + 1, &format!("yield %{last}"));
+        sum
+    }
+
+    fn statement(&mut self, depth: usize) {
+        let [one, other] = [(); 2].map(|()| self.operand());
+        match self.random.below(12) {
+            0 => {
+                let name = self.name();
+                let operation = ["subtract", "divide"][self.random.below(2) as usize];
+                self.line(depth, &format!("%{name}: Int = {operation}({one}, {other})"));
+                self.integers.push(name);
+            }
+            1 | 2 => {
+                let [test, chosen] = std::array::from_fn(|_| self.name());
+                self.line(depth, &format!("%{test}: Bool = less({one}, {other})"));
+                self.line(depth, &format!("%{chosen}: Int = switch %{test}"));
+                self.line(depth + 1, "value true");
+                let inner = self.call(depth + 2);
+                self.line(depth + 2, &format!("yield %{inner}"));
+                self.line(depth + 1, "otherwise");
+                self.line(depth + 2, &format!("yield {other}"));
+                self.integers.push(chosen);
+            }
+            3 | 4 => self.fallible(depth),
+            _ => {
+                let name = self.call(depth);
+                self.integers.push(name);
+            }
+        }
+    }
+
+    /// Adds a call whose failure ends the flow, or is replaced.
+    fn fallible(&mut self, depth: usize) {
+        let [called, chosen, ok, failure, ends] = std::array::from_fn(|_| self.name());
+        let (module, argument) = (self.module(), self.operand());
+        let function = ["half", "try_change"][self.random.below(2) as usize];
+        let node = self.node(called);
+        self.line(depth, &format!("%{called}: Result(Int, Failure) = call {module}.{function} at {node} ({argument})"));
+        self.line(depth, &format!("%{chosen}: Int = switch %{called}"));
+        self.line(depth + 1, &format!("tag 0 (%{ok}: Int)"));
+        self.line(depth + 2, &format!("yield %{ok}"));
+        self.line(depth + 1, &format!("tag 1 (%{failure}: Failure)"));
+        if self.random.below(3) == 0 {
+            self.line(depth + 2, &format!("%{ends}: Never = fail %{failure}"));
+            self.line(depth + 2, "yield ()");
+        } else {
+            self.line(depth + 2, &format!("yield {argument}"));
+        }
+        self.integers.push(chosen);
+    }
+
+    /// Adds a call; returns the name of its result.
+    fn call(&mut self, depth: usize) -> u64 {
+        let functions = ["mix", "look", "slow_look", "change", "change", "slow_change", "block", "block"];
+        let (name, module, argument) = (self.name(), self.module(), self.operand());
+        let function = functions[self.random.below(functions.len() as u64) as usize];
+        let node = self.node(name);
+        self.line(depth, &format!("%{name}: Int = call {module}.{function} at {node} ({argument})"));
+        name
+    }
+
+    fn node(&mut self, name: u64) -> String {
+        self.nodes.push(format!("n{name}"));
+        format!("n{name}")
+    }
+
+    fn module(&mut self) -> &'static str {
+        ["a", "b", "c"][self.random.below(3) as usize]
+    }
+
+    fn operand(&mut self) -> String {
+        match self.random.below(5) {
+            0 => self.random.below(9).to_string(),
+            _ => format!("%{}", self.integers[self.random.below(self.integers.len() as u64) as usize]),
+        }
+    }
+
+    fn name(&mut self) -> u64 {
+        self.next += 1;
+        self.next - 1
+    }
+
+    fn line(&mut self, depth: usize, line: &str) {
+        // Writing to a `String` cannot fail.
+        _ = writeln!(self.text, "{}{line}", "  ".repeat(depth));
+    }
+
+    /// Returns a plan that assigns most of the nodes to sections; each section may have an engine of its own.
+    fn plan(&mut self) -> String {
+        let engines: Vec<&str> = ENGINES.iter().filter(|row| row.has_sections()).map(|row| row.name).collect();
+        let mut sections = vec![Vec::new(); 1 + self.random.below(4) as usize];
+        for node in &self.nodes {
+            let count = sections.len() as u64;
+            if let Some(section) = sections.get_mut(self.random.below(count + 1) as usize) {
+                section.push(format!("{node:?}"));
+            }
+        }
+        let mut engine = || engines[self.random.below(engines.len() as u64) as usize];
+        let mut text = format!("engine = {:?}\n", engine());
+        for (index, nodes) in sections.iter().enumerate().filter(|(_, nodes)| !nodes.is_empty()) {
+            let engine = engine();
+            text += &format!("[[section]]\nname = \"s{index}\"\nnodes = [{}]\nengine = {engine:?}\n", nodes.join(", "));
+            text += &format!("queue_length_max = {}\n", 1 + index);
+        }
+        format!("threads = {}\n{text}", 1 + self.random.below(3))
+    }
+}
+
+fn seeds() -> impl Iterator<Item = u64> {
+    let said = std::env::var("WEIR_SEEDS").ok();
+    let range = said.as_deref().and_then(|said| said.split_once(".."));
+    range.and_then(|(from, to)| Some(from.parse().ok()?..to.parse().ok()?)).unwrap_or(0..PROGRAMS).chain(REGRESSIONS)
+}
+
+fn execute(case: &Case, seed: u64, text: &str) -> Result<Execution, String> {
+    let (plan, problems) = Plan::parse(text);
+    assert_eq!(problems, [], "{text}");
+    let recording = Recording::new(seed);
+    let mut library = recording.library();
+    let feed = Feed::new();
+    feed.put(&mut library, "a", "elements");
+    let slices = [SliceLength::default(), SliceLength::ONE_UNIT];
+    let options = Options { plan, slice: slices[seed as usize % 2], ..options("event", 2) };
+    let graph = weir_ir::optimize(&case.program, &library);
+    let running = start(&graph, &library, options).map_err(|error| error.to_string())?;
+    let results = case.inputs.iter().map(|inputs| feed.run(inputs.clone())).collect();
+    drop(feed);
+    running.wait().map_err(|failure| failure.to_string())?;
+    Ok(Execution { results, effects: recording.effects() })
+}
+
+#[test]
+fn rounds_in_several_sections_give_the_evaluators_answers_and_effects() {
+    for seed in seeds() {
+        let mut generated = Rounds::program(seed);
+        let (plan, text) = (generated.plan(), generated.text);
+        let program = weir_ir::parse::expr(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let case = Case { program, inputs: (0..4).map(|flow| vec![Value::Int(flow * 2)]).collect() };
+        let expected = evaluate(&case, seed).unwrap_or_else(|failure| panic!("{failure}\n{text}"));
+        assert_eq!(execute(&case, seed, &plan), Ok(expected), "seed {seed}\n{plan}\n{text}");
+    }
+}
