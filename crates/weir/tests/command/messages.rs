@@ -2,7 +2,7 @@
 
 use std::net::TcpListener;
 
-use crate::support::{Scratch, said, say, weir};
+use crate::support::{Scratch, say, weir};
 
 /// Returns exit code, standard output and standard error as one text.
 fn all(arguments: &[&str]) -> String {
