@@ -162,6 +162,9 @@ const WINDOW: usize = 1 << 8;
 /// The number of words in the window of large regions.
 pub(crate) const LARGE_WINDOW: usize = 1 << 12;
 
+/// The code of a region, and the index of the instruction at which a run begins.
+type Start<'c> = (&'c [Instruction], usize);
+
 /// The words of a region. A power of two of them, so that a register is reduced to a position by its lowest bits instead
 /// of being tested: it is less than the number of words already.
 struct Window<'w, const SIZE: usize>(&'w mut [u64; SIZE]);
@@ -265,13 +268,9 @@ impl Region {
     }
 
     #[inline(never)]
-    fn run_in<const SIZE: usize>(
-        &self,
-        (code, mut at): (&[Instruction], usize),
-        words: &mut Window<'_, SIZE>,
-        mut outside: Outside<'_>,
-    ) -> RegionStop {
+    fn run_in<const N: usize>(&self, from: Start<'_>, words: &mut Window<'_, N>, outside: Outside<'_>) -> RegionStop {
         use Instruction::*;
+        let ((code, mut at), mut outside) = (from, outside);
         loop {
             at += 1;
             match code[at - 1] {

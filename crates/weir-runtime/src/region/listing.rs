@@ -95,15 +95,7 @@ impl Region {
                 let registers = row.arguments.iter().map(|register| format!("r{register}")).collect::<Vec<_>>();
                 format!(", {} {}", row.path, registers.join(", "))
             }
-            Instruction::Switch(row) => {
-                let row = &tables.switches[at(row)];
-                let arms = row.arms.iter().map(|arm| format!("{:?} ->{}", arm.test, arm.target));
-                let subject = match &row.look_up {
-                    Some(look_up) => format!("look_up {}, {}", arguments(&[look_up.map]), operand(&look_up.key)),
-                    None => arguments(&[row.subject]),
-                };
-                format!("{subject}: {}", arms.collect::<Vec<_>>().join(", "))
-            }
+            Instruction::Switch(row) => self.arms(row),
             Instruction::JumpTable(_, row) => {
                 let targets = tables.jumps[at(row)].iter().map(|target| format!("->{target}"));
                 format!(": {}", targets.collect::<Vec<_>>().join(", "))
@@ -115,6 +107,17 @@ impl Region {
                 format!("{carry}, ->{}", row.head)
             }),
         }
+    }
+
+    /// Returns the subject of a switch, and its arms.
+    fn arms(&self, row: TableIndex) -> String {
+        let row = &self.tables.switches[usize::from(row)];
+        let arms = row.arms.iter().map(|arm| format!("{:?} ->{}", arm.test, arm.target));
+        let subject = match &row.look_up {
+            Some(look_up) => format!("look_up {}, {}", arguments(&[look_up.map]), operand(&look_up.key)),
+            None => arguments(&[row.subject]),
+        };
+        format!("{subject}: {}", arms.collect::<Vec<_>>().join(", "))
     }
 }
 
