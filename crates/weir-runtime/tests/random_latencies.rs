@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 
+use test_support::flows::options;
+use test_support::flows::random_cases::{execute, seeds};
 use test_support::flows::random_clock::RandomClock;
-use test_support::flows::{Feed, options};
 use test_support::random::Random;
 use weir_host::Value;
-use weir_ir::generate::{Case, Execution, Recording, evaluate};
-use weir_runtime::{ENGINES, Options, start};
+use weir_ir::generate::{Case, evaluate};
+use weir_runtime::{ENGINES, Options};
 
 /// The programs that are tried; `WEIR_SEEDS=400..4000` tries others.
 const PROGRAMS: u64 = 100;
@@ -121,33 +122,16 @@ impl Straight {
     }
 }
 
-fn execute(case: &Case, seed: u64, engine: &str) -> Result<Execution, String> {
-    let recording = Recording::new(seed);
-    let mut library = recording.library();
-    let feed = Feed::new();
-    feed.put(&mut library, "a", "elements");
-    let platform = Arc::new(RandomClock::new(seed));
-    let options = Options { platform, ..options(engine, 2) };
-    let graph = weir_ir::optimize(&case.program, &library);
-    let running = start(&graph, &library, options).map_err(|error| error.to_string())?;
-    let results = case.inputs.iter().map(|inputs| feed.run(inputs.clone())).collect();
-    drop(feed);
-    running.wait().map_err(|failure| failure.to_string())?;
-    Ok(Execution { results, effects: recording.effects() })
-}
-
 #[test]
 fn batches_that_wait_give_the_evaluators_answers_and_effects() {
-    let said = std::env::var("WEIR_SEEDS").ok();
-    let range = said.as_deref().and_then(|said| said.split_once(".."));
-    let seeds = range.and_then(|(from, to)| Some(from.parse().ok()?..to.parse().ok()?)).unwrap_or(0..PROGRAMS);
-    for seed in seeds {
+    for seed in seeds(PROGRAMS) {
         let text = Straight::program(seed);
         let program = weir_ir::parse::expr(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
         let case = Case { program, inputs: (0..FLOWS).map(|flow| vec![Value::Int(flow)]).collect() };
         let expected = evaluate(&case, seed).unwrap_or_else(|failure| panic!("{failure}\n{text}"));
         for row in ENGINES {
-            let found = execute(&case, seed, row.name);
+            let platform = Arc::new(RandomClock::new(seed));
+            let found = execute(&case, seed, Options { platform, ..options(row.name, 2) });
             assert_eq!(found, Ok(expected.clone()), "seed {seed} under `{}`\n{text}", row.name);
         }
     }

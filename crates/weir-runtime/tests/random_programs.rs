@@ -1,7 +1,8 @@
 //! Random programs under every engine, compared with the reference evaluator.
 
+use test_support::flows::random_cases::{execute, seeds};
 use test_support::flows::{Feed, options};
-use weir_ir::generate::{Case, Execution, Random, Recording, check, evaluate};
+use weir_ir::generate::{Case, Random, Recording, check, evaluate};
 use weir_ir::plan::Plan;
 use weir_runtime::{ENGINES, Options, SliceLength, start};
 
@@ -14,34 +15,13 @@ const SLICES: [SliceLength; 2] = [SliceLength { quantum: 1_000, quanta: 10 }, Sl
 /// Programs that once showed a mistake: a body kept the atomic step from ending that it waited for.
 const REGRESSIONS: [u64; 1] = [671];
 
-fn seeds() -> impl Iterator<Item = u64> {
-    let said = std::env::var("WEIR_SEEDS").ok();
-    let range = said.as_deref().and_then(|said| said.split_once(".."));
-    range.and_then(|(from, to)| Some(from.parse().ok()?..to.parse().ok()?)).unwrap_or(0..PROGRAMS).chain(REGRESSIONS)
-}
-
-/// Runs the case's flows one after the other.
-fn execute(case: &Case, seed: u64, plan: Plan, engine: &str, slice: SliceLength) -> Result<Execution, String> {
-    let recording = Recording::new(seed);
-    let mut library = recording.library();
-    let feed = Feed::new();
-    feed.put(&mut library, "a", "elements");
-    let options = Options { plan, slice, ..options(engine, 2) };
-    let running =
-        start(&weir_ir::optimize(&case.program, &library), &library, options).map_err(|error| error.to_string())?;
-    let results = case.inputs.iter().map(|inputs| feed.run(inputs.clone())).collect();
-    drop(feed);
-    running.wait().map_err(|failure| failure.to_string())?;
-    Ok(Execution { results, effects: recording.effects() })
-}
-
 #[test]
 fn engines_give_the_evaluators_answers_and_effects() {
-    for seed in seeds() {
+    for seed in seeds(PROGRAMS).chain(REGRESSIONS) {
         check(seed, |case| {
             let expected = evaluate(case, seed).map_err(|failure| failure.to_string())?;
             for (row, slice) in ENGINES.iter().flat_map(|row| SLICES.map(|slice| (row, slice))) {
-                let found = execute(case, seed, Plan::default(), row.name, slice)?;
+                let found = execute(case, seed, Options { slice, ..options(row.name, 2) })?;
                 if found != expected {
                     return Err(format!("evaluated {expected:#?}\nbut under `{}`, {slice:?} {found:#?}", row.name));
                 }
@@ -53,13 +33,14 @@ fn engines_give_the_evaluators_answers_and_effects() {
 
 #[test]
 fn random_plans_give_the_evaluators_answers_and_effects() {
-    for seed in seeds() {
+    for seed in seeds(PROGRAMS).chain(REGRESSIONS) {
         check(seed, |case| {
             let expected = evaluate(case, seed).map_err(|failure| failure.to_string())?;
             let text = plan_text(case, seed);
             let (plan, problems) = Plan::parse(&text);
             assert_eq!(problems, [], "{text}");
-            let found = execute(case, seed, plan, "event", SLICES[seed as usize % SLICES.len()])?;
+            let slice = SLICES[seed as usize % SLICES.len()];
+            let found = execute(case, seed, Options { plan, slice, ..options("event", 2) })?;
             if found == expected {
                 Ok(())
             } else {
@@ -74,7 +55,7 @@ const TOGETHER: usize = 12;
 
 #[test]
 fn flows_of_random_programs_that_meet_all_end() {
-    for seed in seeds() {
+    for seed in seeds(PROGRAMS).chain(REGRESSIONS) {
         check(seed, |case| {
             for row in ENGINES {
                 let mut library = Recording::new(seed).library();

@@ -3,12 +3,13 @@
 
 use std::fmt::Write;
 
-use test_support::flows::{Feed, options};
+use test_support::flows::options;
+use test_support::flows::random_cases::{execute, seeds};
 use test_support::random::Random;
 use weir_host::Value;
-use weir_ir::generate::{Case, Execution, Recording, evaluate};
+use weir_ir::generate::{Case, evaluate};
 use weir_ir::plan::Plan;
-use weir_runtime::{ENGINES, Options, SliceLength, start};
+use weir_runtime::{ENGINES, Options, SliceLength};
 
 /// The programs that are tried; `WEIR_SEEDS=400..4000` tries others.
 const PROGRAMS: u64 = 60;
@@ -182,37 +183,18 @@ impl Rounds {
     }
 }
 
-fn seeds() -> impl Iterator<Item = u64> {
-    let said = std::env::var("WEIR_SEEDS").ok();
-    let range = said.as_deref().and_then(|said| said.split_once(".."));
-    range.and_then(|(from, to)| Some(from.parse().ok()?..to.parse().ok()?)).unwrap_or(0..PROGRAMS).chain(REGRESSIONS)
-}
-
-fn execute(case: &Case, seed: u64, text: &str) -> Result<Execution, String> {
-    let (plan, problems) = Plan::parse(text);
-    assert_eq!(problems, [], "{text}");
-    let recording = Recording::new(seed);
-    let mut library = recording.library();
-    let feed = Feed::new();
-    feed.put(&mut library, "a", "elements");
-    let slices = [SliceLength::default(), SliceLength::ONE_UNIT];
-    let options = Options { plan, slice: slices[seed as usize % 2], ..options("event", 2) };
-    let graph = weir_ir::optimize(&case.program, &library);
-    let running = start(&graph, &library, options).map_err(|error| error.to_string())?;
-    let results = case.inputs.iter().map(|inputs| feed.run(inputs.clone())).collect();
-    drop(feed);
-    running.wait().map_err(|failure| failure.to_string())?;
-    Ok(Execution { results, effects: recording.effects() })
-}
-
 #[test]
 fn rounds_in_several_sections_give_the_evaluators_answers_and_effects() {
-    for seed in seeds() {
+    for seed in seeds(PROGRAMS).chain(REGRESSIONS) {
         let mut generated = Rounds::program(seed);
         let (plan, text) = (generated.plan(), generated.text);
         let program = weir_ir::parse::expr(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
         let case = Case { program, inputs: (0..4).map(|flow| vec![Value::Int(flow * 2)]).collect() };
         let expected = evaluate(&case, seed).unwrap_or_else(|failure| panic!("{failure}\n{text}"));
-        assert_eq!(execute(&case, seed, &plan), Ok(expected), "seed {seed}\n{plan}\n{text}");
+        let (parsed, problems) = Plan::parse(&plan);
+        assert_eq!(problems, [], "{plan}");
+        let slice = [SliceLength::default(), SliceLength::ONE_UNIT][seed as usize % 2];
+        let found = execute(&case, seed, Options { plan: parsed, slice, ..options("event", 2) });
+        assert_eq!(found, Ok(expected), "seed {seed}\n{plan}\n{text}");
     }
 }

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::task::{Context, Poll};
 
 use test_support::flows::gates::{Gates, function, immediate, int, library, on_shared};
+use test_support::flows::random_cases::seeds;
 use test_support::flows::{Feed, one_flow, options, started};
 use test_support::random::Random;
 use weir_host::{Call, FunctionCode, Library, Outcome, Passing, Settled, Type, Value, World};
@@ -139,16 +140,10 @@ impl Straight {
     }
 }
 
-fn seeds() -> std::ops::Range<u64> {
-    let said = std::env::var("WEIR_SEEDS").ok();
-    let range = said.as_deref().and_then(|said| said.split_once(".."));
-    range.and_then(|(from, to)| Some(from.parse().ok()?..to.parse().ok()?)).unwrap_or(0..PROGRAMS)
-}
-
 #[test]
 fn a_flow_makes_the_reads_of_each_shared_value_in_order() {
     let shared: String = SHARED.iter().map(|name| format!("shared {name}: Int\n  yield 0\n")).collect();
-    for seed in seeds() {
+    for seed in seeds(PROGRAMS) {
         let program = one_flow(&shared, &Straight::body(seed));
         let of_evaluator = counting();
         let mut evaluator = Evaluator::new(&program, &of_evaluator).map_err(|_| "no shared value").unwrap();

@@ -2,6 +2,8 @@
 
 pub mod batches;
 pub mod gates;
+#[cfg(feature = "random-cases")]
+pub mod random_cases;
 pub mod random_clock;
 pub mod stream;
 

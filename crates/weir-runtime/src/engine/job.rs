@@ -52,9 +52,17 @@ pub(super) struct FlowJob {
     pub(super) is_queued: bool,
 }
 
-/// A pooled job: a box that holds one job after the other. It is empty while it is in the object pool.
+/// A pooled job: a box that holds one job after the other.
 #[derive(Default)]
-pub(super) struct PooledJob(Option<FlowJob>, Option<PoolJob>);
+pub(super) enum PooledJob {
+    /// It is in the object pool.
+    #[default]
+    Empty,
+    /// A flow.
+    Flow(FlowJob),
+    /// A call of a flow that is in another section, and waits for it.
+    Call(PoolJob),
+}
 
 /// The shared part of a flow in progress: wakes its job, and passes its answer on.
 pub(super) struct Task {
@@ -85,27 +93,33 @@ impl PooledJob {
     pub(super) fn new(job: FlowJob, job_context: &JobContext) -> Box<PooledJob> {
         job_context.flows.acquire_unguarded();
         let mut pooled = object_pool::take::<PooledJob>();
-        pooled.0 = Some(job);
+        *pooled = PooledJob::Flow(job);
         pooled
     }
 
-    /// Boxes a call of a flow that is in another section, and waits for it.
+    /// Boxes a call.
     pub(super) fn of_call(call: PoolJob) -> Box<PooledJob> {
         let mut pooled = object_pool::take::<PooledJob>();
-        pooled.1 = Some(call);
+        *pooled = PooledJob::Call(call);
         pooled
     }
 
     /// Takes out the call, if it is one.
     #[inline]
     pub(super) fn take_call(&mut self) -> Option<PoolJob> {
-        self.1.take()
+        if !matches!(self, PooledJob::Call(_)) {
+            return None;
+        }
+        if let PooledJob::Call(call) = std::mem::take(self) { Some(call) } else { None }
     }
 
     /// Returns the job of a flow.
     #[inline]
     pub(super) fn job(&mut self) -> &mut FlowJob {
-        self.0.as_mut().expect("it is here until it is through")
+        match self {
+            PooledJob::Flow(job) => job,
+            _ => unreachable!("it is here until it is through"),
+        }
     }
 }
 
@@ -138,9 +152,9 @@ impl JobContext {
     }
 
     fn end(&self, mut pooled: Box<PooledJob>) -> Option<Arc<Task>> {
-        let job = pooled.0.take();
+        let job = std::mem::take(&mut *pooled);
         object_pool::give_back(pooled);
-        job.and_then(|job| job.task)
+        if let PooledJob::Flow(job) = job { job.task } else { None }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Instructions on the elements of lists and maps, which read and replace them where they are.
 
-use weir_host::{Argument, Elements, Entries, Failure, Value};
+use weir_host::{Argument, Entries, Failure, Value};
 use weir_ir::prim::append_part;
 
 use super::code::{ElementReplacement, FieldOperand, LookUp, LookUpOutput, LoopRow, Region, RegionOperand, ValueArm};
@@ -43,40 +43,32 @@ impl Region {
         After::Next
     }
 
-    /// Clones a field of the current element of a loop to a slot.
+    /// Clones a field of the current element of a loop to a slot; moves it there if this is its only read, and nobody else
+    /// holds the list and its element.
     #[inline(never)]
     pub(super) fn element_field(
         &self,
         row: TableIndex,
-        field: u16,
-        words: &[u64],
-        (slots, out): (&mut [Value], FrameSlot),
-    ) {
-        let row = &self.tables.loops[r(row)];
-        if let Ok([Value::List(elements), to]) = slots.get_disjoint_mut([r(row.list), r(out)]) {
-            clone_field(elements, current(row, words), field, to);
-        }
-    }
-
-    /// Moves the same field to a slot if nobody else holds the list and its element; clones it otherwise.
-    #[inline(never)]
-    pub(super) fn take_element_field(
-        &self,
-        row: TableIndex,
-        field: u16,
+        (field, is_only_read): (u16, bool),
         words: &[u64],
         (slots, out): (&mut [Value], FrameSlot),
     ) {
         let row = &self.tables.loops[r(row)];
         let Ok([Value::List(elements), to]) = slots.get_disjoint_mut([r(row.list), r(out)]) else { return };
         let index = current(row, words);
-        if let Some(Value::Record(fields)) = elements.unshared_element(index)
+        if is_only_read
+            && let Some(Value::Record(fields)) = elements.unshared_element(index)
             && let Some(fields) = fields.unshared()
         {
             fields[r(field)].move_to(to);
             return;
         }
-        clone_field(elements, index, field, to);
+        // The fields of packed records are scalars, which are loaded as words.
+        if let Some(Value::Record(fields)) = elements.borrowed(index)
+            && let Some(value) = fields.get(r(field))
+        {
+            value.clone_to(to);
+        }
     }
 
     /// Looks up a key and jumps to the arm for what was found.
@@ -165,17 +157,6 @@ impl Region {
             outside.slots[r(row.whole)] = outside.slots[out as usize].take();
         }
         after
-    }
-}
-
-/// Clones a field of an element to a slot.
-#[inline(always)]
-fn clone_field(elements: &Elements, index: usize, field: u16, to: &mut Value) {
-    // The fields of packed records are scalars, which are loaded as words.
-    if let Some(Value::Record(fields)) = elements.borrowed(index)
-        && let Some(value) = fields.get(r(field))
-    {
-        value.clone_to(to);
     }
 }
 

@@ -1,0 +1,33 @@
+//! Random programs under the engines, for tests that compare them with the reference evaluator.
+
+use std::ops::Range;
+
+use weir_ir::generate::{Case, Execution, Recording};
+use weir_runtime::{Options, start};
+
+use super::Feed;
+
+/// Returns the seeds that `WEIR_SEEDS=400..4000` names, or the first `programs` ones.
+#[must_use]
+pub fn seeds(programs: u64) -> Range<u64> {
+    let said = std::env::var("WEIR_SEEDS").ok();
+    let range = said.as_deref().and_then(|said| said.split_once(".."));
+    range.and_then(|(from, to)| Some(from.parse().ok()?..to.parse().ok()?)).unwrap_or(0..programs)
+}
+
+/// Runs the flows of a case one after the other.
+///
+/// # Errors
+/// Fails if the program cannot be started, or ends with a failure.
+pub fn execute(case: &Case, seed: u64, options: Options) -> Result<Execution, String> {
+    let recording = Recording::new(seed);
+    let mut library = recording.library();
+    let feed = Feed::new();
+    feed.put(&mut library, "a", "elements");
+    let graph = weir_ir::optimize(&case.program, &library);
+    let running = start(&graph, &library, options).map_err(|error| error.to_string())?;
+    let results = case.inputs.iter().map(|inputs| feed.run(inputs.clone())).collect();
+    drop(feed);
+    running.wait().map_err(|failure| failure.to_string())?;
+    Ok(Execution { results, effects: recording.effects() })
+}
