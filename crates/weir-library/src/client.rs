@@ -14,6 +14,7 @@ mod body;
 mod connector;
 mod exchange;
 mod framing;
+mod http1_connection;
 mod informational_frames;
 mod options;
 mod permits;

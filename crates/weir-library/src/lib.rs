@@ -51,6 +51,7 @@ pub mod tcp;
 pub mod text;
 pub mod texts;
 pub mod time;
+mod time_limit;
 mod trace_context;
 pub mod udp;
 mod units;

@@ -11,12 +11,15 @@ use std::time::Duration;
 use support::{PATIENCE, Running, short};
 use weir_library::http::server::Limits;
 
+const DATA: u8 = 0;
 const HEADERS: u8 = 1;
 const RST_STREAM: u8 = 3;
 const SETTINGS: u8 = 4;
 const PING: u8 = 6;
 const GOAWAY: u8 = 7;
 const CONTINUATION: u8 = 9;
+
+const NO_ERROR: u32 = 0;
 
 const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
@@ -65,15 +68,21 @@ impl Attacker {
     /// Reads frames until one of this kind, and returns its payload; `None` if the connection ends before.
     fn next(&mut self, kind: u8) -> Option<Vec<u8>> {
         loop {
-            let mut head = [0; 9];
-            self.read(&mut head)?;
-            let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
-            let mut payload = vec![0; length];
-            self.read(&mut payload)?;
-            if head[3] == kind {
+            let (found, _, payload) = self.frame()?;
+            if found == kind {
                 return Some(payload);
             }
         }
+    }
+
+    /// Reads a frame: its kind, flags and payload; `None` if the connection ends before.
+    fn frame(&mut self) -> Option<(u8, u8, Vec<u8>)> {
+        let mut head = [0; 9];
+        self.read(&mut head)?;
+        let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
+        let mut payload = vec![0; length];
+        self.read(&mut payload)?;
+        Some((head[3], head[4], payload))
     }
 
     fn read(&mut self, buffer: &mut [u8]) -> Option<()> {
@@ -93,6 +102,25 @@ impl Attacker {
     fn assert_ended(&mut self) {
         while self.next(GOAWAY).is_some() {}
     }
+}
+
+/// RFC 9113, section 8.1. (curl 7.88 reports an error of the stream instead of the answer if it reads both at once.)
+#[test]
+fn an_answer_before_the_end_of_the_request_is_followed_by_a_reset_without_an_error() {
+    let server = Running::start(Limits { body_bytes_max: 1_000, ..Limits::default() });
+    let mut client = Attacker::connect(&server);
+    // `:method POST`, and the length of a body that is refused.
+    let fields = [&[0x83][..], &request("/echo")[1..], &[0x0f, 0x0d, 4], b"9999"].concat();
+    assert!(client.send(&[frame(HEADERS, END_HEADERS, 1, &fields), frame(DATA, 0, 1, &[b'x'; 500])].concat()));
+    let mut has_ended = false;
+    loop {
+        match client.frame().expect("the connection stays open") {
+            (HEADERS | DATA, flags, _) => has_ended = flags & END_STREAM != 0,
+            (RST_STREAM, _, reason) => break assert_eq!(reason, NO_ERROR.to_be_bytes()),
+            _ => {}
+        }
+    }
+    assert!(has_ended, "the answer is complete before the reset");
 }
 
 #[test]

@@ -108,6 +108,8 @@ struct Wait {
     /// `None` only while it is polled.
     stage: Option<Box<Stage>>,
     since_ns: u64,
+    /// True if the scan that began the step has polled it last, so that it need not be polled again behind the scan.
+    is_polled: bool,
 }
 
 /// The position of one iteration of an overlapped `map` among the others.
@@ -191,12 +193,15 @@ impl Frame {
         if self.suspended.is_some() {
             self.until = self.until.max(self.end_of_suspended_region(body));
         }
-        if self.yielded && !self.resume(body, env, context) && self.suspended.is_some() {
+        let had_yielded = self.yielded;
+        if had_yielded && !self.resume(body, env, context) && self.suspended.is_some() {
             return if self.yielded { Advanced::Yields } else { Advanced::Waits };
         }
+        // Whatever does not depend on the steps that wait has begun before, unless it waits for the turn of its iteration.
+        let mut scans = had_yielded || self.waits.is_empty() || place.is_some();
         loop {
             // After an end of the flow nothing may be left to do.
-            if self.suspended.is_none() && (self.end.is_none() || !self.is_through(body)) {
+            if scans && self.suspended.is_none() && (self.end.is_none() || !self.is_through(body)) {
                 self.scan_caught(body, env, place, context);
             }
             if self.is_through(body) {
@@ -208,6 +213,7 @@ impl Frame {
             if !self.poll_waits(body, env, context) {
                 return if self.yielded { Advanced::Yields } else { Advanced::Waits };
             }
+            scans = true;
         }
     }
 
@@ -274,11 +280,41 @@ impl Frame {
     }
 
     fn scan(&mut self, body: &Body, env: Env<'_>, place: Option<IterationTurn<'_>>, context: &mut Context<'_>) {
-        if self.seen.is_empty() && place.is_none() {
-            self.scan_straight(body, env, context);
+        if place.is_some() {
+            return self.scan_around(body, env, place, context);
         }
-        if !self.seen.is_empty() || place.is_some() {
+        if self.waits.is_empty() && self.end.is_none() {
+            self.return_to_straight(body);
+        }
+        if self.seen.is_empty() {
+            self.scan_straight(body, env, context);
+            let waits_for_one = matches!(&self.waits[..], [wait] if body.steps[wait.node].is_awaited_by_all);
+            if waits_for_one {
+                return self.pass_seen(body);
+            }
+        }
+        if !self.seen.is_empty() {
             self.scan_around(body, env, place, context);
+        }
+    }
+
+    /// Returns to the straight scan, if no step behind the first that has not run has run.
+    fn return_to_straight(&mut self, body: &Body) {
+        if self.seen.is_empty() {
+            return;
+        }
+        self.pass_seen(body);
+        let (word, bit) = (self.low / 64, self.low % 64);
+        let mut rest = self.seen.iter().skip(word);
+        if rest.next().is_none_or(|first| first >> bit == 0) && rest.all(|word| *word == 0) {
+            self.seen.clear();
+        }
+    }
+
+    /// Passes the steps that have run or were skipped.
+    fn pass_seen(&mut self, body: &Body) {
+        while self.low < self.limit(body) && self.is_seen(self.low) {
+            self.low += 1;
         }
     }
 
@@ -338,9 +374,7 @@ impl Frame {
             }
             index += 1;
         }
-        while self.low < self.limit(body) && self.is_seen(self.low) {
-            self.low += 1;
-        }
+        self.pass_seen(body);
     }
 
     #[inline]

@@ -89,6 +89,8 @@ pub(crate) struct PreparedStep {
     pub wait_number: Option<u32>,
     /// The numbers of all earlier steps that it depends on, directly or not.
     pub depends: WaitSet,
+    /// True if all later steps depend on this one, which may wait.
+    pub is_awaited_by_all: bool,
     /// The iteration orders that this step is part of: the next iteration waits until the step has run.
     pub signals_orders: u64,
     /// The iteration orders in which all earlier iterations must be finished before this step runs.

@@ -44,6 +44,14 @@ impl WaitSet {
         self.more.iter_mut().zip(&other.more).for_each(|(word, other)| *word |= other);
     }
 
+    /// Removes the numbers that another set does not have.
+    pub(crate) fn retain_all(&mut self, other: &WaitSet) {
+        self.first &= other.first;
+        self.more.truncate(other.more.len());
+        self.more.iter_mut().zip(&other.more).for_each(|(word, other)| *word &= other);
+        while self.more.pop_if(|word| *word == 0).is_some() {}
+    }
+
     /// Returns true if the sets have a number in common.
     #[inline]
     pub(crate) fn meets(&self, other: &WaitSet) -> bool {
@@ -111,6 +119,9 @@ mod tests {
                 both.insert_all(&set(other));
                 assert!(both.numbers().eq(numbers.union(&others).copied()));
                 assert_eq!(both == set(one), others.is_subset(&numbers), "{one:?} {other:?}");
+                let mut common = set(one);
+                common.retain_all(&set(other));
+                assert_eq!(common, set(&numbers.intersection(&others).copied().collect::<Vec<_>>()));
             }
         }
     }

@@ -105,6 +105,9 @@ impl<T: HostType, E: HostType> HostType for Result<T, E> {
 
 fn map_from_value<K: HostType, V: HostType, M: FromIterator<(K, V)>>(value: Value) -> Result<M, Failure> {
     let Value::Map(entries) = value else { return Err(mismatch(&Type::map(K::ty(), V::ty()), &value)) };
+    if entries.is_empty() {
+        return Ok(M::from_iter([]));
+    }
     let entry = |(key, value): (Value, Value)| {
         let place = key.clone();
         let place = |failure: Failure| within(format_args!("entry {place}"), failure);

@@ -6,7 +6,7 @@ use bytes::{Bytes, BytesMut};
 use flate2::write::MultiGzDecoder;
 use http_body_util::BodyExt;
 use hyper::HeaderMap;
-use hyper::body::{Body as _, Incoming};
+use hyper::body::Body;
 use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, HeaderValue};
 use weir::{Failure, FailureKind};
 
@@ -24,7 +24,11 @@ const GZIPS_MAX: usize = 3;
 ///
 /// # Errors
 /// Fails if the body has more than `bytes_max` bytes, if its connection ends early, and if it is not valid gzip.
-pub(super) async fn read(mut body: Incoming, headers: &mut HeaderMap, bytes_max: usize) -> Result<Bytes, Failure> {
+pub(super) async fn read(
+    mut body: impl Body<Data = Bytes, Error = hyper::Error> + Unpin,
+    headers: &mut HeaderMap,
+    bytes_max: usize,
+) -> Result<Bytes, Failure> {
     let gzips = take_gzips(headers)?;
     let mut collected = if gzips > 0 { Collected::gzip(bytes_max) } else { Collected::plain(bytes_max) };
     while let Some(frame) = body.frame().await {

@@ -2,12 +2,13 @@
 
 use std::borrow::Cow;
 use std::error::Error;
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
 
 use hyper::Response;
 use hyper::body::Incoming;
 use tokio::sync::OnceCell;
-use tokio::time::timeout;
 use weir::{Failure, FailureKind};
 
 use super::body;
@@ -20,6 +21,7 @@ use super::redirect::following;
 use super::response::ClientResponse;
 use super::url;
 use crate::network::{ConnectError, Network, Reach};
+use crate::time_limit::{TimeIsUp, TimeLimit};
 use crate::trace_context;
 
 /// The HTTP client of a program.
@@ -91,8 +93,12 @@ impl Client {
     pub(super) async fn run(&self, mut call: Call) -> Result<ClientResponse, Failure> {
         trace_context::pass_on(&mut call.headers);
         let mut awaited = Awaited::Permit;
-        let outcome = timeout(call.timeout, self.exchange(&mut call, &mut awaited)).await;
-        outcome.unwrap_or_else(|_| Err(awaited.late(&call)))
+        let mut limit = TimeLimit::new(call.timeout);
+        let outcome = {
+            let mut exchange = pin!(self.exchange(&mut call, &mut awaited));
+            poll_fn(|cx| limit.poll(exchange.as_mut(), cx)).await
+        };
+        outcome.unwrap_or_else(|TimeIsUp| Err(awaited.late(&call)))
     }
 
     /// Sends the request, follows redirects, and reads the response. `call` becomes the redirected call, and `awaited` tells
@@ -104,8 +110,9 @@ impl Client {
             let permit = self.permits.acquire(&host_of(call)).await;
             *awaited = Awaited::Response(None);
             let pool = self.pool(call.reach).await;
-            let (response, connection) = send(pool, call, awaited).await?;
-            match step(call, response, redirects).await.inspect_err(|_| connection.usage().end())? {
+            let (response, mut connection) = send(pool, call, awaited).await?;
+            let next = step(call, (response, &mut connection), redirects).await;
+            match next.inspect_err(|_| connection.usage().end())? {
                 Step::Redirect(next) => {
                     pool.give_back(connection, &call.url);
                     *call = *next;
@@ -176,7 +183,11 @@ async fn send_once(
 }
 
 /// Takes what follows from a response, to which so many redirects have led.
-async fn step(call: &Call, response: Response<Incoming>, redirects: u8) -> Result<Step, Failure> {
+async fn step(
+    call: &Call,
+    (response, connection): (Response<Incoming>, &mut PooledConnection),
+    redirects: u8,
+) -> Result<Step, Failure> {
     framing::check(&response)?;
     let (mut head, incoming) = response.into_parts();
     let next = if call.redirects_max > 0 { following(call, &head)? } else { None };
@@ -184,7 +195,7 @@ async fn step(call: &Call, response: Response<Incoming>, redirects: u8) -> Resul
         Some(_) if redirects == call.redirects_max => Err(too_many_redirects(redirects)),
         Some(next) => Ok(Step::Redirect(Box::new(next))),
         None => {
-            let body = body::read(incoming, &mut head.headers, call.bytes_max).await?;
+            let body = body::read(connection.arriving(incoming), &mut head.headers, call.bytes_max).await?;
             let (status, headers, url) = (head.status, head.headers, call.url.clone());
             Ok(Step::Done(Box::new(ClientResponse { status, headers, body, url })))
         }

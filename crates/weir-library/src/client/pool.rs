@@ -1,28 +1,31 @@
 //! Connections of the client: made when a call needs one, and kept for the next call to their origin.
 //!
 //! 1. A call takes an idle connection of HTTP/1, or shares one of HTTP/2; otherwise it makes one. Of the idle ones it takes the
-//!    one that was used last, preferably one whose task runs on the event loop of the call, so that neither has to wake another
-//!    thread.
-//! 2. When the call has read its response, it gives the connection back, unless it was ended ([`ConnectionUse::end`]) or is
-//!    closed. A call that is dropped drops its connection, which closes it.
-//! 3. While connections are idle, a task closes those that were not used for a while.
+//!    one that was used last, preferably one whose socket belongs to the event loop of the call, so that its response wakes no
+//!    other thread.
+//! 2. The call drives a connection of HTTP/1 itself ([`Http1Connection`]); one of HTTP/2 has a task of its own.
+//! 3. When the call has read its response, it gives the connection back, unless it was ended ([`ConnectionUse::end`]) or is
+//!    not idle. A call that is dropped drops its connection, which closes it.
+//! 4. While connections are idle, a task closes those that were not used for a while, or that their server has closed.
 //!
 //! It is written on hyper's connections instead of the pooled client of hyper-util: that one makes a channel, a task and two
 //! futures of a new connection for each request, which costs as much as all else that a small request needs.
 
 use std::error::Error;
+use std::pin::Pin;
 use std::sync::{Arc, Weak};
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use foldhash::fast::RandomState;
 use http_body_util::Full;
-use hyper::body::Incoming;
-use hyper::client::conn::{TrySendError, http1, http2};
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+use hyper::client::conn::{TrySendError, http2};
 use hyper::header::{CONTENT_LENGTH, HOST, HeaderValue};
 use hyper::http::uri::{Authority, Parts, Scheme};
 use hyper::{Method, Request, Response, Uri};
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
 use hyper_util::client::legacy::connect::Connection as _;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use indexmap::IndexMap;
@@ -34,8 +37,10 @@ use tower_service::Service;
 
 use super::connector::CheckedConnector;
 use super::framing::{ConnectionUse, FIELDS_BYTES_MAX};
+use super::http1_connection::{Http1Connection, SentBody};
 use super::informational_frames::FollowedStream;
 use super::options::Call;
+use super::stoppable_stream::StoppableStream;
 
 /// Maximum number of idle connections to one origin, and the time for which they are kept: less than servers usually keep
 /// theirs, so that a request seldom meets a connection that is being closed.
@@ -48,7 +53,6 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(3);
 pub(super) type ConnectionError = Box<dyn Error + Send + Sync>;
 
 type Connector = HttpsConnector<CheckedConnector>;
-type SentBody = Full<Bytes>;
 
 /// The connections of calls with the same reach.
 pub(super) struct ConnectionPool(Arc<PoolConnections>);
@@ -91,15 +95,15 @@ struct SharedConnection {
 pub(super) struct PooledConnection {
     sender: HttpSender,
     usage: ConnectionUse,
-    /// The event loop of its task.
+    /// The event loop of its socket.
     event_loop: Option<runtime::Id>,
     /// `true` if an earlier call has used it.
     pub(super) is_reused: bool,
 }
 
 enum HttpSender {
-    /// HTTP/1, with the value of the field `Host`.
-    Http1(http1::SendRequest<SentBody>, HeaderValue),
+    /// HTTP/1; boxed because it is large and moved often.
+    Http1(Box<Http1Connection<MaybeHttpsStream<StoppableStream>>>),
     Http2(http2::SendRequest<SentBody>),
 }
 
@@ -126,13 +130,14 @@ impl ConnectionPool {
 
     /// Keeps a connection for the next call to the origin of the URL, if it can be used again.
     pub(super) fn give_back(&self, connection: PooledConnection, url: &Uri) {
-        if connection.usage.is_ended() || connection.is_closed() || matches!(connection.sender, HttpSender::Http2(_)) {
+        // One that still sends or receives something after the end of a response is not ready.
+        if connection.usage.is_ended() || !connection.is_ready() || matches!(connection.sender, HttpSender::Http2(_)) {
             return;
         }
         let mut kept = self.0.kept.lock();
         let idle = &mut kept.of(url).idle;
         if idle.len() >= IDLE_MAX {
-            idle.retain(|idle| !idle.connection.is_closed());
+            idle.retain_mut(|idle| !idle.connection.has_ended());
         }
         if idle.len() < IDLE_MAX {
             idle.push(IdleConnection { connection, since: Instant::now() });
@@ -149,17 +154,14 @@ impl PoolConnections {
         let usage = ConnectionUse::of(&connected);
         let event_loop = current_loop();
         if !connected.is_negotiated_h2() {
-            let (sender, connection) =
-                http1::Builder::new().max_buf_size(FIELDS_BYTES_MAX).handshake::<_, SentBody>(stream).await?;
-            // A connection that ends early tells the calls that wait for it.
-            drop(tokio::spawn(connection));
-            let sender = HttpSender::Http1(sender, host_field(url)?);
+            let sender = HttpSender::Http1(Box::new(Http1Connection::new(stream, host_field(url)?).await?));
             return Ok(PooledConnection { sender, usage, event_loop, is_reused: false });
         }
         let mut builder = http2::Builder::new(TokioExecutor::new());
         builder.timer(TokioTimer::new()).max_header_list_size(FIELDS_BYTES_MAX as u32);
         let (mut sender, connection) =
             builder.handshake::<_, SentBody>(TokioIo::new(FollowedStream::new(stream))).await?;
+        // A connection that ends early tells the calls that wait for it.
         drop(tokio::spawn(connection));
         sender.ready().await?;
         let mut kept = self.kept.lock();
@@ -229,7 +231,7 @@ impl KeptConnections {
         for origins in [&mut self.plain, &mut self.encrypted] {
             origins.retain(|_, origin| {
                 let is_kept = |since: Instant| now.saturating_duration_since(since) < IDLE_TIMEOUT;
-                origin.idle.retain(|idle| is_kept(idle.since) && !idle.connection.is_closed());
+                origin.idle.retain_mut(|idle| is_kept(idle.since) && !idle.connection.has_ended());
                 origin.shared.take_if(|(shared, since)| !is_kept(*since) || !shared.can_be_used());
                 !origin.idle.is_empty() || origin.shared.is_some()
             });
@@ -270,7 +272,7 @@ impl PooledConnection {
         call: &mut Call,
     ) -> Result<Response<Incoming>, TrySendError<Request<SentBody>>> {
         match &self.sender {
-            HttpSender::Http1(_, host) => _ = call.headers.insert(HOST, host.clone()),
+            HttpSender::Http1(connection) => _ = call.headers.insert(HOST, connection.host.clone()),
             HttpSender::Http2(_) => _ = call.headers.remove(HOST),
         }
         let mut request = Request::new(Full::new(call.body.clone()));
@@ -281,10 +283,10 @@ impl PooledConnection {
             request.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
         }
         match &mut self.sender {
-            HttpSender::Http1(sender, _) => {
+            HttpSender::Http1(connection) => {
                 *request.uri_mut() = path_of(&call.url);
                 self.usage.begin(&mut request);
-                sender.try_send_request(request).await
+                connection.send(request).await
             }
             HttpSender::Http2(sender) => {
                 *request.uri_mut() = call.url.clone();
@@ -293,19 +295,50 @@ impl PooledConnection {
         }
     }
 
-    /// Returns `true` if it can take a request now. A connection of HTTP/1 cannot before its task has done with the response.
+    /// Returns the body of a response, which arrives while it is polled.
+    pub(super) fn arriving(&mut self, body: Incoming) -> ArrivingBody<'_> {
+        ArrivingBody { body, connection: self }
+    }
+
     fn is_ready(&self) -> bool {
         match &self.sender {
-            HttpSender::Http1(sender, _) => sender.is_ready(),
+            HttpSender::Http1(connection) => connection.is_ready(),
             HttpSender::Http2(sender) => sender.is_ready(),
         }
     }
 
-    fn is_closed(&self) -> bool {
-        match &self.sender {
-            HttpSender::Http1(sender, _) => sender.is_closed(),
+    fn has_ended(&mut self) -> bool {
+        match &mut self.sender {
+            HttpSender::Http1(connection) => connection.has_ended(),
             HttpSender::Http2(sender) => sender.is_closed(),
         }
+    }
+}
+
+/// The body of a response, and the connection over which it arrives.
+pub(super) struct ArrivingBody<'c> {
+    body: Incoming,
+    connection: &'c mut PooledConnection,
+}
+
+impl Body for ArrivingBody<'_> {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<hyper::Result<Frame<Bytes>>>> {
+        let ArrivingBody { body, connection } = &mut *self;
+        match &mut connection.sender {
+            HttpSender::Http1(connection) => connection.poll_frame(body, cx),
+            HttpSender::Http2(_) => Pin::new(body).poll_frame(cx),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }
 
@@ -344,7 +377,6 @@ mod tests {
     use rustls::RootCertStore;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
-    use tokio::task::yield_now;
 
     use super::*;
     use crate::client::options::CallOptions;
@@ -376,9 +408,6 @@ mod tests {
     async fn used(pool: &ConnectionPool, call: &mut Call) -> PooledConnection {
         let mut connection = pool.connection(&call.url).await.unwrap();
         connection.send(call).await.unwrap().into_body().collect().await.unwrap();
-        while !connection.is_ready() {
-            yield_now().await;
-        }
         connection
     }
 

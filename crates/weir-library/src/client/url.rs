@@ -11,7 +11,10 @@ use weir::Failure;
 /// that `"…/users/{name}/avatar"` would leave its folder if the name is `..`.
 pub(super) fn requested(text: &str) -> Result<Uri, Failure> {
     let url = parse(text)?;
-    if url.path().split('/').any(is_dots) {
+    let path = url.path();
+    let begins_with_dot = |at: usize| matches!(path.as_bytes().get(at + 1), Some(b'.' | b'%'));
+    let mut slashes = memchr::memchr_iter(b'/', path.as_bytes());
+    if slashes.any(|at| begins_with_dot(at) && path[at + 1..].split('/').next().is_some_and(is_dots)) {
         return Err(refused(text, "a segment of its path is `.` or `..`"));
     }
     Ok(url)
@@ -38,12 +41,12 @@ fn without_dot(segment: &str) -> Option<&str> {
 /// Fails unless it is absolute, of `http` or `https`, and without a name and password.
 pub(super) fn parse(text: &str) -> Result<Uri, Failure> {
     // A fragment is for the client only.
-    let text = text.split('#').next().unwrap_or_default();
+    let text = &text[..memchr::memchr(b'#', text.as_bytes()).unwrap_or(text.len())];
     let url: Uri = text.parse().map_err(|error| refused(text, &format!("{error}; `client.encode` encodes a part")))?;
     if !matches!(url.scheme_str(), Some("http" | "https")) || url.host().unwrap_or_default().is_empty() {
         return Err(refused(text, "it must begin with `https://` or `http://` and a host"));
     }
-    if url.authority().is_some_and(|authority| authority.as_str().contains('@')) {
+    if url.authority().is_some_and(|authority| memchr::memchr(b'@', authority.as_str().as_bytes()).is_some()) {
         // The text is not shown, because it contains a password.
         return Err(Failure::argument("a URL must not contain a name and password; use a header"));
     }

@@ -2,8 +2,7 @@
 //! result.
 
 use std::cell::Cell;
-use std::future::Future;
-use std::mem;
+use std::future::{Future, poll_fn};
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::pin::Pin;
@@ -15,8 +14,7 @@ use bytes::Bytes;
 use hyper::body::{Body as _, Incoming};
 use hyper::header::{CONTENT_TYPE, HeaderMap};
 use hyper::http::request::Parts;
-use hyper::{Method, Request, StatusCode};
-use tokio::time::timeout;
+use hyper::{Method, Request, StatusCode, Uri};
 use weir::{
     Begun, Environment, Failure, FlowTrace, Flows, HostType, ListenProtocol, LocalFuture, Loops, Opened, Route, Source,
     SourceProblem, Stop, Value, memory,
@@ -24,6 +22,7 @@ use weir::{
 use weir_events::{choose, until};
 
 use crate::files::Root;
+use crate::time_limit::{TimeIsUp, TimeLimit};
 use crate::trace_context;
 
 use super::argument_faults;
@@ -191,16 +190,21 @@ impl Handler for FlowHandler {
 type ResponseFuture<'a> = Pin<Box<dyn Future<Output = hyper::Response<Bytes>> + 'a>>;
 
 impl FlowHandler {
-    /// Returns a later response to a request with these fields: its own, and those that it repeats.
+    /// Returns a later response to a request with this URL and these fields: its own, and those that it repeats. `unread` is
+    /// dropped when the response is there.
     fn later<'a>(
         &'a self,
         answer: impl Future<Output = Response> + 'a,
         to_head: bool,
-        (mut parsed, repeated): (HeaderMap, Option<Rc<RepeatedHeader>>),
+        (uri, mut parsed, repeated): (Uri, HeaderMap, Option<Rc<RepeatedHeader>>),
+        unread: Option<Incoming>,
     ) -> HandlerResponse<ResponseFuture<'a>> {
+        // One future, and not several around each other: each would keep a copy of the one inside.
         HandlerResponse::Later(Box::pin(async move {
+            let answer = answer.await.at_path(uri.path());
+            drop(unread);
             let fields = RequestFields { parsed: &mut parsed, repeated: fields_of(repeated.as_ref()) };
-            self.policy.answer(answer.await, to_head, fields, |failure| self.report(failure))
+            self.policy.answer(answer, to_head, fields, |failure| self.report(failure))
         }))
     }
 
@@ -219,16 +223,12 @@ impl FlowHandler {
                 let (head, unread) = self.unread_body(route, &input, (request, fields_of(repeated.as_ref())));
                 inputs[input.parameter] = unread.clone().into_value().unwrap_or(Value::Absent);
                 let answer = self.with_unread_body((route, trace), inputs, unread);
-                let (uri, headers) = (head.uri, head.headers);
-                let answer = async move { answer.await.at_path(uri.path()) };
-                return self.later(answer, to_head, (headers, repeated));
+                return self.later(answer, to_head, (head.uri, head.headers, repeated), None);
             }
             Ok((route, Some(input))) if self.flows.admits(route) => {
                 let (head, body) = request.into_parts();
                 let answer = self.after_body((route, trace), input, inputs, body);
-                let (uri, headers) = (head.uri, head.headers);
-                let answer = async move { answer.await.at_path(uri.path()) };
-                return self.later(answer, to_head, (headers, repeated));
+                return self.later(answer, to_head, (head.uri, head.headers, repeated), None);
             }
             Ok(_) => Err(Box::new(Response::overloaded().closing())),
             Err(refusal) => Err(refusal),
@@ -237,10 +237,8 @@ impl FlowHandler {
             Ok(Begun::Done(result)) => response_of(result).at_path(request.uri().path()),
             Ok(Begun::Pending(flow)) => {
                 let answer = self.within_time(flow);
-                let parsed = mem::take(request.headers_mut());
-                // The unread part of the request is dropped with the response, and not before.
-                let answer = async move { answer.await.at_path(request.uri().path()) };
-                return self.later(answer, to_head, (parsed, repeated));
+                let (head, unread) = request.into_parts();
+                return self.later(answer, to_head, (head.uri, head.headers, repeated), Some(unread));
             }
             Ok(Begun::Full) => Response::overloaded(),
             Err(refusal) => *refusal,
@@ -264,10 +262,12 @@ impl FlowHandler {
     }
 
     /// Awaits the result of a flow, within the response deadline.
-    async fn within_time(&self, flow: LocalFuture<Result<Value, Failure>>) -> Response {
+    async fn within_time(&self, mut flow: LocalFuture<Result<Value, Failure>>) -> Response {
+        let mut limit = TimeLimit::new(self.deadlines.answer);
+        let result = poll_fn(|cx| limit.poll(flow.as_mut(), cx)).await;
         // At the deadline the flow is dropped with its future: it is cancelled where it waits, and releases what it
         // holds.
-        timeout(self.deadlines.answer, flow).await.map_or_else(|_| Response::overloaded(), response_of)
+        result.map_or_else(|TimeIsUp| Response::overloaded(), response_of)
     }
 
     /// Reads the body of a request, which is one of the inputs, and responds.

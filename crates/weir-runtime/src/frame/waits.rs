@@ -9,7 +9,7 @@ use weir_trace::{Detail, EventKind};
 use super::action::{Ran, Stage};
 use super::{Frame, Wait, record_ran};
 use crate::instance::Env;
-use crate::step::Body;
+use crate::step::{Action, Body};
 
 impl Frame {
     /// Resumes a frame that has yielded: polls the steps that wait, and the suspended step last. Returns true if one has
@@ -18,6 +18,7 @@ impl Frame {
     pub(super) fn resume(&mut self, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> bool {
         assert!(self.low <= self.until, "a frame does not stop before a step that it has passed");
         self.yielded = false;
+        self.waits.iter_mut().for_each(|wait| wait.is_polled = false);
         self.poll_waits(body, env, context)
     }
 
@@ -27,6 +28,10 @@ impl Frame {
         let mut index = 0;
         while index < self.waits.len() {
             let node = self.waits[index].node;
+            if std::mem::take(&mut self.waits[index].is_polled) {
+                index += 1;
+                continue;
+            }
             if let Some(Stage::Batched(member)) = self.waits[index].stage.as_deref()
                 && member.waits(context)
             {
@@ -77,7 +82,10 @@ impl Frame {
             env.instance.record(Detail::Nodes, || EventKind::NodeWaits { flow: env.key, node: name() });
         }
         let since_ns = if env.records_nodes { env.instance.platform.now_ns() } else { 0 };
-        self.waits.push(Wait { node, stage: Some(stage), since_ns });
+        // A call of the simplest kind that takes long begins elsewhere, and is polled later.
+        let is_simple = matches!(body.steps[node].action.uncut().form(), Action::Simple(_));
+        let is_polled = matches!(*stage, Stage::Function(..)) && !is_simple;
+        self.waits.push(Wait { node, stage: Some(stage), since_ns, is_polled });
     }
 
     /// Stores a step that was interrupted, or that waits without a bit: for a call that takes long.
@@ -86,7 +94,7 @@ impl Frame {
             self.suspended = Some(node);
         }
         let since_ns = if env.records_nodes { env.instance.platform.now_ns() } else { 0 };
-        self.waits.push(Wait { node, stage: Some(stage), since_ns });
+        self.waits.push(Wait { node, stage: Some(stage), since_ns, is_polled: false });
     }
 
     /// Goes on with this step: the suspended one has run.

@@ -37,6 +37,8 @@ pub(super) struct StepOrder {
     pub numbers: Vec<Option<u32>>,
     /// The numbers of the nodes that each node depends on.
     pub depends: Vec<WaitSet>,
+    /// True for each node that may wait and on which all later nodes depend.
+    pub awaited_by_all: Vec<bool>,
     /// The iteration orders that each node is part of.
     pub signals_orders: Vec<u64>,
     /// The iteration orders that each node waits for.
@@ -63,6 +65,7 @@ impl StepOrder {
         let mut order = StepOrder {
             numbers: vec![None; count],
             depends: vec![WaitSet::default(); count],
+            awaited_by_all: vec![false; count],
             signals_orders: vec![0; count],
             awaits_orders: vec![0; count],
             placed_orders: vec![0; count],
@@ -78,7 +81,22 @@ impl StepOrder {
             }
         }
         order.assign_numbers(graph, parts, &earlier_users(graph, moves), !may_be_given_up);
+        order.find_awaited_by_all();
         order
+    }
+
+    /// Finds the nodes on which all later nodes depend: the numbers that the sets of all of these have in common.
+    fn find_awaited_by_all(&mut self) {
+        let mut common: Option<WaitSet> = None;
+        for index in (0..self.depends.len()).rev() {
+            self.awaited_by_all[index] =
+                self.numbers[index].is_some_and(|number| common.as_ref().is_none_or(|common| common.contains(number)));
+            let depends = &self.depends[index];
+            match &mut common {
+                Some(common) => common.retain_all(depends),
+                None => common = Some(depends.clone()),
+            }
+        }
     }
 
     /// Returns true if `earlier` has run, or was skipped, whenever `later` runs.

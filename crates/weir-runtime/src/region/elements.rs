@@ -49,9 +49,11 @@ impl Region {
     pub(super) fn element_field(
         &self,
         row: TableIndex,
-        (field, is_only_read): (u16, bool),
+        field: u16,
+        is_only_read: bool,
         words: &[u64],
-        (slots, out): (&mut [Value], FrameSlot),
+        slots: &mut [Value],
+        out: FrameSlot,
     ) {
         let row = &self.tables.loops[r(row)];
         let Ok([Value::List(elements), to]) = slots.get_disjoint_mut([r(row.list), r(out)]) else { return };

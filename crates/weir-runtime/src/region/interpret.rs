@@ -319,10 +319,8 @@ impl Region {
                 CallWords(out, row) => call_words!(self, out, row, words, outside, at),
                 Call(row) => go_on!(self.call_step(row, at - 1, words.0, &mut outside), at),
                 Prim(row) => go_on!(self.prim(row, at - 1, &mut outside), at),
-                ElementField(out, row, field) => self.element_field(row, (field, false), words.0, (outside.slots, out)),
-                TakeElementField(out, row, field) => {
-                    self.element_field(row, (field, true), words.0, (outside.slots, out))
-                }
+                ElementField(out, row, field) => self.element_field(row, field, false, words.0, outside.slots, out),
+                TakeElementField(out, row, field) => self.element_field(row, field, true, words.0, outside.slots, out),
                 Replace(row) => go_on!(self.replace(row, at - 1, words.0, &mut outside), at),
                 Switch(row) => go_on!(self.switch(row, at - 1, words.0, &mut outside), at),
                 instruction @ out_of_line!() => go_on!(self.step(instruction, at - 1, words.0, &mut outside), at),
