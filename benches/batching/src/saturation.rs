@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bench_harness::BenchResult;
+use bench_harness::{BenchResult, median};
 use parking_lot::Mutex;
 use serde_json::{Value as Json, json};
 use tokio::sync::oneshot;
@@ -261,9 +261,4 @@ fn run(body: &str, element: Type, source: Arc<dyn Opened>, function: weir_host::
 fn p99(mut latencies: Latencies) -> u64 {
     latencies.sort_unstable();
     latencies.get(latencies.len() * 99 / 100).copied().unwrap_or(1)
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
 }

@@ -16,7 +16,7 @@ pub mod tls;
 
 pub use load::{Load, LoadSample, RequestWriter, Workload, random};
 pub use open_loop::{OpenSample, Schedule};
-pub use report::{LoadCase, LoadReport};
+pub use report::{LoadCase, LoadReport, median};
 pub use server::{ServerProcess, free_port, more_files, pin};
 
 /// The result of a step of a benchmark. Its errors are for the person who runs it.

@@ -89,7 +89,9 @@ struct ReportRow<'a> {
     cpu_ratio: f64,
 }
 
-fn median(mut figures: Vec<f64>) -> f64 {
+/// Returns the median of figures, of two in the middle the larger; not a number if there are none.
+#[must_use]
+pub fn median(mut figures: Vec<f64>) -> f64 {
     figures.sort_by(f64::total_cmp);
     figures.get(figures.len() / 2).copied().unwrap_or(f64::NAN)
 }

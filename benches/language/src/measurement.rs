@@ -1,5 +1,6 @@
 //! The measurement of one row, and how it is printed and written.
 
+use bench_harness::median;
 use serde_json::json;
 
 use crate::BenchResult;
@@ -86,9 +87,4 @@ fn measure_round(row: &Row, round: usize, runners: &mut [Option<Runner>], figure
         }
     }
     Ok(())
-}
-
-fn median(mut figures: Vec<f64>) -> f64 {
-    figures.sort_by(f64::total_cmp);
-    figures.get(figures.len() / 2).copied().unwrap_or(f64::NAN)
 }

@@ -16,7 +16,7 @@ mod child;
 use std::process::Command;
 
 pub(crate) use bench_harness::BenchResult;
-use bench_harness::results;
+use bench_harness::{median, results};
 use cases::{NODES, OverheadCase};
 use serde_json::json;
 
@@ -56,11 +56,6 @@ fn measure(rounds: usize) -> BenchResult<()> {
         instructions: instructions(case),
     });
     report(&costs.collect::<Vec<_>>())
-}
-
-fn median(mut figures: Vec<f64>) -> f64 {
-    figures.sort_by(f64::total_cmp);
-    figures.get(figures.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 /// Returns the nanoseconds that a loop of `count` flows takes.

@@ -9,7 +9,7 @@
 
 use std::time::Instant;
 
-use bench_harness::{BenchResult, LoadOptions, results, taken};
+use bench_harness::{BenchResult, LoadOptions, median, results, taken};
 use serde_json::{Map, Value as Json, json};
 
 use cases::{CASES, ParallelCase};
@@ -62,9 +62,4 @@ fn milliseconds(run: impl FnOnce() -> BenchResult<i64>) -> BenchResult<f64> {
     let begin = Instant::now();
     std::hint::black_box(run()?);
     Ok(begin.elapsed().as_secs_f64() * 1e3)
-}
-
-fn median(mut numbers: Vec<f64>) -> f64 {
-    numbers.sort_by(f64::total_cmp);
-    numbers.get(numbers.len() / 2).copied().unwrap_or(0.0)
 }

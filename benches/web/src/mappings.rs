@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use bench_harness::{BenchResult, Load, LoadOptions, Workload, results};
+use bench_harness::{BenchResult, Load, LoadOptions, Workload, median, results};
 use serde_json::json;
 
 use crate::servers;
@@ -42,9 +42,4 @@ pub(crate) fn run(folder: &Path, options: LoadOptions) -> BenchResult<()> {
     }
     println!();
     results::publish("bench-web-mappings", &rows.into())
-}
-
-fn median(mut rates: Vec<f64>) -> f64 {
-    rates.sort_by(f64::total_cmp);
-    rates.get(rates.len() / 2).copied().unwrap_or_default()
 }

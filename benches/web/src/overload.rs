@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bench_harness::{
-    BenchResult, Load, LoadOptions, OpenSample, Schedule, ServerProcess, Workload, free_port, results,
+    BenchResult, Load, LoadOptions, OpenSample, Schedule, ServerProcess, Workload, free_port, median, results,
 };
 use serde_json::json;
 
@@ -69,39 +69,46 @@ impl std::fmt::Display for Goal {
     }
 }
 
-/// Measures each engine at its peak, below it, above it, and below it again.
+/// What was measured of one engine in one round.
+struct OverloadSample {
+    peak_per_second: f64,
+    below: OpenSample,
+    above: OpenSample,
+    after: OpenSample,
+}
+
+impl OverloadSample {
+    /// Returns the figures that have goals, in the order of [`GOALS`].
+    fn figures(&self) -> [f64; 4] {
+        [
+            self.above.in_time_per_second / self.peak_per_second,
+            self.above.p99_ns as f64 / self.below.p99_ns.max(1) as f64,
+            self.above.memory as f64 / self.below.memory.max(1) as f64,
+            self.after.normal_after.as_secs_f64(),
+        ]
+    }
+}
+
+/// Measures each engine at its peak, below it, above it, and below it again, and reports the medians of the rounds.
 pub(crate) fn run(folder: &Path, options: LoadOptions) -> BenchResult<()> {
-    println!("overload: requests that compute, open loop, deadline {} ms\n", DEADLINE.as_millis());
     println!(
-        "{:<10} {:>8} {:>11} {:>11} {:>12} {:>10} {:>6}   {:<14} {:<14} {:<14} {:<14}",
-        "engine",
-        "peak/s",
-        "p99 0.8x",
-        "p99 3x",
-        "refused 0.8x",
-        "refused 3x",
-        "lost",
-        GOALS[0].0,
-        GOALS[1].0,
-        GOALS[2].0,
-        GOALS[3].0
+        "overload: requests that compute, open loop, deadline {} ms; medians of {} rounds\n",
+        DEADLINE.as_millis(),
+        options.rounds
+    );
+    let [goodput, p99, memory, normal] = GOALS.map(|(name, _)| name);
+    println!(
+        "{:<10} {:>8} {:>11} {:>11} {:>12} {:>10} {:>6}   {goodput:<14} {p99:<14} {memory:<14} {normal:<14}",
+        "engine", "peak/s", "p99 0.8x", "p99 3x", "refused 0.8x", "refused 3x", "lost",
     );
     let load = Load::new(CONNECTIONS)?;
-    let mut rows = Vec::new();
-    for engine in ENGINES {
-        let server = start(engine, folder)?;
-        let work = Workload::kept(Arc::new(|_, path: &mut String| path.push_str("/work")));
-        let peak = load.run(&server, options.seconds, 0, &work)?.requests_per_second;
-        let at = |rate: f64, normally_late: f64| {
-            let seconds = 3.0 * options.seconds + TRANSIENT.as_secs_f64();
-            let (path, transient, deadline) = ("/work", TRANSIENT, DEADLINE);
-            let schedule = Schedule { path, rate: rate * peak, seconds, transient, deadline, normally_late };
-            load.run_open(&server, schedule)
-        };
-        let below = at(RATES[0], 0.0)?;
-        let (above, after) = (at(RATES[1], 0.0)?, at(RATES[2], below.refused + below.lost)?);
-        rows.push(row(engine, peak, &below, &above, &after));
+    let mut samples: Vec<Vec<OverloadSample>> = ENGINES.iter().map(|_| Vec::new()).collect();
+    for _ in 0..options.rounds.max(1) {
+        for (engine, samples) in ENGINES.iter().zip(&mut samples) {
+            samples.push(measure(&load, engine, folder, &options)?);
+        }
     }
+    let rows: Vec<_> = ENGINES.iter().zip(&samples).map(|(engine, samples)| row(engine, samples)).collect();
     println!();
     for (name, goal) in GOALS {
         println!("{name}: {goal}");
@@ -109,34 +116,43 @@ pub(crate) fn run(folder: &Path, options: LoadOptions) -> BenchResult<()> {
     results::publish("bench-web-overload", &rows.into())
 }
 
-/// Prints a row, and returns it.
-fn row(engine: &str, peak: f64, below: &OpenSample, above: &OpenSample, after: &OpenSample) -> serde_json::Value {
+/// Measures an engine in one round, in a process of its own.
+fn measure(load: &Load, engine: &str, folder: &Path, options: &LoadOptions) -> BenchResult<OverloadSample> {
+    let server = start(engine, folder)?;
+    let work = Workload::kept(Arc::new(|_, path: &mut String| path.push_str("/work")));
+    let peak_per_second = load.run(&server, options.seconds, 0, &work)?.requests_per_second;
+    let at = |rate: f64, normally_late: f64| {
+        let seconds = 3.0 * options.seconds + TRANSIENT.as_secs_f64();
+        let (path, transient, deadline) = ("/work", TRANSIENT, DEADLINE);
+        let schedule = Schedule { path, rate: rate * peak_per_second, seconds, transient, deadline, normally_late };
+        load.run_open(&server, schedule)
+    };
+    let below = at(RATES[0], 0.0)?;
+    let (above, after) = (at(RATES[1], 0.0)?, at(RATES[2], below.refused + below.lost)?);
+    Ok(OverloadSample { peak_per_second, below, above, after })
+}
+
+/// Prints the medians of the rounds of an engine, and returns them and the figures of each round.
+fn row(engine: &str, samples: &[OverloadSample]) -> serde_json::Value {
+    let of = |figure: &dyn Fn(&OverloadSample) -> f64| median(samples.iter().map(figure).collect());
     let ms = |ns: u64| ns as f64 / 1e6;
-    let figures = [
-        above.in_time_per_second / peak,
-        above.p99_ns as f64 / below.p99_ns.max(1) as f64,
-        above.memory as f64 / below.memory.max(1) as f64,
-        after.normal_after.as_secs_f64(),
-    ];
-    print!(
-        "{engine:<10} {peak:>8.0} {:>9.1}ms {:>9.1}ms {:>12.3} {:>10.2} {:>6.2}",
-        ms(below.p99_ns),
-        ms(above.p99_ns),
-        below.refused,
-        above.refused,
-        above.lost
-    );
+    let rounds: Vec<_> = samples.iter().map(OverloadSample::figures).collect();
+    let figures: [f64; 4] = std::array::from_fn(|index| median(rounds.iter().map(|round| round[index]).collect()));
+    let peak = of(&|sample| sample.peak_per_second);
+    let (p99_below, p99_above) = (of(&|sample| ms(sample.below.p99_ns)), of(&|sample| ms(sample.above.p99_ns)));
+    let (below, above) = (of(&|sample| sample.below.refused), of(&|sample| sample.above.refused));
+    let (after, lost) = (of(&|sample| sample.after.refused), of(&|sample| sample.above.lost));
+    print!("{engine:<10} {peak:>8.0} {p99_below:>9.1}ms {p99_above:>9.1}ms {below:>12.3} {above:>10.2} {lost:>6.2}");
     let met: Vec<bool> = GOALS.iter().zip(figures).map(|((_, goal), figure)| goal.is_met(figure)).collect();
     for (figure, met) in figures.iter().zip(&met) {
         print!("   {figure:<6.2} {:<5}", if *met { "pass" } else { "fail" });
     }
     println!();
     json!({
-        "engine": engine, "peak_per_second": peak, "p99_below_ms": ms(below.p99_ns), "p99_above_ms": ms(above.p99_ns),
-        "refused_below": below.refused, "refused_after": after.refused,
-        "refused": above.refused, "lost": above.lost, "goodput_relative_to_peak": figures[0],
-        "p99_relative_to_below": figures[1], "memory_relative_to_below": figures[2],
-        "normal_after_seconds": figures[3], "goals_met": met,
+        "engine": engine, "peak_per_second": peak, "p99_below_ms": p99_below, "p99_above_ms": p99_above,
+        "refused_below": below, "refused_after": after, "refused": above, "lost": lost,
+        "goodput_relative_to_peak": figures[0], "p99_relative_to_below": figures[1],
+        "memory_relative_to_below": figures[2], "normal_after_seconds": figures[3], "goals_met": met, "rounds": rounds,
     })
 }
 
