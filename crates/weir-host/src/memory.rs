@@ -118,12 +118,24 @@ thread_local! {
     static SETTLE_AT_END: SettleAtEnd = const { SettleAtEnd };
 }
 
+/// Gives access to the account of this thread.
+///
+/// [`LocalKey::with`](std::thread::LocalKey::with) is a call, and the access itself another one, unless the whole program is
+/// optimised at link time; every allocation goes through here.
+#[inline(always)]
+fn account<R>(of: impl FnOnce(&ThreadAccount) -> R) -> R {
+    match ACCOUNT.try_with(of) {
+        Ok(result) => result,
+        Err(_) => unreachable!("an account has no destructor"),
+    }
+}
+
 /// Settles the account of its thread when it is dropped.
 struct SettleAtEnd;
 
 impl Drop for SettleAtEnd {
     fn drop(&mut self) {
-        ACCOUNT.with(ThreadAccount::settle);
+        account(ThreadAccount::settle);
     }
 }
 
@@ -187,13 +199,13 @@ fn signed(bytes: u64) -> i64 {
 /// Reports an allocation of this size on this thread. For allocators: it allocates nothing, and never unwinds.
 #[inline(always)]
 pub fn allocated(bytes: usize) {
-    ACCOUNT.with(|account| account.add(with_overhead(bytes)));
+    account(|account| account.add(with_overhead(bytes)));
 }
 
 /// Reports a release of an allocation of this size on this thread. For allocators, like [`allocated`].
 #[inline(always)]
 pub fn released(bytes: usize) {
-    ACCOUNT.with(|account| account.subtract(with_overhead(bytes)));
+    account(|account| account.subtract(with_overhead(bytes)));
 }
 
 /// Returns the bytes that the process holds, as far as they were settled.
@@ -218,7 +230,7 @@ pub struct Entered {
 /// Begins to charge a flow with this balance for what the thread allocates.
 #[inline]
 pub fn enter(balance: i64) -> Entered {
-    ACCOUNT.with(|account| {
+    account(|account| {
         if !account.settles_at_end.get() {
             account.settle_at_end();
         }
@@ -233,7 +245,7 @@ pub fn enter(balance: i64) -> Entered {
 /// computes.
 pub fn enter_program() -> Entered {
     let entered = enter(0);
-    ACCOUNT.with(|account| account.limit.set(i64::MAX - 1));
+    account(|account| account.limit.set(i64::MAX - 1));
     entered
 }
 
@@ -242,20 +254,20 @@ impl Entered {
     #[inline]
     #[must_use]
     pub fn balance(&self) -> i64 {
-        ACCOUNT.with(ThreadAccount::balance).max(0)
+        account(ThreadAccount::balance).max(0)
     }
 
     /// Lets the flow grow to this balance, as [`Entered::assured`] returned it: it goes on with an atomic step.
     #[inline]
     pub fn assure(&self, balance: i64) {
-        ACCOUNT.with(|account| account.assured.set(balance));
+        account(|account| account.assured.set(balance));
     }
 
     /// Returns the balance to which the flow may grow because it has begun an atomic step; 0 if it has begun none.
     #[inline]
     #[must_use]
     pub fn assured(&self) -> i64 {
-        ACCOUNT.with(|account| account.assured.get())
+        account(|account| account.assured.get())
     }
 
     /// Ends the charge, and returns the balance of the flow.
@@ -268,7 +280,7 @@ impl Entered {
 impl Drop for Entered {
     #[inline]
     fn drop(&mut self) {
-        ACCOUNT.with(|account| {
+        account(|account| {
             account.base.set(self.outer.0);
             account.limit.set(self.outer.1);
             account.assured.set(self.outer.2);
@@ -279,28 +291,28 @@ impl Drop for Entered {
 /// Returns the balance of the flow that runs on this thread, for work that another thread does for it.
 #[must_use]
 pub fn balance() -> i64 {
-    ACCOUNT.with(ThreadAccount::balance).max(0)
+    account(ThreadAccount::balance).max(0)
 }
 
 /// Charges the flow that runs on this thread for what another one has allocated for it.
 pub fn charge(bytes: i64) {
-    ACCOUNT.with(|account| account.base.set(account.base.get().wrapping_sub(bytes)));
+    account(|account| account.base.set(account.base.get().wrapping_sub(bytes)));
 }
 
 /// Runs `work` on the account of the program: for buffers and caches that outlive the flow that fills them.
 pub fn of_program<R>(work: impl FnOnce() -> R) -> R {
-    let before = ACCOUNT.with(ThreadAccount::bytes);
+    let before = account(ThreadAccount::bytes);
     let result = work();
-    ACCOUNT.with(|account| charge(before.wrapping_sub(account.bytes())));
+    account(|account| charge(before.wrapping_sub(account.bytes())));
     result
 }
 
 /// Runs `work`, and returns the bytes that the thread has allocated meanwhile and not released. For work that is done for several
 /// flows, whose results are charged to them afterwards ([`charge`]).
 pub fn measured<R>(work: impl FnOnce() -> R) -> (R, i64) {
-    let before = ACCOUNT.with(ThreadAccount::bytes);
+    let before = account(ThreadAccount::bytes);
     let result = work();
-    (result, ACCOUNT.with(ThreadAccount::bytes).wrapping_sub(before))
+    (result, account(ThreadAccount::bytes).wrapping_sub(before))
 }
 
 /// Moves bytes that the running flow has allocated to the account of the program, for what a cache keeps of the flow.
@@ -310,14 +322,14 @@ pub fn hand_to_program(bytes: usize) {
 
 /// Sets the balance with which the next flow begins on this thread, such as the size of a request's body.
 pub fn set_opening_balance(bytes: i64) {
-    ACCOUNT.with(|account| account.opening.set(bytes));
+    account(|account| account.opening.set(bytes));
 }
 
 /// Takes the balance with which a flow begins.
 #[inline]
 #[must_use]
 pub fn take_opening_balance() -> i64 {
-    ACCOUNT.with(|account| account.opening.replace(0))
+    account(|account| account.opening.replace(0))
 }
 
 /// Asks for room for an allocation that the running flow is about to make.
@@ -327,7 +339,7 @@ pub fn take_opening_balance() -> i64 {
 #[inline]
 pub fn ask(bytes: usize) -> Result<(), Box<Failure>> {
     let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
-    let (balance, limit) = ACCOUNT.with(|account| (account.balance(), account.limit.get()));
+    let (balance, limit) = account(|account| (account.balance(), account.limit.get()));
     if bytes < SMALL_BYTES && balance.saturating_add(bytes) <= limit {
         return Ok(());
     }
@@ -340,7 +352,7 @@ pub fn ask(bytes: usize) -> Result<(), Box<Failure>> {
 /// Fails if the flow holds too much; the failure ends the flow.
 #[inline]
 pub fn check() -> Result<(), Box<Failure>> {
-    let (balance, limit) = ACCOUNT.with(|account| (account.balance(), account.limit.get()));
+    let (balance, limit) = account(|account| (account.balance(), account.limit.get()));
     if balance < SMALL_BYTES && balance <= limit {
         return Ok(());
     }
@@ -351,7 +363,7 @@ pub fn check() -> Result<(), Box<Failure>> {
 /// another thread does for it; 0 if it is in none.
 #[must_use]
 pub fn assured() -> i64 {
-    ACCOUNT.with(|account| account.assured.get())
+    account(|account| account.assured.get())
 }
 
 /// Begins an atomic step of the running flow: asks for the room that the step may rely on, so that a flow which holds too
@@ -360,19 +372,19 @@ pub fn assured() -> i64 {
 /// # Errors
 /// Fails if the flow or the program would exceed its limit; the failure ends the flow.
 pub fn begin_step() -> Result<(), Box<Failure>> {
-    let (balance, limit) = ACCOUNT.with(|account| (account.balance().max(0), account.limit.get()));
+    let (balance, limit) = account(|account| (account.balance().max(0), account.limit.get()));
     if limit == i64::MAX {
         // No flow runs.
         return Ok(());
     }
-    ACCOUNT.with(|account| account.assured.set(0));
+    account(|account| account.assured.set(0));
     let room = STEP_BYTES.min(limit / STEP_PART);
     // Of the program, only as much is asked for as most steps need: others may need it, too.
     let problem = match balance.saturating_add(room) > limit {
         true => exceeded(balance, room, limit),
         false => exceeded(balance, room.min(SMALL_BYTES), limit),
     };
-    ACCOUNT.with(|account| account.assured.set(balance.saturating_add(room)));
+    account(|account| account.assured.set(balance.saturating_add(room)));
     problem.map_or(Ok(()), Err)
 }
 
@@ -380,7 +392,7 @@ pub fn begin_step() -> Result<(), Box<Failure>> {
 #[inline]
 #[must_use]
 pub fn is_over() -> bool {
-    let (balance, limit) = ACCOUNT.with(|account| (account.balance(), account.limit.get()));
+    let (balance, limit) = account(|account| (account.balance(), account.limit.get()));
     (balance >= SMALL_BYTES || balance > limit) && exceeded(balance, 0, limit).is_some()
 }
 
@@ -388,7 +400,7 @@ pub fn is_over() -> bool {
 /// before it failed for that reason.
 #[must_use]
 pub fn take_refusal() -> bool {
-    ACCOUNT.with(|account| account.has_refused.replace(false))
+    account(|account| account.has_refused.replace(false))
 }
 
 /// Returns the failure of a flow that asks for this much more.
@@ -397,7 +409,7 @@ pub fn take_refusal() -> bool {
 fn exceeded(balance: i64, bytes: i64, limit: i64) -> Option<Box<Failure>> {
     let needed = balance.saturating_add(bytes);
     // No flow runs, or the flow is in an atomic step.
-    if limit == i64::MAX || needed <= ACCOUNT.with(|account| account.assured.get()) {
+    if limit == i64::MAX || needed <= account(|account| account.assured.get()) {
         return None;
     }
     if needed > limit {
@@ -425,7 +437,7 @@ fn fits_program(used: i64, program: i64, bytes: i64, needed: i64) -> bool {
 }
 
 fn failure(message: String) -> Box<Failure> {
-    ACCOUNT.with(|account| account.has_refused.set(true));
+    account(|account| account.has_refused.set(true));
     Box::new(Failure::new(FailureKind::Memory, message))
 }
 

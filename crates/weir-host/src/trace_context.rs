@@ -63,7 +63,7 @@ impl FlowTrace {
     #[inline]
     #[must_use]
     pub fn current() -> Option<Arc<TraceContext>> {
-        CURRENT.with(|current| {
+        of_thread(|current| {
             let context = current.take();
             current.set(context.clone());
             context
@@ -73,7 +73,7 @@ impl FlowTrace {
     /// Begins a trace for the flow that runs on this thread.
     pub fn begin(context: TraceContext) -> Arc<TraceContext> {
         let context = Arc::new(context);
-        CURRENT.with(|current| current.set(Some(Arc::clone(&context))));
+        of_thread(|current| current.set(Some(Arc::clone(&context))));
         context
     }
 
@@ -92,8 +92,15 @@ impl FlowTrace {
 
     #[inline]
     fn swap(&mut self) {
-        CURRENT.with(|current| self.0 = current.replace(self.0.take()));
+        of_thread(|current| self.0 = current.replace(self.0.take()));
     }
+}
+
+/// Gives access to the context of this thread. Inlined, which [`LocalKey::with`](std::thread::LocalKey::with) is only if the
+/// whole program is optimised at link time.
+#[inline(always)]
+fn of_thread<R>(access: impl FnOnce(&Cell<Option<Arc<TraceContext>>>) -> R) -> R {
+    CURRENT.try_with(access).expect("no flow runs on a thread that has ended")
 }
 
 impl Drop for EnteredTrace<'_> {

@@ -108,7 +108,7 @@ impl<'f> AdaptorTokens<'f> {
             ::weir::macros::waiting(|call| {
                 #prepare
                 let pending: ::weir::macros::Pending = ::std::boxed::Box::pin(async move {
-                    let outcome = ::weir::macros::catch_panic_async(async { #opened #body }).await;
+                    let outcome = ::weir::macros::catch_panic_async(::core::pin::pin!(async { #opened #body })).await;
                     #settled
                 });
                 ::core::result::Result::Ok(pending)

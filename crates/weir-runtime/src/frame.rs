@@ -127,6 +127,7 @@ thread_local! {
 static DEPOT: Depot<Frame> = Depot::new();
 
 impl Pooled for Frame {
+    #[inline]
     fn of_thread() -> &'static LocalKey<LocalPool<Frame>> {
         &POOL
     }

@@ -37,13 +37,17 @@ impl<T> Depot<T> {
 }
 
 /// Takes a box out of the pool, or allocates one.
+#[inline]
 pub(crate) fn take<T: Pooled>() -> Box<T> {
-    T::of_thread().with_borrow_mut(|boxes| {
+    // A thread that is ending has no list any more.
+    let taken = T::of_thread().try_with(|boxes| {
+        let mut boxes = boxes.borrow_mut();
         if boxes.is_empty() {
             boxes.append(&mut T::depot().0.lock().pop().unwrap_or_default());
         }
-        boxes.pop().unwrap_or_default()
-    })
+        boxes.pop()
+    });
+    taken.ok().flatten().unwrap_or_default()
 }
 
 /// Gives an empty box back to the pool.

@@ -32,7 +32,8 @@ thread_local! {
 /// Returns the stripe of this thread.
 #[inline]
 pub(crate) fn stripe() -> usize {
-    let known = STRIPE.get();
+    // Inlined, unlike `get`.
+    let known = STRIPE.try_with(Cell::get).unwrap_or(UNKNOWN);
     if known < STRIPES { known } else { number_thread() }
 }
 

@@ -7,7 +7,7 @@
 use std::any::Any;
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
+use std::pin::Pin;
 use std::task::Poll;
 
 use crate::{Failure, FailureKind, Outcome};
@@ -20,9 +20,9 @@ pub fn catch_panic(body: impl FnOnce() -> BodyResult) -> Outcome {
     ended.unwrap_or_else(|panic| Err(panicked(&*panic))).unwrap_or_else(Outcome::Fault)
 }
 
-/// Runs the body of a function that waits.
-pub async fn catch_panic_async(body: impl Future<Output = BodyResult>) -> Outcome {
-    let mut body = pin!(body);
+/// Runs the body of a function that waits. The body stays where it is, because a future that takes another one has room for it
+/// twice.
+pub async fn catch_panic_async(mut body: Pin<&mut impl Future<Output = BodyResult>>) -> Outcome {
     let ended = poll_fn(|context| {
         let polled = catch_unwind(AssertUnwindSafe(|| body.as_mut().poll(context)));
         polled.unwrap_or_else(|panic| Poll::Ready(Err(panicked(&*panic))))

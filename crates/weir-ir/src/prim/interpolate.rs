@@ -9,6 +9,9 @@ use weir_host::{Failure, Text, Value};
 /// The capacity in bytes that a thread's buffer keeps between texts, so that only the text itself is allocated.
 const KEPT_BYTES_MAX: usize = 4096;
 
+/// Maximum number of characters of a whole number: a sign and nineteen digits.
+const DIGITS_MAX: usize = 20;
+
 thread_local! {
     static TEXT: RefCell<String> = const { RefCell::new(String::new()) };
 }
@@ -19,10 +22,13 @@ thread_local! {
 /// # Errors
 /// Fails if there is no room for the text.
 pub fn interpolate<'a>(parts: impl Iterator<Item = &'a Value> + Clone) -> Result<Text, Box<Failure>> {
-    if parts.clone().all(|part| matches!(part, Value::Text(_))) {
+    let is_text = |part: &Value| matches!(part, Value::Text(_));
+    if parts.clone().all(is_text) {
         return concatenated(parts.map(|part| if let Value::Text(text) = part { text.as_str() } else { "" }));
     }
-    TEXT.with_borrow_mut(|text| {
+    // Not `with`, which is inlined only if the whole program is optimised at link time.
+    let whole = TEXT.try_with(|text| {
+        let text = &mut *text.borrow_mut();
         text.clear();
         let whole = appended(text, parts).map(|()| Text::from(text.as_str()));
         if text.capacity() > KEPT_BYTES_MAX {
@@ -30,7 +36,8 @@ pub fn interpolate<'a>(parts: impl Iterator<Item = &'a Value> + Clone) -> Result
             text.shrink_to(KEPT_BYTES_MAX);
         }
         whole
-    })
+    });
+    whole.expect("no flow runs on a thread that has ended")
 }
 
 /// Concatenates texts.
@@ -55,7 +62,33 @@ pub fn append_part(text: &mut Text, part: &Value) -> Result<(), Box<Failure>> {
     Ok(())
 }
 
-fn appended<'a>(text: &mut String, mut parts: impl Iterator<Item = &'a Value>) -> Result<(), Box<Failure>> {
+fn appended<'a>(text: &mut String, parts: impl Iterator<Item = &'a Value> + Clone) -> Result<(), Box<Failure>> {
+    // Most texts are short and consist of texts and numbers. They are asked for once: for the copy.
+    if let Some(bytes) = bytes_at_most(parts.clone())
+        && bytes <= KEPT_BYTES_MAX
+    {
+        ask(bytes)?;
+        parts.for_each(|part| match part {
+            Value::Text(part) => text.push_str(part),
+            Value::Int(part) => text.push_str(itoa::Buffer::new().format(*part)),
+            _ => unreachable!("it consists of texts and numbers"),
+        });
+        return Ok(());
+    }
+    append_each(text, parts)
+}
+
+/// Returns a number of bytes that suffices for these texts and whole numbers; `None` if there is a value of another kind.
+fn bytes_at_most<'a>(mut parts: impl Iterator<Item = &'a Value>) -> Option<usize> {
+    parts.try_fold(0_usize, |bytes, part| match part {
+        Value::Text(part) => Some(bytes.saturating_add(part.len())),
+        Value::Int(_) => Some(bytes.saturating_add(DIGITS_MAX)),
+        _ => None,
+    })
+}
+
+#[inline(never)]
+fn append_each<'a>(text: &mut String, mut parts: impl Iterator<Item = &'a Value>) -> Result<(), Box<Failure>> {
     parts.try_for_each(|part| append(text, part))?;
     // For the copy.
     ask(text.len())

@@ -37,7 +37,7 @@ pub use tls::TlsFiles;
 use std::future::Future;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -60,24 +60,25 @@ use tls::TlsIdentity;
 const BACKLOG: i32 = 1024;
 
 /// A response, or the future of one. Most responses are available at once, and then no future moves them about.
-pub enum HandlerResponse<F> {
+pub enum HandlerResponse<'a> {
     /// The response.
     Now(Response<Bytes>),
     /// Its future.
-    Later(F),
+    Later(Pin<Box<dyn Future<Output = Response<Bytes>> + 'a>>),
 }
 
 /// Handler of requests.
 pub trait Handler: 'static {
     /// Returns the response to one request, which came from `peer`. If it repeats the header fields of an earlier request,
     /// they are `repeated`, and the request has none. The future of the response stays on the connection's event loop, and is
-    /// dropped if the client disconnects.
+    /// dropped if the client disconnects. A response that needs the request longer than this call takes it out of its place;
+    /// most do not, and then it is not moved, because it is large.
     fn handle(
         &self,
-        request: Request<Incoming>,
+        request: &mut Option<Request<Incoming>>,
         repeated: Option<Rc<RepeatedHeader>>,
         peer: IpAddr,
-    ) -> HandlerResponse<impl Future<Output = Response<Bytes>> + Unpin>;
+    ) -> HandlerResponse<'_>;
 
     /// Is told that a connection could not be accepted, for example because the process has no file descriptors left.
     fn source_retries(&self, _error: &io::Error) {}

@@ -5,7 +5,6 @@ use std::cell::Cell;
 use std::future::{Future, poll_fn};
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
-use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -158,16 +157,17 @@ impl Handler for FlowHandler {
 
     fn handle(
         &self,
-        mut request: Request<Incoming>,
+        request: &mut Option<Request<Incoming>>,
         repeated: Option<Rc<RepeatedHeader>>,
         peer: IpAddr,
-    ) -> HandlerResponse<impl Future<Output = hyper::Response<Bytes>> + Unpin> {
-        http2_fields::normalize(&mut request);
-        let fields = fields_of(repeated.as_ref()).unwrap_or(request.headers());
-        let grant = self.policy.grant(request.method(), fields);
+    ) -> HandlerResponse<'_> {
+        let arrived = request.as_mut().expect(HANDLED_ONCE);
+        http2_fields::normalize(arrived);
+        let fields = fields_of(repeated.as_ref()).unwrap_or(arrived.headers());
+        let grant = self.policy.grant(arrived.method(), fields);
         let has_trace = repeated.as_ref().is_none_or(|repeated| repeated.has_trace);
         let mut trace = if has_trace { trace_context::received(fields) } else { FlowTrace::default() };
-        let logged = self.log.as_ref().map(|log| log.request(&request, &mut trace));
+        let logged = self.log.as_ref().map(|log| log.request(arrived, &mut trace));
         let response = self.respond(request, repeated, (peer, trace));
         if grant.is_none() && logged.is_none() && !self.policy.has_headers() {
             return response;
@@ -186,8 +186,8 @@ impl Handler for FlowHandler {
     }
 }
 
-/// The future of a response.
-type ResponseFuture<'a> = Pin<Box<dyn Future<Output = hyper::Response<Bytes>> + 'a>>;
+/// A handler gets each request once, and takes it out of its place at most once.
+const HANDLED_ONCE: &str = "a request is handled once";
 
 impl FlowHandler {
     /// Returns a later response to a request with this URL and these fields: its own, and those that it repeats. `unread` is
@@ -198,7 +198,7 @@ impl FlowHandler {
         to_head: bool,
         (uri, mut parsed, repeated): (Uri, HeaderMap, Option<Rc<RepeatedHeader>>),
         unread: Option<Incoming>,
-    ) -> HandlerResponse<ResponseFuture<'a>> {
+    ) -> HandlerResponse<'a> {
         // One future, and not several around each other: each would keep a copy of the one inside.
         HandlerResponse::Later(Box::pin(async move {
             let answer = answer.await.at_path(uri.path());
@@ -210,23 +210,25 @@ impl FlowHandler {
 
     fn respond(
         &self,
-        mut request: Request<Incoming>,
+        request: &mut Option<Request<Incoming>>,
         repeated: Option<Rc<RepeatedHeader>>,
         (peer, trace): (IpAddr, FlowTrace),
-    ) -> HandlerResponse<ResponseFuture<'_>> {
-        let to_head = request.method() == Method::HEAD;
+    ) -> HandlerResponse<'_> {
+        let arrived = request.as_mut().expect(HANDLED_ONCE);
+        let to_head = arrived.method() == Method::HEAD;
         let mut inputs = self.spare.take();
         inputs.clear();
-        let begun = match self.beginning(&request, fields_of(repeated.as_ref()), peer, &mut inputs) {
+        let begun = match self.beginning(arrived, fields_of(repeated.as_ref()), peer, &mut inputs) {
             Ok((route, None)) => Ok(self.begin((route, trace), inputs)),
             Ok((route, Some(input))) if input.is_unread => {
+                let request = request.take().expect(HANDLED_ONCE);
                 let (head, unread) = self.unread_body(route, &input, (request, fields_of(repeated.as_ref())));
                 inputs[input.parameter] = unread.clone().into_value().unwrap_or(Value::Absent);
                 let answer = self.with_unread_body((route, trace), inputs, unread);
                 return self.later(answer, to_head, (head.uri, head.headers, repeated), None);
             }
             Ok((route, Some(input))) if self.flows.admits(route) => {
-                let (head, body) = request.into_parts();
+                let (head, body) = request.take().expect(HANDLED_ONCE).into_parts();
                 let answer = self.after_body((route, trace), input, inputs, body);
                 return self.later(answer, to_head, (head.uri, head.headers, repeated), None);
             }
@@ -234,16 +236,16 @@ impl FlowHandler {
             Err(refusal) => Err(refusal),
         };
         let response = match begun {
-            Ok(Begun::Done(result)) => response_of(result).at_path(request.uri().path()),
+            Ok(Begun::Done(result)) => response_of(result).at_path(arrived.uri().path()),
             Ok(Begun::Pending(flow)) => {
                 let answer = self.within_time(flow);
-                let (head, unread) = request.into_parts();
+                let (head, unread) = request.take().expect(HANDLED_ONCE).into_parts();
                 return self.later(answer, to_head, (head.uri, head.headers, repeated), Some(unread));
             }
             Ok(Begun::Full) => Response::overloaded(),
             Err(refusal) => *refusal,
         };
-        let fields = RequestFields { parsed: request.headers_mut(), repeated: fields_of(repeated.as_ref()) };
+        let fields = RequestFields { parsed: arrived.headers_mut(), repeated: fields_of(repeated.as_ref()) };
         HandlerResponse::Now(self.policy.answer(response, to_head, fields, |failure| self.report(failure)))
     }
 

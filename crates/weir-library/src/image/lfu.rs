@@ -125,7 +125,14 @@ impl<V> LfuCache<V> {
 
     fn count_use(&mut self, id: SlabKey<LfuEntry<V>>) {
         let from = self.entries[id].bucket;
-        let (uses, more) = (self.buckets[from].uses + 1, self.buckets[from].more);
+        let Bucket { uses, oldest, newest, more, .. } = &mut self.buckets[from];
+        let (uses, more, is_alone) =
+            (*uses + 1, *more, oldest.map(|oldest| oldest.at) == newest.map(|newest| newest.at));
+        if is_alone && more.is_none_or(|next| self.buckets[next].uses > uses) {
+            // Its bucket becomes the one to which it would be moved, as that of an entry that is used often mostly does.
+            self.buckets[from].uses = uses;
+            return;
+        }
         let to = match more {
             Some(next) if self.buckets[next].uses == uses => next,
             next => self.insert_bucket(uses, Some(from), next),

@@ -57,11 +57,11 @@ struct Routes {
 impl Handler for Routes {
     fn handle(
         &self,
-        request: Request<Incoming>,
+        request: &mut Option<Request<Incoming>>,
         _repeated: Option<Rc<RepeatedHeader>>,
         _peer: IpAddr,
-    ) -> HandlerResponse<impl Future<Output = Response<Bytes>> + Unpin> {
-        HandlerResponse::Later(Box::pin(self.answer(request)))
+    ) -> HandlerResponse<'_> {
+        HandlerResponse::Later(Box::pin(self.answer(request.take().unwrap())))
     }
 }
 

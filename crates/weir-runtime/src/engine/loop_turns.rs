@@ -105,12 +105,12 @@ impl Drop for Turn {
 /// Returns true if flows of such a route wait too long for their turns on this event loop.
 #[inline]
 pub(super) fn are_turns_overloaded(queues: &PassedQueues, platform: &dyn Platform) -> bool {
-    TURNS.with(|of_loop| of_loop.delays.is_overloaded(queues, platform))
+    of_loop(|of_loop| of_loop.delays.is_overloaded(queues, platform))
 }
 
 /// Runs a flow that begins or has waited, and counts the quanta that it spends of the slice that all flows share.
 pub(super) fn run_shared<R>(length: SliceLength, run: impl FnOnce(&Units) -> R) -> R {
-    TURNS.with(|turns| {
+    of_loop(|turns| {
         let quanta = if turns.dispatches.get() { 1 } else { length.quanta.saturating_sub(turns.quanta_spent.get()) };
         let units = Units::quanta(length, quanta);
         let before = units.quanta_left();
@@ -121,6 +121,13 @@ pub(super) fn run_shared<R>(length: SliceLength, run: impl FnOnce(&Units) -> R) 
         }
         result
     })
+}
+
+/// Gives access to the turns of this event loop. Inlined, which `LocalKey::with` is only if the whole program is optimised at
+/// link time.
+#[inline(always)]
+fn of_loop<R>(access: impl FnOnce(&LoopTurns) -> R) -> R {
+    TURNS.try_with(access).expect("no flow runs on a thread that has ended")
 }
 
 impl LoopTurns {

@@ -215,7 +215,7 @@ impl Frame {
             Action::Call(call) => self.call(call, body, env, context).spend_call(env),
             Action::Switch(switch) => self.switch(switch, body),
             Action::Condition(step) => {
-                let holds = self.decides(&step.condition, body, env);
+                let holds = self.decides(&step.condition, &body.constants, env);
                 self.choices[step.switch as usize] = step.arms[usize::from(holds)];
                 Ran::Next
             }
@@ -303,15 +303,15 @@ impl Frame {
         }
     }
 
-    fn place<'a>(&'a self, argument: &Argument, body: &'a Body) -> &'a Value {
-        operations::place(argument, &self.slots, &body.constants)
+    fn place<'a>(&'a self, argument: &Argument, constants: &'a [Value]) -> &'a Value {
+        operations::place(argument, &self.slots, constants)
     }
 
-    fn decides(&self, condition: &Condition, body: &Body, env: Env<'_>) -> bool {
+    fn decides(&self, condition: &Condition, constants: &[Value], env: Env<'_>) -> bool {
         match condition {
-            Condition::Holds(value) => *self.place(value, body) == Value::Bool(true),
+            Condition::Holds(value) => *self.place(value, constants) == Value::Bool(true),
             Condition::Compare(prim, one, other) => {
-                let (one, other) = (self.place(one, body), self.place(other, body));
+                let (one, other) = (self.place(one, constants), self.place(other, constants));
                 // Comparisons do not fail.
                 let compared = || {
                     env.units.spend_data(prim_units::units(*prim, [one, other].into_iter(), false));
@@ -319,15 +319,16 @@ impl Frame {
                 };
                 prim.decide(one, other).unwrap_or_else(compared)
             }
-            Condition::Not(condition) => !self.decides(condition, body, env),
-            Condition::Both(one, other) => self.decides(one, body, env) && self.decides(other, body, env),
-            Condition::Either(one, other) => self.decides(one, body, env) || self.decides(other, body, env),
+            Condition::Not(condition) => !self.decides(condition, constants, env),
+            Condition::Both(one, other) => self.decides(one, constants, env) && self.decides(other, constants, env),
+            Condition::Either(one, other) => self.decides(one, constants, env) || self.decides(other, constants, env),
         }
     }
 
     fn prim(&mut self, step: &PrimStep, body: &Body, env: Env<'_>) -> Ran {
-        env.units.spend_data(operations::units_of(step, &self.slots, &body.constants));
-        match apply(step, &mut self.slots, &body.constants) {
+        let constants: &[Value] = &body.constants;
+        env.units.spend_data(operations::units_of(step, &self.slots, constants));
+        match apply(step, &mut self.slots, constants) {
             Ok(()) => Ran::Next,
             Err(failure) => Ran::fail(failure),
         }
@@ -335,7 +336,7 @@ impl Frame {
 
     #[inline]
     fn switch(&mut self, step: &SwitchStep, body: &Body) -> Ran {
-        let subject = self.place(&step.subject, body);
+        let subject = self.place(&step.subject, &body.constants);
         let chosen = step.arms.iter().position(|(test, _)| test_holds(test, subject));
         let Some(arm) = chosen else { return Ran::fail(operations::no_arm(subject)) };
         self.choices[step.switch as usize] = arm as u32;

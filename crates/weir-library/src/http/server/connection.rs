@@ -14,7 +14,7 @@ use bytes::Bytes;
 use hyper::body::{Body as _, Incoming};
 use hyper::header::{HeaderValue, RETRY_AFTER};
 use hyper::server::conn::{http1, http2};
-use hyper::service::service_fn;
+use hyper::service::{Service, service_fn};
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rustls::ServerConfig;
@@ -134,17 +134,7 @@ async fn serve_http1<H: Handler>(
     let activity = supervisor.activity;
     let copies = !activity.large.get();
     let piece_bytes_max = if copies { COPIED_BYTES_MAX } else { usize::MAX };
-    let service = service_fn(move |request: Request<Incoming>| {
-        let has_room = activity.hold(body_bytes(request.body(), limits.body_bytes_max as u64));
-        let fields = repeated.of(&request);
-        // Called outside the future, so that the request is not moved into it.
-        let answer = match has_room {
-            true => handler.handle(request, fields, peer),
-            false => HandlerResponse::Now(no_room()),
-        };
-        let answering = matches!(answer, HandlerResponse::Later(_)).then(|| CountGuard::one_more(&activity.answering));
-        AnswerFuture { answer: Some(answer), activity, piece_bytes_max, answering }
-    });
+    let service = Http1Service { handler, activity, repeated, peer, limits, piece_bytes_max };
     let mut connection = http1::Builder::new()
         .timer(TokioTimer::new())
         // The watchdog enforces all timeouts, of which hyper knows only this one.
@@ -163,29 +153,62 @@ async fn serve_http1<H: Handler>(
     }
 }
 
+/// The service of a connection of HTTP/1. Unlike a closure that hyper wraps, it moves each request once.
+struct Http1Service<'a, H> {
+    handler: &'a H,
+    activity: &'a ActivityTracker,
+    repeated: Rc<RepeatedFields>,
+    peer: IpAddr,
+    limits: &'a Limits,
+    piece_bytes_max: usize,
+}
+
+impl<'a, H: Handler> Service<Request<Incoming>> for Http1Service<'a, H> {
+    type Response = Response<ChunkedBody>;
+    type Error = Infallible;
+    type Future = AnswerFuture<'a>;
+
+    #[inline]
+    fn call(&self, request: Request<Incoming>) -> AnswerFuture<'a> {
+        let Http1Service { handler, activity, repeated, peer, limits, piece_bytes_max } = self;
+        let has_room = activity.hold(body_bytes(request.body(), limits.body_bytes_max as u64));
+        let fields = repeated.of(&request);
+        // Called outside the future, so that the request is not moved into it.
+        let answer = match has_room {
+            true => handler.handle(&mut Some(request), fields, *peer),
+            false => HandlerResponse::Now(no_room()),
+        };
+        let answering = matches!(answer, HandlerResponse::Later(_)).then(|| CountGuard::one_more(&activity.answering));
+        AnswerFuture { answer: Some(answer), activity, piece_bytes_max: *piece_bytes_max, answering }
+    }
+}
+
 /// The future of an answer over HTTP/1. Most answers are there at once; they are moved once, unlike those of an `async` block.
-struct AnswerFuture<'a, F> {
+struct AnswerFuture<'a> {
     /// `None` after the end.
-    answer: Option<HandlerResponse<F>>,
+    answer: Option<HandlerResponse<'a>>,
     activity: &'a ActivityTracker,
     piece_bytes_max: usize,
     /// Counts an answer that is not there at once.
     answering: Option<CountGuard<'a>>,
 }
 
-impl<F: Future<Output = Response<Bytes>> + Unpin> Future for AnswerFuture<'_, F> {
+impl Future for AnswerFuture<'_> {
     type Output = Result<Response<ChunkedBody>, Infallible>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
         if let Some(HandlerResponse::Later(answer)) = &mut this.answer {
-            let answer = ready!(Pin::new(answer).poll(cx));
+            let answer = ready!(answer.as_mut().poll(cx));
             this.answer = Some(HandlerResponse::Now(answer));
             this.answering = None;
         }
-        let Some(HandlerResponse::Now(answer)) = this.answer.take() else { return Poll::Pending };
-        let answer = if this.activity.hold(counted(answer.body())) { answer } else { no_room() };
+        let Some(HandlerResponse::Now(answer)) = &mut this.answer else { return Poll::Pending };
+        if !this.activity.hold(counted(answer.body())) {
+            *answer = no_room();
+        }
         this.activity.large.set(answer.body().len() > COPIED_BYTES_MAX);
+        let Some(HandlerResponse::Now(answer)) = this.answer.take() else { return Poll::Pending };
         Poll::Ready(Ok(answer.map(|body| ChunkedBody::new(body, this.piece_bytes_max))))
     }
 }
@@ -206,8 +229,11 @@ async fn serve_http2<H: Handler>(
                 room_for_stream(&activity).await;
                 let body = HeldForStream::new(&activity, body_bytes(request.body(), body_bytes_max));
                 let _answering = CountGuard::one_more(&activity.answering);
-                match if body.has_room { handler.handle(request, None, peer) } else { HandlerResponse::Now(no_room()) }
-                {
+                let answer = match body.has_room {
+                    true => handler.handle(&mut Some(request), None, peer),
+                    false => HandlerResponse::Now(no_room()),
+                };
+                match answer {
                     HandlerResponse::Now(answer) => answer,
                     HandlerResponse::Later(answer) => answer.await,
                 }
