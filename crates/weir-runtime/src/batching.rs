@@ -33,7 +33,7 @@ use crate::platform::Platform;
 use batch::{GatheredBatch, Joined};
 pub(crate) use batch::{Member, MemberProgress};
 use latency::{EstimatedLatency, LatencyEstimate};
-pub(crate) use rest::{Claim, at_rest, end_slice, resume};
+pub(crate) use rest::{Claim, at_rest, end_slice, is_awaited, resume};
 use sender::BatchSender;
 pub(crate) use slack::{CallSlack, IterationsProgress, LatencyGraph, LatencyStep, StepLatency, StepProgress};
 

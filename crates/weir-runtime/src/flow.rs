@@ -8,7 +8,7 @@ use std::task::{Context, Waker};
 use weir_host::{Failure, FlowTrace, PropagationSite, Value, memory};
 use weir_trace::{BacktraceEntry, Detail, EventKind, FlowKey};
 
-use crate::batching::{Claim, end_slice, resume};
+use crate::batching::{Claim, end_slice, is_awaited, resume};
 use crate::flow_section::{FlowSection, NodeSection};
 use crate::fork_account::FlowForks;
 use crate::frame::{Finished, FlowExit, Frame};
@@ -376,10 +376,12 @@ impl FlowState {
             advanced = Advanced::Ready(Finished::Ended(frame.exit_where_stopped(body, failure)));
         }
         if instance.gathers() {
-            if matches!(advanced, Advanced::Waits) {
+            let waits = matches!(advanced, Advanced::Waits);
+            let is_woken = waits && is_awaited() && frame.is_woken();
+            if waits && !is_woken {
                 frame.grant_slack(body, env);
             }
-            self.claims = end_slice(matches!(advanced, Advanced::Yields));
+            self.claims = end_slice(is_woken || matches!(advanced, Advanced::Yields));
         }
         self.assured = entered.assured();
         if self.assured > 0 && !frame.is_in_step() {

@@ -5,9 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use test_support::flows::batches::{BatchGates, WaitingBatch};
-use test_support::flows::{Answer, Feed, options, started};
-use tokio::sync::oneshot::Receiver;
-use tokio::sync::oneshot::error::TryRecvError;
+use test_support::flows::{Feed, options, started};
 use weir_host::{Batch, Value, World};
 use weir_runtime::{ENGINES, Options, RunningProgram, ScriptedPlatform};
 use weir_trace::{BatchDeparture, Detail, EventKind, Recorder, TraceEvent, TraceReader};
@@ -97,18 +95,6 @@ impl Scripted {
         found
     }
 
-    /// Answers further batches until a flow has ended. Calls of different rounds may leave in batches of their own while the
-    /// latencies are not known.
-    fn answer_until_the_end(&self, mut flow: Receiver<Answer>) {
-        loop {
-            match flow.try_recv() {
-                Ok(answer) => return drop(answer.expect("no call fails")),
-                Err(TryRecvError::Closed) => panic!("the flow is not answered"),
-                Err(TryRecvError::Empty) => self.gates.next_soon().into_iter().for_each(WaitingBatch::answer),
-            }
-        }
-    }
-
     /// Lets time pass, and then answers a batch and waits until its calls have their answers.
     fn answer_after(&self, ms: u64, batch: WaitingBatch) {
         self.platform.pass_ns(ms * MS);
@@ -135,7 +121,7 @@ fn learned(body: &str, options: Options) -> Scripted {
         let [second] = scripted.batches();
         scripted.answer_after(2, second);
         scripted.answer_after(5, slow);
-        scripted.answer_until_the_end(flow);
+        flow.blocking_recv().expect("the flow is answered").expect("no call fails");
     }
     scripted
 }

@@ -50,6 +50,8 @@ struct BatchState {
 struct MemberState {
     /// The waker of the flow, if it waits.
     waker: Option<Waker>,
+    /// True if the answers have woken the flow.
+    is_woken: bool,
     /// The slack of the calls; none until the flow waits.
     slack: CallSlack,
 }
@@ -304,7 +306,12 @@ impl BatchState {
         if is(BatchMutant::KeepsAnswers) {
             return Vec::new();
         }
-        self.members.iter_mut().filter_map(|member| member.waker.take()).collect()
+        let mut wakers = Vec::new();
+        for member in &mut self.members {
+            member.is_woken = member.waker.is_some() && !is(BatchMutant::ForgetsWoken);
+            wakers.extend(member.waker.take());
+        }
+        wakers
     }
 }
 
@@ -322,6 +329,11 @@ impl Member {
             BatchStage::Answered => MemberProgress::Answered,
             _ => MemberProgress::Gathers,
         }
+    }
+
+    /// Returns true if the flow was woken because the answers are there, and has not taken them yet.
+    pub(crate) fn is_woken(&self) -> bool {
+        !self.requests.is_empty() && self.batch.state.lock().members[self.index as usize].is_woken
     }
 
     /// Notes the slack of the calls.
@@ -357,7 +369,7 @@ impl Drop for Member {
         }
         let mut state = self.batch.state.lock();
         let slack = CallSlack { latest_ns: u64::MAX, expects: false };
-        state.members[self.index as usize] = MemberState { waker: None, slack };
+        state.members[self.index as usize] = MemberState { slack, ..MemberState::default() };
         state.calls -= self.requests.len();
         for request in self.requests.drain(..) {
             let all = if is(BatchMutant::TakesRequestAlong) { state.requests.users(request) } else { 1 };

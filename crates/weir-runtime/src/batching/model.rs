@@ -102,6 +102,15 @@ fn members_that_wait_are_answered() {
     other.join().unwrap();
 }
 
+/// A member sees no answers, and then the batch is answered: its flow was woken, but not one that does not wait.
+fn an_answer_wakes_the_flows_that_wait() {
+    let (batch, [mut waits, computes]) = joined(None, [1, 2]);
+    let sender = thread::spawn(move || send(&batch));
+    let polled = waits.poll(&Context::from_waker(Waker::noop()));
+    sender.join().unwrap();
+    assert_eq!((waits.is_woken(), computes.is_woken()), (polled.is_pending(), false));
+}
+
 /// Two members have made the same request, and one of them leaves.
 fn a_request_stays_as_long_as_a_member_makes_it() {
     let (batch, [mut stays, leaves]) = joined(Some(FixedState::default()), [5, 5]);
@@ -167,6 +176,7 @@ fn a_batch_that_waits_leaves_when_it_is_due() {
 
 fn every_model() {
     loom::model(members_that_wait_are_answered);
+    loom::model(an_answer_wakes_the_flows_that_wait);
     loom::model(a_request_stays_as_long_as_a_member_makes_it);
     loom::model(a_batch_that_all_have_left_is_given_up);
     loom::model(a_batch_that_waits_leaves_when_it_is_full);
@@ -180,10 +190,10 @@ fn batches_answer_members_that_stay_and_forget_those_that_leave() {
 
 #[test]
 fn each_mutant_is_caught() {
+    use BatchMutant::{ForgetsWoken, KeepsDelayed, KeepsDue};
     use BatchMutant::{KeepsAbandoned, KeepsAnswers, KeepsRestless, SendsAbandoned, TakesRequestAlong};
-    use BatchMutant::{KeepsDelayed, KeepsDue};
     let of_members = [KeepsAbandoned, KeepsRestless, KeepsAnswers, SendsAbandoned, TakesRequestAlong];
-    for mutant in of_members.into_iter().chain([KeepsDelayed, KeepsDue]) {
+    for mutant in of_members.into_iter().chain([ForgetsWoken, KeepsDelayed, KeepsDue]) {
         assert!(crate::loom_support::caught(&MUTANT, mutant, every_model), "{mutant:?} is not caught");
     }
 }

@@ -1,5 +1,9 @@
 //! Flows that have joined a batch and still run: the batch waits for them, because they may have more calls for it.
 //!
+//! A flow that waits is not at rest if one of its other batches was answered while it ran: on another thread this happens
+//! between the polls of two calls of that batch, of which the first still waits and the second has made its next call. The
+//! flow is woken, and the first makes its next call then.
+//!
 //! A thread runs one flow at a time. It notes a [`Claim`] for each batch that this flow joins, and drops the claims when the
 //! flow comes to rest: when it waits or ends, and before it blocks its thread. A flow whose slice is over keeps its claims, so
 //! that a long `for` fills a batch, but only for a few slices after it has joined last: one that computes holds nobody up.
@@ -50,15 +54,20 @@ pub(crate) fn resume(claims: &mut Vec<Claim>) {
     CLAIMS.set(std::mem::take(claims));
 }
 
-/// Ends the slice of the flow of this thread; returns the claims that it keeps, if it `yields`.
-pub(crate) fn end_slice(yields: bool) -> Vec<Claim> {
+/// Ends the slice of the flow of this thread; returns the claims that it keeps, if it `goes_on`.
+pub(crate) fn end_slice(goes_on: bool) -> Vec<Claim> {
     let mut claims = CLAIMS.take();
     if HAS_JOINED.replace(false) {
         claims.iter_mut().for_each(|claim| claim.slices_left = SLICES_MAX);
     }
     claims.iter_mut().for_each(|claim| claim.slices_left -= 1);
-    claims.retain(|claim| yields && claim.slices_left > 0);
+    claims.retain(|claim| goes_on && claim.slices_left > 0);
     claims
+}
+
+/// Returns true if a batch waits for the flow of this thread.
+pub(crate) fn is_awaited() -> bool {
+    CLAIMS.with_borrow(|claims| !claims.is_empty())
 }
 
 /// Drops the claims of the flow of this thread, which has come to rest.

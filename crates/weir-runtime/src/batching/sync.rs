@@ -11,6 +11,8 @@ pub(crate) enum BatchMutant {
     KeepsRestless,
     /// The calls are not told that they are answered.
     KeepsAnswers,
+    /// It is not noted that the answers have woken the flow of a call.
+    ForgetsWoken,
     /// A request is sent although no call makes it any more.
     SendsAbandoned,
     /// A call that leaves takes its request along, although another call makes it too.

@@ -62,6 +62,13 @@ impl Frame {
         StepProgress::Ahead(step.arms.iter().all(|arm| chosen(arm) == arm.1))
     }
 
+    /// Returns true if the flow was woken while it ran, because a call of the frame is answered.
+    pub(crate) fn is_woken(&self) -> bool {
+        let mut is_woken = false;
+        self.each_member(&mut |member| is_woken = is_woken || member.is_woken());
+        is_woken
+    }
+
     /// Shows the batches in which calls of the frame are, those of its bodies included.
     pub(super) fn each_member(&self, see: &mut dyn FnMut(&Member)) {
         self.waits.iter().for_each(|wait| wait.each_member(see));

@@ -13,8 +13,6 @@ use super::gates::{fallible, function};
 
 /// Time limit for each batch that a test waits for.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// The time after which a test looks for something else than the next batch.
-const MOMENT: Duration = Duration::from_millis(1);
 /// The time in which a batch would be sent that a test does not expect.
 const QUIET: Duration = Duration::from_millis(100);
 
@@ -91,11 +89,6 @@ impl BatchGates {
     /// Waits for the next batch that is sent.
     pub fn next(&self) -> WaitingBatch {
         self.receiver.recv_timeout(PATIENCE).expect("a batch is sent")
-    }
-
-    /// Returns the next batch if one is sent within a moment.
-    pub fn next_soon(&self) -> Option<WaitingBatch> {
-        self.receiver.recv_timeout(MOMENT).ok()
     }
 
     /// Returns true if no further batch is sent for some time.
