@@ -45,6 +45,18 @@ impl PostgresServer {
         Some(server)
     }
 
+    /// Starts a server of its own with these settings; `None`, and a line that says so, if PostgreSQL is not installed.
+    ///
+    /// # Panics
+    /// Panics if PostgreSQL is installed, and does not start.
+    #[must_use]
+    pub fn start_with(settings: &[&str]) -> Option<PostgresServer> {
+        let mut server = PostgresServer::prepare()?;
+        server.settings.extend(settings.iter().map(|setting| (*setting).to_owned()));
+        server.run();
+        Some(server)
+    }
+
     /// Starts a server of its own whose commits survive a crash of the machine, for measurements; `None`, and a line that says
     /// so, if PostgreSQL is not installed.
     ///

@@ -3,6 +3,9 @@
 //! The channel has the hash of the schema in its name, because channels belong to the whole database. A payload is the number of
 //! the program, the table, the key and the columns, separated by tabs; PostgreSQL delivers those of a transaction when it
 //! commits, and in the order of the commits.
+//!
+//! Who listens holds a shared advisory lock. A transaction publishes unless it gets that lock exclusively: then nobody listens, and
+//! who begins to listen waits for its end, so that its writes are those of before.
 
 use std::future::poll_fn;
 use std::time::Duration;
@@ -15,13 +18,18 @@ use super::connection::SqlStatement;
 use crate::tables::schema::Schema;
 use crate::tables::write_sets::{TableWrite, WriteSet};
 
-/// Publishes a payload to the programs that listen.
-const NOTIFY: &str = "SELECT pg_notify('weir_' || md5(current_schema()), $1)";
-/// Publishes a row that the table has just numbered: the payload before and behind its number.
+/// Publishes a payload to the programs that listen, if there are any. The number of the lock is one more than that of the writers.
+const NOTIFY: &str = "SELECT pg_notify('weir_' || md5(current_schema()), $1) \
+    WHERE NOT pg_try_advisory_xact_lock((1466263923::bigint << 32) | '\"weir_database\"'::regclass::oid::bigint)";
+/// Publishes a row that the table has just numbered, if a program listens: the payload before and behind its number.
 const NOTIFY_NUMBERED: &str = "SELECT pg_notify('weir_' || md5(current_schema()), $1 || \
-                               (SELECT \"last\"::text FROM \"weir_numbers\" WHERE \"table\" = $2) || $3)";
+    (SELECT \"last\"::text FROM \"weir_numbers\" WHERE \"table\" = $2) || $3) \
+    WHERE NOT pg_try_advisory_xact_lock((1466263923::bigint << 32) | '\"weir_database\"'::regclass::oid::bigint)";
 /// Returns the command that listens to the other programs of the schema.
 const LISTEN: &str = "SELECT 'LISTEN weir_' || md5(current_schema())";
+/// Tells the writers that a program listens, and waits for the transaction that does not know it yet.
+const IS_LISTENING: &str =
+    "SELECT pg_advisory_lock_shared((1466263923::bigint << 32) | '\"weir_database\"'::regclass::oid::bigint)";
 /// Time after which the next attempt to listen again follows.
 const LISTEN_PAUSE: Duration = Duration::from_millis(500);
 /// Maximum length of a payload in PostgreSQL, in bytes. A longer one names the table only.
@@ -148,6 +156,7 @@ where
     });
     let command = client.query_one(LISTEN, &[]).await?.try_get::<_, String>(0)?;
     client.batch_execute(&command).await?;
+    client.batch_execute(IS_LISTENING).await?;
     match begun.take() {
         Some(begun) => _ = begun.send(Ok(())),
         // What the others have written meanwhile was not told.

@@ -10,13 +10,16 @@
 
 use std::time::Duration;
 
+use tokio_postgres::Statement;
 use weir::{Failure, FailureKind};
 
 use super::connection::{Executed, PostgresConnection, SqlStatement};
-use super::durability::{BEGIN, CommitNumber};
+use super::durability::{COUNT_COMMIT, CommitNumber};
 use super::errors::{StatementError, is_conflict, is_lost};
 use super::redo::RedoStatement;
 
+/// Begins a transaction when it is its turn.
+const BEGIN: &str = "BEGIN ISOLATION LEVEL SERIALIZABLE; LOCK TABLE \"weir_database\" IN EXCLUSIVE MODE";
 /// Begins a transaction in an existing database, whose programs take no turns.
 const BEGIN_AT_ONCE: &str = "BEGIN ISOLATION LEVEL SERIALIZABLE";
 /// Takes back a statement.
@@ -64,9 +67,10 @@ pub(super) async fn execute_alone(
     statements: &[SqlStatement<'_>],
 ) -> Result<(Vec<Executed>, Option<UnsyncedTransaction>), StatementError> {
     let prepared = connection.prepare(statements).await?;
+    let beginning = Beginning::prepare(connection, turns).await?;
     let (began, executed, committed) = tokio::join!(
         biased;
-        begin(connection, turns),
+        beginning.begin(connection),
         connection.execute(statements, &prepared),
         connection.command("COMMIT")
     );
@@ -77,13 +81,37 @@ pub(super) async fn execute_alone(
     Ok((executed, unsynced.map(|number| (number, RedoStatement::keep(statements, &prepared)))))
 }
 
-/// Begins a transaction. Returns the number of its commit, if that will not wait for the disk.
-async fn begin(connection: &PostgresConnection, turns: Turns) -> Result<Option<CommitNumber>, tokio_postgres::Error> {
-    if turns == Turns::None {
-        return connection.command(BEGIN_AT_ONCE).await.map(|()| None);
+/// The beginning of a transaction.
+enum Beginning {
+    /// It waits for its turn, and counts its commit by this statement.
+    InTurn(Vec<Statement>),
+    AtOnce,
+}
+
+impl Beginning {
+    const COUNT: [SqlStatement<'static>; 1] = [SqlStatement { sql: COUNT_COMMIT, parameters: Vec::new() }];
+
+    /// Prepares what the transaction executes first. Nothing is executed.
+    async fn prepare(connection: &PostgresConnection, turns: Turns) -> Result<Beginning, tokio_postgres::Error> {
+        match turns {
+            Turns::Taken => Ok(Beginning::InTurn(connection.prepare(&Self::COUNT).await?)),
+            Turns::None => Ok(Beginning::AtOnce),
+        }
     }
-    let rows = connection.texts(BEGIN).await?;
-    Ok(rows.first().and_then(|row| row.first()?.as_ref()?.parse().ok()).map(CommitNumber))
+
+    /// Begins the transaction. All is sent when this is first polled. Returns the number of its commit, if that will not wait for
+    /// the disk.
+    async fn begin(&self, connection: &PostgresConnection) -> Result<Option<CommitNumber>, tokio_postgres::Error> {
+        let Beginning::InTurn(prepared) = self else {
+            return connection.command(BEGIN_AT_ONCE).await.map(|()| None);
+        };
+        let count = Self::COUNT;
+        let (began, counted) = tokio::join!(biased; connection.command(BEGIN), connection.execute(&count, prepared));
+        began?;
+        let counted = counted.map_err(|(_, error)| error)?;
+        let row = counted.first().and_then(|counted| counted.rows.first());
+        row.map(|row| row.try_get(0).map(CommitNumber)).transpose()
+    }
 }
 
 /// Returns the error of a statement that may have been committed when the connection was lost.
@@ -232,12 +260,16 @@ async fn in_transaction(
         Err(error) if begins.is_some() => return Err(TransactionError::NotBegun(error)),
         Err(error) => return Err(TransactionError::Aborted(error)),
     };
+    let beginning = match begins {
+        Some(turns) => Some(Beginning::prepare(connection, turns).await.map_err(TransactionError::NotBegun)?),
+        None => None,
+    };
     let command = async |wanted: bool, sql: &str| if wanted { connection.command(sql).await } else { Ok(()) };
     let (began, saved, executed, released) = tokio::join!(
         biased;
         async {
-            match begins {
-                Some(turns) => begin(connection, turns).await,
+            match &beginning {
+                Some(beginning) => beginning.begin(connection).await,
                 None => Ok(unsynced.0),
             }
         },
