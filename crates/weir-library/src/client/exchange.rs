@@ -217,11 +217,13 @@ fn ended_without_response(error: &hyper::Error) -> bool {
     error.is_incomplete_message() || is_reset(error)
 }
 
+/// Returns `true` if the other side has closed a connection, or the end of TLS on it is missing, as with servers that only close
+/// the socket.
 fn is_reset(error: &hyper::Error) -> bool {
-    use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset};
+    use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
 
     let cause = error.source().and_then(|cause| cause.downcast_ref::<std::io::Error>());
-    cause.is_some_and(|cause| matches!(cause.kind(), BrokenPipe | ConnectionAborted | ConnectionReset))
+    cause.is_some_and(|cause| matches!(cause.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof))
 }
 
 /// Converts an error of the transport. The URL is not shown, because its query may contain credentials.
@@ -245,12 +247,21 @@ fn failure(call: &Call, error: &RequestError) -> Failure {
         last = cause.to_string();
         source = cause.source();
     }
-    let hint = if last.contains("UnknownIssuer") {
+    // rustls refers to its manual, which says how to write a client.
+    let said = last.split(": https://docs.rs/").next().unwrap_or_default();
+    Failure::function(format!("no response from {host}: {said}{}", hint(said)))
+}
+
+/// Returns what to do about an error of TLS.
+fn hint(said: &str) -> &'static str {
+    if said.contains("UnknownIssuer") {
         "; the system does not trust the issuer of its certificate (`SSL_CERT_FILE` names the file of those to trust)"
+    } else if said.contains("CaUsedAsEndEntity") {
+        "; its certificate is that of an authority and not that of a server, which `openssl req -x509` makes with `-addext \
+         basicConstraints=critical,CA:FALSE`"
     } else {
         ""
-    };
-    Failure::function(format!("no response from {host}: {last}{hint}"))
+    }
 }
 
 #[cfg(test)]
