@@ -11,6 +11,7 @@
 //! request could otherwise reach what only this machine is meant to reach.
 
 mod body;
+mod call_fields;
 mod connector;
 mod exchange;
 mod framing;
@@ -24,8 +25,9 @@ mod response;
 mod stoppable_stream;
 mod url;
 
+pub use call_fields::Headers;
 pub use exchange::Client;
-pub use options::{CallOptions, Headers};
+pub use options::CallOptions;
 pub use response::{ClientResponse, body, cookie, decode_json, header, json, response, status, text, url};
 
 use std::borrow::Cow;

@@ -5,6 +5,8 @@
 mod certificates;
 
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -14,6 +16,7 @@ use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustls::RootCertStore;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 use weir::{Failure, Size};
@@ -71,6 +74,66 @@ fn the_best_version_that_both_sides_speak_is_used() {
                 let found = get(&client, "https://a.example/").await.unwrap();
                 assert_eq!(client::text(&found).unwrap(), version);
             }
+        }
+    });
+}
+
+/// Answers the first request on each connection, and closes the socket at the second one, without the end of TLS.
+async fn forgetful(acceptor: TlsAcceptor) -> (SocketAddr, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let (address, requests) = (listener.local_addr().unwrap(), Arc::new(AtomicUsize::new(0)));
+    let count = Arc::clone(&requests);
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let mut stream = acceptor.accept(stream).await.unwrap();
+            let mut read = [0; 1024];
+            for answer in [Some(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"), None] {
+                assert!(stream.read(&mut read).await.unwrap() > 0);
+                count.fetch_add(1, Ordering::SeqCst);
+                match answer {
+                    Some(answer) => stream.write_all(answer).await.unwrap(),
+                    None => drop(stream.get_mut().0.shutdown().await),
+                }
+            }
+        }
+    });
+    (address, requests)
+}
+
+#[test]
+fn a_read_is_sent_again_when_the_server_has_closed_the_socket_under_tls() {
+    let Some(certificate) = Certificate::new("forgetful") else { return };
+    block_on(async {
+        let (address, requests) = forgetful(certificate.acceptor(&[])).await;
+        let client = knowing("a.example", address, certificate.roots());
+        for sent in [1, 3, 5] {
+            assert_eq!(client::text(&get(&client, "https://a.example/").await.unwrap()).unwrap(), "ok");
+            assert_eq!(requests.load(Ordering::SeqCst), sent);
+        }
+    });
+}
+
+#[test]
+fn an_answer_that_ends_without_the_end_of_tls_is_a_failure() {
+    let Some(certificate) = Certificate::new("cut") else { return };
+    block_on(async {
+        for answer in ["HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\ncut", "HTTP/1.0 200 OK\r\n\r\ncut", ""] {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let address = listener.local_addr().unwrap();
+            let acceptor = certificate.acceptor(&[]);
+            tokio::spawn(async move {
+                while let Ok((stream, _)) = listener.accept().await {
+                    let mut stream = acceptor.accept(stream).await.unwrap();
+                    assert!(stream.read(&mut [0; 1024]).await.unwrap() > 0);
+                    stream.write_all(answer.as_bytes()).await.unwrap();
+                    drop(stream.get_mut().0.shutdown().await);
+                }
+            });
+            let client = knowing("a.example", address, certificate.roots());
+            let cut = get(&client, "https://a.example/").await.unwrap_err();
+            let said =
+                if answer.is_empty() { "no response from a.example: peer closed" } else { "the response ended early" };
+            assert!(cut.message.starts_with(said) && !cut.message.contains("https://"), "{cut}");
         }
     });
 }

@@ -122,7 +122,10 @@ impl<'a> NewFlow<'a> {
         let instance: &'a ProgramInstance = self.instance;
         let key = instance.next_key(self.entry, self.route);
         let mut frame = Frame::take(&instance.flow(key).body, false);
-        for (slot, input) in frame.slots.iter_mut().zip(&mut *self.inputs) {
+        // Without `zip`, which is a call of its own unless the whole program is optimised at link time.
+        let mut slots = frame.slots.iter_mut();
+        for input in &mut *self.inputs {
+            let Some(slot) = slots.next() else { break };
             slot.put(input.take());
         }
         self.inputs.clear();

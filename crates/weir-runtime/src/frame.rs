@@ -143,8 +143,13 @@ impl Frame {
         let mut frame = object_pool::take::<Frame>();
         frame.nested = nested;
         frame.until = usize::MAX;
-        frame.slots.resize(body.slots as usize, Value::Absent);
-        frame.choices.resize(body.switches as usize, NONE);
+        // Mostly they have their lengths already.
+        if frame.slots.len() != body.slots as usize {
+            frame.slots.resize(body.slots as usize, Value::Absent);
+        }
+        if frame.choices.len() != body.switches as usize {
+            frame.choices.resize(body.switches as usize, NONE);
+        }
         frame
     }
 

@@ -243,6 +243,7 @@ pub(crate) fn answer(outcome: Outcome, out: &Out, slots: &mut [Value]) -> Result
     Ok(None)
 }
 
+#[inline]
 fn decided(switch: u32, (arm, port): (u32, u32), payload: Value, slots: &mut [Value]) -> Option<(u32, u32)> {
     if port != NONE {
         slots[port as usize].put(payload);

@@ -232,6 +232,7 @@ impl Units {
     }
 
     /// Returns the number of quanta that are left, the current one included.
+    #[inline]
     pub(crate) fn quanta_left(&self) -> u32 {
         let units = self.rest.get().saturating_add(self.left.get().max(0).unsigned_abs());
         u32::try_from(units.div_ceil(u64::from(self.quantum))).unwrap_or(u32::MAX)

@@ -94,8 +94,8 @@ pub enum BorrowedArgumentMut<'a, T> {
     Temporary {
         /// The slot to which the temporary is written back.
         slot: &'a mut Value,
-        /// The temporary.
-        made: T,
+        /// The temporary; boxed because most arguments are borrowed in place, and their borrow is moved.
+        made: Box<T>,
     },
 }
 
@@ -107,7 +107,7 @@ impl<'a, T: HostType> BorrowedArgumentMut<'a, T> {
     #[inline]
     pub fn new(slot: &'a mut Value) -> Result<Self, Failure> {
         if T::in_place(slot).is_none() {
-            let made = T::from_value(slot.clone())?;
+            let made = Box::new(T::from_value(slot.clone())?);
             return Ok(BorrowedArgumentMut::Temporary { slot, made });
         }
         T::in_place_mut(slot).map(BorrowedArgumentMut::InPlace).ok_or_else(|| Failure::argument("cannot be changed"))

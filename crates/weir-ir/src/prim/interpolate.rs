@@ -22,15 +22,16 @@ thread_local! {
 /// # Errors
 /// Fails if there is no room for the text.
 pub fn interpolate<'a>(parts: impl Iterator<Item = &'a Value> + Clone) -> Result<Text, Box<Failure>> {
-    let is_text = |part: &Value| matches!(part, Value::Text(_));
-    if parts.clone().all(is_text) {
-        return concatenated(parts.map(|part| if let Value::Text(text) = part { text.as_str() } else { "" }));
+    let size = SizeAtMost::of(parts.clone());
+    if let Some(SizeAtMost { bytes, are_texts: true }) = size {
+        ask(bytes)?;
+        return Ok(Text::concatenated(parts.map(|part| if let Value::Text(text) = part { text.as_str() } else { "" })));
     }
     // Not `with`, which is inlined only if the whole program is optimised at link time.
     let whole = TEXT.try_with(|text| {
         let text = &mut *text.borrow_mut();
         text.clear();
-        let whole = appended(text, parts).map(|()| Text::from(text.as_str()));
+        let whole = appended(text, parts, size).map(|()| Text::from(text.as_str()));
         if text.capacity() > KEPT_BYTES_MAX {
             text.clear();
             text.shrink_to(KEPT_BYTES_MAX);
@@ -38,12 +39,6 @@ pub fn interpolate<'a>(parts: impl Iterator<Item = &'a Value> + Clone) -> Result
         whole
     });
     whole.expect("no flow runs on a thread that has ended")
-}
-
-/// Concatenates texts.
-fn concatenated<'a>(texts: impl Iterator<Item = &'a str> + Clone) -> Result<Text, Box<Failure>> {
-    ask(texts.clone().map(str::len).fold(0, usize::saturating_add))?;
-    Ok(Text::concatenated(texts))
 }
 
 /// Adds the text of a part of an interpolation at the end of a text, without making it first.
@@ -62,29 +57,40 @@ pub fn append_part(text: &mut Text, part: &Value) -> Result<(), Box<Failure>> {
     Ok(())
 }
 
-fn appended<'a>(text: &mut String, parts: impl Iterator<Item = &'a Value> + Clone) -> Result<(), Box<Failure>> {
-    // Most texts are short and consist of texts and numbers. They are asked for once: for the copy.
-    if let Some(bytes) = bytes_at_most(parts.clone())
-        && bytes <= KEPT_BYTES_MAX
-    {
-        ask(bytes)?;
-        parts.for_each(|part| match part {
-            Value::Text(part) => text.push_str(part),
-            Value::Int(part) => text.push_str(itoa::Buffer::new().format(*part)),
-            _ => unreachable!("it consists of texts and numbers"),
-        });
-        return Ok(());
-    }
-    append_each(text, parts)
+/// Adds the texts of the parts to an empty text.
+fn appended<'a>(
+    text: &mut String,
+    parts: impl Iterator<Item = &'a Value>,
+    size: Option<SizeAtMost>,
+) -> Result<(), Box<Failure>> {
+    let Some(SizeAtMost { bytes: bytes @ 0..=KEPT_BYTES_MAX, .. }) = size else { return append_each(text, parts) };
+    // Most texts are short and consist of texts and numbers. They are asked for once, for the copy.
+    ask(bytes)?;
+    parts.for_each(|part| match part {
+        Value::Text(part) => text.push_str(part),
+        Value::Int(part) => text.push_str(itoa::Buffer::new().format(*part)),
+        _ => unreachable!("it consists of texts and whole numbers"),
+    });
+    Ok(())
 }
 
-/// Returns a number of bytes that suffices for these texts and whole numbers; `None` if there is a value of another kind.
-fn bytes_at_most<'a>(mut parts: impl Iterator<Item = &'a Value>) -> Option<usize> {
-    parts.try_fold(0_usize, |bytes, part| match part {
-        Value::Text(part) => Some(bytes.saturating_add(part.len())),
-        Value::Int(_) => Some(bytes.saturating_add(DIGITS_MAX)),
-        _ => None,
-    })
+/// The size of a text that consists of texts and whole numbers.
+#[derive(Clone, Copy)]
+struct SizeAtMost {
+    /// A number of bytes that suffices: the size itself, if there are no numbers.
+    bytes: usize,
+    are_texts: bool,
+}
+
+impl SizeAtMost {
+    /// Returns the size of the text of these parts; `None` if there is a value of another kind.
+    fn of<'a>(mut parts: impl Iterator<Item = &'a Value>) -> Option<SizeAtMost> {
+        parts.try_fold(SizeAtMost { bytes: 0, are_texts: true }, |SizeAtMost { bytes, are_texts }, part| match part {
+            Value::Text(part) => Some(SizeAtMost { bytes: bytes.saturating_add(part.len()), are_texts }),
+            Value::Int(_) => Some(SizeAtMost { bytes: bytes.saturating_add(DIGITS_MAX), are_texts: false }),
+            _ => None,
+        })
+    }
 }
 
 #[inline(never)]

@@ -2,12 +2,14 @@
 
 use std::borrow::Cow;
 use std::error::Error;
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
+use std::mem::take;
 use std::pin::pin;
 use std::sync::Arc;
 
-use hyper::Response;
+use bytes::Bytes;
 use hyper::body::Incoming;
+use hyper::http::response::Parts;
 use tokio::sync::OnceCell;
 use weir::{Failure, FailureKind};
 
@@ -22,21 +24,12 @@ use super::response::ClientResponse;
 use super::url;
 use crate::network::{ConnectError, Network, Reach};
 use crate::time_limit::{TimeIsUp, TimeLimit};
-use crate::trace_context;
 
 /// The HTTP client of a program.
 pub struct Client {
     pools: OnceCell<Pools>,
     permits: Permits,
     network: Network,
-}
-
-/// Outcome of a request.
-enum Step {
-    /// A redirect, with the call that follows it.
-    Redirect(Box<Call>),
-    /// The response.
-    Done(Box<ClientResponse>),
 }
 
 /// Error of a request that got no response.
@@ -90,15 +83,18 @@ impl Client {
     }
 
     /// Performs a call within its time.
-    pub(super) async fn run(&self, mut call: Call) -> Result<ClientResponse, Failure> {
-        trace_context::pass_on(&mut call.headers);
-        let mut awaited = Awaited::Permit;
-        let mut limit = TimeLimit::new(call.timeout);
-        let outcome = {
-            let mut exchange = pin!(self.exchange(&mut call, &mut awaited));
-            poll_fn(|cx| limit.poll(exchange.as_mut(), cx)).await
-        };
-        outcome.unwrap_or_else(|TimeIsUp| Err(awaited.late(&call)))
+    #[expect(clippy::manual_async_fn, reason = "the future of an `async fn` would have room for the call twice")]
+    pub(super) fn run(&self, mut call: Call) -> impl Future<Output = Result<ClientResponse, Failure>> + Send {
+        async move {
+            call.fields.pass_on_trace();
+            let mut awaited = Awaited::Permit;
+            let mut limit = TimeLimit::new(call.timeout);
+            let outcome = {
+                let mut exchange = pin!(self.exchange(&mut call, &mut awaited));
+                poll_fn(|cx| limit.poll(exchange.as_mut(), cx)).await
+            };
+            outcome.unwrap_or_else(|TimeIsUp| Err(awaited.late(&call)))
+        }
     }
 
     /// Sends the request, follows redirects, and reads the response. `call` becomes the redirected call, and `awaited` tells
@@ -110,16 +106,17 @@ impl Client {
             let permit = self.permits.acquire(&host_of(call)).await;
             *awaited = Awaited::Response(None);
             let pool = self.pool(call.reach).await;
-            let (response, mut connection) = send(pool, call, awaited).await?;
-            let next = step(call, (response, &mut connection), redirects).await;
-            match next.inspect_err(|_| connection.usage().end())? {
-                Step::Redirect(next) => {
-                    pool.give_back(connection, &call.url);
+            let mut answer = send(pool, call, awaited).await?;
+            match redirected(call, &answer, redirects).inspect_err(|_| answer.connection.usage().end())? {
+                Some(next) => {
+                    pool.give_back(answer.connection, &call.url);
                     *call = *next;
                 }
-                Step::Done(response) => {
-                    pool.give_back(connection, &call.url);
-                    return Ok(*response);
+                None => {
+                    let body = answer.read(call.bytes_max).await.inspect_err(|_| answer.connection.usage().end())?;
+                    pool.give_back(answer.connection, &call.url);
+                    let (status, headers, url) = (answer.head.status, answer.head.headers, take(&mut call.url));
+                    return Ok(ClientResponse { status, headers, body, url });
                 }
             }
             // A call never waits for a permit while it has one.
@@ -140,29 +137,39 @@ impl Client {
     }
 }
 
-/// Sends one request, and returns the head of its response, with the connection over which its body comes. A request that has
-/// the same effect twice as once is sent again, once, if its connection ended without a response: the server may have closed
-/// a kept connection at the moment at which it was used (RFC 9110, section 9.2.2).
-async fn send(
-    pool: &ConnectionPool,
-    call: &mut Call,
-    awaited: &mut Awaited,
-) -> Result<(Response<Incoming>, PooledConnection), Failure> {
-    let sent = match send_once(pool, call, awaited).await {
-        Err(RequestError::Transport(error)) if call.may_resend && ended_without_response(&error) => {
-            send_once(pool, call, awaited).await
-        }
-        sent => sent,
-    };
+/// The head of a response, and the connection over which its body comes.
+struct Answer {
+    head: Parts,
+    /// `None` once it is read.
+    body: Option<Incoming>,
+    connection: PooledConnection,
+}
+
+impl Answer {
+    /// Reads the body.
+    ///
+    /// # Errors
+    /// Fails as [`body::read`] does.
+    async fn read(&mut self, bytes_max: usize) -> Result<Bytes, Failure> {
+        let Some(incoming) = self.body.take() else { return Ok(Bytes::new()) };
+        body::read(self.connection.arriving(incoming), &mut self.head.headers, bytes_max).await
+    }
+}
+
+/// Sends one request, and returns its answer. A request that has the same effect twice as once is sent again, once, if its
+/// connection ended without a response: the server may have closed a kept connection at the moment at which it was used
+/// (RFC 9110, section 9.2.2).
+async fn send(pool: &ConnectionPool, call: &mut Call, awaited: &mut Awaited) -> Result<Answer, Failure> {
+    let mut sent = send_once(pool, call, awaited).await;
+    if matches!(&sent, Err(RequestError::Transport(error)) if call.may_resend && ended_without_response(error)) {
+        // Boxed, because it is seldom needed: the future of each call would be as large.
+        sent = Box::pin(send_once(pool, call, awaited)).await;
+    }
     sent.map_err(|error| failure(call, &error))
 }
 
 /// Sends one request. If a kept connection turns out to be closed before anything is sent, another one is taken.
-async fn send_once(
-    pool: &ConnectionPool,
-    call: &mut Call,
-    awaited: &mut Awaited,
-) -> Result<(Response<Incoming>, PooledConnection), RequestError> {
+async fn send_once(pool: &ConnectionPool, call: &mut Call, awaited: &mut Awaited) -> Result<Answer, RequestError> {
     loop {
         let mut connection = pool.connection(&call.url).await.map_err(RequestError::Connection)?;
         *awaited = Awaited::Response(Some(connection.usage().clone()));
@@ -172,7 +179,10 @@ async fn send_once(
             return Err(RequestError::InformationalFlood);
         }
         let mut error = match sent {
-            Ok(response) => return Ok((response, connection)),
+            Ok(response) => {
+                let (head, body) = response.into_parts();
+                return Ok(Answer { head, body: Some(body), connection });
+            }
             Err(error) => error,
         };
         connection.usage().end();
@@ -182,23 +192,14 @@ async fn send_once(
     }
 }
 
-/// Takes what follows from a response, to which so many redirects have led.
-async fn step(
-    call: &Call,
-    (response, connection): (Response<Incoming>, &mut PooledConnection),
-    redirects: u8,
-) -> Result<Step, Failure> {
-    framing::check(&response)?;
-    let (mut head, incoming) = response.into_parts();
-    let next = if call.redirects_max > 0 { following(call, &head)? } else { None };
+/// Checks the head of a response, to which so many redirects have led, and returns the call that follows it if it is another
+/// redirect.
+fn redirected(call: &Call, answer: &Answer, redirects: u8) -> Result<Option<Box<Call>>, Failure> {
+    framing::check(&answer.head)?;
+    let next = if call.redirects_max > 0 { following(call, &answer.head)? } else { None };
     match next {
         Some(_) if redirects == call.redirects_max => Err(too_many_redirects(redirects)),
-        Some(next) => Ok(Step::Redirect(Box::new(next))),
-        None => {
-            let body = body::read(connection.arriving(incoming), &mut head.headers, call.bytes_max).await?;
-            let (status, headers, url) = (head.status, head.headers, call.url.clone());
-            Ok(Step::Done(Box::new(ClientResponse { status, headers, body, url })))
-        }
+        next => Ok(next.map(Box::new)),
     }
 }
 
@@ -216,11 +217,13 @@ fn ended_without_response(error: &hyper::Error) -> bool {
     error.is_incomplete_message() || is_reset(error)
 }
 
+/// Returns `true` if the other side has closed a connection, or the end of TLS on it is missing, as with servers that only close
+/// the socket.
 fn is_reset(error: &hyper::Error) -> bool {
-    use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset};
+    use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
 
     let cause = error.source().and_then(|cause| cause.downcast_ref::<std::io::Error>());
-    cause.is_some_and(|cause| matches!(cause.kind(), BrokenPipe | ConnectionAborted | ConnectionReset))
+    cause.is_some_and(|cause| matches!(cause.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof))
 }
 
 /// Converts an error of the transport. The URL is not shown, because its query may contain credentials.
@@ -244,18 +247,28 @@ fn failure(call: &Call, error: &RequestError) -> Failure {
         last = cause.to_string();
         source = cause.source();
     }
-    let hint = if last.contains("UnknownIssuer") {
+    // rustls refers to its manual, which says how to write a client.
+    let said = last.split(": https://docs.rs/").next().unwrap_or_default();
+    Failure::function(format!("no response from {host}: {said}{}", hint(said)))
+}
+
+/// Returns what to do about an error of TLS.
+fn hint(said: &str) -> &'static str {
+    if said.contains("UnknownIssuer") {
         "; the system does not trust the issuer of its certificate (`SSL_CERT_FILE` names the file of those to trust)"
+    } else if said.contains("CaUsedAsEndEntity") {
+        "; its certificate is that of an authority and not that of a server, which `openssl req -x509` makes with `-addext \
+         basicConstraints=critical,CA:FALSE`"
     } else {
         ""
-    };
-    Failure::function(format!("no response from {host}: {last}{hint}"))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::options::{CallOptions, Headers};
+    use crate::client::call_fields::Headers;
+    use crate::client::options::CallOptions;
 
     /// The future is moved and allocated for each call.
     #[test]

@@ -7,11 +7,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use hyper::body::Incoming;
 use hyper::ext::on_informational;
 use hyper::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use hyper::http::Extensions;
-use hyper::{Request, Response, StatusCode};
+use hyper::http::response::Parts;
+use hyper::{Request, StatusCode};
 use hyper_util::client::legacy::connect::Connected;
 use weir::{Failure, FailureKind};
 
@@ -81,18 +81,18 @@ impl ConnectionUse {
 /// # Errors
 /// Fails if it is too long, if the end of its body is doubtful (RFC 9112, section 6.3), or if it belongs to a protocol that
 /// the request has not asked for.
-pub(super) fn check(response: &Response<Incoming>) -> Result<(), Failure> {
-    let bytes: usize = response.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
+pub(super) fn check(head: &Parts) -> Result<(), Failure> {
+    let bytes: usize = head.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
     if bytes > FIELDS_BYTES_MAX {
         let message = format!("the header fields of the response take more than {FIELDS_BYTES_MAX} bytes");
         return Err(Failure::new(FailureKind::Limit, message));
     }
-    if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+    if head.status == StatusCode::SWITCHING_PROTOCOLS {
         return Err(Failure::function("the response changes the protocol, which the request has not asked for"));
     }
-    let mut codings = response.headers().get_all(TRANSFER_ENCODING).iter();
+    let mut codings = head.headers.get_all(TRANSFER_ENCODING).iter();
     let Some(coding) = codings.next() else { return Ok(()) };
-    if response.headers().contains_key(CONTENT_LENGTH) {
+    if head.headers.contains_key(CONTENT_LENGTH) {
         return Err(Failure::function("the response has both `Content-Length` and `Transfer-Encoding`"));
     }
     if !coding.as_bytes().eq_ignore_ascii_case(b"chunked") || codings.next().is_some() {

@@ -3,28 +3,15 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use hyper::header::{
-    ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue,
-    TE, TRAILER, TRANSFER_ENCODING, UPGRADE, USER_AGENT,
-};
 use hyper::{Method, Uri};
-use indexmap::IndexMap;
-use weir::{Failure, Secret, Size, Text};
+use weir::{Failure, Secret, Size};
 
+use super::call_fields::{CallFields, Headers};
 use super::url;
 use crate::network::Reach;
 
-/// Header fields that the client sets itself.
-const OWN_FIELDS: [HeaderName; 8] =
-    [ACCEPT_ENCODING, CONNECTION, CONTENT_LENGTH, HOST, TE, TRAILER, TRANSFER_ENCODING, UPGRADE];
-/// Maximum total size of the header fields of a request, in bytes.
-const FIELDS_BYTES_MAX: usize = 16 * 1024;
 /// Maximum number of redirects that a call may permit.
 const REDIRECTS_LIMIT: u8 = 20;
-const AGENT: &str = concat!("weir/", env!("CARGO_PKG_VERSION"));
-
-/// Header fields of a request, by their names.
-pub type Headers = IndexMap<Text, Text>;
 
 /// Parameters that all functions of the client have.
 #[derive(weir::FunctionOptions)]
@@ -54,7 +41,7 @@ pub struct CallOptions {
 pub(super) struct Call {
     pub(super) method: Method,
     pub(super) url: Uri,
-    pub(super) headers: HeaderMap,
+    pub(super) fields: CallFields,
     pub(super) body: Bytes,
     pub(super) timeout: Duration,
     /// Maximum length of the response's body.
@@ -76,7 +63,7 @@ impl Call {
         }
         Ok(Call {
             url: url::requested(url)?,
-            headers: fields(&options.headers, options.bearer.as_ref())?,
+            fields: CallFields::new(options.headers, options.bearer)?,
             may_resend: method.is_idempotent(),
             method,
             body: Bytes::new(),
@@ -93,8 +80,8 @@ impl Call {
     /// Fails if the media type is not valid in a header.
     pub(super) fn with_body(mut self, body: Bytes, media_type: &str) -> Result<Call, Failure> {
         self.body = body;
-        if !self.body.is_empty() && !self.headers.contains_key(CONTENT_TYPE) {
-            self.headers.insert(CONTENT_TYPE, value("Content-Type", media_type)?);
+        if !self.body.is_empty() {
+            self.fields.set_content_type(media_type)?;
         }
         Ok(self)
     }
@@ -107,42 +94,4 @@ impl Call {
 pub(super) fn method(text: &str) -> Result<Method, Failure> {
     let method = Method::from_bytes(text.as_bytes()).ok().filter(|method| *method != Method::CONNECT);
     method.ok_or_else(|| Failure::argument(format!("{text:?} is not the method of a request")))
-}
-
-/// Returns the header fields of a request.
-fn fields(headers: &Headers, bearer: Option<&Secret>) -> Result<HeaderMap, Failure> {
-    // With room for those that are added later: the trace, the host, and the type of a body.
-    let mut fields = HeaderMap::with_capacity(headers.len() + 6);
-    fields.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
-    fields.insert(USER_AGENT, HeaderValue::from_static(AGENT));
-    for (name, text) in headers {
-        let field = HeaderName::try_from(name.as_str())
-            .map_err(|_| Failure::argument(format!("{name:?} is not the name of a header field")))?;
-        if OWN_FIELDS.contains(&field) {
-            return Err(Failure::argument(format!("the header field `{name}` is set by the client")));
-        }
-        fields.insert(field, value(name, text)?);
-    }
-    if let Some(secret) = bearer {
-        fields.insert(AUTHORIZATION, bearer_value(secret)?);
-    }
-    let bytes: usize = fields.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
-    if bytes > FIELDS_BYTES_MAX {
-        return Err(Failure::argument(format!("the header fields take more than {FIELDS_BYTES_MAX} bytes")));
-    }
-    Ok(fields)
-}
-
-fn value(name: &str, text: &str) -> Result<HeaderValue, Failure> {
-    let visible = text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\t'));
-    let value = HeaderValue::from_str(text).ok().filter(|_| visible);
-    // The value may be a credential, and is not shown.
-    value.ok_or_else(|| Failure::argument(format!("the value of `{name}` may contain only visible ASCII characters")))
-}
-
-fn bearer_value(secret: &Secret) -> Result<HeaderValue, Failure> {
-    let value = HeaderValue::from_bytes(&[b"Bearer ", secret.reveal()].concat());
-    let mut value = value.map_err(|_| Failure::argument("the secret is not a bearer token: it is not a text"))?;
-    value.set_sensitive(true);
-    Ok(value)
 }

@@ -263,7 +263,7 @@ impl PooledConnection {
         &self.usage
     }
 
-    /// Sends the request of a call. The call itself gets the field `Host`, because its copy has no room for another field.
+    /// Sends the request of a call.
     ///
     /// # Errors
     /// Fails if there is no response. The error has the request if none of it was sent.
@@ -271,28 +271,32 @@ impl PooledConnection {
         &mut self,
         call: &mut Call,
     ) -> Result<Response<Incoming>, TrySendError<Request<SentBody>>> {
-        match &self.sender {
-            HttpSender::Http1(connection) => _ = call.headers.insert(HOST, connection.host.clone()),
-            HttpSender::Http2(_) => _ = call.headers.remove(HOST),
+        // Made by a function of its own: the future has no room for it.
+        let request = self.request(call);
+        match &mut self.sender {
+            HttpSender::Http1(connection) => connection.send(request).await,
+            HttpSender::Http2(sender) => sender.try_send_request(request).await,
         }
+    }
+
+    /// Returns a request of a call over this connection.
+    fn request(&self, call: &mut Call) -> Request<SentBody> {
         let mut request = Request::new(Full::new(call.body.clone()));
         *request.method_mut() = call.method.clone();
-        *request.headers_mut() = call.headers.clone();
+        *request.headers_mut() = call.fields.taken();
         if call.body.is_empty() && matches!(call.method, Method::POST | Method::PUT | Method::PATCH) {
             // These methods expect content; without a length, some servers refuse the request (RFC 9110, section 8.6).
             request.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
         }
-        match &mut self.sender {
+        match &self.sender {
             HttpSender::Http1(connection) => {
                 *request.uri_mut() = path_of(&call.url);
+                request.headers_mut().insert(HOST, connection.host.clone());
                 self.usage.begin(&mut request);
-                connection.send(request).await
             }
-            HttpSender::Http2(sender) => {
-                *request.uri_mut() = call.url.clone();
-                sender.try_send_request(request).await
-            }
+            HttpSender::Http2(_) => *request.uri_mut() = call.url.clone(),
         }
+        request
     }
 
     /// Returns the body of a response, which arrives while it is polled.

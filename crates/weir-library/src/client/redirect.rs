@@ -45,7 +45,7 @@ fn with_method(call: Call, status: StatusCode) -> Call {
         return call;
     }
     let mut call = Call { method: Method::GET, body: bytes::Bytes::new(), ..call };
-    call.headers.remove(CONTENT_TYPE);
+    call.fields.changed().remove(CONTENT_TYPE);
     call
 }
 
@@ -58,13 +58,14 @@ fn to_another_origin(mut call: Call, url: Uri) -> Result<Call, Failure> {
     if !call.body.is_empty() {
         return Err(Failure::function("the redirect would send the body to another origin"));
     }
-    let mut kept = hyper::HeaderMap::new();
+    let fields = call.fields.changed();
+    let mut all = std::mem::take(fields);
     for name in KEPT_ACROSS_ORIGINS {
-        if let Some(value) = call.headers.remove(&name) {
-            kept.insert(name, value);
+        if let Some(value) = all.remove(&name) {
+            fields.insert(name, value);
         }
     }
-    Ok(Call { url, headers: kept, reach: Reach::Public, ..call })
+    Ok(Call { url, reach: Reach::Public, ..call })
 }
 
 #[cfg(test)]
@@ -93,14 +94,14 @@ mod tests {
     #[test]
     fn credentials_and_private_addresses_stay_with_their_origin() {
         for location in ["https://b.example/", "//b.example/x", "https://a.example:8443/"] {
-            let next = redirected(&call(Method::GET, "https://a.example/"), 302, location).unwrap().unwrap();
-            let names: Vec<&str> = next.headers.keys().map(HeaderName::as_str).collect();
+            let mut next = redirected(&call(Method::GET, "https://a.example/"), 302, location).unwrap().unwrap();
+            let names: Vec<&str> = next.fields.get().keys().map(HeaderName::as_str).collect();
             assert_eq!(names, ["accept", "accept-encoding", "user-agent"], "{location}");
             assert_eq!(next.reach, Reach::Public);
         }
         for location in ["/x", "https://a.example:443/", "?y", "https://A.EXAMPLE/"] {
-            let next = redirected(&call(Method::GET, "https://a.example/"), 302, location).unwrap().unwrap();
-            assert_eq!((next.headers.len(), next.reach), (6, Reach::Private), "{location}");
+            let mut next = redirected(&call(Method::GET, "https://a.example/"), 302, location).unwrap().unwrap();
+            assert_eq!((next.fields.get().len(), next.reach), (6, Reach::Private), "{location}");
         }
     }
 
@@ -117,9 +118,9 @@ mod tests {
         for (status, method, body) in
             [(301, "GET", ""), (302, "GET", ""), (303, "GET", ""), (307, "POST", "x"), (308, "POST", "x")]
         {
-            let next = redirected(&post, status, "/next").unwrap().unwrap();
+            let mut next = redirected(&post, status, "/next").unwrap().unwrap();
             assert_eq!((next.method.as_str(), &next.body[..]), (method, body.as_bytes()), "{status}");
-            assert_eq!(next.headers.contains_key(CONTENT_TYPE), !body.is_empty());
+            assert_eq!(next.fields.get().contains_key(CONTENT_TYPE), !body.is_empty());
         }
         assert!(redirected(&post, 307, "http://b/").is_err());
         assert!(redirected(&post, 303, "http://b/").unwrap().is_some());

@@ -34,7 +34,7 @@ pub(super) fn encode_path(literal: &str) -> String {
 /// Normalizes the percent-encoding of a path (RFC 3986, sections 6.2.2.1 and 6.2.2.2), so that equivalent paths have the
 /// same route: hexadecimal digits are in upper case, and letters, digits, `-`, `.`, `_` and `~` are not encoded.
 pub(super) fn normalized_path(path: &str) -> Cow<'_, str> {
-    if !path.bytes().any(|byte| byte == b'%') || !is_well_encoded(path) {
+    if !contains(path, |byte| byte == b'%') || !is_well_encoded(path) {
         return Cow::Borrowed(path);
     }
     let mut normalized = String::with_capacity(path.len());
@@ -54,7 +54,7 @@ pub(super) fn normalized_path(path: &str) -> Cow<'_, str> {
 
 /// Percent-decodes a component of a path; `None` if the encoding is malformed or the result is not UTF-8.
 pub(super) fn decode_path(part: &str) -> Option<Cow<'_, str>> {
-    if !part.bytes().any(|byte| byte == b'%') {
+    if !contains(part, |byte| byte == b'%') {
         return Some(Cow::Borrowed(part));
     }
     if !is_well_encoded(part) {
@@ -65,11 +65,22 @@ pub(super) fn decode_path(part: &str) -> Option<Cow<'_, str>> {
 
 /// Decodes a name or value of a query, in which `+` stands for a space.
 pub(super) fn decode_query(part: &str) -> Option<Cow<'_, str>> {
-    if !part.bytes().any(|byte| matches!(byte, b'+' | b'%')) {
+    if !contains(part, is_coded) {
         return Some(Cow::Borrowed(part));
     }
     let blanks = part.replace('+', " ");
     decode_path(&blanks).map(|text| Cow::Owned(text.into_owned()))
+}
+
+/// Returns `true` if this byte means another character in a query.
+pub(super) fn is_coded(byte: u8) -> bool {
+    matches!(byte, b'+' | b'%')
+}
+
+/// Returns `true` if a text contains such a byte. It looks at all of them, without branches: most texts are short and contain none.
+#[inline]
+pub(super) fn contains(text: &str, is_sought: impl Fn(u8) -> bool) -> bool {
+    text.bytes().fold(false, |found, byte| found | is_sought(byte))
 }
 
 /// Returns `true` if every `%` is followed by two hexadecimal digits.

@@ -7,7 +7,7 @@ use std::iter;
 
 use weir::{RouteParameter, Type, Value};
 
-use super::input::{InputError, NamedTypes, decode_query, expected, left_out, scalar_or_error};
+use super::input::{InputError, NamedTypes, contains, decode_query, expected, is_coded, left_out, scalar_or_error};
 
 /// Maximum number of name-value pairs in a query; a longer query is refused.
 const PAIRS_MAX: usize = 1000;
@@ -33,7 +33,7 @@ impl<'q> Query<'q> {
     pub(super) fn new(query: Option<&'q str>) -> Result<Query<'q>, InputError> {
         let query = query.unwrap_or_default();
         // Every pair takes at least one byte, so a short query cannot exceed the limit.
-        let is_plain = query.len() <= PAIRS_MAX && !query.bytes().any(|byte| matches!(byte, b'%' | b'+'));
+        let is_plain = query.len() <= PAIRS_MAX && !contains(query, is_coded);
         if is_plain { Ok(Query { plain: query, decoded: Vec::new() }) } else { Query::decoded(query) }
     }
 
@@ -78,12 +78,14 @@ impl<'q> Query<'q> {
     }
 
     fn occurrences<'a>(&'a self, name: &'a str) -> Occurrences<'a> {
-        let mut values = self.values(name);
-        match (values.next(), values.next()) {
-            (None, _) => Occurrences::Never,
-            (Some(value), None) => Occurrences::Once(value),
-            (Some(_), Some(_)) => Occurrences::Twice,
+        let mut found = Occurrences::Never;
+        for value in self.values(name) {
+            found = match found {
+                Occurrences::Never => Occurrences::Once(value),
+                Occurrences::Once(_) | Occurrences::Twice => return Occurrences::Twice,
+            };
         }
+        found
     }
 
     fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {

@@ -233,7 +233,10 @@ impl Routes {
         let (definitions, header) = (NamedTypes(types), sender.fields);
         let query = Query::new(query).map_err(|problem| vec![problem])?;
         let (mut body, mut problems) = (None, Vec::new());
-        for (index, (parameter, place)) in parameters.iter().zip(&self.sources[route]).enumerate() {
+        // Without `zip`, which is a call of its own unless the whole program is optimised at link time.
+        let mut sources = self.sources[route].iter();
+        for (index, parameter) in parameters.iter().enumerate() {
+            let Some(place) = sources.next() else { break };
             let input = match place {
                 ParameterSource::Path(number) => {
                     path_input(parameter, parts.get(number).unwrap_or_default(), definitions)

@@ -49,9 +49,12 @@ impl Frame {
                 self.immediate(code, Vec::new(), step, body, env, context)
             }
             FunctionCode::Immediate(code) => {
-                let mut run = || {
-                    let shared = self.shared_of(step, env);
-                    code(&mut self.call_of(step, body, env, &shared))
+                let mut run = || match step.shared.is_empty() {
+                    true => code(&mut self.call_of(step, body, env, &[])),
+                    false => {
+                        let shared = self.shared_of(step, env);
+                        code(&mut self.call_of(step, body, env, &shared))
+                    }
                 };
                 let outcome = match &*step.locks {
                     [(lock, mode)] => BorrowedLock::try_acquire(lock, *mode).map(|_held| run()),

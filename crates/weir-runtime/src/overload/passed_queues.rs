@@ -29,7 +29,7 @@ const FALL: u32 = 64;
 #[derive(Debug, Default)]
 pub(crate) struct PassedQueues {
     estimates: [AtomicU32; QUEUES],
-    /// True once a flow has reached some queue.
+    /// True once a flow has reached some queue, until all estimates have fallen.
     any: AtomicBool,
 }
 
@@ -44,7 +44,7 @@ impl ThreadQueue {
 }
 
 impl PassedQueues {
-    /// Returns true if some flow of the route has reached a queue.
+    /// Returns true if some flow of the route has reached a queue, and this is not forgotten.
     #[inline]
     pub(crate) fn has_any(&self) -> bool {
         self.any.load(Ordering::Relaxed)
@@ -73,13 +73,18 @@ impl PassedQueues {
         }
     }
 
-    /// Lets the estimates fall, except those of the first levels.
+    /// Lets the estimates fall, except those of the first levels. Once all are at their end, nothing is left to note.
     fn fall(&self, levels: usize) {
+        let mut any = levels > 0;
         for estimate in &self.estimates[levels..] {
             let before = estimate.load(Ordering::Relaxed);
             if before >= FALL {
+                any = true;
                 estimate.store(before - before / FALL, Ordering::Relaxed);
             }
+        }
+        if !any {
+            self.any.store(false, Ordering::Relaxed);
         }
     }
 }
@@ -107,6 +112,18 @@ mod tests {
         let queues = PassedQueues::default();
         queues.note_end(None);
         assert!(!queues.has_any() && !queues.includes(ThreadQueue::Level(0)));
+    }
+
+    #[test]
+    fn a_route_whose_flows_reach_no_queue_any_more_notes_nothing() {
+        let queues = PassedQueues::default();
+        queues.note_passed(ThreadQueue::LongCalls);
+        (0..100).for_each(|_| queues.note_end(None));
+        assert!(queues.has_any());
+        (0..1_000).for_each(|_| queues.note_end(None));
+        assert!(!queues.has_any());
+        queues.note_passed(ThreadQueue::Level(0));
+        assert!(queues.has_any());
     }
 
     #[test]
