@@ -26,6 +26,8 @@ pub(crate) const TABLES: &str = "tables";
 /// The functions that end a transaction.
 pub(crate) const COMMIT: &str = "tables.commit";
 pub(crate) const ROLL_BACK: &str = "tables.roll_back";
+/// The function that waits until commits are durable.
+pub(crate) const SETTLE: &str = "tables.settle";
 
 /// The type of tables that a query is joined with.
 pub(crate) const JOINED: &str = "tables.Joined";

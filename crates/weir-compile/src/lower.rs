@@ -34,6 +34,7 @@ mod queries;
 mod references;
 mod repeat;
 mod service_call;
+mod settling;
 mod show;
 mod surroundings;
 mod table_description;
@@ -262,7 +263,9 @@ impl<'a, 'd> Lowering<'a, 'd> {
         self.frames.pop();
         let mut rules =
             ClosingRules { vars: &mut self.vars, ty: result.clone(), fall: &yield_value, leave: &yield_exit_value };
-        open_block.close(&mut rules)
+        let mut block = open_block.close(&mut rules);
+        self.settle_only_reads(&mut block);
+        block
     }
 
     /// Notes the handlers of a frame of a flow, so that those that no failure reaches are reported.

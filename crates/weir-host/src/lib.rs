@@ -50,6 +50,7 @@ mod passing;
 mod reachable_hosts;
 mod resource;
 mod secret;
+mod seen_commits;
 mod signature;
 mod source;
 mod text;
@@ -81,6 +82,7 @@ pub use passing::Passing;
 pub use reachable_hosts::{ReachableHosts, ends_in_number};
 pub use resource::{Mode, ReadGuard, Reading, Resource, Shared, WriteGuard, Writing};
 pub use secret::Secret;
+pub use seen_commits::{EnteredCommits, SeenCommits};
 pub use signature::{Effects, Parameter, Signature, StateOf, World};
 pub use source::{
     Begun, Flows, LocalFuture, Loops, Opened, ParameterFrom, Progress, Route, RouteParameter, Source, SourceProblem,

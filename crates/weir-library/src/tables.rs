@@ -38,6 +38,7 @@ mod page_statement;
 mod postgres;
 mod published_rows;
 mod query_plans;
+mod recent_writes;
 mod reference_notes;
 mod references;
 mod report;
@@ -162,13 +163,13 @@ pub fn roll_back(table: &mut Table, transaction: i64, last: bool) -> i64 {
     transaction
 }
 
-/// Waits until everything that was written before is durable.
+/// Waits until what the flow has read is durable; if `all`, until everything that was written before is.
 ///
 /// # Errors
 /// Fails if the database cannot make it durable.
 #[weir::function(internal, awaits_peer)]
-pub async fn settle(#[environment] storage: &TableStorage) -> Result<(), Failure> {
-    storage.settled().await
+pub async fn settle(all: bool, #[environment] storage: &TableStorage) -> Result<(), Failure> {
+    storage.settled(all).await
 }
 
 /// Returns the row with the key.
@@ -204,6 +205,7 @@ type JoinedRow = Generic<'j'>;
 /// Names a table for `join`, so that the query counts as a read of it.
 #[weir::function(internal, reads)]
 pub fn joined_table(table: &Table) -> JoinInput {
+    table.0.rows.saw_all();
     JoinInput(Arc::clone(&table.0))
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Waker};
 
-use weir_host::{Failure, FlowTrace, PropagationSite, Value, memory};
+use weir_host::{Failure, FlowTrace, PropagationSite, SeenCommits, Value, memory};
 use weir_trace::{BacktraceEntry, Detail, EventKind, FlowKey};
 
 use crate::batching::{Claim, end_slice, is_awaited, resume};
@@ -57,6 +57,8 @@ pub(crate) struct FlowState {
     claims: Vec<Claim>,
     /// The trace that its calls of other services pass on.
     trace: FlowTrace,
+    /// The commits of tables for which its answer waits.
+    seen: SeenCommits,
 }
 
 /// The way in which a flow goes on that was advanced without blocking the thread.
@@ -151,6 +153,7 @@ impl<'a> NewFlow<'a> {
             section,
             claims,
             trace,
+            seen: SeenCommits::default(),
         };
         ActiveFlow { instance, state }
     }
@@ -167,7 +170,7 @@ impl ActiveFlow<&ProgramInstance> {
         let FlowState { key, began_ns, records_nodes, balance, assured, given_up, turns, computes, .. } = self.state;
         let (frame, claims) = (self.state.frame.take(), std::mem::take(&mut self.state.claims));
         let (forks, trace) = (std::mem::take(&mut self.state.forks), std::mem::take(&mut self.state.trace));
-        let section = std::mem::take(&mut self.state.section);
+        let (section, seen) = (std::mem::take(&mut self.state.section), self.state.seen);
         FlowState {
             key,
             frame,
@@ -182,6 +185,7 @@ impl ActiveFlow<&ProgramInstance> {
             section,
             claims,
             trace,
+            seen,
         }
     }
 }
@@ -363,7 +367,7 @@ impl FlowState {
         let env = Env { instance, key, records_nodes, blocking, units, forks, section, given_up };
         let body = &instance.flow(self.key).body;
         frame.until = until;
-        let trace = self.trace.enter();
+        let (trace, seen) = (self.trace.enter(), self.seen.enter());
         let entered = memory::enter(self.balance.saturating_add(self.forks.take_bytes()).max(0));
         if self.assured > 0 {
             entered.assure(self.assured);
@@ -372,7 +376,7 @@ impl FlowState {
             resume(&mut self.claims);
         }
         let mut advanced = frame.advance(body, env, None, context);
-        drop(trace);
+        drop((trace, seen));
         if !matches!(advanced, Advanced::Ready(_))
             && let Err(failure) = memory::check()
         {

@@ -282,19 +282,6 @@ impl<'a> Lowering<'a, '_> {
         self.steps.iter().filter_map(|step| step.transaction.as_ref()).any(|transaction| !transaction.is_own)
     }
 
-    /// Waits until what the flow has written is durable, before its answer and before effects outside.
-    pub(super) fn settle(&mut self, span: Span) {
-        let stored = self.program.declarations.tables.values().any(|table| table.soft.is_none());
-        if !stored || !self.answers || self.builder().has_ended() {
-            return;
-        }
-        let of = Type::result(Type::Unit, Type::Failure);
-        let subject = self.call_host(&format!("{TABLES}.settle").into(), Vec::new(), of.clone(), (span, &[]));
-        self.match_fallible(FallibleValue { subject, of }, &Type::Unit, span, |lowering, failure| {
-            lowering.fail(failure.unwrap_or(Atom::Value(Value::Unit)), span)
-        });
-    }
-
     /// Precedes a call that has an effect outside the program. Reports one in a transaction.
     pub(super) fn before_effect(&mut self, signature: &Signature, span: Span) {
         if signature.effects.world != World::Writes {

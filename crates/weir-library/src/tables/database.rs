@@ -178,12 +178,9 @@ impl Database {
         }
     }
 
-    /// Waits until everything that was committed before is durable.
-    pub(super) async fn settled(&self) -> Result<(), Failure> {
-        match &self.group_commit {
-            Some(group_commit) => group_commit.settled().await,
-            None => Ok(()),
-        }
+    /// Returns the commits that become durable in groups; `None` if each is durable when it is executed.
+    pub(super) fn commits(&self) -> Option<&GroupCommit> {
+        self.group_commit.as_deref()
     }
 
     /// Notes that a commit was executed.

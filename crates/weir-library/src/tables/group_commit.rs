@@ -34,6 +34,8 @@ pub(super) struct SyncFailure {
 pub(super) struct GroupCommit {
     /// The number of the last commit that was executed.
     executed: AtomicU64,
+    /// The number of the last commit that is durable.
+    durable: AtomicU64,
     progress: watch::Sender<LogProgress>,
     /// True if a failure is final.
     failed: AtomicBool,
@@ -63,6 +65,7 @@ impl GroupCommit {
     pub(super) fn begin(mut log: impl LogSync) -> Result<Arc<GroupCommit>, Failure> {
         let group = Arc::new(GroupCommit {
             executed: AtomicU64::new(0),
+            durable: AtomicU64::new(0),
             progress: watch::Sender::new(LogProgress::default()),
             failed: AtomicBool::new(false),
             wanted: Mutex::default(),
@@ -79,6 +82,17 @@ impl GroupCommit {
         self.executed.fetch_add(1, Ordering::AcqRel);
     }
 
+    /// Returns the number of the last commit that was executed.
+    pub(super) fn executed_count(&self) -> u64 {
+        self.executed.load(Ordering::Acquire)
+    }
+
+    /// Returns the number of the last commit that is durable.
+    #[inline]
+    pub(super) fn durable(&self) -> u64 {
+        self.durable.load(Ordering::Acquire)
+    }
+
     /// Begins a sync, for which nobody waits.
     pub(super) fn begin_sync(&self) {
         self.ask(|wanted| wanted.sync = true);
@@ -91,7 +105,15 @@ impl GroupCommit {
 
     /// Waits until every commit that was executed before is durable.
     pub(super) async fn settled(&self) -> Result<(), Failure> {
-        let target = self.executed.load(Ordering::Acquire);
+        self.settled_to(u64::MAX).await
+    }
+
+    /// Waits until the commit with this number is durable, and those before it.
+    pub(super) async fn settled_to(&self, commit: u64) -> Result<(), Failure> {
+        let target = commit.min(self.executed_count());
+        if target <= self.durable() {
+            return Ok(());
+        }
         let mut progress = self.progress.subscribe();
         let failures_before = progress.borrow().failures;
         loop {
@@ -145,6 +167,7 @@ impl GroupCommit {
     fn sync(&self, log: &mut impl LogSync) -> bool {
         let executed = self.executed.load(Ordering::Acquire);
         let Err(failed) = log.sync() else {
+            self.durable.store(executed, Ordering::Release);
             self.progress.send_modify(|progress| progress.durable = executed);
             log.synced();
             return true;

@@ -291,12 +291,9 @@ impl PostgresDatabase {
         self.connected(&mut writer).map(|_| ())
     }
 
-    /// Waits until everything that was committed before is durable.
-    pub(super) async fn settled(&self) -> Result<(), Failure> {
-        match self.group_commit.get() {
-            Some(group_commit) => group_commit.settled().await,
-            None => Ok(()),
-        }
+    /// Returns the commits that become durable in groups; `None` if each is durable when it is executed.
+    pub(super) fn commits(&self) -> Option<&GroupCommit> {
+        self.group_commit.get().map(|group_commit| &**group_commit)
     }
 
     /// Fails if the database has lost what flows may have seen.

@@ -1,11 +1,14 @@
-//! The rows of a table whose commits are published.
+//! The rows of a table whose commits are published, and whose writes are noted until they are durable.
 
 use std::sync::Arc;
 
 use weir::{Failure, Value};
 
+use super::group_commit::GroupCommit;
 use super::grouping::TableGrouping;
 use super::join::KeyPart;
+use super::recent_writes::{OpenWrites, RecentWrites, RowWrite};
+use super::row::fields;
 use super::rows::TableRows;
 use super::schema::{Schema, TableSearch};
 use super::write_sets::{TableWrite, WriteSets};
@@ -16,25 +19,70 @@ pub(super) struct PublishedRows {
     pub(super) schema: Schema,
     pub(super) rows: Box<dyn TableRows>,
     pub(super) write_sets: Arc<WriteSets>,
+    pub(super) recent: Arc<RecentWrites>,
+    pub(super) open_writes: Arc<OpenWrites>,
 }
 
 impl PublishedRows {
     fn wrote(&self, transaction: i64, writes: impl FnOnce() -> Vec<TableWrite>) {
         self.write_sets.wrote(transaction, writes);
     }
+
+    /// Notes writes until they are durable.
+    fn note<W: IntoIterator<Item = RowWrite>>(&self, transaction: i64, writes: impl FnOnce() -> W) {
+        if let Some(commits) = self.rows.commits() {
+            for write in writes() {
+                self.recent.wrote(commits, &self.open_writes, transaction, write);
+            }
+        }
+    }
+
+    /// Returns what a statement has read, and notes that the flow has seen it. A transaction waits for everything at its end.
+    fn seen<T>(
+        &self,
+        transaction: i64,
+        read: Result<T, Failure>,
+        see: impl FnOnce(&RecentWrites, &GroupCommit),
+    ) -> Result<T, Failure> {
+        if transaction == 0
+            && let Some(commits) = self.rows.commits()
+        {
+            see(&self.recent, commits);
+        }
+        read
+    }
+
+    fn searched<T>(&self, transaction: i64, read: Result<T, Failure>, search: &TableSearch) -> Result<T, Failure> {
+        self.seen(transaction, read, |recent, commits| recent.saw_search(commits, search))
+    }
+
+    fn changed(&self, old: &Value, new: &Value) -> RowWrite {
+        RowWrite::of_values(self.schema.key_of(fields(old)), vec![old.clone(), new.clone()])
+    }
+
+    /// Returns the row as it was inserted with the key.
+    fn inserted(&self, row: &Value, key: &Value) -> Value {
+        let mut values = fields(row).to_vec();
+        if let ([at], true) = (&self.schema.key[..], self.schema.auto) {
+            values[*at] = key.clone();
+        }
+        Value::Record(values.into())
+    }
 }
 
 impl TableRows for PublishedRows {
     fn get(&self, transaction: i64, key: &Value) -> Result<Option<Value>, Failure> {
-        self.rows.get(transaction, key)
+        let read = self.rows.get(transaction, key);
+        self.seen(transaction, read, |recent, commits| recent.saw_row(commits, key))
     }
 
     fn get_all(&self, transaction: i64, keys: &[Value]) -> Result<Vec<Option<Value>>, Failure> {
-        self.rows.get_all(transaction, keys)
+        let read = self.rows.get_all(transaction, keys);
+        self.seen(transaction, read, |recent, commits| keys.iter().for_each(|key| recent.saw_row(commits, key)))
     }
 
     fn select(&self, transaction: i64, search: &TableSearch) -> Result<Vec<Value>, Failure> {
-        self.rows.select(transaction, search)
+        self.searched(transaction, self.rows.select(transaction, search), search)
     }
 
     fn select_joined(
@@ -43,66 +91,87 @@ impl TableRows for PublishedRows {
         search: &TableSearch,
         joined: &[(&Schema, &[KeyPart<'_>])],
     ) -> Result<Vec<Vec<Value>>, Failure> {
-        self.rows.select_joined(transaction, search, joined)
+        self.searched(transaction, self.rows.select_joined(transaction, search, joined), search)
     }
 
     fn count(&self, transaction: i64, search: &TableSearch) -> Result<i64, Failure> {
-        self.rows.count(transaction, search)
+        self.searched(transaction, self.rows.count(transaction, search), search)
     }
 
     fn sum(&self, transaction: i64, search: &TableSearch, column: usize) -> Result<i128, Failure> {
-        self.rows.sum(transaction, search, column)
+        self.searched(transaction, self.rows.sum(transaction, search, column), search)
     }
 
     fn group(&self, transaction: i64, search: &TableSearch, grouping: &TableGrouping) -> Result<Vec<Value>, Failure> {
-        self.rows.group(transaction, search, grouping)
+        self.searched(transaction, self.rows.group(transaction, search, grouping), search)
     }
 
     fn insert(&self, transaction: i64, row: Value) -> Result<Value, Failure> {
+        let given = self.rows.commits().map(|_| row.clone());
         let key = self.rows.insert(transaction, row)?;
+        self.note(transaction, || {
+            given.map(|given| RowWrite::of_values(key.clone(), vec![self.inserted(&given, &key)]))
+        });
         self.wrote(transaction, || vec![TableWrite::of_row(&self.schema, &key)]);
         Ok(key)
     }
 
     fn upsert(&self, transaction: i64, row: Value) -> Result<Value, Failure> {
         let key = self.rows.upsert(transaction, row)?;
+        self.note(transaction, || [RowWrite::of_key(key.clone())]);
         self.wrote(transaction, || vec![TableWrite::of_row(&self.schema, &key)]);
         Ok(key)
     }
 
     fn replace(&self, transaction: i64, key: &Value, row: Value) -> Result<(), Failure> {
         self.rows.replace(transaction, key, row)?;
+        self.note(transaction, || [RowWrite::of_key(key.clone())]);
         self.wrote(transaction, || vec![TableWrite::of_replaced(&self.schema, key)]);
         Ok(())
     }
 
     fn replace_rows(&self, transaction: i64, old: &[Value], new: Vec<Value>) -> Result<i64, Failure> {
         let written = TableWrite::of_changed(&self.schema, old, &new);
+        let changed: Vec<RowWrite> = match self.rows.commits() {
+            Some(_) => old.iter().zip(&new).map(|(old, new)| self.changed(old, new)).collect(),
+            None => Vec::new(),
+        };
         let replaced = self.rows.replace_rows(transaction, old, new)?;
+        self.note(transaction, || changed);
         self.wrote(transaction, || written);
         Ok(replaced)
     }
 
     fn delete(&self, transaction: i64, key: &Value) -> Result<bool, Failure> {
         let deleted = self.rows.delete(transaction, key)?;
+        self.note(transaction, || deleted.then(|| RowWrite::of_key(key.clone())));
         self.wrote(transaction, || if deleted { vec![TableWrite::of_row(&self.schema, key)] } else { Vec::new() });
         Ok(deleted)
     }
 
     fn delete_all(&self, transaction: i64, search: &TableSearch) -> Result<i64, Failure> {
         let deleted = self.rows.delete_all(transaction, search)?;
+        self.note(transaction, || (deleted > 0).then(RowWrite::of_any));
         self.wrote(transaction, || if deleted > 0 { vec![TableWrite::of_any(&self.schema)] } else { Vec::new() });
         Ok(deleted)
     }
 
     fn delete_rows(&self, transaction: i64, rows: &[Value]) -> Result<i64, Failure> {
         let deleted = self.rows.delete_rows(transaction, rows)?;
+        let each = rows.iter().map(|row| RowWrite::of_values(self.schema.key_of(fields(row)), vec![row.clone()]));
+        self.note(transaction, || each);
         self.wrote(transaction, || TableWrite::of_deleted(&self.schema, rows));
         Ok(deleted)
     }
 
     fn commit(&self, transaction: i64, last: bool) -> Result<(), Failure> {
-        self.rows.commit(transaction, last).inspect_err(|_| self.write_sets.rolled_back(transaction))?;
+        self.rows.commit(transaction, last).inspect_err(|_| {
+            self.write_sets.rolled_back(transaction);
+            self.open_writes.rolled_back(transaction);
+        })?;
+        if let (true, Some(commits)) = (last, self.rows.commits()) {
+            self.open_writes.committed(commits, transaction);
+        }
         // The tables in memory follow the last stored one, and add nothing to what was published.
         if last || !self.is_stored() {
             self.write_sets.committed(transaction);
@@ -113,6 +182,17 @@ impl TableRows for PublishedRows {
     fn roll_back(&self, transaction: i64) {
         self.rows.roll_back(transaction);
         self.write_sets.rolled_back(transaction);
+        self.open_writes.rolled_back(transaction);
+    }
+
+    fn commits(&self) -> Option<&GroupCommit> {
+        self.rows.commits()
+    }
+
+    fn saw_all(&self) {
+        if let Some(commits) = self.rows.commits() {
+            self.recent.saw_all(commits);
+        }
     }
 
     fn is_stored(&self) -> bool {

@@ -5,6 +5,7 @@ use std::fmt::Debug;
 use parking_lot::Mutex;
 use weir::{Failure, Value};
 
+use super::group_commit::GroupCommit;
 use super::grouping::TableGrouping;
 use super::join::KeyPart;
 use super::memory::MemoryTable;
@@ -46,6 +47,12 @@ pub(super) trait TableRows: Debug + Send + Sync {
     fn is_stored(&self) -> bool {
         true
     }
+    /// Returns the commits of its database; `None` if each is durable when it is visible.
+    fn commits(&self) -> Option<&GroupCommit> {
+        None
+    }
+    /// Notes that the flow reads rows of the table beside those of a statement.
+    fn saw_all(&self) {}
     /// Returns whether other programs may write the table, so that statements which rely on each other have to be a transaction.
     fn is_shared(&self) -> bool {
         false

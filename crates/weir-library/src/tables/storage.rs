@@ -8,15 +8,17 @@ use std::time::SystemTime;
 
 use parking_lot::Mutex;
 use tokio::sync::broadcast;
-use weir::{Failure, Value};
+use weir::{Failure, SeenCommits, Value};
 
 use super::catalog::{Catalog, StartCheck};
 use super::database::Database;
+use super::group_commit::GroupCommit;
 use super::memory::{MemoryTable, TableClock};
 use super::migration;
 use super::open_table::OpenTable;
 use super::postgres::{PostgresAddress, PostgresDatabase, PostgresTable, ScratchSchema};
 use super::published_rows::PublishedRows;
+use super::recent_writes::OpenWrites;
 use super::rows::TableRows;
 use super::schema::Schema;
 use super::stored::StoredTable;
@@ -80,6 +82,14 @@ impl ExistingDatabases {
 }
 
 impl OpenDatabase {
+    /// Returns the commits that become durable in groups, if they do.
+    fn commits(&self) -> Option<&GroupCommit> {
+        match self {
+            OpenDatabase::Sqlite(database) => database.commits(),
+            OpenDatabase::Postgres(database) => database.commits(),
+        }
+    }
+
     fn close(&self) -> Result<(), Failure> {
         match self {
             OpenDatabase::Sqlite(database) => database.close(),
@@ -103,6 +113,7 @@ pub struct TableStorage {
     /// The open tables, by name.
     tables: Mutex<BTreeMap<String, Arc<OpenTable>>>,
     write_sets: Arc<WriteSets>,
+    open_writes: Arc<OpenWrites>,
     /// True if the commits of other programs are published.
     listens: Mutex<bool>,
     /// The clock by which rows of soft tables expire.
@@ -119,6 +130,7 @@ impl Default for TableStorage {
             transactions: AtomicI64::new(0),
             tables: Mutex::default(),
             write_sets: Arc::default(),
+            open_writes: Arc::default(),
             listens: Mutex::default(),
             clock: SystemTime::now,
         }
@@ -155,8 +167,9 @@ impl TableStorage {
     /// Opens a table, and creates it if it is new.
     pub(super) fn open(&self, schema: Schema) -> Result<Arc<OpenTable>, Failure> {
         let rows = self.rows_of(schema.clone())?;
-        let write_sets = Arc::clone(&self.write_sets);
-        let rows = Box::new(PublishedRows { schema: schema.clone(), rows, write_sets });
+        let (write_sets, open_writes) = (Arc::clone(&self.write_sets), Arc::clone(&self.open_writes));
+        let recent = Arc::default();
+        let rows = Box::new(PublishedRows { schema: schema.clone(), rows, write_sets, recent, open_writes });
         let table = Arc::new(OpenTable { schema, rows });
         self.tables.lock().insert(table.schema.name.clone(), Arc::clone(&table));
         Ok(table)
@@ -262,12 +275,15 @@ impl TableStorage {
         self.transactions.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Waits until everything that was committed before is durable.
-    pub(super) async fn settled(&self) -> Result<(), Failure> {
+    /// Waits until what the flow has seen is durable; if `all`, until everything that was committed before is.
+    pub(super) async fn settled(&self, all: bool) -> Result<(), Failure> {
+        let last = if all { u64::MAX } else { SeenCommits::current() };
+        if last == 0 {
+            return Ok(());
+        }
         let database = self.database.lock().clone();
-        match database {
-            Some(OpenDatabase::Sqlite(database)) => database.settled().await,
-            Some(OpenDatabase::Postgres(database)) => database.settled().await,
+        match database.as_ref().and_then(OpenDatabase::commits) {
+            Some(commits) => commits.settled_to(last).await,
             None => Ok(()),
         }
     }

@@ -11,6 +11,7 @@ use super::constraint;
 use super::database::Database;
 use super::dialect::Dialect;
 use super::existing_tables;
+use super::group_commit::GroupCommit;
 use super::grouping::TableGrouping;
 use super::insertion::{columns_beside_key, given_columns};
 use super::join::{KeyPart, with_joined_rows};
@@ -300,6 +301,10 @@ impl TableRows for StoredTable {
 
     fn roll_back(&self, transaction: i64) {
         self.database.roll_back(transaction);
+    }
+
+    fn commits(&self) -> Option<&GroupCommit> {
+        self.database.commits()
     }
 }
 

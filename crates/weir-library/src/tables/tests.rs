@@ -95,7 +95,7 @@ fn rows_are_there_after_a_restart() {
                 _ = table.rows.insert(0, random.row());
             }
             rows = table.rows.select(0, &everything()).unwrap();
-            tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(storage.settled()).unwrap();
+            tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(storage.settled(true)).unwrap();
         }
     }
 }
@@ -200,7 +200,7 @@ fn the_log_stays_short_and_is_empty_at_the_end() {
         (fields[1], fields[2]) = (Value::Int(number), Value::Float(0.0));
         (fields[4], fields[7]) = (Value::none(), Value::bytes(vec![7; 64 << 10]));
         table.rows.insert(0, Value::Record(fields.into())).unwrap();
-        runtime.block_on(storage.settled()).unwrap();
+        runtime.block_on(storage.settled(true)).unwrap();
         longest = longest.max(std::fs::metadata(&log).unwrap().len());
     }
     assert!(longest < 3 * super::checkpoint::LOG_MAX / 2, "the log has grown to {longest} bytes");

@@ -14,7 +14,7 @@ use std::task::{Context, Poll};
 use smallvec::SmallVec;
 use weir_host::{
     Argument, BlockingJob, Call, Failure, FailureKind, FlowTrace, FunctionCode, ImmediateCode, Mode, Outcome, Pending,
-    Settled, Shared, UnitBudget, Value, memory,
+    SeenCommits, Settled, Shared, UnitBudget, Value, memory,
 };
 
 use super::action::{Ran, Stage};
@@ -354,19 +354,21 @@ fn elsewhere(
     env: Env<'_>,
 ) -> Pending {
     let (balance, assured, mut trace) = (memory::balance(), memory::assured(), FlowTrace::inherited());
+    let mut seen = SeenCommits::default();
     let running = env.instance.run_call(env.key, threads, move || {
-        let (entered, traced) = (memory::enter(balance), trace.enter());
+        let (entered, traced, seeing) = (memory::enter(balance), trace.enter(), seen.enter());
         entered.assure(assured);
         let done = catch_unwind(AssertUnwindSafe(job));
-        let growth = entered.leave() - balance;
-        drop((traced, held, scopes));
-        (done, growth)
+        let (growth, seen) = (entered.leave() - balance, SeenCommits::current());
+        drop((traced, seeing, held, scopes));
+        (done, growth, seen)
     });
     Box::pin(async move {
         let fault = |failure| Settled { outcome: Outcome::Fault(failure), restored: Vec::new() };
         match running.await {
-            Ok((done, growth)) => {
+            Ok((done, growth, seen)) => {
                 memory::charge(growth);
+                SeenCommits::note(seen);
                 done.unwrap_or_else(|panic| fault(panicked(&path, &*panic)))
             }
             Err(_) => fault(Box::new(Failure::new(FailureKind::Cancelled, "the program stops"))),

@@ -14,6 +14,7 @@ use super::value::{Presence, column_value};
 use crate::tables::constraint;
 use crate::tables::dialect::Dialect;
 use crate::tables::existing_tables;
+use crate::tables::group_commit::GroupCommit;
 use crate::tables::grouping::TableGrouping;
 use crate::tables::insertion::{columns_beside_key, given_columns};
 use crate::tables::join::{KeyPart, with_joined_rows};
@@ -253,6 +254,10 @@ impl TableRows for PostgresTable {
 
     fn roll_back(&self, transaction: i64) {
         self.database.roll_back(transaction);
+    }
+
+    fn commits(&self) -> Option<&GroupCommit> {
+        self.database.commits()
     }
 
     fn is_shared(&self) -> bool {

@@ -40,7 +40,7 @@ fn storage(address: &str) -> TableStorage {
 
 fn settle(storage: &TableStorage) -> Result<(), weir::Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    runtime.block_on(storage.settled())
+    runtime.block_on(storage.settled(true))
 }
 
 fn stored(server: &PostgresServer) -> i64 {

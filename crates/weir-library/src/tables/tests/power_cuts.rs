@@ -1,13 +1,13 @@
-//! Power cuts: what was acknowledged is there afterwards, once, and no transaction is torn.
+//! Power cuts: what was acknowledged or read is there afterwards, once, and no transaction is torn.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use parking_lot::Mutex;
 use test_support::random::Random;
-use weir::Value;
+use weir::{SeenCommits, Value};
 
-use super::{TestDatabase, column, declared};
+use super::{TestDatabase, column, declared, everything};
 use crate::tables::durable_files::DurableFiles;
 use crate::tables::schema::Schema;
 
@@ -38,6 +38,11 @@ fn halves() -> Schema {
     }
 }
 
+fn int(value: &Value) -> i64 {
+    let Value::Int(number) = value else { panic!("no `Int`: {value}") };
+    *number
+}
+
 #[test]
 fn what_was_acknowledged_survives_a_power_cut() {
     let database = TestDatabase::sqlite("power-cuts");
@@ -45,24 +50,52 @@ fn what_was_acknowledged_survives_a_power_cut() {
     let storage = database.storage();
     let table = storage.open(halves()).unwrap();
     let (acknowledged, done, turn) = (Mutex::new(Vec::new()), AtomicBool::new(false), Mutex::new(()));
+    let last = AtomicI64::new(0);
     std::thread::scope(|scope| {
         for client in 0..CLIENTS {
             let (storage, table) = (&storage, &table);
-            let (acknowledged, done, turn) = (&acknowledged, &done, &turn);
+            let (acknowledged, done, turn, last) = (&acknowledged, &done, &turn, &last);
             scope.spawn(move || {
                 let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
                 for number in (client..).step_by(CLIENTS as usize).take_while(|_| !done.load(Ordering::Relaxed)) {
                     let transaction = storage.next_transaction();
                     // As the lock of the step that holds the table.
                     let turn = turn.lock();
+                    let mut id = 0;
                     for half in [1, 2] {
                         let row = [0, number, half].map(Value::Int);
-                        table.rows.insert(transaction, Value::Record(row.into_iter().collect())).unwrap();
+                        let inserted =
+                            table.rows.insert(transaction, Value::Record(row.into_iter().collect())).unwrap();
+                        id = int(&inserted);
                     }
                     table.rows.commit(transaction, true).unwrap();
+                    last.store(id, Ordering::Release);
                     drop(turn);
-                    runtime.block_on(storage.settled()).unwrap();
+                    runtime.block_on(storage.settled(true)).unwrap();
                     acknowledged.lock().push(number);
+                }
+            });
+        }
+        for by_key in [true, false] {
+            let (storage, table) = (&storage, &table);
+            let (acknowledged, done, turn, last) = (&acknowledged, &done, &turn, &last);
+            scope.spawn(move || {
+                let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+                while !done.load(Ordering::Relaxed) {
+                    let mut seen = SeenCommits::default();
+                    let _entered = seen.enter();
+                    let newest = Value::Int(last.load(Ordering::Acquire));
+                    let locked = turn.lock();
+                    let row = match by_key {
+                        true => table.rows.get(0, &newest).unwrap(),
+                        false => table.rows.select(0, &everything()).unwrap().pop(),
+                    };
+                    drop(locked);
+                    // The answer of a flow that only reads waits for what it has seen.
+                    runtime.block_on(storage.settled(false)).unwrap();
+                    if let Some(Value::Record(row)) = row {
+                        acknowledged.lock().push(int(&row[1]));
+                    }
                 }
             });
         }

@@ -1,5 +1,7 @@
 //! Write sets: what the commits of every store tell.
 
+use std::time::Duration;
+
 use weir::Value;
 
 use super::{column, schema, test_database::TestDatabase};
@@ -19,6 +21,31 @@ fn note(id: i64, text: &str) -> Value {
 fn written(key: &str, columns: &[&str]) -> TableWrite {
     let columns = columns.iter().map(|name| (*name).to_owned()).collect();
     TableWrite { table: "notes".to_owned(), key: Some(key.to_owned()), columns }
+}
+
+#[test]
+fn who_begins_to_listen_misses_no_commit_behind_that() {
+    for database in
+        TestDatabase::each("write_sets_of_several").iter().filter(|of| matches!(of, TestDatabase::Postgres(_)))
+    {
+        let (writing, listening) = (database.storage(), database.storage());
+        let rows = writing.open(notes()).unwrap();
+        listening.open(notes()).unwrap();
+        // The transaction finds that nobody listens, and is not at its end.
+        rows.rows.upsert(7, note(5, "tea")).unwrap();
+        let mut sets = std::thread::scope(|scope| {
+            let begins = scope.spawn(|| listening.write_sets().unwrap());
+            std::thread::sleep(Duration::from_millis(300));
+            assert!(!begins.is_finished(), "it listens while a transaction does not know it");
+            rows.rows.upsert(7, note(6, "milk")).unwrap();
+            rows.rows.commit(7, true).unwrap();
+            begins.join().unwrap()
+        });
+        rows.rows.upsert(0, note(7, "bread")).unwrap();
+        let told = tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(sets.recv()).unwrap();
+        assert_eq!(told, WriteSet::Rows(vec![written("7", &["id", "text", "done"])]));
+        weir::Closing::close(&writing).unwrap();
+    }
 }
 
 #[test]

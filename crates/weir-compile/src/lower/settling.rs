@@ -1,0 +1,86 @@
+//! The waits of flows until what they have read and written in tables is durable.
+//!
+//! A flow that only reads tables, and meets other flows nowhere else, depends on the commits that its reads have seen, and waits
+//! for these only. Every other flow waits for all commits before: it may have learned of one from a shared value.
+
+use weir_host::{Text, Type, Value};
+use weir_ir::expr::{Atom, Block, Op};
+use weir_syntax::Span;
+
+use super::branch::FallibleValue;
+use super::{Binding, Lowering};
+use crate::lang_items::{SETTLE, TABLES};
+
+/// The functions of the module `tables` that only read.
+const READS: [&str; 16] = [
+    "get",
+    "get_all",
+    "select",
+    "joined_table",
+    "join",
+    "count",
+    "sum",
+    "average",
+    "distinct",
+    "group",
+    "check_cursor",
+    "next_page",
+    "whole_sum",
+    "whole_average",
+    "settle",
+    "open",
+];
+
+impl Lowering<'_, '_> {
+    /// Waits until what the flow has read and written is durable, before its answer and before effects outside.
+    pub(super) fn settle(&mut self, span: Span) {
+        let stored = self.program.declarations.tables.values().any(|table| table.soft.is_none());
+        if !stored || !self.answers || self.builder().has_ended() {
+            return;
+        }
+        let of = Type::result(Type::Unit, Type::Failure);
+        let all = vec![Some(Binding::Atom(Atom::Value(Value::Bool(true))))];
+        let subject = self.call_host(&SETTLE.into(), all, of.clone(), (span, &[]));
+        self.match_fallible(FallibleValue { subject, of }, &Type::Unit, span, |lowering, failure| {
+            lowering.fail(failure.unwrap_or(Atom::Value(Value::Unit)), span)
+        });
+    }
+
+    /// Has a flow that only reads tables wait for what it has read.
+    pub(super) fn settle_only_reads(&self, body: &mut Block) {
+        if self.answers && self.only_reads_tables(body) {
+            wait_for_reads(body);
+        }
+    }
+
+    fn only_reads_tables(&self, body: &Block) -> bool {
+        let mut only_reads = true;
+        body.each_operand(&mut |atom| only_reads &= atom.shared().is_none_or(|name| self.is_stored(name)));
+        body.each_binding(&mut |binding| {
+            let Op::Call(call) = &binding.op else { return };
+            let statement = call.function.strip_prefix(TABLES).and_then(|rest| rest.strip_prefix('.'));
+            only_reads &= match statement {
+                Some(statement) => READS.contains(&statement),
+                None => self.has_no_state(&call.function),
+            };
+        });
+        only_reads
+    }
+
+    /// Returns whether the calls of a function have no private state, in which flows could meet.
+    fn has_no_state(&self, function: &Text) -> bool {
+        self.context.library.function(function).is_some_and(|function| function.signature.state.is_none())
+    }
+}
+
+/// Makes each wait of a body one for what the flow has read.
+fn wait_for_reads(body: &mut Block) {
+    for binding in &mut body.lets {
+        match &mut binding.op {
+            Op::Call(call) if call.function.as_str() == SETTLE => {
+                call.arguments = vec![Atom::Value(Value::Bool(false))]
+            }
+            op => op.blocks_mut().for_each(wait_for_reads),
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! The writes that may not be durable yet, so that a flow which has read knows whether its answer has to wait for them.
+//!
+//! Commits are visible before they are durable. A read depends on the last commit that has written a row which it has found, or
+//! which its conditions accept: it would give the same answer if a crash took back all later ones. So a flow that only reads waits
+//! for the commits that its reads depend on ([`SeenCommits`]), and mostly for none.
+//!
+//! A write is noted before the lock of its table is released, and a read looks here while it holds that lock: it finds every
+//! write that it can have seen.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use foldhash::fast::RandomState;
+use parking_lot::Mutex;
+use weir::{SeenCommits, Value};
+
+use super::group_commit::GroupCommit;
+use super::row::fields;
+use super::schema::TableSearch;
+
+/// Maximum number of rows that are noted for a table; if more are not durable, it counts as written as a whole.
+const ROWS_MAX: usize = 4_096;
+/// Maximum number of values that are noted for a row; of more, nobody knows which conditions they fulfil.
+const VALUES_MAX: usize = 4;
+
+/// The writes of the transaction of a program that is open. There is at most one, as there is one writer.
+#[derive(Debug, Default)]
+pub(super) struct OpenWrites(Mutex<(i64, Vec<(Arc<RecentWrites>, RowWrite)>)>);
+
+/// The writes of a table that may not be durable yet.
+#[derive(Debug, Default)]
+pub(super) struct RecentWrites {
+    /// The number of the last commit that has written the table.
+    last: AtomicU64,
+    rows: Mutex<RecentRows>,
+}
+
+#[derive(Debug, Default)]
+struct RecentRows {
+    /// The number of the last commit that may have written any row.
+    any: u64,
+    /// The rows that were written, by their keys.
+    by_key: HashMap<Value, RecentRow, RandomState>,
+}
+
+#[derive(Debug)]
+struct RecentRow {
+    /// The number of the last commit that has written the row.
+    commit: u64,
+    /// The values before and after each write; `None` if one is unknown.
+    values: Option<Vec<Value>>,
+}
+
+/// A write.
+#[derive(Debug)]
+pub(super) struct RowWrite {
+    /// The key of the row; `None` if any rows may be written.
+    key: Option<Value>,
+    /// The values of the row before and after; `None` if one is unknown.
+    values: Option<Vec<Value>>,
+}
+
+impl RowWrite {
+    /// A write of any rows.
+    pub(super) fn of_any() -> RowWrite {
+        RowWrite { key: None, values: None }
+    }
+
+    /// A write of a row whose values before are unknown.
+    pub(super) fn of_key(key: Value) -> RowWrite {
+        RowWrite { key: Some(key), values: None }
+    }
+
+    /// A write of a row that had, and then has, one of these values, or none.
+    pub(super) fn of_values(key: Value, values: Vec<Value>) -> RowWrite {
+        RowWrite { key: Some(key), values: Some(values) }
+    }
+}
+
+impl RecentWrites {
+    /// Notes a write: of a transaction, or one that was committed, if the number is 0.
+    pub(super) fn wrote(self: &Arc<Self>, commits: &GroupCommit, open: &OpenWrites, transaction: i64, write: RowWrite) {
+        if transaction == 0 {
+            return self.note(commits, commits.executed_count(), write);
+        }
+        let (number, writes) = &mut *open.0.lock();
+        if *number != transaction {
+            // Another one that has ended without a word.
+            (*number, *writes) = (transaction, Vec::new());
+        }
+        writes.push((Arc::clone(self), write));
+    }
+
+    fn note(&self, commits: &GroupCommit, commit: u64, write: RowWrite) {
+        let durable = commits.durable();
+        if commit <= durable {
+            return;
+        }
+        let mut rows = self.rows.lock();
+        if self.last.load(Ordering::Relaxed) <= durable {
+            rows.by_key.clear();
+        } else if rows.by_key.len() >= ROWS_MAX {
+            rows.forget(durable);
+        }
+        self.last.store(commit, Ordering::Release);
+        let Some(key) = write.key.filter(|_| rows.by_key.len() < ROWS_MAX) else {
+            rows.any = commit;
+            return;
+        };
+        match rows.by_key.entry(key) {
+            std::collections::hash_map::Entry::Vacant(entry) => {
+                entry.insert(RecentRow { commit, values: write.values });
+            }
+            std::collections::hash_map::Entry::Occupied(mut entry) => entry.get_mut().add(commit, write.values),
+        }
+    }
+
+    /// Notes that the flow has read the row with the key.
+    pub(super) fn saw_row(&self, commits: &GroupCommit, key: &Value) {
+        if self.are_durable(commits) {
+            return;
+        }
+        let rows = self.rows.lock();
+        let of_row = rows.by_key.get(key).map_or(0, |row| row.commit);
+        SeenCommits::note(of_row.max(rows.any));
+    }
+
+    /// Notes that the flow has searched the table.
+    pub(super) fn saw_search(&self, commits: &GroupCommit, search: &TableSearch) {
+        if self.are_durable(commits) {
+            return;
+        }
+        let rows = self.rows.lock();
+        let accepted = rows.by_key.values().filter(|row| row.is_accepted(search)).map(|row| row.commit);
+        SeenCommits::note(accepted.fold(rows.any, u64::max));
+    }
+
+    /// Notes that the flow has read rows of the table.
+    pub(super) fn saw_all(&self, commits: &GroupCommit) {
+        if !self.are_durable(commits) {
+            SeenCommits::note(self.last.load(Ordering::Acquire));
+        }
+    }
+
+    fn are_durable(&self, commits: &GroupCommit) -> bool {
+        self.last.load(Ordering::Acquire) <= commits.durable()
+    }
+}
+
+impl RecentRows {
+    /// Forgets the rows that are durable; if many are not, the table counts as written as a whole.
+    fn forget(&mut self, durable: u64) {
+        self.by_key.retain(|_, row| row.commit > durable);
+        if self.by_key.len() > ROWS_MAX / 2 {
+            self.any = self.by_key.values().map(|row| row.commit).fold(self.any, u64::max);
+            self.by_key.clear();
+        }
+    }
+}
+
+impl RecentRow {
+    fn add(&mut self, commit: u64, values: Option<Vec<Value>>) {
+        self.commit = commit;
+        self.values = self.values.take().zip(values).and_then(|(mut values, further)| {
+            values.extend(further);
+            (values.len() <= VALUES_MAX).then_some(values)
+        });
+    }
+
+    /// Returns whether a search may accept the row as it is or was.
+    fn is_accepted(&self, search: &TableSearch) -> bool {
+        self.values.as_ref().is_none_or(|values| values.iter().any(|row| search.accepts(fields(row))))
+    }
+}
+
+impl OpenWrites {
+    /// Notes that the transaction was committed.
+    pub(super) fn committed(&self, commits: &GroupCommit, transaction: i64) {
+        let (number, writes) = &mut *self.0.lock();
+        if *number == transaction {
+            let commit = commits.executed_count();
+            writes.drain(..).for_each(|(table, write)| table.note(commits, commit, write));
+        }
+    }
+
+    /// Notes that the transaction was taken back.
+    pub(super) fn rolled_back(&self, transaction: i64) {
+        let (number, writes) = &mut *self.0.lock();
+        if *number == transaction {
+            writes.clear();
+        }
+    }
+}
