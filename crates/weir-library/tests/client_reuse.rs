@@ -1,5 +1,5 @@
-//! When the HTTP client uses a connection of HTTP/1 again, and when it must not: each peer follows a script, and the number of its
-//! connections shows which of them were used again.
+//! The HTTP client uses a connection of HTTP/1 again if it may: each peer follows a script, and the number of its connections shows
+//! which of them were used again.
 #![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 
 use std::io::{BufRead, BufReader, Read, Write};

@@ -33,11 +33,11 @@ pub(super) struct CallFields {
     fields: HeaderMap,
     /// `true` if a request has taken them.
     are_taken: bool,
-    /// What they were made of; `None` if they were changed since, and are copied for a request.
+    /// Their origin; `None` if they were changed since, and are copied for a request.
     origin: Option<FieldsOrigin>,
 }
 
-/// What the header fields of a call are made of.
+/// The values of which the header fields of a call are made.
 #[derive(Clone, Debug)]
 struct FieldsOrigin {
     given: Headers,

@@ -106,16 +106,16 @@ impl Client {
             let permit = self.permits.acquire(&host_of(call)).await;
             *awaited = Awaited::Response(None);
             let pool = self.pool(call.reach).await;
-            let mut answer = send(pool, call, awaited).await?;
-            match redirected(call, &answer, redirects).inspect_err(|_| answer.connection.usage().end())? {
+            let mut begun = send(pool, call, awaited).await?;
+            match redirected(call, &begun, redirects).inspect_err(|_| begun.connection.usage().end())? {
                 Some(next) => {
-                    pool.give_back(answer.connection, &call.url);
+                    pool.give_back(begun.connection, &call.url);
                     *call = *next;
                 }
                 None => {
-                    let body = answer.read(call.bytes_max).await.inspect_err(|_| answer.connection.usage().end())?;
-                    pool.give_back(answer.connection, &call.url);
-                    let (status, headers, url) = (answer.head.status, answer.head.headers, take(&mut call.url));
+                    let body = begun.read(call.bytes_max).await.inspect_err(|_| begun.connection.usage().end())?;
+                    pool.give_back(begun.connection, &call.url);
+                    let (status, headers, url) = (begun.head.status, begun.head.headers, take(&mut call.url));
                     return Ok(ClientResponse { status, headers, body, url });
                 }
             }
@@ -138,14 +138,14 @@ impl Client {
 }
 
 /// The head of a response, and the connection over which its body comes.
-struct Answer {
+struct BegunResponse {
     head: Parts,
     /// `None` once it is read.
     body: Option<Incoming>,
     connection: PooledConnection,
 }
 
-impl Answer {
+impl BegunResponse {
     /// Reads the body.
     ///
     /// # Errors
@@ -156,10 +156,10 @@ impl Answer {
     }
 }
 
-/// Sends one request, and returns its answer. A request that has the same effect twice as once is sent again, once, if its
+/// Sends one request, and returns its response. A request that has the same effect twice as once is sent again, once, if its
 /// connection ended without a response: the server may have closed a kept connection at the moment at which it was used
 /// (RFC 9110, section 9.2.2).
-async fn send(pool: &ConnectionPool, call: &mut Call, awaited: &mut Awaited) -> Result<Answer, Failure> {
+async fn send(pool: &ConnectionPool, call: &mut Call, awaited: &mut Awaited) -> Result<BegunResponse, Failure> {
     let mut sent = send_once(pool, call, awaited).await;
     if matches!(&sent, Err(RequestError::Transport(error)) if call.may_resend && ended_without_response(error)) {
         // Boxed, because it is seldom needed: the future of each call would be as large.
@@ -169,7 +169,11 @@ async fn send(pool: &ConnectionPool, call: &mut Call, awaited: &mut Awaited) -> 
 }
 
 /// Sends one request. If a kept connection turns out to be closed before anything is sent, another one is taken.
-async fn send_once(pool: &ConnectionPool, call: &mut Call, awaited: &mut Awaited) -> Result<Answer, RequestError> {
+async fn send_once(
+    pool: &ConnectionPool,
+    call: &mut Call,
+    awaited: &mut Awaited,
+) -> Result<BegunResponse, RequestError> {
     loop {
         let mut connection = pool.connection(&call.url).await.map_err(RequestError::Connection)?;
         *awaited = Awaited::Response(Some(connection.usage().clone()));
@@ -181,7 +185,7 @@ async fn send_once(pool: &ConnectionPool, call: &mut Call, awaited: &mut Awaited
         let mut error = match sent {
             Ok(response) => {
                 let (head, body) = response.into_parts();
-                return Ok(Answer { head, body: Some(body), connection });
+                return Ok(BegunResponse { head, body: Some(body), connection });
             }
             Err(error) => error,
         };
@@ -194,9 +198,9 @@ async fn send_once(pool: &ConnectionPool, call: &mut Call, awaited: &mut Awaited
 
 /// Checks the head of a response, to which so many redirects have led, and returns the call that follows it if it is another
 /// redirect.
-fn redirected(call: &Call, answer: &Answer, redirects: u8) -> Result<Option<Box<Call>>, Failure> {
-    framing::check(&answer.head)?;
-    let next = if call.redirects_max > 0 { following(call, &answer.head)? } else { None };
+fn redirected(call: &Call, begun: &BegunResponse, redirects: u8) -> Result<Option<Box<Call>>, Failure> {
+    framing::check(&begun.head)?;
+    let next = if call.redirects_max > 0 { following(call, &begun.head)? } else { None };
     match next {
         Some(_) if redirects == call.redirects_max => Err(too_many_redirects(redirects)),
         next => Ok(next.map(Box::new)),

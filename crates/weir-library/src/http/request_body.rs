@@ -8,7 +8,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use hyper::body::Incoming;
 use hyper::header::HeaderValue;
 use parking_lot::Mutex;
 use weir::{
@@ -21,7 +20,7 @@ use super::input::NamedTypes;
 use super::request_policy::{body_encoding, refusal};
 use super::response::Response;
 use super::routes::{BodyKind, decoded_body};
-use super::server::{self, BodyError, RequestDeadlines};
+use super::server::{self, BodyError, BodyRest, RequestDeadlines};
 use crate::Limited;
 
 /// The body of a request, before it is read.
@@ -32,6 +31,8 @@ pub struct RequestBody(Arc<PendingBody>);
 struct PendingBody {
     /// `None` once it is read.
     content: Mutex<Option<Content>>,
+    /// A body whose reading has failed.
+    rest: Mutex<Option<BodyRest>>,
     head: BodyHead,
     bytes_max: usize,
     /// Fires when the body has been read or refused.
@@ -48,7 +49,7 @@ pub(super) struct BodyHead {
 
 enum Content {
     /// It arrives at a server, whose flows report why a body is refused.
-    Incoming(Box<Incoming>, RequestDeadlines, Arc<dyn Flows>),
+    Incoming(Box<BodyRest>, RequestDeadlines, Arc<dyn Flows>),
     /// A test has sent it.
     Whole(Bytes),
 }
@@ -62,7 +63,7 @@ impl fmt::Debug for RequestBody {
 impl RequestBody {
     /// Creates the body of a request that a server receives.
     pub(super) fn incoming(
-        (body, bytes_max): (Incoming, usize),
+        (body, bytes_max): (BodyRest, usize),
         head: BodyHead,
         (deadlines, flows): (RequestDeadlines, Arc<dyn Flows>),
     ) -> Self {
@@ -75,7 +76,8 @@ impl RequestBody {
     }
 
     fn new(content: Content, head: BodyHead, bytes_max: usize) -> Self {
-        RequestBody(Arc::new(PendingBody { content: Mutex::new(Some(content)), head, bytes_max, read: Signal::new() }))
+        let (content, rest) = (Mutex::new(Some(content)), Mutex::default());
+        RequestBody(Arc::new(PendingBody { content, rest, head, bytes_max, read: Signal::new() }))
     }
 
     /// Returns an event that takes effect once the body has been read or refused.
@@ -88,17 +90,31 @@ impl RequestBody {
         self.0.read.is_fired()
     }
 
+    /// Takes what is left of a body that was not read to its end.
+    pub(super) fn take_rest(&self) -> Option<BodyRest> {
+        match self.0.content.lock().take() {
+            Some(Content::Incoming(body, ..)) => Some(*body),
+            _ => self.0.rest.lock().take(),
+        }
+    }
+
     async fn value(&self, of: &TypeOf) -> Result<Value, Box<Response>> {
-        let PendingBody { content, head, bytes_max, .. } = &*self.0;
-        let Some(content) = content.lock().take() else { return Err(Box::new(Response::closed_body())) };
+        let PendingBody { content, rest, head, bytes_max, .. } = &*self.0;
         let parameter = RouteParameter { ty: of.ty.clone(), ..head.parameter.clone() };
         let kind = BodyKind::of(parameter.from == ParameterFrom::Form, &parameter.ty);
         let form = body_encoding(kind, head.media_type.as_ref().filter(|_| head.has_body), head.has_body)?;
+        let Some(content) = content.lock().take() else { return Err(Box::new(Response::closed_body())) };
         let (body, flows) = match content {
             Content::Whole(body) if body.len() > *bytes_max => return Err(refused(BodyError::TooLarge)),
             Content::Whole(body) => (body, None),
-            Content::Incoming(body, deadlines, flows) => {
-                (server::read_body(*body, *bytes_max, &deadlines).await.map_err(refused)?, Some(flows))
+            Content::Incoming(mut arriving, deadlines, flows) => {
+                match server::read_body(&mut arriving.body, *bytes_max, &deadlines).await {
+                    Ok(body) => (body, Some(flows)),
+                    Err(error) => {
+                        rest.lock().replace(*arriving);
+                        return Err(refused(error));
+                    }
+                }
             }
         };
         // The connection has allocated it.

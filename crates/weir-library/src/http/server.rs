@@ -11,13 +11,15 @@
 //! 1. `connection` makes the handshake of TLS, detects the protocol and passes the connection to hyper,
 //! 2. behind `request_validation`, which refuses malformed requests that hyper would accept, and leaves out the fields that a
 //!    client repeats (`repeated_fields`),
-//! 3. under `activity`, which ends what takes too long and releases the buffers of idle connections.
-//! 4. When the server stops, `graceful_shutdown` ends the connections after the requests that they have begun, within
+//! 3. answered by the handler, perhaps before the end of the body, whose rest is left (`body_rest`),
+//! 4. under `activity`, which ends what takes too long and releases the buffers of idle connections.
+//! 5. When the server stops, `graceful_shutdown` ends the connections after the requests that they have begun, within
 //!    the grace period.
 
 mod accepting;
 mod activity;
 mod body;
+mod body_rest;
 mod chunked_body;
 mod connection;
 mod connection_stream;
@@ -30,6 +32,7 @@ mod request_validation;
 mod tls;
 
 pub use body::{BodyError, read_body};
+pub use body_rest::BodyRest;
 pub use limits::{Limits, RequestDeadlines};
 pub use repeated_fields::RepeatedHeader;
 pub use tls::TlsFiles;

@@ -35,7 +35,9 @@ use super::request_policy::{RequestPolicy, RoutedRequest, refusal};
 use super::request_rules;
 use super::response::Response;
 use super::routes::{BodyInput, Routes};
-use super::server::{BodyError, Handler, HandlerResponse, RepeatedHeader, RequestDeadlines, Server, read_body};
+use super::server::{
+    BodyError, BodyRest, Handler, HandlerResponse, RepeatedHeader, RequestDeadlines, Server, read_body,
+};
 
 /// The source `http(port: …)`.
 pub(super) struct Http;
@@ -197,12 +199,12 @@ impl FlowHandler {
         answer: impl Future<Output = Response> + 'a,
         to_head: bool,
         (uri, mut parsed, repeated): (Uri, HeaderMap, Option<Rc<RepeatedHeader>>),
-        unread: Option<Incoming>,
+        unread: Option<BodyRest>,
     ) -> HandlerResponse<'a> {
         // One future, and not several around each other: each would keep a copy of the one inside.
         HandlerResponse::Later(Box::pin(async move {
             let answer = answer.await.at_path(uri.path());
-            drop(unread);
+            unread.into_iter().for_each(|rest| rest.leave(&self.deadlines.rest));
             let fields = RequestFields { parsed: &mut parsed, repeated: fields_of(repeated.as_ref()) };
             self.policy.answer(answer, to_head, fields, |failure| self.report(failure))
         }))
@@ -228,7 +230,7 @@ impl FlowHandler {
                 return self.later(answer, to_head, (head.uri, head.headers, repeated), None);
             }
             Ok((route, Some(input))) if self.flows.admits(route) => {
-                let (head, body) = request.take().expect(HANDLED_ONCE).into_parts();
+                let (head, body) = BodyRest::split(request.take().expect(HANDLED_ONCE));
                 let answer = self.after_body((route, trace), input, inputs, body);
                 return self.later(answer, to_head, (head.uri, head.headers, repeated), None);
             }
@@ -239,7 +241,7 @@ impl FlowHandler {
             Ok(Begun::Done(result)) => response_of(result).at_path(arrived.uri().path()),
             Ok(Begun::Pending(flow)) => {
                 let answer = self.within_time(flow);
-                let (head, unread) = request.take().expect(HANDLED_ONCE).into_parts();
+                let (head, unread) = BodyRest::split(request.take().expect(HANDLED_ONCE));
                 return self.later(answer, to_head, (head.uri, head.headers, repeated), Some(unread));
             }
             Ok(Begun::Full) => Response::overloaded(),
@@ -278,11 +280,14 @@ impl FlowHandler {
         (route, mut trace): (usize, FlowTrace),
         input: BodyInput,
         mut inputs: Vec<Value>,
-        body: Incoming,
+        mut arriving: BodyRest,
     ) -> Response {
-        let body = match read_body(body, self.body_bytes_max, &self.deadlines).await {
+        let body = match read_body(&mut arriving.body, self.body_bytes_max, &self.deadlines).await {
             Ok(body) => body,
-            Err(error) => return *refused(error),
+            Err(error) => {
+                arriving.leave(&self.deadlines.rest);
+                return *refused(error);
+            }
         };
         inputs[input.parameter] = match self.flow_input(route, &input, body) {
             Ok(input) => input,
@@ -308,21 +313,27 @@ impl FlowHandler {
         input: &BodyInput,
         (request, repeated): (Request<Incoming>, Option<&HeaderMap>),
     ) -> (Parts, RequestBody) {
-        let (head, body) = request.into_parts();
+        let (head, arriving) = BodyRest::split(request);
         let head_of_body = BodyHead {
             parameter: self.routes.parameter(route, input.parameter).clone(),
             media_type: repeated.unwrap_or(&head.headers).get(CONTENT_TYPE).cloned(),
-            has_body: body.size_hint().exact() != Some(0),
+            has_body: arriving.body.size_hint().exact() != Some(0),
         };
         let limits = (self.deadlines.clone(), Arc::clone(&self.flows));
-        (head, RequestBody::incoming((body, self.body_bytes_max), head_of_body, limits))
+        (head, RequestBody::incoming((arriving, self.body_bytes_max), head_of_body, limits))
     }
 
-    /// Responds with the result of a flow that reads the body of its request.
+    /// Responds with the result of a flow that reads the body of its request, and leaves what it has not read: with the response,
+    /// and not before.
     async fn with_unread_body(&self, flow: (usize, FlowTrace), inputs: Vec<Value>, unread: RequestBody) -> Response {
+        let response = self.reading_body(flow, inputs, &unread).await;
+        unread.take_rest().into_iter().for_each(|rest| rest.leave(&self.deadlines.rest));
+        response
+    }
+
+    async fn reading_body(&self, flow: (usize, FlowTrace), inputs: Vec<Value>, unread: &RequestBody) -> Response {
         match self.begin(flow, inputs) {
             Begun::Done(result) => response_of(result),
-            // What is left of the body is dropped with `unread`: after the response, and not before.
             Begun::Pending(mut flow) => {
                 let read_or_late = choose([unread.read(), self.deadlines.body_and_answer.clone()]);
                 match until(&mut flow, &read_or_late).await {

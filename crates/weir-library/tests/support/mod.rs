@@ -78,7 +78,7 @@ impl Routes {
                 self.hold.release.notified().await;
                 Response::new(Bytes::from_static(b"held"))
             }
-            "/echo" => match read_body(request.into_body(), self.limits.body_bytes_max, &self.late).await {
+            "/echo" => match read_body(&mut request.into_body(), self.limits.body_bytes_max, &self.late).await {
                 Ok(body) => Response::new(body),
                 Err(error) => with_status(error.status()),
             },

@@ -87,11 +87,18 @@ fn curl_keeps_a_session_from_login_to_logout() {
 fn curl_sends_forms_and_reads_files_and_errors() {
     let Some((folder, served)) = start("curl-forms") else { return };
     folder.write("big", &"x".repeat(100_000));
+    folder.write("huge", &"x".repeat(10_000_000));
     let problem = r#"{"title":"Unauthorized","status":401,"detail":"log in first"} application/problem+json"#;
     let requests = [
         ("-F|title=Dawn|-F|picture=@files/numbers.txt;type=text/plain|/upload", "Dawn numbers.txt text/plain 10000"),
-        // Over HTTP/2, curl 7.88 loses an answer that comes before the end of its upload.
+        // Answers that come before the end of what curl sends.
         ("--http1.1|-F|title=Dawn|-F|picture=@big|-o|ignored|-w|%{http_code}|/upload", "413"),
+        ("-F|title=Dawn|-F|picture=@big|-o|ignored|-w|%{http_code}|/upload", "413"),
+        ("-F|title=Dawn|-F|picture=@huge|-o|ignored|-w|%{http_code}|/upload", "413"),
+        ("-H|Origin: https://b.example|-F|title=Dawn|-F|picture=@big|-o|ignored|-w|%{http_code}|/upload", "403"),
+        ("-H|Origin: https://b.example|-d|a=b|-o|ignored|-w|%{http_code}|/logout", "403"),
+        ("-d|a=b|-o|ignored|-w|%{http_code}|/nowhere", "404"),
+        ("-d|a=b|-o|ignored|-w|%{http_code}|/search", "405"),
         ("-F|title=Dawn|-o|ignored|-w|%{http_code}|/upload", "400"),
         ("-d|title=Dawn|-o|ignored|-w|%{http_code}|/upload", "400"),
         ("-H|Content-Type: text/csv|-d|a|-o|ignored|-w|%{http_code}|/upload", "415"),

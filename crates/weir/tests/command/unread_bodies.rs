@@ -147,3 +147,65 @@ fn tests_of_routes_read_bodies_as_the_server_does() {
     let tested = said(weir(&["test", program.path()]));
     assert_eq!(tested.code, 0, "{}{}", tested.output, tested.messages);
 }
+
+const DATA: u8 = 0;
+const HEADERS: u8 = 1;
+const RST_STREAM: u8 = 3;
+const PING: u8 = 6;
+const END_STREAM: u8 = 1;
+const END_HEADERS: u8 = 4;
+
+/// Returns a frame of HTTP/2.
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(payload.len()).expect("it is short").to_be_bytes();
+    [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
+}
+
+/// Reads frames of HTTP/2 until one that ends a stream, a reset, or a ping; returns its kind and the end of its payload.
+fn decisive(stream: &mut TcpStream) -> (u8, Vec<u8>) {
+    loop {
+        let mut head = [0; 9];
+        stream.read_exact(&mut head).expect("the connection stays open");
+        let mut payload = vec![0; u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize];
+        stream.read_exact(&mut payload).expect("a whole frame");
+        let ends = matches!(head[3], DATA | HEADERS) && head[4] & END_STREAM != 0;
+        if ends || matches!(head[3], RST_STREAM | PING) {
+            return (head[3], payload);
+        }
+    }
+}
+
+/// Sends the header of a request over HTTP/2 that announces 2,000 bytes, and the first 500 of them.
+fn begun_over_http2(served: &Served, path: &str) -> TcpStream {
+    let mut stream = served.connect();
+    stream.set_read_timeout(Some(PATIENCE)).expect("a limit");
+    // `:method POST`, `:scheme http`, `:authority a`, the path, and the length, as HPACK encodes them.
+    let path = [&[0x04, u8::try_from(path.len()).expect("it is short")], path.as_bytes()].concat();
+    let fields = [&[0x83, 0x86, 0x01, 1, b'a'], &path[..], &[0x0f, 0x0d, 4], b"2000"].concat();
+    let frames = [frame(4, 0, 0, &[]), frame(HEADERS, END_HEADERS, 1, &fields), frame(DATA, 0, 1, &[b'x'; 500])];
+    stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").expect("the preface is sent");
+    stream.write_all(&frames.concat()).expect("the request begins");
+    stream
+}
+
+/// Some clients report an error of a stream that is reset behind an answer, and not the answer (RFC 9113, section 8.1).
+#[test]
+fn a_body_that_nobody_reads_is_read_on_over_http2_before_its_stream_is_reset() {
+    let program = Scratch::new("shop.weir", PROGRAM.as_bytes());
+    for engine in engines() {
+        let served = Served::start(program.path(), &["--engine", engine]);
+        // Refused by `before`, and by the server, which knows no such route.
+        let mut silent = ["/orders", "/nowhere"].map(|path| begun_over_http2(&served, path));
+        for path in ["/orders", "/nowhere"] {
+            let mut stream = begun_over_http2(&served, path);
+            assert!(matches!(decisive(&mut stream), (DATA | HEADERS, _)), "{engine} {path}");
+            let rest = [frame(DATA, END_STREAM, 1, &[b'x'; 1_500]), frame(PING, 0, 0, b"is there")].concat();
+            stream.write_all(&rest).expect("the rest is sent");
+            assert_eq!(decisive(&mut stream), (PING, b"is there".to_vec()), "{engine} {path}");
+        }
+        for stream in &mut silent {
+            assert!(matches!(decisive(stream), (DATA | HEADERS, _)), "{engine}");
+            assert_eq!(decisive(stream), (RST_STREAM, vec![0; 4]), "{engine}");
+        }
+    }
+}

@@ -42,7 +42,11 @@ impl BodyError {
 ///
 /// # Errors
 /// Fails with a [`BodyError`] if the body is too large, too slow or broken.
-pub async fn read_body(body: Incoming, bytes_max: usize, deadlines: &RequestDeadlines) -> Result<Bytes, BodyError> {
+pub async fn read_body(
+    body: &mut Incoming,
+    bytes_max: usize,
+    deadlines: &RequestDeadlines,
+) -> Result<Bytes, BodyError> {
     if body.size_hint().lower() > bytes_max as u64 {
         return Err(BodyError::TooLarge);
     }
@@ -53,7 +57,7 @@ pub async fn read_body(body: Incoming, bytes_max: usize, deadlines: &RequestDead
 }
 
 async fn read_pieces(
-    mut body: Incoming,
+    body: &mut Incoming,
     bytes_max: usize,
     mut reserved: Reservation,
     deadlines: &RequestDeadlines,

@@ -20,8 +20,10 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use rustls::ServerConfig;
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::net::TcpStream;
+use weir_events::after;
 
 use super::activity::{ActivityTracker, Watchdog, WatchdogEvent};
+use super::body_rest::BodyRest;
 use super::chunked_body::ChunkedBody;
 use super::connection_stream::ConnectionStream;
 use super::framing::Framing;
@@ -220,19 +222,23 @@ async fn serve_http2<H: Handler>(
     activity: Rc<ActivityTracker>,
     mut supervisor: ConnectionSupervisor<'_>,
 ) {
-    let body_bytes_max = limits.body_bytes_max as u64;
+    let (body_bytes_max, late) = (limits.body_bytes_max as u64, after(limits.linger_timeout));
     let service = service_fn(move |request: Request<Incoming>| {
-        let (handler, activity) = (Rc::clone(&handler), Rc::clone(&activity));
+        let (handler, activity, late) = (Rc::clone(&handler), Rc::clone(&activity), late.clone());
         async move {
             activity.heads.set(activity.heads.get() + 1);
             let answer = {
                 room_for_stream(&activity).await;
                 let body = HeldForStream::new(&activity, body_bytes(request.body(), body_bytes_max));
                 let _answering = CountGuard::one_more(&activity.answering);
+                let mut request = Some(request);
                 let answer = match body.has_room {
-                    true => handler.handle(&mut Some(request), None, peer),
+                    true => handler.handle(&mut request, None, peer),
                     false => HandlerResponse::Now(no_room()),
                 };
+                if let Some(request) = request {
+                    BodyRest::split(request).1.leave(&late);
+                }
                 match answer {
                     HandlerResponse::Now(answer) => answer,
                     HandlerResponse::Later(answer) => answer.await,

@@ -37,7 +37,8 @@ pub struct Limits {
     /// True if a client that has ended its half of the connection gets the responses to the requests that it has sent;
     /// otherwise it counts as gone.
     pub half_close: bool,
-    /// Maximum time during which a connection that ends early is read on, so that the client sees the response.
+    /// Maximum time during which a connection that ends early is read on, or a stream of HTTP/2 that is answered early, so that the
+    /// client sees the response.
     pub linger_timeout: Duration,
 }
 
@@ -72,6 +73,8 @@ pub struct RequestDeadlines {
     pub(super) piece: Event<()>,
     /// The body has not arrived, and the response was not ready, in the time for both.
     pub(in crate::http) body_and_answer: Event<()>,
+    /// The rest of a body that nobody reads has not arrived in the time for it.
+    pub(in crate::http) rest: Event<()>,
     /// Time in which the response must be ready. Every request that waits for something needs it, so that it is no event but
     /// a timer of the event loop, which costs less.
     pub(in crate::http) answer: Duration,
@@ -85,6 +88,7 @@ impl RequestDeadlines {
             body: after(limits.body_timeout),
             piece: after(limits.body_idle_timeout),
             body_and_answer: after(limits.body_timeout.saturating_add(limits.answer_timeout)),
+            rest: after(limits.linger_timeout),
             answer: limits.answer_timeout,
         }
     }
