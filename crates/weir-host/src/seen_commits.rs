@@ -1,20 +1,25 @@
-//! The commits that a flow has seen and that may not be durable yet: its answer waits for them.
+//! The commits that a flow has seen or made and that may not be durable yet: its answer waits for them.
 //!
 //! 1. An engine enters the commits of a flow whenever it takes up the flow ([`SeenCommits::enter`]).
-//! 2. Host functions that read what was committed note its number ([`SeenCommits::note`]). One that runs on another thread passes
-//!    on what it has noted there.
-//! 3. The host function that the flow calls before its answer waits for the last of them ([`SeenCommits::current`]).
+//! 2. Host functions that read what was committed note its number ([`SeenCommits::note`]), and so do those that commit
+//!    ([`SeenCommits::wrote`]). One that runs on another thread passes on what it has noted there ([`SeenCommits::add`]).
+//! 3. The host function that the flow calls before its answer waits for them ([`SeenCommits::current`]).
 
 use std::cell::Cell;
 
 thread_local! {
-    /// The number of the last commit that the flow which runs on this thread has seen.
-    static CURRENT: Cell<u64> = const { Cell::new(0) };
+    /// The commits of the flow that runs on this thread.
+    static CURRENT: Cell<SeenCommits> = const { Cell::new(SeenCommits { last: 0, first_own: 0 }) };
 }
 
-/// The number of the last commit that a flow has seen; 0 if it has seen none that may not be durable.
+/// The commits that a flow has seen or made since it last waited for them. Numbers begin with 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SeenCommits(u64);
+pub struct SeenCommits {
+    /// The number of the last one; 0 if there is none.
+    pub last: u64,
+    /// The number of the first one that the flow itself has made; 0 if there is none.
+    pub first_own: u64,
+}
 
 /// The running flow of a thread, as far as commits are concerned. Dropping it gives the flow what it has seen, and the thread
 /// what was there before.
@@ -22,16 +27,33 @@ pub struct SeenCommits(u64);
 pub struct EnteredCommits<'f>(&'f mut SeenCommits);
 
 impl SeenCommits {
-    /// Returns the number of the last commit that the flow on this thread has seen.
+    /// Returns the commits of the flow on this thread.
     #[inline]
     #[must_use]
-    pub fn current() -> u64 {
+    pub fn current() -> SeenCommits {
         CURRENT.get()
     }
 
     /// Notes that the flow on this thread has seen the commit with this number.
     pub fn note(commit: u64) {
-        CURRENT.set(CURRENT.get().max(commit));
+        SeenCommits::add(SeenCommits { last: commit, first_own: 0 });
+    }
+
+    /// Notes that the flow on this thread has made the commit with this number.
+    pub fn wrote(commit: u64) {
+        SeenCommits::add(SeenCommits { last: commit, first_own: commit });
+    }
+
+    /// Adds commits to those of the flow on this thread.
+    pub fn add(further: SeenCommits) {
+        let SeenCommits { last, first_own } = CURRENT.get();
+        let first_own = if first_own == 0 { further.first_own } else { first_own };
+        CURRENT.set(SeenCommits { last: last.max(further.last), first_own });
+    }
+
+    /// Forgets the commits of the flow on this thread, which has waited for them.
+    pub fn forget() {
+        CURRENT.set(SeenCommits::default());
     }
 
     /// Enters the commits of a flow, which runs on this thread until the result is dropped.
@@ -43,7 +65,7 @@ impl SeenCommits {
 
     #[inline]
     fn swap(&mut self) {
-        self.0 = CURRENT.replace(self.0);
+        *self = CURRENT.replace(*self);
     }
 }
 
@@ -59,21 +81,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flow_keeps_the_last_commit_that_it_has_seen() {
+    fn a_flow_keeps_what_it_has_seen() {
         let (mut first, mut second) = (SeenCommits::default(), SeenCommits::default());
         {
             let _first = first.enter();
             SeenCommits::note(3);
             {
                 let _second = second.enter();
-                assert_eq!(SeenCommits::current(), 0);
+                assert_eq!(SeenCommits::current(), SeenCommits::default());
                 SeenCommits::note(9);
             }
             SeenCommits::note(2);
-            assert_eq!(SeenCommits::current(), 3);
+            SeenCommits::wrote(4);
+            SeenCommits::wrote(5);
+            assert_eq!(SeenCommits::current(), SeenCommits { last: 5, first_own: 4 });
         }
-        assert_eq!(SeenCommits::current(), 0);
+        assert_eq!(SeenCommits::current(), SeenCommits::default());
         let _second = second.enter();
-        assert_eq!(SeenCommits::current(), 9);
+        assert_eq!(SeenCommits::current().last, 9);
     }
 }

@@ -51,8 +51,12 @@ impl Checkpoints {
         connection.busy_timeout(READERS_TIMEOUT)?;
         let connection = self.connection.insert(connection);
         checkpoint(connection, "PASSIVE")?;
-        let writer = self.writer.lock();
-        if writer.transaction != 0 { Ok(false) } else { checkpoint(connection, "TRUNCATE") }
+        let mut writer = self.writer.lock();
+        if writer.transaction != 0 {
+            return Ok(false);
+        }
+        writer.end_group()?;
+        checkpoint(connection, "TRUNCATE")
     }
 }
 

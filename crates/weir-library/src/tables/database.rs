@@ -58,7 +58,9 @@ impl Database {
         let lock = locked(path)?;
         let connection = connect(path).map_err(|error| explain(path, &error))?;
         let writer = Arc::new(Mutex::new(Writer::new(connection)));
-        let group_commit = GroupCommit::begin(SqliteLog::new(path, Checkpoints::new(path, Arc::clone(&writer))))?;
+        let log = SqliteLog::new(path, Arc::clone(&writer), Checkpoints::new(path, Arc::clone(&writer)));
+        let group_commit = GroupCommit::begin(log)?;
+        writer.lock().commits = Some(Arc::clone(&group_commit));
         Ok(Database {
             path: path.to_owned(),
             writer,
@@ -101,7 +103,7 @@ impl Database {
     /// Makes changes of a start, all or none.
     pub(super) fn changing<T>(&self, change: impl FnOnce(&dyn Catalog) -> StartCheck<T>) -> Result<T, Failure> {
         let mut writer = self.writer.lock();
-        let entered = writer.enter(0).and_then(|()| writer.connection.unchecked_transaction());
+        let entered = writer.be_idle().and_then(|()| writer.connection.unchecked_transaction());
         let changes = entered.map_err(|error| self.failure(&error))?;
         let changed = change(&SqliteCatalog { connection: &changes, path: &self.path })??;
         changes.commit().map_err(|error| self.failure(&error))?;
@@ -119,7 +121,12 @@ impl Database {
         writer.enter(transaction)?;
         let result = statement(&writer.connection);
         if transaction == 0 {
-            self.executed();
+            writer.executed_in_group(result.as_ref().map(|_| ()));
+            drop(writer);
+            // The group ends when the sync before it does, however long its flows take.
+            if let Some(group_commit) = &self.group_commit {
+                group_commit.begin_sync();
+            }
         } else if result.is_err() && writer.connection.is_autocommit() {
             (writer.lost, writer.transaction) = (transaction, 0);
         }
@@ -149,6 +156,18 @@ impl Database {
             readers.push(reader);
         }
         Ok(value)
+    }
+
+    /// Has reads see a commit, and those before it.
+    pub(super) fn show(&self, commit: u64) {
+        if self.group_commit.as_ref().is_some_and(|commits| !commits.is_visible(commit)) {
+            self.end_group();
+        }
+    }
+
+    /// Commits the open group, if there is one. If it is lost, its flows know, and reads do not see it.
+    pub(super) fn end_group(&self) {
+        _ = self.writer.lock().end_group();
     }
 
     /// Commits a transaction. If that fails, nothing of it takes effect.
@@ -198,7 +217,7 @@ impl Database {
         if self.group_commit.is_none() {
             return writer.roll_back().map_err(|error| self.failure(&error));
         }
-        let moved = writer.roll_back().and_then(|()| checkpoint(&writer.connection, "TRUNCATE"));
+        let moved = writer.be_idle().and_then(|()| checkpoint(&writer.connection, "TRUNCATE"));
         // If another program reads the database, the log stays, and the next start finds it.
         moved.map(|_| ()).map_err(|error| self.failure(&error))
     }
@@ -215,6 +234,8 @@ impl Database {
 
 impl Drop for Database {
     fn drop(&mut self) {
+        // Nobody waits for it any more.
+        _ = self.writer.lock().end_group();
         if let Some(group_commit) = &self.group_commit {
             group_commit.end();
         }

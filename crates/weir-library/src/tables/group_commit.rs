@@ -4,13 +4,16 @@
 //! commits are durable. What a sync is, the database knows ([`LogSync`]). If one fails, everyone who waits for it gets the failure.
 //! A failure that leaves it unknown which commits are durable is final: nothing more is written until the program starts again
 //! and reads what is there.
+//!
+//! A database may execute several statements as one transaction, a *group*, although each counts as a commit. If a group is
+//! lost, the flows fail that have written in it ([`GroupCommit::lose`]).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::watch;
-use weir::Failure;
+use weir::{Failure, SeenCommits};
 
 /// The sync of a database.
 pub(super) trait LogSync: Send + 'static {
@@ -34,6 +37,8 @@ pub(super) struct SyncFailure {
 pub(super) struct GroupCommit {
     /// The number of the last commit that was executed.
     executed: AtomicU64,
+    /// The number of the last commit that other connections see.
+    visible: AtomicU64,
     /// The number of the last commit that is durable.
     durable: AtomicU64,
     progress: watch::Sender<LogProgress>,
@@ -51,6 +56,24 @@ struct LogProgress {
     /// The number of syncs that have failed, and the failure of the last one.
     failures: u64,
     last: Option<SyncFailure>,
+    /// The groups that were lost, in ascending order.
+    lost: Vec<LostGroup>,
+}
+
+/// The commits of groups that were lost, and why.
+#[derive(Clone, Debug)]
+struct LostGroup {
+    first: u64,
+    last: u64,
+    failure: Failure,
+}
+
+impl LogProgress {
+    /// Returns the failure of a flow that has made commits from `first` to `last`, if some of them may be lost.
+    fn lost(&self, first: u64, last: u64) -> Option<&Failure> {
+        let lost = self.lost.iter().rev().find(|lost| first != 0 && lost.first <= last && first <= lost.last);
+        lost.map(|lost| &lost.failure)
+    }
 }
 
 /// Requests to the thread.
@@ -65,6 +88,7 @@ impl GroupCommit {
     pub(super) fn begin(mut log: impl LogSync) -> Result<Arc<GroupCommit>, Failure> {
         let group = Arc::new(GroupCommit {
             executed: AtomicU64::new(0),
+            visible: AtomicU64::new(0),
             durable: AtomicU64::new(0),
             progress: watch::Sender::new(LogProgress::default()),
             failed: AtomicBool::new(false),
@@ -77,9 +101,36 @@ impl GroupCommit {
         Ok(group)
     }
 
-    /// Notes that a commit was executed.
+    /// Notes that the flow has executed a commit, which others see.
     pub(super) fn executed(&self) {
-        self.executed.fetch_add(1, Ordering::AcqRel);
+        self.executed_in_group();
+        self.group_executed();
+    }
+
+    /// Notes that the flow has executed a commit, which others see when its group is committed.
+    pub(super) fn executed_in_group(&self) {
+        SeenCommits::wrote(self.executed.fetch_add(1, Ordering::AcqRel) + 1);
+    }
+
+    /// Notes that others see the commits of a group.
+    pub(super) fn group_executed(&self) {
+        self.visible.store(self.executed_count(), Ordering::Release);
+    }
+
+    /// Notes that the last commits were lost, from this number on.
+    pub(super) fn lose(&self, first: u64, failure: Failure) {
+        let last = self.executed_count();
+        self.progress.send_modify(|progress| match progress.lost.last_mut() {
+            Some(before) if before.last + 1 >= first => before.last = last,
+            _ => progress.lost.push(LostGroup { first, last, failure }),
+        });
+        self.group_executed();
+    }
+
+    /// Returns whether others see a commit.
+    #[inline]
+    pub(super) fn is_visible(&self, commit: u64) -> bool {
+        commit <= self.visible.load(Ordering::Acquire)
     }
 
     /// Returns the number of the last commit that was executed.
@@ -105,13 +156,13 @@ impl GroupCommit {
 
     /// Waits until every commit that was executed before is durable.
     pub(super) async fn settled(&self) -> Result<(), Failure> {
-        self.settled_to(u64::MAX).await
+        self.settled_to(SeenCommits { last: u64::MAX, first_own: 0 }).await
     }
 
-    /// Waits until the commit with this number is durable, and those before it.
-    pub(super) async fn settled_to(&self, commit: u64) -> Result<(), Failure> {
-        let target = commit.min(self.executed_count());
-        if target <= self.durable() {
+    /// Waits until these commits are durable, and those before. Fails if one that the flow has made is lost.
+    pub(super) async fn settled_to(&self, commits: SeenCommits) -> Result<(), Failure> {
+        let target = commits.last.min(self.executed_count());
+        if target <= self.durable() && commits.first_own == 0 {
             return Ok(());
         }
         let mut progress = self.progress.subscribe();
@@ -119,6 +170,9 @@ impl GroupCommit {
         loop {
             {
                 let now = progress.borrow_and_update();
+                if let Some(lost) = now.lost(commits.first_own, target) {
+                    return Err(lost.clone());
+                }
                 if now.durable >= target {
                     return Ok(());
                 }

@@ -188,7 +188,10 @@ impl PostgresDatabase {
         let value = statements();
         if value.is_err() {
             command("ROLLBACK TO SAVEPOINT rows")?;
-            self.writer.lock().redo.truncate(before);
+            let mut writer = self.writer.lock();
+            writer.redo.truncate(before);
+            // The lock that keeps programs from listening may be one of those that were taken back.
+            writer.is_unheard = false;
         }
         command("RELEASE SAVEPOINT rows")?;
         value

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weir::{Failure, Value};
+use weir::{Failure, SeenCommits, Value};
 
 use super::group_commit::GroupCommit;
 use super::grouping::TableGrouping;
@@ -37,23 +37,30 @@ impl PublishedRows {
         }
     }
 
-    /// Returns what a statement has read, and notes that the flow has seen it. A transaction waits for everything at its end.
-    fn seen<T>(
+    /// Reads what depends on a commit, which the read sees, and the flow has seen. A transaction waits for all commits at its end.
+    fn reading<T>(
         &self,
         transaction: i64,
-        read: Result<T, Failure>,
-        see: impl FnOnce(&RecentWrites, &GroupCommit),
+        depends_on: impl FnOnce(&RecentWrites, &GroupCommit) -> u64,
+        read: impl FnOnce() -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        if transaction == 0
-            && let Some(commits) = self.rows.commits()
-        {
-            see(&self.recent, commits);
+        let commit = self.rows.commits().map_or(0, |commits| depends_on(&self.recent, commits));
+        if commit > 0 {
+            self.rows.show(commit);
+            if transaction == 0 {
+                SeenCommits::note(commit);
+            }
         }
-        read
+        read()
     }
 
-    fn searched<T>(&self, transaction: i64, read: Result<T, Failure>, search: &TableSearch) -> Result<T, Failure> {
-        self.seen(transaction, read, |recent, commits| recent.saw_search(commits, search))
+    fn searching<T>(
+        &self,
+        transaction: i64,
+        search: &TableSearch,
+        read: impl FnOnce() -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        self.reading(transaction, |recent, commits| recent.commit_of_search(commits, search), read)
     }
 
     fn changed(&self, old: &Value, new: &Value) -> RowWrite {
@@ -72,17 +79,19 @@ impl PublishedRows {
 
 impl TableRows for PublishedRows {
     fn get(&self, transaction: i64, key: &Value) -> Result<Option<Value>, Failure> {
-        let read = self.rows.get(transaction, key);
-        self.seen(transaction, read, |recent, commits| recent.saw_row(commits, key))
+        let depends_on = |recent: &RecentWrites, commits: &_| recent.commit_of_row(commits, key);
+        self.reading(transaction, depends_on, || self.rows.get(transaction, key))
     }
 
     fn get_all(&self, transaction: i64, keys: &[Value]) -> Result<Vec<Option<Value>>, Failure> {
-        let read = self.rows.get_all(transaction, keys);
-        self.seen(transaction, read, |recent, commits| keys.iter().for_each(|key| recent.saw_row(commits, key)))
+        let depends_on = |recent: &RecentWrites, commits: &_| {
+            keys.iter().map(|key| recent.commit_of_row(commits, key)).max().unwrap_or(0)
+        };
+        self.reading(transaction, depends_on, || self.rows.get_all(transaction, keys))
     }
 
     fn select(&self, transaction: i64, search: &TableSearch) -> Result<Vec<Value>, Failure> {
-        self.searched(transaction, self.rows.select(transaction, search), search)
+        self.searching(transaction, search, || self.rows.select(transaction, search))
     }
 
     fn select_joined(
@@ -91,19 +100,19 @@ impl TableRows for PublishedRows {
         search: &TableSearch,
         joined: &[(&Schema, &[KeyPart<'_>])],
     ) -> Result<Vec<Vec<Value>>, Failure> {
-        self.searched(transaction, self.rows.select_joined(transaction, search, joined), search)
+        self.searching(transaction, search, || self.rows.select_joined(transaction, search, joined))
     }
 
     fn count(&self, transaction: i64, search: &TableSearch) -> Result<i64, Failure> {
-        self.searched(transaction, self.rows.count(transaction, search), search)
+        self.searching(transaction, search, || self.rows.count(transaction, search))
     }
 
     fn sum(&self, transaction: i64, search: &TableSearch, column: usize) -> Result<i128, Failure> {
-        self.searched(transaction, self.rows.sum(transaction, search, column), search)
+        self.searching(transaction, search, || self.rows.sum(transaction, search, column))
     }
 
     fn group(&self, transaction: i64, search: &TableSearch, grouping: &TableGrouping) -> Result<Vec<Value>, Failure> {
-        self.searched(transaction, self.rows.group(transaction, search, grouping), search)
+        self.searching(transaction, search, || self.rows.group(transaction, search, grouping))
     }
 
     fn insert(&self, transaction: i64, row: Value) -> Result<Value, Failure> {
@@ -189,9 +198,15 @@ impl TableRows for PublishedRows {
         self.rows.commits()
     }
 
+    fn show(&self, commit: u64) {
+        self.rows.show(commit);
+    }
+
     fn saw_all(&self) {
         if let Some(commits) = self.rows.commits() {
-            self.recent.saw_all(commits);
+            let commit = self.recent.commit_of_any(commits);
+            self.rows.show(commit);
+            SeenCommits::note(commit);
         }
     }
 

@@ -2,7 +2,9 @@
 //!
 //! Commits are visible before they are durable. A read depends on the last commit that has written a row which it has found, or
 //! which its conditions accept: it would give the same answer if a crash took back all later ones. So a flow that only reads waits
-//! for the commits that its reads depend on ([`SeenCommits`]), and mostly for none.
+//! for the commits that its reads depend on ([`weir::SeenCommits`]), and mostly for none.
+//!
+//! Nor does a read need to see a commit that it does not depend on: a group of commits stays open until one does.
 //!
 //! A write is noted before the lock of its table is released, and a read looks here while it holds that lock: it finds every
 //! write that it can have seen.
@@ -13,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use foldhash::fast::RandomState;
 use parking_lot::Mutex;
-use weir::{SeenCommits, Value};
+use weir::Value;
 
 use super::group_commit::GroupCommit;
 use super::row::fields;
@@ -116,31 +118,28 @@ impl RecentWrites {
         }
     }
 
-    /// Notes that the flow has read the row with the key.
-    pub(super) fn saw_row(&self, commits: &GroupCommit, key: &Value) {
+    /// Returns the last commit on which a read of the row with the key depends; 0 if all are durable.
+    pub(super) fn commit_of_row(&self, commits: &GroupCommit, key: &Value) -> u64 {
         if self.are_durable(commits) {
-            return;
+            return 0;
         }
         let rows = self.rows.lock();
-        let of_row = rows.by_key.get(key).map_or(0, |row| row.commit);
-        SeenCommits::note(of_row.max(rows.any));
+        rows.by_key.get(key).map_or(rows.any, |row| row.commit.max(rows.any))
     }
 
-    /// Notes that the flow has searched the table.
-    pub(super) fn saw_search(&self, commits: &GroupCommit, search: &TableSearch) {
+    /// Returns the last commit on which a search depends; 0 if all are durable.
+    pub(super) fn commit_of_search(&self, commits: &GroupCommit, search: &TableSearch) -> u64 {
         if self.are_durable(commits) {
-            return;
+            return 0;
         }
         let rows = self.rows.lock();
         let accepted = rows.by_key.values().filter(|row| row.is_accepted(search)).map(|row| row.commit);
-        SeenCommits::note(accepted.fold(rows.any, u64::max));
+        accepted.fold(rows.any, u64::max)
     }
 
-    /// Notes that the flow has read rows of the table.
-    pub(super) fn saw_all(&self, commits: &GroupCommit) {
-        if !self.are_durable(commits) {
-            SeenCommits::note(self.last.load(Ordering::Acquire));
-        }
+    /// Returns the last commit that has written the table; 0 if all are durable.
+    pub(super) fn commit_of_any(&self, commits: &GroupCommit) -> u64 {
+        if self.are_durable(commits) { 0 } else { self.last.load(Ordering::Acquire) }
     }
 
     fn are_durable(&self, commits: &GroupCommit) -> bool {

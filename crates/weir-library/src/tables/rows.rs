@@ -51,6 +51,8 @@ pub(super) trait TableRows: Debug + Send + Sync {
     fn commits(&self) -> Option<&GroupCommit> {
         None
     }
+    /// Has reads see a commit, and those before it.
+    fn show(&self, _commit: u64) {}
     /// Notes that the flow reads rows of the table beside those of a statement.
     fn saw_all(&self) {}
     /// Returns whether other programs may write the table, so that statements which rely on each other have to be a transaction.

@@ -2,22 +2,26 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use weir::Failure;
 
 use super::checkpoint::Checkpoints;
 use super::group_commit::{LogSync, SyncFailure};
+use super::writer::Writer;
 
 /// The log of an SQLite database. If a sync fails, the log may hold anything.
 pub(super) struct SqliteLog {
     path: PathBuf,
     log: Option<File>,
+    writer: Arc<Mutex<Writer>>,
     checkpoints: Checkpoints,
 }
 
 impl SqliteLog {
-    pub(super) fn new(path: &Path, checkpoints: Checkpoints) -> SqliteLog {
-        SqliteLog { path: path.to_owned(), log: None, checkpoints }
+    pub(super) fn new(path: &Path, writer: Arc<Mutex<Writer>>, checkpoints: Checkpoints) -> SqliteLog {
+        SqliteLog { path: path.to_owned(), log: None, writer, checkpoints }
     }
 
     fn sync_file(&mut self) -> std::io::Result<()> {
@@ -44,6 +48,8 @@ impl SqliteLog {
 
 impl LogSync for SqliteLog {
     fn sync(&mut self) -> Result<(), SyncFailure> {
+        // If the group is lost, its flows know.
+        _ = self.writer.lock().end_group();
         self.sync_file().map_err(|error| SyncFailure {
             failure: Failure::function(format!("cannot make the tables durable: {error}; restart the program")),
             is_final: true,

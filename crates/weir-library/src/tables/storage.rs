@@ -277,14 +277,16 @@ impl TableStorage {
 
     /// Waits until what the flow has seen is durable; if `all`, until everything that was committed before is.
     pub(super) async fn settled(&self, all: bool) -> Result<(), Failure> {
-        let last = if all { u64::MAX } else { SeenCommits::current() };
-        if last == 0 {
+        let seen = SeenCommits::current();
+        let commits = if all { SeenCommits { last: u64::MAX, ..seen } } else { seen };
+        if commits.last == 0 {
             return Ok(());
         }
         let database = self.database.lock().clone();
-        match database.as_ref().and_then(OpenDatabase::commits) {
-            Some(commits) => commits.settled_to(last).await,
-            None => Ok(()),
+        if let Some(of_database) = database.as_ref().and_then(OpenDatabase::commits) {
+            of_database.settled_to(commits).await?;
         }
+        SeenCommits::forget();
+        Ok(())
     }
 }

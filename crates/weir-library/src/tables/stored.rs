@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, params_from_iter};
@@ -29,19 +30,26 @@ pub(super) struct StoredTable {
     schema: Schema,
     database: Arc<Database>,
     statements: TableStatements,
+    /// True if the last number is given: then an insertion takes back its whole group, and gets one of its own.
+    is_used_up: AtomicBool,
 }
 
 impl StoredTable {
     /// Opens the table: creates it, or adds what the program declares and the database lacks.
     pub(super) fn open(schema: Schema, database: Arc<Database>) -> Result<StoredTable, Failure> {
         database.evolve(&schema)?;
-        Ok(StoredTable { statements: TableStatements::new(&schema, Dialect::Sqlite), schema, database })
+        Ok(StoredTable::new(schema, database))
+    }
+
+    fn new(schema: Schema, database: Arc<Database>) -> StoredTable {
+        let statements = TableStatements::new(&schema, Dialect::Sqlite);
+        StoredTable { schema, database, statements, is_used_up: AtomicBool::new(false) }
     }
 
     /// Opens a table that other programs have declared.
     pub(super) fn open_existing(schema: Schema, database: Arc<Database>) -> Result<StoredTable, Failure> {
         database.look(|catalog| existing_tables::check(&schema, catalog)?)?;
-        Ok(StoredTable { statements: TableStatements::new(&schema, Dialect::Sqlite), schema, database })
+        Ok(StoredTable::new(schema, database))
     }
 
     fn query(&self, transaction: i64, sql: &str, parameters: &[Bound<'_>]) -> Result<Vec<Value>, Failure> {
@@ -98,12 +106,21 @@ impl StoredTable {
 
     /// Returns whether an insertion failed because the last number is given, for which the database has the error of a full
     /// disk.
-    fn is_used_up(&self, error: &rusqlite::Error, connection: &Connection) -> bool {
+    fn finds_used_up(&self, error: &rusqlite::Error, connection: &Connection) -> bool {
         let is_last = || {
             let sql = "SELECT seq = ?1 FROM sqlite_sequence WHERE name = ?2";
             connection.query_row(sql, (i64::MAX, &self.schema.name), |row| row.get(0)).unwrap_or(false)
         };
-        self.schema.auto && error.sqlite_error_code() == Some(ErrorCode::DiskFull) && is_last()
+        let is_used_up = self.schema.auto && error.sqlite_error_code() == Some(ErrorCode::DiskFull) && is_last();
+        self.is_used_up.fetch_or(is_used_up, Ordering::Relaxed);
+        is_used_up
+    }
+
+    /// Has an insertion that the database would refuse with its whole group begin one.
+    fn protect_group(&self) {
+        if self.is_used_up.load(Ordering::Relaxed) {
+            self.database.end_group();
+        }
     }
 
     /// Returns the failure of a row that breaks the rule which the message of the database names by its columns.
@@ -211,14 +228,18 @@ impl TableRows for StoredTable {
     fn insert(&self, transaction: i64, row: Value) -> Result<Value, Failure> {
         let row = self.schema.stored(row)?;
         let parameters = parameters(&self.schema, given_columns(&self.schema).into_iter(), fields(&row));
+        self.protect_group();
         let number = self.write(transaction, fields(&row), |connection| {
             let inserted = connection.prepare_cached(&self.statements.insert)?.execute(params_from_iter(&parameters));
             match inserted {
-                Err(error) if self.is_used_up(&error, connection) => Ok(None),
+                Err(error) if self.finds_used_up(&error, connection) => Ok(None),
                 inserted => inserted.map(|_| Some(connection.last_insert_rowid())),
             }
         })?;
         let number = number.ok_or_else(|| constraint::no_number_left(&self.schema))?;
+        if self.schema.auto && number == i64::MAX {
+            self.is_used_up.store(true, Ordering::Relaxed);
+        }
         Ok(if self.schema.auto { Value::Int(number) } else { self.schema.key_of(fields(&row)) })
     }
 
@@ -228,7 +249,11 @@ impl TableRows for StoredTable {
         self.write(transaction, fields(&row), |connection| {
             connection.prepare_cached(&self.statements.upsert)?.execute(params_from_iter(&parameters))
         })?;
-        Ok(self.schema.key_of(fields(&row)))
+        let key = self.schema.key_of(fields(&row));
+        if self.schema.auto && key == Value::Int(i64::MAX) {
+            self.is_used_up.store(true, Ordering::Relaxed);
+        }
+        Ok(key)
     }
 
     fn replace(&self, transaction: i64, key: &Value, row: Value) -> Result<(), Failure> {
@@ -305,6 +330,10 @@ impl TableRows for StoredTable {
 
     fn commits(&self) -> Option<&GroupCommit> {
         self.database.commits()
+    }
+
+    fn show(&self, commit: u64) {
+        self.database.show(commit);
     }
 }
 

@@ -7,6 +7,7 @@ mod faults;
 mod power_cuts;
 mod random_evolution;
 mod references;
+mod statement_groups;
 mod test_database;
 mod write_sets;
 

@@ -368,7 +368,7 @@ fn elsewhere(
         match running.await {
             Ok((done, growth, seen)) => {
                 memory::charge(growth);
-                SeenCommits::note(seen);
+                SeenCommits::add(seen);
                 done.unwrap_or_else(|panic| fault(panicked(&path, &*panic)))
             }
             Err(_) => fault(Box::new(Failure::new(FailureKind::Cancelled, "the program stops"))),

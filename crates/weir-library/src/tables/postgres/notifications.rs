@@ -68,6 +68,18 @@ impl Notifications {
     }
 }
 
+/// Returns whether a statement publishes a write. It returns no row if no program listens, and none can begin to before the end
+/// of the transaction.
+pub(super) fn is_publication(statement: &SqlStatement<'_>) -> bool {
+    [NOTIFY, NOTIFY_NUMBERED].contains(&statement.sql)
+}
+
+/// Returns statements without those behind them that publish their writes.
+pub(super) fn without_publications<'s, 'p>(statements: &'s [SqlStatement<'p>]) -> &'s [SqlStatement<'p>] {
+    let end = statements.iter().position(is_publication).unwrap_or(statements.len());
+    &statements[..end]
+}
+
 /// Stands for the number of a row; no other key has the character.
 const NUMBER: &str = "\u{1}";
 

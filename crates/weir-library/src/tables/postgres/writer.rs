@@ -16,6 +16,7 @@ use weir::{Failure, FailureKind};
 use super::connection::{Executed, PostgresConnection, SqlStatement};
 use super::durability::{COUNT_COMMIT, CommitNumber};
 use super::errors::{StatementError, is_conflict, is_lost};
+use super::notifications::{is_publication, without_publications};
 use super::redo::RedoStatement;
 
 /// Begins a transaction when it is its turn.
@@ -54,6 +55,8 @@ pub(super) struct PostgresWriter {
     unsynced: Option<CommitNumber>,
     /// The statements with which the open transaction has written, in that case.
     pub(super) redo: Vec<RedoStatement>,
+    /// True if no program listens until the open transaction ends, so that it has nothing to publish.
+    pub(super) is_unheard: bool,
     /// The number of the last transaction that was taken back, and why. It cannot go on.
     lost: Option<(i64, Failure)>,
 }
@@ -162,8 +165,9 @@ impl PostgresWriter {
         let Some(connection) = &self.connection else { return Err(self.lose(why_lost())) };
         let begins = self.transaction == 0;
         if begins {
-            (self.unsynced, self.redo) = (None, Vec::new());
+            (self.unsynced, self.redo, self.is_unheard) = (None, Vec::new(), false);
         }
+        let statements = if self.is_unheard { without_publications(statements) } else { statements };
         let mut unsynced = (self.unsynced, Vec::new());
         let begins_with = begins.then_some(self.turns);
         let executed = in_transaction(connection, statements, (begins_with, reads), &mut unsynced).await;
@@ -173,7 +177,11 @@ impl PostgresWriter {
             self.transaction = transaction;
         }
         match executed {
-            Ok(executed) => Ok(executed),
+            Ok(executed) => {
+                let each = statements.iter().zip(&executed);
+                self.is_unheard |= each.into_iter().any(|(of, done)| is_publication(of) && done.count == 0);
+                Ok(executed)
+            }
             Err(TransactionError::Refused(error, at)) => Err(StatementError::Database(error, at)),
             // Nothing of the transaction is done, and it can begin anew.
             Err(TransactionError::NotBegun(error)) => Err(error.into()),

@@ -1,0 +1,112 @@
+//! Groups of statements in SQLite: who reads sees them, and a group that is lost fails the flows that have written in it.
+
+use rusqlite::Connection;
+use weir::{SeenCommits, Value};
+
+use super::test_database::TestDatabase;
+use super::{everything, users};
+use crate::tables::group_commit::{GroupCommit, LogSync, SyncFailure};
+use crate::tables::writer::Writer;
+
+/// A log whose syncs do nothing, so that groups stay open.
+struct NoLog;
+
+impl LogSync for NoLog {
+    fn sync(&mut self) -> Result<(), SyncFailure> {
+        Ok(())
+    }
+}
+
+fn wait<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
+}
+
+/// Executes a statement of a group for the flow on this thread.
+fn write(writer: &mut Writer, sql: &str) -> rusqlite::Result<()> {
+    writer.enter(0)?;
+    let result = writer.connection.execute_batch(sql);
+    writer.executed_in_group(result.as_ref().map(|()| ()));
+    result
+}
+
+#[test]
+fn a_lost_group_fails_the_flows_that_have_written_in_it() {
+    let commits = GroupCommit::begin(NoLog).unwrap();
+    let mut writer = Writer::new(Connection::open_in_memory().unwrap());
+    writer.connection.execute_batch("CREATE TABLE rows (data)").unwrap();
+    writer.commits = Some(commits.clone());
+    let (mut before, mut inside, mut behind) = <(SeenCommits, SeenCommits, SeenCommits)>::default();
+    {
+        let _before = before.enter();
+        write(&mut writer, "INSERT INTO rows VALUES ('kept')").unwrap();
+        writer.end_group().unwrap();
+    }
+    {
+        let _inside = inside.enter();
+        write(&mut writer, "INSERT INTO rows VALUES ('lost')").unwrap();
+        let pages: i64 = writer.connection.query_row("PRAGMA page_count", [], |row| row.get(0)).unwrap();
+        writer.connection.execute_batch(&format!("PRAGMA max_page_count = {pages}")).unwrap();
+        // The disk is full: the database takes back the whole group.
+        write(&mut writer, "INSERT INTO rows VALUES (zeroblob(100000))").unwrap_err();
+        assert!(writer.connection.is_autocommit());
+        writer.connection.execute_batch("PRAGMA max_page_count = 1000").unwrap();
+    }
+    {
+        let _behind = behind.enter();
+        write(&mut writer, "INSERT INTO rows VALUES ('kept')").unwrap();
+        writer.end_group().unwrap();
+    }
+    assert_eq!((before.last, inside.last, behind.last), (1, 2, 3));
+    wait(commits.settled_to(before)).unwrap();
+    let failure = wait(commits.settled_to(SeenCommits { last: u64::MAX, ..inside })).unwrap_err();
+    assert!(failure.message.contains("full"), "{failure}");
+    wait(commits.settled_to(behind)).unwrap();
+    let kept: i64 = writer.connection.query_row("SELECT count(*) FROM rows", [], |row| row.get(0)).unwrap();
+    assert_eq!(kept, 2);
+    commits.end();
+}
+
+#[test]
+fn a_statement_that_fails_takes_back_only_itself() {
+    let commits = GroupCommit::begin(NoLog).unwrap();
+    let mut writer = Writer::new(Connection::open_in_memory().unwrap());
+    writer.connection.execute_batch("CREATE TABLE rows (data UNIQUE)").unwrap();
+    writer.commits = Some(commits.clone());
+    let mut flow = SeenCommits::default();
+    let _entered = flow.enter();
+    write(&mut writer, "INSERT INTO rows VALUES (1)").unwrap();
+    write(&mut writer, "INSERT INTO rows VALUES (2), (1)").unwrap_err();
+    write(&mut writer, "INSERT INTO rows VALUES (3)").unwrap();
+    // A transaction begins behind the group, and takes back nothing of it.
+    writer.enter(7).unwrap();
+    writer.connection.execute_batch("INSERT INTO rows VALUES (4)").unwrap();
+    writer.roll_back().unwrap();
+    wait(commits.settled_to(SeenCommits::current())).unwrap();
+    let rows: String =
+        writer.connection.query_row("SELECT group_concat(data) FROM rows", [], |row| row.get(0)).unwrap();
+    assert_eq!(rows, "1,3");
+    commits.end();
+}
+
+#[test]
+fn reads_see_every_statement_that_was_executed_before() {
+    let database = TestDatabase::sqlite("statement_groups");
+    let storage = database.storage();
+    let users = storage.open(users()).unwrap();
+    let row = |name: &str, place| Value::Record([Value::text(name), Value::Int(place)].into());
+    for place in 0..200 {
+        let name = format!("user {}", place % 7);
+        users.rows.upsert(0, row(&name, place)).unwrap();
+        assert_eq!(users.rows.get(0, &Value::text(&name)).unwrap(), Some(row(&name, place)));
+        assert_eq!(users.rows.get_all(0, &[Value::text(&name)]).unwrap(), [Some(row(&name, place))]);
+        users.rows.insert(0, row(&format!("other {place}"), place)).unwrap();
+        assert!(users.rows.select(0, &everything()).unwrap().contains(&row(&format!("other {place}"), place)));
+        let known = (place + 1).min(7);
+        assert_eq!(users.rows.count(0, &everything()).unwrap(), known + 1);
+        // A transaction that has written nothing yet reads by another connection than one that has.
+        assert_eq!(users.rows.get(1_000 + place, &Value::text(&name)).unwrap(), Some(row(&name, place)));
+        assert!(users.rows.delete(0, &Value::text(&format!("other {place}"))).unwrap());
+        assert_eq!(users.rows.count(0, &everything()).unwrap(), known);
+    }
+    weir::Closing::close(&storage).unwrap();
+}
