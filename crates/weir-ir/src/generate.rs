@@ -21,6 +21,7 @@ use crate::{print, verify};
 mod arithmetic;
 mod batched;
 mod cover;
+mod entry_updates;
 mod functions;
 mod independence;
 mod library;
@@ -39,6 +40,7 @@ mod values;
 pub use cover::constructs;
 pub use program::{
     arithmetic_case, batched_case, case, computing_case, elements_case, independent_case, rewritable_case, rounds_case,
+    updating_case,
 };
 pub use random::Random;
 pub use recording::Recording;

@@ -11,7 +11,7 @@
 //!   (`reductions`), and the accesses of instructions to its state, from
 //!   which the parts are found (`accesses`);
 //! * the verifier (`verify`): it checks that code is sound before it ever runs. Debug builds verify every region;
-//! * the interpreter (`interpret`, `outside`, `elements`): it runs the code over words and slots. It stops at the end, at an end of the
+//! * the interpreter (`interpret`, `outside`, `elements`, `entries`, `rounds`): it runs the code over words and slots. It stops at the end, at an end of the
 //!   flow, or at a safe point when the slice is over. The number of the instruction is then all that is needed to go on.
 //!
 //! The step form of every node stays: flows whose nodes are recorded run it, and so do frames that stop inside of a
@@ -20,6 +20,7 @@
 mod accesses;
 mod code;
 mod elements;
+mod entries;
 mod instruction;
 mod interpret;
 mod listing;
@@ -28,6 +29,7 @@ mod outside;
 mod parts;
 mod place;
 mod reductions;
+mod rounds;
 mod shapes;
 mod stop;
 mod verify;
@@ -38,10 +40,12 @@ pub(crate) use code::{
     RecordTransfer, Region, RegionOperand, SPLITS_MAX, ScalarPrim, SlotCall, SplitLoop, Tables, ValueArm, ValueSwitch,
     WordCall,
 };
+pub(crate) use entries::{EntryChange, EntryUpdate};
 pub(crate) use instruction::{FrameSlot, Instruction, Register, RegisterAccess, TableIndex, Target};
 pub(crate) use interpret::{LARGE_WINDOW, Machine};
 pub(crate) use parts::{ComputationOrder, PARTS_MAX, PartCost, PartObstacle, RegionPart, RegionPiece};
 pub(crate) use place::CodePlace;
 pub(crate) use reductions::{ReducedState, ReductionKind, join as join_reductions, kind as reduction_kind};
+pub(crate) use rounds::{RoundEffect, RoundsAtOnce};
 pub(crate) use shapes::{Scalar, WordShape, WordTypes, word_of};
 pub(crate) use stop::{LongCall, RegionBorders, RegionStop};

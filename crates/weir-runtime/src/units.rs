@@ -158,6 +158,17 @@ impl Units {
         self.spend_declared(units.min(u64::from(self.quantum)));
     }
 
+    /// Returns the number of rounds of this many units that can run before the next check.
+    pub(crate) fn rounds_before_check(&self, units: u32) -> u64 {
+        let before = self.left.get().saturating_sub(1).max(0).unsigned_abs();
+        before / u64::from(units.max(1))
+    }
+
+    /// Spends the units of rounds that come before the next check.
+    pub(crate) fn spend_rounds(&self, rounds: u64, units: u32) {
+        self.left.set(self.left.get() - (rounds * u64::from(units)).cast_signed());
+    }
+
     /// Spends units at a safe point. The slice is also over if it takes long by the platform's clock.
     #[inline(always)]
     pub(crate) fn spend_timed(&self, units: u32, platform: &dyn Platform) -> Spent {

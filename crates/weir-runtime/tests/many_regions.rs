@@ -3,7 +3,7 @@
 //! the engines.
 //!
 //! ```sh
-//! WEIR_REGION_PROGRAMS=20000 cargo test --release -p weir-runtime --test many_regions     # of each of five kinds
+//! WEIR_REGION_PROGRAMS=20000 cargo test --release -p weir-runtime --test many_regions     # of each of six kinds
 //! ```
 
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use weir_host::{Failure, FailureKind, Library, Value};
 use weir_ir::generate::{
     Case, Execution, Recording, arithmetic_case, computing_case, elements_case, evaluate, find_in, independent_case,
-    rounds_case,
+    rounds_case, updating_case,
 };
 use weir_ir::graph::Program;
 use weir_runtime::{ForkPolicy, Options, SliceLength, engine, run_on_calling_thread};
@@ -129,6 +129,11 @@ fn parts_that_may_be_forked_give_the_evaluators_answers_in_every_form() {
     try_programs(independent_case);
 }
 
+#[test]
+fn rounds_of_one_change_give_the_evaluators_answers_in_every_form() {
+    try_programs(updating_case);
+}
+
 /// Returns the number of programs of a kind whose listing has such a line.
 fn programs_with(case: fn(u64) -> Case, is_it: impl Fn(&str) -> bool) -> usize {
     let has_line = |seed: &u64| {
@@ -148,6 +153,25 @@ fn the_programs_have_keys_that_are_read_in_their_elements() {
         is_instruction && line.contains(" of s") && line.contains(").")
     };
     assert!(programs_with(elements_case, reads_in_place) > 0);
+}
+
+#[test]
+fn the_programs_have_look_ups_that_update_entries() {
+    // As in `switch look_up s6, r3, push r1 ->10: Tag(1) ->5, Tag(0) ->7`.
+    let updates = |change: &'static str| move |line: &str| line.contains(" look_up ") && line.contains(change);
+    for (change, least) in [(", add r", 20), (", push r", 15), (", push s", 5)] {
+        let programs = programs_with(updating_case, updates(change));
+        assert!(programs >= least, "{programs} programs have {change}");
+    }
+}
+
+#[test]
+fn the_programs_have_rounds_that_run_at_once() {
+    // As in `rounds s4[r2] = r3, r2 += r5, while r2 < r6`, and `rounds push s4, r3`.
+    for (effect, least) in [("] = r", 15), ("push s", 15)] {
+        let programs = programs_with(updating_case, |line| line.contains(" rounds ") && line.contains(effect));
+        assert!(programs >= least, "{programs} programs have {effect}");
+    }
 }
 
 #[test]

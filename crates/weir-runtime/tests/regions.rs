@@ -9,7 +9,7 @@ use test_support::flows::{Feed, options};
 use weir_host::{Failure, FailureKind, Value};
 use weir_ir::generate::{
     Case, Execution, Recording, arithmetic_case, computing_case, elements_case, evaluate, find_in, independent_case,
-    rounds_case,
+    rounds_case, updating_case,
 };
 use weir_runtime::{ENGINES, EngineRow, ForkPolicy, Options, SliceLength, independent_parts, start};
 use weir_trace::{Detail, EventKind, Recorder};
@@ -141,6 +141,13 @@ fn rounds_on_several_threads_give_the_answers_and_failures_of_the_evaluator() {
 fn parts_on_several_threads_give_the_answers_and_failures_of_the_evaluator() {
     for seed in seeds() {
         compare(independent_case(seed), seed);
+    }
+}
+
+#[test]
+fn rounds_of_one_change_give_the_answers_and_failures_of_the_evaluator() {
+    for seed in seeds() {
+        compare(updating_case(seed), seed);
     }
 }
 

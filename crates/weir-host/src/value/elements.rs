@@ -171,6 +171,20 @@ impl Elements {
         self.unshared_packed().is_some_and(|packed| packed.set_word(index, word))
     }
 
+    /// Replaces so many packed scalars, each `step` positions behind the one before; returns `false` and changes nothing if the
+    /// elements are shared or not packed, or if there are fewer.
+    #[must_use]
+    pub fn set_words(&mut self, from: usize, step: usize, count: usize, word: u64) -> bool {
+        self.unshared_packed().is_some_and(|packed| packed.set_words(from, step, count, word))
+    }
+
+    /// Adds the scalar with this word at the end, so many times; returns `false` and changes nothing if the elements are shared
+    /// or not packed.
+    #[must_use]
+    pub fn push_words(&mut self, word: u64, count: usize) -> bool {
+        self.unshared_packed().is_some_and(|packed| packed.push_words(word, count))
+    }
+
     /// Adds the scalar with this word at the end; returns `false` and changes nothing if the elements are shared or not
     /// packed.
     #[inline]

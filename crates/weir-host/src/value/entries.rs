@@ -134,6 +134,15 @@ impl Entries {
         }
     }
 
+    /// Returns the value under a key, to change it where it is; `Some(None)` if there is none. Returns `None` if that would
+    /// copy entries, because others hold them.
+    #[inline]
+    #[must_use]
+    pub fn entry_to_change(&mut self, key: &Value) -> Option<Option<&mut Value>> {
+        let MapForm::Compact(dictionary) = &mut self.form else { return None };
+        Some(Arc::get_mut(dictionary)?.get_mut(key))
+    }
+
     /// Returns the value under a key to replace it, if nobody else holds the map and the key is the one that was found
     /// last.
     #[inline]

@@ -54,6 +54,12 @@ pub fn independent_case(seed: u64) -> Case {
     bounded(seed, Emphasis::Independence)
 }
 
+/// Returns the case of this seed, with loops that only change entries of maps, elements of lists, and results.
+#[must_use]
+pub fn updating_case(seed: u64) -> Case {
+    bounded(seed, Emphasis::Updates)
+}
+
 /// Returns the case of this seed, with much for passes to rewrite; calls of it may fault, which engines do not order.
 #[must_use]
 pub fn rewritable_case(seed: u64) -> Case {
@@ -85,6 +91,8 @@ pub(super) enum Emphasis {
     Independence,
     /// Calls of batched functions.
     Batches,
+    /// Loops whose rounds are a single change.
+    Updates,
 }
 
 /// Returns the first case of this seed and of those that follow from it whose evaluation is bounded: loops nest, and what they
@@ -98,7 +106,11 @@ fn generated(seed: u64, emphasis: Emphasis) -> Case {
     let mut random = Random::new(seed);
     let shared: Vec<Text> = (0..random.below(4)).map(|index| format!("counter{index}").into()).collect();
     let result = data_type(&mut random);
-    let result = if emphasis == Emphasis::Independence { several(result) } else { result };
+    let result = match emphasis {
+        Emphasis::Independence => several(result),
+        Emphasis::Updates => Type::Text,
+        _ => result,
+    };
     let mut generator = Generator {
         budget: 4 + random.below(40),
         scope: Vec::new(),
@@ -125,7 +137,8 @@ fn generated(seed: u64, emphasis: Emphasis) -> Case {
     let parameters: Vec<Variable> = (0..1 + generator.random.below(4)).map(|_| generator.parameter()).collect();
     generator.scope.extend(parameters.iter().cloned());
     generator.session = generator.known_int();
-    let body = generator.block(&result, false);
+    let is_of_updates = emphasis == Emphasis::Updates;
+    let body = if is_of_updates { generator.block_of_updates() } else { generator.block(&result, false) };
     let (mut random, own) = (generator.random, generator.own);
     let rows = 1 + random.below(3);
     let row = |random: &mut Random| parameters.iter().map(|parameter| value(random, &parameter.ty)).collect();

@@ -10,21 +10,44 @@ use super::values::texts;
 
 /// Returns the module of these functions.
 pub(super) fn module() -> Module {
-    let put = function("put", texts(), Type::Text, |call| {
-        let (map, key, value) = (call.value(0), call.value(1), call.value(2));
-        let Value::Map(mut map) = map else { panic!("the verifier let {map:?} pass for a map") };
-        map.insert(key, value);
-        Value::Map(map)
-    });
-    let replace = function("replace", Type::list(Type::Text), Type::Int, |call| {
-        let (list, at, value) = (call.value(0), call.value(1), call.value(2));
-        let (Value::List(mut list), Value::Int(at)) = (list, at) else { panic!("the verifier has seen a list") };
-        if let Some(at) = usize::try_from(at).ok().filter(|at| *at < list.len()) {
-            list.set(at, value);
-        }
-        Value::List(list)
-    });
-    Module::new("data", "Changes of data.").function(put).function(replace).function(raise())
+    let module = Module::new("data", "Changes of data.")
+        .function(function("put", texts(), Type::Text, Type::Text, put))
+        .function(function("replace", Type::list(Type::Text), Type::Int, Type::Text, replace))
+        .function(function("fill", Type::list(Type::Int), Type::Int, Type::Int, replace))
+        .function(raise());
+    MAPS.iter().fold(module, |module, (name, key, value)| {
+        let map = Type::map(key(), value());
+        module.function(function(name, map, key(), value(), put))
+    })
+}
+
+/// A type, which cannot be made in a constant.
+type MakeType = fn() -> Type;
+
+/// The functions that put an entry into a map: the name, the type of the keys and that of the values.
+pub(super) const MAPS: [(&str, MakeType, MakeType); 6] = [
+    ("count", || Type::Text, || Type::Int),
+    ("number", || Type::Int, || Type::Int),
+    ("sum", || Type::Text, || Type::Float),
+    ("group", || Type::Text, || Type::list(Type::Int)),
+    ("gather", || Type::Int, || Type::list(Type::Text)),
+    ("collect", || Type::Int, || Type::list(Type::Int)),
+];
+
+fn put(call: &mut Call<'_>) -> Value {
+    let (map, key, value) = (call.value(0), call.value(1), call.value(2));
+    let Value::Map(mut map) = map else { panic!("the verifier let {map:?} pass for a map") };
+    map.insert(key, value);
+    Value::Map(map)
+}
+
+fn replace(call: &mut Call<'_>) -> Value {
+    let (list, at, value) = (call.value(0), call.value(1), call.value(2));
+    let (Value::List(mut list), Value::Int(at)) = (list, at) else { panic!("the verifier has seen a list") };
+    if let Some(at) = usize::try_from(at).ok().filter(|at| *at < list.len()) {
+        list.set(at, value);
+    }
+    Value::List(list)
 }
 
 /// Returns a function that adds to a number in its place, and returns the sum.
@@ -53,14 +76,14 @@ fn raise() -> Function {
     Function { signature, code, words: None, batch: None, types: Vec::new(), location: None }
 }
 
-/// Returns a total function of a collection, a key and a text that returns the collection.
-fn function(name: &str, collection: Type, key: Type, code: fn(&mut Call<'_>) -> Value) -> Function {
+/// Returns a total function of a collection, a key and a value that returns the collection.
+fn function(name: &str, collection: Type, key: Type, value: Type, code: fn(&mut Call<'_>) -> Value) -> Function {
     let parameter = |name: &str, ty| Parameter { name: name.into(), ty, passing: Passing::Value, default: None };
     let signature = Signature {
         module: "".into(),
         name: name.into(),
         doc: "".into(),
-        parameters: vec![parameter("all", collection.clone()), parameter("key", key), parameter("value", Type::Text)],
+        parameters: vec![parameter("all", collection.clone()), parameter("key", key), parameter("value", value)],
         result: collection,
         failure: None,
         effects: Effects { world: World::Pure, total: true, replaces_element: true, ..Effects::default() },

@@ -6,6 +6,7 @@ use super::code::{
     ElementReplacement, LookUp, LookUpOutput, LoopOutcome, RegionOperand, SlotCall, Tables, ValueSwitch,
 };
 use super::instruction::{FrameSlot, Instruction, Register, RegisterAccess, TableIndex};
+use super::rounds::RoundEffect;
 use crate::operations::{NONE, Out, PrimStep};
 
 /// A location of the state of a region.
@@ -87,6 +88,16 @@ impl Tables {
                     see(results, Change);
                 }
             }
+            Rounds(row) => {
+                let rounds = self.rounds[usize::from(row)];
+                match rounds.effect {
+                    RoundEffect::Store { list, .. } => see(list, Change),
+                    RoundEffect::Push { results, .. } => {
+                        see(list(rounds.row), Read);
+                        see(results, Change);
+                    }
+                }
+            }
             Prim(row) => of_prim(&self.prims[usize::from(row)], Overwrite, see),
             AppendParts(row) => of_prim(&self.prims[usize::from(row)], Change, see),
             Call(row) => of_call(&self.calls[usize::from(row)], see),
@@ -158,6 +169,11 @@ fn of_look_up(row: &LookUp, see: &mut dyn FnMut(FrameSlot, StateAccess)) {
     overwritten(&row.dead, see);
     if let LookUpOutput::Slot(slot) = row.output {
         see(slot, StateAccess::Overwrite);
+    }
+    if let (Some(update), Argument::Slot { index: map, .. }) = (&row.update, row.map) {
+        see(map as FrameSlot, StateAccess::Change);
+        update.change.moved_slot().into_iter().for_each(|slot| see(slot, StateAccess::Change));
+        overwritten(&update.dead, see);
     }
 }
 

@@ -7,10 +7,12 @@ use weir_host::{Argument, ImmediateCode, WordCode};
 use weir_ir::graph::{ArmTest, ResourceUse};
 use weir_ir::prim::Prim;
 
+use super::entries::EntryUpdate;
 use super::instruction::{FrameSlot, Instruction, Register, RegisterAccess, TableIndex, Target};
 use super::parts::{ComputationOrder, PartCost, RegionPart};
 use super::place::CodePlace;
 use super::reductions::ReducedState;
+use super::rounds::RoundsAtOnce;
 use super::shapes::{Scalar, WordShape};
 use crate::constant_copies::ConstantCopies;
 use crate::operations::{Out, PrimStep};
@@ -72,6 +74,8 @@ pub(crate) struct Tables {
     pub parts: Vec<RegionPart>,
     /// The order of computations.
     pub computations: Vec<ComputationOrder>,
+    /// Loops whose rounds may run at once.
+    pub rounds: Vec<RoundsAtOnce>,
     /// Fields that are loaded from the current element of a loop.
     pub element_words: Vec<ElementWords>,
     /// Answers and failures with which the flow ends.
@@ -170,6 +174,8 @@ pub(crate) struct LookUp {
     pub some: Option<usize>,
     /// The arm for a missing key.
     pub none: Option<usize>,
+    /// What the instructions behind the look-up do with an entry, if the look-up can do it at once.
+    pub update: Option<EntryUpdate>,
 }
 
 /// The destination of the value that a look-up finds.
@@ -257,7 +263,9 @@ impl Tables {
         match *instruction {
             Instruction::JumpTable(_, row) => self.jumps[usize::from(row)].iter_mut().for_each(see),
             Instruction::Switch(row) => {
-                self.switches[usize::from(row)].arms.iter_mut().for_each(|arm| see(&mut arm.target));
+                let row = &mut self.switches[usize::from(row)];
+                row.arms.iter_mut().for_each(|arm| see(&mut arm.target));
+                row.update_mut().into_iter().for_each(|update| see(&mut update.behind));
             }
             other => other.again().into_iter().for_each(|row| see(&mut self.loops[usize::from(row)].head)),
         }
@@ -279,6 +287,13 @@ impl Tables {
             // A finished region has them itself.
             Instruction::EndFor(split) => {
                 self.splits.get_mut(usize::from(split)).into_iter().for_each(|split| split.registers(see));
+            }
+            Instruction::Rounds(rounds) => {
+                let rounds = &mut self.rounds[usize::from(rounds)];
+                rounds.registers(see);
+                let mut count = self.loops[usize::from(rounds.row)].count;
+                see(&mut count, RegisterAccess::Read);
+                see(&mut self.loops[usize::from(rounds.row)].count, RegisterAccess::Write);
             }
             Instruction::ElementWords(loads) => {
                 let loads = &mut self.element_words[usize::from(loads)];
@@ -310,6 +325,7 @@ impl Tables {
         self.switches.iter_mut().for_each(|row| row.registers(&mut see));
         self.replacements.iter_mut().for_each(|row| row.registers(&mut see));
         self.loops.iter_mut().for_each(|row| row.registers(&mut see));
+        self.rounds.iter_mut().for_each(|row| row.registers(&mut see));
         self.splits
             .iter_mut()
             .flat_map(SplitLoop::reductions_mut)
@@ -358,6 +374,12 @@ impl ValueSwitch {
         if let LookUpOutput::Word(register) = &mut look_up.output {
             see(register, RegisterAccess::Write);
         }
+        let read = look_up.update.as_mut().and_then(|update| update.change.register_mut());
+        read.into_iter().for_each(|register| see(register, RegisterAccess::Read));
+    }
+
+    fn update_mut(&mut self) -> Option<&mut EntryUpdate> {
+        self.look_up.as_mut()?.update.as_mut()
     }
 }
 

@@ -74,14 +74,16 @@ impl Region {
     }
 
     /// Looks up a key and jumps to the arm for what was found.
+    #[inline(never)]
     pub(super) fn look_up(
         &self,
         look_up: &LookUp,
         arms: &[ValueArm],
         at: usize,
-        (words, slots): (&mut [u64], &mut [Value]),
+        words: &mut [u64],
+        outside: &mut Outside<'_>,
     ) -> After {
-        let constants = &self.constants;
+        let (constants, slots) = (&self.constants, &mut *outside.slots);
         let is_found = match look_up.output {
             LookUpOutput::Word(register) => {
                 let word = find(look_up, words, slots, constants, |map, key| map.get_to_change(key).map(word_of));
@@ -89,11 +91,7 @@ impl Region {
             }
             output => find_value(look_up, output, words, slots, constants),
         };
-        let target = if is_found { look_up.some } else { look_up.none };
-        match target.and_then(|arm| arms.get(arm)) {
-            Some(arm) => After::Jump(arm.target),
-            None => fails(at, operations::no_arm(&Value::none())),
-        }
+        arm_of(if is_found { look_up.some } else { look_up.none }, arms, at)
     }
 
     /// Replaces an element in place.
@@ -162,10 +160,19 @@ impl Region {
     }
 }
 
+/// Jumps to the arm that a look-up has chosen.
+#[inline]
+pub(super) fn arm_of(chosen: Option<usize>, arms: &[ValueArm], at: usize) -> After {
+    match chosen.and_then(|arm| arms.get(arm)) {
+        Some(arm) => After::Jump(arm.target),
+        None => fails(at, operations::no_arm(&Value::none())),
+    }
+}
+
 impl FieldOperand {
     /// Returns the field in its list.
     #[inline(always)]
-    fn of<'v>(&self, list: &'v Value, words: &[u64]) -> &'v Value {
+    pub(super) fn of<'v>(&self, list: &'v Value, words: &[u64]) -> &'v Value {
         let Value::List(elements) = list else { return &Value::Absent };
         // The fields of packed records are scalars, which are loaded as words.
         match elements.borrowed((words[r(self.count)] - 1) as usize) {

@@ -179,6 +179,8 @@ pub(crate) enum Instruction {
     BeginPart(TableIndex),
     /// Ends it: stops a region that runs the part alone, and otherwise does nothing.
     EndPart(TableIndex),
+    /// Runs rounds of the loop that begins here, as many as can run at once: a row of `rounds`.
+    Rounds(TableIndex),
     /// Ends a round of a `loop`: falls through if the register is true, fails if it was the last round that is allowed,
     /// and jumps to the head of the loop otherwise: a row of `loops`, the register. A safe point.
     AgainUnless(TableIndex, Register),

@@ -72,6 +72,7 @@ macro_rules! out_of_line {
             | Instruction::NextValue(..)
             | Instruction::FirstElement(..)
             | Instruction::PushValue(..)
+            | Instruction::Rounds(_)
             | Instruction::EndFor(_)
             | Instruction::BeginPart(_)
             | Instruction::EndPart(_)

@@ -6,7 +6,9 @@ use std::fmt;
 use weir_host::Argument;
 
 use super::code::{ElementWords, FieldOperand, Region, RegionOperand};
+use super::entries::{EntryChange, EntryUpdate};
 use super::instruction::{Instruction, TableIndex};
+use super::rounds::RoundEffect;
 use super::shapes::Scalar;
 
 impl fmt::Display for Region {
@@ -95,6 +97,12 @@ impl Region {
                 let registers = row.arguments.iter().map(|register| format!("r{register}")).collect::<Vec<_>>();
                 format!(", {} {}", row.path, registers.join(", "))
             }
+            Instruction::Rounds(row) => match tables.rounds[at(row)].effect {
+                RoundEffect::Store { list, position, word, step, bound } => {
+                    format!("s{list}[r{position}] = r{word}, r{position} += r{step}, while r{position} < r{bound}")
+                }
+                RoundEffect::Push { results, word } => format!("push s{results}, r{word}"),
+            },
             Instruction::Switch(row) => self.arms(row),
             Instruction::JumpTable(_, row) => {
                 let targets = tables.jumps[at(row)].iter().map(|target| format!("->{target}"));
@@ -114,11 +122,24 @@ impl Region {
         let row = &self.tables.switches[usize::from(row)];
         let arms = row.arms.iter().map(|arm| format!("{:?} ->{}", arm.test, arm.target));
         let subject = match &row.look_up {
-            Some(look_up) => format!("look_up {}, {}", arguments(&[look_up.map]), operand(&look_up.key)),
+            Some(look_up) => {
+                let update = look_up.update.as_ref().map_or(String::new(), updated);
+                format!("look_up {}, {}{update}", arguments(&[look_up.map]), operand(&look_up.key))
+            }
             None => arguments(&[row.subject]),
         };
         format!("{subject}: {}", arms.collect::<Vec<_>>().join(", "))
     }
+}
+
+/// Returns what a look-up does with the entry that it finds, and where it goes then.
+fn updated(update: &EntryUpdate) -> String {
+    let change = match update.change {
+        EntryChange::AddInt(register) | EntryChange::AddFloat(register) => format!("add r{register}"),
+        EntryChange::Push(register, _) => format!("push r{register}"),
+        EntryChange::PushValue(slot) => format!("push s{slot}"),
+    };
+    format!(", {change} ->{}", update.behind)
 }
 
 fn operand(operand: &RegionOperand) -> String {
@@ -158,6 +179,7 @@ fn kinds(instruction: Instruction) -> &'static str {
         StoreChoice(..) => "nr",
         TakeValue(..) | CloneValue(..) | PushValue(..) => "ss",
         BeginMap(_) => "s",
+        Rounds(_) => "",
         EndFor(_) | BeginPart(_) | EndPart(_) => "n",
         LoadElement(..) => ".r",
         ConstantValue(..) => "sc",

@@ -7,11 +7,13 @@ use weir_host::{Argument, Call, Elements, Failure, Outcome, UnitBudget, Value};
 use weir_ir::evaluate::{failure_of, rounds_exceeded, test_holds};
 use weir_ir::prim::Prim;
 
+use super::elements::arm_of;
+use super::entries::{EntryState, update_entry, updated};
 use super::instruction::{FrameSlot, Instruction, Register, RegisterAccess, TableIndex};
 use super::outcome::{Outside, fails, r, spent_call};
 use super::shapes::{Scalar, word_of};
 use super::stop::{After, LongCall, RegionBorders, RegionStop};
-use crate::operations::{self, Out, apply, unpack};
+use crate::operations::{self, Out, apply, forget, unpack};
 use crate::region::code::{ElementWords, LoopRow, RecordTransfer, Region, ScalarPrim, SlotCall, ValueSwitch};
 
 impl Outside<'_> {
@@ -35,9 +37,7 @@ impl Outside<'_> {
     #[inline(always)]
     pub(crate) fn push_word(&mut self, list: FrameSlot, word: u64, scalar: u16) {
         let Value::List(elements) = &mut self.slots[usize::from(list)] else { return };
-        if !elements.push_word(word) {
-            push_scalar(elements, word, scalar);
-        }
+        push_word(elements, word, scalar);
     }
 
     /// Returns the word of a scalar field of a record.
@@ -120,6 +120,10 @@ impl Region {
             ConstantValue(to, constant) => self.constants[r(constant)].clone_to(&mut slots[r(to)]),
             Clear(first, count) => slots[r(first)..r(first) + r(count)].iter_mut().for_each(Value::empty),
             Length(out, slot) => words[r(out)] = length(&slots[r(slot)]),
+            Rounds(row) => {
+                let rounds = &tables.rounds[r(row)];
+                rounds.run(&tables.loops[r(rounds.row)], words, slots, outside.units);
+            }
             BeginMap(to) => slots[r(to)] = Value::List(Elements::default()),
             FirstWord(..) | FirstValue(..) | NextValue(..) => return self.list(instruction, at, words, outside),
             FirstElement(..) | AppendParts(_) => {
@@ -177,6 +181,14 @@ fn load_element(row: &RecordTransfer, index: i64, at: usize, words: &mut [u64], 
         },
     }
     After::Next
+}
+
+/// Adds a scalar of the type `Scalar::ALL[scalar]` at the end of a list.
+#[inline(always)]
+pub(super) fn push_word(elements: &mut Elements, word: u64, scalar: u16) {
+    if !elements.push_word(word) {
+        push_scalar(elements, word, scalar);
+    }
 }
 
 #[cold]
@@ -355,10 +367,18 @@ impl Region {
     #[inline(never)]
     pub(super) fn switch(&self, row: TableIndex, at: usize, words: &mut [u64], outside: &mut Outside<'_>) -> After {
         let row = &self.tables.switches[r(row)];
-        if let Some(look_up) = &row.look_up {
-            return self.look_up(look_up, &row.arms, at, (words, outside.slots));
+        let Some(look_up) = &row.look_up else { return self.switch_on_value(row, at, outside) };
+        if let Some(update) = &look_up.update {
+            match update_entry(look_up, update, words, outside.slots) {
+                EntryState::Updated => return updated(update, outside),
+                EntryState::Missing => {
+                    forget(&look_up.dead, outside.slots);
+                    return arm_of(look_up.none, &row.arms, at);
+                }
+                EntryState::Unknown => {}
+            }
         }
-        self.switch_on_value(row, at, outside)
+        self.look_up(look_up, &row.arms, at, words, outside)
     }
 
     /// Jumps to the arm for a value.

@@ -60,6 +60,14 @@ impl Word for u64 {
     }
 }
 
+/// Stores a scalar at positions with this distance; returns `false` and changes nothing if there are fewer.
+fn store_each<T: Copy>(all: &mut [T], from: usize, step: usize, count: usize, scalar: T) -> bool {
+    let last = count.checked_sub(1).and_then(|rounds| rounds.checked_mul(step)).and_then(|way| way.checked_add(from));
+    let Some(part) = last.and_then(|last| all.get_mut(from..=last)) else { return false };
+    part.iter_mut().step_by(step.max(1)).for_each(|place| *place = scalar);
+    true
+}
+
 /// Defines the packed forms: the variant, the constructor of its values and the type of its scalars.
 macro_rules! packed {
     ($($form:ident, $value:ident, $scalar:ty;)+) => {
@@ -154,6 +162,23 @@ macro_rules! packed {
             fn push_word_to_any(&mut self, word: u64) -> bool {
                 match self {
                     $(Packed::$form(all) => all.push(Word::of(word)),)+
+                    Packed::Records(_) | Packed::Persistent(_) => return false,
+                }
+                true
+            }
+
+            /// Replaces scalars at positions with this distance; returns `false` if there are fewer.
+            pub(super) fn set_words(&mut self, from: usize, step: usize, count: usize, word: u64) -> bool {
+                match self {
+                    $(Packed::$form(all) => store_each(all, from, step, count, Word::of(word)),)+
+                    Packed::Records(_) | Packed::Persistent(_) => false,
+                }
+            }
+
+            /// Adds a scalar at the end so many times; returns `false` if the elements are no scalars.
+            pub(super) fn push_words(&mut self, word: u64, count: usize) -> bool {
+                match self {
+                    $(Packed::$form(all) => all.extend(std::iter::repeat_n(<$scalar as Word>::of(word), count)),)+
                     Packed::Records(_) | Packed::Persistent(_) => return false,
                 }
                 true

@@ -160,6 +160,7 @@ impl<'a> Builder<'a> {
             output: LookUpOutput::Nothing,
             some: step.arms.iter().position(|(test, _)| is_tag(test, Value::SOME)),
             none: step.arms.iter().position(|(test, _)| is_tag(test, Value::NONE)),
+            update: None,
         };
         let (is_it, key) = (made.out == found && !made.moves, *key);
         if !is_it {

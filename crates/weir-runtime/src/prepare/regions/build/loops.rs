@@ -115,6 +115,12 @@ impl<'a> Builder<'a> {
         (add(&mut self.emitter.tables.loops, row), row)
     }
 
+    /// Binds the label of a loop's head, before a place for the instruction that runs rounds at once.
+    fn begin_round(&mut self, head: Target) {
+        self.emitter.bind(head);
+        self.emitter.emit(Instruction::Nothing);
+    }
+
     /// Moves an input, which is no word, to a slot.
     pub(super) fn input_to(
         &mut self,
@@ -211,7 +217,7 @@ impl<'a> Builder<'a> {
         let (row, LoopRow { head, count, .. }) = self.row(parts, at_most);
         let none = self.emitter.constant(0);
         self.emitter.emit(Instruction::Move(count, none));
-        self.emitter.bind(head);
+        self.begin_round(head);
         self.nodes(&mut parts.inner)?;
         let done = self.next_states(parts)?.ok_or(RegionProblem::Unsupported)?;
         self.emitter.place(parts.outer.place(parts.node));
@@ -229,13 +235,13 @@ impl<'a> Builder<'a> {
             matches!(shape, Some(WordShape::Scalar(_))) || self.is_record(&parts.graph.parameters[parameter]);
         if may_stay && parts.inner.reads_only_fields(parameter) {
             self.emitter.emit(Instruction::FirstElement(row, out));
-            self.emitter.bind(head);
+            self.begin_round(head);
             parts.inner.elements[parameter] = Some(row);
             return Ok(Round { row, next: Instruction::NextElement(row, head), out });
         }
         if let Some(fields) = shape.as_ref().and_then(WordShape::scalar_fields) {
             self.emitter.emit(Instruction::FirstElement(row, out));
-            self.emitter.bind(head);
+            self.begin_round(head);
             let registers = (0..fields).map(|field| {
                 let register = self.emitter.register();
                 self.emitter.emit(Instruction::ElementWord(register, row, field as u16));
@@ -253,7 +259,7 @@ impl<'a> Builder<'a> {
             Some(word) => Instruction::FirstWord(row, word, out),
             None => Instruction::FirstValue(row, slot(index), out),
         });
-        self.emitter.bind(head);
+        self.begin_round(head);
         parts.inner.parameters[parameter] = match (word, &shape) {
             (Some(word), _) => Some(vec![word]),
             (None, Some(shape)) => Some(self.load(index, shape)),

@@ -9,6 +9,8 @@ use crate::region::{Instruction, Register};
 use combine::{add_products, carry_copies, load_fields_together};
 use copies::join_copies;
 use keys::read_keys_in_place;
+use rounds::run_rounds_at_once;
+use updates::update_entries;
 use uses::RegisterUses;
 use views::{next_real, targets, targets_of, visit};
 
@@ -16,6 +18,8 @@ mod choices;
 mod combine;
 mod copies;
 mod keys;
+mod rounds;
+mod updates;
 mod uses;
 mod views;
 
@@ -36,6 +40,8 @@ pub(super) fn simplify(emitter: &mut CodeEmitter) {
     simplify_jumps(emitter);
     carry_copies(emitter);
     read_keys_in_place(emitter);
+    update_entries(emitter);
+    run_rounds_at_once(emitter);
     compact(emitter);
     number_registers(emitter);
 }

@@ -54,6 +54,12 @@ impl RegisterUses {
         uses.filter(|(_, access)| *access == RegisterAccess::Write).map(|(at, _)| *at)
     }
 
+    /// Returns the instructions that read a register.
+    pub(super) fn reads(&self, register: Register) -> impl Iterator<Item = usize> {
+        let uses = self.uses[usize::from(register)].iter();
+        uses.filter(|(_, access)| *access == RegisterAccess::Read).map(|(at, _)| *at)
+    }
+
     /// Returns true if the register has its word before the first instruction.
     pub(super) fn is_initial(&self, register: Register) -> bool {
         self.is_initial[usize::from(register)]
