@@ -6,7 +6,7 @@
 //!
 //! `prepare/regions` finds the regions of a body and compiles them. This module has
 //!
-//! * the instructions (`instruction`), the tables that they refer to (`code`), and the shapes of words (`shapes`);
+//! * the instructions (`instruction`), the tables that they refer to (`code`, `changes`), and the shapes of words (`shapes`);
 //! * the parts of a region that may run on several threads (`parts`), the states of a `fold` whose rounds may
 //!   (`reductions`), and the accesses of instructions to its state, from
 //!   which the parts are found (`accesses`);
@@ -18,6 +18,7 @@
 //! region because a plan has cut the body there.
 
 mod accesses;
+mod changes;
 mod code;
 mod elements;
 mod entries;
@@ -35,17 +36,16 @@ mod stop;
 mod verify;
 
 pub(crate) use accesses::{StateAccess, StateLocation};
+pub(crate) use changes::{EntryChange, EntryUpdate, RoundEffect, RoundsAtOnce};
 pub(crate) use code::{
     CallEffects, ElementReplacement, ElementWords, FieldOperand, LookUp, LookUpOutput, LoopOutcome, LoopRow,
     RecordTransfer, Region, RegionOperand, SPLITS_MAX, ScalarPrim, SlotCall, SplitLoop, Tables, ValueArm, ValueSwitch,
     WordCall,
 };
-pub(crate) use entries::{EntryChange, EntryUpdate};
 pub(crate) use instruction::{FrameSlot, Instruction, Register, RegisterAccess, TableIndex, Target};
 pub(crate) use interpret::{LARGE_WINDOW, Machine};
 pub(crate) use parts::{ComputationOrder, PARTS_MAX, PartCost, PartObstacle, RegionPart, RegionPiece};
 pub(crate) use place::CodePlace;
 pub(crate) use reductions::{ReducedState, ReductionKind, join as join_reductions, kind as reduction_kind};
-pub(crate) use rounds::{RoundEffect, RoundsAtOnce};
 pub(crate) use shapes::{Scalar, WordShape, WordTypes, word_of};
 pub(crate) use stop::{LongCall, RegionBorders, RegionStop};

@@ -596,6 +596,20 @@ mod tests {
     }
 
     #[test]
+    fn several_words_are_stored_or_added_if_the_list_has_the_places_and_one_owner() {
+        let mut list = numbers(0..7);
+        assert!(list.set_words(1, 2, 3, 9) && !list.set_words(1, 3, 3, 8) && !list.set_words(7, 1, 1, 8));
+        assert!(!list.set_words(1, usize::MAX, 2, 8) && !list.set_words(0, 1, 0, 8));
+        assert!(list.push_words(5, 2) && list.push_words(5, 0));
+        assert_eq!(list, numbers([0, 9, 2, 9, 4, 9, 6, 5, 5]));
+        let other = list.clone();
+        assert!(!list.set_words(0, 1, 1, 7) && !list.push_words(7, 1));
+        assert_eq!(list, other);
+        let mut texts: Elements = [Value::text("a")].into_iter().collect();
+        assert!(!texts.set_words(0, 1, 1, 7) && !texts.push_words(7, 1) && !Elements::default().push_words(7, 1));
+    }
+
+    #[test]
     fn packed_records_take_other_elements_too() {
         let record = |number| Value::Record([Value::Int(number), Value::Float(0.5)].into());
         let other = Value::Record([Value::Int(1), Value::text("no scalar")].into());

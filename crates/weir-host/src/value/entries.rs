@@ -400,6 +400,21 @@ mod tests {
     }
 
     #[test]
+    fn an_entry_is_changed_where_it_is_unless_others_hold_the_map() {
+        for keys in [0..3, 0..300] {
+            let mut map: Entries = keys.map(|number| (Value::text(&number.to_string()), key(number))).collect();
+            let (two, missing) = (Value::text("2"), Value::text("x"));
+            *map.entry_to_change(&two).expect("nobody else holds the map").expect("it has the key") = key(7);
+            assert_eq!(map.get(&two), Some(&key(7)));
+            assert_eq!(map.entry_to_change(&missing), Some(None));
+            let other = map.clone();
+            assert_eq!(map.entry_to_change(&two), None);
+            drop(map.insert(two.clone(), key(8)));
+            assert_eq!((other.get(&two), map.get(&two)), (Some(&key(7)), Some(&key(8))));
+        }
+    }
+
+    #[test]
     fn random_changes_of_consecutive_keys_agree_with_an_ordered_map() {
         let mut random = 3_u64;
         for _ in 0..200 {

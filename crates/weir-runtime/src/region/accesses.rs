@@ -2,11 +2,11 @@
 
 use weir_host::Argument;
 
+use super::changes::RoundEffect;
 use super::code::{
     ElementReplacement, LookUp, LookUpOutput, LoopOutcome, RegionOperand, SlotCall, Tables, ValueSwitch,
 };
 use super::instruction::{FrameSlot, Instruction, Register, RegisterAccess, TableIndex};
-use super::rounds::RoundEffect;
 use crate::operations::{NONE, Out, PrimStep};
 
 /// A location of the state of a region.

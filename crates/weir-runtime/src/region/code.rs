@@ -7,12 +7,11 @@ use weir_host::{Argument, ImmediateCode, WordCode};
 use weir_ir::graph::{ArmTest, ResourceUse};
 use weir_ir::prim::Prim;
 
-use super::entries::EntryUpdate;
+use super::changes::{EntryUpdate, RoundsAtOnce};
 use super::instruction::{FrameSlot, Instruction, Register, RegisterAccess, TableIndex, Target};
 use super::parts::{ComputationOrder, PartCost, RegionPart};
 use super::place::CodePlace;
 use super::reductions::ReducedState;
-use super::rounds::RoundsAtOnce;
 use super::shapes::{Scalar, WordShape};
 use crate::constant_copies::ConstantCopies;
 use crate::operations::{Out, PrimStep};
@@ -174,7 +173,7 @@ pub(crate) struct LookUp {
     pub some: Option<usize>,
     /// The arm for a missing key.
     pub none: Option<usize>,
-    /// What the instructions behind the look-up do with an entry, if the look-up can do it at once.
+    /// The update of the entry by the instructions behind the look-up, if the look-up can do it at once.
     pub update: Option<EntryUpdate>,
 }
 

@@ -5,37 +5,15 @@
 //! this value, because the map is shared or the sum has no result, nothing is changed, and the instructions behind the
 //! look-up do the same in their way.
 
-use weir_host::{Argument, Value};
+use weir_host::{Argument, Elements, Value};
 
+use super::changes::{EntryChange, EntryUpdate};
 use super::code::{LookUp, RegionOperand};
-use super::instruction::{FrameSlot, Register, Target};
 use super::outcome::{Outside, r};
-use super::outside::push_word;
+use super::shapes::Scalar;
 use super::stop::After;
 use crate::operations::forget;
 use crate::units;
-
-/// What the instructions behind a look-up do with the entry that it finds, until they put it back.
-pub(crate) struct EntryUpdate {
-    pub change: EntryChange,
-    /// The slots that are not used afterwards.
-    pub dead: Box<[u32]>,
-    /// The instruction behind the replacement.
-    pub behind: Target,
-}
-
-/// A change of the value of an entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum EntryChange {
-    /// Adds an integer.
-    AddInt(Register),
-    /// Adds a float, which is the second term.
-    AddFloat(Register),
-    /// Adds a scalar of the type `Scalar::ALL[scalar]` at the end of a list.
-    Push(Register, u16),
-    /// Moves a value to the end of a list.
-    PushValue(FrameSlot),
-}
 
 /// The state of an entry after an update was tried.
 pub(super) enum EntryState {
@@ -44,23 +22,6 @@ pub(super) enum EntryState {
     Missing,
     /// Nothing was changed; the entry may exist.
     Unknown,
-}
-
-impl EntryChange {
-    /// Returns the register that the change reads.
-    pub(super) fn register_mut(&mut self) -> Option<&mut Register> {
-        match self {
-            EntryChange::AddInt(register) | EntryChange::AddFloat(register) | EntryChange::Push(register, _) => {
-                Some(register)
-            }
-            EntryChange::PushValue(_) => None,
-        }
-    }
-
-    /// Returns the slot whose value is moved into the map.
-    pub(crate) fn moved_slot(self) -> Option<FrameSlot> {
-        if let EntryChange::PushValue(slot) = self { Some(slot) } else { None }
-    }
 }
 
 /// Changes the entry that a look-up finds.
@@ -157,4 +118,18 @@ pub(super) fn updated(update: &EntryUpdate, outside: &mut Outside<'_>) -> After 
         return After::Stop(outside.yields(behind - 1, behind));
     }
     After::Jump(update.behind)
+}
+
+/// Adds a scalar of the type `Scalar::ALL[scalar]` at the end of a list.
+#[inline(always)]
+pub(super) fn push_word(elements: &mut Elements, word: u64, scalar: u16) {
+    if !elements.push_word(word) {
+        push_scalar(elements, word, scalar);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn push_scalar(elements: &mut Elements, word: u64, scalar: u16) {
+    elements.push(Scalar::ALL[r(scalar)].value(word));
 }

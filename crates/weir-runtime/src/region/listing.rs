@@ -5,10 +5,9 @@ use std::fmt;
 
 use weir_host::Argument;
 
+use super::changes::{EntryChange, EntryUpdate, RoundEffect};
 use super::code::{ElementWords, FieldOperand, Region, RegionOperand};
-use super::entries::{EntryChange, EntryUpdate};
 use super::instruction::{Instruction, TableIndex};
-use super::rounds::RoundEffect;
 use super::shapes::Scalar;
 
 impl fmt::Display for Region {
@@ -97,12 +96,7 @@ impl Region {
                 let registers = row.arguments.iter().map(|register| format!("r{register}")).collect::<Vec<_>>();
                 format!(", {} {}", row.path, registers.join(", "))
             }
-            Instruction::Rounds(row) => match tables.rounds[at(row)].effect {
-                RoundEffect::Store { list, position, word, step, bound } => {
-                    format!("s{list}[r{position}] = r{word}, r{position} += r{step}, while r{position} < r{bound}")
-                }
-                RoundEffect::Push { results, word } => format!("push s{results}, r{word}"),
-            },
+            Instruction::Rounds(row) => rounds(tables.rounds[at(row)].effect),
             Instruction::Switch(row) => self.arms(row),
             Instruction::JumpTable(_, row) => {
                 let targets = tables.jumps[at(row)].iter().map(|target| format!("->{target}"));
@@ -129,6 +123,16 @@ impl Region {
             None => arguments(&[row.subject]),
         };
         format!("{subject}: {}", arms.collect::<Vec<_>>().join(", "))
+    }
+}
+
+/// Returns the effect of rounds that run at once.
+fn rounds(effect: RoundEffect) -> String {
+    match effect {
+        RoundEffect::Store { list, position, word, step, bound } => {
+            format!("s{list}[r{position}] = r{word}, r{position} += r{step}, while r{position} < r{bound}")
+        }
+        RoundEffect::Push { results, word } => format!("push s{results}, r{word}"),
     }
 }
 

@@ -8,7 +8,7 @@ use weir_ir::evaluate::{failure_of, rounds_exceeded, test_holds};
 use weir_ir::prim::Prim;
 
 use super::elements::arm_of;
-use super::entries::{EntryState, update_entry, updated};
+use super::entries::{EntryState, push_word, update_entry, updated};
 use super::instruction::{FrameSlot, Instruction, Register, RegisterAccess, TableIndex};
 use super::outcome::{Outside, fails, r, spent_call};
 use super::shapes::{Scalar, word_of};
@@ -181,20 +181,6 @@ fn load_element(row: &RecordTransfer, index: i64, at: usize, words: &mut [u64], 
         },
     }
     After::Next
-}
-
-/// Adds a scalar of the type `Scalar::ALL[scalar]` at the end of a list.
-#[inline(always)]
-pub(super) fn push_word(elements: &mut Elements, word: u64, scalar: u16) {
-    if !elements.push_word(word) {
-        push_scalar(elements, word, scalar);
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn push_scalar(elements: &mut Elements, word: u64, scalar: u16) {
-    elements.push(Scalar::ALL[r(scalar)].value(word));
 }
 
 /// Puts an element of a list into a slot: moved out if nobody else holds the list, cloned otherwise.

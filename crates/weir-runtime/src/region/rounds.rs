@@ -7,42 +7,13 @@
 
 use weir_host::Value;
 
+use super::changes::{RoundEffect, RoundsAtOnce};
 use super::code::LoopRow;
-use super::instruction::{FrameSlot, Register, RegisterAccess, TableIndex};
+use super::instruction::Register;
 use super::outcome::r;
 use crate::units::Units;
 
-/// A loop whose rounds may run at once.
-#[derive(Clone, Copy)]
-pub(crate) struct RoundsAtOnce {
-    /// The row of the loop.
-    pub row: TableIndex,
-    pub effect: RoundEffect,
-}
-
-/// The effect of a round.
-#[derive(Clone, Copy)]
-pub(crate) enum RoundEffect {
-    /// Stores a word in a list, and goes on with the next position until one is not less than the bound.
-    Store { list: FrameSlot, position: Register, word: Register, step: Register, bound: Register },
-    /// Adds a word to the results of a `for`.
-    Push { results: FrameSlot, word: Register },
-}
-
 impl RoundsAtOnce {
-    /// Calls `see` for each register that the rounds use.
-    pub(super) fn registers(&mut self, see: &mut dyn FnMut(&mut Register, RegisterAccess)) {
-        match &mut self.effect {
-            RoundEffect::Store { position, word, step, bound, .. } => {
-                [&mut position.clone(), word, step, bound]
-                    .into_iter()
-                    .for_each(|register| see(register, RegisterAccess::Read));
-                see(position, RegisterAccess::Write);
-            }
-            RoundEffect::Push { word, .. } => see(word, RegisterAccess::Read),
-        }
-    }
-
     /// Runs rounds.
     #[inline(never)]
     pub(super) fn run(&self, row: &LoopRow, words: &mut [u64], slots: &mut [Value], units: &Units) {

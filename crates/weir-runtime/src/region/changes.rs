@@ -1,0 +1,75 @@
+//! Changes that an instruction makes at once: the update of an entry that a look-up finds (`entries`), and the rounds of a loop
+//! of a single change (`rounds`).
+
+use super::instruction::{FrameSlot, Register, RegisterAccess, TableIndex, Target};
+
+/// The update of the entry that a look-up finds: all that the instructions behind it do, until they put it back.
+pub(crate) struct EntryUpdate {
+    pub change: EntryChange,
+    /// The slots that are not used afterwards.
+    pub dead: Box<[u32]>,
+    /// The instruction behind the replacement.
+    pub behind: Target,
+}
+
+/// A change of the value of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EntryChange {
+    /// Adds an integer.
+    AddInt(Register),
+    /// Adds a float, which is the second term.
+    AddFloat(Register),
+    /// Adds a scalar of the type `Scalar::ALL[scalar]` at the end of a list.
+    Push(Register, u16),
+    /// Moves a value to the end of a list.
+    PushValue(FrameSlot),
+}
+
+impl EntryChange {
+    /// Returns the register that the change reads.
+    pub(crate) fn register_mut(&mut self) -> Option<&mut Register> {
+        match self {
+            EntryChange::AddInt(register) | EntryChange::AddFloat(register) | EntryChange::Push(register, _) => {
+                Some(register)
+            }
+            EntryChange::PushValue(_) => None,
+        }
+    }
+
+    /// Returns the slot whose value is moved into the map.
+    pub(crate) fn moved_slot(self) -> Option<FrameSlot> {
+        if let EntryChange::PushValue(slot) = self { Some(slot) } else { None }
+    }
+}
+
+/// A loop whose rounds may run at once.
+#[derive(Clone, Copy)]
+pub(crate) struct RoundsAtOnce {
+    /// The row of the loop.
+    pub row: TableIndex,
+    pub effect: RoundEffect,
+}
+
+/// The effect of a round.
+#[derive(Clone, Copy)]
+pub(crate) enum RoundEffect {
+    /// Stores a word in a list, and goes on with the next position until one is not less than the bound.
+    Store { list: FrameSlot, position: Register, word: Register, step: Register, bound: Register },
+    /// Adds a word to the results of a `for`.
+    Push { results: FrameSlot, word: Register },
+}
+
+impl RoundsAtOnce {
+    /// Calls `see` for each register that the rounds use.
+    pub(crate) fn registers(&mut self, see: &mut dyn FnMut(&mut Register, RegisterAccess)) {
+        match &mut self.effect {
+            RoundEffect::Store { position, word, step, bound, .. } => {
+                [&mut position.clone(), word, step, bound]
+                    .into_iter()
+                    .for_each(|register| see(register, RegisterAccess::Read));
+                see(position, RegisterAccess::Write);
+            }
+            RoundEffect::Push { word, .. } => see(word, RegisterAccess::Read),
+        }
+    }
+}
