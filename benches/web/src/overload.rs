@@ -69,7 +69,7 @@ impl std::fmt::Display for Goal {
     }
 }
 
-/// What was measured of one engine in one round.
+/// The measurements of one engine in one round.
 struct OverloadSample {
     peak_per_second: f64,
     below: OpenSample,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Waker};
 
-use weir_host::{Failure, FlowTrace, PropagationSite, SeenCommits, Value, memory};
+use weir_host::{Failure, FlowTrace, PropagationSite, Value, memory};
 use weir_trace::{BacktraceEntry, Detail, EventKind, FlowKey};
 
 use crate::batching::{Claim, end_slice, is_awaited, resume};
@@ -57,8 +57,6 @@ pub(crate) struct FlowState {
     claims: Vec<Claim>,
     /// The trace that its calls of other services pass on.
     trace: FlowTrace,
-    /// The commits of tables for which its answer waits.
-    seen: SeenCommits,
 }
 
 /// The way in which a flow goes on that was advanced without blocking the thread.
@@ -153,7 +151,6 @@ impl<'a> NewFlow<'a> {
             section,
             claims,
             trace,
-            seen: SeenCommits::default(),
         };
         ActiveFlow { instance, state }
     }
@@ -170,7 +167,7 @@ impl ActiveFlow<&ProgramInstance> {
         let FlowState { key, began_ns, records_nodes, balance, assured, given_up, turns, computes, .. } = self.state;
         let (frame, claims) = (self.state.frame.take(), std::mem::take(&mut self.state.claims));
         let (forks, trace) = (std::mem::take(&mut self.state.forks), std::mem::take(&mut self.state.trace));
-        let (section, seen) = (std::mem::take(&mut self.state.section), self.state.seen);
+        let section = std::mem::take(&mut self.state.section);
         FlowState {
             key,
             frame,
@@ -185,7 +182,6 @@ impl ActiveFlow<&ProgramInstance> {
             section,
             claims,
             trace,
-            seen,
         }
     }
 }
@@ -367,7 +363,8 @@ impl FlowState {
         let env = Env { instance, key, records_nodes, blocking, units, forks, section, given_up };
         let body = &instance.flow(self.key).body;
         frame.until = until;
-        let (trace, seen) = (self.trace.enter(), self.seen.enter());
+        let mut commits = std::mem::take(&mut frame.commits);
+        let (trace, seen) = (self.trace.enter(), commits.enter());
         let entered = memory::enter(self.balance.saturating_add(self.forks.take_bytes()).max(0));
         if self.assured > 0 {
             entered.assure(self.assured);
@@ -377,6 +374,7 @@ impl FlowState {
         }
         let mut advanced = frame.advance(body, env, None, context);
         drop((trace, seen));
+        frame.commits = commits;
         if !matches!(advanced, Advanced::Ready(_))
             && let Err(failure) = memory::check()
         {

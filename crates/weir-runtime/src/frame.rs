@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::task::Context;
 use std::thread::LocalKey;
 
-use weir_host::{Argument, Value};
+use weir_host::{Argument, SeenCommits, Value};
 use weir_trace::{Detail, EventKind};
 
 use crate::forks::region_run::RegionForks;
@@ -70,6 +70,8 @@ pub(crate) struct Frame {
     pub inherited: Vec<AtomicScope>,
     /// For each iteration order, the number of steps that have not run yet; empty unless iterations overlap.
     pub order_steps_left: Vec<u32>,
+    /// The commits of tables for which the answer of the flow waits, while it does not run.
+    pub commits: SeenCommits,
     /// True if the body is within another one.
     pub nested: bool,
     /// The step before which the frame stops, because another section continues from there.
@@ -141,7 +143,7 @@ impl Frame {
     /// Takes a frame out of the pool, ready for `body`.
     pub(crate) fn take(body: &Body, nested: bool) -> Box<Frame> {
         let mut frame = object_pool::take::<Frame>();
-        frame.nested = nested;
+        (frame.nested, frame.commits) = (nested, SeenCommits::default());
         frame.until = usize::MAX;
         // Mostly they have their lengths already.
         if frame.slots.len() != body.slots as usize {

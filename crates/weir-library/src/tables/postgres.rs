@@ -19,6 +19,7 @@ mod errors;
 mod io;
 mod layout;
 mod notifications;
+mod publications;
 mod readers;
 mod redo;
 mod replacement;

@@ -9,11 +9,12 @@
 //! A write is noted before the lock of its table is released, and a read looks here while it holds that lock: it finds every
 //! write that it can have seen.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use foldhash::fast::RandomState;
+use indexmap::IndexMap;
+use indexmap::map::Entry;
 use parking_lot::Mutex;
 use weir::Value;
 
@@ -28,7 +29,13 @@ const VALUES_MAX: usize = 4;
 
 /// The writes of the transaction of a program that is open. There is at most one, as there is one writer.
 #[derive(Debug, Default)]
-pub(super) struct OpenWrites(Mutex<(i64, Vec<(Arc<RecentWrites>, RowWrite)>)>);
+pub(super) struct OpenWrites(Mutex<TransactionWrites>);
+
+#[derive(Debug, Default)]
+struct TransactionWrites {
+    transaction: i64,
+    writes: Vec<(Arc<RecentWrites>, RowWrite)>,
+}
 
 /// The writes of a table that may not be durable yet.
 #[derive(Debug, Default)]
@@ -43,7 +50,7 @@ struct RecentRows {
     /// The number of the last commit that may have written any row.
     any: u64,
     /// The rows that were written, by their keys.
-    by_key: HashMap<Value, RecentRow, RandomState>,
+    by_key: IndexMap<Value, RecentRow, RandomState>,
 }
 
 #[derive(Debug)]
@@ -86,12 +93,12 @@ impl RecentWrites {
         if transaction == 0 {
             return self.note(commits, commits.executed_count(), write);
         }
-        let (number, writes) = &mut *open.0.lock();
-        if *number != transaction {
+        let mut open = open.0.lock();
+        if open.transaction != transaction {
             // Another one that has ended without a word.
-            (*number, *writes) = (transaction, Vec::new());
+            *open = TransactionWrites { transaction, writes: Vec::new() };
         }
-        writes.push((Arc::clone(self), write));
+        open.writes.push((Arc::clone(self), write));
     }
 
     fn note(&self, commits: &GroupCommit, commit: u64, write: RowWrite) {
@@ -111,10 +118,10 @@ impl RecentWrites {
             return;
         };
         match rows.by_key.entry(key) {
-            std::collections::hash_map::Entry::Vacant(entry) => {
+            Entry::Vacant(entry) => {
                 entry.insert(RecentRow { commit, values: write.values });
             }
-            std::collections::hash_map::Entry::Occupied(mut entry) => entry.get_mut().add(commit, write.values),
+            Entry::Occupied(mut entry) => entry.get_mut().add(commit, write.values),
         }
     }
 
@@ -176,18 +183,18 @@ impl RecentRow {
 impl OpenWrites {
     /// Notes that the transaction was committed.
     pub(super) fn committed(&self, commits: &GroupCommit, transaction: i64) {
-        let (number, writes) = &mut *self.0.lock();
-        if *number == transaction {
+        let mut open = self.0.lock();
+        if open.transaction == transaction {
             let commit = commits.executed_count();
-            writes.drain(..).for_each(|(table, write)| table.note(commits, commit, write));
+            open.writes.drain(..).for_each(|(table, write)| table.note(commits, commit, write));
         }
     }
 
     /// Notes that the transaction was taken back.
     pub(super) fn rolled_back(&self, transaction: i64) {
-        let (number, writes) = &mut *self.0.lock();
-        if *number == transaction {
-            writes.clear();
+        let mut open = self.0.lock();
+        if open.transaction == transaction {
+            open.writes.clear();
         }
     }
 }

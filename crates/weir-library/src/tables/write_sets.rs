@@ -1,7 +1,7 @@
 //! Write sets: the rows and columns that commits have written, for whoever keeps something that depends on tables.
 //!
 //! A write set is published when the commit is visible to others, in the order of the commits. Programs that share tables in
-//! PostgreSQL publish theirs to each other (`postgres::notifications`). It may name more than was written: all columns of a row
+//! PostgreSQL publish theirs to each other (`postgres::publications`). It may name more than was written: all columns of a row
 //! that was replaced, or all rows of a table.
 
 use std::collections::BTreeMap;

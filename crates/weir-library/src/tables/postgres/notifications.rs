@@ -1,11 +1,4 @@
-//! Write sets of programs that share tables: `NOTIFY` in the transaction that writes, and a connection that listens.
-//!
-//! The channel has the hash of the schema in its name, because channels belong to the whole database. A payload is the number of
-//! the program, the table, the key and the columns, separated by tabs; PostgreSQL delivers those of a transaction when it
-//! commits, and in the order of the commits.
-//!
-//! Who listens holds a shared advisory lock. A transaction publishes unless it gets that lock exclusively: then nobody listens, and
-//! who begins to listen waits for its end, so that its writes are those of before.
+//! A connection that listens to the write sets of other programs, which they publish (`publications`).
 
 use std::future::poll_fn;
 use std::time::Duration;
@@ -14,17 +7,8 @@ use tokio_postgres::{AsyncMessage, Connection, NoTls};
 use weir::Failure;
 
 use super::PostgresDatabase;
-use super::connection::SqlStatement;
-use crate::tables::schema::Schema;
 use crate::tables::write_sets::{TableWrite, WriteSet};
 
-/// Publishes a payload to the programs that listen, if there are any. The number of the lock is one more than that of the writers.
-const NOTIFY: &str = "SELECT pg_notify('weir_' || md5(current_schema()), $1) \
-    WHERE NOT pg_try_advisory_xact_lock((1466263923::bigint << 32) | '\"weir_database\"'::regclass::oid::bigint)";
-/// Publishes a row that the table has just numbered, if a program listens: the payload before and behind its number.
-const NOTIFY_NUMBERED: &str = "SELECT pg_notify('weir_' || md5(current_schema()), $1 || \
-    (SELECT \"last\"::text FROM \"weir_numbers\" WHERE \"table\" = $2) || $3) \
-    WHERE NOT pg_try_advisory_xact_lock((1466263923::bigint << 32) | '\"weir_database\"'::regclass::oid::bigint)";
 /// Returns the command that listens to the other programs of the schema.
 const LISTEN: &str = "SELECT 'LISTEN weir_' || md5(current_schema())";
 /// Tells the writers that a program listens, and waits for the transaction that does not know it yet.
@@ -32,62 +16,6 @@ const IS_LISTENING: &str =
     "SELECT pg_advisory_lock_shared((1466263923::bigint << 32) | '\"weir_database\"'::regclass::oid::bigint)";
 /// Time after which the next attempt to listen again follows.
 const LISTEN_PAUSE: Duration = Duration::from_millis(500);
-/// Maximum length of a payload in PostgreSQL, in bytes. A longer one names the table only.
-const PAYLOAD_BYTES_MAX: usize = 7_900;
-
-/// The parameters of the statements that publish what a statement writes.
-pub(super) struct Notifications {
-    sql: &'static str,
-    payloads: Vec<Vec<String>>,
-}
-
-impl Notifications {
-    /// Publishes writes of a program with this number.
-    pub(super) fn of(program: u64, writes: &[TableWrite]) -> Notifications {
-        let payloads = writes.iter().map(|write| vec![payload(program, write)]).collect();
-        Notifications { sql: NOTIFY, payloads }
-    }
-
-    /// Publishes the insertion of a row that the table numbers.
-    pub(super) fn of_numbered(program: u64, schema: &Schema) -> Notifications {
-        let written = TableWrite { key: Some(NUMBER.to_owned()), ..TableWrite::of_any(schema) };
-        let whole = payload(program, &written);
-        let (before, behind) = whole.split_once(NUMBER).unwrap_or((&whole, ""));
-        let payloads = vec![vec![before.to_owned(), schema.name.clone(), behind.to_owned()]];
-        Notifications { sql: NOTIFY_NUMBERED, payloads }
-    }
-
-    /// Publishes nothing.
-    pub(super) fn none() -> Notifications {
-        Notifications { sql: NOTIFY, payloads: Vec::new() }
-    }
-
-    /// Returns the statements, which belong to the transaction of the write.
-    pub(super) fn statements(&self) -> impl Iterator<Item = SqlStatement<'_>> {
-        self.payloads.iter().map(|payload| SqlStatement::new(self.sql, payload))
-    }
-}
-
-/// Returns whether a statement publishes a write. It returns no row if no program listens, and none can begin to before the end
-/// of the transaction.
-pub(super) fn is_publication(statement: &SqlStatement<'_>) -> bool {
-    [NOTIFY, NOTIFY_NUMBERED].contains(&statement.sql)
-}
-
-/// Returns statements without those behind them that publish their writes.
-pub(super) fn without_publications<'s, 'p>(statements: &'s [SqlStatement<'p>]) -> &'s [SqlStatement<'p>] {
-    let end = statements.iter().position(is_publication).unwrap_or(statements.len());
-    &statements[..end]
-}
-
-/// Stands for the number of a row; no other key has the character.
-const NUMBER: &str = "\u{1}";
-
-fn payload(program: u64, write: &TableWrite) -> String {
-    let key = write.key.as_deref().unwrap_or_default();
-    let payload = format!("{program}\t{}\t{key}\t{}", write.table, write.columns.join(","));
-    if payload.len() > PAYLOAD_BYTES_MAX { format!("{program}\t{}\t\t", write.table) } else { payload }
-}
 
 /// Returns what a payload says; `None` if this program has sent it, or another one than Weir.
 fn write_of(program: u64, payload: &str) -> Option<TableWrite> {

@@ -9,7 +9,7 @@ use weir::Value;
 use super::PostgresDatabase;
 use super::connection::{Executed, SqlStatement};
 use super::errors::StatementError;
-use super::notifications::Notifications;
+use super::publications::Publications;
 use super::value::KeptValue;
 use crate::tables::dialect::Dialect;
 use crate::tables::row::fields;
@@ -24,7 +24,7 @@ pub(super) struct PostgresReplacement<'t> {
     pub(super) schema: &'t Schema,
     pub(super) statements: &'t TableStatements,
     /// Tells other programs of it.
-    pub(super) published: &'t Notifications,
+    pub(super) published: &'t Publications,
 }
 
 impl PostgresReplacement<'_> {

@@ -8,7 +8,7 @@ use weir::{Failure, Value, Values};
 use super::PostgresDatabase;
 use super::connection::{Executed, SqlStatement};
 use super::errors::StatementError;
-use super::notifications::Notifications;
+use super::publications::Publications;
 use super::replacement::PostgresReplacement;
 use super::value::{Presence, column_value};
 use crate::tables::constraint;
@@ -66,7 +66,7 @@ impl PostgresTable {
     ) -> Result<Executed, Failure> {
         let is_numbered = self.schema.auto && written.key.is_none() && sql == self.statements.insert;
         let published = match is_numbered {
-            true if self.schema.existing.is_none() => Notifications::of_numbered(self.database.program, &self.schema),
+            true if self.schema.existing.is_none() => Publications::of_numbered(self.database.program, &self.schema),
             _ => self.published(&[written]),
         };
         let statements = std::iter::once(SqlStatement::new(sql, parameters)).chain(published.statements());
@@ -78,12 +78,12 @@ impl PostgresTable {
         Ok(executed?.into_iter().next().unwrap_or_default())
     }
 
-    /// Returns the notifications of writes; other programs than Weir's expect none.
-    fn published(&self, writes: &[TableWrite]) -> Notifications {
+    /// Returns the publications of writes; other programs than Weir's expect none.
+    fn published(&self, writes: &[TableWrite]) -> Publications {
         if self.schema.existing.is_some() {
-            return Notifications::none();
+            return Publications::none();
         }
-        Notifications::of(self.database.program, writes)
+        Publications::of(self.database.program, writes)
     }
 
     /// Replaces rows one after the other, all or none: other programs may have rules for a deletion.

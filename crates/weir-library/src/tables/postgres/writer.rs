@@ -16,7 +16,7 @@ use weir::{Failure, FailureKind};
 use super::connection::{Executed, PostgresConnection, SqlStatement};
 use super::durability::{COUNT_COMMIT, CommitNumber};
 use super::errors::{StatementError, is_conflict, is_lost};
-use super::notifications::{is_publication, without_publications};
+use super::publications::{is_publication, without_publications};
 use super::redo::RedoStatement;
 
 /// Begins a transaction when it is its turn.

@@ -25,7 +25,7 @@ fn wait<T>(future: impl Future<Output = T>) -> T {
 fn write(writer: &mut Writer, sql: &str) -> rusqlite::Result<()> {
     writer.enter(0)?;
     let result = writer.connection.execute_batch(sql);
-    writer.executed_in_group(result.as_ref().map(|()| ()));
+    writer.executed_in_group(result.as_ref().copied());
     result
 }
 
