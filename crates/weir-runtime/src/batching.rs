@@ -35,13 +35,17 @@ pub(crate) use batch::{Member, MemberProgress};
 use latency::{EstimatedLatency, LatencyEstimate};
 pub(crate) use rest::{Claim, at_rest, end_slice, is_awaited, resume};
 use sender::BatchSender;
-pub(crate) use slack::{CallSlack, IterationsProgress, LatencyGraph, LatencyStep, StepLatency, StepProgress};
+pub(crate) use slack::{
+    CallSlack, IterationsProgress, LatencyGraph, LatencyStep, ReturnStep, StepCertainty, StepLatency, StepProgress,
+};
 
 mod batch;
 mod forecast;
 mod latency;
+mod later_calls;
 #[cfg(test)]
 mod model;
+mod moment;
 mod requests;
 mod rest;
 mod sender;
@@ -289,6 +293,7 @@ impl Batches {
         if begins {
             self.senders += 1;
         } else {
+            self.open.iter().for_each(|earlier| earlier.leave_sender());
             self.queue.push_back(Arc::clone(&batch));
         }
         self.open.push(batch);

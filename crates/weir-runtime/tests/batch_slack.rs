@@ -18,42 +18,73 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// The flows from which latencies are learned.
 const LEARNING: usize = 4;
 
-/// One call of a slow function, and two of a fast one, of which the second needs the answer of a third function.
-const BESIDE: &str = "%1: Result(Int, Failure) = call slow.get at s (%0)\n\
-                      %2: Result(Int, Failure) = call fast.get at f1 (1)\n\
-                      %3: Result(Int, Failure) = call key.get at k (%0)\n\
-                      %4: Int = switch %3\n  tag 0 (%5: Int)\n    yield %5\n  tag 1 (%6: Failure)\n    yield -1\n\
-                      %7: Result(Int, Failure) = call fast.get at f2 (%4)\n\
-                      %8: List(Result(Int, Failure)) = list(%1, %2, %7)\nyield 0";
+/// A fast call `f1`, and another one if it fails: so `f1` does not wait for later ones without a limit.
+#[rustfmt::skip]
+macro_rules! first {
+    ($indent:literal, $argument:literal) => {
+        concat!(
+            $indent, "%2: Result(Int, Failure) = call fast.get at f1 (", $argument, ")\n",
+            $indent, "%20: Int = switch %2\n",
+            $indent, "  tag 0 (%21: Int)\n",
+            $indent, "    yield %21\n",
+            $indent, "  tag 1 (%22: Failure)\n",
+            $indent, "    %23: Result(Int, Failure) = call fast.get at f3 (%0)\n",
+            $indent, "    %24: Bool = equal(%23, %23)\n",
+            $indent, "    yield -1\n",
+        )
+    };
+}
+
+/// A fast call `f2`, which needs the answer of a third function.
+#[rustfmt::skip]
+macro_rules! second {
+    ($indent:literal, $argument:literal) => {
+        concat!(
+            $indent, "%3: Result(Int, Failure) = call key.get at k (", $argument, ")\n",
+            $indent, "%4: Int = switch %3\n",
+            $indent, "  tag 0 (%5: Int)\n",
+            $indent, "    yield %5\n",
+            $indent, "  tag 1 (%6: Failure)\n",
+            $indent, "    yield -1\n",
+            $indent, "%7: Result(Int, Failure) = call fast.get at f2 (%4)\n",
+        )
+    };
+}
+
+/// One call of a slow function, and two of a fast one.
+const BESIDE: &str = concat!(
+    "%1: Result(Int, Failure) = call slow.get at s (%0)\n",
+    first!("", "1"),
+    second!("", "%0"),
+    "%8: List(Result(Int, Failure)) = list(%1, %2, %7)\nyield %20"
+);
 
 /// The same in each round of a `for` over two numbers.
-const ROUNDS: &str = "%10: List(Int) = list(%0, 6)\n\
-                      %11: List(Int) = for %12: Int in %10\n  \
-                      %1: Result(Int, Failure) = call slow.get at s (%12)\n  \
-                      %2: Result(Int, Failure) = call fast.get at f1 (%12)\n  \
-                      %3: Result(Int, Failure) = call key.get at k (%12)\n  \
-                      %4: Int = switch %3\n    tag 0 (%5: Int)\n      yield %5\n    tag 1 (%6: Failure)\n      yield -1\n  \
-                      %7: Result(Int, Failure) = call fast.get at f2 (%4)\n  \
-                      %8: List(Result(Int, Failure)) = list(%1, %2, %7)\n  yield 0\nyield 0";
+const ROUNDS: &str = concat!(
+    "%10: List(Int) = list(%0, 6)\n%11: List(Int) = for %12: Int in %10\n",
+    "  %1: Result(Int, Failure) = call slow.get at s (%12)\n",
+    first!("  ", "%12"),
+    second!("  ", "%12"),
+    "  %8: List(Result(Int, Failure)) = list(%1, %2, %7)\n  yield %20\nyield 0"
+);
 
 /// One call of a slow function beside such a `for`, which makes two calls of a fast one in each round.
-const ROUNDS_BESIDE: &str = "%1: Result(Int, Failure) = call slow.get at s (%0)\n\
-                             %10: List(Int) = list(%0, 6)\n\
-                             %11: List(Int) = for %12: Int in %10\n  \
-                             %2: Result(Int, Failure) = call fast.get at f1 (%12)\n  \
-                             %3: Result(Int, Failure) = call key.get at k (%12)\n  \
-                             %4: Int = switch %3\n    tag 0 (%5: Int)\n      yield %5\n    tag 1 (%6: Failure)\n      \
-                             yield -1\n  \
-                             %7: Result(Int, Failure) = call fast.get at f2 (%4)\n  \
-                             %8: List(Result(Int, Failure)) = list(%2, %7)\n  yield 0\n%9: Bool = equal(%1, %1)\nyield 0";
+const ROUNDS_BESIDE: &str = concat!(
+    "%1: Result(Int, Failure) = call slow.get at s (%0)\n",
+    "%10: List(Int) = list(%0, 6)\n%11: List(Int) = for %12: Int in %10\n",
+    first!("  ", "%12"),
+    second!("  ", "%12"),
+    "  %8: List(Result(Int, Failure)) = list(%2, %7)\n  yield %20\n%9: Bool = equal(%1, %1)\nyield 0"
+);
 
-/// The same, but the slow function is called only if the answer of the third function is a failure.
-const PERHAPS: &str = "%2: Result(Int, Failure) = call fast.get at f1 (1)\n\
-                       %3: Result(Int, Failure) = call key.get at k (%0)\n\
-                       %4: Int = switch %3\n  tag 0 (%5: Int)\n    yield %5\n  tag 1 (%6: Failure)\n    \
-                       %1: Result(Int, Failure) = call slow.get at s (%0)\n    %9: Bool = equal(%1, %1)\n    yield -1\n\
-                       %7: Result(Int, Failure) = call fast.get at f2 (%4)\n\
-                       %8: List(Result(Int, Failure)) = list(%2, %7)\nyield 0";
+/// The two fast calls, and one of a slow function only if the answer of the third function is a failure.
+const PERHAPS: &str = concat!(
+    first!("", "1"),
+    "%3: Result(Int, Failure) = call key.get at k (%0)\n%4: Int = switch %3\n  tag 0 (%5: Int)\n    yield %5\n",
+    "  tag 1 (%6: Failure)\n    %1: Result(Int, Failure) = call slow.get at s (%0)\n    %9: Bool = equal(%1, %1)\n",
+    "    yield -1\n%7: Result(Int, Failure) = call fast.get at f2 (%4)\n",
+    "%8: List(Result(Int, Failure)) = list(%2, %7)\nyield %20"
+);
 
 /// A program with a slow function (10 ms), a fast one (2 ms), and one that takes 3 ms.
 struct Scripted {

@@ -279,6 +279,8 @@ pub enum BatchDeparture {
     Due,
     /// As many batches of the function were out as may be, and one of them was answered.
     EarlierAnswered,
+    /// It waited for further calls, and another batch of the function could not be sent because of that.
+    OtherBatch,
 }
 
 impl fmt::Display for BatchDeparture {
@@ -288,6 +290,7 @@ impl fmt::Display for BatchDeparture {
             BatchDeparture::NothingMore => "no further call could join then",
             BatchDeparture::Due => "a call in it could wait no longer",
             BatchDeparture::EarlierAnswered => "an earlier batch was answered",
+            BatchDeparture::OtherBatch => "another batch could not be sent while it waited",
         })
     }
 }

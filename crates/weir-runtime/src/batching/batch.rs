@@ -18,8 +18,8 @@ use smallvec::SmallVec;
 use tokio::task::yield_now;
 use weir_host::{Outcome, Value, memory};
 
-use super::CallSlack;
 use super::requests::{Requests, SentRequests};
+use super::slack::{CallSlack, NO_LIMIT};
 use super::sync::{BatchMutant, Mutex, is};
 use crate::platform::Platform;
 
@@ -40,6 +40,10 @@ struct BatchState {
     calls: usize,
     /// The number of flows that have joined and still run.
     running: usize,
+    /// True if another batch needs the sender, so that this one waits for no further calls.
+    leaves_sender: bool,
+    /// True if it has waited for further calls until another batch needed the sender.
+    has_left_sender: bool,
     /// The bytes of the answer of a call, on average.
     bytes_of_answer: i64,
     sender: Option<Waker>,
@@ -114,6 +118,8 @@ impl GatheredBatch {
             members: Vec::new(),
             calls: 0,
             running: 0,
+            leaves_sender: false,
+            has_left_sender: false,
             bytes_of_answer: 0,
             sender: None,
         };
@@ -175,6 +181,10 @@ impl GatheredBatch {
             }
             poll_fn(|context| self.poll_rest(context)).await;
             let Some(due_ns) = self.delay(platform.now_ns()) else { return due };
+            if due_ns == NO_LIMIT {
+                poll_fn(|context| self.poll_delay(context)).await;
+                continue;
+            }
             let mut timer = pin!(platform.at(due_ns).synchronise());
             let is_due = |context: &mut Context<'_>| match timer.as_mut().poll(context) {
                 Poll::Ready(()) => Poll::Ready(true),
@@ -193,6 +203,23 @@ impl GatheredBatch {
         let due_ns = state.due().filter(|due_ns| *due_ns > now_ns)?;
         state.stage = BatchStage::Delayed { due_ns };
         Some(due_ns)
+    }
+
+    /// Lets the batch wait for no further calls, because another one needs its sender: a call in that one may be what the
+    /// further calls need.
+    pub(super) fn leave_sender(&self) {
+        let mut state = self.state.lock();
+        state.leaves_sender = true;
+        let is_delayed = matches!(state.stage, BatchStage::Delayed { .. });
+        state.has_left_sender |= is_delayed;
+        let sender = if is_delayed && !is(BatchMutant::KeepsSender) { state.sender.take() } else { None };
+        drop(state);
+        sender.into_iter().for_each(Waker::wake);
+    }
+
+    /// Returns true if the batch has waited for further calls until another batch needed the sender.
+    pub(super) fn has_left_sender(&self) -> bool {
+        self.state.lock().has_left_sender
     }
 
     /// Returns true if as many calls have joined as may.
@@ -293,11 +320,15 @@ impl BatchState {
         true
     }
 
-    /// Returns the time at which the first of the members has no slack left; `None` if no further call is expected.
+    /// Returns the time at which the first of the members has no slack left; `None` if no further call is expected by then,
+    /// or the sender is needed.
     fn due(&self) -> Option<u64> {
-        let expects = self.members.iter().any(|member| member.slack.expects);
-        let latest_ns = self.members.iter().map(|member| member.slack.latest_ns).min();
-        latest_ns.filter(|_| expects)
+        if self.leaves_sender {
+            return None;
+        }
+        let latest_ns = self.members.iter().map(|member| member.slack.latest_ns).min()?;
+        let next_ns = self.members.iter().filter_map(|member| member.slack.next_ns).min()?;
+        (next_ns <= latest_ns).then_some(latest_ns)
     }
 
     /// Notes that the answers are there; returns the wakers of the members.
@@ -368,16 +399,20 @@ impl Drop for Member {
             return;
         }
         let mut state = self.batch.state.lock();
-        let slack = CallSlack { latest_ns: u64::MAX, expects: false };
+        let slack = CallSlack { latest_ns: NO_LIMIT, next_ns: None };
         state.members[self.index as usize] = MemberState { slack, ..MemberState::default() };
         state.calls -= self.requests.len();
         for request in self.requests.drain(..) {
             let all = if is(BatchMutant::TakesRequestAlong) { state.requests.users(request) } else { 1 };
             state.requests.leave(request, all);
         }
-        let abandoned =
-            state.calls == 0 && matches!(state.stage, BatchStage::Sent { .. }) && !is(BatchMutant::KeepsAbandoned);
-        let sender = if abandoned { state.sender.take() } else { None };
+        let is_over = match state.stage {
+            BatchStage::Sent { .. } => state.calls == 0 && !is(BatchMutant::KeepsAbandoned),
+            // What the batch waits for may have been a further call of this flow.
+            BatchStage::Delayed { due_ns } => state.due() < Some(due_ns) && !is(BatchMutant::KeepsExpectation),
+            _ => false,
+        };
+        let sender = if is_over { state.sender.take() } else { None };
         drop(state);
         sender.into_iter().for_each(Waker::wake);
     }

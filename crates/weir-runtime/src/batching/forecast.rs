@@ -9,7 +9,12 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::slack::{CallSlack, FunctionGatherer, LatencyGraph, LatencyStep, StepLatency, StepProgress};
+use super::later_calls::LaterCalls;
+use super::moment::{FlowMoment, MomentState};
+use super::slack::{
+    CallSlack, FunctionGatherer, LatencyGraph, LatencyStep, NO_LIMIT, ReturnStep, StepCertainty, StepLatency,
+    StepProgress,
+};
 
 /// The largest number of moments. Chosen by judgement: a forecast looks at each a few times.
 const MOMENTS_MAX: usize = 1_024;
@@ -19,43 +24,27 @@ pub(super) struct Forecast<'a> {
     moments: Vec<FlowMoment<'a>>,
 }
 
-/// A step in a body, or the beginning or end of the iterations of a `map`.
-struct FlowMoment<'a> {
-    /// The step; `None` for the beginning and end of iterations.
-    step: Option<&'a LatencyStep>,
-    state: MomentState,
-    /// True if it is a call that may wait for others.
-    delays: bool,
-    /// True if it is in a body within.
-    nested: bool,
-    /// The moments directly before.
-    before: SmallVec<[u32; 4]>,
-}
-
-/// The progress of a moment.
-#[derive(Clone, Copy, PartialEq)]
-enum MomentState {
-    Over,
-    Sent(u64),
-    Gathers,
-    Ahead { certain: bool },
-}
-
 /// The properties that the steps of a body have from the bodies around it.
 #[derive(Clone, Copy)]
 struct Surroundings {
     /// The moment at which the body begins; `None` for the body of the flow.
     entry: Option<u32>,
-    /// True if the body is certainly executed.
-    certain: bool,
+    /// The certainty that the body is executed, if no progress is known.
+    certainty: StepCertainty,
     /// True if calls may wait for others.
     delays: bool,
+    /// True if the steps wait for nothing but what the moments before say.
+    is_described: bool,
 }
 
 impl LatencyGraph {
     /// Returns the graph of these steps; `None` if they are too many.
-    pub(crate) fn new(steps: Box<[LatencyStep]>) -> Option<LatencyGraph> {
-        let mut graph = LatencyGraph::of(steps)?;
+    pub(crate) fn new(
+        steps: Box<[LatencyStep]>,
+        returns: Box<[ReturnStep]>,
+        takes_turns: bool,
+    ) -> Option<LatencyGraph> {
+        let mut graph = LatencyGraph::of(steps, returns, takes_turns)?;
         graph.delays = Forecast::template(&graph).is_some_and(|forecast| forecast.may_delay());
         Some(graph)
     }
@@ -76,7 +65,7 @@ fn note_slack(progress: &mut [StepProgress], slack: &mut impl Iterator<Item = Ca
             StepProgress::Iterates(iterations) => {
                 iterations.alike.iter_mut().for_each(|alike| note_slack(&mut alike.progress, slack));
             }
-            StepProgress::Over | StepProgress::Sent(_) | StepProgress::Ahead(_) => {}
+            StepProgress::Over | StepProgress::Waits | StepProgress::Sent(_) | StepProgress::Ahead(_) => {}
         }
     }
 }
@@ -94,7 +83,8 @@ impl<'a> Forecast<'a> {
 
     fn of(graph: &'a LatencyGraph, progress: Option<&[StepProgress]>) -> Option<Forecast<'a>> {
         let mut forecast = Forecast { moments: Vec::new() };
-        let surroundings = Surroundings { entry: None, certain: true, delays: true };
+        let certainty = StepCertainty::UnlessEnded;
+        let surroundings = Surroundings { entry: None, certainty, delays: true, is_described: true };
         forecast.add_body(graph, progress, surroundings)?;
         Some(forecast)
     }
@@ -113,7 +103,8 @@ impl<'a> Forecast<'a> {
             if before.is_empty() {
                 before.extend(around.entry);
             }
-            let ahead = StepProgress::Ahead(around.certain && step.arms.is_empty());
+            let certainty = if step.arms.is_empty() { around.certainty } else { StepCertainty::Perhaps };
+            let ahead = StepProgress::Ahead(certainty);
             let progress = progress.map_or(&ahead, |progress| &progress[place]);
             ends.push(self.add_step(step, progress, before, around)?);
         }
@@ -131,19 +122,24 @@ impl<'a> Forecast<'a> {
         let delays = around.delays && step.latency.delays();
         let state = match progress {
             StepProgress::Over => MomentState::Over,
+            StepProgress::Waits => MomentState::Waits,
             StepProgress::Sent(sent_ns) => MomentState::Sent(*sent_ns),
             StepProgress::Gathers(_) => MomentState::Gathers,
-            StepProgress::Ahead(certain) => MomentState::Ahead { certain: *certain },
-            StepProgress::Iterates(_) => MomentState::Ahead { certain: true },
+            StepProgress::Ahead(certainty) => MomentState::Ahead(*certainty),
+            StepProgress::Iterates(_) => MomentState::Ahead(StepCertainty::UnlessEnded),
         };
-        let nested = around.entry.is_some();
+        let (nested, is_described) = (around.entry.is_some(), around.is_described);
         let StepLatency::Iterations { body, .. } = &step.latency else {
-            return self.add(FlowMoment { step: Some(step), state, delays, nested, before });
+            return self.add(FlowMoment { step: Some(step), state, delays, is_described, nested, before });
         };
-        let bound = |state, before| FlowMoment { step: None, state, delays: false, nested, before };
-        let MomentState::Ahead { certain } = state else { return self.add(bound(state, before)) };
+        let bound = |state, before| FlowMoment { step: None, state, delays: false, is_described, nested, before };
+        let MomentState::Ahead(certainty) = state else { return self.add(bound(state, before)) };
         let entry = self.add(bound(state, before))?;
-        let inside = |delays| Surroundings { entry: Some(entry), certain, delays };
+        // An end of one iteration ends the others.
+        let is_described = is_described && !body.takes_turns && body.returns().is_empty();
+        // The list of a `map` that has not begun may be empty.
+        let certainty_within = certainty.min(StepCertainty::UnlessEnded);
+        let inside = |delays| Surroundings { entry: Some(entry), certainty: certainty_within, delays, is_described };
         let mut last = SmallVec::from_slice(&[entry]);
         if let StepProgress::Iterates(iterations) = progress {
             for alike in &iterations.alike {
@@ -154,7 +150,7 @@ impl<'a> Forecast<'a> {
             let ends = self.add_body(body, None, inside(delays))?;
             last.extend(body.last().iter().map(|place| ends[*place as usize]));
         }
-        self.add(bound(MomentState::Ahead { certain }, last))
+        self.add(bound(MomentState::Ahead(certainty), last))
     }
 
     fn add(&mut self, moment: FlowMoment<'a>) -> Option<u32> {
@@ -213,7 +209,7 @@ impl<'a> Forecast<'a> {
     /// Returns the slack of each gathering call, in the order of the steps.
     pub(super) fn slack(&self, now_ns: u64) -> Vec<CallSlack> {
         let (ready, end) = self.times(now_ns);
-        let rest = self.rests();
+        let (rest, later) = (self.rests(), LaterCalls::of(&self.moments));
         let gathering = || self.moments.iter().enumerate().filter(|(_, moment)| moment.state == MomentState::Gathers);
         let mut next: Vec<(&FunctionGatherer, Option<u64>)> = Vec::new();
         let mut next_of = |gatherer: &'a FunctionGatherer| {
@@ -228,9 +224,13 @@ impl<'a> Forecast<'a> {
             let Some((step, gatherer)) = moment.step.zip(moment.gatherer()).filter(|_| moment.delays) else {
                 return CallSlack::default();
             };
+            let certain = later.iter().flat_map(|later| later.certain(at, gatherer));
+            if let Some(next_ns) = certain.map(|later| ready[later]).min() {
+                return CallSlack { latest_ns: NO_LIMIT, next_ns: Some(next_ns) };
+            }
             let reserve_ns = rest[at].map(|rest| rest.saturating_add(step.latency.lateness_ns()));
             let latest_ns = reserve_ns.and_then(|reserve_ns| end.checked_sub(reserve_ns)).unwrap_or(0);
-            CallSlack { latest_ns, expects: next_of(gatherer).is_some_and(|next_ns| next_ns <= latest_ns) }
+            CallSlack { latest_ns, next_ns: next_of(gatherer) }
         };
         gathering().map(slack).collect()
     }
@@ -242,7 +242,7 @@ impl<'a> Forecast<'a> {
         for (at, moment) in self.moments.iter().enumerate() {
             let is_call = moment.calls(gatherer);
             needs[at] = moment.before.iter().any(|before| needs[*before as usize]);
-            if is_call && !needs[at] && matches!(moment.state, MomentState::Ahead { .. }) {
+            if is_call && !needs[at] && matches!(moment.state, MomentState::Ahead(_)) {
                 next = Some(next.map_or(ready[at], |next: u64| next.min(ready[at])));
             }
             needs[at] |= is_call && moment.state == MomentState::Gathers;
@@ -258,11 +258,11 @@ impl<'a> Forecast<'a> {
             ready[at] = moment.before.iter().map(|before| ends[*before as usize]).max().unwrap_or(now_ns);
             let mean_ns = moment.step.map_or(0, |step| step.latency.mean_ns());
             ends[at] = match moment.state {
-                MomentState::Over => now_ns,
+                MomentState::Over | MomentState::Waits => now_ns,
                 MomentState::Sent(sent_ns) => now_ns.max(sent_ns.saturating_add(mean_ns)),
                 MomentState::Gathers => now_ns.saturating_add(mean_ns),
-                MomentState::Ahead { certain: true } => ready[at].saturating_add(mean_ns),
-                MomentState::Ahead { certain: false } => ready[at],
+                MomentState::Ahead(StepCertainty::Perhaps) => ready[at],
+                MomentState::Ahead(_) => ready[at].saturating_add(mean_ns),
             };
         }
         let end = ends.iter().copied().max().unwrap_or(now_ns);
@@ -273,7 +273,7 @@ impl<'a> Forecast<'a> {
     fn rests(&self) -> Vec<Option<u64>> {
         let mut rests = vec![Some(0u64); self.moments.len()];
         for (at, moment) in self.moments.iter().enumerate().rev() {
-            if moment.state == MomentState::Over {
+            if matches!(moment.state, MomentState::Over | MomentState::Waits) {
                 continue;
             }
             let own = moment.step.map_or(Some(0), |step| step.latency.high_ns());
@@ -283,15 +283,5 @@ impl<'a> Forecast<'a> {
             }
         }
         rests
-    }
-}
-
-impl<'a> FlowMoment<'a> {
-    fn gatherer(&self) -> Option<&'a FunctionGatherer> {
-        self.step?.latency.gatherer()
-    }
-
-    fn calls(&self, gatherer: &FunctionGatherer) -> bool {
-        self.gatherer().is_some_and(|own| Arc::ptr_eq(own, gatherer))
     }
 }

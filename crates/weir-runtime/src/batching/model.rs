@@ -12,7 +12,7 @@ use foldhash::fast::FixedState;
 use loom::thread;
 use weir_host::{Outcome, Value};
 
-use super::{CallSlack, requests};
+use super::{CallSlack, requests, slack};
 use batch::{GatheredBatch, Member};
 use sync::{BatchMutant, MUTANT};
 
@@ -148,7 +148,7 @@ fn a_batch_that_waits_leaves_when_it_is_full() {
     // Not dropped: a call that leaves the batch while the deadlock of a mutant unwinds would end the process.
     let mut first = ManuallyDrop::new(join(&batch, 1, 2));
     batch.end_run();
-    first.delay(CallSlack { latest_ns: 100, expects: true });
+    first.delay(CallSlack { latest_ns: 100, next_ns: Some(0) });
     let sender = {
         let batch = Arc::clone(&batch);
         thread::spawn(move || send_when_due(&batch))
@@ -162,14 +162,43 @@ fn a_batch_that_waits_leaves_when_it_is_full() {
 fn a_batch_that_waits_leaves_when_it_is_due() {
     let (batch, [first, second]) = joined(None, [1, 2]);
     let mut first = ManuallyDrop::new(first);
-    first.delay(CallSlack { latest_ns: 100, expects: true });
-    second.delay(CallSlack { latest_ns: 200, expects: false });
+    first.delay(CallSlack { latest_ns: 100, next_ns: Some(0) });
+    second.delay(CallSlack { latest_ns: 200, next_ns: None });
     let sender = {
         let batch = Arc::clone(&batch);
         thread::spawn(move || send_when_due(&batch))
     };
     drop(second);
     first.delay(CallSlack::default());
+    assert_eq!(answer(&mut first), Outcome::Value(Value::Int(1)));
+    sender.join().unwrap();
+}
+
+/// A batch waits for a call without a limit, and another batch needs its sender.
+fn a_batch_that_waits_leaves_when_its_sender_is_needed() {
+    let (batch, [first, second]) = joined(None, [1, 2]);
+    let (mut first, second) = (ManuallyDrop::new(first), ManuallyDrop::new(second));
+    [&first, &second].into_iter().for_each(|member| member.delay(CallSlack { latest_ns: u64::MAX, next_ns: Some(0) }));
+    let sender = {
+        let batch = Arc::clone(&batch);
+        thread::spawn(move || send_when_due(&batch))
+    };
+    batch.leave_sender();
+    assert_eq!(answer(&mut first), Outcome::Value(Value::Int(1)));
+    sender.join().unwrap();
+}
+
+/// A batch waits for a call without a limit, and the flow that would make it is cancelled.
+fn a_batch_that_waits_leaves_when_nothing_more_is_expected() {
+    let (batch, [first, second]) = joined(None, [1, 2]);
+    let mut first = ManuallyDrop::new(first);
+    first.delay(CallSlack { latest_ns: 100, next_ns: None });
+    second.delay(CallSlack { latest_ns: u64::MAX, next_ns: Some(0) });
+    let sender = {
+        let batch = Arc::clone(&batch);
+        thread::spawn(move || send_when_due(&batch))
+    };
+    drop(second);
     assert_eq!(answer(&mut first), Outcome::Value(Value::Int(1)));
     sender.join().unwrap();
 }
@@ -181,6 +210,8 @@ fn every_model() {
     loom::model(a_batch_that_all_have_left_is_given_up);
     loom::model(a_batch_that_waits_leaves_when_it_is_full);
     loom::model(a_batch_that_waits_leaves_when_it_is_due);
+    loom::model(a_batch_that_waits_leaves_when_its_sender_is_needed);
+    loom::model(a_batch_that_waits_leaves_when_nothing_more_is_expected);
 }
 
 #[test]
@@ -190,10 +221,10 @@ fn batches_answer_members_that_stay_and_forget_those_that_leave() {
 
 #[test]
 fn each_mutant_is_caught() {
-    use BatchMutant::{ForgetsWoken, KeepsDelayed, KeepsDue};
+    use BatchMutant::{ForgetsWoken, KeepsDelayed, KeepsDue, KeepsExpectation, KeepsSender};
     use BatchMutant::{KeepsAbandoned, KeepsAnswers, KeepsRestless, SendsAbandoned, TakesRequestAlong};
     let of_members = [KeepsAbandoned, KeepsRestless, KeepsAnswers, SendsAbandoned, TakesRequestAlong];
-    for mutant in of_members.into_iter().chain([ForgetsWoken, KeepsDelayed, KeepsDue]) {
+    for mutant in of_members.into_iter().chain([ForgetsWoken, KeepsDelayed, KeepsDue, KeepsSender, KeepsExpectation]) {
         assert!(crate::loom_support::caught(&MUTANT, mutant, every_model), "{mutant:?} is not caught");
     }
 }

@@ -48,6 +48,7 @@ impl BatchSender {
             due_ns.into_iter().for_each(|due_ns| self.gatherer.note_due(due_ns));
             let because = match due_ns {
                 Some(_) => BatchDeparture::Due,
+                None if batch.has_left_sender() => BatchDeparture::OtherBatch,
                 None if has_queued => BatchDeparture::EarlierAnswered,
                 None if batch.is_full() => BatchDeparture::Full,
                 None => BatchDeparture::NothingMore,

@@ -3,8 +3,9 @@
 //! [`LatencyGraph`] has the steps of a body that may wait, and the order of these. When a flow comes to rest, the steps that
 //! have not begun yet, and the estimated latencies of the functions, tell when the flow will end, and for each of its calls
 //! that still gather the latest moment at which this call may be sent (`forecast.rs`). A batch waits until the first
-//! of its calls has no slack left, but only if one of its flows is expected to make a further call before: otherwise
-//! nothing is gained by waiting.
+//! of its calls has no slack left, but only if one of its flows is expected to make a further call by then: otherwise
+//! nothing is gained by waiting. It waits without a limit for a later call behind which everything comes that comes behind
+//! its own calls (`later_calls.rs`).
 //!
 //! Everything that is not known makes that moment earlier:
 //!
@@ -28,6 +29,9 @@ pub(crate) const LATENCY_STEPS_MAX: usize = 255;
 /// each group.
 const ALIKE_MAX: usize = 64;
 
+/// The latest time of a call that waits for another one without a limit.
+pub(super) const NO_LIMIT: u64 = u64::MAX;
+
 /// The gatherer of a function.
 pub(super) type FunctionGatherer = Arc<Gatherer>;
 
@@ -40,6 +44,18 @@ pub(crate) struct LatencyGraph {
     last: Box<[u32]>,
     /// True if a call might wait for another one.
     pub(super) delays: bool,
+    /// The steps that may end the flow with an answer.
+    returns: Box<[ReturnStep]>,
+    /// True if a step waits for its turn among the iterations of a `map`.
+    pub(super) takes_turns: bool,
+}
+
+/// A step that may end the flow with an answer.
+pub(crate) struct ReturnStep {
+    /// The index of the step in its body.
+    pub index: usize,
+    /// The arms around it, each with its switch.
+    pub arms: Box<[(u32, u32)]>,
 }
 
 /// A step that may wait.
@@ -56,10 +72,13 @@ pub(crate) struct LatencyStep {
 
 /// The latency of a step.
 pub(crate) enum StepLatency {
-    /// It waits for its turn only.
+    /// It takes no time.
     None,
-    /// A call that is gathered. `delays` if it may wait for others.
-    Gathered { gatherer: Arc<Gatherer>, delays: bool },
+    /// It waits for other flows only.
+    OtherFlows,
+    /// A call that is gathered, or, if it `repeats`, the calls of a `map`, of which there may be none. `delays` if it may wait
+    /// for others.
+    Gathered { gatherer: Arc<Gatherer>, delays: bool, repeats: bool },
     /// A `map` whose iterations overlap. `delays` if the calls in it may wait for others.
     Iterations { body: Arc<LatencyGraph>, delays: bool },
     /// It is not estimated.
@@ -69,16 +88,29 @@ pub(crate) enum StepLatency {
 /// The progress of a step in a flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum StepProgress {
-    /// It has run, will not run, or waits for something that is not estimated.
+    /// It has run, or will not run.
     Over,
+    /// It waits for something that is not estimated.
+    Waits,
     /// Its call was sent at this time.
     Sent(u64),
     /// Its call gathers, with this slack.
     Gathers(CallSlack),
-    /// It has not begun; true if it certainly will, unless the flow fails.
-    Ahead(bool),
+    /// It has not begun.
+    Ahead(StepCertainty),
     /// Iterations are under way.
     Iterates(IterationsProgress),
+}
+
+/// The certainty that a step will begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum StepCertainty {
+    /// It is in an arm that is not chosen yet.
+    Perhaps,
+    /// It will, unless the flow fails or ends with an answer before.
+    UnlessEnded,
+    /// It will, unless the flow fails.
+    UnlessFailed,
 }
 
 /// The progress of a `map` whose iterations overlap.
@@ -102,15 +134,16 @@ pub(crate) struct AlikeIterations {
 /// The slack of a call that gathers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CallSlack {
-    /// The latest time at which the call may be sent; 0 for at once.
+    /// The latest time at which the call may be sent; 0 for at once, and [`NO_LIMIT`] if a call is certain to join.
     pub latest_ns: u64,
-    /// True if its flow is expected to make a further call of the function before that, which does not need this one.
-    pub expects: bool,
+    /// The time at which its flow is expected to make a further call of the function, which does not need this one; `None` if it
+    /// makes none.
+    pub next_ns: Option<u64>,
 }
 
 impl LatencyGraph {
     /// Returns the graph of these steps, in which no call waits for another; `None` if they are too many.
-    pub(super) fn of(steps: Box<[LatencyStep]>) -> Option<LatencyGraph> {
+    pub(super) fn of(steps: Box<[LatencyStep]>, returns: Box<[ReturnStep]>, takes_turns: bool) -> Option<LatencyGraph> {
         if steps.len() > LATENCY_STEPS_MAX {
             return None;
         }
@@ -122,12 +155,17 @@ impl LatencyGraph {
         let direct: Box<[Box<[u32]>]> = steps.iter().map(direct).collect();
         let is_last = |place: &u32| !direct.iter().any(|before| before.contains(place));
         let last = (0..steps.len() as u32).filter(is_last).collect();
-        Some(LatencyGraph { steps, direct, last, delays: false })
+        Some(LatencyGraph { steps, direct, last, delays: false, returns, takes_turns })
     }
 
     /// Returns the steps, in the order of the body.
     pub(crate) fn steps(&self) -> &[LatencyStep] {
         &self.steps
+    }
+
+    /// Returns the steps that may end the flow with an answer, in the order of the body.
+    pub(crate) fn returns(&self) -> &[ReturnStep] {
+        &self.returns
     }
 
     /// Returns the places of the steps that the one at this place comes directly after.
@@ -175,6 +213,16 @@ impl StepLatency {
         matches!(self, StepLatency::Gathered { delays: true, .. } | StepLatency::Iterations { delays: true, .. })
     }
 
+    /// Returns true if the step takes the time of batched calls only, or none.
+    pub(super) fn is_of_batches(&self) -> bool {
+        !matches!(self, StepLatency::OtherFlows | StepLatency::Unknown)
+    }
+
+    /// Returns true for the calls of a `map`, of which there may be none.
+    pub(super) fn repeats(&self) -> bool {
+        matches!(self, StepLatency::Gathered { repeats: true, .. } | StepLatency::Iterations { .. })
+    }
+
     /// Returns the time by which the step begins after the moment at which it was due.
     pub(super) fn lateness_ns(&self) -> u64 {
         self.gatherer().map_or(0, |gatherer| gatherer.lateness_ns())
@@ -188,7 +236,7 @@ impl StepLatency {
     /// Returns the time that the step seldom exceeds; `None` if it is unknown.
     pub(super) fn high_ns(&self) -> Option<u64> {
         match self {
-            StepLatency::None | StepLatency::Iterations { .. } => Some(0),
+            StepLatency::None | StepLatency::OtherFlows | StepLatency::Iterations { .. } => Some(0),
             StepLatency::Gathered { .. } => self.estimate().map(|latency| latency.high_ns),
             StepLatency::Unknown => None,
         }

@@ -21,6 +21,10 @@ pub(crate) enum BatchMutant {
     KeepsDelayed,
     /// The sender of a batch that waits is not told that it is due earlier.
     KeepsDue,
+    /// The sender of a batch that waits is not told that another batch needs it.
+    KeepsSender,
+    /// The sender of a batch that waits is not told that the call has left whose flow has further ones.
+    KeepsExpectation,
 }
 
 /// Returns true if this mutant is under test: never, outside the model check.

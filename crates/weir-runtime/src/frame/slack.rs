@@ -3,7 +3,8 @@
 use super::action::Stage;
 use super::{Frame, Wait};
 use crate::batching::{
-    CallSlack, IterationsProgress, LatencyGraph, LatencyStep, Member, MemberProgress, StepLatency, StepProgress,
+    CallSlack, IterationsProgress, LatencyGraph, LatencyStep, Member, MemberProgress, ReturnStep, StepCertainty,
+    StepLatency, StepProgress,
 };
 use crate::instance::Env;
 use crate::step::{Body, NONE};
@@ -25,18 +26,45 @@ impl Frame {
         for (step, progress) in latencies.steps().iter().zip(progress) {
             let Some(wait) = self.waits.iter().find(|wait| wait.node == step.index) else { continue };
             match progress {
+                // The answers of these calls let further iterations begin.
+                StepProgress::Gathers(_) if wait.has_more() => {
+                    wait.each_member(&mut |member| pass(member, CallSlack::default()));
+                }
                 StepProgress::Gathers(slack) => wait.each_member(&mut |member| pass(member, *slack)),
                 StepProgress::Iterates(iterations) => wait.pass_slack(step, iterations),
-                StepProgress::Over | StepProgress::Sent(_) | StepProgress::Ahead(_) => {}
+                StepProgress::Over | StepProgress::Waits | StepProgress::Sent(_) | StepProgress::Ahead(_) => {}
             }
         }
     }
 
     fn progress(&self, latencies: &LatencyGraph) -> Vec<StepProgress> {
-        latencies.steps().iter().map(|step| self.progress_of(step)).collect()
+        let may_return = latencies.returns().iter().find(|returns| self.is_undecided(returns));
+        let may_return_at = may_return.map_or(usize::MAX, |returns| returns.index);
+        latencies.steps().iter().map(|step| self.progress_of(step, may_return_at)).collect()
     }
 
-    fn progress_of(&self, step: &LatencyStep) -> StepProgress {
+    /// Returns true if a step that may end the flow with an answer can still do so.
+    fn is_undecided(&self, step: &ReturnStep) -> bool {
+        let waits = self.waits.iter().any(|wait| wait.node == step.index);
+        waits || !(self.has_begun(step.index) || self.is_passed_over(&step.arms))
+    }
+
+    fn has_begun(&self, index: usize) -> bool {
+        index < self.low || (!self.seen.is_empty() && self.is_seen(index))
+    }
+
+    /// Returns true if one of these arms has not been chosen, but another one.
+    fn is_passed_over(&self, arms: &[(u32, u32)]) -> bool {
+        let chosen = |switch: u32| self.choices[switch as usize];
+        arms.iter().any(|(switch, arm)| chosen(*switch) != NONE && chosen(*switch) != *arm)
+    }
+
+    fn progress_of(&self, step: &LatencyStep, may_return_at: usize) -> StepProgress {
+        // Steps behind an end of the flow do not begin, and those behind the end of the section do not before all others are
+        // through.
+        if step.index >= self.end.as_ref().map_or(self.until, |end| end.node) {
+            return StepProgress::Over;
+        }
         if let Some(wait) = self.waits.iter().find(|wait| wait.node == step.index) {
             if let Some(iterations) = wait.iterations(step) {
                 return StepProgress::Iterates(iterations);
@@ -45,21 +73,27 @@ impl Frame {
                 return StepProgress::Gathers(CallSlack::default());
             }
             // The answer of iterations is there when the last one is.
-            let mut last_ns = None;
-            wait.each_member(&mut |member| match member.progress() {
-                MemberProgress::Sent(sent_ns) => last_ns = last_ns.max(Some(sent_ns)),
-                MemberProgress::Gathers | MemberProgress::Answered => {}
+            let (mut last_ns, mut is_of_batches) = (None, false);
+            wait.each_member(&mut |member| {
+                is_of_batches = true;
+                if let MemberProgress::Sent(sent_ns) = member.progress() {
+                    last_ns = last_ns.max(Some(sent_ns));
+                }
             });
-            if let Some(sent_ns) = last_ns {
-                return StepProgress::Sent(sent_ns);
-            }
+            return match last_ns {
+                Some(sent_ns) => StepProgress::Sent(sent_ns),
+                None if is_of_batches => StepProgress::Over,
+                None => StepProgress::Waits,
+            };
         }
-        let has_begun = step.index < self.low || (!self.seen.is_empty() && self.is_seen(step.index));
-        let chosen = |(switch, _): &(u32, u32)| self.choices[*switch as usize];
-        if has_begun || step.arms.iter().any(|arm| chosen(arm) != NONE && chosen(arm) != arm.1) {
+        if self.has_begun(step.index) || self.is_passed_over(&step.arms) {
             return StepProgress::Over;
         }
-        StepProgress::Ahead(step.arms.iter().all(|arm| chosen(arm) == arm.1))
+        StepProgress::Ahead(match step.arms.iter().all(|(switch, arm)| self.choices[*switch as usize] == *arm) {
+            false => StepCertainty::Perhaps,
+            true if may_return_at < step.index => StepCertainty::UnlessEnded,
+            true => StepCertainty::UnlessFailed,
+        })
     }
 
     /// Returns true if the flow was woken while it ran, because a call of the frame is answered.
@@ -89,6 +123,11 @@ impl Wait {
             Some(Stage::Body(run)) => run.each_member(see),
             _ => {}
         }
+    }
+
+    /// Returns true if there are iterations that have not begun.
+    fn has_more(&self) -> bool {
+        matches!(self.stage.as_deref(), Some(Stage::Body(run)) if run.has_more())
     }
 
     fn gathers(&self) -> bool {
