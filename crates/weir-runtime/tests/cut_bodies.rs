@@ -11,7 +11,7 @@ use test_support::flows::{Feed, options};
 use weir_host::{Call, Function, FunctionCode, Outcome, Passing, Settled, Type, Value, World};
 use weir_ir::plan::Plan;
 use weir_runtime::{ENGINES, Options, RunningProgram, engine_facts, start};
-use weir_trace::{Detail, Recorder};
+use weir_trace::{Detail, EventKind, Recorder, TraceEvent};
 
 /// Ten rounds of two calls.
 const LOOP: &str = "    %1: Int = loop %0 at most 100 as %2: Int
@@ -399,13 +399,19 @@ fn a_flow_that_is_given_up_begins_no_further_call_in_another_section() {
         let wait = "      %20: Int = call c.wait at wait (%3)\n      %4:";
         let body = ROUNDS.replace("      %4:", wait);
         let text = PLAN.replace("manual", engine);
-        let (feed, running) = run(functions, &body, Options { plan: plan(&text), ..options("event", 1) });
+        let (recorder, reader) = Recorder::new(Detail::Flows, 64);
+        let (feed, running) = run(functions, &body, Options { plan: plan(&text), recorder, ..options("event", 1) });
         let flow = feed.begin(vec![Value::Int(0)]);
         let waiting: Vec<_> = (0..8).map(|_| gates.next()).collect();
         assert!(begun.wait_for(1), "under {engine}");
         // The call of the first round is under way, and those of the others stand behind it.
         drop(flow);
         waiting.into_iter().for_each(Waiting::given_up);
+        // Now some calls are given up, and the last ones soon.
+        let is_end = |event: &TraceEvent| matches!(event.kind, EventKind::FlowGivenUp { .. });
+        while !reader.take().iter().any(is_end) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         drop((feed, release));
         running.wait().expect("the source ends");
         assert_eq!(*begun.count.lock(), 1, "under {engine}");
