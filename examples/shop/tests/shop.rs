@@ -24,7 +24,8 @@ impl Shop {
             .arg("run")
             .arg(program)
             .args(["--port", "0", "--engine", engine, "--threads", "2"])
-            .env("SHOP_LATENCY_MS", "0")
+            // Of a store that answers at once, a query can wait for the answer of another without any delay.
+            .env("SHOP_LATENCY_MS", "1")
             .stdin(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
