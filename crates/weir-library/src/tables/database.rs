@@ -2,7 +2,7 @@
 //!
 //! *Durability.* The file is in WAL mode with `synchronous=NORMAL`: a commit writes to the log and is visible at once, but is
 //! not yet durable. A thread syncs the log for all commits that were executed meanwhile ([`GroupCommit`]), and
-//! [`Database::settled`] waits for it. Together that is `synchronous=FULL` with one sync for a group. Checkpoints, which the
+//! [`GroupCommit::settled_to`] waits for it. Together that is `synchronous=FULL` with one sync for a group. Checkpoints, which the
 //! same thread makes when the log is long, sync the log before the database and the database before the log is used again. The
 //! last one is made when the program ends ([`Database::close`]).
 //!
