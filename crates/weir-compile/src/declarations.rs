@@ -252,18 +252,32 @@ pub(crate) struct DeclaredReference {
 }
 
 impl DeclaredTable {
-    /// Returns the declaration in one line: `table users: User key name`.
+    /// Returns the declaration in one line: `table users: User key id auto unique name`.
     pub(crate) fn signature(&self, name: &str) -> String {
         let row = self.row.as_ref().map_or("_", Text::as_str);
-        let key: Vec<&str> = self.key.iter().map(|at| self.columns[*at].name.as_str()).collect();
-        let key = if let [only] = &key[..] { (*only).to_owned() } else { format!("({})", key.join(", ")) };
+        let key = self.named(&self.key);
         let auto = if self.auto { " auto" } else { "" };
+        let indexes = self.indexes.iter().map(|(columns, unique)| {
+            let word = if *unique { "unique" } else { "index" };
+            format!(" {word} {}", self.named(columns))
+        });
+        let references = self.references.iter().map(|reference| {
+            let cascade = if reference.cascade { " cascade" } else { "" };
+            format!(" references {}: {}{cascade}", self.named(&reference.columns), reference.target)
+        });
+        let clauses: String = indexes.chain(references).collect();
         let place = match (&self.soft, &self.existing) {
             (Some(_), _) => " soft",
             (None, Some(_)) => " existing",
             (None, None) => "",
         };
-        format!("table {name}: {row} key {key}{auto}{place}")
+        format!("table {name}: {row} key {key}{auto}{clauses}{place}")
+    }
+
+    /// Returns the names of columns, as a clause has them.
+    fn named(&self, columns: &[usize]) -> String {
+        let names: Vec<&str> = columns.iter().map(|at| self.columns[*at].name.as_str()).collect();
+        if let [only] = &names[..] { (*only).to_owned() } else { format!("({})", names.join(", ")) }
     }
 }
 

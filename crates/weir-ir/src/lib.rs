@@ -19,6 +19,7 @@ pub mod graph;
 pub mod io_rounds;
 pub mod lower;
 mod move_only;
+pub mod needed_parts;
 pub mod parse;
 pub mod passes;
 pub mod plan;

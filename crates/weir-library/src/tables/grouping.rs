@@ -91,6 +91,12 @@ impl TableGrouping {
         }
     }
 
+    /// Returns the columns that are read.
+    pub fn columns_read(&self) -> impl Iterator<Item = usize> {
+        let aggregated = self.aggregates.iter().filter(|aggregate| aggregate.kind != "count");
+        self.columns.iter().copied().chain(aggregated.map(|aggregate| aggregate.column))
+    }
+
     /// Returns the grouping of all rows with the number of different values of a column.
     pub(super) fn distinct(column: usize) -> TableGrouping {
         TableGrouping::whole("distinct", column)

@@ -3,10 +3,12 @@
 //!
 //! The page is static: it has no scripts and loads nothing.
 
+mod changed_columns;
 mod library;
 mod markdown;
 mod page;
 mod program;
+mod table_uses;
 
 use std::fs::File;
 use std::io::{self, Write};

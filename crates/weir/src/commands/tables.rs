@@ -137,7 +137,7 @@ fn known(atom: &Atom) -> Option<Value> {
 }
 
 /// Returns the description of the table that an initial value opens.
-fn schema_in(block: &Block) -> Option<Schema> {
+pub(crate) fn schema_in(block: &Block) -> Option<Schema> {
     let opened = block.lets.iter().find_map(|binding| match &binding.op {
         Op::Call(call) if call.function.as_str() == "tables.open" => call.arguments.first(),
         _ => None,

@@ -72,3 +72,32 @@ fn the_page_of_a_program_shows_defaults_of_parameters() {
     let signature = page.lines().find(|line| line.contains("limit")).unwrap_or_default();
     insta::assert_snapshot!(signature);
 }
+
+#[test]
+fn the_page_of_a_program_tells_which_columns_a_route_reads_and_writes() {
+    let program = "use http\n\n\
+        record User { id: Int, name: Text, mood: Text }\n\
+        record Message { id: Int, from: Int, text: Text, read: Bool }\n\
+        table users: User key id auto unique name\n\
+        table messages: Message key id auto references from: users cascade\n\n\
+        fn renamed(id: Int, name: Text) -> Result(()) {\n  users.update(id, |user| User { ..user, name })?\n  Ok(())\n}\n\n\
+        service api on http(port: 8080) {\n  \
+          get \"/mood/{id}\" (id: Int) { http.json(users[id].map(|user| user.mood)) }\n  \
+          get \"/inbox\" { http.json(for m in messages limit 9 { (m.text, users[m.from].map(|user| user.name)) }) }\n  \
+          get \"/all\" { http.json(for user in users { user }) }\n  \
+          put \"/name/{id}\" (id: Int, name: Text) {\n    renamed(id, name)?\n    http.text(\"\")\n  }\n  \
+          put \"/whole/{id}\" (id: Int) {\n    let other = users[1]\n    users.update(id, |old| other else { old })?\n    \
+            http.text(\"\")\n  }\n  \
+          post \"/read\" {\n    messages.update_all(|m| m.read == false, |m| Message { ..m, read: true })?\n    \
+            http.text(\"\")\n  }\n  \
+          post \"/\" (from: Int, text: Text) { http.json(messages.insert(Message { from, text, read: false })?) }\n  \
+          get \"/moods\" {\n    http.json(for (mood, theirs) in (for user in users { user }).group_by(|user| user.mood) {\n      \
+            (mood, theirs.length())\n    })\n  }\n  \
+          delete \"/{id}\" (id: Int) { http.json(users.delete(id)?) }\n}\n";
+    let file = Scratch::new("columns.weir", program.as_bytes());
+    let said = say(&["doc", file.path()]);
+    assert_eq!(said.code, 0, "{}", said.messages);
+    let effects: Vec<&str> = said.output.split("<p class=\"effects\">").skip(1).collect();
+    let effects = effects.iter().map(|rest| rest.split_once('<').map_or(*rest, |(effects, _)| effects));
+    insta::assert_snapshot!(effects.collect::<Vec<_>>().join("\n"));
+}

@@ -11,12 +11,15 @@ use weir_ir::program::{Entry as ProgramEntry, Flow};
 use weir_syntax::ast::{FieldDeclaration, Item, ItemKind, ServiceMemberKind, Variant};
 
 use super::page::{DocPage, PageEntry, PageSection, escape};
+use super::table_uses::ProgramTables;
 use super::{library, markdown};
 
 /// Returns the page of a checked program.
 pub(super) fn page(title: &str, checked: &Checked, program: &Program, library: &Library) -> DocPage {
     let entries = program.entries.iter().enumerate();
-    let mut sections: Vec<PageSection> = entries.map(|(at, entry)| served(at, entry, checked, library)).collect();
+    let tables = checked.expr.as_ref().map(ProgramTables::of).unwrap_or_default();
+    let mut sections: Vec<PageSection> =
+        entries.map(|(at, entry)| served(at, entry, checked, (library, &tables))).collect();
     sections.push(PageSection {
         title: "Configuration".into(),
         lead: String::new(),
@@ -55,11 +58,20 @@ fn in_url(text: &str) -> String {
     encoded.collect()
 }
 
-fn served(at: usize, entry: &ProgramEntry<Graph>, checked: &Checked, library: &Library) -> PageSection {
+fn served(
+    at: usize,
+    entry: &ProgramEntry<Graph>,
+    checked: &Checked,
+    (library, tables): (&Library, &ProgramTables),
+) -> PageSection {
     let docs = route_docs(at, checked);
+    let bodies = checked.expr.as_ref().and_then(|program| program.entries.get(at));
     let flows = entry.flows.iter().enumerate().map(|(index, flow)| {
         let doc = docs.get(index).map(|doc| markdown::html(doc)).unwrap_or_default();
-        self::flow(flow, doc, library)
+        let body = bodies.and_then(|entry| entry.flows.get(index));
+        let of_tables = body.map(|flow| tables.uses_in(&flow.body)).unwrap_or_default();
+        let others = effects(&flow.body, library, &|resource| tables.has(resource));
+        self::flow(flow, doc, of_tables.into_iter().chain(others).collect())
     });
     let kind = if entry.flows.iter().any(|flow| flow.route.is_some()) { "Service" } else { "For each of" };
     PageSection { title: format!("{kind} {}", entry.name), lead: String::new(), entries: flows.collect() }
@@ -78,7 +90,7 @@ fn route_docs(at: usize, checked: &Checked) -> Vec<String> {
     }
 }
 
-fn flow(flow: &Flow<Graph>, doc: String, library: &Library) -> PageEntry {
+fn flow(flow: &Flow<Graph>, doc: String, effects: Vec<String>) -> PageEntry {
     let signature = match &flow.route {
         Some(route) => format!("{} {}", route.method, route.pattern),
         None => flow.name.to_string(),
@@ -101,27 +113,30 @@ fn flow(flow: &Flow<Graph>, doc: String, library: &Library) -> PageEntry {
         [variable.name.to_string(), variable.ty.to_string(), words]
     });
     let parts = parameters.filter(|[name, ..]| !name.is_empty()).collect();
-    PageEntry { name: signature.clone(), signature, doc, effects: Some(effects(&flow.body, library)), parts }
+    let effects = if effects.is_empty() { "no effects".into() } else { effects.join(", ") };
+    PageEntry { name: signature.clone(), signature, doc, effects: Some(effects), parts }
 }
 
-/// Summarises the effects of a flow in a line.
-fn effects(graph: &Graph, library: &Library) -> String {
+/// Returns the effects of a flow on resources that are not left out.
+fn effects(graph: &Graph, library: &Library, is_left_out: &impl Fn(&Resource) -> bool) -> Vec<String> {
     let mut touched: BTreeMap<&Resource, Mode> = BTreeMap::new();
     for usage in graph.nodes.iter().flat_map(|node| &node.uses) {
         let mode = touched.entry(&usage.resource).or_insert(usage.mode);
         *mode = (*mode).max(usage.mode);
     }
-    let words = touched.iter().map(|(resource, mode)| match mode {
+    let touched = touched.iter().filter(|(resource, _)| !is_left_out(resource));
+    let words = touched.map(|(resource, mode)| match mode {
         Mode::Read => format!("reads {resource}"),
         Mode::Write => format!("writes {resource}"),
     });
     let waits = graph.nodes.iter().any(|node| waits(node, library)).then(|| "may wait".to_owned());
-    let words: Vec<String> = words.chain(waits).collect();
-    if words.is_empty() { "no effects".into() } else { words.join(", ") }
+    words.chain(waits).collect()
 }
 
 fn waits(node: &Node, library: &Library) -> bool {
     match &node.kind {
+        // Answers wait until what they tell is durable, which the tables say.
+        NodeKind::Call { function } if function.as_str() == "tables.settle" => false,
         NodeKind::Call { function } => {
             let effects = library.function(function).map(|function| &function.signature.effects);
             effects.is_some_and(|effects| effects.waits || effects.blocking)

@@ -1,0 +1,163 @@
+//! The columns in which a row that replaces a stored one may differ from it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use weir_host::Value;
+use weir_ir::expr::{Atom, Block, Call, Op, Scope, Var};
+use weir_ir::needed_parts::{NeededParts, Part};
+use weir_ir::prim::Prim;
+
+/// Where the value of a variable comes from.
+#[derive(Clone, Copy)]
+enum Definition<'p> {
+    /// It is the result of an operation.
+    Result(&'p Op),
+    /// It is the payload of a variant, or an element of a list.
+    PartOf(&'p Atom),
+    /// It is the state of a fold: at first the one, then what the body yields.
+    State(&'p Atom, &'p Block),
+}
+
+/// The definitions of the variables of a body.
+pub(super) struct BodyDefinitions<'p>(BTreeMap<Var, Definition<'p>>);
+
+/// A replacement of rows: its table, and its transaction.
+#[derive(Clone, Copy)]
+struct Replacement<'p> {
+    table: &'p Atom,
+    transaction: &'p Atom,
+}
+
+/// Columns; `None` if they may be all.
+type Columns = Option<BTreeSet<usize>>;
+
+impl<'p> BodyDefinitions<'p> {
+    pub(super) fn of(body: &'p Block) -> BodyDefinitions<'p> {
+        let mut definitions = BTreeMap::new();
+        body.each_binding(&mut |binding| {
+            definitions.insert(binding.bound.var, Definition::Result(&binding.op));
+            match &binding.op {
+                Op::Switch { subject, arms } => {
+                    let payloads = arms.iter().flat_map(|arm| &arm.payload);
+                    definitions.extend(payloads.map(|variable| (variable.var, Definition::PartOf(subject))));
+                }
+                Op::Map { list, element, .. } => {
+                    definitions.insert(element.var, Definition::PartOf(list));
+                }
+                Op::Fold { list, init, state, element, body } => {
+                    definitions.insert(element.var, Definition::PartOf(list));
+                    if let ([init], [state]) = (&init[..], &state[..]) {
+                        definitions.insert(state.var, Definition::State(init, body));
+                    }
+                }
+                _ => {}
+            }
+        });
+        BodyDefinitions(definitions)
+    }
+
+    /// Returns what a call needs of an argument. It does not read the columns of a row that it replaces by the same values.
+    pub(super) fn needed_of_argument(&self, call: &Call, at: usize) -> NeededParts {
+        let changed = || {
+            let Some(changed) = self.changed_columns(call) else { return NeededParts::All };
+            let columns = changed.into_iter().map(|column| (Part::Field(column as u32), NeededParts::All));
+            NeededParts::Parts(columns.collect())
+        };
+        match (call.function.as_str(), at) {
+            ("tables.replace", 3) => changed(),
+            ("tables.replace_rows", 3) => NeededParts::with(Part::Element, changed()),
+            ("tables.replace_rows", 2) => NeededParts::Nothing,
+            _ => NeededParts::All,
+        }
+    }
+
+    /// Returns the columns in which the rows that a call of `tables.replace` or `tables.replace_rows` stores may differ from
+    /// those that they replace; `None` if they may be all.
+    pub(super) fn changed_columns(&self, call: &Call) -> Columns {
+        let [table, transaction, _, rows] = &call.arguments[..] else { return None };
+        self.changed(rows, Replacement { table, transaction }, &mut BTreeSet::new())
+    }
+
+    /// Returns the columns in which a row, or rows within an `Option` or a list, may differ from the stored ones.
+    fn changed(&self, rows: &Atom, replacement: Replacement<'_>, open: &mut BTreeSet<Var>) -> Columns {
+        let var = match rows {
+            Atom::Value(Value::List(elements)) if elements.is_empty() => return Some(BTreeSet::new()),
+            Atom::Value(Value::Variant(_, None)) => return Some(BTreeSet::new()),
+            Atom::Value(_) | Atom::Shared(_) => return None,
+            Atom::Var(var) => *var,
+        };
+        // A state that is found again within itself adds nothing.
+        if !open.insert(var) {
+            return Some(BTreeSet::new());
+        }
+        let changed = match *self.0.get(&var)? {
+            Definition::PartOf(whole) => self.changed(whole, replacement, open),
+            Definition::State(init, body) => self.changed_in([init, &body.result], replacement, open),
+            Definition::Result(Op::Call(call)) => {
+                let reads = matches!(call.function.as_str(), "tables.get" | "tables.get_all" | "tables.select");
+                let is_same = call.arguments.first() == Some(replacement.table)
+                    && call.arguments.get(1) == Some(replacement.transaction)
+                    && replacement.transaction.variable().is_some();
+                (reads && is_same).then(BTreeSet::new)
+            }
+            Definition::Result(Op::Prim(prim, operands)) => self.changed_by(*prim, operands, replacement, open),
+            Definition::Result(Op::Fold { init, body, .. }) => match &init[..] {
+                [init] => self.changed_in([init, &body.result], replacement, open),
+                _ => None,
+            },
+            Definition::Result(op @ (Op::Switch { .. } | Op::Map { .. } | Op::Atomic { .. })) => {
+                let yielded = op.scopes().map(|Scope { block, .. }| block).filter(|block| block.yields());
+                self.changed_in(yielded.map(|block| &block.result), replacement, open)
+            }
+            Definition::Result(_) => None,
+        };
+        open.remove(&var);
+        changed
+    }
+
+    fn changed_by(
+        &self,
+        prim: Prim,
+        operands: &[Atom],
+        replacement: Replacement<'_>,
+        open: &mut BTreeSet<Var>,
+    ) -> Columns {
+        match (prim, operands) {
+            (Prim::WithField(at), [row, _]) => {
+                let mut changed = self.changed(row, replacement, open)?;
+                changed.insert(at as usize);
+                Some(changed)
+            }
+            (Prim::Record, parts) => {
+                let columns = parts.iter().enumerate();
+                let kept = columns.filter(|(at, part)| !self.is_column(part, *at, replacement, open));
+                Some(kept.map(|(at, _)| at).collect())
+            }
+            (Prim::Variant(_) | Prim::List | Prim::Add, parts) => self.changed_in(parts, replacement, open),
+            _ => None,
+        }
+    }
+
+    /// Returns whether a value is that of a column of the stored row.
+    fn is_column(&self, part: &Atom, at: usize, replacement: Replacement<'_>, open: &mut BTreeSet<Var>) -> bool {
+        let defined = part.variable().and_then(|var| self.0.get(&var));
+        let Some(Definition::Result(Op::Prim(Prim::Field(field) | Prim::DetachField(field), of))) = defined else {
+            return false;
+        };
+        let row = of.first().and_then(|row| self.changed(row, replacement, open));
+        *field as usize == at && row.is_some_and(|changed| !changed.contains(&at))
+    }
+
+    fn changed_in<'a>(
+        &self,
+        parts: impl IntoIterator<Item = &'a Atom>,
+        replacement: Replacement<'_>,
+        open: &mut BTreeSet<Var>,
+    ) -> Columns {
+        let mut changed = BTreeSet::new();
+        for part in parts {
+            changed.extend(self.changed(part, replacement, open)?);
+        }
+        Some(changed)
+    }
+}
