@@ -98,7 +98,7 @@ impl NeededParts {
     }
 }
 
-/// What a body needs of each of its variables.
+/// The parts that a body needs of each of its variables.
 pub struct VariableNeeds {
     needs: BTreeMap<Var, NeededParts>,
     grows: bool,

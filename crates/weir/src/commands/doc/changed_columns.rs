@@ -7,9 +7,9 @@ use weir_ir::expr::{Atom, Block, Call, Op, Scope, Var};
 use weir_ir::needed_parts::{NeededParts, Part};
 use weir_ir::prim::Prim;
 
-/// Where the value of a variable comes from.
+/// The source of the value of a variable.
 #[derive(Clone, Copy)]
-enum Definition<'p> {
+enum VariableSource<'p> {
     /// It is the result of an operation.
     Result(&'p Op),
     /// It is the payload of a variant, or an element of a list.
@@ -19,7 +19,7 @@ enum Definition<'p> {
 }
 
 /// The definitions of the variables of a body.
-pub(super) struct BodyDefinitions<'p>(BTreeMap<Var, Definition<'p>>);
+pub(super) struct BodyDefinitions<'p>(BTreeMap<Var, VariableSource<'p>>);
 
 /// A replacement of rows: its table, and its transaction.
 #[derive(Clone, Copy)]
@@ -35,19 +35,19 @@ impl<'p> BodyDefinitions<'p> {
     pub(super) fn of(body: &'p Block) -> BodyDefinitions<'p> {
         let mut definitions = BTreeMap::new();
         body.each_binding(&mut |binding| {
-            definitions.insert(binding.bound.var, Definition::Result(&binding.op));
+            definitions.insert(binding.bound.var, VariableSource::Result(&binding.op));
             match &binding.op {
                 Op::Switch { subject, arms } => {
                     let payloads = arms.iter().flat_map(|arm| &arm.payload);
-                    definitions.extend(payloads.map(|variable| (variable.var, Definition::PartOf(subject))));
+                    definitions.extend(payloads.map(|variable| (variable.var, VariableSource::PartOf(subject))));
                 }
                 Op::Map { list, element, .. } => {
-                    definitions.insert(element.var, Definition::PartOf(list));
+                    definitions.insert(element.var, VariableSource::PartOf(list));
                 }
                 Op::Fold { list, init, state, element, body } => {
-                    definitions.insert(element.var, Definition::PartOf(list));
+                    definitions.insert(element.var, VariableSource::PartOf(list));
                     if let ([init], [state]) = (&init[..], &state[..]) {
-                        definitions.insert(state.var, Definition::State(init, body));
+                        definitions.insert(state.var, VariableSource::State(init, body));
                     }
                 }
                 _ => {}
@@ -91,25 +91,25 @@ impl<'p> BodyDefinitions<'p> {
             return Some(BTreeSet::new());
         }
         let changed = match *self.0.get(&var)? {
-            Definition::PartOf(whole) => self.changed(whole, replacement, open),
-            Definition::State(init, body) => self.changed_in([init, &body.result], replacement, open),
-            Definition::Result(Op::Call(call)) => {
+            VariableSource::PartOf(whole) => self.changed(whole, replacement, open),
+            VariableSource::State(init, body) => self.changed_in([init, &body.result], replacement, open),
+            VariableSource::Result(Op::Call(call)) => {
                 let reads = matches!(call.function.as_str(), "tables.get" | "tables.get_all" | "tables.select");
                 let is_same = call.arguments.first() == Some(replacement.table)
                     && call.arguments.get(1) == Some(replacement.transaction)
                     && replacement.transaction.variable().is_some();
                 (reads && is_same).then(BTreeSet::new)
             }
-            Definition::Result(Op::Prim(prim, operands)) => self.changed_by(*prim, operands, replacement, open),
-            Definition::Result(Op::Fold { init, body, .. }) => match &init[..] {
+            VariableSource::Result(Op::Prim(prim, operands)) => self.changed_by(*prim, operands, replacement, open),
+            VariableSource::Result(Op::Fold { init, body, .. }) => match &init[..] {
                 [init] => self.changed_in([init, &body.result], replacement, open),
                 _ => None,
             },
-            Definition::Result(op @ (Op::Switch { .. } | Op::Map { .. } | Op::Atomic { .. })) => {
+            VariableSource::Result(op @ (Op::Switch { .. } | Op::Map { .. } | Op::Atomic { .. })) => {
                 let yielded = op.scopes().map(|Scope { block, .. }| block).filter(|block| block.yields());
                 self.changed_in(yielded.map(|block| &block.result), replacement, open)
             }
-            Definition::Result(_) => None,
+            VariableSource::Result(_) => None,
         };
         open.remove(&var);
         changed
@@ -141,7 +141,7 @@ impl<'p> BodyDefinitions<'p> {
     /// Returns whether a value is that of a column of the stored row.
     fn is_column(&self, part: &Atom, at: usize, replacement: Replacement<'_>, open: &mut BTreeSet<Var>) -> bool {
         let defined = part.variable().and_then(|var| self.0.get(&var));
-        let Some(Definition::Result(Op::Prim(Prim::Field(field) | Prim::DetachField(field), of))) = defined else {
+        let Some(VariableSource::Result(Op::Prim(Prim::Field(field) | Prim::DetachField(field), of))) = defined else {
             return false;
         };
         let row = of.first().and_then(|row| self.changed(row, replacement, open));
