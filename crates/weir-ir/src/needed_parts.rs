@@ -16,7 +16,7 @@ const PARTS_MAX: usize = 500;
 
 /// A part of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Part {
+pub enum ValuePart {
     /// A field of a record or tuple.
     Field(u32),
     /// A value of the variant with this tag: the tag, then the place of the value.
@@ -32,7 +32,7 @@ pub enum NeededParts {
     #[default]
     Nothing,
     /// The value, without other parts than these: its variant, or its length.
-    Parts(BTreeMap<Part, NeededParts>),
+    Parts(BTreeMap<ValuePart, NeededParts>),
     /// The whole value.
     All,
 }
@@ -45,7 +45,7 @@ impl NeededParts {
 
     /// Returns the value with this part, as far as the part is needed.
     #[must_use]
-    pub fn with(part: Part, needed: NeededParts) -> NeededParts {
+    pub fn with(part: ValuePart, needed: NeededParts) -> NeededParts {
         match needed {
             NeededParts::Nothing => NeededParts::outline(),
             needed => NeededParts::Parts([(part, needed)].into()),
@@ -54,7 +54,7 @@ impl NeededParts {
 
     /// Returns what is needed of a part.
     #[must_use]
-    pub fn part(&self, part: Part) -> NeededParts {
+    pub fn part(&self, part: ValuePart) -> NeededParts {
         match self {
             NeededParts::Nothing => NeededParts::Nothing,
             NeededParts::Parts(parts) => parts.get(&part).cloned().unwrap_or_default(),
@@ -63,7 +63,7 @@ impl NeededParts {
     }
 
     /// Returns the same without a part.
-    fn without(&self, part: Part) -> NeededParts {
+    fn without(&self, part: ValuePart) -> NeededParts {
         let mut rest = self.clone();
         if let NeededParts::Parts(parts) = &mut rest {
             parts.remove(&part);
@@ -162,7 +162,7 @@ impl VariableNeeds {
                 }
             }
             Op::Map { list, element, body } => {
-                self.block(body, &needed.part(Part::Element), argument);
+                self.block(body, &needed.part(ValuePart::Element), argument);
                 self.elements(list, element);
             }
             Op::Fold { list, init, state, element, body } => {
@@ -173,8 +173,8 @@ impl VariableNeeds {
             }
             Op::Loop { init, state, body, at_most: _ } => {
                 let states = self.states(state, &needed);
-                let done = (Part::Field(states.len() as u32), NeededParts::All);
-                let round = states.iter().zip(0..).map(|(needed, at)| (Part::Field(at), needed.clone()));
+                let done = (ValuePart::Field(states.len() as u32), NeededParts::All);
+                let round = states.iter().zip(0..).map(|(needed, at)| (ValuePart::Field(at), needed.clone()));
                 self.block(body, &NeededParts::Parts(round.chain([done]).collect()), argument);
                 init.iter().zip(&states).for_each(|(init, needed)| self.need(init, needed));
             }
@@ -183,10 +183,10 @@ impl VariableNeeds {
                 self.need_all(session);
             }
             Op::Within { limit, body } => {
-                self.block(body, &needed.part(Part::Payload(Value::SOME, 0)), argument);
+                self.block(body, &needed.part(ValuePart::Payload(Value::SOME, 0)), argument);
                 self.need_all([limit]);
             }
-            Op::Catch { body } => self.block(body, &needed.part(Part::Payload(Value::OK, 0)), argument),
+            Op::Catch { body } => self.block(body, &needed.part(ValuePart::Payload(Value::OK, 0)), argument),
             Op::Race { bodies } => bodies.iter().for_each(|body| self.block(body, &needed, argument)),
             Op::Return(atom) | Op::Fail(atom) => self.need_all([atom]),
         }
@@ -197,18 +197,18 @@ impl VariableNeeds {
         match (prim, operands) {
             (Prim::Field(_) | Prim::DetachField(_) | Prim::WithField(_), _) if !is_used => {}
             (Prim::Field(at) | Prim::DetachField(at), [record]) => {
-                self.need(record, &NeededParts::with(Part::Field(at), needed.clone()));
+                self.need(record, &NeededParts::with(ValuePart::Field(at), needed.clone()));
             }
             (Prim::WithField(at), [record, value]) => {
-                self.need(record, &needed.without(Part::Field(at)));
-                self.need(value, &needed.part(Part::Field(at)));
+                self.need(record, &needed.without(ValuePart::Field(at)));
+                self.need(value, &needed.part(ValuePart::Field(at)));
             }
             (Prim::IsVariant(_) | Prim::Length, [value]) => self.need(value, &NeededParts::outline()),
-            (Prim::Record, parts) => self.parts(parts, needed, Part::Field),
-            (Prim::Variant(tag), parts) => self.parts(parts, needed, |at| Part::Payload(tag, at)),
-            (Prim::List, parts) => self.parts(parts, needed, |_| Part::Element),
+            (Prim::Record, parts) => self.parts(parts, needed, ValuePart::Field),
+            (Prim::Variant(tag), parts) => self.parts(parts, needed, |at| ValuePart::Payload(tag, at)),
+            (Prim::List, parts) => self.parts(parts, needed, |_| ValuePart::Element),
             (Prim::Add, [_, _]) => operands.iter().for_each(|operand| self.need(operand, needed)),
-            (Prim::Flatten, [lists]) => self.need(lists, &NeededParts::with(Part::Element, needed.clone())),
+            (Prim::Flatten, [lists]) => self.need(lists, &NeededParts::with(ValuePart::Element, needed.clone())),
             (Prim::Rest, [list, from]) => {
                 self.need(list, needed);
                 self.need_all([from]);
@@ -217,7 +217,7 @@ impl VariableNeeds {
         }
     }
 
-    fn parts(&mut self, parts: &[Atom], needed: &NeededParts, place: impl Fn(u32) -> Part) {
+    fn parts(&mut self, parts: &[Atom], needed: &NeededParts, place: impl Fn(u32) -> ValuePart) {
         parts.iter().zip(0..).for_each(|(part, at)| self.need(part, &needed.part(place(at))));
     }
 
@@ -228,7 +228,7 @@ impl VariableNeeds {
             ArmTest::Otherwise => NeededParts::outline(),
             ArmTest::Tag(tag) => {
                 let payload = arm.payload.iter().zip(0..);
-                let payload = payload.map(|(value, at)| (Part::Payload(tag, at), self.of_variable(value.var)));
+                let payload = payload.map(|(value, at)| (ValuePart::Payload(tag, at), self.of_variable(value.var)));
                 NeededParts::Parts(payload.collect())
             }
         };
@@ -237,14 +237,14 @@ impl VariableNeeds {
 
     fn elements(&mut self, list: &Atom, element: &Variable) {
         let needed = self.of_variable(element.var);
-        self.need(list, &NeededParts::with(Part::Element, needed));
+        self.need(list, &NeededParts::with(ValuePart::Element, needed));
     }
 
     /// Returns what is needed of each state of a fold or loop: by its body, and behind it.
     fn states(&self, states: &[Variable], after: &NeededParts) -> Vec<NeededParts> {
         let states = states.iter().zip(0..).map(|(state, at)| {
             let mut needed = self.of_variable(state.var);
-            needed.add(&if states.len() == 1 { after.clone() } else { after.part(Part::Field(at)) });
+            needed.add(&if states.len() == 1 { after.clone() } else { after.part(ValuePart::Field(at)) });
             needed
         });
         states.collect()
@@ -255,8 +255,8 @@ impl VariableNeeds {
 fn tuple(states: &[NeededParts]) -> NeededParts {
     match states {
         [state] => state.clone(),
-        states => {
-            NeededParts::Parts(states.iter().zip(0..).map(|(state, at)| (Part::Field(at), state.clone())).collect())
-        }
+        states => NeededParts::Parts(
+            states.iter().zip(0..).map(|(state, at)| (ValuePart::Field(at), state.clone())).collect(),
+        ),
     }
 }

@@ -7,7 +7,7 @@ use std::cell::Cell;
 use weir_host::{Type, Value};
 use weir_ir::expr::{Atom, Program, Var, Variable};
 use weir_ir::generate::{Case, case, evaluate, find_in, rewritable_case, updating_case};
-use weir_ir::needed_parts::{NeededParts, Part, VariableNeeds};
+use weir_ir::needed_parts::{NeededParts, ValuePart, VariableNeeds};
 use weir_ir::parse;
 
 /// Returns a value that agrees with this one in what is needed of it.
@@ -19,17 +19,17 @@ fn replaced(value: &Value, needed: &NeededParts) -> Value {
         (Value::Text(_), NeededParts::Nothing) => Value::text("not needed"),
         (Value::List(_), NeededParts::Nothing) => Value::list(Vec::new()),
         (Value::List(elements), needed) => {
-            Value::list(elements.iter().map(|element| replaced(&element, &needed.part(Part::Element))).collect())
+            Value::list(elements.iter().map(|element| replaced(&element, &needed.part(ValuePart::Element))).collect())
         }
-        (Value::Record(parts), needed) => Value::Record(each(parts, needed, Part::Field).into()),
+        (Value::Record(parts), needed) => Value::Record(each(parts, needed, ValuePart::Field).into()),
         (Value::Variant(tag, Some(parts)), needed) => {
-            Value::Variant(*tag, Some(each(parts, needed, |at| Part::Payload(*tag, at)).into()))
+            Value::Variant(*tag, Some(each(parts, needed, |at| ValuePart::Payload(*tag, at)).into()))
         }
         _ => value.clone(),
     }
 }
 
-fn each(parts: &[Value], needed: &NeededParts, place: impl Fn(u32) -> Part) -> Vec<Value> {
+fn each(parts: &[Value], needed: &NeededParts, place: impl Fn(u32) -> ValuePart) -> Vec<Value> {
     parts.iter().zip(0..).map(|(part, at)| replaced(part, &needed.part(place(at)))).collect()
 }
 
@@ -104,7 +104,7 @@ fn needed(parameter: &str, result: &str, body: &str) -> NeededParts {
     VariableNeeds::of(&program.entries[0].flows[0].body, &|_, _| NeededParts::All).of_variable(Var(0))
 }
 
-fn only(part: Part, needed: NeededParts) -> NeededParts {
+fn only(part: ValuePart, needed: NeededParts) -> NeededParts {
     NeededParts::Parts([(part, needed)].into())
 }
 
@@ -113,13 +113,13 @@ fn fields_are_needed_through_lists_options_updates_and_states() {
     let body = "%1: List(Text) = for %2: Option(Pair) in %0\n  %3: Text = switch %2\n    tag 1 (%4: Pair)\n      \
                 %5: Pair = with_field.0(%4, 3)\n      %6: Text = field.1(%5)\n      yield %6\n    tag 0\n      yield \"\"\n  \
                 yield %3\nyield %1";
-    let row = only(Part::Payload(1, 0), only(Part::Field(1), NeededParts::All));
-    assert_eq!(needed("List(Option(Pair))", "List(Text)", body), only(Part::Element, row));
+    let row = only(ValuePart::Payload(1, 0), only(ValuePart::Field(1), NeededParts::All));
+    assert_eq!(needed("List(Option(Pair))", "List(Text)", body), only(ValuePart::Element, row));
     let body = "%1: List(Pair) = fold %0 from [] as %2: List(Pair), %3: Pair\n  %4: List(Pair) = list(%3)\n  \
                 %5: List(Pair) = add(%2, %4)\n  yield %5\n%6: List(Int) = for %7: Pair in %1\n  %8: Int = field.0(%7)\n  \
                 yield %8\nyield %6";
-    let row = only(Part::Field(0), NeededParts::All);
-    assert_eq!(needed("List(Pair)", "List(Int)", body), only(Part::Element, row));
+    let row = only(ValuePart::Field(0), NeededParts::All);
+    assert_eq!(needed("List(Pair)", "List(Int)", body), only(ValuePart::Element, row));
     let length = "%1: Int = length(%0)\nyield %1";
     assert_eq!(needed("List(Pair)", "Int", length), NeededParts::Parts([].into()));
     assert_eq!(needed("Pair", "Pair", "yield %0"), NeededParts::All);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use weir_host::Value;
 use weir_ir::expr::{Atom, Block, Call, Op, Scope, Var};
-use weir_ir::needed_parts::{NeededParts, Part};
+use weir_ir::needed_parts::{NeededParts, ValuePart};
 use weir_ir::prim::Prim;
 
 /// The source of the value of a variable.
@@ -23,7 +23,7 @@ pub(super) struct BodyDefinitions<'p>(BTreeMap<Var, VariableSource<'p>>);
 
 /// A replacement of rows: its table, and its transaction.
 #[derive(Clone, Copy)]
-struct Replacement<'p> {
+struct RowsReplaced<'p> {
     table: &'p Atom,
     transaction: &'p Atom,
 }
@@ -60,12 +60,12 @@ impl<'p> BodyDefinitions<'p> {
     pub(super) fn needed_of_argument(&self, call: &Call, at: usize) -> NeededParts {
         let changed = || {
             let Some(changed) = self.changed_columns(call) else { return NeededParts::All };
-            let columns = changed.into_iter().map(|column| (Part::Field(column as u32), NeededParts::All));
+            let columns = changed.into_iter().map(|column| (ValuePart::Field(column as u32), NeededParts::All));
             NeededParts::Parts(columns.collect())
         };
         match (call.function.as_str(), at) {
             ("tables.replace", 3) => changed(),
-            ("tables.replace_rows", 3) => NeededParts::with(Part::Element, changed()),
+            ("tables.replace_rows", 3) => NeededParts::with(ValuePart::Element, changed()),
             ("tables.replace_rows", 2) => NeededParts::Nothing,
             _ => NeededParts::All,
         }
@@ -75,11 +75,11 @@ impl<'p> BodyDefinitions<'p> {
     /// those that they replace; `None` if they may be all.
     pub(super) fn changed_columns(&self, call: &Call) -> Columns {
         let [table, transaction, _, rows] = &call.arguments[..] else { return None };
-        self.changed(rows, Replacement { table, transaction }, &mut BTreeSet::new())
+        self.changed(rows, RowsReplaced { table, transaction }, &mut BTreeSet::new())
     }
 
     /// Returns the columns in which a row, or rows within an `Option` or a list, may differ from the stored ones.
-    fn changed(&self, rows: &Atom, replacement: Replacement<'_>, open: &mut BTreeSet<Var>) -> Columns {
+    fn changed(&self, rows: &Atom, replacement: RowsReplaced<'_>, open: &mut BTreeSet<Var>) -> Columns {
         let var = match rows {
             Atom::Value(Value::List(elements)) if elements.is_empty() => return Some(BTreeSet::new()),
             Atom::Value(Value::Variant(_, None)) => return Some(BTreeSet::new()),
@@ -119,7 +119,7 @@ impl<'p> BodyDefinitions<'p> {
         &self,
         prim: Prim,
         operands: &[Atom],
-        replacement: Replacement<'_>,
+        replacement: RowsReplaced<'_>,
         open: &mut BTreeSet<Var>,
     ) -> Columns {
         match (prim, operands) {
@@ -139,7 +139,7 @@ impl<'p> BodyDefinitions<'p> {
     }
 
     /// Returns whether a value is that of a column of the stored row.
-    fn is_column(&self, part: &Atom, at: usize, replacement: Replacement<'_>, open: &mut BTreeSet<Var>) -> bool {
+    fn is_column(&self, part: &Atom, at: usize, replacement: RowsReplaced<'_>, open: &mut BTreeSet<Var>) -> bool {
         let defined = part.variable().and_then(|var| self.0.get(&var));
         let Some(VariableSource::Result(Op::Prim(Prim::Field(field) | Prim::DetachField(field), of))) = defined else {
             return false;
@@ -151,7 +151,7 @@ impl<'p> BodyDefinitions<'p> {
     fn changed_in<'a>(
         &self,
         parts: impl IntoIterator<Item = &'a Atom>,
-        replacement: Replacement<'_>,
+        replacement: RowsReplaced<'_>,
         open: &mut BTreeSet<Var>,
     ) -> Columns {
         let mut changed = BTreeSet::new();

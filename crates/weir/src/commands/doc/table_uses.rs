@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use weir_host::{HostType, Resource, Text, Value};
 use weir_ir::expr::{Atom, Block, Call, Op, Program};
-use weir_ir::needed_parts::{NeededParts, Part, VariableNeeds};
+use weir_ir::needed_parts::{NeededParts, ValuePart, VariableNeeds};
 use weir_library::tables::{Schema, TableGrouping, TableJoin, TableQuery};
 
 use super::changed_columns::BodyDefinitions;
@@ -14,7 +14,7 @@ use crate::commands::tables::schema_in;
 #[derive(Default)]
 pub(super) struct ProgramTables(BTreeMap<Text, Schema>);
 
-/// What a flow does with a table.
+/// The uses of a table by a flow.
 #[derive(Default)]
 struct TableUse {
     reads: BTreeSet<usize>,
@@ -42,7 +42,7 @@ impl ProgramTables {
     pub(super) fn uses_in(&self, body: &Block) -> Vec<String> {
         let definitions = BodyDefinitions::of(body);
         let needs = VariableNeeds::of(body, &|call, at| definitions.needed_of_argument(call, at));
-        let mut uses = FlowUses { schemas: &self.0, needs, definitions, tables: BTreeMap::new() };
+        let mut uses = FlowColumns { schemas: &self.0, needs, definitions, tables: BTreeMap::new() };
         body.each_binding(&mut |binding| {
             if let Op::Call(call) = &binding.op
                 && let Some(function) = call.function.strip_prefix("tables.")
@@ -58,14 +58,14 @@ impl ProgramTables {
 }
 
 /// The uses of a flow.
-struct FlowUses<'p> {
+struct FlowColumns<'p> {
     schemas: &'p BTreeMap<Text, Schema>,
     needs: VariableNeeds,
     definitions: BodyDefinitions<'p>,
     tables: BTreeMap<&'p str, TableUse>,
 }
 
-impl<'p> FlowUses<'p> {
+impl<'p> FlowColumns<'p> {
     fn of_table(&mut self, schema: &'p Schema) -> &mut TableUse {
         self.tables.entry(&schema.name).or_default()
     }
@@ -76,7 +76,7 @@ impl<'p> FlowUses<'p> {
 
     /// Adds the columns of a row that are needed.
     fn reads_row(&mut self, schema: &'p Schema, row: &NeededParts) {
-        let is_needed = |at: &usize| row.part(Part::Field(*at as u32)) != NeededParts::Nothing;
+        let is_needed = |at: &usize| row.part(ValuePart::Field(*at as u32)) != NeededParts::Nothing;
         self.reads(schema, (0..schema.columns.len()).filter(is_needed));
     }
 
@@ -86,19 +86,19 @@ impl<'p> FlowUses<'p> {
             self.reads(schema, query.conditions.iter().map(|condition| condition.column));
             self.reads(schema, query.order.iter().map(|order| order.column));
         }
-        let payload = |value: &NeededParts| value.part(Part::Payload(Value::SOME, 0));
-        let element = answer.part(Part::Element);
+        let payload = |value: &NeededParts| value.part(ValuePart::Payload(Value::SOME, 0));
+        let element = answer.part(ValuePart::Element);
         match function {
             "get" => self.reads_by_key(schema, &payload(answer)),
             "get_all" => self.reads_by_key(schema, &payload(&element)),
             "select" => self.reads_row(schema, &element),
             "join" => {
-                self.reads_row(schema, &element.part(Part::Field(0)));
+                self.reads_row(schema, &element.part(ValuePart::Field(0)));
                 let joins = constant::<Vec<TableJoin>>(call, 4).unwrap_or_default();
                 for (join, at) in joins.iter().zip(1..) {
                     self.reads(schema, join.key.iter().filter_map(|column| *column));
                     if let Some(joined) = self.schemas.get(join.table.as_str()) {
-                        self.reads_by_key(joined, &payload(&element.part(Part::Field(at))));
+                        self.reads_by_key(joined, &payload(&element.part(ValuePart::Field(at))));
                     }
                 }
             }
