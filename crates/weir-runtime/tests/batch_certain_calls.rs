@@ -157,6 +157,30 @@ fn a_call_does_not_wait_for_one_that_may_not_be_made_or_waits_for_others() {
 }
 
 #[test]
+fn a_call_does_not_wait_if_something_needs_it_behind_a_step_that_is_skipped() {
+    // The last call needs the answer of the first one only, because the call between them is in an arm that is not chosen.
+    let skipped = "%20: Bool = equal(%0, 0)\n%21: Int = switch %1\n  tag 0 (%22: Int)\n    yield %22\n  \
+                   tag 1 (%23: Failure)\n    yield -1\n\
+                   %24: Int = switch %20\n  value true\n    %25: Result(Int, Failure) = call slow.get at s1 (%21)\n    \
+                   %26: Int = switch %25\n      tag 0 (%27: Int)\n        yield %27\n      tag 1 (%28: Failure)\n        \
+                   yield -1\n    yield %26\n  otherwise\n    yield %21\n\
+                   %29: Result(Int, Failure) = call slow.get at s2 (%24)\n";
+    every_engine(&(pair(skipped) + "%8: List(Result(Int, Failure)) = list(%1, %7, %29)\nyield 0"), |started, name| {
+        let flow = started.begin();
+        let mut batches = [started.gates.next(), started.gates.next()];
+        batches.sort_by_key(|batch| batch.path);
+        let [first, key] = batches;
+        assert_eq!([&first.arguments[..], &key.arguments], [&[1][..], &[5]], "{name}");
+        first.answer();
+        let last = started.next("slow.get", &[10], name);
+        key.answer();
+        started.next("fast.get", &[50], name).answer();
+        last.answer();
+        end(flow).expect("no call fails");
+    });
+}
+
+#[test]
 fn a_call_waits_no_longer_when_its_flow_fails() {
     let fails = "%20: Int = divide(1, %3)\n";
     // The failure of the first call would be the flow's: its answer is waited for, although the second call is not made.
