@@ -1,7 +1,10 @@
 //! Random level graphs as programs in Weir: the calls of their sources and the time that they take, on a virtual clock,
 //! beside models of other policies and lower bounds; and batches under load on a real clock.
 //!
-//!     cargo run --release -p bench-batching -- [--graphs 1000] [--levels 20] [--case element|saturation|modules|pages|databases]
+//!     cargo run --release -p bench-batching -- [--graphs 1000] [--levels 20] [--case NAME]
+//!
+//! The cases are `element`, `saturation`, `modules`, `pages` and `databases`, and for tools that count instructions `requests`: as
+//! many as `--requests` of each client, of Weir or, with `--by-hand 1`, of the batcher that is written by hand.
 #![allow(clippy::print_stdout, reason = "a benchmark prints its results")]
 
 mod database_pages;
@@ -67,17 +70,19 @@ fn main() -> BenchResult<()> {
         taken(&mut arguments, name).map_or(Ok(default), |text| Ok(text.parse()?))
     };
     let graphs = Graphs { per_level: number("--graphs", 1_000)?, levels: number("--levels", 20)? };
+    let (requests, by_hand) = (number("--requests", 100)?, number("--by-hand", 0)? == 1);
     match taken(&mut arguments, "--case").as_deref() {
         None => {}
         Some("element") => return publish("bench-batching-element", &saturation::element()?),
         Some("saturation") => return publish("bench-batching-saturation", &Value::Array(saturation::saturation()?)),
+        Some("requests") => return publish("bench-batching-requests", &saturation::requests(by_hand, requests)?),
         Some("modules") => return publish("bench-batching-modules", &Value::Array(modular(graphs)?)),
         Some("databases") => {
             return publish("bench-batching-databases", &Value::Array(database_pages::database_pages()?));
         }
         Some("pages") => return publish("bench-batching-pages", &Value::Array(pages()?)),
         Some(other) => {
-            let cases = "`element`, `saturation`, `modules`, `pages` and `databases`";
+            let cases = "`element`, `saturation`, `modules`, `pages`, `databases` and `requests`";
             return Err(format!("there is no case `{other}`: {cases} are").into());
         }
     }
@@ -332,5 +337,12 @@ mod tests {
             let critical = page.graph().longest(|node| node.source.map_or(0, |source| latencies[source] * UNIT_NS));
             assert_eq!(found, (critical, page.by_hand.1), "{}", page.name);
         }
+    }
+
+    #[test]
+    fn the_timeline_takes_the_calls_of_its_hand_optimised_version_before_any_latency_is_known() {
+        let page = PAGES.iter().find(|page| page.name == "social timeline").unwrap();
+        let costs = virtual_run::run_text(&page.program(), &page.sources(), fixed(&page.latencies()), 1);
+        assert_eq!(costs.unwrap().pop().unwrap().1, page.by_hand.1);
     }
 }

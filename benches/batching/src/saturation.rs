@@ -35,12 +35,24 @@ const DURATION: Duration = Duration::from_millis(500);
 /// The pairs of runs.
 const ROUNDS: usize = 9;
 
+/// The latency of the store of a run whose instructions are counted ([`requests`]).
+const COUNTED_LATENCY: Duration = Duration::from_millis(1);
+
 /// The elements of the list whose elements are asked for, and the runs over it.
 const ELEMENTS: i64 = 20_000;
 const RUNS: usize = 15;
 
 /// The latencies of the requests of a run, in nanoseconds.
 type Latencies = Vec<u64>;
+
+/// The end of a run.
+#[derive(Clone, Copy)]
+enum RunEnd {
+    /// After this time.
+    After(Duration),
+    /// When each client has made this many requests.
+    Requests(usize),
+}
 
 async fn store(keys: Vec<i64>, latency: Duration) -> Vec<i64> {
     tokio::time::sleep(latency).await;
@@ -104,12 +116,19 @@ pub(crate) fn saturation() -> BenchResult<Vec<Json>> {
     LATENCIES_MS.into_iter().map(|ms| saturated(Duration::from_millis(ms))).collect()
 }
 
+/// Makes this many requests for each client, by hand or in Weir, for a tool that counts instructions.
+pub(crate) fn requests(by_hand: bool, count: usize) -> BenchResult<Json> {
+    let run = if by_hand { hand_run } else { weir_run };
+    let made = run(COUNTED_LATENCY, RunEnd::Requests(count))?.len();
+    Ok(json!({ "by_hand": by_hand, "requests": made }))
+}
+
 fn saturated(latency: Duration) -> BenchResult<Json> {
-    let (mut rates, mut tails) = (Vec::new(), Vec::new());
+    let (mut rates, mut tails, end) = (Vec::new(), Vec::new(), RunEnd::After(DURATION));
     for round in 0..ROUNDS {
-        let first = if round % 2 == 0 { Some(weir_run(latency)?) } else { None };
-        let hand = hand_run(latency)?;
-        let weir = first.map_or_else(|| weir_run(latency), Ok)?;
+        let first = if round % 2 == 0 { Some(weir_run(latency, end)?) } else { None };
+        let hand = hand_run(latency, end)?;
+        let weir = first.map_or_else(|| weir_run(latency, end), Ok)?;
         rates.push(weir.len() as f64 / hand.len() as f64);
         tails.push(p99(weir) as f64 / p99(hand) as f64);
     }
@@ -124,17 +143,17 @@ fn saturated(latency: Duration) -> BenchResult<Json> {
     )
 }
 
-fn hand_run(latency: Duration) -> BenchResult<Latencies> {
+fn hand_run(latency: Duration, end: RunEnd) -> BenchResult<Latencies> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let batcher = Arc::new(HandBatcher { gathered: Mutex::default(), latency });
     let client = move |key: i64| {
         let batcher = Arc::clone(&batcher);
         async move { batcher.get(key).await }
     };
-    Ok(runtime.block_on(clients(client)))
+    Ok(runtime.block_on(clients(client, end)))
 }
 
-fn weir_run(latency: Duration) -> BenchResult<Latencies> {
+fn weir_run(latency: Duration, end: RunEnd) -> BenchResult<Latencies> {
     let latencies = Arc::<Mutex<Latencies>>::default();
     let code = move |keys: Vec<Value>| -> PendingBatch {
         let keys = keys.iter().map(|key| if let Value::Int(key) = key { *key } else { 0 }).collect();
@@ -144,14 +163,14 @@ fn weir_run(latency: Duration) -> BenchResult<Latencies> {
             BatchAnswers { answers, failed_as_a_whole: false }
         })
     };
-    let clients = Arc::new(ClientSource(Arc::clone(&latencies)));
+    let clients = Arc::new(ClientSource(Arc::clone(&latencies), end));
     run("%1: Int = call store.get at get (%0)\n    yield %1", Type::Int, clients, batched(LIMITS, code))?;
     let measured = std::mem::take(&mut *latencies.lock());
     Ok(measured)
 }
 
 /// A source of flows of many clients.
-struct ClientSource(Arc<Mutex<Latencies>>);
+struct ClientSource(Arc<Mutex<Latencies>>, RunEnd);
 
 impl Opened for ClientSource {
     fn describe(&self) -> String {
@@ -169,21 +188,27 @@ impl Opened for ClientSource {
                     0
                 }
             };
-            *self.0.lock() = clients(client).await;
+            *self.0.lock() = clients(client, self.1).await;
             Ok(())
         })
     }
 }
 
-/// Lets all clients make requests until the time is over.
-async fn clients<F: Future<Output = i64> + 'static>(request: impl Fn(i64) -> F + Clone + 'static) -> Latencies {
-    let local = LocalSet::new();
-    let end = Instant::now() + DURATION;
+/// Lets all clients make requests until the end.
+async fn clients<F: Future<Output = i64> + 'static>(
+    request: impl Fn(i64) -> F + Clone + 'static,
+    end: RunEnd,
+) -> Latencies {
+    let (local, start) = (LocalSet::new(), Instant::now());
+    let goes_on = move |made: usize| match end {
+        RunEnd::After(time) => start.elapsed() < time,
+        RunEnd::Requests(count) => made < count,
+    };
     let client = |key: i64| {
         let request = request.clone();
         local.spawn_local(async move {
             let mut latencies = Vec::new();
-            while Instant::now() < end {
+            while goes_on(latencies.len()) {
                 let begun = Instant::now();
                 request(key).await;
                 latencies.push(u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX));

@@ -1,11 +1,13 @@
 //! Calls of batched functions wait without a limit for a later call that is certain, if all that needs their answers needs its
 //! answer, too. This needs no estimate of a latency: each program runs once, with functions that are never seen before.
 
+use std::sync::Arc;
+
 use test_support::flows::batches::{BatchGates, WaitingBatch};
 use test_support::flows::gates::{Gates, immediate, on_shared};
 use test_support::flows::{Answer, Feed, options, started};
 use weir_host::{Batch, Outcome, Passing, Type, Value, World};
-use weir_runtime::{ENGINES, Options, RunningProgram};
+use weir_runtime::{ENGINES, Options, RunningProgram, ScriptedPlatform};
 
 /// The limits of the functions.
 const LIMITS: Batch = Batch { at_most: 100, in_flight: 4, gathered: 0 };
@@ -48,6 +50,8 @@ impl Started {
         functions.push(of_part);
         let change = immediate("shown.change", &[("x", Type::Int, Passing::Value)], |_| Outcome::Value(Value::Int(0)));
         functions.push(on_shared(change, Passing::Change));
+        // Time stands still for the program, so that no slice is over because the machine is busy.
+        let options = Options { platform: Arc::new(ScriptedPlatform::new(0)), ..options };
         let (feed, running) = started(functions, "shared s: Int\n  yield 0\n", body, options);
         Started { gates, clients, feed, _running: running }
     }
@@ -153,6 +157,30 @@ fn a_call_does_not_wait_for_one_that_may_not_be_made_or_waits_for_others() {
 }
 
 #[test]
+fn a_call_does_not_wait_if_something_needs_it_behind_a_step_that_is_skipped() {
+    // The last call needs the answer of the first one only, because the call between them is in an arm that is not chosen.
+    let skipped = "%20: Bool = equal(%0, 0)\n%21: Int = switch %1\n  tag 0 (%22: Int)\n    yield %22\n  \
+                   tag 1 (%23: Failure)\n    yield -1\n\
+                   %24: Int = switch %20\n  value true\n    %25: Result(Int, Failure) = call slow.get at s1 (%21)\n    \
+                   %26: Int = switch %25\n      tag 0 (%27: Int)\n        yield %27\n      tag 1 (%28: Failure)\n        \
+                   yield -1\n    yield %26\n  otherwise\n    yield %21\n\
+                   %29: Result(Int, Failure) = call slow.get at s2 (%24)\n";
+    every_engine(&(pair(skipped) + "%8: List(Result(Int, Failure)) = list(%1, %7, %29)\nyield 0"), |started, name| {
+        let flow = started.begin();
+        let mut batches = [started.gates.next(), started.gates.next()];
+        batches.sort_by_key(|batch| batch.path);
+        let [first, key] = batches;
+        assert_eq!([&first.arguments[..], &key.arguments], [&[1][..], &[5]], "{name}");
+        first.answer();
+        let last = started.next("slow.get", &[10], name);
+        key.answer();
+        started.next("fast.get", &[50], name).answer();
+        last.answer();
+        end(flow).expect("no call fails");
+    });
+}
+
+#[test]
 fn a_call_waits_no_longer_when_its_flow_fails() {
     let fails = "%20: Int = divide(1, %3)\n";
     // The failure of the first call would be the flow's: its answer is waited for, although the second call is not made.
@@ -214,15 +242,22 @@ fn a_call_does_not_wait_for_one_in_another_section() {
 #[test]
 fn the_calls_of_many_flows_wait_for_each_others_later_ones() {
     let started = Started::new(&(pair("") + TOGETHER), options("event", 1), LIMITS);
-    let flows = [started.begin(), started.begin()];
-    let mut calls = 0;
-    while calls < 2 {
-        let key = started.gates.next();
-        assert_eq!(key.path, "key.get");
-        // Equal reads are one.
-        calls += 2 * key.arguments.len();
-        key.answer();
+    let flows = [5, 6].map(|number| started.feed.begin(vec![Value::Int(number)]));
+    // The flows may begin at different times: then their keys are two batches. Each has made its first call before.
+    let mut keys = vec![started.gates.next()];
+    while keys.iter().map(|batch| batch.arguments.len()).sum::<usize>() < flows.len() {
+        keys.push(started.gates.next());
     }
-    started.next("fast.get", &[1, 50], "both flows").answer();
+    assert!(keys.iter().all(|batch| batch.path == "key.get") && started.is_quiet(), "the first calls wait");
+    let mut sent: Vec<i64> = Vec::new();
+    for key in keys {
+        // The first calls, which are equal reads and thus one, leave together with the first of the second ones.
+        let mut expected: Vec<i64> = key.arguments.iter().map(|argument| argument * 10).collect();
+        expected.extend(sent.is_empty().then_some(1));
+        expected.sort_unstable();
+        key.answer();
+        started.next("fast.get", &expected, "both flows").answer();
+        sent.extend(expected);
+    }
     flows.into_iter().for_each(|flow| drop(end(flow).expect("no call fails")));
 }

@@ -1,18 +1,59 @@
 //! Batches under every engine: which calls they gather, in which order, and what becomes of calls that are cancelled
 //! or fail.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use test_support::flows::batches::BatchGates;
 use test_support::flows::{options, started};
 use tokio::sync::oneshot;
 use weir_host::{Batch, Failure, FailureKind, Value, World, memory};
 use weir_runtime::{ENGINES, Options, ScriptedPlatform, SliceLength};
+use weir_trace::{Detail, EventKind, FlowKey, Recorder, TraceReader};
 
 type Awaited = oneshot::Receiver<Result<Value, Failure>>;
 
+/// The time limit for the events that a test waits for.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Runs a test under every engine. Time stands still for the program, so that no slice is over because the machine is busy.
 fn every_engine(test: impl Fn(Options, &'static str)) {
-    ENGINES.iter().for_each(|row| test(options(row.name, 2), row.name));
+    for row in ENGINES {
+        let platform = Arc::new(ScriptedPlatform::new(0));
+        test(Options { platform, ..options(row.name, 2) }, row.name);
+    }
+}
+
+/// The flows of a program whose calls have joined a batch, and those that were given up.
+struct Watched {
+    trace: TraceReader,
+    waiting: BTreeSet<FlowKey>,
+    given_up: BTreeSet<FlowKey>,
+}
+
+impl Watched {
+    fn new(options: Options) -> (Options, Watched) {
+        let (recorder, trace) = Recorder::new(Detail::Nodes, 10_000);
+        let watched = Watched { trace, waiting: BTreeSet::new(), given_up: BTreeSet::new() };
+        (Options { recorder, ..options }, watched)
+    }
+
+    /// Waits until this many flows have made a call that waits since the start, and this many were given up.
+    fn until(&mut self, waiting: usize, given_up: usize) {
+        while self.waiting.len() < waiting || self.given_up.len() < given_up {
+            let events = self.trace.wait(PATIENCE);
+            let (seen, expected) = ((self.waiting.len(), self.given_up.len()), (waiting, given_up));
+            assert!(!events.is_empty(), "of {expected:?} flows that wait or are given up, {seen:?} do");
+            for event in events {
+                match event.kind {
+                    EventKind::NodeWaits { flow, .. } => _ = self.waiting.insert(flow),
+                    EventKind::FlowGivenUp { flow } => _ = self.given_up.insert(flow),
+                    _ => {}
+                }
+            }
+        }
+    }
 }
 
 fn limits(at_most: usize, in_flight: usize) -> Batch {
@@ -137,11 +178,12 @@ fn a_batch_has_at_most_as_many_requests_as_its_function_allows() {
 #[test]
 fn calls_of_all_flows_gather_while_as_many_batches_are_out_as_may() {
     every_engine(|options, name| {
-        let gates = BatchGates::new();
+        let (gates, (options, mut watched)) = (BatchGates::new(), Watched::new(options));
         let (feed, _running) = started([gates.batched("a.get", World::Reads, limits(100, 1))], "", CALL, options);
         let first = feed.begin(vec![Value::Int(0)]);
         let out = gates.next();
         let later: Vec<Awaited> = (1..6).map(|flow| feed.begin(vec![Value::Int(flow)])).collect();
+        watched.until(6, 0);
         assert!(gates.is_quiet(), "{name}");
         out.answer();
         let mut gathered = gates.next();
@@ -156,15 +198,16 @@ fn calls_of_all_flows_gather_while_as_many_batches_are_out_as_may() {
 #[test]
 fn a_cancelled_flow_leaves_its_batch() {
     every_engine(|options, name| {
-        let gates = BatchGates::new();
+        let (gates, (options, mut watched)) = (BatchGates::new(), Watched::new(options));
         let (feed, _running) = started([gates.batched("a.get", World::Reads, limits(100, 1))], "", CALL, options);
         let first = feed.begin(vec![Value::Int(0)]);
         let out = gates.next();
         let leaves = feed.begin(vec![Value::Int(1)]);
         let stays = feed.begin(vec![Value::Int(2)]);
-        assert!(gates.is_quiet());
+        watched.until(3, 0);
         drop(leaves);
-        assert!(gates.is_quiet());
+        watched.until(3, 1);
+        assert!(gates.is_quiet(), "{name}");
         out.answer();
         let gathered = gates.next();
         assert_eq!(gathered.arguments, [2], "{name}");
@@ -211,12 +254,13 @@ fn a_write_that_fails_as_a_whole_is_not_repeated() {
 #[test]
 fn a_panic_fails_the_calls_of_its_batch_only() {
     every_engine(|options, name| {
-        let gates = BatchGates::new();
+        let (gates, (options, mut watched)) = (BatchGates::new(), Watched::new(options));
         let (feed, _running) = started([gates.batched("a.get", World::Reads, limits(10, 1))], "", CALL, options);
         let flow = feed.begin(vec![Value::Int(1)]);
         let out = gates.next();
         let later = feed.begin(vec![Value::Int(2)]);
-        assert!(gates.is_quiet());
+        watched.until(2, 0);
+        assert!(gates.is_quiet(), "{name}");
         out.panic();
         let failure = answer(flow).unwrap_err();
         assert_eq!(failure.kind, FailureKind::Panic, "{name}");

@@ -2,7 +2,8 @@
 //! behind the later one.
 //!
 //! Then nothing begins later for that: whatever needs the answer of the call needs that of the later one, too, and gets both
-//! from one batch. No estimate of a latency is needed, so latencies that vary take nothing away.
+//! from one batch. No estimate of a latency is needed, so latencies that vary take nothing away. Computation does not count: it
+//! may come later, and fail later, but what it is for does not.
 //!
 //! The later call is *certain* if it will be made unless the flow fails: it is in no arm that is not chosen yet, in no `map` that
 //! has not begun, whose list may be empty, and behind no step that may return. It waits for batched calls alone, which end by
@@ -18,7 +19,7 @@ pub(super) struct LaterCalls<'a> {
     moments: &'a [FlowMoment<'a>],
     /// For each moment all that it comes behind.
     before: MomentSets,
-    /// For each moment all that each moment directly behind it comes behind.
+    /// For each moment all that each of the next moments behind it which matter comes behind.
     before_each_next: MomentSets,
     certain: Vec<usize>,
 }
@@ -97,16 +98,17 @@ impl MomentSets {
         sets
     }
 
-    /// Returns for each moment what all moments have in common that come directly behind it and are not over: everything, if
-    /// there are none.
+    /// Returns for each moment what the next ones behind it have in common that matter: everything, if there are none. Those
+    /// that are over, or only compute, do not matter, but what comes next behind them does.
     fn before_each_next(moments: &[FlowMoment<'_>], before: &MomentSets) -> MomentSets {
         let mut sets = MomentSets::new(moments.len(), u64::MAX);
-        let next = moments.iter().enumerate().filter(|(_, next)| next.state != MomentState::Over);
-        for (next, moment) in next {
-            let of_next = &before.words[next * sets.width..][..sets.width];
+        for (next, moment) in moments.iter().enumerate().rev() {
+            let (earlier, own) = sets.words.split_at_mut(next * sets.width);
+            let matters = moment.state != MomentState::Over && !moment.only_computes();
+            let of_next = if matters { &before.words[next * sets.width..] } else { own };
             for at in moment.before.iter().map(|before| *before as usize) {
-                let common = &mut sets.words[at * sets.width..][..sets.width];
-                common.iter_mut().zip(of_next).for_each(|(common, of_next)| *common &= of_next);
+                let common = &mut earlier[at * sets.width..][..sets.width];
+                common.iter_mut().zip(of_next.iter()).for_each(|(common, of_next)| *common &= of_next);
             }
         }
         sets

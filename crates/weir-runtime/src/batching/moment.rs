@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::slack::{FunctionGatherer, LatencyStep, StepCertainty};
+use super::slack::{FunctionGatherer, LatencyStep, StepCertainty, StepLatency};
 
 /// A step in a body, or the beginning or end of the iterations of a `map`.
 pub(super) struct FlowMoment<'a> {
@@ -34,6 +34,11 @@ pub(super) enum MomentState {
 impl<'a> FlowMoment<'a> {
     pub(super) fn gatherer(&self) -> Option<&'a FunctionGatherer> {
         self.step?.latency.gatherer()
+    }
+
+    /// Returns true for a computation, and for the beginning and end of iterations.
+    pub(super) fn only_computes(&self) -> bool {
+        self.step.is_none_or(|step| matches!(step.latency, StepLatency::None))
     }
 
     pub(super) fn calls(&self, gatherer: &FunctionGatherer) -> bool {

@@ -1,0 +1,110 @@
+//! Batches of compiled programs: which calls wait for later ones although nothing is known of latencies.
+#![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
+
+use std::sync::Arc;
+
+use test_support::flows::batches::{BatchGates, WaitingBatch};
+use test_support::flows::gates::{immediate, library};
+use test_support::flows::{Feed, options};
+use weir_host::{Batch, Outcome, Passing, Type, Value, World};
+use weir_runtime::{ENGINES, Options, RunningProgram, ScriptedPlatform, start};
+use weir_syntax::{SourceFile, SourceId};
+
+const LIMITS: Batch = Batch { at_most: 100, in_flight: 4, gathered: 0 };
+
+/// A timeline: the posts that the cache does not know have their authors and pictures later than the others. Each card is a sum
+/// that may overflow.
+const TIMELINE: &str = "use cache, posts, people, media, test, sink
+
+fn post(id: Int) -> Int {
+  let known = cache.get(id)?
+  if known % 20 == 0 { posts.get(known)? } else { known }
+}
+
+fn card(id: Int) -> Int {
+  let post = post(id)
+  people.get(post % 7)? + media.get(post)?
+}
+
+for x in test.feed(0) {
+  let cards = for id in [x, 2, 3, 4] { card(id) }
+  sink.keep(fold sum = 0 for card in cards { sum + card })
+}
+";
+
+/// A first call, and a later one of the same function that needs the answer of another one; the first answer is computed with
+/// before the later one is there, in a round of a `for`.
+const ROUNDS: &str = "use people, names, test, sink
+
+for x in test.feed(0) {
+  let report = for id in [x, 2] { people.get(id)? * 3 }
+  let reader = people.get(names.get(x)?)? * 3
+  sink.keep(fold sum = reader for one in report { sum + one })
+}
+";
+
+/// A compiled program that calls gated functions.
+struct Compiled {
+    gates: BatchGates,
+    feed: Feed,
+    _running: RunningProgram,
+}
+
+impl Compiled {
+    fn start(text: &str, paths: &[&'static str], engine: &str) -> Compiled {
+        let (gates, feed) = (BatchGates::new(), Feed::new());
+        let keep =
+            immediate("sink.keep", &[("x", Type::Int, Passing::Value)], |call| Outcome::Value(call.value(0)));
+        let gated = paths.iter().map(|path| gates.batched(path, World::Reads, LIMITS));
+        let mut library = library(gated.chain([keep]));
+        feed.put(&mut library, "test", "feed");
+        let compiled = weir_compile::compile(SourceId(0), &SourceFile::new("test.weir", text), &library);
+        let messages: Vec<_> = compiled.diagnostics.iter().map(|found| found.message.clone()).collect();
+        let graph = compiled.graph.unwrap_or_else(|| panic!("{messages:?}"));
+        // Time stands still for the program, so that no slice is over because the machine is busy.
+        let options = Options { platform: Arc::new(ScriptedPlatform::new(0)), ..options(engine, 2) };
+        let running = start(&graph, &library, options).unwrap();
+        Compiled { gates, feed, _running: running }
+    }
+
+    /// Waits for as many batches as are expected, in the order of the functions' names.
+    fn next(&self, expected: &[(&str, &[i64])], how: &str) -> Vec<WaitingBatch> {
+        let mut batches: Vec<_> = expected.iter().map(|_| self.gates.next()).collect();
+        batches.sort_by_key(|batch| batch.path);
+        for (batch, (path, arguments)) in batches.iter().zip(expected) {
+            let mut sent = batch.arguments.clone();
+            sent.sort_unstable();
+            assert_eq!((batch.path, &sent[..]), (*path, *arguments), "{how}");
+        }
+        batches
+    }
+}
+
+#[test]
+fn the_authors_and_pictures_of_a_timeline_are_one_query_each() {
+    for row in ENGINES {
+        let paths = ["cache.get", "posts.get", "people.get", "media.get"];
+        let compiled = Compiled::start(TIMELINE, &paths, row.name);
+        let flow = compiled.feed.begin(vec![Value::Int(1)]);
+        compiled.next(&[("cache.get", &[1, 2, 3, 4])], row.name).into_iter().for_each(WaitingBatch::answer);
+        let posts = compiled.next(&[("posts.get", &[20, 40])], row.name);
+        assert!(compiled.gates.is_quiet(), "{}: the posts that the cache knows wait", row.name);
+        posts.into_iter().for_each(WaitingBatch::answer);
+        let last = [("media.get", &[10, 30, 200, 400][..]), ("people.get", &[1, 2, 3, 4])];
+        compiled.next(&last, row.name).into_iter().for_each(WaitingBatch::answer);
+        assert!(flow.blocking_recv().unwrap().is_ok(), "{}", row.name);
+    }
+}
+
+#[test]
+fn computation_behind_a_call_does_not_keep_it_from_waiting() {
+    for row in ENGINES {
+        let compiled = Compiled::start(ROUNDS, &["people.get", "names.get"], row.name);
+        let flow = compiled.feed.begin(vec![Value::Int(1)]);
+        let names = compiled.next(&[("names.get", &[1])], row.name);
+        assert!(compiled.gates.is_quiet(), "{}: the people wait", row.name);
+        names.into_iter().for_each(WaitingBatch::answer);
+        compiled.next(&[("people.get", &[1, 2, 10])], row.name).into_iter().for_each(WaitingBatch::answer);
+        assert!(flow.blocking_recv().unwrap().is_ok(), "{}", row.name);
+    }
+}
