@@ -7,10 +7,10 @@ use weir_runtime::{Options, RunningProgram};
 use weir_syntax::{SourceFile, Sources, Style, render};
 
 use crate::BenchResult;
-use crate::cases::ParallelCase;
+use crate::cases::{ParallelCase, Results};
 
 /// A flow for each run of a case. The rounds and steps of a case are one number, because a flow has one input; it is negative
-/// if the results are added up.
+/// if the results are not kept, and the steps then say what becomes of them.
 const PROGRAM: &str = "\
 use bench, list
 
@@ -19,6 +19,16 @@ for number in bench.flows(0) {
   let steps = number % 1000000000
   if rounds < 0 {
     let numbers = list.numbers(0, 0 - rounds)?
+    if steps == -1 {
+      let sums = fold m = [:] for n in numbers { m.with(n % 1000, (m[n % 1000] else { 0 }) + n) }
+      bench.take([sums.length()])
+      return
+    }
+    if steps == -2 {
+      let groups = fold m = [:] for n in numbers { m.with(n % 1000, (m[n % 1000] else { [] }) + [n]) }
+      bench.take([groups.length()])
+      return
+    }
     let total = fold sum = 0 for n in numbers { sum + bench.small(n) % 7 }
     bench.take([total])
   } else if rounds == 0 {
@@ -99,7 +109,12 @@ impl BenchProgram {
 
     /// Runs the rounds or calls of a case in a flow; returns the number of rounds.
     pub(crate) fn run(&self, case: &ParallelCase) -> BenchResult<i64> {
-        let input = if case.sums { -case.rounds * ROUNDS_AT } else { case.rounds * ROUNDS_AT + case.steps };
+        let input = match case.results {
+            Results::Kept => case.rounds * ROUNDS_AT + case.steps,
+            Results::Summed => -case.rounds * ROUNDS_AT,
+            Results::SummedByKey => -case.rounds * ROUNDS_AT - 1,
+            Results::Grouped => -case.rounds * ROUNDS_AT - 2,
+        };
         self.feed.run(vec![Value::Int(input)]).map_err(|failure| failure.message.to_string())?;
         Ok(case.rounds)
     }

@@ -234,8 +234,13 @@ impl<'a> GraphBuilder<'a> {
             _ => {
                 let mut node = self.draft(NodeKind::Select { switch }, "select", &[], binding);
                 node.inputs = results;
-                if self.definitions.is_move_only(&binding.bound.ty) {
-                    node.inputs.iter().for_each(|input| self.order.touch(input, Mode::Write));
+                let moves = self.definitions.is_move_only(&binding.bound.ty);
+                for (input, arm) in node.inputs.iter().zip(arms) {
+                    if moves {
+                        self.order.touch(input, Mode::Write);
+                    } else if arm.body.result.variable().is_some_and(|var| self.changed.contains(&var)) {
+                        self.order.touch(input, Mode::Read);
+                    }
                 }
                 self.list(node)
             }

@@ -29,6 +29,7 @@ mod outcome;
 mod outside;
 mod parts;
 mod place;
+mod reduced_maps;
 mod reductions;
 mod rounds;
 mod shapes;
@@ -46,6 +47,9 @@ pub(crate) use instruction::{FrameSlot, Instruction, Register, RegisterAccess, T
 pub(crate) use interpret::{LARGE_WINDOW, Machine};
 pub(crate) use parts::{ComputationOrder, PARTS_MAX, PartCost, PartObstacle, RegionPart, RegionPiece};
 pub(crate) use place::CodePlace;
-pub(crate) use reductions::{ReducedState, ReductionKind, join as join_reductions, kind as reduction_kind};
+pub(crate) use reduced_maps::{MapReduction, ReducedMap};
+pub(crate) use reductions::{
+    FoldObstacle, PartialStates, ReducedState, ReductionKind, Reductions, kind as reduction_kind,
+};
 pub(crate) use shapes::{Scalar, WordShape, WordTypes, word_of};
 pub(crate) use stop::{LongCall, RegionBorders, RegionStop};

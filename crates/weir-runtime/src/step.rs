@@ -204,6 +204,8 @@ pub(crate) struct SimpleStep {
     pub arguments: Box<[Argument]>,
     /// The slots that are not used afterwards, and that the function only borrows.
     pub dead: Box<[u32]>,
+    /// True if it changes a value of the frame in place, which another thread would not see changed.
+    pub changes: bool,
     /// The slot of its answer.
     pub out: u32,
 }
@@ -221,6 +223,8 @@ pub(crate) struct CallStep {
     pub shared: Box<[SharedOf]>,
     /// The slots that are not used afterwards, and that the function only borrows.
     pub dead: Box<[u32]>,
+    /// True if it changes a value of the frame in place. A function that returns at once then runs on the thread of the flow.
+    pub changes: bool,
     /// The destination of the answer.
     pub out: Out,
     /// The locks that it holds while it runs, in the canonical order.

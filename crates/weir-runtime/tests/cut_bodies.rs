@@ -332,6 +332,71 @@ fn the_rounds_of_one_for_are_in_different_sections_at_the_same_time() {
     }
 }
 
+/// Rounds that change a value of their own, and rounds that change one from outside; the results are the digits of the answer.
+const CHANGES: [&str; 2] = [
+    "    %1: List(Int) = list(%0, 1, 2, 3, 4, 5, 6, 7)
+    %2: List(Int) = for %3: Int in %1
+      %4: Int = call a.first at first (%3)
+      %5: Int = call b.raise at second (%3, 1)
+      %6: Int = call a.first at last (%3)
+      yield %6
+",
+    "    %1: List(Int) = list(1, 1, 1, 1, 1, 1, 1, 1)
+    %20: Int = call a.first at before (%0)
+    %2: List(Int) = for %3: Int in %1
+      %4: Int = call a.first at first (%3)
+      %5: Int = call b.raise at second (%20, %4)
+      %6: Int = call a.first at last (%20)
+      yield %6
+",
+];
+
+/// The end of these bodies, which makes a number of the results.
+const CHANGED: &str = "    %7: Int = fold %2 from 0 as %8: Int, %9: Int
+      %10: Int = multiply(%8, 10)
+      %11: Int = add(%10, %9)
+      yield %11
+    yield %7
+";
+
+/// Returns functions that add to their first argument in place: one that returns at once, one that takes long, and one that
+/// blocks its thread.
+fn raising() -> [Function; 3] {
+    let parameters = [("number", Type::Int, Passing::Change), ("by", Type::Int, Passing::Value)];
+    let immediate = |units: u64| {
+        FunctionCode::Immediate(Arc::new(move |call: &mut Call<'_>| {
+            if !call.declare_units(units) {
+                return Outcome::ExceedsUnits;
+            }
+            let sum = Value::Int(int(call, 0) + int(call, 1));
+            call.restore(0, sum.clone());
+            Outcome::Value(sum)
+        }))
+    };
+    let blocking = FunctionCode::Blocking(Arc::new(|call: &mut Call<'_>| {
+        let sum = Value::Int(int(call, 0) + int(call, 1));
+        Ok(Box::new(move || Settled { outcome: Outcome::Value(sum.clone()), restored: vec![(0, sum)] }))
+    }));
+    [immediate(0), immediate(1 << 40), blocking].map(|code| function("b.raise", &parameters, World::Pure, code))
+}
+
+#[test]
+fn values_that_calls_change_in_place_are_changed_under_every_engine() {
+    for row in ENGINES {
+        for raise in raising() {
+            for rounds in CHANGES {
+                let functions = vec![noted("a.first", 0, &Called::default()), raise.clone()];
+                let plan = if row.has_sections() { plan(&PLAN.replace("manual", row.name)) } else { Plan::default() };
+                let (feed, running) =
+                    run(functions, &format!("{rounds}{CHANGED}"), Options { plan, ..options(row.name, 2) });
+                assert_eq!(feed.run(vec![Value::Int(0)]), Ok(Value::Int(12_345_678)), "under {}\n{rounds}", row.name);
+                drop(feed);
+                running.wait().expect("the source ends");
+            }
+        }
+    }
+}
+
 #[test]
 fn calls_of_rounds_run_on_the_threads_of_their_sections_and_are_counted() {
     // On a single processor, the event loop runs all sections.

@@ -1,5 +1,6 @@
 //! Random `for`s whose calls are in several sections of a random plan, compared with the reference evaluator: answers,
-//! failures, and the effects on each part of the outside world in their order.
+//! failures, and the effects on each part of the outside world in their order. Some calls change an argument in place: a value
+//! of their round, or one from outside that rounds hand on.
 
 use std::fmt::Write;
 
@@ -24,6 +25,8 @@ struct Rounds {
     text: String,
     /// The integers that statements can use.
     integers: Vec<u64>,
+    /// The counters, which can only be moved, and whose calls change them in place.
+    counters: Vec<u64>,
     /// The nodes that the plan may name.
     nodes: Vec<String>,
     next: u64,
@@ -32,8 +35,17 @@ struct Rounds {
 impl Rounds {
     /// Returns a program of one or two `for`s, the second of which may be in the first.
     fn program(seed: u64) -> Rounds {
-        let mut program =
-            Rounds { random: Random::new(seed), text: String::new(), integers: vec![0], nodes: Vec::new(), next: 1 };
+        let mut program = Rounds {
+            random: Random::new(seed),
+            text: String::new(),
+            integers: vec![0],
+            counters: Vec::new(),
+            nodes: Vec::new(),
+            next: 1,
+        };
+        if program.random.below(6) == 0 {
+            program.new_counter(2);
+        }
         let is_nested = program.random.below(3) == 0;
         let first = program.rounds(2, is_nested);
         program.integers.push(first);
@@ -56,7 +68,7 @@ impl Rounds {
         let elements: Vec<String> = (0..self.random.below(6)).map(|_| self.operand()).collect();
         self.line(depth, &format!("%{list}: List(Int) = list({})", elements.join(", ")));
         self.line(depth, &format!("%{results}: List(Int) = for %{element}: Int in %{list}"));
-        let outside = self.integers.len();
+        let outside = (self.integers.len(), self.counters.len());
         self.integers.push(element);
         for _ in 0..1 + self.random.below(5) {
             self.statement(depth + 1);
@@ -68,7 +80,8 @@ impl Rounds {
         }
         let result = self.operand();
         self.line(depth + 1, &format!("yield {result}"));
-        self.integers.truncate(outside);
+        self.integers.truncate(outside.0);
+        self.counters.truncate(outside.1);
         let [sum, state, item, next] = std::array::from_fn(|_| self.name());
         self.line(depth, &format!("%{sum}: Int = fold %{results} from 1 as %{state}: Int, %{item}: Int"));
         self.line(depth + 1, &format!("%{next}: Int = call a.mix at n{next} (%{state})"));
@@ -80,7 +93,9 @@ impl Rounds {
 
     fn statement(&mut self, depth: usize) {
         let [one, other] = [(); 2].map(|()| self.operand());
-        match self.random.below(12) {
+        match self.random.below(16) {
+            12 if self.counters.len() < 3 => self.new_counter(depth),
+            13 | 14 => self.change(depth),
             0 => {
                 let name = self.name();
                 let operation = ["subtract", "divide"][self.random.below(2) as usize];
@@ -134,6 +149,28 @@ impl Rounds {
         let node = self.node(name);
         self.line(depth, &format!("%{name}: Int = call {module}.{function} at {node} ({argument})"));
         name
+    }
+
+    fn new_counter(&mut self, depth: usize) {
+        let (name, number) = (self.name(), self.operand());
+        let node = self.node(name);
+        self.line(depth, &format!("%{name}: count.Counter = call count.new at {node} ({number})"));
+        self.counters.push(name);
+    }
+
+    /// Adds a call that changes its first argument in place: a counter or an integer, of the round or from outside.
+    fn change(&mut self, depth: usize) {
+        let (name, operand) = (self.name(), self.operand());
+        let (function, changed) = if self.counters.is_empty() || self.random.below(2) == 0 {
+            let functions = ["data.raise", "data.long_raise", "data.block_raise"];
+            (*self.random.pick(&functions), *self.random.pick(&self.integers))
+        } else {
+            let functions = ["count.add", "count.slow_add", "count.value", "count.slow_value"];
+            (*self.random.pick(&functions), *self.random.pick(&self.counters))
+        };
+        let node = self.node(name);
+        self.line(depth, &format!("%{name}: Int = call {function} at {node} (%{changed}, {operand})"));
+        self.integers.push(name);
     }
 
     fn node(&mut self, name: u64) -> String {

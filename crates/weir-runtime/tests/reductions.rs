@@ -1,5 +1,5 @@
-//! Folds whose states are sums, extremes and truth values, in pieces that are joined: random ones, many of whose sums leave the
-//! range on the way, against the reference evaluator.
+//! Folds whose states are sums, extremes and truth values, or maps of sums and of lists, in pieces that are joined: random ones,
+//! many of whose sums leave the range on the way, against the reference evaluator.
 
 use std::fmt::Write;
 
@@ -142,6 +142,92 @@ impl FoldProgram {
         format!("%{name}")
     }
 
+    /// Returns a program of one or two folds whose states are maps, one of which may have a number beside its map.
+    fn of_maps(seed: u64) -> String {
+        let mut program = FoldProgram { random: Random::new(seed), text: String::new(), next: 1 };
+        let first = program.fold_by_key(1, "{}");
+        let second = if program.random.below(2) == 0 { program.fold_by_key(1, "{1: 1, 0: 4}") } else { first };
+        let text = program.name();
+        program.line(1, &format!("%{text}: Text = interpolate(%{first}, %{second})"));
+        format!(
+            "entry test from a.elements ordered\n  arguments\n    yield (0,)\n  flow elements (%0: Int) -> Text\n{}    yield \
+             %{text}\n",
+            program.text
+        )
+    }
+
+    /// Adds a fold by key that begins with a map of sums, or with an empty map of lists; returns the name of its result.
+    fn fold_by_key(&mut self, depth: usize, initial: &str) -> u64 {
+        let [result, begun, state, element, count] = std::array::from_fn(|_| self.name());
+        let (of, function, initial) = match self.random.below(3) {
+            0 => ("List(Int)", "collect", "{}"),
+            _ => ("Int", "number", initial),
+        };
+        let list = self.list();
+        self.line(depth, &format!("%{begun}: Map(Int, {of}) = copy({initial})"));
+        let has_count = self.random.below(4) == 0;
+        let states = format!("%{state}: Map(Int, {of})");
+        let (ty, initial, states) = match has_count {
+            true => (format!("(Map(Int, {of}), Int)"), format!("%{begun}, %0"), format!("{states}, %{count}: Int")),
+            false => (format!("Map(Int, {of})"), format!("%{begun}"), states),
+        };
+        self.line(depth, &format!("%{result}: {ty} = fold {list} from {initial} as {states}, %{element}: Int"));
+        let next = self.conditional_update(depth + 1, (state, element), (of, function));
+        match has_count {
+            true => {
+                let [added, pair] = std::array::from_fn(|_| self.name());
+                self.line(depth + 1, &format!("%{added}: Int = add(%{count}, %{element})"));
+                self.line(depth + 1, &format!("%{pair}: {ty} = record(%{next}, %{added})"));
+                self.line(depth + 1, &format!("yield %{pair}"));
+            }
+            false => self.line(depth + 1, &format!("yield %{next}")),
+        }
+        result
+    }
+
+    /// Adds an update of an entry in each round, or in some rounds; returns the name of the next map.
+    fn conditional_update(&mut self, depth: usize, (state, element): (u64, u64), (of, function): (&str, &str)) -> u64 {
+        if self.random.below(3) > 0 {
+            return self.update(depth, (state, element), (of, function));
+        }
+        let ([test, next], than) = (std::array::from_fn(|_| self.name()), self.number());
+        self.line(depth, &format!("%{test}: Bool = less(%{element}, {than})"));
+        self.line(depth, &format!("%{next}: Map(Int, {of}) = switch %{test}"));
+        self.line(depth + 1, "value true");
+        let updated = self.update(depth + 2, (state, element), (of, function));
+        self.line(depth + 2, &format!("yield %{updated}"));
+        self.line(depth + 1, "otherwise");
+        let other =
+            if self.random.below(2) == 0 { self.update(depth + 2, (state, element), (of, function)) } else { state };
+        self.line(depth + 2, &format!("yield %{other}"));
+        next
+    }
+
+    /// Adds the update of an entry, some of which are no reductions; returns the name of the next map.
+    fn update(&mut self, depth: usize, (state, element): (u64, u64), (of, function): (&str, &str)) -> u64 {
+        let [key, found, value, payload, changed, next] = std::array::from_fn(|_| self.name());
+        let (keys, missing) = (1 + self.random.below(6), if self.random.below(8) == 0 { "3" } else { "0" });
+        let missing = if of == "Int" { missing } else { "[]" };
+        self.line(depth, &format!("%{key}: Int = remainder(%{element}, {keys})"));
+        let mut added = self.term(depth, element, 0);
+        if of != "Int" {
+            let one = self.name();
+            self.line(depth, &format!("%{one}: List(Int) = list({added})"));
+            added = format!("%{one}");
+        }
+        self.line(depth, &format!("%{found}: Option({of}) = index(%{state}, %{key})"));
+        self.line(depth, &format!("%{value}: {of} = switch %{found}"));
+        self.line(depth + 1, &format!("tag 1 (%{payload}: {of})"));
+        self.line(depth + 2, &format!("yield %{payload}"));
+        self.line(depth + 1, "tag 0");
+        self.line(depth + 2, &format!("yield {missing}"));
+        let operation = if of == "Int" && self.random.below(12) == 0 { "subtract" } else { "add" };
+        self.line(depth, &format!("%{changed}: {of} = {operation}(%{value}, {added})"));
+        let call = format!("call data.{function} at n{next} (%{state}, %{key}, %{changed})");
+        self.line(depth, &format!("%{next}: Map(Int, {of}) = {call}"));
+        next
+    }
+
     fn list(&mut self) -> String {
         let count = self.random.below(40);
         let signs = self.random.below(3);
@@ -186,8 +272,9 @@ fn seeds() -> std::ops::Range<u64> {
     from..from + variable("WEIR_REGION_PROGRAMS").unwrap_or(PROGRAMS)
 }
 
+/// Returns a case of folds over numbers, or of folds by key.
 fn case(seed: u64) -> (Case, String) {
-    let text = FoldProgram::text(seed);
+    let text = if seed.is_multiple_of(2) { FoldProgram::text(seed) } else { FoldProgram::of_maps(seed) };
     (case_of(&text), text)
 }
 
@@ -296,5 +383,64 @@ fn folds_over_values_are_joined_too() {
         assert!(found[0].obstacle.is_none(), "{:?}\n{text}", found[0].obstacle);
         let expected = evaluate(&case, 0).expect("there are no shared values");
         assert_eq!(in_place(&case, &program, &library, ForkPolicy::AlwaysInPlace), expected.results, "{text}");
+    }
+}
+
+/// Rounds by key over integers, with the operations `ADD` and the value `NONE` for a missing key.
+const BY_KEY: &str = "%1: Map(Int, Int) = copy({})
+    %2: Map(Int, Int) = fold [3, 1, 4, 1, 5, 9, 2, 6] from %1 as %3: Map(Int, Int), %4: Int
+      %5: Int = remainder(%4, 3)
+      %6: Option(Int) = index(%3, %5)
+      %7: Int = switch %6
+        tag 1 (%8: Int)
+          yield %8
+        tag 0
+          yield NONE
+      %9: Int = OPERATION(%7, %4)
+      %10: Map(Int, Int) = call data.number at put (%3, %5, %9)
+      yield %10
+    %11: Text = interpolate(%2)
+    yield %11";
+
+/// Rounds over numbers whose next state is `NEXT`.
+const OF_NUMBERS: &str = "%1: TYPE = fold LIST from FIRST as %2: TYPE, %3: TYPE
+      %4: TYPE = NEXT
+      yield %4
+    %5: Text = interpolate(%1)
+    yield %5";
+
+#[test]
+fn a_fold_whose_rounds_run_in_their_order_has_a_reason() {
+    let of_numbers = |next: &str| {
+        OF_NUMBERS.replace("TYPE", "Int").replace("LIST", "[1, 2]").replace("FIRST", "%0").replace("NEXT", next)
+    };
+    let of_floats = OF_NUMBERS.replace("TYPE", "Float").replace("LIST", "[1.5]").replace("FIRST", "0.5");
+    let of_texts = OF_NUMBERS.replace("TYPE", "Text").replace("LIST", "[\"a\"]").replace("FIRST", "\"b\"");
+    let by_key = |operation: &str, none: &str| BY_KEY.replace("OPERATION", operation).replace("NONE", none);
+    let held = by_key("add", "0").replace("      %6:", "      %12: Int = length(%3)\n      %6:");
+    let folds = [
+        (of_numbers("add(%2, %3)"), None),
+        (
+            of_numbers("multiply(%2, %3)"),
+            Some("`fold/multiply` does not only add to the state, or keep the least, the greatest or a truth value"),
+        ),
+        (of_floats.replace("NEXT", "add(%2, %3)"), Some("`fold/add` adds `Float`s, whose sum depends on their order")),
+        (of_texts.replace("NEXT", "add(%2, %3)"), Some("a state is neither a number nor a truth value nor a map")),
+        (by_key("add", "0"), None),
+        (by_key("add", "1"), Some("`fold/switch` does not begin with `0` or `[]` for a missing key")),
+        (
+            by_key("subtract", "0"),
+            Some("`fold/switch` does not only add to the integer or the list under a key of the map"),
+        ),
+        (held, Some("`fold/length` does not only add to the integer or the list under a key of the map")),
+    ];
+    let library = Recording::new(0).library();
+    for (lines, expected) in folds {
+        let text = format!(
+            "entry test from a.elements ordered\n  arguments\n    yield (0,)\n  flow elements (%0: Int) -> Text\n    {lines}\n"
+        );
+        let program = weir_ir::lower(&case_of(&text).program, &library);
+        let found = loops(&program, &library).expect("the program fits the library");
+        assert_eq!(found.iter().map(|found| found.obstacle.as_deref()).collect::<Vec<_>>(), [expected], "{text}");
     }
 }

@@ -21,4 +21,12 @@ impl Random {
         self.0 ^= self.0 << 17;
         (self.0 >> 11) % limit
     }
+
+    /// Returns one of the items.
+    ///
+    /// # Panics
+    /// Panics if there are none.
+    pub fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
+        &items[self.below(items.len() as u64) as usize]
+    }
 }

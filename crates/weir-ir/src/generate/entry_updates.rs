@@ -99,6 +99,8 @@ impl Generator {
         let payload = self.variable(of.clone());
         let missing = match of {
             Type::List(_) => Value::list(Vec::new()),
+            // With 0, rounds may run on several threads.
+            Type::Int if self.random.chance(60) => Value::Int(0),
             of => value(&mut self.random, of),
         };
         let arm = |test, payload: Vec<_>, result| Arm { test, payload, body: Block { lets: Vec::new(), result } };

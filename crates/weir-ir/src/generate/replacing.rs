@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use weir_host::{
-    Call, Effects, Function, FunctionCode, Module, Outcome, Parameter, Passing, Signature, Type, Value, World,
+    Call, Effects, Function, FunctionCode, Module, Outcome, Parameter, Passing, Settled, Signature, Type, Value, World,
 };
 
+use super::functions::{declaring, int};
 use super::values::texts;
 
 /// Returns the module of these functions.
@@ -14,7 +15,9 @@ pub(super) fn module() -> Module {
         .function(function("put", texts(), Type::Text, Type::Text, put))
         .function(function("replace", Type::list(Type::Text), Type::Int, Type::Text, replace))
         .function(function("fill", Type::list(Type::Int), Type::Int, Type::Int, replace))
-        .function(raise());
+        .function(raise("raise", immediate_raise(false)))
+        .function(declaring(raise("long_raise", immediate_raise(true))))
+        .function(raise("block_raise", blocking_raise()));
     MAPS.iter().fold(module, |module, (name, key, value)| {
         let map = Type::map(key(), value());
         module.function(function(name, map, key(), value(), put))
@@ -51,29 +54,52 @@ fn replace(call: &mut Call<'_>) -> Value {
 }
 
 /// Returns a function that adds to a number in its place, and returns the sum.
-fn raise() -> Function {
+fn raise(name: &str, code: FunctionCode) -> Function {
     let number = |name: &str, passing| Parameter { name: name.into(), ty: Type::Int, passing, default: None };
     let signature = Signature {
         module: "".into(),
-        name: "raise".into(),
+        name: name.into(),
         doc: "".into(),
         parameters: vec![number("number", Passing::Change), number("by", Passing::Value)],
         result: Type::Int,
         failure: None,
-        effects: Effects { world: World::Pure, ..Effects::default() },
+        effects: Effects {
+            world: World::Pure,
+            blocking: matches!(code, FunctionCode::Blocking(_)),
+            ..Effects::default()
+        },
         state: None,
         batch: None,
         internal: false,
     };
-    let code = FunctionCode::Immediate(Arc::new(|call| {
-        let (Value::Int(number), Value::Int(by)) = (call.value(0), call.value(1)) else {
-            panic!("the verifier has seen two numbers")
-        };
-        let sum = Value::Int(number.wrapping_add(by) % 1_000);
+    Function { signature, code, words: None, batch: None, types: Vec::new(), location: None }
+}
+
+fn raised(call: &mut Call<'_>) -> Value {
+    let (Value::Int(number), Value::Int(by)) = (call.value(0), call.value(1)) else {
+        panic!("the verifier has seen two numbers")
+    };
+    Value::Int(number.wrapping_add(by) % 1_000)
+}
+
+/// Returns the code of a function that returns at once; if it `is_long`, some arguments take it longer than a short slice.
+fn immediate_raise(is_long: bool) -> FunctionCode {
+    FunctionCode::Immediate(Arc::new(move |call| {
+        let units = if is_long && int(call.borrow(1)) % 2 == 0 { 100 } else { 0 };
+        if !call.declare_units(units) {
+            return Outcome::ExceedsUnits;
+        }
+        let sum = raised(call);
         call.restore(0, sum.clone());
         Outcome::Value(sum)
-    }));
-    Function { signature, code, words: None, batch: None, types: Vec::new(), location: None }
+    }))
+}
+
+fn blocking_raise() -> FunctionCode {
+    FunctionCode::Blocking(Arc::new(|call| {
+        let sum = raised(call);
+        Ok(Box::new(move || Settled { outcome: Outcome::Value(sum.clone()), restored: vec![(0, sum)] }))
+    }))
 }
 
 /// Returns a total function of a collection, a key and a value that returns the collection.

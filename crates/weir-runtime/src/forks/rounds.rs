@@ -8,7 +8,14 @@ use weir_host::{Elements, Value};
 use super::pieces::ForkedPiece;
 use super::region_run::{AfterJoin, FORKED_MIN_NS, Pace, RegionForks, RegionRun};
 use super::{ForkEnd, JoinedFork};
-use crate::region::{LoopOutcome, RegionPiece, join_reductions};
+use crate::region::{LoopOutcome, PartialStates, ReducedMap, Reductions, RegionPiece};
+
+/// The units that joining an entry of a map takes: two look-ups.
+const ENTRY_UNITS: u64 = 40;
+
+/// The number of rounds for each key of a map from which on the rounds run on several threads. Chosen by judgement: joining an
+/// entry takes about two rounds.
+const ROUNDS_PER_KEY: u64 = 4;
 
 /// The rounds that are left of a loop.
 pub(super) struct RoundsLeft {
@@ -39,6 +46,9 @@ impl RegionRun<'_> {
     /// Returns true if the rounds that are left seem to take long enough, at the pace since the last heartbeat.
     pub(super) fn pays(&mut self, rounds: &RoundsLeft) -> bool {
         let RoundsLeft { split, taken, left } = *rounds;
+        if self.has_many_keys(rounds) {
+            return false;
+        }
         let at_ns = self.scene.instance.platform.now_ns();
         let last = self.forks.pace.replace(Pace { split, taken, at_ns });
         let Some(last) = last.filter(|last| last.split == split && last.taken <= taken) else { return false };
@@ -62,7 +72,9 @@ impl RegionRun<'_> {
         let mut words = self.words[..self.region.window()].to_vec();
         match &row.outcome {
             LoopOutcome::List(results) => slots[usize::from(*results)] = Value::List(Elements::default()),
-            LoopOutcome::Reductions(reductions) => reductions.iter().for_each(|state| state.begin(&mut words)),
+            LoopOutcome::Reductions(reductions) => {
+                reductions.begin(&mut PartialStates { words: &mut words, slots: &mut slots });
+            }
         }
         ForkedPiece {
             region: Arc::clone(self.region),
@@ -73,6 +85,22 @@ impl RegionRun<'_> {
             choices: self.choices.clone(),
             forks: RegionForks::default(),
         }
+    }
+
+    /// Joins the states of a fork; returns false, and changes nothing, if its rounds have to run in their order.
+    fn join_states(&mut self, reductions: &Reductions, end: ForkEnd) -> bool {
+        let ForkEnd::Piece(mut rounds) = end else { return false };
+        let entries: usize = reductions.maps.iter().map(|map| map.len(&rounds.slots)).sum();
+        self.scene.units.spend_data(ENTRY_UNITS * entries as u64);
+        let mut states = PartialStates { words: self.words, slots: self.slots };
+        reductions.join(&mut states, PartialStates { words: &mut rounds.words, slots: &mut rounds.slots })
+    }
+
+    /// Returns true if the rounds of a `fold` have made so many keys that joining them would take as long as the rounds.
+    fn has_many_keys(&self, rounds: &RoundsLeft) -> bool {
+        let Some(reductions) = self.region.splits[rounds.split].reductions() else { return false };
+        let is_many = |map: &ReducedMap| map.len(self.slots) as u64 > rounds.taken / ROUNDS_PER_KEY;
+        reductions.maps.iter().any(is_many)
     }
 
     /// Returns the elements of a fork whose rounds may have to run once more.
@@ -106,14 +134,14 @@ impl RegionRun<'_> {
                         results.append(more);
                     }
                 }
-                JoinedFork::Ended(ForkEnd::Exit(at, how)) if row.reductions().is_empty() => {
-                    return AfterJoin::Ends(at, how);
-                }
                 JoinedFork::Ended(end) => {
+                    let Some(reductions) = row.reductions() else {
+                        let ForkEnd::Exit(at, how) = end else { unreachable!("a `for` has results") };
+                        return AfterJoin::Ends(at, how);
+                    };
                     let elements = std::mem::take(&mut self.forks.handles[lowest].elements);
                     self.forks.handles.remove(lowest);
-                    if !matches!(end, ForkEnd::Piece(rounds) if join_reductions(row.reductions(), self.words, &rounds.words))
-                    {
+                    if !self.join_states(reductions, end) {
                         // The rounds run once more, in their order, and fail where that fails.
                         self.slots[list] = Value::List(elements);
                         return AfterJoin::GoOn(row.first.into());

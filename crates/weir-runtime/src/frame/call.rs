@@ -103,7 +103,7 @@ impl Frame {
             drop(held);
             return self.answer(outcome, step);
         }
-        match call.detach() {
+        match if step.changes { None } else { call.detach() } {
             Some(detached) => {
                 let long = LongCall { call: detached, code: Arc::clone(code), path: Arc::clone(&step.path) };
                 let pending = long.begin(held, self.scopes_around(&step.within), env);

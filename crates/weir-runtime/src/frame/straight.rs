@@ -122,12 +122,13 @@ impl Frame {
         answered(outcome, step, &mut self.slots).unwrap_or(Ran::Next)
     }
 
-    /// Performs a call that takes long: on a thread that may block, unless an argument cannot be moved there.
+    /// Performs a call that takes long: on a thread that may block, unless it changes a value of the frame, or an argument
+    /// cannot be moved there.
     #[cold]
     #[inline(never)]
     fn long_simple(&mut self, step: &SimpleStep, body: &Body, env: Env<'_>) -> Ran {
         let mut call = simple_call(&mut self.slots, step, body, env);
-        match call.detach() {
+        match if step.changes { None } else { call.detach() } {
             Some(detached) => {
                 let long = LongCall { call: detached, code: Arc::clone(&step.code), path: Arc::clone(&step.path) };
                 Ran::wait(Stage::Function(long.begin(Vec::new(), Vec::new(), env), Vec::new(), true))

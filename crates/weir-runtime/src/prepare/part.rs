@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weir_host::{FunctionCode, Mode, Passing, Text};
+use weir_host::{Argument, FunctionCode, Mode, Passing, Text};
 use weir_ir::graph::{Node, NodeKind};
 
 use crate::batching::{Gatherer, LatencyGraph};
@@ -91,6 +91,14 @@ impl NodePart {
 }
 
 impl Resolved {
+    /// Returns true if the function changes an argument in a slot of the frame.
+    pub(super) fn changes_slot(&self, arguments: &[Argument]) -> bool {
+        let is_changed = |(passing, argument): (&Passing, &Argument)| {
+            *passing == Passing::Change && matches!(argument, Argument::Slot { .. })
+        };
+        self.passing.iter().zip(arguments).any(is_changed)
+    }
+
     /// Returns true if the flow waits for the function.
     pub(super) fn waits(&self) -> bool {
         self.section.is_some() || !matches!(self.code, FunctionCode::Immediate(_))

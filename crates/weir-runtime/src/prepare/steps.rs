@@ -157,6 +157,7 @@ impl Assembly<'_> {
         let dead = self
             .dead(id.0 as usize, &arguments, |input| !call.passing.get(input).is_some_and(|passing| passing.takes()));
         let shared = self.shared_of(&mut arguments);
+        let changes = call.changes_slot(&arguments);
         let path = Arc::from(call.path.as_str());
         if let FunctionCode::Immediate(code) = &call.code
             && call.locks.is_empty()
@@ -167,7 +168,7 @@ impl Assembly<'_> {
             && self.shape.decides[id.0 as usize].is_none()
         {
             let (code, out) = (Arc::clone(code), self.layout.port(id, 0));
-            return Ok(Action::Simple(Box::new(SimpleStep { code, path, arguments, dead, out })));
+            return Ok(Action::Simple(Box::new(SimpleStep { code, path, arguments, dead, changes, out })));
         }
         let out = match self.shape.decides[id.0 as usize] {
             Some(switch) => self.decided(switch, call.fallible),
@@ -180,6 +181,7 @@ impl Assembly<'_> {
             dead,
             arguments,
             shared,
+            changes,
             out,
             code,
             path,

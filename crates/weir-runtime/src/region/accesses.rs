@@ -84,8 +84,11 @@ impl Tables {
             EndFor(split) => {
                 let split = &self.splits[usize::from(split)];
                 see(list(split.row), Change);
-                if let LoopOutcome::List(results) = split.outcome {
-                    see(results, Change);
+                match &split.outcome {
+                    LoopOutcome::List(results) => see(*results, Change),
+                    LoopOutcome::Reductions(reductions) => {
+                        reductions.maps.iter().for_each(|map| see(map.slot, Change));
+                    }
                 }
             }
             Rounds(row) => {

@@ -4,6 +4,7 @@
 use super::instruction::{FrameSlot, Register, RegisterAccess, TableIndex, Target};
 
 /// The update of the entry that a look-up finds: all that the instructions behind it do, until they put it back.
+#[derive(Clone)]
 pub(crate) struct EntryUpdate {
     pub change: EntryChange,
     /// The slots that are not used afterwards.
@@ -17,6 +18,9 @@ pub(crate) struct EntryUpdate {
 pub(crate) enum EntryChange {
     /// Adds an integer.
     AddInt(Register),
+    /// Adds an integer, and adds it to the register of negative terms, which is the second one here, or else to that of
+    /// positive ones, which follows. Only in the code for threads that run rounds of a `fold`.
+    AddNotedInt(Register, Register),
     /// Adds a float, which is the second term.
     AddFloat(Register),
     /// Adds a scalar of the type `Scalar::ALL[scalar]` at the end of a list.
@@ -29,9 +33,10 @@ impl EntryChange {
     /// Returns the register that the change reads.
     pub(crate) fn register_mut(&mut self) -> Option<&mut Register> {
         match self {
-            EntryChange::AddInt(register) | EntryChange::AddFloat(register) | EntryChange::Push(register, _) => {
-                Some(register)
-            }
+            EntryChange::AddInt(register)
+            | EntryChange::AddNotedInt(register, _)
+            | EntryChange::AddFloat(register)
+            | EntryChange::Push(register, _) => Some(register),
             EntryChange::PushValue(_) => None,
         }
     }

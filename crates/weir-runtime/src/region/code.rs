@@ -11,7 +11,7 @@ use super::changes::{EntryUpdate, RoundsAtOnce};
 use super::instruction::{FrameSlot, Instruction, Register, RegisterAccess, TableIndex, Target};
 use super::parts::{ComputationOrder, PartCost, RegionPart};
 use super::place::CodePlace;
-use super::reductions::ReducedState;
+use super::reductions::{FoldObstacle, ReducedState, Reductions};
 use super::shapes::{Scalar, WordShape};
 use crate::constant_copies::ConstantCopies;
 use crate::operations::{Out, PrimStep};
@@ -69,6 +69,8 @@ pub(crate) struct Tables {
     pub loops: Vec<LoopRow>,
     /// Loops whose rounds may run on several threads.
     pub splits: Vec<SplitLoop>,
+    /// The places of `fold`s whose rounds run one after the other, for people.
+    pub folds_in_turn: Vec<(CodePlace, FoldObstacle)>,
     /// Parts that may run on another thread.
     pub parts: Vec<RegionPart>,
     /// The order of computations.
@@ -160,6 +162,7 @@ pub(crate) struct FieldOperand {
 }
 
 /// A look-up in a map whose `Option` a switch takes apart at once, so that it is never made.
+#[derive(Clone)]
 pub(crate) struct LookUp {
     pub map: Argument,
     pub key: RegionOperand,
@@ -187,6 +190,7 @@ pub(crate) enum LookUpOutput {
 }
 
 /// A switch on a value.
+#[derive(Clone)]
 pub(crate) struct ValueSwitch {
     pub subject: Argument,
     /// The look-up of which the subject would be the result.
@@ -197,6 +201,7 @@ pub(crate) struct ValueSwitch {
 }
 
 /// An arm of a switch on a value.
+#[derive(Clone)]
 pub(crate) struct ValueArm {
     pub test: ArmTest,
     /// The slots of the payload.
@@ -245,7 +250,7 @@ pub(crate) enum LoopOutcome {
     /// The list in this slot, to which each round of a `for` adds its result.
     List(FrameSlot),
     /// The states of a `fold`.
-    Reductions(Box<[ReducedState]>),
+    Reductions(Reductions),
 }
 
 /// Scalar fields of the record that is the current element of a loop, and their registers.
@@ -402,12 +407,12 @@ impl RegionOperand {
 
 impl SplitLoop {
     /// Returns the states, if the loop is a `fold`.
-    pub(crate) fn reductions(&self) -> &[ReducedState] {
-        if let LoopOutcome::Reductions(reductions) = &self.outcome { reductions } else { &[] }
+    pub(crate) fn reductions(&self) -> Option<&Reductions> {
+        if let LoopOutcome::Reductions(reductions) = &self.outcome { Some(reductions) } else { None }
     }
 
     fn reductions_mut(&mut self) -> &mut [ReducedState] {
-        if let LoopOutcome::Reductions(reductions) = &mut self.outcome { reductions } else { &mut [] }
+        if let LoopOutcome::Reductions(reductions) = &mut self.outcome { &mut reductions.states } else { &mut [] }
     }
 
     /// The states are read and then written, where those of several threads are joined.
@@ -448,6 +453,11 @@ impl Region {
     /// Returns true if the rounds of the loop at this place may run on several threads.
     pub(crate) fn splits_at(&self, place: &CodePlace) -> bool {
         self.splits.iter().any(|split| split.end > 0 && self.place(split.end) == place)
+    }
+
+    /// Returns the reason why the rounds of the `fold` at this place run one after the other, if its code is one.
+    pub(crate) fn fold_obstacle(&self, place: &CodePlace) -> Option<&FoldObstacle> {
+        self.tables.folds_in_turn.iter().find(|(at, _)| at == place).map(|(_, obstacle)| obstacle)
     }
 
     /// Returns the place of an instruction.

@@ -26,10 +26,21 @@ pub(super) enum EntryState {
 
 /// Changes the entry that a look-up finds.
 #[inline(never)]
-pub(super) fn update_entry(look_up: &LookUp, update: &EntryUpdate, words: &[u64], slots: &mut [Value]) -> EntryState {
+pub(super) fn update_entry(
+    look_up: &LookUp,
+    update: &EntryUpdate,
+    words: &mut [u64],
+    slots: &mut [Value],
+) -> EntryState {
     match update.change {
         EntryChange::AddInt(added) => {
             let added = words[r(added)].cast_signed();
+            change_entry(look_up, words, slots, |value| add_int(value, added))
+        }
+        EntryChange::AddNotedInt(added, negative) => {
+            let added = words[r(added)].cast_signed();
+            let bound = r(negative) + usize::from(added > 0);
+            words[bound] = words[bound].cast_signed().saturating_add(added).cast_unsigned();
             change_entry(look_up, words, slots, |value| add_int(value, added))
         }
         EntryChange::AddFloat(added) => {

@@ -139,7 +139,9 @@ fn rounds(effect: RoundEffect) -> String {
 /// Returns what a look-up does with the entry that it finds, and where it goes then.
 fn updated(update: &EntryUpdate) -> String {
     let change = match update.change {
-        EntryChange::AddInt(register) | EntryChange::AddFloat(register) => format!("add r{register}"),
+        EntryChange::AddInt(register) | EntryChange::AddNotedInt(register, _) | EntryChange::AddFloat(register) => {
+            format!("add r{register}")
+        }
         EntryChange::Push(register, _) => format!("push r{register}"),
         EntryChange::PushValue(slot) => format!("push s{slot}"),
     };

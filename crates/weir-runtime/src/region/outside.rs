@@ -405,7 +405,9 @@ impl Region {
         let mut outcome = (row.code)(&mut call);
         let declared = call.units.declared;
         if matches!(outcome, Outcome::ExceedsUnits) {
-            if let Some(call) = call.detach() {
+            if row.effects.changed.is_empty()
+                && let Some(call) = call.detach()
+            {
                 let (code, path) = (Arc::clone(&row.code), Arc::clone(&row.path));
                 return After::Stop(RegionStop::Calls(at, LongCall { call, code, path }));
             }

@@ -5,7 +5,88 @@
 //! so a partial sum comes with the least and the greatest value that it had ([`Instruction::AddSum`]): only if the
 //! state plus each of them is in range are the rounds as good as run in their order.
 
+use weir_host::Value;
+
 use super::instruction::{Instruction, Register};
+use super::place::CodePlace;
+use super::reduced_maps::ReducedMap;
+
+/// The states of a `fold`, whose partial results can be joined.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Reductions {
+    pub states: Box<[ReducedState]>,
+    pub maps: Box<[ReducedMap]>,
+}
+
+/// The states of a thread that has run rounds of a `fold`.
+pub(crate) struct PartialStates<'a> {
+    pub words: &'a mut [u64],
+    pub slots: &'a mut [Value],
+}
+
+/// The reason why the rounds of a `fold` run one after the other.
+#[derive(Clone, Debug)]
+pub(crate) enum FoldObstacle {
+    /// A state is neither a number nor a truth value nor a map.
+    State,
+    /// This place does something else with a state that is a word.
+    Uses(CodePlace),
+    /// This place does something else with a state than what stands before it.
+    Mixes(CodePlace),
+    /// This place adds floats.
+    AddsFloats(CodePlace),
+    /// This place does something else with a state that is a map.
+    UsesMap(CodePlace),
+    /// What this place adds to for a missing key is not empty.
+    Begins(CodePlace),
+    /// The elements can only be moved.
+    MovesElements,
+}
+
+impl FoldObstacle {
+    /// Describes the obstacle, with these names of places.
+    pub(crate) fn described(&self, name: impl Fn(&CodePlace) -> String) -> String {
+        match self {
+            FoldObstacle::State => "a state is neither a number nor a truth value nor a map".to_owned(),
+            FoldObstacle::Uses(place) => format!(
+                "`{}` does not only add to the state, or keep the least, the greatest or a truth value",
+                name(place)
+            ),
+            FoldObstacle::Mixes(place) => {
+                format!("`{}` joins the state in another way than the code before it", name(place))
+            }
+            FoldObstacle::AddsFloats(place) => {
+                format!("`{}` adds `Float`s, whose sum depends on their order", name(place))
+            }
+            FoldObstacle::UsesMap(place) => {
+                format!("`{}` does not only add to the integer or the list under a key of the map", name(place))
+            }
+            FoldObstacle::Begins(place) => {
+                format!("`{}` does not begin with `0` or `[]` for a missing key", name(place))
+            }
+            FoldObstacle::MovesElements => "their elements can only be moved".to_owned(),
+        }
+    }
+}
+
+impl Reductions {
+    /// Sets all states to their identities.
+    pub(crate) fn begin(&self, states: &mut PartialStates<'_>) {
+        self.states.iter().for_each(|state| state.begin(states.words));
+        self.maps.iter().for_each(|map| map.begin(states.words, states.slots));
+    }
+
+    /// Joins partial results to the states; returns false, and changes nothing, if the rounds have to run in their order.
+    pub(crate) fn join(&self, to: &mut PartialStates<'_>, partial: PartialStates<'_>) -> bool {
+        let fits = self.states.iter().all(|state| state.fits(to.words, partial.words))
+            && self.maps.iter().all(|map| map.fits(to.slots, (partial.words, partial.slots)));
+        if fits {
+            self.states.iter().for_each(|state| state.join(to.words, partial.words));
+            self.maps.iter().for_each(|map| map.join(to.words, to.slots, (partial.words, partial.slots)));
+        }
+        fits
+    }
+}
 
 /// A state whose partial results can be joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +110,7 @@ pub(crate) enum ReductionKind {
 
 impl ReducedState {
     /// Sets the state to its identity.
-    pub(crate) fn begin(self, words: &mut [u64]) {
+    fn begin(self, words: &mut [u64]) {
         let identity = match self.kind {
             ReductionKind::Kept => return,
             ReductionKind::Sum(least) => {
@@ -73,15 +154,6 @@ impl ReducedState {
         };
         words[at] = joined.cast_unsigned();
     }
-}
-
-/// Joins partial results to the states; returns false, and changes nothing, if the rounds have to run in their order.
-pub(crate) fn join(reductions: &[ReducedState], words: &mut [u64], partial: &[u64]) -> bool {
-    let fits = reductions.iter().all(|reduction| reduction.fits(words, partial));
-    if fits {
-        reductions.iter().for_each(|reduction| reduction.join(words, partial));
-    }
-    fits
 }
 
 /// Returns the kind of reduction that an instruction is of a state; `None` if it does something else with it.

@@ -59,12 +59,15 @@ fn surveyed(types: WordTypes<'_>, graph: &Graph, body: &Body, nodes: Range<usize
     may_have_parts.then(|| build::region(types, graph, body, nodes).ok().map(Arc::new))?
 }
 
+/// Returns the path of a place in a region of this graph.
+pub(super) fn name_of(graph: &Graph, place: &CodePlace) -> String {
+    let node = &graph.nodes[place.node].name;
+    if place.within.is_empty() { node.to_string() } else { format!("{node}/{}", place.within) }
+}
+
 /// Returns the computations of a region that stand behind others.
 fn of_region<'a>(path: &'a str, graph: &'a Graph, region: &'a Region) -> impl Iterator<Item = IndependentPart> + 'a {
-    let name = |place: &CodePlace| {
-        let node = &graph.nodes[place.node].name;
-        if place.within.is_empty() { node.to_string() } else { format!("{node}/{}", place.within) }
-    };
+    let name = |place: &CodePlace| name_of(graph, place);
     let part = move |order: &ComputationOrder| IndependentPart {
         path: format!("{path}{}", name(&order.place)),
         beside: order.beside.iter().map(name).collect(),

@@ -6,6 +6,7 @@ use std::ops::Range;
 use weir_ir::graph::Graph;
 
 use super::borders::OPERATIONS_MIN;
+use super::parts::name_of;
 use super::splits::{SplitObstacle, obstacle};
 use super::{NoRegion, compiled, covered, parts, runs};
 use crate::region::{CodePlace, Region, WordTypes};
@@ -59,7 +60,7 @@ fn with_code(region: &Region, names: &str, border: &str) -> String {
 /// Describes which loops among these nodes may run their rounds on several cores, and what forbids it for the others.
 fn rounds(region: &Region, graph: &Graph, body: &Body) -> String {
     let mut found = Vec::new();
-    loops_among(("", None), region, (graph, body, region.nodes.clone()), &mut found);
+    loops_among(("", None), (region, graph), (graph, body, region.nodes.clone()), &mut found);
     let described = |LoopRounds { path, obstacle, .. }: &LoopRounds| match obstacle {
         None => format!("\n  The rounds of `{path}` may run on several cores."),
         Some(obstacle) => format!("\n  The rounds of `{path}` run one after the other: {obstacle}."),
@@ -73,7 +74,7 @@ pub struct LoopRounds {
     pub path: String,
     /// The reason why its rounds run one after the other; `None` if they may run on several cores.
     pub obstacle: Option<String>,
-    /// True if it is a `fold` or `loop` whose rounds need each other.
+    /// True if it is a `loop`, whose rounds always need each other.
     pub is_in_turn: bool,
 }
 
@@ -82,7 +83,7 @@ pub(crate) fn loops(path: &str, graph: &Graph, body: &Body, found: &mut Vec<Loop
     for step in &body.steps {
         if let Action::Region(step) = &step.action {
             let region = &*step.region;
-            loops_among((path, None), region, (graph, body, region.nodes.clone()), found);
+            loops_among((path, None), (region, graph), (graph, body, region.nodes.clone()), found);
         }
     }
     let is_covered = covered(body);
@@ -100,10 +101,10 @@ pub(crate) fn loops(path: &str, graph: &Graph, body: &Body, found: &mut Vec<Loop
 }
 
 /// Adds the loops among nodes of a body in a region to a list; `path` is the path of the body, and `around` its place in the
-/// region.
+/// region, whose body has the other graph.
 fn loops_among(
     (path, around): (&str, Option<&CodePlace>),
-    region: &Region,
+    (region, region_graph): (&Region, &Graph),
     (graph, body, nodes): (&Graph, &Body, Range<usize>),
     found: &mut Vec<LoopRounds>,
 ) {
@@ -111,15 +112,18 @@ fn loops_among(
         let node = &graph.nodes[index];
         let Action::Repeat(repeat) = body.steps[index].action.form() else { continue };
         let (path, place) = (format!("{path}{}", node.name), CodePlace::of(index, &node.name, around));
-        let (is_map, splits) = (repeat.repeat == Repeat::Map, region.splits_at(&place));
-        let is_in_turn = !is_map && !splits;
-        let of_code = if is_map { SplitObstacle::MovesElements } else { SplitObstacle::NeedsLast };
-        let obstacle = obstacle(node, repeat).or_else(|| (!splits).then_some(of_code));
-        let obstacle = obstacle.map(|obstacle| obstacle.to_string());
+        let of_code = || match region.fold_obstacle(&place) {
+            Some(obstacle) => obstacle.described(|place| name_of(region_graph, place)),
+            None if repeat.repeat == Repeat::Map => SplitObstacle::MovesElements.to_string(),
+            None => SplitObstacle::NeedsLast.to_string(),
+        };
+        let of_text = obstacle(node, repeat).map(|obstacle| obstacle.to_string());
+        let obstacle = of_text.or_else(|| (!region.splits_at(&place)).then(of_code));
+        let is_in_turn = matches!(repeat.repeat, Repeat::Loop { .. });
         found.push(LoopRounds { path: path.clone(), obstacle, is_in_turn });
         let inner = &node.bodies()[0];
         let nodes = (inner, &repeat.body, 0..inner.nodes.len());
-        loops_among((&format!("{path}/"), Some(&place)), region, nodes, found);
+        loops_among((&format!("{path}/"), Some(&place)), (region, region_graph), nodes, found);
     }
 }
 

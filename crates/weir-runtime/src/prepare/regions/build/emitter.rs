@@ -64,6 +64,12 @@ impl CodeEmitter {
         }
     }
 
+    /// Returns the place of an instruction.
+    pub(super) fn place_at(&self, at: usize) -> CodePlace {
+        let after = self.places.partition_point(|(first, _)| *first <= at);
+        self.places[after.saturating_sub(1)].1.clone()
+    }
+
     pub(super) fn register(&mut self) -> Register {
         self.registers += 1;
         (self.registers - 1) as Register

@@ -7,7 +7,7 @@ use super::parts::positions;
 use super::problem::RegionProblem;
 use super::reductions::reducing_code;
 use crate::constant_copies::ConstantCopies;
-use crate::region::{Instruction, LARGE_WINDOW, PartCost, Region, RegionPart, SplitLoop, Target};
+use crate::region::{Instruction, LARGE_WINDOW, PartCost, Region, RegionPart, SplitLoop, TableIndex, Target};
 
 /// Assembles the region of these nodes.
 pub(super) fn finished(mut emitter: CodeEmitter, nodes: Range<usize>) -> Result<Region, RegionProblem> {
@@ -34,8 +34,8 @@ pub(super) fn finished(mut emitter: CodeEmitter, nodes: Range<usize>) -> Result<
     if splits.iter().all(|split| split.end == 0) {
         splits.clear();
     }
-    let reducing_code = reducing_code(&code, &mut splits, &mut emitter.registers);
-    if emitter.registers > LARGE_WINDOW {
+    let reducing_code = reducing_code(&code, &mut splits, (&mut tables.switches, &mut emitter.registers));
+    if emitter.registers > LARGE_WINDOW || tables.switches.len() > usize::from(TableIndex::MAX) {
         return Err(RegionProblem::TooLarge);
     }
     let parts: Vec<RegionPart> = std::mem::take(&mut tables.parts);

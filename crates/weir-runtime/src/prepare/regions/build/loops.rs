@@ -25,8 +25,9 @@ use super::problem::RegionProblem;
 use super::scope::Scope;
 use crate::prepare::regions::splits::obstacle;
 use crate::region::WordShape;
+use crate::region::{FoldObstacle, MapReduction, ReducedMap, ReducedState, ReductionKind, Reductions};
 use crate::region::{Instruction, Register, TableIndex, Target};
-use crate::region::{LoopOutcome, LoopRow, ReducedState, ReductionKind, SPLITS_MAX, SplitLoop};
+use crate::region::{LoopOutcome, LoopRow, SPLITS_MAX, SplitLoop};
 use crate::step::{Action, Repeat, RepeatStep};
 
 /// A loop under construction.
@@ -166,12 +167,25 @@ impl<'a> Builder<'a> {
         Some(add(splits, SplitLoop { row, first, end: 0, outcome, captured }))
     }
 
-    /// Does the same for a `fold` whose states are words. Whether these are reductions is seen in the simplified code.
+    /// Does the same for a `fold` whose states are words and maps. Whether these are reductions is seen in the simplified code.
     fn split_of_fold(&mut self, parts: &LoopParts<'a, '_>, first: Target, row: TableIndex) -> Option<TableIndex> {
-        let states = &parts.inner.parameters[..parts.step.repeat.states()];
-        let states: Vec<&Vec<Register>> = states.iter().map(Option::as_ref).collect::<Option<_>>()?;
-        let reduction = |state: &Register| ReducedState { state: *state, kind: ReductionKind::Kept };
-        let reductions = states.into_iter().flatten().map(reduction).collect();
+        let (mut states, mut maps) = (Vec::new(), Vec::new());
+        for state in 0..parts.step.repeat.states() {
+            let reduction = |state: &Register| ReducedState { state: *state, kind: ReductionKind::Kept };
+            match (&parts.inner.parameters[state], &parts.graph.parameters[state]) {
+                (Some(registers), _) => states.extend(registers.iter().map(reduction)),
+                (None, Type::Map(..)) => {
+                    let slot = slot(parts.inner.base + state as u32);
+                    maps.push(ReducedMap { slot, kind: MapReduction::Lists });
+                }
+                (None, _) => {
+                    let place = parts.outer.place(parts.node);
+                    self.emitter.tables.folds_in_turn.push((place, FoldObstacle::State));
+                    return None;
+                }
+            }
+        }
+        let reductions = Reductions { states: states.into(), maps: maps.into() };
         self.split(parts, first, row, LoopOutcome::Reductions(reductions))
     }
 

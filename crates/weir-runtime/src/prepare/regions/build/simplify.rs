@@ -10,6 +10,7 @@ use combine::{add_products, carry_copies, load_fields_together};
 use copies::join_copies;
 use keys::read_keys_in_place;
 use rounds::run_rounds_at_once;
+pub(super) use updates::begins_empty;
 use updates::update_entries;
 use uses::RegisterUses;
 use views::{next_real, targets, targets_of, visit};
@@ -41,6 +42,7 @@ pub(super) fn simplify(emitter: &mut CodeEmitter) {
     carry_copies(emitter);
     read_keys_in_place(emitter);
     update_entries(emitter);
+    reductions::find_maps(emitter);
     run_rounds_at_once(emitter);
     compact(emitter);
     number_registers(emitter);

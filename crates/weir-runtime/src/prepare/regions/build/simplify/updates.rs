@@ -10,7 +10,7 @@
 //!
 //! The instructions stay: they run for a missing key, and whenever the value cannot be changed where it is.
 
-use weir_host::Argument;
+use weir_host::{Argument, Value};
 
 use super::uses::RegisterUses;
 use crate::prepare::regions::build::emitter::CodeEmitter;
@@ -53,6 +53,28 @@ fn update_at(emitter: &CodeEmitter, row: usize, uses: &RegisterUses) -> Option<(
     }
 }
 
+/// Returns true if the update of an entry makes a missing one of 0 or of an empty list.
+pub(in crate::prepare::regions::build) fn begins_empty(emitter: &CodeEmitter, row: usize) -> bool {
+    let switch = &emitter.tables.switches[row];
+    let Some(look_up) = &switch.look_up else { return false };
+    let walk = |arm: Option<usize>| {
+        let target = switch.arms.get(arm?)?.target;
+        Some(ValueWalk { emitter, at: emitter.labels[usize::from(target)]? })
+    };
+    let (Some(some), Some(mut none)) = (walk(look_up.some), walk(look_up.none)) else { return false };
+    match (none.next(), look_up.output) {
+        (Some(Instruction::Move(to, from)), LookUpOutput::Word(found)) => {
+            to == found && emitter.words.get(&0) == Some(&from) && none.change(None) == some.change(None)
+        }
+        (Some(Instruction::ConstantValue(to, constant)), LookUpOutput::Slot(found)) => {
+            let value = &emitter.constants[usize::from(constant)];
+            let is_empty = matches!(value, Value::List(elements) if elements.is_empty());
+            is_empty && none.change(Some(to)) == some.change(Some(found))
+        }
+        _ => false,
+    }
+}
+
 /// A walk over the instructions behind a look-up.
 struct ValueWalk<'e> {
     emitter: &'e CodeEmitter,
@@ -74,6 +96,20 @@ impl ValueWalk<'_> {
                     self.at += 1;
                     return Some(other);
                 }
+            }
+        }
+    }
+
+    /// Returns the next instruction that adds to a number, or to the list that is in this slot.
+    fn change(mut self, mut list: Option<FrameSlot>) -> Option<usize> {
+        loop {
+            match self.next()? {
+                Instruction::TakeValue(to, from) if list == Some(from) => list = Some(to),
+                Instruction::AddInt(..) if list.is_none() => return Some(self.at - 1),
+                Instruction::Push(to, ..) | Instruction::PushValue(to, _) if list == Some(to) => {
+                    return Some(self.at - 1);
+                }
+                _ => return None,
             }
         }
     }
