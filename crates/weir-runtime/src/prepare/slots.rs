@@ -170,7 +170,7 @@ impl<'a> Planner<'a> {
             }
             for life in self.ports[written].clone() {
                 let slot = self.free_slot(node);
-                self.residents[slot].push(life);
+                self.replace_residents(slot, life, node);
                 self.lives[life].slot = slot as u32;
             }
         }
@@ -183,6 +183,28 @@ impl<'a> Planner<'a> {
             self.residents.push(Vec::new());
             self.residents.len() - 1
         })
+    }
+
+    /// Puts a value into a free slot. Values that are certainly dead by then, and that are in the way of no writer for which the
+    /// new one is not, are forgotten: the slots of a long body would otherwise remember everything that was ever in them, and be
+    /// searched for each further value.
+    fn replace_residents(&mut self, slot: usize, life: usize, writer: usize) {
+        let mut residents = std::mem::take(&mut self.residents[slot]);
+        residents.retain(|resident| !self.is_superseded(&self.lives[*resident], writer));
+        residents.push(life);
+        self.residents[slot] = residents;
+    }
+
+    /// Returns true if what is out of the way of a value written by `writer` is out of the way of an older value, too: each
+    /// use of that has happened before the write, and is in the same arms.
+    fn is_superseded(&self, older: &Life, writer: usize) -> bool {
+        let arms = &self.shape.chains[writer];
+        let mut touchers = older.users.iter().map(|user| user.node).chain(older.writer);
+        !older.kept
+            && touchers.all(|toucher| {
+                self.order.before(toucher, writer)
+                    && self.shape.chains.get(toucher).is_some_and(|around| around.starts_with(arms))
+            })
     }
 
     fn is_free(&self, slot: usize, writer: usize) -> bool {
