@@ -11,7 +11,8 @@
 //! µs, took 1.74 times the processor time of a hand-written server. Unlike in Flux, therefore:
 //!
 //! 1. A thread that takes a new flow first advances it for as long as it neither blocks the thread nor delays other
-//!    flows ([`ActiveFlow::advance_without_blocking`]). If the queue is empty, that may be the event loop.
+//!    flows ([`ActiveFlow::advance_without_blocking`]). If no new flow is queued, that may be the event loop, also while
+//!    flows that have yielded are queued: a small request would wait for several of their slices.
 //! 2. If the flow has not ended by then, it continues on a thread of the pool; but one that the event loop has begun, and
 //!    that waits for peers only, continues there when it is woken (`loop_wait`).
 //! 3. The event loop does this only for routes whose flows have a brief beginning, as measured on the threads
@@ -82,6 +83,8 @@ struct FlowQueue {
     /// The length of the queue, written under its lock. A hint that is read without it, relaxed: a reader that misses a
     /// flow lets another one run for a slice before it.
     waiting: AtomicUsize,
+    /// The number of new flows in the queue: a hint that is written and read like its length.
+    waiting_new: AtomicUsize,
     /// The delays of the queue.
     delays: FlowDelays,
     platform: Arc<dyn Platform>,
@@ -156,6 +159,7 @@ impl PoolEngine {
             jobs: Mutex::default(),
             arrived: Condvar::new(),
             waiting: AtomicUsize::new(0),
+            waiting_new: AtomicUsize::new(0),
             delays: FlowDelays::new(),
             platform: Arc::clone(setup.platform),
             cores: Arc::clone(&setup.planned.instance.helpers.cores),
@@ -181,7 +185,7 @@ impl Engine for PoolEngine {
         }
         let predictor = self.queue.predictors[entry][route]
             .as_ref()
-            .filter(|predictor| predictor.is_brief() && self.queue.is_empty());
+            .filter(|predictor| predictor.is_brief() && self.queue.has_no_new());
         let counters = &self.instance.entries[entry].flows[route].1;
         if predictor.is_some() && counters.waits.load(Ordering::Relaxed) {
             return self.waiting_on_loop(new_flow.flow(), true);
@@ -268,6 +272,12 @@ impl HeldFlow {
 }
 
 impl FlowQueue {
+    /// Returns true if no new flow seems to be queued, so that the next one overtakes none. Flows that have yielded may be: they
+    /// compute, and have the threads for that.
+    fn has_no_new(&self) -> bool {
+        self.waiting_new.load(Ordering::Relaxed) == 0
+    }
+
     /// Returns true if no flow seems to be queued.
     fn is_empty(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) == 0
@@ -380,6 +390,7 @@ impl FlowQueue {
 
     fn note_length(&self, jobs: &FlowQueueState) {
         self.waiting.store(jobs.new.len() + jobs.yielded.len(), Ordering::Relaxed);
+        self.waiting_new.store(jobs.new.len(), Ordering::Relaxed);
     }
 
     fn next(&self) -> Option<QueuedFlow> {

@@ -195,15 +195,21 @@ impl<'a> Planner<'a> {
         self.residents[slot] = residents;
     }
 
-    /// Returns true if what is out of the way of a value written by `writer` is out of the way of an older value, too: each
-    /// use of that has happened before the write, and is in the same arms.
+    /// Returns true if any later writer for which the value of `writer` is out of the way has an older value out of its way, too.
+    ///
+    /// Each use of the older value has happened before the write, and so before all that comes after the write. A later writer
+    /// may also be in other arms than `writer`. Then it is in other arms than the use, too, if these arms are around both; and
+    /// otherwise it comes after the outermost switch around `writer` alone, before which the use must have happened.
     fn is_superseded(&self, older: &Life, writer: usize) -> bool {
         let arms = &self.shape.chains[writer];
         let mut touchers = older.users.iter().map(|user| user.node).chain(older.writer);
         !older.kept
             && touchers.all(|toucher| {
+                let around = self.shape.chains.get(toucher).map_or(&[][..], Vec::as_slice);
+                let common = arms.iter().zip(around).take_while(|(arm, other)| arm == other).count();
+                let own = arms.get(common);
                 self.order.before(toucher, writer)
-                    && self.shape.chains.get(toucher).is_some_and(|around| around.starts_with(arms))
+                    && own.is_none_or(|arm| self.order.before(toucher, arm.switch.0 as usize))
             })
     }
 
