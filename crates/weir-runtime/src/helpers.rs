@@ -29,6 +29,11 @@ impl CoreUse {
         Arc::new(CoreUse { cores, working: CachePadded::default() })
     }
 
+    /// Returns the number of cores.
+    pub(crate) fn cores(&self) -> usize {
+        self.cores
+    }
+
     /// Notes that a thread begins to work.
     pub(crate) fn begin(&self) {
         self.working.fetch_add(1, Ordering::Relaxed);

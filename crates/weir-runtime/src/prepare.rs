@@ -14,7 +14,7 @@ use weir_ir::program::Flow;
 use crate::batching::{BatchedFunction, Gatherer, GathererContext};
 use crate::flow_section::NodeSection;
 use crate::lock::FairRwLock;
-use crate::region::WordTypes;
+use crate::region::{LARGE_WINDOW, WordTypes};
 use crate::resources::Resources;
 use crate::step::{Body, Repeat};
 
@@ -35,10 +35,15 @@ use cuts::Cuts;
 pub use error::PrepareError;
 use error::error;
 use part::{NodePart, Resolved};
+use regions::RegionRules;
 pub use regions::{IndependentPart, LoopRounds};
 
 /// The deepest nesting of bodies; the compiler's own limit is lower.
 const NESTING_MAX: usize = 64;
+
+/// The size from which on a region ends: about the number of its registers. Half of those that the interpreter has, because
+/// constants and values from outside have registers too.
+pub(crate) const REGION_SIZE_MAX: usize = LARGE_WINDOW / 2;
 
 /// A prepared flow.
 pub(crate) struct PreparedFlow {
@@ -69,6 +74,8 @@ pub(crate) struct Preparation<'a> {
     flow: Option<Text>,
     /// The body that is being prepared.
     place: BodyPlace,
+    /// The size from which on a region ends.
+    region_size_max: usize,
 }
 
 /// The surroundings of a body that is being prepared.
@@ -103,7 +110,14 @@ impl<'a> Preparation<'a> {
             plan: None,
             flow: None,
             place: BodyPlace::default(),
+            region_size_max: REGION_SIZE_MAX,
         }
+    }
+
+    /// Ends regions at this size.
+    pub(crate) fn with_region_size_max(mut self, region_size_max: usize) -> Self {
+        self.region_size_max = region_size_max;
+        self
     }
 
     /// Cuts bodies as this plan says.
@@ -121,7 +135,7 @@ impl<'a> Preparation<'a> {
         if let Some(plan) = self.plan {
             Cuts { plan, flow: &flow.name }.mark(&flow.body, &mut body);
         }
-        regions::form(self.word_types(), &flow.body, &mut body);
+        regions::form(self.region_rules(), &flow.body, &mut body);
         cuts::insert(&mut body);
         let ticket_gates = std::mem::take(&mut self.ticket_gates).into();
         Ok(PreparedFlow { name: flow.name.as_str().into(), body, ticket_gates })
@@ -132,13 +146,13 @@ impl<'a> Preparation<'a> {
         self.ordered = false;
         self.flow = None;
         let mut body = self.body(graph, None, 0).map_err(|error| error.within(place))?;
-        regions::form(self.word_types(), graph, &mut body);
+        regions::form(self.region_rules(), graph, &mut body);
         Ok(body)
     }
 
     /// Describes the regions of a flow.
     pub(crate) fn regions(&self, flow: &Flow<Graph>, prepared: &PreparedFlow) -> String {
-        regions::described(self.word_types(), &flow.name, &flow.body, &prepared.body)
+        regions::described(self.region_rules(), &flow.name, &flow.body, &prepared.body)
     }
 
     /// Adds the loops of a flow that only compute to a list.
@@ -153,11 +167,12 @@ impl<'a> Preparation<'a> {
         prepared: &PreparedFlow,
         found: &mut Vec<IndependentPart>,
     ) {
-        regions::independent_parts(self.word_types(), &format!("{}: ", flow.name), &flow.body, &prepared.body, found);
+        regions::independent_parts(self.region_rules(), &format!("{}: ", flow.name), &flow.body, &prepared.body, found);
     }
 
-    fn word_types(&self) -> WordTypes<'a> {
-        WordTypes { types: self.types, library: self.library }
+    fn region_rules(&self) -> RegionRules<'a> {
+        let types = WordTypes { types: self.types, library: self.library };
+        RegionRules { types, size_max: self.region_size_max }
     }
 
     fn body(&mut self, graph: &Graph, repeat: Option<Repeat>, depth: usize) -> Result<Body, PrepareError> {

@@ -36,7 +36,9 @@ use crate::helpers::{ForkPolicy, Helpers};
 use crate::instance::{EntryInstance, Env, ProgramInstance, RouteCounters};
 use crate::lock::SessionLimits;
 use crate::platform::{Platform, SystemPlatform};
-use crate::prepare::{IndependentPart, LoopRounds, Preparation, PrepareError, PreparedFlow, source_of};
+use crate::prepare::{
+    IndependentPart, LoopRounds, Preparation, PrepareError, PreparedFlow, REGION_SIZE_MAX, source_of,
+};
 use crate::resources::Resources;
 use crate::running::{RunningProgram, run_loops};
 use crate::step::Body;
@@ -70,6 +72,9 @@ pub struct Options {
     pub slice: SliceLength,
     /// The rule by which flows use several cores.
     pub forks: ForkPolicy,
+    /// The size from which on a region ends and another one begins, about its number of values. For tests: no size may
+    /// change an answer.
+    pub region_size_max: usize,
     /// The recorder of the trace.
     pub recorder: Recorder,
     /// The platform that supplies clock, threads and random numbers.
@@ -90,6 +95,7 @@ impl Default for Options {
             memory_max: None,
             slice: SliceLength::default(),
             forks: ForkPolicy::AsPlanned,
+            region_size_max: REGION_SIZE_MAX,
             recorder: Recorder::off(),
             platform: Arc::new(SystemPlatform::new()),
         }
@@ -346,7 +352,8 @@ fn prepare(
     settings: &Settings,
 ) -> Result<(PreparedProgram, Vec<Body>), PrepareError> {
     let mut resources = Resources::of(program, &library.environment, settings.sessions, &options.platform);
-    let mut preparation = Preparation::new(program, library, &mut resources, gathering(library, options));
+    let mut preparation = Preparation::new(program, library, &mut resources, gathering(library, options))
+        .with_region_size_max(options.region_size_max);
     if settings.row.has_sections() {
         preparation = preparation.cut_by(&options.plan);
     }

@@ -22,14 +22,27 @@ const PROGRAMS: u64 = 400;
 /// The events of one execution that a test keeps.
 const EVENTS_MAX: usize = 4_000;
 
-/// The forms in which a program runs: as steps, because every node is recorded; in regions, in slices of the usual length and
-/// of one unit; and with forks at every safe point.
-const FORMS: [(Detail, SliceLength, ForkPolicy); 4] = [
-    (Detail::Nodes, SliceLength::ONE_UNIT, ForkPolicy::AsPlanned),
-    (Detail::Flows, SliceLength { quantum: 1_000, quanta: 10 }, ForkPolicy::AsPlanned),
-    (Detail::Flows, SliceLength::ONE_UNIT, ForkPolicy::AsPlanned),
-    (Detail::Flows, SliceLength::ONE_UNIT, ForkPolicy::AlwaysInPlace),
+/// A form in which a program runs: what is recorded, slices, forks, and the size from which on a region ends.
+type Form = (Detail, SliceLength, ForkPolicy, usize);
+
+/// The forms: as steps, because every node is recorded; in regions, in slices of the usual length and of one unit; with forks
+/// at every safe point; and in small regions, which end at places where others do not.
+const FORMS: [Form; 5] = [
+    (Detail::Nodes, SliceLength::ONE_UNIT, ForkPolicy::AsPlanned, usize::MAX),
+    (Detail::Flows, SliceLength { quantum: 1_000, quanta: 10 }, ForkPolicy::AsPlanned, usize::MAX),
+    (Detail::Flows, SliceLength::ONE_UNIT, ForkPolicy::AsPlanned, usize::MAX),
+    (Detail::Flows, SliceLength::ONE_UNIT, ForkPolicy::AlwaysInPlace, usize::MAX),
+    (Detail::Flows, SliceLength { quantum: 10, quanta: 1 }, ForkPolicy::AlwaysInPlace, 0),
 ];
+
+/// The sizes of small regions: different ones, so that their ends come everywhere.
+const SMALL_REGIONS: [usize; 4] = [9, 14, 22, 40];
+
+/// Returns the form with the size of regions that a program is tried with.
+fn form_for((detail, slice, forks, size): Form, seed: u64) -> Form {
+    let small = SMALL_REGIONS[(seed % SMALL_REGIONS.len() as u64) as usize];
+    (detail, slice, forks, if size == 0 { small } else { size })
+}
 
 /// Returns the number of an environment variable.
 fn variable(name: &str) -> Option<u64> {
@@ -42,12 +55,12 @@ fn execute(
     program: &Program,
     recording: &Recording,
     library: &Library,
-    (detail, slice, forks): (Detail, SliceLength, ForkPolicy),
+    (detail, slice, forks, region_size_max): Form,
 ) -> Result<(Execution, Vec<Arc<str>>), String> {
     let (recorder, reader) = Recorder::new(detail, EVENTS_MAX);
     // This engine runs calls that block on the thread of their flow.
     let engine = engine("thread-per-flow").expect("the engine");
-    let options = Options { engine, threads: Some(2), recorder, slice, forks, ..Options::default() };
+    let options = Options { engine, threads: Some(2), recorder, slice, forks, region_size_max, ..Options::default() };
     let mut places = Vec::new();
     let mut take_places = || {
         let failures = reader.take().into_iter().filter_map(|event| match event.kind {
@@ -74,7 +87,7 @@ fn compare(case: &Case, seed: u64) -> Result<(), String> {
     let expected = evaluate(case, seed).map_err(|failure| failure.to_string())?;
     let program = weir_ir::optimize(&case.program, &Recording::new(seed).library());
     let mut first: Option<Vec<Arc<str>>> = None;
-    for form in FORMS {
+    for form in FORMS.map(|form| form_for(form, seed)) {
         let recording = Recording::new(seed);
         let (mut found, places) = execute(case, &program, &recording, &recording.library(), form)?;
         if has_fault(&expected) {

@@ -115,12 +115,15 @@ impl<W: Work> WorkerLocal<W> {
         self.wake_released(shared);
         let mut batch = std::mem::take(&mut self.batch);
         let mut clock = BatchClock::start(shared.platform(), batch.len(), shared.ports[port].is_nonblocking());
-        let mut ended = 0;
+        let (mut ended, mut yielded) = (0, false);
         let mut items = batch.drain(..);
         while let Some(item) = items.next() {
             match self.run_item(shared, port, item, mode) {
                 RunOutcome::Next(PortId(next), item) => self.buffer_output(shared, next, item),
-                RunOutcome::Yields(PortId(port), item) => put_back(shared, port, item),
+                RunOutcome::Yields(PortId(port), item) => {
+                    yielded = true;
+                    put_back(shared, port, item);
+                }
                 RunOutcome::Finished => ended += 1,
             }
             self.flush_item_count(slot);
@@ -141,7 +144,21 @@ impl<W: Work> WorkerLocal<W> {
             self.reschedule(shared, port, was_next);
         }
         self.last_next_port = self.next_port;
+        if yielded && ended > 0 {
+            self.let_producers_run(shared);
+        }
         self.next_port.take()
+    }
+
+    /// Yields the processor for a moment if the pool uses all of them and its threads never rest, because items compute. Those
+    /// that have ended are awaited by a producer, which the system would otherwise let run only when it ends the turn of a
+    /// thread: some milliseconds later.
+    #[cold]
+    fn let_producers_run(&mut self, shared: &SchedulerState<W>) {
+        if shared.oversubscribed && shared.uses_all_processors(self.pool) {
+            self.flush_deferred(shared);
+            std::thread::yield_now();
+        }
     }
 
     /// Schedules the ports and wakes the sources that waited for room. If the pool uses all processors, no processor is

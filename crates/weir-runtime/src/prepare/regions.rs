@@ -3,15 +3,17 @@
 //! A node can be in a region if it neither waits nor meets a turn nor takes a lock, and if its function returns at once; a
 //! `for`, `fold` or `loop` can if all nodes of its body can. Neighbours are in the same region if they depend on the same
 //! waiting nodes, so that none of them may begin when another may not, and if they lie in the same atomic step and in the
-//! arms around the first of them.
+//! arms around the first of them. A region that would become too large ends, if possible between statements that are in no
+//! arm of a switch in it, and another one begins.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use weir_ir::graph::Graph;
 
-use crate::region::{Region, WordTypes};
+use crate::region::Region;
 use crate::step::{Action, Body, RegionStep};
+pub(super) use borders::RegionRules;
 use borders::{Border, Survey};
 
 mod borders;
@@ -26,9 +28,9 @@ pub use print::LoopRounds;
 pub(super) use print::{described, loops};
 
 /// Forms the regions of a body, and those of the bodies within that belong to none.
-pub(super) fn form(types: WordTypes<'_>, graph: &Graph, body: &mut Body) {
-    for (nodes, _) in runs(types, graph, body) {
-        let region = compiled(types, graph, body, nodes.clone());
+pub(super) fn form(rules: RegionRules<'_>, graph: &Graph, body: &mut Body) {
+    for (nodes, _) in runs(rules, graph, body) {
+        let region = compiled(rules, graph, body, nodes.clone());
         if let Ok(region) = region {
             let step = &mut body.steps[nodes.start];
             let first = std::mem::replace(&mut step.action, Action::Nothing);
@@ -39,10 +41,10 @@ pub(super) fn form(types: WordTypes<'_>, graph: &Graph, body: &mut Body) {
     let steps = body.steps.iter_mut().zip(&graph.nodes).zip(is_covered);
     for ((step, node), _) in steps.filter(|(_, is_covered)| !is_covered) {
         match &mut step.action {
-            Action::Repeat(repeat) => form(types, &node.bodies()[0], &mut repeat.body),
+            Action::Repeat(repeat) => form(rules, &node.bodies()[0], &mut repeat.body),
             Action::Timed(timed) => {
                 let bodies = timed.bodies.iter_mut().zip(node.bodies());
-                bodies.for_each(|((body, _), graph)| form(types, graph, body));
+                bodies.for_each(|((body, _), graph)| form(rules, graph, body));
             }
             _ => {}
         }
@@ -70,13 +72,13 @@ enum NoRegion {
 }
 
 /// Compiles the nodes of this range, if that pays.
-fn compiled(types: WordTypes<'_>, graph: &Graph, body: &Body, nodes: Range<usize>) -> Result<Region, NoRegion> {
-    let survey = Survey { types, graph, body };
+fn compiled(rules: RegionRules<'_>, graph: &Graph, body: &Body, nodes: Range<usize>) -> Result<Region, NoRegion> {
+    let survey = Survey { rules, graph, body };
     let pays = survey.pays(nodes.clone());
     if !pays && !survey.may_have_parts(nodes.clone()) {
         return Err(NoRegion::DoesNotPay);
     }
-    let mut region = build::region(types, graph, body, nodes).map_err(|_| NoRegion::NotCompiled)?;
+    let mut region = build::region(rules.types, graph, body, nodes).map_err(|_| NoRegion::NotCompiled)?;
     if !pays && region.parts.is_empty() {
         return Err(NoRegion::DoesNotPay);
     }
@@ -99,18 +101,28 @@ fn verify_nodes(body: &Body, nodes: Range<usize>) {
 }
 
 /// Returns the maximal runs of nodes that can be one region, each with the border at which it ends.
-fn runs(types: WordTypes<'_>, graph: &Graph, body: &Body) -> Vec<(Range<usize>, Border)> {
-    let survey = Survey { types, graph, body };
+fn runs(rules: RegionRules<'_>, graph: &Graph, body: &Body) -> Vec<(Range<usize>, Border)> {
+    let survey = Survey { rules, graph, body };
     let mut runs = Vec::new();
     let mut next = 0;
     while next < graph.nodes.len() {
         let start = next;
+        // The last node so far before which a region that becomes too large may end.
+        let (mut size, mut last_end) = (0, None);
         let border = loop {
             if next == graph.nodes.len() {
                 break Border::EndOfBody;
             }
             if let Some(border) = survey.obstacle(next).or_else(|| survey.parting(start, next)) {
                 break border;
+            }
+            if next > start && survey.may_end_before(start, next) {
+                last_end = Some(next);
+            }
+            size += survey.size(next);
+            if size > rules.size_max && next > start {
+                next = last_end.unwrap_or(next);
+                break Border::Size(graph.nodes[next].name.to_string());
             }
             next += 1;
         };

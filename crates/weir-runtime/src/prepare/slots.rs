@@ -170,7 +170,7 @@ impl<'a> Planner<'a> {
             }
             for life in self.ports[written].clone() {
                 let slot = self.free_slot(node);
-                self.residents[slot].push(life);
+                self.replace_residents(slot, life, node);
                 self.lives[life].slot = slot as u32;
             }
         }
@@ -183,6 +183,34 @@ impl<'a> Planner<'a> {
             self.residents.push(Vec::new());
             self.residents.len() - 1
         })
+    }
+
+    /// Puts a value into a free slot. Values that are certainly dead by then, and that are in the way of no writer for which the
+    /// new one is not, are forgotten: the slots of a long body would otherwise remember everything that was ever in them, and be
+    /// searched for each further value.
+    fn replace_residents(&mut self, slot: usize, life: usize, writer: usize) {
+        let mut residents = std::mem::take(&mut self.residents[slot]);
+        residents.retain(|resident| !self.is_superseded(&self.lives[*resident], writer));
+        residents.push(life);
+        self.residents[slot] = residents;
+    }
+
+    /// Returns true if any later writer for which the value of `writer` is out of the way has an older value out of its way, too.
+    ///
+    /// Each use of the older value has happened before the write, and so before all that comes after the write. A later writer
+    /// may also be in other arms than `writer`. Then it is in other arms than the use, too, if these arms are around both; and
+    /// otherwise it comes after the outermost switch around `writer` alone, before which the use must have happened.
+    fn is_superseded(&self, older: &Life, writer: usize) -> bool {
+        let arms = &self.shape.chains[writer];
+        let mut touchers = older.users.iter().map(|user| user.node).chain(older.writer);
+        !older.kept
+            && touchers.all(|toucher| {
+                let around = self.shape.chains.get(toucher).map_or(&[][..], Vec::as_slice);
+                let common = arms.iter().zip(around).take_while(|(arm, other)| arm == other).count();
+                let own = arms.get(common);
+                self.order.before(toucher, writer)
+                    && own.is_none_or(|arm| self.order.before(toucher, arm.switch.0 as usize))
+            })
     }
 
     fn is_free(&self, slot: usize, writer: usize) -> bool {

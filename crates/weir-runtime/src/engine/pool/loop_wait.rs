@@ -99,7 +99,7 @@ impl WaitingFlow {
         // A flow that only registers its task earns no credit for others.
         let brief_ns = PASSES_OF_WAITING * BRIEF_NS;
         if was_new || advanced != Err(NextPlace::WhenWoken) || took_ns >= brief_ns {
-            predictor.record(took_ns, brief_ns);
+            queue.record(predictor, took_ns, brief_ns);
         }
         advanced
     }

@@ -45,6 +45,8 @@ pub(super) enum Border {
     OtherArm(String),
     /// This node is in another section of the plan, or may be.
     OtherSection(String),
+    /// The region would become too large with this node.
+    Size(String),
 }
 
 impl fmt::Display for Border {
@@ -66,14 +68,23 @@ impl fmt::Display for Border {
             }
             Border::OtherArm(node) => write!(f, "`{node}` is in another arm"),
             Border::OtherSection(node) => write!(f, "`{node}` is in another section of the plan"),
+            Border::Size(node) => write!(f, "with `{node}` it would become too large"),
         }
     }
+}
+
+/// The rules by which regions are formed.
+#[derive(Clone, Copy)]
+pub(in crate::prepare) struct RegionRules<'a> {
+    pub types: WordTypes<'a>,
+    /// The size from which on a region ends if it can: see [`Survey::size`].
+    pub size_max: usize,
 }
 
 /// A prepared body whose nodes are examined.
 #[derive(Clone, Copy)]
 pub(super) struct Survey<'a> {
-    pub types: WordTypes<'a>,
+    pub rules: RegionRules<'a>,
     pub graph: &'a Graph,
     pub body: &'a Body,
 }
@@ -129,10 +140,11 @@ impl Survey<'_> {
     fn changes_word(&self, node: usize) -> bool {
         let node_of = &self.graph.nodes[node];
         let is_word =
-            |input: usize| self.type_of(&node_of.inputs[input]).is_some_and(|ty| self.types.shape(&ty).is_some());
+            |input: usize| self.type_of(&node_of.inputs[input]).is_some_and(|ty| self.rules.types.shape(&ty).is_some());
         match (&node_of.kind, self.body.steps[node].action.form()) {
             (NodeKind::Call { function }, _) => {
-                let parameters = self.types.library.function(function).map(|function| &function.signature.parameters);
+                let parameters =
+                    self.rules.types.library.function(function).map(|function| &function.signature.parameters);
                 let changed = parameters.into_iter().flatten().map(|parameter| parameter.passing == Passing::Change);
                 changed.enumerate().any(|(input, changes)| changes && input < node_of.inputs.len() && is_word(input))
             }
@@ -141,7 +153,7 @@ impl Survey<'_> {
                 let parameters = graph.parameters.iter().zip(&repeat.body.handed);
                 parameters
                     .skip(node_of.kind.own().parameters)
-                    .any(|(ty, handed)| *handed && self.types.shape(ty).is_some())
+                    .any(|(ty, handed)| *handed && self.rules.types.shape(ty).is_some())
             }
             _ => false,
         }
@@ -172,6 +184,26 @@ impl Survey<'_> {
         (!arms.starts_with(&around)).then(|| Border::OtherArm(name()))
     }
 
+    /// Returns the size of a node in a region: about the number of registers of its results and of those in its bodies, and of
+    /// the arms of its switches.
+    pub(super) fn size(&self, node: usize) -> usize {
+        self.size_of(&self.graph.nodes[node])
+    }
+
+    fn size_of(&self, node: &Node) -> usize {
+        let words = |ty: &Type| self.rules.types.shape(ty).map_or(1, |shape| shape.leaves().len());
+        let arms = if let NodeKind::Switch { arms } = &node.kind { arms.len() } else { 0 };
+        let bodies = node.bodies().iter().flat_map(|body| &body.nodes).map(|node| self.size_of(node));
+        1 + arms + node.outputs.iter().map(words).sum::<usize>() + bodies.sum::<usize>()
+    }
+
+    /// Returns true if a region that begins with `first` may end before a node at little cost: the node is in no arm of a
+    /// switch in the region, and is no end of one.
+    pub(super) fn may_end_before(&self, first: usize, node: usize) -> bool {
+        let (first, node) = (&self.graph.nodes[first], &self.graph.nodes[node]);
+        first.control == node.control && !matches!(node.kind, NodeKind::Select { .. })
+    }
+
     /// Returns true if a region of these nodes is faster than their steps.
     pub(super) fn pays(&self, nodes: Range<usize>) -> bool {
         let nodes = &self.graph.nodes[nodes];
@@ -183,7 +215,7 @@ impl Survey<'_> {
     pub(super) fn may_have_parts(&self, nodes: Range<usize>) -> bool {
         let declares_units = |node: &&Node| match &node.kind {
             NodeKind::Call { function } => {
-                let function = self.types.library.function(function);
+                let function = self.rules.types.library.function(function);
                 function.is_some_and(|function| function.signature.effects.declares_units)
             }
             _ => false,
@@ -193,6 +225,6 @@ impl Survey<'_> {
 
     fn is_operation(&self, node: &Node) -> bool {
         let is_prim = matches!(node.kind, NodeKind::Prim(prim) if !prim.passes_on());
-        is_prim && node.outputs.iter().all(|ty| self.types.shape(ty).is_some())
+        is_prim && node.outputs.iter().all(|ty| self.rules.types.shape(ty).is_some())
     }
 }

@@ -18,6 +18,7 @@ use emitter::{CodeEmitter, add};
 use finish::finished;
 use scope::{Scope, arms_around, real_user};
 use simplify::simplify;
+use users::NodeUsers;
 
 mod control;
 mod elements;
@@ -33,6 +34,7 @@ mod scalars;
 pub(super) mod scope;
 mod simplify;
 mod states;
+mod users;
 mod values;
 
 pub(super) use problem::RegionProblem;
@@ -53,6 +55,7 @@ pub(super) fn region(
     let mut builder = Builder { types, emitter: CodeEmitter { slots: body.slots as usize, ..CodeEmitter::default() } };
     let mut scope = Scope::new(graph, body, 0, None);
     scope.outer_arms = arms_around(graph, nodes.start).len();
+    scope.users = NodeUsers::of(graph, &nodes);
     scope.nodes = nodes.clone();
     builder.note_move_only(&scope);
     builder.nodes(&mut scope)?;
@@ -146,10 +149,9 @@ impl<'a> Builder<'a> {
 
 /// Returns true if a step outside of the region, or the end of the body, uses a port of a node.
 fn is_used_outside(scope: &Scope<'_>, node: usize, port: usize) -> bool {
+    let is_outside = |user: usize| !scope.nodes.contains(&real_user(scope.graph, scope.body, user));
+    let mut users = scope.users.of_port(node, port);
     let port = Operand::Port(NodeId(node as u32), port as u32);
-    let uses = |(user, other): (usize, &weir_ir::graph::Node)| {
-        other.inputs.contains(&port) && !scope.nodes.contains(&real_user(scope.graph, scope.body, user))
-    };
     // The next iteration takes the parts of such a tuple out of their slots.
     let is_next_state = match &scope.graph.result {
         Operand::Port(tuple, 0) if !scope.body.result_parts.is_empty() => {
@@ -157,5 +159,5 @@ fn is_used_outside(scope: &Scope<'_>, node: usize, port: usize) -> bool {
         }
         _ => false,
     };
-    scope.graph.result == port || is_next_state || scope.graph.nodes.iter().enumerate().any(uses)
+    scope.graph.result == port || is_next_state || users.any(is_outside)
 }

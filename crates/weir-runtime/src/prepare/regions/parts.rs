@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use weir_ir::graph::Graph;
 
-use super::borders::Survey;
+use super::borders::{RegionRules, Survey};
 use super::{build, covered, runs};
-use crate::region::{CodePlace, ComputationOrder, PartObstacle, Region, WordTypes};
+use crate::region::{CodePlace, ComputationOrder, PartObstacle, Region};
 use crate::step::{Action, Body};
 
 /// A loop or call that stands behind others, and may run beside some of them if it needs nothing of them.
@@ -24,14 +24,14 @@ pub struct IndependentPart {
 
 /// Adds the computations of a body that could be in regions to a list; `path` is the path of the body.
 pub(crate) fn independent_parts(
-    types: WordTypes<'_>,
+    rules: RegionRules<'_>,
     path: &str,
     graph: &Graph,
     body: &Body,
     found: &mut Vec<IndependentPart>,
 ) {
-    for (nodes, _) in runs(types, graph, body) {
-        if let Some(region) = surveyed(types, graph, body, nodes) {
+    for (nodes, _) in runs(rules, graph, body) {
+        if let Some(region) = surveyed(rules, graph, body, nodes) {
             found.extend(of_region(path, graph, &region));
         }
     }
@@ -39,10 +39,10 @@ pub(crate) fn independent_parts(
     for ((step, node), _) in body.steps.iter().zip(&graph.nodes).zip(is_covered).filter(|(_, is_covered)| !is_covered) {
         let path = format!("{path}{}/", node.name);
         match step.action.form() {
-            Action::Repeat(repeat) => independent_parts(types, &path, &node.bodies()[0], &repeat.body, found),
+            Action::Repeat(repeat) => independent_parts(rules, &path, &node.bodies()[0], &repeat.body, found),
             Action::Timed(timed) => {
                 let bodies = timed.bodies.iter().zip(node.bodies());
-                bodies.for_each(|((body, _), graph)| independent_parts(types, &path, graph, body, found));
+                bodies.for_each(|((body, _), graph)| independent_parts(rules, &path, graph, body, found));
             }
             _ => {}
         }
@@ -51,12 +51,12 @@ pub(crate) fn independent_parts(
 
 /// Returns the region of these nodes, or the one that they would be if that paid; `None` if they have no computations that
 /// could run beside others.
-fn surveyed(types: WordTypes<'_>, graph: &Graph, body: &Body, nodes: Range<usize>) -> Option<Arc<Region>> {
+fn surveyed(rules: RegionRules<'_>, graph: &Graph, body: &Body, nodes: Range<usize>) -> Option<Arc<Region>> {
     if let Action::Region(step) = &body.steps[nodes.start].action {
         return Some(Arc::clone(&step.region));
     }
-    let may_have_parts = Survey { types, graph, body }.may_have_parts(nodes.clone());
-    may_have_parts.then(|| build::region(types, graph, body, nodes).ok().map(Arc::new))?
+    let may_have_parts = Survey { rules, graph, body }.may_have_parts(nodes.clone());
+    may_have_parts.then(|| build::region(rules.types, graph, body, nodes).ok().map(Arc::new))?
 }
 
 /// Returns the path of a place in a region of this graph.
@@ -78,8 +78,8 @@ fn of_region<'a>(path: &'a str, graph: &'a Graph, region: &'a Region) -> impl It
 }
 
 /// Describes which computations among these nodes may run beside others, and what forbids it for those that may not.
-pub(super) fn described(types: WordTypes<'_>, graph: &Graph, body: &Body, nodes: Range<usize>) -> String {
-    let Some(region) = surveyed(types, graph, body, nodes) else { return String::new() };
+pub(super) fn described(rules: RegionRules<'_>, graph: &Graph, body: &Body, nodes: Range<usize>) -> String {
+    let Some(region) = surveyed(rules, graph, body, nodes) else { return String::new() };
     let line = |IndependentPart { path, beside, obstacle, .. }: IndependentPart| match obstacle {
         None => format!("\n  `{path}` may run beside {}.", quoted(&beside)),
         Some(obstacle) => format!("\n  `{path}` runs after what stands before it: {obstacle}."),

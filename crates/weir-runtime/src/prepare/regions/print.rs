@@ -5,25 +5,25 @@ use std::ops::Range;
 
 use weir_ir::graph::Graph;
 
-use super::borders::OPERATIONS_MIN;
+use super::borders::{OPERATIONS_MIN, RegionRules};
 use super::parts::name_of;
 use super::splits::{SplitObstacle, obstacle};
 use super::{NoRegion, compiled, covered, parts, runs};
-use crate::region::{CodePlace, Region, WordTypes};
+use crate::region::{CodePlace, Region};
 use crate::step::{Action, Body, Repeat};
 
 /// Describes the regions of a body and of the bodies within; `path` is the path of the body.
-pub(crate) fn described(types: WordTypes<'_>, path: &str, graph: &Graph, body: &Body) -> String {
+pub(crate) fn described(rules: RegionRules<'_>, path: &str, graph: &Graph, body: &Body) -> String {
     let mut text = String::new();
-    for (nodes, border) in runs(types, graph, body) {
+    for (nodes, border) in runs(rules, graph, body) {
         let names = named(graph, &nodes);
-        let parts = parts::described(types, graph, body, nodes.clone());
+        let parts = parts::described(rules, graph, body, nodes.clone());
         let described = match &body.steps[nodes.start].action {
             Action::Region(step) => {
                 let rounds = rounds(&step.region, graph, body);
                 with_code(&step.region, &names, &format!("{border}.{rounds}{parts}"))
             }
-            _ => stays(types, graph, body, nodes, &names) + &parts,
+            _ => stays(rules, graph, body, nodes, &names) + &parts,
         };
         // Writing to a `String` cannot fail.
         _ = writeln!(text, "{path}: {described}");
@@ -33,10 +33,10 @@ pub(crate) fn described(types: WordTypes<'_>, path: &str, graph: &Graph, body: &
     for ((step, node), _) in steps.filter(|(_, is_covered)| !is_covered) {
         let path = format!("{path}/{}", node.name);
         match step.action.form() {
-            Action::Repeat(repeat) => text += &described(types, &path, &node.bodies()[0], &repeat.body),
+            Action::Repeat(repeat) => text += &described(rules, &path, &node.bodies()[0], &repeat.body),
             Action::Timed(timed) => {
                 for ((body, _), graph) in timed.bodies.iter().zip(node.bodies()) {
-                    text += &described(types, &path, graph, body);
+                    text += &described(rules, &path, graph, body);
                 }
             }
             _ => {}
@@ -128,9 +128,9 @@ fn loops_among(
 }
 
 /// Describes nodes that are no region although they could run as one piece.
-fn stays(types: WordTypes<'_>, graph: &Graph, body: &Body, nodes: Range<usize>, names: &str) -> String {
+fn stays(rules: RegionRules<'_>, graph: &Graph, body: &Body, nodes: Range<usize>, names: &str) -> String {
     let verb = if nodes.len() == 1 { "stays a step" } else { "stay steps" };
-    match compiled(types, graph, body, nodes) {
+    match compiled(rules, graph, body, nodes) {
         Err(NoRegion::NotCompiled) => format!("{names}, {verb}: this combination cannot be compiled yet"),
         _ => {
             format!("{names}, {verb}: without a loop or {OPERATIONS_MIN} operations on numbers, a region is no faster")

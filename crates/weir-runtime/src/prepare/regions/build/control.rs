@@ -275,12 +275,7 @@ fn number_of_switch(scope: &Scope<'_>, switch: usize) -> Option<u32> {
 
 /// Returns true if a step outside of the region needs the choice of this switch.
 fn is_seen_outside(scope: &Scope<'_>, switch: usize) -> bool {
-    let nodes = scope.graph.nodes.iter().enumerate();
-    nodes.into_iter().filter(|(node, _)| !scope.nodes.contains(node)).any(|(_, node)| {
-        let of = |id: weir_ir::graph::NodeId| id.0 as usize == switch;
-        node.control.is_some_and(|control| of(control.switch))
-            || matches!(node.kind, NodeKind::Select { switch } if of(switch))
-    })
+    scope.users.of_choice(switch).iter().any(|user| !scope.nodes.contains(user))
 }
 
 /// Returns true if only selects of the same switch stand between the arms of a switch and this select, so that what the

@@ -4,6 +4,7 @@ use weir_host::Argument;
 use weir_ir::graph::{Control, Graph, Node, NodeId, NodeKind, Operand};
 use weir_ir::prim::Prim;
 
+use super::users::NodeUsers;
 use crate::region::CodePlace;
 use crate::region::{Register, TableIndex, Target};
 use crate::step::{Action, Body, NONE, Out};
@@ -31,6 +32,8 @@ pub(super) struct Scope<'a> {
     pub outer_arms: usize,
     /// The place of the node with this body; `None` for the region's own body.
     pub around: Option<CodePlace>,
+    /// The users of the region's own nodes; nothing in the body of a loop.
+    pub users: NodeUsers,
     /// The range of nodes that are compiled.
     pub nodes: std::ops::Range<usize>,
 }
@@ -60,6 +63,7 @@ impl<'a> Scope<'a> {
             open: Vec::new(),
             outer_arms: 0,
             around,
+            users: NodeUsers::default(),
             nodes: 0..graph.nodes.len(),
         }
     }
