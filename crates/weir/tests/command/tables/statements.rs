@@ -170,7 +170,7 @@ fn sent(from: Text, to: Text) -> Result(Text) {
     let seen = for m in messages if m.id == id { "{m.to}: {shown(users[m.from])}" }
     messages.delete(id)?
     users.update(from, |user| User { ..user, city: "Rom" })?
-    seen[0]
+    Ok(seen[0])
   }
 }
 
