@@ -1,6 +1,6 @@
 //! The pages that `weir doc` writes, of the library and of programs.
 
-use crate::support::{Scratch, said, say, weir};
+use crate::support::{Scratch, Served, said, say, weir};
 
 #[test]
 fn the_page_of_the_library_shows_defaults_as_programs_write_them() {
@@ -71,4 +71,27 @@ fn the_page_of_a_program_shows_defaults_of_parameters() {
     let page = say(&["doc", program.path()]).output;
     let signature = page.lines().find(|line| line.contains("limit")).unwrap_or_default();
     insta::assert_snapshot!(signature);
+}
+
+/// Defaults of routes are shown as the program writes them, on the page and when the program starts.
+#[test]
+fn defaults_of_routes_are_shown_as_programs_write_them() {
+    let text = r#"use http
+
+enum Order { Newest as "new", Cheapest }
+
+service shop on http(port: 0) {
+  get "/" (order: Order = Cheapest, word: Text = "", orders: List(Order) = [Newest], page: Option(Int) = Some(1)) {
+    http.text("{order} {word} {orders} {page}")
+  }
+}
+"#;
+    let program = Scratch::new("route-defaults.weir", text.as_bytes());
+    let page = say(&["doc", program.path()]).output;
+    for default in ["Cheapest", "&quot;&quot;", "[Newest]", "Some(1)"] {
+        assert!(page.contains(&format!("in the query, or <code>{default}</code>")), "{default} is missing");
+    }
+    let served = Served::start(program.path(), &[]);
+    let shown = "order: Order = Cheapest, word: Text = \"\", orders: List(Order) = [Newest], page: Option(Int) = Some(1)";
+    assert!(served.greeting.contains(shown), "{}", served.greeting);
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use weir_compile::{Checked, Symbol};
 use weir_draw::{DetailLevel, Drawing};
-use weir_host::{Library, Mode, Resource, Text};
+use weir_host::{Library, Mode, Resource, Text, TypeDefinition, source_text};
 use weir_ir::graph::{Graph, Node, NodeKind, Program};
 use weir_ir::program::{Entry as ProgramEntry, Flow};
 use weir_syntax::ast::{FieldDeclaration, Item, ItemKind, ServiceMemberKind, Variant};
@@ -16,7 +16,8 @@ use super::{library, markdown};
 /// Returns the page of a checked program.
 pub(super) fn page(title: &str, checked: &Checked, program: &Program, library: &Library) -> DocPage {
     let entries = program.entries.iter().enumerate();
-    let mut sections: Vec<PageSection> = entries.map(|(at, entry)| served(at, entry, checked, library)).collect();
+    let mut sections: Vec<PageSection> =
+        entries.map(|(at, entry)| served(at, (entry, &program.types), checked, library)).collect();
     sections.push(PageSection {
         title: "Configuration".into(),
         lead: String::new(),
@@ -55,11 +56,16 @@ fn in_url(text: &str) -> String {
     encoded.collect()
 }
 
-fn served(at: usize, entry: &ProgramEntry<Graph>, checked: &Checked, library: &Library) -> PageSection {
+fn served(
+    at: usize,
+    (entry, types): (&ProgramEntry<Graph>, &[TypeDefinition]),
+    checked: &Checked,
+    library: &Library,
+) -> PageSection {
     let docs = route_docs(at, checked);
     let flows = entry.flows.iter().enumerate().map(|(index, flow)| {
         let doc = docs.get(index).map(|doc| markdown::html(doc)).unwrap_or_default();
-        self::flow(flow, doc, library)
+        self::flow((flow, types), doc, library)
     });
     let kind = if entry.flows.iter().any(|flow| flow.route.is_some()) { "Service" } else { "For each of" };
     PageSection { title: format!("{kind} {}", entry.name), lead: String::new(), entries: flows.collect() }
@@ -78,7 +84,7 @@ fn route_docs(at: usize, checked: &Checked) -> Vec<String> {
     }
 }
 
-fn flow(flow: &Flow<Graph>, doc: String, library: &Library) -> PageEntry {
+fn flow((flow, types): (&Flow<Graph>, &[TypeDefinition]), doc: String, library: &Library) -> PageEntry {
     let signature = match &flow.route {
         Some(route) => format!("{} {}", route.method, route.pattern),
         None => flow.name.to_string(),
@@ -96,7 +102,8 @@ fn flow(flow: &Flow<Graph>, doc: String, library: &Library) -> PageEntry {
             weir_host::ParameterFrom::Body => "the body",
         });
         let default = parameter.and_then(|parameter| parameter.default.as_ref());
-        let default = default.map(|value| format!(", or <code>{}</code>", escape(&value.to_string())));
+        let default = default.map(|value| source_text(value, &variable.ty, types));
+        let default = default.map(|default| format!(", or <code>{}</code>", escape(&default)));
         let words = format!("{}{}", found.unwrap_or_default(), default.unwrap_or_default());
         [variable.name.to_string(), variable.ty.to_string(), words]
     });
