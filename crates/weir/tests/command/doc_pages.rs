@@ -92,6 +92,7 @@ service shop on http(port: 0) {
         assert!(page.contains(&format!("in the query, or <code>{default}</code>")), "{default} is missing");
     }
     let served = Served::start(program.path(), &[]);
-    let shown = "order: Order = Cheapest, word: Text = \"\", orders: List(Order) = [Newest], page: Option(Int) = Some(1)";
+    let shown =
+        "order: Order = Cheapest, word: Text = \"\", orders: List(Order) = [Newest], page: Option(Int) = Some(1)";
     assert!(served.greeting.contains(shown), "{}", served.greeting);
 }
