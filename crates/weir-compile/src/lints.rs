@@ -5,6 +5,7 @@
 
 mod constant_conditions;
 mod dropped_values;
+mod number_braces;
 mod repeated_keys;
 mod shadowing_patterns;
 mod total_expressions;
@@ -30,6 +31,7 @@ use crate::symbol::Symbol;
 use crate::typed_tree::{FileTypes, TypedTree};
 use constant_conditions::ConstantConditions;
 use dropped_values::DroppedValues;
+use number_braces::NumberBraces;
 use repeated_keys::RepeatedKeySearch;
 use shadowing_patterns::ShadowingPatterns;
 use unused_names::UnusedNames;
@@ -72,11 +74,13 @@ fn lints_of(context: &CheckContext<'_>, typed: &TypedTree, file: usize) -> FileL
         conditions: ConstantConditions::new(context, typed),
         shadowing: ShadowingPatterns::new(context.text, typed),
         keys: RepeatedKeySearch::new(context, typed),
+        numbers: NumberBraces::new(context.text),
     };
     context.tree().items[context.file_items(file)].iter().for_each(|item| walk.item(item));
-    let LintWalk { names, dropped, conditions, shadowing, keys } = walk;
+    let LintWalk { names, dropped, conditions, shadowing, keys, numbers } = walk;
     let mut found = names.found;
     found.extend(dropped.found.into_iter().chain(conditions.found).chain(shadowing.found).chain(keys.found));
+    found.extend(numbers.found);
     FileLints {
         found,
         unused_parameters: names.parameters,
@@ -92,6 +96,7 @@ struct LintWalk<'t> {
     conditions: ConstantConditions<'t>,
     shadowing: ShadowingPatterns<'t>,
     keys: RepeatedKeySearch<'t>,
+    numbers: NumberBraces<'t>,
 }
 
 impl<'t> Visitor<'t> for LintWalk<'t> {
@@ -116,6 +121,7 @@ impl<'t> Visitor<'t> for LintWalk<'t> {
         self.conditions.expr(expr);
         self.shadowing.expr(expr);
         self.keys.expr(expr);
+        self.numbers.expr(expr);
         walk_expr(self, expr);
     }
 

@@ -53,6 +53,7 @@ mod secret;
 mod seen_commits;
 mod signature;
 mod source;
+mod source_text;
 mod text;
 mod trace_context;
 mod typed;
@@ -88,6 +89,7 @@ pub use source::{
     Begun, Flows, LocalFuture, Loops, Opened, ParameterFrom, Progress, Route, RouteParameter, Source, SourceProblem,
     SourceSignature, Stop,
 };
+pub use source_text::source_text;
 pub use text::Text;
 pub use trace_context::{EnteredTrace, FlowTrace, TraceContext};
 pub use typed::{NamedArguments, TypeArgument, TypeOf, Typed};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Batch, Failure, Mode, Passing, Text, Type, Value};
+use crate::{Batch, Failure, Mode, Passing, Text, Type, Value, source_text};
 
 /// The signature of a host function: its parameters, results and effects, derived from its Rust signature and its
 /// marks.
@@ -57,20 +57,7 @@ impl Parameter {
     /// Returns the default as source text.
     #[must_use]
     pub fn shown_default(&self) -> Option<String> {
-        self.default.as_ref().map(|default| source_text(default, &self.ty))
-    }
-}
-
-/// Returns a value of this type as source text.
-fn source_text(value: &Value, ty: &Type) -> String {
-    match (value, ty) {
-        (Value::Text(text), _) => format!("{:?}", text.as_str()),
-        (Value::Variant(Value::NONE, None), Type::Option(_)) => "None".to_owned(),
-        (Value::Variant(_, Some(payload)), Type::Option(inner)) => {
-            let parts: Vec<String> = payload.iter().map(|part| source_text(part, inner)).collect();
-            format!("Some({})", parts.join(", "))
-        }
-        _ => value.to_string(),
+        self.default.as_ref().map(|default| source_text(default, &self.ty, &[]))
     }
 }
 

@@ -97,14 +97,15 @@ pub(crate) fn expected(ty: &Type, definitions: NamedTypes<'_>) -> String {
     }
 }
 
-/// Describes a text of this type, for a message about another text: a whole number was expected within its range if the text
-/// is one outside of it.
+/// Describes a text of this type, for a message about another text: a whole number or a time was expected within its range if
+/// the text is one outside of it.
 pub(crate) fn expected_beside(ty: &Type, text: &str, definitions: NamedTypes<'_>) -> String {
     let digits = text.strip_prefix('-').unwrap_or(text);
     match ty {
         Type::Int if !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit()) => {
             format!("a whole number from {} to {}", i64::MIN, i64::MAX)
         }
+        Type::Time if crate::time::is_out_of_range(text) => "a time between the years 1677 and 2262".into(),
         _ => expected(ty, definitions),
     }
 }

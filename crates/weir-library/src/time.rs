@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::time::{MissedTickBehavior, interval};
 use weir::{Failure, Type, Value};
 
+pub(crate) use calendar::is_out_of_range;
 pub use calendar::{Date, date, format, of_date, parse, parse_as, shift, start_of_day};
 
 use crate::stream_source::{Emitter, Stream, StreamDefinition, parameter};

@@ -61,8 +61,17 @@ fn what_is_not_of_its_type_gets_a_400_that_names_it() {
                 parameter("size", Type::option(Type::Size), Query),
             ],
         ),
+        route("GET", "/at/{time}", vec![parameter("time", Type::Time, Path)]),
     ]);
     for (target, told) in [
+        (
+            "/at/9999-12-31T23:59:59Z",
+            "400 `time` in the path: expected a time between the years 1677 and 2262, found \"9999-12-31T23:59:59Z\"",
+        ),
+        (
+            "/at/9999-12-32T23:59:59Z",
+            "400 `time` in the path: expected a time such as `2026-11-22T20:15:00Z`, found \"9999-12-32T23:59:59Z\"",
+        ),
         ("/1", "400 `scale` in the query: missing, expected a whole number"),
         ("/1?scale=big", "400 `scale` in the query: expected a whole number, found \"big\""),
         ("/1?scale=", "400 `scale` in the query: expected a whole number, found \"\""),

@@ -160,6 +160,7 @@ codes! {
     W0717 RepeatedKey,
     W0718 ExclusiveReader,
     W0719 UnpairedCookie,
+    W0720 NumberBraces,
 }
 
 impl Code {

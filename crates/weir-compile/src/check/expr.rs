@@ -131,6 +131,12 @@ impl<'a> TypeChecker<'a, '_> {
                 .hint("read the JSON as that type: `response.decode_json()?` of a response, or `json.decode(text)?`"),
             (found, _) if *found == Ty::named(SECRET) => diagnostic
                 .hint("pass it to a parameter that takes a secret, such as `bearer` of `client.get`: it is never a text"),
+            (found, wanted) if *found == Ty::TEXT && *wanted == Ty::BYTES => {
+                diagnostic.hint("take its bytes: `….to_bytes()`")
+            }
+            (found, wanted) if *found == Ty::BYTES && *wanted == Ty::TEXT => {
+                diagnostic.hint("decode the bytes, which fails if they are not UTF-8: `….to_text()?`")
+            }
             (Ty::Plain(_), wanted) if *wanted == Ty::TEXT => diagnostic.hint("convert it to a text: `\"{…}\"`"),
             (found, wanted) => match number_hint(found, wanted) {
                 Some(hint) => diagnostic.hint(hint),

@@ -64,7 +64,11 @@ impl<'a> TypeChecker<'a, '_> {
                 Diagnostic::new(Code::OperatorTypes, format!("values of the type `{ty}` cannot be {what}"))
                     .at(span, format!("`{}` does not work on `{ty}`", operator.symbol()))
                     .because(left.span, format!("this is `{ty}`"));
-            self.report(diagnostic);
+            self.report(match ty {
+                Ty::Option(_) if !equality => diagnostic
+                    .hint("handle `None` first: `(value else { … })`, or `match value { Some(x) => …, None => … }`"),
+                _ => diagnostic,
+            });
         }
         Ty::BOOL
     }

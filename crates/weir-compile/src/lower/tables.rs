@@ -123,7 +123,10 @@ impl<'a> Lowering<'a, '_> {
                 if deletes {
                     self.names_all_cascades(&table, &transaction, span);
                 }
-                call.arguments[1] = transaction.number.clone();
+                // `joined_table` only names a table: the transaction is that of the `join`.
+                if let Some(number) = call.arguments.get_mut(1) {
+                    *number = transaction.number.clone();
+                }
                 return self.emit(Op::Call(call), ty, span);
             }
             if writes && !transaction.is_own {

@@ -5,7 +5,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use jiff::civil::DateTime as CivilDateTime;
+use jiff::civil::{Date as CivilDate, DateTime as CivilDateTime};
 use jiff::fmt::strtime::{self, BrokenDownTime};
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp, Zoned};
@@ -50,8 +50,18 @@ pub fn parse(text: &str) -> Result<SystemTime, Failure> {
     if !is_rfc3339(text) {
         return Err(not_a_time(text, &"a time in RFC 3339 is written like 2026-11-22T20:15:00Z"));
     }
+    if is_out_of_range(text) {
+        return Err(out_of_range());
+    }
     let parsed = text.parse::<Timestamp>().map_err(|error| not_a_time(text, &error))?;
     time_of(parsed)
+}
+
+/// Returns true if a text is a time in RFC 3339 that a `Time` cannot be: one before 1677 or after 2262.
+pub(crate) fn is_out_of_range(text: &str) -> bool {
+    let date = text.get(..10).filter(|_| is_rfc3339(text)).and_then(|date| date.parse::<CivilDate>().ok());
+    date.is_some_and(|date| !(1677..=2262).contains(&date.year()))
+        || text.parse::<Timestamp>().is_ok_and(|time| time_of(time).is_err())
 }
 
 /// Returns true if a text has the form of RFC 3339, of which ISO 8601 has many variants: `date-time` in its section 5.6, with

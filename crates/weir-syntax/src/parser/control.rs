@@ -75,7 +75,7 @@ impl Parser<'_> {
     /// `match head { arm,* }`
     fn match_kind(&mut self) -> ExprKind {
         self.bump();
-        let value = Box::new(self.head());
+        let value = Box::new(self.subject());
         ExprKind::Match { value, arms: self.braces_of(Self::arm) }
     }
 
@@ -97,7 +97,7 @@ impl Parser<'_> {
         }
         let pattern = Box::new(self.pattern());
         self.in_of_for();
-        let items = Box::new(self.head());
+        let items = Box::new(self.subject());
         let query = Box::new(self.query_clauses());
         ExprKind::For { pattern, items, query, body: self.block() }
     }
@@ -107,12 +107,19 @@ impl Parser<'_> {
         self.bump();
         let accumulator = Box::new(self.pattern());
         self.expect(T::Equal, "`=`");
-        let initial = Box::new(self.head());
+        let initial = Box::new(self.subject());
         self.expect(T::For, "`for`");
         let pattern = Box::new(self.pattern());
         self.expect(T::In, "`in`");
-        let items = Box::new(self.head());
+        let items = Box::new(self.subject());
         ExprKind::Fold { accumulator, initial, pattern, items, body: self.block() }
+    }
+
+    /// The value of a `match` or loop: a head, which has no `else`.
+    fn subject(&mut self) -> Expr {
+        let value = self.head();
+        self.else_in_head();
+        value
     }
 
     /// `loop pattern = head block until operators at most operators`
@@ -125,7 +132,7 @@ impl Parser<'_> {
         }
         let state = Box::new(self.pattern());
         self.expect(T::Equal, "`=`");
-        let initial = Box::new(self.head());
+        let initial = Box::new(self.subject());
         let body = self.block();
         let until = match self.eat(T::Until) {
             Some(_) => self.operators(),

@@ -40,6 +40,17 @@ impl Parser<'_> {
         self.report(diagnostic);
     }
 
+    /// Reports the `else` of a value where a body begins.
+    pub(super) fn else_in_head(&mut self) {
+        if self.at(TokenKind::Else) {
+            let before = self.diagnostics.len();
+            self.unexpected("`{`");
+            if let Some(last) = self.diagnostics.get_mut(before) {
+                *last = last.clone().hint("put a value with `else` into parentheses: `(value else { … })`");
+            }
+        }
+    }
+
     /// Adds a hint to the report of a parameter without a type.
     pub(super) fn advise_type(&mut self, before: usize, name: &Name) {
         if let Some(last) = self.diagnostics.get_mut(before).filter(|last| last.code == Code::UnexpectedToken)

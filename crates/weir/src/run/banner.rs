@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde_json::{Map, json};
+use weir_host::{TypeDefinition, source_text};
 use weir_ir::graph::{Graph, Program};
 use weir_ir::program::{Entry, Flow};
 use weir_library::log::{LogFormat, LogLevel, LogLine, now};
@@ -59,7 +60,7 @@ fn text(
     let mut text = format!("{} {}\n", paint.bold(&file.display().to_string()), paint.faint(&engine));
     for (entry, place) in program.entries.iter().zip(running.descriptions()) {
         text.push_str(&format!("\n  {} {}\n", paint.bold(&entry.name), paint.blue(place)));
-        text.push_str(&routes(entry, paint));
+        text.push_str(&routes(entry, &program.types, paint));
     }
     text.push_str(&format!("\n  {}\n", paint.faint("Ctrl-C finishes the flows in progress and stops the program")));
     text
@@ -70,7 +71,7 @@ fn cores() -> usize {
 }
 
 /// Formats the routes of a service in columns, with their parameters.
-fn routes(entry: &Entry<Graph>, paint: Paint) -> String {
+fn routes(entry: &Entry<Graph>, types: &[TypeDefinition], paint: Paint) -> String {
     let routes = || entry.flows.iter().filter_map(|flow| flow.route.as_ref());
     let method = routes().map(|route| route.method.chars().count()).max().unwrap_or(0);
     let pattern = routes().map(|route| route.pattern.chars().count()).max().unwrap_or(0);
@@ -79,17 +80,20 @@ fn routes(entry: &Entry<Graph>, paint: Paint) -> String {
         let padded = format!("{:method$}", route.method);
         let path = format!("{:pattern$}", route.pattern);
         Some(
-            format!("    {} {path}  {}", paint.green(&padded), paint.faint(&parameters(flow))).trim_end().to_owned()
+            format!("    {} {path}  {}", paint.green(&padded), paint.faint(&parameters(flow, types)))
+                .trim_end()
+                .to_owned()
                 + "\n",
         )
     });
     lines.collect()
 }
 
-fn parameters(flow: &Flow<Graph>) -> String {
+fn parameters(flow: &Flow<Graph>, types: &[TypeDefinition]) -> String {
     let Some(route) = &flow.route else { return String::new() };
     let shown = route.parameters.iter().zip(&flow.parameters).map(|(parameter, variable)| {
-        let default = parameter.default.as_ref().map(|value| format!(" = {value}")).unwrap_or_default();
+        let default = parameter.default.as_ref().map(|value| source_text(value, &variable.ty, types));
+        let default = default.map(|default| format!(" = {default}")).unwrap_or_default();
         format!("{}: {}{default}", parameter.name, variable.ty)
     });
     shown.collect::<Vec<_>>().join(", ")

@@ -1,6 +1,6 @@
 //! The pages that `weir doc` writes, of the library and of programs.
 
-use crate::support::{Scratch, said, say, weir};
+use crate::support::{Scratch, Served, said, say, weir};
 
 #[test]
 fn the_page_of_the_library_shows_defaults_as_programs_write_them() {
@@ -100,4 +100,28 @@ fn the_page_of_a_program_tells_which_columns_a_route_reads_and_writes() {
     let effects: Vec<&str> = said.output.split("<p class=\"effects\">").skip(1).collect();
     let effects = effects.iter().map(|rest| rest.split_once('<').map_or(*rest, |(effects, _)| effects));
     insta::assert_snapshot!(effects.collect::<Vec<_>>().join("\n"));
+}
+
+/// Defaults of routes are shown as the program writes them, on the page and when the program starts.
+#[test]
+fn defaults_of_routes_are_shown_as_programs_write_them() {
+    let text = r#"use http
+
+enum Order { Newest as "new", Cheapest }
+
+service shop on http(port: 0) {
+  get "/" (order: Order = Cheapest, word: Text = "", orders: List(Order) = [Newest], page: Option(Int) = Some(1)) {
+    http.text("{order} {word} {orders} {page}")
+  }
+}
+"#;
+    let program = Scratch::new("route-defaults.weir", text.as_bytes());
+    let page = say(&["doc", program.path()]).output;
+    for default in ["Cheapest", "&quot;&quot;", "[Newest]", "Some(1)"] {
+        assert!(page.contains(&format!("in the query, or <code>{default}</code>")), "{default} is missing");
+    }
+    let served = Served::start(program.path(), &[]);
+    let shown =
+        "order: Order = Cheapest, word: Text = \"\", orders: List(Order) = [Newest], page: Option(Int) = Some(1)";
+    assert!(served.greeting.contains(shown), "{}", served.greeting);
 }

@@ -112,12 +112,25 @@ fn write(items: &Items, random: &mut Random) -> String {
     }
 }
 
+/// Returns a read of several rows, which may join the tables.
+fn read(items: &Items, random: &mut Random) -> String {
+    match random.below(6) {
+        0 => query(items, random),
+        1 => aggregate_of_query(items, random),
+        2 => groups(items, random),
+        3 => pages(items, random),
+        _ => join(items, random),
+    }
+}
+
 /// Returns a transaction of several statements, which fails sometimes.
 fn transaction(items: &Items, random: &mut Random) -> String {
-    let mut text = "let found = atomic items, owners {\n".to_owned();
+    let tables = ["items, owners", "items, owners", "items, owners", "items"][random.below(4) as usize];
+    let mut text = format!("let found = atomic {tables} {{\n");
     let count = 1 + random.below(4);
     for at in 0..count {
-        let statement = write(items, random);
+        let reads = tables == "items" || random.below(3) == 0;
+        let statement = if reads { format!("{{\n{}\n}}", read(items, random)) } else { write(items, random) };
         _ = writeln!(text, "    let s{at} = {statement}");
     }
     if random.below(3) == 0 {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use weir_compile::{Checked, Symbol};
 use weir_draw::{DetailLevel, Drawing};
-use weir_host::{Library, Mode, Resource, Text};
+use weir_host::{Library, Mode, Resource, Text, TypeDefinition, source_text};
 use weir_ir::graph::{Graph, Node, NodeKind, Program};
 use weir_ir::program::{Entry as ProgramEntry, Flow};
 use weir_syntax::ast::{FieldDeclaration, Item, ItemKind, ServiceMemberKind, Variant};
@@ -18,8 +18,8 @@ use super::{library, markdown};
 pub(super) fn page(title: &str, checked: &Checked, program: &Program, library: &Library) -> DocPage {
     let entries = program.entries.iter().enumerate();
     let tables = checked.expr.as_ref().map(ProgramTables::of).unwrap_or_default();
-    let mut sections: Vec<PageSection> =
-        entries.map(|(at, entry)| served(at, entry, checked, (library, &tables))).collect();
+    let about = AboutProgram { checked, library, types: &program.types, tables };
+    let mut sections: Vec<PageSection> = entries.map(|(at, entry)| served(at, entry, &about)).collect();
     sections.push(PageSection {
         title: "Configuration".into(),
         lead: String::new(),
@@ -58,20 +58,23 @@ fn in_url(text: &str) -> String {
     encoded.collect()
 }
 
-fn served(
-    at: usize,
-    entry: &ProgramEntry<Graph>,
-    checked: &Checked,
-    (library, tables): (&Library, &ProgramTables),
-) -> PageSection {
-    let docs = route_docs(at, checked);
-    let bodies = checked.expr.as_ref().and_then(|program| program.entries.get(at));
+/// The program around an entry point.
+struct AboutProgram<'p> {
+    checked: &'p Checked,
+    library: &'p Library,
+    types: &'p [TypeDefinition],
+    tables: ProgramTables,
+}
+
+fn served(at: usize, entry: &ProgramEntry<Graph>, about: &AboutProgram<'_>) -> PageSection {
+    let docs = route_docs(at, about.checked);
+    let bodies = about.checked.expr.as_ref().and_then(|program| program.entries.get(at));
     let flows = entry.flows.iter().enumerate().map(|(index, flow)| {
         let doc = docs.get(index).map(|doc| markdown::html(doc)).unwrap_or_default();
         let body = bodies.and_then(|entry| entry.flows.get(index));
-        let of_tables = body.map(|flow| tables.uses_in(&flow.body)).unwrap_or_default();
-        let others = effects(&flow.body, library, &|resource| tables.has(resource));
-        self::flow(flow, doc, of_tables.into_iter().chain(others).collect())
+        let of_tables = body.map(|flow| about.tables.uses_in(&flow.body)).unwrap_or_default();
+        let others = effects(&flow.body, about.library, &|resource| about.tables.has(resource));
+        self::flow((flow, about.types), doc, of_tables.into_iter().chain(others).collect())
     });
     let kind = if entry.flows.iter().any(|flow| flow.route.is_some()) { "Service" } else { "For each of" };
     PageSection { title: format!("{kind} {}", entry.name), lead: String::new(), entries: flows.collect() }
@@ -90,7 +93,7 @@ fn route_docs(at: usize, checked: &Checked) -> Vec<String> {
     }
 }
 
-fn flow(flow: &Flow<Graph>, doc: String, effects: Vec<String>) -> PageEntry {
+fn flow((flow, types): (&Flow<Graph>, &[TypeDefinition]), doc: String, effects: Vec<String>) -> PageEntry {
     let signature = match &flow.route {
         Some(route) => format!("{} {}", route.method, route.pattern),
         None => flow.name.to_string(),
@@ -108,7 +111,8 @@ fn flow(flow: &Flow<Graph>, doc: String, effects: Vec<String>) -> PageEntry {
             weir_host::ParameterFrom::Body => "the body",
         });
         let default = parameter.and_then(|parameter| parameter.default.as_ref());
-        let default = default.map(|value| format!(", or <code>{}</code>", escape(&value.to_string())));
+        let default = default.map(|value| source_text(value, &variable.ty, types));
+        let default = default.map(|default| format!(", or <code>{}</code>", escape(&default)));
         let words = format!("{}{}", found.unwrap_or_default(), default.unwrap_or_default());
         [variable.name.to_string(), variable.ty.to_string(), words]
     });

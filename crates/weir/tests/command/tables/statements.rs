@@ -162,6 +162,18 @@ fn cities() -> List((Int, Option(User), Option(User))) {
   for m in messages order by m.id desc { (m.id, users[m.from], users[m.to]) }
 }
 
+/// Reads two tables in one transaction: the message that it writes, with the place of its sender.
+fn sent(from: Text, to: Text) -> Result(Text) {
+  atomic messages, users {
+    users.update(from, |user| User { ..user, city: "Oslo" })?
+    let id = messages.insert(Message { from, to })?
+    let seen = for m in messages if m.id == id { "{m.to}: {shown(users[m.from])}" }
+    messages.delete(id)?
+    users.update(from, |user| User { ..user, city: "Rom" })?
+    Ok(seen[0])
+  }
+}
+
 fn streets(names: List(Text), number: Int) -> List(Text) {
   for name in names {
     let user = users[name] else { return ["{name} is unknown"] }
@@ -197,12 +209,14 @@ fn all() -> Text {
 service board on http(port: 8080) {
   post "/" { http.text("{written()?}") }
   post "/move" { http.text("{moved()?}") }
+  post "/sent" { http.text(sent("ada", "bob")?) }
   get "/" { http.text(all()) }
 }
 
 test "rows by keys" {
   written()?
   expect all() == JOINED
+  expect sent("ada", "bob")? == "bob: ada of Oslo"
   expect moved()? == ["Rom", "Rom!"]
 }
 "#;
@@ -216,6 +230,7 @@ fn keyed_reads_of_a_for_are_one_statement_unless_it_writes() {
         let posted = |path| post(served, path).expect("an answer");
         assert_eq!(text(&posted("/")).trim(), "true");
         assert_eq!(text(&served.get("/")).trim(), JOINED);
+        assert_eq!(text(&posted("/sent")).trim(), "bob: ada of Oslo");
         assert_eq!(text(&posted("/move")).trim(), "[\"Rom\", \"Rom!\"]");
     });
     let graph = say(&["graph", program.path(), "--all"]).output;
