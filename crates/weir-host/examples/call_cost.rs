@@ -76,6 +76,7 @@ fn called(function: &Function, arguments: &[Argument]) -> f64 {
             out: None,
             environment: &environment,
             units: weir::UnitBudget::UNLIMITED,
+            awaited: None,
         };
         let outcome: Outcome = black_box(code)(black_box(&mut call));
         black_box(&outcome);

@@ -153,6 +153,17 @@ pub struct Call<'a> {
     pub environment: &'a Environment,
     /// The budget of a function that declares its units.
     pub units: UnitBudget,
+    /// The place for a call that exceeds its budget and can go on without a thread; `None` if it must not begin.
+    pub awaited: Option<&'a mut Option<AwaitedCall>>,
+}
+
+/// A call that has begun, and goes on without a thread, such as one that waits for the answer of another process.
+pub struct AwaitedCall {
+    /// The rest of the call. A flow that is cancelled does not cancel it.
+    pub pending: Pending,
+    /// True if the call keeps its locks until it ends; false if what it does is already ordered before what others begin
+    /// from now on.
+    pub keeps_locks: bool,
 }
 
 /// The units of work of a call; a unit is about 20 ns. Only functions that declare their units ask for them.
@@ -304,7 +315,25 @@ impl DetachedCall {
     /// Executes the call.
     #[must_use]
     pub fn run(mut self, code: &ImmediateCode) -> Settled {
-        let outcome = code(&mut Call {
+        let outcome = code(&mut self.call(UnitBudget::UNLIMITED, None));
+        Settled { outcome, restored: Vec::new() }
+    }
+
+    /// Begins a call that exceeds its budget without a thread; `None` if it needs one. Then it has not begun.
+    #[must_use]
+    pub fn begin(&mut self, code: &ImmediateCode) -> Option<AwaitedCall> {
+        let mut awaited = None;
+        // It exceeds the smallest budget, too, so that it does nothing but leave its rest.
+        let outcome = code(&mut self.call(UnitBudget::of(0), Some(&mut awaited)));
+        if matches!(outcome, Outcome::ExceedsUnits) {
+            return awaited;
+        }
+        let pending = Box::pin(std::future::ready(Settled { outcome, restored: Vec::new() }));
+        Some(AwaitedCall { pending, keeps_locks: false })
+    }
+
+    fn call<'a>(&'a mut self, units: UnitBudget, awaited: Option<&'a mut Option<AwaitedCall>>) -> Call<'a> {
+        Call {
             slots: &mut self.slots,
             constants: &[],
             shared: &self.shared,
@@ -312,9 +341,9 @@ impl DetachedCall {
             arguments: &self.arguments,
             out: None,
             environment: &self.environment,
-            units: UnitBudget::UNLIMITED,
-        });
-        Settled { outcome, restored: Vec::new() }
+            units,
+            awaited,
+        }
     }
 }
 

@@ -68,8 +68,8 @@ pub mod macros;
 pub use batch::{Batch, BatchAnswers, BatchCode, PendingBatch};
 pub use bytes::Bytes;
 pub use call::{
-    Argument, BlockingCode, BlockingJob, Call, Closing, DetachedCall, Environment, FunctionCode, ImmediateCode,
-    Pending, Settled, UnitBudget, WaitingCode, WordCode,
+    Argument, AwaitedCall, BlockingCode, BlockingJob, Call, Closing, DetachedCall, Environment, FunctionCode,
+    ImmediateCode, Pending, Settled, UnitBudget, WaitingCode, WordCode,
 };
 pub use convert::{Borrowable, BorrowedArgument, BorrowedArgumentMut, Generic, HostType, Size};
 pub use failure::{Failure, FailureKind, PropagationSite};

@@ -27,6 +27,7 @@ mod existing_tables;
 mod group_commit;
 mod group_statement;
 mod grouping;
+mod in_flight_writes;
 mod insertion;
 mod join;
 mod joined_rows;
@@ -59,15 +60,18 @@ mod tests;
 mod write_sets;
 mod writer;
 
+use std::pin::pin;
 use std::sync::Arc;
 
-use weir::{Elements, Failure, FailureKind, Generic, Value};
+use weir::macros::catch_panic_async;
+use weir::{AwaitedCall, Elements, Failure, FailureKind, Generic, HostType, Outcome, SeenCommits, Settled, Value};
 
 use self::cursor::{cursor, page_start};
 use self::grouping::{only_aggregates, sum_of};
 use self::join::key_parts;
 use self::joined_rows::JoinedTable;
 use self::row::fields;
+use self::rows::{RowChange, TableRead};
 use crate::{Limited, list};
 pub use backup::backup;
 pub use grouping::{TableAggregate, TableGrouping};
@@ -173,13 +177,13 @@ pub async fn settle(all: bool, #[environment] storage: &TableStorage) -> Result<
 }
 
 /// Returns the row with the key.
-#[weir::function(internal, reads, units = units_of(table))]
+#[weir::function(internal, reads, units = units_of(table), later = get_later(table, transaction, key))]
 pub fn get(table: &Table, transaction: i64, key: &RowKey) -> Limited<Option<Row>> {
     Limited(table.0.rows.get(transaction, &key.0).map(|row| row.map(Generic)))
 }
 
 /// Returns the row of each key, all as they are at one moment.
-#[weir::function(internal, reads, units = units_of(table))]
+#[weir::function(internal, reads, units = units_of(table), later = get_all_later(table, transaction, keys))]
 pub fn get_all(table: &Table, transaction: i64, keys: Vec<RowKey>) -> Limited<Vec<Option<Row>>> {
     let keys: Vec<Value> = keys.into_iter().map(|key| key.0).collect();
     let rows = table.0.rows.get_all(transaction, &keys);
@@ -187,7 +191,7 @@ pub fn get_all(table: &Table, transaction: i64, keys: Vec<RowKey>) -> Limited<Ve
 }
 
 /// Returns the rows that fulfil the conditions, in order.
-#[weir::function(internal, reads, units = units_of(table))]
+#[weir::function(internal, reads, units = units_of(table), later = search_later((table, transaction), (query, arguments), TableRead::Search))]
 pub fn select(table: &Table, transaction: i64, query: TableQuery, arguments: QueryArguments) -> Limited<Vec<Row>> {
     let search = TableSearch::for_rows(&table.0.schema, query, arguments.0);
     let rows = search.and_then(|search| table.0.rows.select(transaction, &search));
@@ -223,7 +227,10 @@ pub fn join(
     let rows = TableSearch::for_rows(&table.0.schema, query, arguments.0).and_then(|search| {
         let parts = key_parts(&joins, &search).into_iter();
         let joined = joined.into_iter().zip(parts).map(|(joined, parts)| JoinedTable { table: joined.0, parts });
-        table.0.join(transaction, &search, &joined.collect::<Vec<_>>())
+        let joined: Vec<JoinedTable<'_>> = joined.collect();
+        let rows = table.0.join(transaction, &search, &joined);
+        joined.iter().for_each(|joined| joined.table.rows.saw_all_in_flight());
+        rows
     });
     Limited(rows.map(|rows| rows.into_iter().map(Generic).collect()))
 }
@@ -255,7 +262,7 @@ pub fn next_page(table: &Table, _transaction: i64, query: TableQuery, rows: &Ele
 }
 
 /// Returns the number of rows that fulfil the conditions.
-#[weir::function(internal, reads, units = units_of(table))]
+#[weir::function(internal, reads, units = units_of(table), later = search_later((table, transaction), (query, arguments), TableRead::Count))]
 pub fn count(table: &Table, transaction: i64, query: TableQuery, arguments: QueryArguments) -> Limited<i64> {
     let search = TableSearch::new(query, arguments.0);
     Limited(table.0.rows.count(transaction, &search))
@@ -344,7 +351,7 @@ pub fn whole_average(high: i64, low: i64, count: i64) -> Option<f64> {
 ///
 /// # Errors
 /// Fails if another row has its key, or the values of a unique index, or if a row that it references does not exist.
-#[weir::function(internal, reads, units = units_of(table))]
+#[weir::function(internal, reads, units = units_of(table), later = change_later((table, transaction), row, RowChange::Insert))]
 pub fn insert(
     table: &mut Table,
     transaction: i64,
@@ -361,7 +368,7 @@ pub fn insert(
 ///
 /// # Errors
 /// Fails if another row has the values of a unique index, or if a row that it references does not exist.
-#[weir::function(internal, reads, units = units_of(table))]
+#[weir::function(internal, reads, units = units_of(table), later = change_later((table, transaction), row, RowChange::Upsert))]
 pub fn upsert(
     table: &mut Table,
     transaction: i64,
@@ -379,7 +386,7 @@ pub fn upsert(
 /// # Errors
 /// Fails if the new row has another key, another row has the values of a unique index, or a row that it references does not
 /// exist.
-#[weir::function(internal, reads, units = units_of(table))]
+#[weir::function(internal, reads, units = units_of(table), later = change_later((table, transaction), row, |row| RowChange::Replace(key.clone(), row)))]
 pub fn replace(
     table: &mut Table,
     transaction: i64,
@@ -419,7 +426,7 @@ pub fn replace_rows(
 ///
 /// # Errors
 /// Fails if the database does.
-#[weir::function(internal, reads, units = units_of(table))]
+#[weir::function(internal, reads, units = units_of(table), later = deletion_later((table, transaction), key))]
 pub fn delete(
     table: &mut Table,
     transaction: i64,
@@ -456,6 +463,84 @@ pub fn delete_rows(
     #[environment] storage: &TableStorage,
 ) -> Result<i64, Failure> {
     table.0.delete_rows(storage, transaction, rows.into_iter().map(|row| row.0).collect())
+}
+
+/// Begins `get` without a thread.
+fn get_later(table: &Value, transaction: &Value, key: &Value) -> Option<AwaitedCall> {
+    read_later(table, transaction, || Some(TableRead::Row(key.clone())))
+}
+
+/// Begins `get_all` without a thread.
+fn get_all_later(table: &Value, transaction: &Value, keys: &Value) -> Option<AwaitedCall> {
+    read_later(table, transaction, || {
+        let keys = Vec::<RowKey>::from_value(keys.clone()).ok()?;
+        Some(TableRead::Rows(keys.into_iter().map(|key| key.0).collect()))
+    })
+}
+
+/// Begins a statement with conditions without a thread.
+fn search_later(
+    (table, transaction): (&Value, &Value),
+    (query, arguments): (&Value, &Value),
+    read: impl FnOnce(Arc<TableSearch>) -> TableRead,
+) -> Option<AwaitedCall> {
+    let schema = &weir::macros::unique_in_place::<Table>(table)?.0.schema;
+    read_later(table, transaction, || {
+        let query = TableQuery::from_value(query.clone()).ok()?;
+        TableSearch::for_rows(schema, query, arguments.clone()).ok().map(|search| read(Arc::new(search)))
+    })
+}
+
+/// Begins a statement that reads without a thread, if it can.
+fn read_later(table: &Value, transaction: &Value, read: impl FnOnce() -> Option<TableRead>) -> Option<AwaitedCall> {
+    let table = shared_table(table)?;
+    if !matches!(transaction, Value::Int(0)) {
+        return None;
+    }
+    let answer = table.0.rows.read_later(&read()?)?;
+    let pending = Box::pin(async move {
+        let answered = pin!(async { Ok(weir::macros::answer(Limited(answer.await.map(Generic::<'r'>)))) });
+        Settled { outcome: catch_panic_async(answered).await, restored: Vec::new() }
+    });
+    // Other flows may write meanwhile: the statement sees the table at one moment between its begin and its end.
+    Some(AwaitedCall { pending, keeps_locks: false })
+}
+
+/// Begins a change of a row without a thread, unless the row references others.
+fn change_later(
+    (table, transaction): (&Value, &Value),
+    row: &Value,
+    change: impl FnOnce(Value) -> RowChange,
+) -> Option<AwaitedCall> {
+    let table = shared_table(table).filter(|table| table.0.schema.references.is_empty())?;
+    table_change_later(table, transaction, change(row.clone()))
+}
+
+/// Begins a deletion without a thread, unless other rows reference the row.
+fn deletion_later((table, transaction): (&Value, &Value), key: &Value) -> Option<AwaitedCall> {
+    let table = shared_table(table).filter(|table| table.0.schema.referenced_by.is_empty())?;
+    table_change_later(table, transaction, RowChange::Delete(key.clone()))
+}
+
+fn table_change_later(table: &Table, transaction: &Value, change: RowChange) -> Option<AwaitedCall> {
+    if !matches!(transaction, Value::Int(0)) {
+        return None;
+    }
+    let changing = table.0.rows.change_later(&change, Box::new(|_| {}))?;
+    let pending = Box::pin(async move {
+        let answered = pin!(async {
+            let (answer, commit) = changing.await;
+            commit.into_iter().for_each(SeenCommits::wrote);
+            Ok(answer.map_or_else(|failure| Outcome::Error(Value::Failure(Box::new(failure))), Outcome::Value))
+        });
+        Settled { outcome: catch_panic_async(answered).await, restored: Vec::new() }
+    });
+    Some(AwaitedCall { pending, keeps_locks: false })
+}
+
+/// Returns a table whose statements are answered by another process.
+fn shared_table(table: &Value) -> Option<&Table> {
+    weir::macros::unique_in_place::<Table>(table).filter(|table| table.0.rows.is_shared())
 }
 
 /// Returns the units of a statement: one that waits for another process leaves the thread of its flow.

@@ -152,6 +152,7 @@ fn call(function: &Function, mut slots: Vec<Value>) -> Outcome {
         out: None,
         environment: &environment,
         units: weir::UnitBudget::UNLIMITED,
+        awaited: None,
     })
 }
 

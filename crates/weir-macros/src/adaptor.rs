@@ -281,12 +281,22 @@ fn units(function: &HostFunction) -> TokenStream {
         let index = parameter.index;
         quote_spanned!(Span::mixed_site()=> let #place = call.borrow_read(#index); let #name: &::weir::Value = &#place;)
     });
+    let values: TokenStream = values.collect();
+    let later = function.marks.later.as_ref().map(|later| {
+        quote_spanned! { later.span().resolved_at(Span::mixed_site())=>
+            if let ::core::option::Option::Some(awaited) = call.awaited.take() {
+                let begun: ::core::option::Option<::weir::AwaitedCall> = { #values #later };
+                *awaited = begun;
+            }
+        }
+    });
     let changed = passed(function, Passing::Change).map(|parameter| parameter.index);
     quote_spanned! { units.span().resolved_at(Span::mixed_site())=>
-        let units: u64 = { #(#values)* #units };
+        let units: u64 = { #values #units };
         // Another thread changes a value of the program in its place, but not one of the frame.
         let units = if [#(#changed),*].iter().all(|index: &usize| call.shared(*index).is_some()) { units } else { 0 };
         if !call.declare_units(units) {
+            #later
             return ::core::result::Result::Ok(::weir::Outcome::ExceedsUnits);
         }
     }

@@ -40,8 +40,8 @@ const CONTRADICTIONS: [(Flag, Flag, &str); 3] = [
 ];
 
 const EXPECTED: &str = "the marks are `pure`, `reads`, `fresh = \"2m\"`, `deferrable`, `idempotent`, `blocking`, \
-                        `awaits_peer`, `total`, `replaces_element`, `internal`, `name = \"…\"`, `new = path`, `room = bytes` and \
-                        `units = work`";
+                        `awaits_peer`, `total`, `replaces_element`, `internal`, `name = \"…\"`, `new = path`, `room = bytes`, \
+                        `units = work` and `later = call`";
 
 /// The marks of one function.
 #[derive(Clone, Default)]
@@ -56,6 +56,8 @@ pub(crate) struct FunctionMarks {
     pub(crate) room: Option<Expr>,
     /// Units of work of a call, as an expression over the values of its parameters.
     pub(crate) units: Option<Expr>,
+    /// The `Option<weir::AwaitedCall>` of a call that exceeds its units, as an expression over the values of its parameters.
+    pub(crate) later: Option<Expr>,
 }
 
 enum FunctionMark {
@@ -65,6 +67,7 @@ enum FunctionMark {
     New(Path),
     Room(Expr),
     Units(Expr),
+    Later(Expr),
 }
 
 impl Parse for FunctionMark {
@@ -73,7 +76,7 @@ impl Parse for FunctionMark {
         if let Some((_, flag)) = FLAGS.iter().find(|(name, _)| word == name) {
             return Ok(FunctionMark::Flag(*flag, word.span()));
         }
-        if !["fresh", "name", "new", "room", "units"].iter().any(|name| word == name) {
+        if !["fresh", "name", "new", "room", "units", "later"].iter().any(|name| word == name) {
             return Err(Error::new(word.span(), format!("unknown mark `{word}`; {EXPECTED}")));
         }
         input.parse::<Token![=]>()?;
@@ -85,6 +88,9 @@ impl Parse for FunctionMark {
         }
         if word == "units" {
             return Ok(FunctionMark::Units(input.parse()?));
+        }
+        if word == "later" {
+            return Ok(FunctionMark::Later(input.parse()?));
         }
         let text: LitStr = input.parse()?;
         if word == "name" {
@@ -141,6 +147,7 @@ impl FunctionMarks {
             FunctionMark::New(path) => (self.new.is_some(), syn::spanned::Spanned::span(path)),
             FunctionMark::Room(bytes) => (self.room.is_some(), syn::spanned::Spanned::span(bytes)),
             FunctionMark::Units(units) => (self.units.is_some(), syn::spanned::Spanned::span(units)),
+            FunctionMark::Later(call) => (self.later.is_some(), syn::spanned::Spanned::span(call)),
         };
         if twice {
             return Err(Error::new(span, "this mark is repeated"));
@@ -152,6 +159,7 @@ impl FunctionMarks {
             FunctionMark::New(path) => self.new = Some(path),
             FunctionMark::Room(bytes) => self.room = Some(bytes),
             FunctionMark::Units(units) => self.units = Some(units),
+            FunctionMark::Later(call) => self.later = Some(call),
         }
         Ok(())
     }
@@ -165,6 +173,7 @@ impl FunctionMarks {
         marks.new = own.new.or(marks.new);
         marks.room = own.room.or(marks.room);
         marks.units = own.units.or(marks.units);
+        marks.later = own.later.or(marks.later);
         marks
     }
 

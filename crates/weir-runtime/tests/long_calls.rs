@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use test_support::flows::gates::{function, library, on_shared};
 use test_support::flows::{Feed, options, start_expr};
-use weir_host::{Failure, Function, FunctionCode, Outcome, Passing, Settled, Value, World};
+use weir_host::{AwaitedCall, Failure, Function, FunctionCode, Outcome, Passing, Settled, Value, World};
 use weir_runtime::{ENGINES, Options, RunningProgram, ScriptedPlatform};
 
 const MS: u64 = 1_000_000;
@@ -35,6 +35,28 @@ impl LongCalls {
         function(path, &[], World::Reads, code)
     }
 
+    /// Returns a function that declares more units than a call may take on the thread of its flow, and needs no other thread.
+    fn without_thread(&self, path: &'static str, keeps_locks: bool) -> Function {
+        let this = self.clone();
+        let code = FunctionCode::Immediate(Arc::new(move |call: &mut weir_host::Call<'_>| {
+            assert!(!call.declare_units(1 << 40), "no thread runs it");
+            if let Some(awaited) = call.awaited.take() {
+                let this = this.clone();
+                this.begin();
+                let pending = Box::pin(async move {
+                    while !this.is_released() {
+                        tokio::time::sleep(Duration::from_millis(1)).await;
+                    }
+                    this.begin();
+                    Settled { outcome: Outcome::Value(Value::Int(7)), restored: Vec::new() }
+                });
+                *awaited = Some(AwaitedCall { pending, keeps_locks });
+            }
+            Outcome::ExceedsUnits
+        }));
+        function(path, &[], World::Reads, code)
+    }
+
     /// Returns a function that blocks its thread.
     fn blocking(&self, path: &'static str) -> Function {
         let this = self.clone();
@@ -55,6 +77,21 @@ impl LongCalls {
         state.begun += 1;
         changed.notify_all();
         drop(changed.wait_while(state, |state| !state.is_released));
+    }
+
+    /// Counts a beginning or an end.
+    fn begin(&self) {
+        let (state, changed) = &*self.0;
+        state.lock().expect("nobody panics").begun += 1;
+        changed.notify_all();
+    }
+
+    fn begun(&self) -> usize {
+        self.0.0.lock().expect("nobody panics").begun
+    }
+
+    fn is_released(&self) -> bool {
+        self.0.0.lock().expect("nobody panics").is_released
     }
 
     fn wait_for(&self, begun: usize) {
@@ -96,7 +133,11 @@ fn started(body: &str, calls: &LongCalls, options: Options) -> (Feed, RunningPro
 
 /// Starts a program like [`started`], with this function `a.long`.
 fn started_with(body: &str, long: Function, calls: &LongCalls, options: Options) -> (Feed, RunningProgram) {
-    let of_shared = on_shared(calls.function("a.of_shared"), Passing::Borrow);
+    started_on(body, long, on_shared(calls.function("a.of_shared"), Passing::Borrow), options)
+}
+
+/// Starts a program like [`started`], with these functions.
+fn started_on(body: &str, long: Function, of_shared: Function, options: Options) -> (Feed, RunningProgram) {
     let (feed, mut library) = (Feed::new(), library([long, of_shared]));
     feed.put(&mut library, "test", "feed");
     let body: String = body.lines().map(|line| format!("        {line}\n")).collect();
@@ -244,4 +285,46 @@ fn a_call_that_panics_on_another_thread_fails_its_flow() {
         running.wait().unwrap();
     }
     assert_eq!(calls.load(Ordering::Relaxed), ENGINES.len());
+}
+
+#[test]
+fn calls_that_need_no_thread_are_as_many_as_their_flows() {
+    for (row, (body, _)) in ENGINES.iter().flat_map(|row| BODIES[..1].iter().map(move |body| (row, body))) {
+        let calls = LongCalls::default();
+        let long = calls.without_thread("a.long", true);
+        let (feed, running) = started_with(body, long, &calls, options(row.name, 2));
+        let count = 3 * calls_max();
+        let flows: Vec<_> = (0..count).map(|_| feed.begin(flow(0))).collect();
+        calls.wait_for(count);
+        calls.release();
+        assert_eq!(feed.answers(flows), vec![Some(Ok(Value::Int(7))); count], "under `{}`\n{body}", row.name);
+        drop(feed);
+        running.wait().unwrap();
+    }
+}
+
+#[test]
+fn a_call_without_a_thread_keeps_its_locks_if_it_needs_them_also_beyond_its_flow() {
+    let body = "%1: Int = call a.of_shared at l (shared s)\nyield %1";
+    for (row, keeps_locks) in ENGINES.iter().flat_map(|row| [false, true].map(|keeps| (row, keeps))) {
+        let calls = LongCalls::default();
+        let of_shared = on_shared(calls.without_thread("a.of_shared", keeps_locks), Passing::Change);
+        let (feed, running) = started_on(body, calls.function("a.long"), of_shared, options(row.name, 2));
+        let cancelled = feed.begin(flow(0));
+        calls.wait_for(1);
+        drop(cancelled);
+        let second = feed.begin(flow(0));
+        if keeps_locks {
+            assert_eq!(feed.answers(vec![feed.begin(flow(3))]), [Some(Ok(Value::Int(3)))]);
+            assert_eq!(calls.begun(), 1, "the first one goes on, under `{}`", row.name);
+        } else {
+            calls.wait_for(2);
+        }
+        calls.release();
+        assert_eq!(feed.answers(vec![second]), [Some(Ok(Value::Int(7)))], "under `{}`", row.name);
+        // Two beginnings, and two ends, of which that of a cancelled call which has no locks may be missing.
+        calls.wait_for(if keeps_locks { 4 } else { 3 });
+        drop(feed);
+        running.wait().unwrap();
+    }
 }

@@ -43,6 +43,7 @@ impl Frame {
             out: None,
             environment: &self.environment,
             units: weir_host::UnitBudget::UNLIMITED,
+            awaited: None,
         }
     }
 

@@ -121,6 +121,7 @@ impl FlowEvaluation<'_, '_> {
             out: None,
             environment: &self.evaluator.library.environment,
             units: weir_host::UnitBudget::UNLIMITED,
+            awaited: None,
         };
         let settled = catch_unwind(AssertUnwindSafe(|| settle(&function.code, &mut call)));
         let settled = settled.unwrap_or_else(|panic| fault(panicked(&function.signature, &*panic)));

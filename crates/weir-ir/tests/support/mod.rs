@@ -119,6 +119,7 @@ impl<'a> World<'a> {
             out: None,
             environment: &environment,
             units: weir_host::UnitBudget::UNLIMITED,
+            awaited: None,
         };
         let settled = match &function.code {
             FunctionCode::Immediate(code) => Settled { outcome: code(&mut call), restored: Vec::new() },

@@ -198,8 +198,8 @@ impl Database {
     }
 
     /// Returns the commits that become durable in groups; `None` if each is durable when it is executed.
-    pub(super) fn commits(&self) -> Option<&GroupCommit> {
-        self.group_commit.as_deref()
+    pub(super) fn commits(&self) -> Option<&Arc<GroupCommit>> {
+        self.group_commit.as_ref()
     }
 
     /// Notes that a commit was executed.

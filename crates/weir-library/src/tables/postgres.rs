@@ -12,6 +12,7 @@
 
 mod address;
 mod catalog;
+mod changes;
 mod connection;
 mod connector;
 mod durability;
@@ -19,14 +20,16 @@ mod errors;
 mod io;
 mod layout;
 mod notifications;
+mod pipelines;
 mod publications;
 mod readers;
-mod redo;
 mod replacement;
 mod scratch;
+mod sent_statement;
 mod table;
 mod tls;
 mod value;
+mod write_groups;
 mod writer;
 
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -47,10 +50,12 @@ use connection::{Executed, PostgresConnection, SqlStatement};
 use connector::{PostgresConnector, RECONNECT_PAUSE, RECONNECT_TIMEOUT};
 use durability::{PostgresLog, UnsyncedCommits};
 use errors::{StatementError, explain, failure};
-use io::wait;
+pub(super) use io::wait;
+use pipelines::Pipelines;
 use readers::Readers;
 pub use scratch::{ScratchSchema, ScratchSchemas};
 pub(super) use table::PostgresTable;
+use write_groups::WriteGroups;
 use writer::{ATTEMPTS_MAX, PostgresWriter, SNAPSHOT, Turns, UnsyncedTransaction, execute_alone, pause};
 
 /// The database of a program.
@@ -61,6 +66,8 @@ pub(super) struct PostgresDatabase {
     /// The syncs; none for an existing database, and while one is only examined.
     group_commit: OnceLock<Arc<GroupCommit>>,
     readers: Readers,
+    pipelines: Pipelines,
+    groups: WriteGroups,
     /// A number by which this program knows its own notifications.
     program: u64,
     /// The number of the last transaction of a statement that is one of its own. These are below 0.
@@ -115,6 +122,8 @@ impl PostgresDatabase {
             unsynced: Arc::default(),
             group_commit: OnceLock::new(),
             readers: Readers::default(),
+            pipelines: Pipelines::default(),
+            groups: WriteGroups::default(),
             // Another random number for each state, also of one process.
             program: RandomState::new().build_hasher().finish(),
             own_transactions: AtomicI64::new(0),
@@ -153,6 +162,7 @@ impl PostgresDatabase {
     /// Executes statements that write: in the transaction, or as one of their own if the number is 0; all or none.
     fn write(&self, transaction: i64, statements: &[SqlStatement<'_>]) -> Result<Vec<Executed>, StatementError> {
         self.check()?;
+        self.begin_after_groups(transaction);
         let mut writer = self.writer.lock();
         self.again(|| self.execute(&mut writer, transaction, statements, false))
     }
@@ -173,6 +183,13 @@ impl PostgresDatabase {
             self.commit_once(number)?;
             Ok(value)
         })
+    }
+
+    /// Waits for changes of other flows before the first statement of a transaction. Nobody queues another one before its end.
+    fn begin_after_groups(&self, transaction: i64) {
+        if transaction != 0 {
+            self.groups.wait_idle();
+        }
     }
 
     fn in_savepoint<T>(
@@ -201,6 +218,7 @@ impl PostgresDatabase {
     /// Executes statements that read, all as the tables are at one moment.
     fn read(&self, transaction: i64, statements: &[SqlStatement<'_>]) -> Result<Vec<Executed>, StatementError> {
         if transaction != 0 {
+            self.begin_after_groups(transaction);
             let mut writer = self.writer.lock();
             return self.again(|| self.execute(&mut writer, transaction, statements, true));
         }
@@ -215,16 +233,7 @@ impl PostgresDatabase {
         })?;
         let read = self.answered(async {
             let prepared = reader.prepare(statements).await?;
-            let executed = reader.execute(statements, &prepared);
-            if statements.len() < 2 {
-                return executed.await.map_err(|(at, error)| StatementError::Database(error, at));
-            }
-            let (began, executed, ended) =
-                tokio::join!(biased; reader.command(SNAPSHOT), executed, reader.command("COMMIT"));
-            began?;
-            let executed = executed.map_err(|(at, error)| StatementError::Database(error, at))?;
-            ended?;
-            Ok(executed)
+            reader.read_at_one_moment(statements, &prepared).await
         });
         let is_usable = !matches!(read, Err(StatementError::NoAnswer)) && !reader.is_closed();
         self.readers.put(is_usable.then_some(reader));
@@ -296,8 +305,8 @@ impl PostgresDatabase {
     }
 
     /// Returns the commits that become durable in groups; `None` if each is durable when it is executed.
-    pub(super) fn commits(&self) -> Option<&GroupCommit> {
-        self.group_commit.get().map(|group_commit| &**group_commit)
+    pub(super) fn commits(&self) -> Option<&Arc<GroupCommit>> {
+        self.group_commit.get()
     }
 
     /// Fails if the database has lost what flows may have seen.

@@ -1,26 +1,33 @@
 //! The rows of a table whose commits are published, and whose writes are noted until they are durable.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use weir::{Failure, SeenCommits, Value};
 
 use super::group_commit::GroupCommit;
 use super::grouping::TableGrouping;
+use super::in_flight_writes::InFlightWrites;
 use super::join::KeyPart;
+use super::postgres::wait;
 use super::recent_writes::{OpenWrites, RecentWrites, RowWrite};
 use super::row::fields;
-use super::rows::TableRows;
+use super::rows::{ChangeAnswered, LaterAnswer, LaterChange, RowChange, TableRead, TableRows};
 use super::schema::{Schema, TableSearch};
 use super::write_sets::{TableWrite, WriteSets};
+
+/// Time after which a thread looks again whether changes are answered.
+const ANSWER_PERIOD: Duration = Duration::from_secs(1);
 
 /// The rows of a table, and the write sets of their program.
 #[derive(Debug)]
 pub(super) struct PublishedRows {
-    pub(super) schema: Schema,
+    pub(super) schema: Arc<Schema>,
     pub(super) rows: Box<dyn TableRows>,
     pub(super) write_sets: Arc<WriteSets>,
     pub(super) recent: Arc<RecentWrites>,
     pub(super) open_writes: Arc<OpenWrites>,
+    pub(super) in_flight: Arc<InFlightWrites>,
 }
 
 impl PublishedRows {
@@ -41,17 +48,24 @@ impl PublishedRows {
     fn reading<T>(
         &self,
         transaction: i64,
-        depends_on: impl FnOnce(&RecentWrites, &GroupCommit) -> u64,
+        depends_on: impl Fn(&RecentWrites, &GroupCommit) -> u64,
         read: impl FnOnce() -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let commit = self.rows.commits().map_or(0, |commits| depends_on(&self.recent, commits));
+        let Some(commits) = self.rows.commits() else { return read() };
+        let commit = depends_on(&self.recent, commits);
         if commit > 0 {
             self.rows.show(commit);
             if transaction == 0 {
                 SeenCommits::note(commit);
             }
         }
-        read()
+        let found = read();
+        if transaction == 0 && self.is_shared() {
+            // The read may have seen a change that was in flight, whose commit had no number before its answer.
+            self.wait_for_changes();
+            SeenCommits::note(depends_on(&self.recent, commits));
+        }
+        found
     }
 
     fn searching<T>(
@@ -67,14 +81,70 @@ impl PublishedRows {
         RowWrite::of_values(self.schema.key_of(fields(old)), vec![old.clone(), new.clone()])
     }
 
-    /// Returns the row as it was inserted with the key.
-    fn inserted(&self, row: &Value, key: &Value) -> Value {
-        let mut values = fields(row).to_vec();
-        if let ([at], true) = (&self.schema.key[..], self.schema.auto) {
-            values[*at] = key.clone();
-        }
-        Value::Record(values.into())
+    /// Blocks the thread until the changes that are in flight are answered.
+    fn wait_for_changes(&self) {
+        while self.in_flight.are_any() && wait(ANSWER_PERIOD, self.in_flight.answered(None)).is_none() {}
     }
+
+    /// Returns the key of the row that a change writes; `None` if the table gives it one.
+    fn written_key(&self, change: &RowChange) -> Option<Value> {
+        match change {
+            RowChange::Insert(_) if self.schema.auto => None,
+            RowChange::Insert(row) | RowChange::Upsert(row) => Some(self.schema.key_of(fields(row))),
+            RowChange::Replace(key, _) | RowChange::Delete(key) => Some(key.clone()),
+        }
+    }
+
+    fn noting(&self) -> ChangeNotes {
+        ChangeNotes {
+            schema: Arc::clone(&self.schema),
+            commits: self.rows.commits().cloned(),
+            write_sets: Arc::clone(&self.write_sets),
+            recent: Arc::clone(&self.recent),
+            open_writes: Arc::clone(&self.open_writes),
+        }
+    }
+}
+
+/// Notes the changes of a table.
+struct ChangeNotes {
+    schema: Arc<Schema>,
+    commits: Option<Arc<GroupCommit>>,
+    write_sets: Arc<WriteSets>,
+    recent: Arc<RecentWrites>,
+    open_writes: Arc<OpenWrites>,
+}
+
+impl ChangeNotes {
+    /// Notes a change that was committed, with its answer.
+    fn changed(&self, change: &RowChange, answer: &Value) {
+        let key = match change {
+            RowChange::Insert(_) | RowChange::Upsert(_) => answer,
+            RowChange::Replace(key, _) => key,
+            RowChange::Delete(_) if *answer != Value::Bool(true) => return,
+            RowChange::Delete(key) => key,
+        };
+        if let Some(commits) = &self.commits {
+            let write = match change {
+                RowChange::Insert(row) => RowWrite::of_values(key.clone(), vec![inserted(&self.schema, row, key)]),
+                _ => RowWrite::of_key(key.clone()),
+            };
+            self.recent.wrote(commits, &self.open_writes, 0, write);
+        }
+        self.write_sets.wrote(0, || match change {
+            RowChange::Replace(..) => vec![TableWrite::of_replaced(&self.schema, key)],
+            _ => vec![TableWrite::of_row(&self.schema, key)],
+        });
+    }
+}
+
+/// Returns a row as it was inserted with the key.
+fn inserted(schema: &Schema, row: &Value, key: &Value) -> Value {
+    let mut values = fields(row).to_vec();
+    if let ([at], true) = (&schema.key[..], schema.auto) {
+        values[*at] = key.clone();
+    }
+    Value::Record(values.into())
 }
 
 impl TableRows for PublishedRows {
@@ -119,7 +189,7 @@ impl TableRows for PublishedRows {
         let given = self.rows.commits().map(|_| row.clone());
         let key = self.rows.insert(transaction, row)?;
         self.note(transaction, || {
-            given.map(|given| RowWrite::of_values(key.clone(), vec![self.inserted(&given, &key)]))
+            given.map(|given| RowWrite::of_values(key.clone(), vec![inserted(&self.schema, &given, &key)]))
         });
         self.wrote(transaction, || vec![TableWrite::of_row(&self.schema, &key)]);
         Ok(key)
@@ -194,7 +264,50 @@ impl TableRows for PublishedRows {
         self.open_writes.rolled_back(transaction);
     }
 
-    fn commits(&self) -> Option<&GroupCommit> {
+    fn read_later(&self, read: &TableRead) -> Option<LaterAnswer> {
+        let answer = self.rows.read_later(read)?;
+        let Some(commits) = self.rows.commits().cloned() else { return Some(answer) };
+        let (recent, in_flight, read) = (Arc::clone(&self.recent), Arc::clone(&self.in_flight), read.clone());
+        Some(Box::pin(async move {
+            let answer = answer.await;
+            // What the database has executed before it has read was in flight before the answer, or noted.
+            in_flight.answered(Some(&read)).await;
+            let commit = match &read {
+                TableRead::Row(key) => recent.commit_of_row(&commits, key),
+                TableRead::Rows(keys) => keys.iter().map(|key| recent.commit_of_row(&commits, key)).max().unwrap_or(0),
+                TableRead::Search(search) | TableRead::Count(search) => recent.commit_of_search(&commits, search),
+            };
+            SeenCommits::note(commit);
+            answer
+        }))
+    }
+
+    fn change_later(&self, change: &RowChange, answered: ChangeAnswered) -> Option<LaterChange> {
+        let key = self.written_key(change);
+        let in_flight = self.in_flight.begin(key);
+        let (note, change_noted) = (self.noting(), change.clone());
+        let answered: ChangeAnswered = Box::new(move |answer| {
+            if let Ok(value) = answer {
+                note.changed(&change_noted, value);
+                if let (RowChange::Insert(_), true) = (&change_noted, note.schema.auto) {
+                    in_flight.given(value);
+                }
+            }
+            // The reads that wait for it look for its commit now.
+            drop(in_flight);
+            answered(answer);
+        });
+        self.rows.change_later(change, answered)
+    }
+
+    fn saw_all_in_flight(&self) {
+        if self.is_shared() {
+            self.wait_for_changes();
+            self.saw_all();
+        }
+    }
+
+    fn commits(&self) -> Option<&Arc<GroupCommit>> {
         self.rows.commits()
     }
 

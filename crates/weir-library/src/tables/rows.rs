@@ -1,6 +1,8 @@
 //! The statements of a table, wherever it is kept.
 
 use std::fmt::Debug;
+use std::pin::Pin;
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 use weir::{Failure, Value};
@@ -10,6 +12,41 @@ use super::grouping::TableGrouping;
 use super::join::KeyPart;
 use super::memory::MemoryTable;
 use super::schema::{Schema, TableSearch};
+
+/// A statement that reads, and owns what it needs.
+#[derive(Clone)]
+pub(super) enum TableRead {
+    /// The row with the key, as an `Option`.
+    Row(Value),
+    /// The row of each key, as a list of `Option`s, all as they are at one moment.
+    Rows(Vec<Value>),
+    /// The rows that fulfil the conditions, as a list.
+    Search(Arc<TableSearch>),
+    /// The number of rows that fulfil the conditions.
+    Count(Arc<TableSearch>),
+}
+
+/// The answer of a statement that needs no thread.
+pub(super) type LaterAnswer = Pin<Box<dyn Future<Output = Result<Value, Failure>> + Send>>;
+
+/// A change of one row that is a statement of its own, and owns what it needs.
+#[derive(Clone, Debug)]
+pub(super) enum RowChange {
+    /// Inserts the row. The answer is its key.
+    Insert(Value),
+    /// Inserts the row, or puts it in place of the one with its key. The answer is the key.
+    Upsert(Value),
+    /// Puts the row in place of the one with the key.
+    Replace(Value, Value),
+    /// Deletes the row with the key. The answer is whether there was one.
+    Delete(Value),
+}
+
+/// Is called with the answer of a change, before anybody else learns of it.
+pub(super) type ChangeAnswered = Box<dyn FnOnce(&Result<Value, Failure>) + Send>;
+
+/// The answer of a change, and the number of its commit, if it may not be durable yet.
+pub(super) type LaterChange = Pin<Box<dyn Future<Output = (Result<Value, Failure>, Option<u64>)> + Send>>;
 
 /// The statements of a table. Each takes the number of its transaction, or 0.
 pub(super) trait TableRows: Debug + Send + Sync {
@@ -47,8 +84,19 @@ pub(super) trait TableRows: Debug + Send + Sync {
     fn is_stored(&self) -> bool {
         true
     }
+    /// Begins a statement of no transaction that reads, and goes on without a thread; `None` if it needs one.
+    fn read_later(&self, _read: &TableRead) -> Option<LaterAnswer> {
+        None
+    }
+    /// Orders a change that is no part of a transaction before what others begin from now on; it goes on without a thread. `None`
+    /// if it needs one. Then nothing has happened.
+    fn change_later(&self, _change: &RowChange, _answered: ChangeAnswered) -> Option<LaterChange> {
+        None
+    }
+    /// Notes that the flow has read rows of the table beside those of a statement, while changes may have been in flight.
+    fn saw_all_in_flight(&self) {}
     /// Returns the commits of its database; `None` if each is durable when it is visible.
-    fn commits(&self) -> Option<&GroupCommit> {
+    fn commits(&self) -> Option<&Arc<GroupCommit>> {
         None
     }
     /// Has reads see a commit, and those before it.

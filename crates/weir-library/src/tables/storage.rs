@@ -83,7 +83,7 @@ impl ExistingDatabases {
 
 impl OpenDatabase {
     /// Returns the commits that become durable in groups, if they do.
-    fn commits(&self) -> Option<&GroupCommit> {
+    fn commits(&self) -> Option<&Arc<GroupCommit>> {
         match self {
             OpenDatabase::Sqlite(database) => database.commits(),
             OpenDatabase::Postgres(database) => database.commits(),
@@ -169,7 +169,9 @@ impl TableStorage {
         let rows = self.rows_of(schema.clone())?;
         let (write_sets, open_writes) = (Arc::clone(&self.write_sets), Arc::clone(&self.open_writes));
         let recent = Arc::default();
-        let rows = Box::new(PublishedRows { schema: schema.clone(), rows, write_sets, recent, open_writes });
+        let in_flight = Arc::default();
+        let rows = PublishedRows { schema: Arc::new(schema.clone()), rows, write_sets, recent, open_writes, in_flight };
+        let rows = Box::new(rows);
         let table = Arc::new(OpenTable { schema, rows });
         self.tables.lock().insert(table.schema.name.clone(), Arc::clone(&table));
         Ok(table)

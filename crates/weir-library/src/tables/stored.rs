@@ -328,7 +328,7 @@ impl TableRows for StoredTable {
         self.database.roll_back(transaction);
     }
 
-    fn commits(&self) -> Option<&GroupCommit> {
+    fn commits(&self) -> Option<&Arc<GroupCommit>> {
         self.database.commits()
     }
 

@@ -9,6 +9,7 @@ mod random_evolution;
 mod references;
 mod statement_groups;
 mod test_database;
+mod without_threads;
 mod write_sets;
 
 use std::sync::Arc;

@@ -8,13 +8,15 @@
 //!    section.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use smallvec::SmallVec;
+use tokio::runtime::Handle;
 use weir_host::{
-    Argument, BlockingJob, Call, Failure, FailureKind, FlowTrace, FunctionCode, ImmediateCode, Mode, Outcome, Pending,
-    SeenCommits, Settled, Shared, UnitBudget, Value, memory,
+    Argument, AwaitedCall, BlockingJob, Call, Failure, FailureKind, FlowTrace, FunctionCode, ImmediateCode, Mode,
+    Outcome, Pending, SeenCommits, Settled, Shared, UnitBudget, Value, memory,
 };
 
 use super::action::{Ran, Stage};
@@ -153,6 +155,7 @@ impl Frame {
             out,
             environment: &env.instance.environment,
             units: env.instance.call_budget,
+            awaited: None,
         }
     }
 
@@ -339,9 +342,56 @@ impl LongCall {
 
     /// Begins the call on these threads.
     fn begin_on(self, threads: CallThreads, held: Vec<HeldLock>, scopes: Vec<AtomicScope>, env: Env<'_>) -> Pending {
-        let LongCall { call, code, path } = self;
+        let LongCall { mut call, code, path } = self;
+        if matches!(threads, CallThreads::Long)
+            && let Some(awaited) = call.begin(&*code)
+        {
+            return without_a_thread(awaited, held, scopes, env);
+        }
         let job: BlockingJob = Box::new(move || call.run(&*code));
         elsewhere((job, threads), held, scopes, path, env)
+    }
+}
+
+/// Returns the rest of a call that needs no thread. The call keeps the locks that it needs until it ends, even if its flow is
+/// cancelled.
+fn without_a_thread(awaited: AwaitedCall, held: Vec<HeldLock>, scopes: Vec<AtomicScope>, env: Env<'_>) -> Pending {
+    if !awaited.keeps_locks && scopes.is_empty() {
+        drop(held);
+        return awaited.pending;
+    }
+    let loop_handle = env.instance.first_loop.get_or_init(Handle::current).clone();
+    Box::pin(UncancelledCall { rest: Some((awaited.pending, held, scopes)), loop_handle })
+}
+
+/// A call that goes on if it is dropped.
+struct UncancelledCall {
+    /// The rest of the call, and its locks; `None` when it has ended.
+    rest: Option<(Pending, Vec<HeldLock>, Vec<AtomicScope>)>,
+    loop_handle: Handle,
+}
+
+impl Future for UncancelledCall {
+    type Output = Settled;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Settled> {
+        let Some((pending, ..)) = &mut self.rest else { unreachable!("a call is not polled after its end") };
+        let polled = pending.as_mut().poll(context);
+        if polled.is_ready() {
+            self.rest = None;
+        }
+        polled
+    }
+}
+
+impl Drop for UncancelledCall {
+    fn drop(&mut self) {
+        if let Some((pending, held, scopes)) = self.rest.take() {
+            drop(self.loop_handle.spawn(async move {
+                drop(pending.await);
+                drop((held, scopes));
+            }));
+        }
     }
 }
 

@@ -85,6 +85,7 @@ impl Frame {
             out: None,
             environment: &env.instance.environment,
             units: env.instance.call_budget,
+            awaited: None,
         };
         let mut turns = false;
         for (index, step) in steps.iter().enumerate().skip(*cursor) {
@@ -165,6 +166,7 @@ fn simple_call<'a>(slots: &'a mut [Value], step: &'a SimpleStep, body: &'a Body,
         out: Some(step.out),
         environment: &env.instance.environment,
         units: env.instance.call_budget,
+        awaited: None,
     }
 }
 

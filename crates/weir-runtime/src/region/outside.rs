@@ -401,6 +401,7 @@ impl Region {
             out,
             environment: outside.environment,
             units: outside.call_budget,
+            awaited: None,
         };
         let mut outcome = (row.code)(&mut call);
         let declared = call.units.declared;

@@ -10,7 +10,9 @@ use tokio::task::AbortHandle;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Row, Statement};
 
+use super::errors::StatementError;
 use super::io::in_order;
+use super::writer::SNAPSHOT;
 
 /// Maximum number of prepared statements that a connection keeps.
 const PREPARED_MAX: usize = 256;
@@ -53,6 +55,11 @@ impl PostgresConnection {
 
     /// Closes the connection at once: the database is not waited for.
     pub(super) fn cut(self) {
+        self.abort();
+    }
+
+    /// Closes the connection at once, also for others that use it.
+    pub(super) fn abort(&self) {
         self.driver.abort();
     }
 
@@ -82,9 +89,14 @@ impl PostgresConnection {
         Ok(prepared)
     }
 
-    async fn prepared(&self, sql: &str) -> Result<Statement, Error> {
-        let known = self.prepared.lock().get(sql).cloned();
-        if let Some(known) = known {
+    /// Returns a statement that was prepared before.
+    pub(super) fn known(&self, sql: &str) -> Option<Statement> {
+        self.prepared.lock().get(sql).cloned()
+    }
+
+    /// Prepares a statement, unless it was prepared before.
+    pub(super) async fn prepared(&self, sql: &str) -> Result<Statement, Error> {
+        if let Some(known) = self.known(sql) {
             return Ok(known);
         }
         let statement = self.client.prepare(sql).await?;
@@ -103,9 +115,30 @@ impl PostgresConnection {
         statements: &[SqlStatement<'_>],
         prepared: &[Statement],
     ) -> Result<Vec<Executed>, (usize, Error)> {
+        if let ([statement], [prepared]) = (statements, prepared) {
+            return self.executed(prepared, statement).await.map(|executed| vec![executed]).map_err(|error| (0, error));
+        }
         let sent = statements.iter().zip(prepared).map(|(statement, prepared)| self.executed(prepared, statement));
         let answers = in_order(sent).await.into_iter().enumerate();
         answers.map(|(at, answer)| answer.map_err(|error| (at, error))).collect()
+    }
+
+    /// Executes prepared statements that read, all as the tables are at one moment. They are sent together, when this is first
+    /// polled.
+    pub(super) async fn read_at_one_moment(
+        &self,
+        statements: &[SqlStatement<'_>],
+        prepared: &[Statement],
+    ) -> Result<Vec<Executed>, StatementError> {
+        let executed = self.execute(statements, prepared);
+        if statements.len() < 2 {
+            return executed.await.map_err(|(at, error)| StatementError::Database(error, at));
+        }
+        let (began, executed, ended) = tokio::join!(biased; self.command(SNAPSHOT), executed, self.command("COMMIT"));
+        began?;
+        let executed = executed.map_err(|(at, error)| StatementError::Database(error, at))?;
+        ended?;
+        Ok(executed)
     }
 
     async fn executed(&self, prepared: &Statement, statement: &SqlStatement<'_>) -> Result<Executed, Error> {

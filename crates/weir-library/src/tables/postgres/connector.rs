@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::runtime::Handle;
 use tokio_postgres::NoTls;
 use weir::Failure;
 
@@ -34,9 +35,15 @@ impl PostgresConnector {
         Ok(PostgresConnector { tls, io: Arc::new(IoThread::begin()?), address })
     }
 
+    /// Makes a connection that the thread of connections drives.
     pub(super) fn connect(&self) -> Result<PostgresConnection, StatementError> {
+        self.connect_on(&self.io.handle)
+    }
+
+    /// Makes a connection that this event loop drives, on another thread than that of the loop.
+    pub(super) fn connect_on(&self, event_loop: &Handle) -> Result<PostgresConnection, StatementError> {
         let (config, tls) = (self.address.config.clone(), self.tls.clone());
-        let connecting = self.io.handle.spawn(async move {
+        let connecting = event_loop.spawn(async move {
             let (client, driver) = match tls {
                 Some(tls) => {
                     let (client, connection) = config.connect(tls).await?;
@@ -51,7 +58,8 @@ impl PostgresConnector {
         });
         let abort = connecting.abort_handle();
         match wait(self.limit(), connecting) {
-            Some(connected) => connected.expect("the thread of connections ends after its database"),
+            // The event loop may end at any time, that of the thread of connections only after its database.
+            Some(connected) => connected.unwrap_or(Err(StatementError::NoAnswer)),
             None => {
                 abort.abort();
                 Err(StatementError::NoAnswer)

@@ -23,7 +23,7 @@ use super::PostgresDatabase;
 use super::connection::PostgresConnection;
 use super::connector::{PostgresConnector, RECONNECT_PAUSE, RECONNECT_TIMEOUT};
 use super::errors::{StatementError, failure};
-use super::redo::RedoStatement;
+use super::sent_statement::SentStatement;
 use crate::tables::group_commit::{LogSync, SyncFailure};
 
 /// Counts the commit of a transaction that has its turn. The answer is its number if it will not wait for the disk, and empty
@@ -71,12 +71,12 @@ pub(super) struct UnsyncedCommits(Mutex<Vec<UnsyncedCommit>>);
 #[derive(Debug)]
 struct UnsyncedCommit {
     number: CommitNumber,
-    statements: Vec<RedoStatement>,
+    statements: Vec<SentStatement>,
 }
 
 impl UnsyncedCommits {
     /// Notes a commit. Returns whether a sync should begin.
-    pub(super) fn note(&self, number: CommitNumber, statements: Vec<RedoStatement>) -> bool {
+    pub(super) fn note(&self, number: CommitNumber, statements: Vec<SentStatement>) -> bool {
         let mut commits = self.0.lock();
         commits.push(UnsyncedCommit { number, statements });
         commits.len().is_multiple_of(UNSYNCED_MAX)
@@ -128,10 +128,10 @@ async fn recover(connection: &PostgresConnection, unsynced: &UnsyncedCommits) ->
         lost.forget();
         return Ok(Recovery::Lost);
     }
-    let statements: Vec<&RedoStatement> = lost.commit.statements.iter().collect();
+    let statements: Vec<&SentStatement> = lost.commit.statements.iter().collect();
     let redone = async {
         connection.command(REDO).await?;
-        RedoStatement::execute(&statements, connection).await?;
+        SentStatement::execute(&statements, connection).await?;
         connection.command("COMMIT").await
     };
     let redone = redone.await.map_err(StatementError::from);
@@ -256,7 +256,7 @@ mod tests {
     #[test]
     fn lost_commits_stay_noted_until_they_have_been_executed_once_more() {
         let unsynced = UnsyncedCommits::default();
-        let statements = |count| (0..count).map(|_| RedoStatement::of("SELECT 1")).collect();
+        let statements = |count| (0..count).map(|_| SentStatement::of("SELECT 1")).collect();
         (1..=4).for_each(|count| _ = unsynced.note(number(3, count), statements(count)));
         assert!(LostCommits::take(&unsynced, number(3, 4)).is_none(), "the database has all of them");
         assert_eq!(noted(&unsynced), []);

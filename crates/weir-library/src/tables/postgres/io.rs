@@ -31,7 +31,7 @@ impl IoThread {
 }
 
 /// Blocks the thread until a future is through; `None` if the time is up before.
-pub(super) fn wait<F: Future>(limit: Duration, future: F) -> Option<F::Output> {
+pub(in crate::tables) fn wait<F: Future>(limit: Duration, future: F) -> Option<F::Output> {
     let deadline = Instant::now() + limit;
     let mut future = pin!(future);
     let waker = Waker::from(Arc::new(WaitingThread(thread::current())));

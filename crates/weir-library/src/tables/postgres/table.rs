@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use tokio_postgres::Row;
-use weir::{Failure, Value, Values};
+use weir::{Failure, Generic, HostType, Value, Values};
 
 use super::PostgresDatabase;
 use super::connection::{Executed, SqlStatement};
-use super::errors::StatementError;
+use super::errors::{StatementError, failure};
 use super::publications::Publications;
 use super::replacement::PostgresReplacement;
 use super::value::{Presence, column_value};
@@ -16,28 +16,29 @@ use crate::tables::dialect::Dialect;
 use crate::tables::existing_tables;
 use crate::tables::group_commit::GroupCommit;
 use crate::tables::grouping::TableGrouping;
-use crate::tables::insertion::{columns_beside_key, given_columns};
+use crate::tables::insertion::columns_beside_key;
 use crate::tables::join::{KeyPart, with_joined_rows};
 use crate::tables::row::fields;
-use crate::tables::rows::TableRows;
+use crate::tables::rows::{ChangeAnswered, LaterAnswer, LaterChange, RowChange, TableRead, TableRows};
 use crate::tables::schema::{Schema, TableSearch};
 use crate::tables::sql_value::{Bound, key_parameters};
 use crate::tables::statements::{TableStatements, parameters};
 use crate::tables::write_sets::TableWrite;
 
 /// A table of the database.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(in crate::tables) struct PostgresTable {
-    schema: Schema,
-    database: Arc<PostgresDatabase>,
-    statements: TableStatements,
+    pub(super) schema: Arc<Schema>,
+    pub(super) database: Arc<PostgresDatabase>,
+    pub(super) statements: Arc<TableStatements>,
 }
 
 impl PostgresTable {
     /// Opens the table: creates it, or adds what the program declares and the database lacks.
     pub(in crate::tables) fn open(schema: Schema, database: Arc<PostgresDatabase>) -> Result<PostgresTable, Failure> {
         database.evolve(&schema)?;
-        Ok(PostgresTable { statements: TableStatements::new(&schema, Dialect::Postgres), schema, database })
+        let statements = Arc::new(TableStatements::new(&schema, Dialect::Postgres));
+        Ok(PostgresTable { statements, schema: Arc::new(schema), database })
     }
 
     /// Opens a table that other programs have declared.
@@ -46,7 +47,8 @@ impl PostgresTable {
         database: Arc<PostgresDatabase>,
     ) -> Result<PostgresTable, Failure> {
         database.look(|catalog| existing_tables::check(&schema, catalog)?)?;
-        Ok(PostgresTable { statements: TableStatements::new(&schema, Dialect::Postgres), schema, database })
+        let statements = Arc::new(TableStatements::new(&schema, Dialect::Postgres));
+        Ok(PostgresTable { statements, schema: Arc::new(schema), database })
     }
 
     fn read(&self, transaction: i64, (sql, parameters): (&str, &[Bound<'_>])) -> Result<Executed, Failure> {
@@ -56,30 +58,22 @@ impl PostgresTable {
             .map_err(|error| self.database.failure(&error))
     }
 
-    /// Executes a statement that writes a row. A broken rule is a failure that names it.
+    /// Executes statements that write any rows, and returns the answer of the first.
     fn write(
         &self,
         transaction: i64,
-        row: &[Value],
         (sql, parameters): (&str, &[Bound<'_>]),
         written: TableWrite,
     ) -> Result<Executed, Failure> {
-        let is_numbered = self.schema.auto && written.key.is_none() && sql == self.statements.insert;
-        let published = match is_numbered {
-            true if self.schema.existing.is_none() => Publications::of_numbered(self.database.program, &self.schema),
-            _ => self.published(&[written]),
-        };
+        let published = self.published(&[written]);
         let statements = std::iter::once(SqlStatement::new(sql, parameters)).chain(published.statements());
         let executed = self.database.write(transaction, &statements.collect::<Vec<_>>());
-        let executed = executed.map_err(|error| match error.broken_index() {
-            Some((index, _)) if !row.is_empty() && self.schema.existing.is_none() => self.taken(index, row),
-            _ => self.database.failure(&error),
-        });
-        Ok(executed?.into_iter().next().unwrap_or_default())
+        let executed = executed.map_err(|error| self.database.failure(&error))?;
+        Ok(executed.into_iter().next().unwrap_or_default())
     }
 
     /// Returns the publications of writes; other programs than Weir's expect none.
-    fn published(&self, writes: &[TableWrite]) -> Publications {
+    pub(super) fn published(&self, writes: &[TableWrite]) -> Publications {
         if self.schema.existing.is_some() {
             return Publications::none();
         }
@@ -98,7 +92,7 @@ impl PostgresTable {
     }
 
     /// Returns the failure of a row that breaks a unique index.
-    fn taken(&self, index: &str, row: &[Value]) -> Failure {
+    pub(super) fn taken(&self, index: &str, row: &[Value]) -> Failure {
         let named = |of: &&crate::tables::schema::IndexSchema| Dialect::Postgres.index_name(&self.schema, of) == index;
         let columns = self.schema.indexes.iter().find(named).map_or(&self.schema.key, |index| &index.columns);
         constraint::taken(&self.schema, columns, row)
@@ -109,7 +103,7 @@ impl PostgresTable {
     }
 
     /// Returns a whole number of the only row of an answer.
-    fn number(&self, executed: &Executed, column: usize) -> Result<i64, Failure> {
+    pub(super) fn number(&self, executed: &Executed, column: usize) -> Result<i64, Failure> {
         let row = executed.rows.first().ok_or_else(|| Failure::function("the database has given no answer"))?;
         row.try_get(column).map_err(|error| self.database.failure(&StatementError::from(error)))
     }
@@ -120,6 +114,57 @@ fn row_of(schema: &Schema, row: &Row, begin: usize) -> Result<Value, Failure> {
     let values = || schema.columns.iter().enumerate().map(|(at, column)| column_value(row, begin + at, column));
     let whole: Option<Values> = values().collect();
     whole.map(Value::Record).ok_or_else(|| constraint::unreadable(schema, values().collect(), Dialect::Postgres))
+}
+
+/// Begins a statement that reads, and goes on without a thread.
+fn read_later(table: &PostgresTable, read: &TableRead) -> Option<LaterAnswer> {
+    let schema = Arc::clone(&table.schema);
+    let read = read.clone();
+    let keys: Vec<Vec<Bound<'_>>>;
+    let searched;
+    let statements: Vec<SqlStatement<'_>> = match &read {
+        TableRead::Row(key) => {
+            keys = vec![key_parameters(&table.schema, key)];
+            vec![SqlStatement::new(&table.statements.get, &keys[0])]
+        }
+        TableRead::Rows(of) => {
+            keys = of.iter().map(|key| key_parameters(&table.schema, key)).collect();
+            keys.iter().map(|key| SqlStatement::new(&table.statements.get, key)).collect()
+        }
+        TableRead::Search(search) => {
+            searched = table.statements.select(&table.schema, search);
+            vec![SqlStatement::new(&searched.0, &searched.1)]
+        }
+        TableRead::Count(search) => {
+            searched = table.statements.count(&table.schema, search);
+            vec![SqlStatement::new(&searched.0, &searched.1)]
+        }
+    };
+    if statements.is_empty() {
+        return None;
+    }
+    let (executing, address) = (table.database.read_later(&statements)?, table.database.connector.address.clone());
+    drop(statements);
+    Some(Box::pin(async move {
+        let failed = |error| failure(&address, &error);
+        let executed = executing.await.map_err(failed)?;
+        let first = executed.first().map_or(&[][..], |executed| &executed.rows);
+        let option = |row: Option<&Row>| row.map_or(Ok(Value::none()), |row| row_of(&schema, row, 0).map(Value::some));
+        match read {
+            TableRead::Row(_) => option(first.first()),
+            TableRead::Rows(_) => list_of(executed.iter().map(|executed| option(executed.rows.first()))),
+            TableRead::Search(_) => list_of(first.iter().map(|row| row_of(&schema, row, 0))),
+            TableRead::Count(_) => {
+                let row = first.first().ok_or_else(|| Failure::function("the database has given no answer"))?;
+                let number: i64 = row.try_get(0).map_err(|error| failed(StatementError::from(error)))?;
+                Ok(Value::Int(number))
+            }
+        }
+    }))
+}
+
+fn list_of(values: impl Iterator<Item = Result<Value, Failure>>) -> Result<Value, Failure> {
+    values.map(|value| value.map(Generic::<'e'>)).collect::<Result<Vec<_>, _>>()?.into_value()
 }
 
 impl TableRows for PostgresTable {
@@ -179,35 +224,15 @@ impl TableRows for PostgresTable {
     }
 
     fn insert(&self, transaction: i64, row: Value) -> Result<Value, Failure> {
-        let row = self.schema.stored(row)?;
-        let parameters = parameters(&self.schema, given_columns(&self.schema).into_iter(), fields(&row));
-        let written = match self.schema.auto {
-            true => TableWrite::of_any(&self.schema),
-            false => TableWrite::of_row(&self.schema, &self.schema.key_of(fields(&row))),
-        };
-        let inserted = self.write(transaction, fields(&row), (&self.statements.insert, &parameters), written)?;
-        match (self.schema.auto, inserted.rows.is_empty()) {
-            (false, _) => Ok(self.schema.key_of(fields(&row))),
-            (true, false) => self.number(&inserted, 0).map(Value::Int),
-            (true, true) => Err(constraint::no_number_left(&self.schema)),
-        }
+        self.change(transaction, RowChange::Insert(row))
     }
 
     fn upsert(&self, transaction: i64, row: Value) -> Result<Value, Failure> {
-        let row = self.schema.stored(row)?;
-        let parameters = parameters(&self.schema, 0..self.schema.columns.len(), fields(&row));
-        let written = TableWrite::of_row(&self.schema, &self.schema.key_of(fields(&row)));
-        self.write(transaction, fields(&row), (&self.statements.upsert, &parameters), written)?;
-        Ok(self.schema.key_of(fields(&row)))
+        self.change(transaction, RowChange::Upsert(row))
     }
 
     fn replace(&self, transaction: i64, key: &Value, row: Value) -> Result<(), Failure> {
-        let row = self.schema.replacement(key, row)?;
-        let Some(sql) = &self.statements.replace else { return Ok(()) };
-        let columns = self.schema.key.iter().copied().chain(columns_beside_key(&self.schema));
-        let parameters = parameters(&self.schema, columns, fields(&row));
-        let written = TableWrite::of_replaced(&self.schema, key);
-        self.write(transaction, fields(&row), (sql, &parameters), written).map(|_| ())
+        self.change(transaction, RowChange::Replace(key.clone(), row)).map(|_| ())
     }
 
     fn replace_rows(&self, transaction: i64, old: &[Value], new: Vec<Value>) -> Result<i64, Failure> {
@@ -227,15 +252,13 @@ impl TableRows for PostgresTable {
     }
 
     fn delete(&self, transaction: i64, key: &Value) -> Result<bool, Failure> {
-        let parameters = key_parameters(&self.schema, key);
-        let written = TableWrite::of_row(&self.schema, key);
-        Ok(self.write(transaction, &[], (&self.statements.delete, &parameters), written)?.count > 0)
+        self.change(transaction, RowChange::Delete(key.clone())).map(|deleted| deleted == Value::Bool(true))
     }
 
     fn delete_all(&self, transaction: i64, search: &TableSearch) -> Result<i64, Failure> {
         let (sql, parameters) = self.statements.delete_all(&self.schema, search);
         let written = TableWrite::of_any(&self.schema);
-        Ok(self.write(transaction, &[], (&sql, &parameters), written)?.count as i64)
+        Ok(self.write(transaction, (&sql, &parameters), written)?.count as i64)
     }
 
     fn delete_rows(&self, transaction: i64, rows: &[Value]) -> Result<i64, Failure> {
@@ -256,7 +279,15 @@ impl TableRows for PostgresTable {
         self.database.roll_back(transaction);
     }
 
-    fn commits(&self) -> Option<&GroupCommit> {
+    fn read_later(&self, read: &TableRead) -> Option<LaterAnswer> {
+        read_later(self, read)
+    }
+
+    fn change_later(&self, change: &RowChange, answered: ChangeAnswered) -> Option<LaterChange> {
+        self.queue_change(change, answered)
+    }
+
+    fn commits(&self) -> Option<&Arc<GroupCommit>> {
         self.database.commits()
     }
 

@@ -17,7 +17,7 @@ use super::connection::{Executed, PostgresConnection, SqlStatement};
 use super::durability::{COUNT_COMMIT, CommitNumber};
 use super::errors::{StatementError, is_conflict, is_lost};
 use super::publications::{is_publication, without_publications};
-use super::redo::RedoStatement;
+use super::sent_statement::SentStatement;
 
 /// Begins a transaction when it is its turn.
 const BEGIN: &str = "BEGIN ISOLATION LEVEL SERIALIZABLE; LOCK TABLE \"weir_database\" IN EXCLUSIVE MODE";
@@ -54,7 +54,7 @@ pub(super) struct PostgresWriter {
     /// The number of the commit of the open transaction, if it will not wait for the disk.
     unsynced: Option<CommitNumber>,
     /// The statements with which the open transaction has written, in that case.
-    pub(super) redo: Vec<RedoStatement>,
+    pub(super) redo: Vec<SentStatement>,
     /// True if no program listens until the open transaction ends, so that it has nothing to publish.
     pub(super) is_unheard: bool,
     /// The number of the last transaction that was taken back, and why. It cannot go on.
@@ -62,7 +62,7 @@ pub(super) struct PostgresWriter {
 }
 
 /// A transaction that has not waited for the disk: the number of its commit, and its statements.
-pub(super) type UnsyncedTransaction = (CommitNumber, Vec<RedoStatement>);
+pub(super) type UnsyncedTransaction = (CommitNumber, Vec<SentStatement>);
 
 /// Executes statements as one transaction, all or none. Also returns the transaction, if it has not waited for the disk.
 pub(super) async fn execute_alone(
@@ -81,7 +81,7 @@ pub(super) async fn execute_alone(
     let unsynced = began.map_err(|error| unknown_if_lost(error, 0))?;
     let executed = executed.map_err(|(at, error)| unknown_if_lost(error, at))?;
     committed.map_err(|error| unknown_if_lost(error, 0))?;
-    Ok((executed, unsynced.map(|number| (number, RedoStatement::keep(statements, &prepared)))))
+    Ok((executed, unsynced.map(|number| (number, SentStatement::keep(statements, &prepared)))))
 }
 
 /// The beginning of a transaction.
@@ -261,7 +261,7 @@ async fn in_transaction(
     connection: &PostgresConnection,
     statements: &[SqlStatement<'_>],
     (begins, reads): (Option<Turns>, bool),
-    unsynced: &mut (Option<CommitNumber>, Vec<RedoStatement>),
+    unsynced: &mut (Option<CommitNumber>, Vec<SentStatement>),
 ) -> Result<Vec<Executed>, TransactionError> {
     let prepared = match connection.prepare(statements).await {
         Ok(prepared) => prepared,
@@ -291,7 +291,7 @@ async fn in_transaction(
         Ok(executed) => {
             released.map_err(TransactionError::Aborted)?;
             let writes = number.is_some() && !reads;
-            *unsynced = (number, if writes { RedoStatement::keep(statements, &prepared) } else { Vec::new() });
+            *unsynced = (number, if writes { SentStatement::keep(statements, &prepared) } else { Vec::new() });
             Ok(executed)
         }
         Err((_, error)) if reads || is_conflict(&error) => Err(TransactionError::Aborted(error)),

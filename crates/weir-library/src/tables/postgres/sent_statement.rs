@@ -1,4 +1,4 @@
-//! Statements that have been executed, kept so that they can be executed once more.
+//! Statements that own their parameters, so that they can be executed later or once more.
 
 use bytes::BytesMut;
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
@@ -8,7 +8,7 @@ use super::connection::{PostgresConnection, SqlStatement};
 
 /// A statement that was executed, with its parameters as they were sent.
 #[derive(Debug)]
-pub(super) struct RedoStatement {
+pub(super) struct SentStatement {
     sql: String,
     parameters: Vec<SentParameter>,
 }
@@ -17,27 +17,31 @@ pub(super) struct RedoStatement {
 #[derive(Debug)]
 struct SentParameter(Option<BytesMut>);
 
-impl RedoStatement {
+impl SentStatement {
     /// Returns a statement without parameters.
     #[cfg(test)]
-    pub(super) fn of(sql: &str) -> RedoStatement {
-        RedoStatement { sql: sql.to_owned(), parameters: Vec::new() }
+    pub(super) fn of(sql: &str) -> SentStatement {
+        SentStatement { sql: sql.to_owned(), parameters: Vec::new() }
     }
 
     /// Keeps statements that were executed.
-    pub(super) fn keep(statements: &[SqlStatement<'_>], prepared: &[Statement]) -> Vec<RedoStatement> {
+    pub(super) fn keep(statements: &[SqlStatement<'_>], prepared: &[Statement]) -> Vec<SentStatement> {
         let kept = |(statement, prepared): (&SqlStatement<'_>, &Statement)| {
             let sent = statement.parameters.iter().zip(prepared.params());
             let parameters = sent.map(|(parameter, of)| SentParameter::new(*parameter, of)).collect();
-            RedoStatement { sql: statement.sql.to_owned(), parameters }
+            SentStatement { sql: statement.sql.to_owned(), parameters }
         };
         statements.iter().zip(prepared).map(kept).collect()
     }
 
+    /// Returns the statement with its parameters.
+    pub(super) fn again(&self) -> SqlStatement<'_> {
+        SqlStatement::new(&self.sql, &self.parameters)
+    }
+
     /// Executes statements once more.
-    pub(super) async fn execute(statements: &[&RedoStatement], connection: &PostgresConnection) -> Result<(), Error> {
-        let statements: Vec<SqlStatement<'_>> =
-            statements.iter().map(|kept| SqlStatement::new(&kept.sql, &kept.parameters)).collect();
+    pub(super) async fn execute(statements: &[&SentStatement], connection: &PostgresConnection) -> Result<(), Error> {
+        let statements: Vec<SqlStatement<'_>> = statements.iter().map(|kept| kept.again()).collect();
         let prepared = connection.prepare(&statements).await?;
         connection.execute(&statements, &prepared).await.map(|_| ()).map_err(|(_, error)| error)
     }

@@ -1,0 +1,139 @@
+//! The writes of a table that are ordered before what others begin, and whose answers are not there yet.
+//!
+//! A statement of a database that is another process needs the locks of its table only until it is ordered. So a read may see
+//! a write whose commit has no number yet. It waits for the answer of such a write, which notes the commit, and then looks on which
+//! commit it depends (`recent_writes`). It need not wait for the disk.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+use tokio::sync::watch;
+use weir::Value;
+
+use super::rows::TableRead;
+
+/// The writes of a table that are in flight.
+#[derive(Debug, Default)]
+pub(super) struct InFlightWrites {
+    /// The number of writes, so that a read beside none does not lock them.
+    count: AtomicUsize,
+    writes: Mutex<WritesInOrder>,
+    /// Changes when a write ends.
+    ended: watch::Sender<()>,
+}
+
+#[derive(Debug, Default)]
+struct WritesInOrder {
+    /// The number of the next write.
+    next: u64,
+    /// The keys of the rows, by the numbers of the writes; `None` if the table gives the row its key.
+    keys: BTreeMap<u64, Option<Value>>,
+    /// The last key that the table has given to a row of a write that was in flight. Later ones are greater.
+    last_given: i64,
+}
+
+/// A write that is in flight until this value is dropped.
+#[derive(Debug)]
+pub(super) struct InFlightWrite {
+    number: u64,
+    writes: Arc<InFlightWrites>,
+}
+
+impl InFlightWrites {
+    /// Notes the write of a row with a key; `None` if the table gives the row its key.
+    pub(super) fn begin(self: &Arc<Self>, key: Option<Value>) -> InFlightWrite {
+        let mut writes = self.writes.lock();
+        let number = writes.next;
+        writes.next += 1;
+        writes.keys.insert(number, key);
+        self.count.fetch_add(1, Ordering::SeqCst);
+        InFlightWrite { number, writes: Arc::clone(self) }
+    }
+
+    /// Returns whether writes are in flight.
+    pub(super) fn are_any(&self) -> bool {
+        self.count.load(Ordering::SeqCst) > 0
+    }
+
+    /// Waits for the writes that are in flight now and that a read may have seen; `None` stands for a read of any rows.
+    pub(super) async fn answered(&self, read: Option<&TableRead>) {
+        if !self.are_any() {
+            return;
+        }
+        let mut ended = self.ended.subscribe();
+        let until = self.writes.lock().next;
+        while self.writes.lock().may_be_seen(read, until) {
+            if ended.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+impl WritesInOrder {
+    /// Returns whether a read may have seen a write before this one.
+    fn may_be_seen(&self, read: Option<&TableRead>, until: u64) -> bool {
+        let mut keys = self.keys.range(..until).map(|(_, key)| key);
+        match read {
+            Some(TableRead::Row(row)) => keys.any(|key| self.is_of_row(key.as_ref(), row)),
+            Some(TableRead::Rows(rows)) => keys.any(|key| rows.iter().any(|row| self.is_of_row(key.as_ref(), row))),
+            Some(TableRead::Search(_) | TableRead::Count(_)) | None => keys.next().is_some(),
+        }
+    }
+
+    /// Returns whether a write may be one of the row with this key.
+    fn is_of_row(&self, written: Option<&Value>, row: &Value) -> bool {
+        match (written, row) {
+            (Some(written), row) => written == row,
+            (None, Value::Int(row)) => *row > self.last_given,
+            (None, _) => true,
+        }
+    }
+}
+
+impl InFlightWrite {
+    /// Notes the key that the table has given to the row. Writes are answered in their order.
+    pub(super) fn given(&self, key: &Value) {
+        if let Value::Int(key) = key {
+            let mut writes = self.writes.writes.lock();
+            writes.last_given = writes.last_given.max(*key);
+        }
+    }
+}
+
+impl Drop for InFlightWrite {
+    fn drop(&mut self) {
+        self.writes.writes.lock().keys.remove(&self.number);
+        self.writes.count.fetch_sub(1, Ordering::SeqCst);
+        self.writes.ended.send_replace(());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn waits(writes: &InFlightWrites, read: &TableRead) -> bool {
+        let until = writes.writes.lock().next;
+        writes.writes.lock().may_be_seen(Some(read), until)
+    }
+
+    #[test]
+    fn a_read_waits_for_the_writes_that_it_may_have_seen() {
+        let writes = Arc::new(InFlightWrites::default());
+        let row = |key| TableRead::Row(Value::Int(key));
+        let first = writes.begin(Some(Value::Int(3)));
+        assert!(waits(&writes, &row(3)) && !waits(&writes, &row(4)));
+        assert!(waits(&writes, &TableRead::Rows(vec![Value::Int(4), Value::Int(3)])));
+        let (numbered, next) = (writes.begin(None), writes.begin(None));
+        assert!(waits(&writes, &row(4)), "the table may give this key");
+        numbered.given(&Value::Int(7));
+        drop((first, numbered));
+        assert!(!waits(&writes, &row(3)) && !waits(&writes, &row(7)) && waits(&writes, &row(8)));
+        drop(next);
+        assert!(!waits(&writes, &row(8)));
+        assert_eq!(writes.count.load(Ordering::SeqCst), 0);
+    }
+}

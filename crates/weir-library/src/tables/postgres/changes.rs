@@ -1,0 +1,108 @@
+//! Changes of one row in PostgreSQL: their statements and answers.
+
+use weir::{Failure, Value};
+
+use super::connection::{Executed, SqlStatement};
+use super::errors::StatementError;
+use super::publications::Publications;
+use super::table::PostgresTable;
+use crate::tables::constraint;
+use crate::tables::insertion::{columns_beside_key, given_columns};
+use crate::tables::row::fields;
+use crate::tables::rows::RowChange;
+use crate::tables::sql_value::{Bound, key_parameters};
+use crate::tables::statements::parameters;
+use crate::tables::write_sets::TableWrite;
+
+impl PostgresTable {
+    /// Returns a change with its row as the database stores it.
+    pub(super) fn stored_change(&self, change: RowChange) -> Result<RowChange, Failure> {
+        Ok(match change {
+            RowChange::Insert(row) => RowChange::Insert(self.schema.stored(row)?),
+            RowChange::Upsert(row) => RowChange::Upsert(self.schema.stored(row)?),
+            RowChange::Replace(key, row) => {
+                let row = self.schema.replacement(&key, row)?;
+                RowChange::Replace(key, row)
+            }
+            RowChange::Delete(key) => RowChange::Delete(key),
+        })
+    }
+
+    /// Executes a change.
+    pub(super) fn change(&self, transaction: i64, change: RowChange) -> Result<Value, Failure> {
+        let change = self.stored_change(change)?;
+        let (parameters, published) = (self.change_parameters(&change), self.publications(&change));
+        let Some(statements) = self.change_statements(&change, &parameters, &published) else { return Ok(Value::Unit) };
+        let executed = self.database.write(transaction, &statements);
+        let executed = executed.map_err(|error| self.refused(&change, &error))?;
+        self.change_answer(&change, executed.first())
+    }
+
+    pub(super) fn change_parameters<'c>(&'c self, change: &'c RowChange) -> Vec<Bound<'c>> {
+        let schema = &self.schema;
+        match change {
+            RowChange::Insert(row) => parameters(schema, given_columns(schema).into_iter(), fields(row)),
+            RowChange::Upsert(row) => parameters(schema, 0..schema.columns.len(), fields(row)),
+            RowChange::Replace(_, row) => {
+                parameters(schema, schema.key.iter().copied().chain(columns_beside_key(schema)), fields(row))
+            }
+            RowChange::Delete(key) => key_parameters(schema, key),
+        }
+    }
+
+    pub(super) fn publications(&self, change: &RowChange) -> Publications {
+        let schema = &self.schema;
+        let written = match change {
+            RowChange::Insert(_) if schema.auto && schema.existing.is_none() => {
+                return Publications::of_numbered(self.database.program, schema);
+            }
+            RowChange::Insert(_) if schema.auto => TableWrite::of_any(schema),
+            RowChange::Insert(row) | RowChange::Upsert(row) => TableWrite::of_row(schema, &schema.key_of(fields(row))),
+            RowChange::Replace(key, _) => TableWrite::of_replaced(schema, key),
+            RowChange::Delete(key) => TableWrite::of_row(schema, key),
+        };
+        self.published(&[written])
+    }
+
+    /// Returns the statements of a change: its own, then those that publish it; `None` if it changes nothing.
+    pub(super) fn change_statements<'c>(
+        &'c self,
+        change: &RowChange,
+        parameters: &'c [Bound<'c>],
+        published: &'c Publications,
+    ) -> Option<Vec<SqlStatement<'c>>> {
+        let sql = match change {
+            RowChange::Insert(_) => &self.statements.insert,
+            RowChange::Upsert(_) => &self.statements.upsert,
+            RowChange::Replace(..) => self.statements.replace.as_ref()?,
+            RowChange::Delete(_) => &self.statements.delete,
+        };
+        Some(std::iter::once(SqlStatement::new(sql, parameters)).chain(published.statements()).collect())
+    }
+
+    /// Returns the answer of a change from that of its own statement.
+    pub(super) fn change_answer(&self, change: &RowChange, executed: Option<&Executed>) -> Result<Value, Failure> {
+        let count = executed.map_or(0, |executed| executed.count);
+        match change {
+            RowChange::Insert(_) if self.schema.auto => match executed.filter(|executed| !executed.rows.is_empty()) {
+                Some(executed) => self.number(executed, 0).map(Value::Int),
+                None => Err(constraint::no_number_left(&self.schema)),
+            },
+            RowChange::Insert(row) | RowChange::Upsert(row) => Ok(self.schema.key_of(fields(row))),
+            RowChange::Replace(..) => Ok(Value::Unit),
+            RowChange::Delete(_) => Ok(Value::Bool(count > 0)),
+        }
+    }
+
+    /// Returns the failure of a change. A broken rule is a failure that names it.
+    pub(super) fn refused(&self, change: &RowChange, error: &StatementError) -> Failure {
+        let row = match change {
+            RowChange::Insert(row) | RowChange::Upsert(row) | RowChange::Replace(_, row) => fields(row),
+            RowChange::Delete(_) => &[],
+        };
+        match error.broken_index() {
+            Some((index, _)) if !row.is_empty() && self.schema.existing.is_none() => self.taken(index, row),
+            _ => self.database.failure(error),
+        }
+    }
+}

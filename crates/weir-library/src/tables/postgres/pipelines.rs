@@ -1,0 +1,253 @@
+//! Connections on which statements share round trips: one for each event loop, which drives it itself.
+//!
+//! A statement that reads is sent behind those that were sent before, and its flow waits for the answer without a thread. The
+//! database executes the statements of a connection one after the other. So a statement that takes long would delay all others:
+//! it is executed on a thread, with a connection of its own, until it is short again ([`SLOW`]).
+//!
+//! A statement also needs a thread as long as the connection is being made, and until the statement is prepared there.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use tokio::runtime::{self, Handle};
+use tokio_postgres::Statement;
+
+use super::PostgresDatabase;
+use super::connection::{Executed, PostgresConnection, SqlStatement};
+use super::errors::StatementError;
+use super::sent_statement::SentStatement;
+
+/// The time of a statement from which others should not wait for it. Chosen by judgement: a read by key takes 0.1 ms.
+const SLOW: Duration = Duration::from_millis(20);
+/// Time for which a slow statement is executed on a thread; after each further time that it is slow, twice as long.
+const SLOW_PAUSE: Duration = Duration::from_secs(1);
+/// Maximum of this time.
+const SLOW_PAUSE_MAX: Duration = Duration::from_secs(300);
+/// Maximum number of statements that are noted as slow.
+const SLOW_MAX: usize = 1_024;
+/// Time after which the next attempt to make a connection follows.
+const FAILED_PAUSE: Duration = Duration::from_secs(1);
+/// Period in which a connection is watched for answers while some are expected.
+const WATCH_PERIOD: Duration = Duration::from_secs(1);
+
+/// The connections of the event loops.
+#[derive(Default)]
+pub(super) struct Pipelines(Mutex<HashMap<runtime::Id, PipelineState>>);
+
+enum PipelineState {
+    Connecting,
+    Open(Arc<Pipeline>),
+    /// The attempt to connect has failed at this time.
+    Failed(Instant),
+}
+
+impl Pipelines {
+    /// Returns the connection of this event loop, if it is there. Otherwise it is made for later statements.
+    pub(super) fn of_this_loop(&self, database: &Arc<PostgresDatabase>) -> Option<Arc<Pipeline>> {
+        let handle = Handle::try_current().unwrap_or_else(|_| database.connector.io.handle.clone());
+        let id = handle.id();
+        let mut pipelines = self.0.lock();
+        match pipelines.get(&id) {
+            Some(PipelineState::Open(open)) if !open.connection.is_closed() => return Some(Arc::clone(open)),
+            Some(PipelineState::Connecting) => return None,
+            Some(PipelineState::Failed(at)) if at.elapsed() < FAILED_PAUSE => return None,
+            _ => _ = pipelines.insert(id, PipelineState::Connecting),
+        }
+        drop(pipelines);
+        let waiting = Arc::downgrade(database);
+        database.connector.io.handle.spawn_blocking(move || {
+            let Some(database) = waiting.upgrade() else { return };
+            let connected = database.connector.connect_on(&handle).and_then(|connection| {
+                // A crash of the database may be the reason why there is none.
+                database.recovered()?;
+                Ok(connection)
+            });
+            let state = match connected {
+                Ok(connection) => PipelineState::Open(Arc::new(Pipeline::new(connection, handle))),
+                Err(_) => PipelineState::Failed(Instant::now()),
+            };
+            database.pipelines.0.lock().insert(id, state);
+        });
+        None
+    }
+}
+
+/// A connection on which statements share round trips.
+pub(super) struct Pipeline {
+    connection: PostgresConnection,
+    handle: Handle,
+    begin: Instant,
+    /// The number of statements without an answer.
+    unanswered: AtomicUsize,
+    /// The number of answers.
+    answers: AtomicU64,
+    /// The time of the last answer, in nanoseconds since the begin.
+    answered_ns: AtomicU64,
+    /// True while a task looks whether the connection answers.
+    is_watched: AtomicBool,
+    /// True if it was given up, because it did not.
+    is_given_up: AtomicBool,
+    known: Mutex<KnownStatements>,
+}
+
+/// What is known of the statements of a connection.
+#[derive(Default)]
+struct KnownStatements {
+    /// Those that are being prepared.
+    preparing: HashSet<String>,
+    /// Those that were slow.
+    slow: HashMap<String, SlowStatement>,
+}
+
+struct SlowStatement {
+    until: Instant,
+    pause: Duration,
+}
+
+impl Pipeline {
+    fn new(connection: PostgresConnection, handle: Handle) -> Pipeline {
+        Pipeline {
+            connection,
+            handle,
+            begin: Instant::now(),
+            unanswered: AtomicUsize::new(0),
+            answers: AtomicU64::new(0),
+            answered_ns: AtomicU64::new(0),
+            is_watched: AtomicBool::new(false),
+            is_given_up: AtomicBool::new(false),
+            known: Mutex::default(),
+        }
+    }
+
+    /// Returns the prepared statements, unless one of them needs a thread.
+    pub(super) fn prepared(self: &Arc<Self>, statements: &[SqlStatement<'_>]) -> Option<Vec<Statement>> {
+        statements.iter().map(|statement| self.prepared_statement(statement.sql)).collect()
+    }
+
+    fn prepared_statement(self: &Arc<Self>, sql: &str) -> Option<Statement> {
+        if let Some(prepared) = self.connection.known(sql) {
+            let known = self.known.lock();
+            let is_slow = !known.slow.is_empty() && known.slow.get(sql).is_some_and(|slow| Instant::now() < slow.until);
+            return (!is_slow).then_some(prepared);
+        }
+        if self.known.lock().preparing.insert(sql.to_owned()) {
+            let (pipeline, sql) = (Arc::clone(self), sql.to_owned());
+            self.handle.spawn(async move {
+                // If it fails, the statement says why where it is executed.
+                _ = pipeline.connection.prepared(&sql).await;
+                pipeline.known.lock().preparing.remove(&sql);
+            });
+        }
+        None
+    }
+
+    /// Executes statements that read, all as the tables are at one moment.
+    pub(super) async fn read(
+        self: &Arc<Self>,
+        statements: &[SqlStatement<'_>],
+        prepared: &[Statement],
+        limit: Duration,
+    ) -> Result<Vec<Executed>, StatementError> {
+        let sent = Instant::now();
+        let expected = ExpectedAnswer::new(self, limit);
+        let read = self.connection.read_at_one_moment(statements, prepared).await;
+        drop(expected);
+        if self.is_given_up.load(Ordering::Relaxed) && read.is_err() {
+            return Err(StatementError::NoAnswer);
+        }
+        self.note_time(statements, sent);
+        read
+    }
+
+    /// Notes the time that the database took for statements: since they were sent, or since the answer before.
+    fn note_time(&self, statements: &[SqlStatement<'_>], sent: Instant) {
+        let now = self.begin.elapsed();
+        let before = self.answered_ns.swap(now.as_nanos() as u64, Ordering::Relaxed);
+        let begin = sent.saturating_duration_since(self.begin).max(Duration::from_nanos(before));
+        if now.saturating_sub(begin) < SLOW {
+            return;
+        }
+        let mut known = self.known.lock();
+        for statement in statements {
+            if known.slow.len() >= SLOW_MAX {
+                known.slow.clear();
+            }
+            let slow = known.slow.entry(statement.sql.to_owned());
+            let slow = slow.or_insert(SlowStatement { until: Instant::now(), pause: SLOW_PAUSE / 2 });
+            slow.pause = (slow.pause * 2).min(SLOW_PAUSE_MAX);
+            slow.until = Instant::now() + slow.pause;
+        }
+    }
+
+    /// Gives the connection up if it does not answer for longer than the limit, as long as answers are expected.
+    async fn watch(self: Arc<Self>, limit: Duration) {
+        let (mut answers, mut since) = (self.answers.load(Ordering::Relaxed), Instant::now());
+        loop {
+            tokio::time::sleep(WATCH_PERIOD).await;
+            let now = self.answers.load(Ordering::Relaxed);
+            if now != answers {
+                (answers, since) = (now, Instant::now());
+            }
+            if self.unanswered.load(Ordering::Acquire) == 0 {
+                self.is_watched.store(false, Ordering::SeqCst);
+                // One that was sent meanwhile may have found the connection watched.
+                if self.unanswered.load(Ordering::SeqCst) == 0 || self.is_watched.swap(true, Ordering::SeqCst) {
+                    return;
+                }
+                since = Instant::now();
+            } else if since.elapsed() > limit {
+                self.is_given_up.store(true, Ordering::Relaxed);
+                self.connection.abort();
+                return;
+            }
+        }
+    }
+}
+
+/// Statements without an answer.
+struct ExpectedAnswer<'p>(&'p Arc<Pipeline>);
+
+impl<'p> ExpectedAnswer<'p> {
+    fn new(pipeline: &'p Arc<Pipeline>, limit: Duration) -> ExpectedAnswer<'p> {
+        pipeline.unanswered.fetch_add(1, Ordering::SeqCst);
+        if !pipeline.is_watched.load(Ordering::SeqCst) && !pipeline.is_watched.swap(true, Ordering::SeqCst) {
+            pipeline.handle.spawn(Arc::clone(pipeline).watch(limit));
+        }
+        ExpectedAnswer(pipeline)
+    }
+}
+
+impl Drop for ExpectedAnswer<'_> {
+    fn drop(&mut self) {
+        self.0.answers.fetch_add(1, Ordering::Relaxed);
+        self.0.unanswered.fetch_sub(1, Ordering::Release);
+    }
+}
+
+impl PostgresDatabase {
+    /// Begins statements that read, all as the tables are at one moment; `None` if they need a thread.
+    pub(super) fn read_later(
+        self: &Arc<Self>,
+        statements: &[SqlStatement<'_>],
+    ) -> Option<impl Future<Output = Result<Vec<Executed>, StatementError>> + Send + use<>> {
+        let pipeline = self.pipelines.of_this_loop(self)?;
+        let prepared = pipeline.prepared(statements)?;
+        let (sent, database) = (SentStatement::keep(statements, &prepared), Arc::clone(self));
+        Some(async move {
+            let statements: Vec<SqlStatement<'_>> = sent.iter().map(SentStatement::again).collect();
+            let read = pipeline.read(&statements, &prepared, database.limit()).await;
+            if !read.as_ref().is_err_and(StatementError::is_lost) {
+                return read;
+            }
+            drop(statements);
+            // A thread may wait until there is a connection again.
+            let io = database.connector.io.handle.clone();
+            let again =
+                io.spawn_blocking(move || database.read(0, &sent.iter().map(SentStatement::again).collect::<Vec<_>>()));
+            again.await.unwrap_or(Err(StatementError::NoAnswer))
+        })
+    }
+}
