@@ -42,6 +42,9 @@ impl Parser<'_> {
     }
 
     fn braced_block(&mut self, statements: impl FnOnce(&mut Self) -> Vec<Statement>) -> Block {
+        if let Some(record) = self.record_without_type() {
+            return record;
+        }
         let start = self.span();
         if self.expect(T::BraceOpen, "`{`").is_none() {
             return Block { statements: Vec::new(), span: self.previous_span().at_end() };

@@ -302,7 +302,7 @@ impl Parser<'_> {
     }
 
     /// `{ [.. expression | name [: expression]?],* }`
-    fn record_fields(&mut self, start: Span, path: Path) -> Expr {
+    pub(super) fn record_fields(&mut self, start: Span, path: Path) -> Expr {
         let mut base = None;
         let fields = self.braced(|parser| {
             if parser.eat(T::DotDot).is_some() {

@@ -2,7 +2,7 @@
 
 use super::{Parser, begins_operand};
 use crate::ast::{
-    BinaryOperator, Block, ClosureParameter, Expr, ExprKind, Pattern, PatternKind, Statement, StatementKind,
+    BinaryOperator, Block, ClosureParameter, Expr, ExprKind, Path, Pattern, PatternKind, Statement, StatementKind,
     UnaryOperator,
 };
 use crate::token::TokenKind as T;
@@ -260,6 +260,7 @@ impl Parser<'_> {
                 self.report_with_advice(self.since(start), "the type of a value is known at compile time", advice);
             }
             T::DotDot | T::DotDotEqual => return self.numbers_in_a_row(value),
+            T::With if self.nth_kind(1) == T::BraceOpen && !self.nth(1).first_on_line => self.record_with(&value),
             T::As if self.nth_kind(1) == T::Word && self.text_of(self.nth(1)).starts_with(char::is_uppercase) => {
                 self.bump();
                 let _ty = self.ty();
@@ -295,6 +296,59 @@ impl Parser<'_> {
             return true;
         }
         self.eat(T::Colon).is_some()
+    }
+
+    /// Reads `{ ..point, x: 1 }` and `{ x: 1 }` where a block stands: a record without its type.
+    pub(in crate::parser) fn record_without_type(&mut self) -> Option<Block> {
+        let is_record = self.at(T::BraceOpen)
+            && match self.nth_kind(1) {
+                T::DotDot => true,
+                T::Word => self.nth_kind(2) == T::Colon && !self.nth(2).first_on_line && !self.has_equal_sign_ahead(),
+                _ => false,
+            };
+        if !is_record {
+            return None;
+        }
+        let start = self.span();
+        let path = Path { names: Vec::new(), span: start };
+        let span = self.record_fields(start, path).span;
+        self.report_record_without_type(span);
+        Some(block_of(self.expr(span, ExprKind::Error)))
+    }
+
+    /// Returns true if an `=` follows on the line of the word behind the brace, which then is bound to a value.
+    fn has_equal_sign_ahead(&self) -> bool {
+        const TOKENS_MAX: usize = 32;
+        let mut line = (2..TOKENS_MAX).map(|ahead| self.nth(ahead)).take_while(|token| !token.first_on_line);
+        line.any(|token| token.kind == T::Equal)
+    }
+
+    /// Reads `point with { x: 1 }` behind the record.
+    fn record_with(&mut self, value: &Expr) {
+        self.bump();
+        let start = self.span();
+        let path = Path { names: Vec::new(), span: start };
+        let fields = self.record_fields(start, path).span;
+        let (of, fields) = (&self.text[value.span.range()], &self.text[fields.range()]);
+        let inner = fields.trim_start_matches('{').trim_start();
+        let advice = match fields.contains('\n') {
+            true => {
+                "write the type of the record, and the record within the braces: `Point { ..point, x: 1 }`".to_owned()
+            }
+            false => {
+                format!("write the type of the record before the brace; for a `Point`: `Point {{ ..{of}, {inner}`")
+            }
+        };
+        self.report_with_advice(self.since(value.span), "a changed record is written with its type", &advice);
+    }
+
+    fn report_record_without_type(&mut self, span: Span) {
+        let record = &self.text[span.range()];
+        let advice = match record.contains('\n') {
+            true => "put its type before the brace, as in `Point { … }`".to_owned(),
+            false => format!("put its type before the brace; for a `Point`: `Point {record}`"),
+        };
+        self.report_with_advice(span, "a record is written with its type", &advice);
     }
 
     /// Reads `..end` after a number. Ranges are not values in Weir.
