@@ -63,12 +63,22 @@ pub(crate) fn database_pages() -> BenchResult<Vec<Json>> {
     Ok(results)
 }
 
+/// Asks for a page over SQLite this many times, by hand or in Weir, for a tool that counts instructions.
+pub(crate) fn requests(name: &str, by_hand: bool, count: usize) -> BenchResult<Json> {
+    let page =
+        PAGES.iter().find(|page| page.name.contains(name)).ok_or_else(|| format!("there is no page `{name}`"))?;
+    let database = Database::sqlite(&page.sources())?;
+    let run = if by_hand { hand_run } else { weir_run };
+    let made = run(page, &database, count)?;
+    Ok(json!({ "page": page.name, "by_hand": by_hand, "pages": count, "queries": made.queries }))
+}
+
 fn compared(page: &Page, name: &str, database: &Arc<Database>) -> BenchResult<Json> {
     let (mut ratios, mut last) = (Vec::new(), None);
     for round in 0..ROUNDS {
-        let first = if round % 2 == 0 { Some(weir_run(page, database)?) } else { None };
-        let hand = hand_run(page, database)?;
-        let weir = first.map_or_else(|| weir_run(page, database), Ok)?;
+        let first = if round % 2 == 0 { Some(weir_run(page, database, MEASURED)?) } else { None };
+        let hand = hand_run(page, database, MEASURED)?;
+        let weir = first.map_or_else(|| weir_run(page, database, MEASURED), Ok)?;
         if weir.result != hand.result {
             return Err(format!("{}: Weir has {}, by hand it is {}", page.name, weir.result, hand.result).into());
         }
@@ -95,13 +105,15 @@ fn compared(page: &Page, name: &str, database: &Arc<Database>) -> BenchResult<Js
 /// The latencies of a run, and the queries before the pages that are measured.
 struct PageTimer {
     database: Arc<Database>,
+    /// The number of pages that are measured.
+    measured: usize,
     latencies: Vec<u64>,
     queries: u64,
 }
 
 impl PageTimer {
-    fn new(database: &Arc<Database>) -> PageTimer {
-        PageTimer { database: Arc::clone(database), latencies: Vec::new(), queries: 0 }
+    fn new(database: &Arc<Database>, measured: usize) -> PageTimer {
+        PageTimer { database: Arc::clone(database), measured, latencies: Vec::new(), queries: 0 }
     }
 
     /// Notes a page that began then.
@@ -115,8 +127,8 @@ impl PageTimer {
 
     fn ended(&mut self, result: i64) -> PageRun {
         self.latencies.sort_unstable();
-        let queries = (self.database.queries() - self.queries) / MEASURED as u64;
-        PageRun { ns: self.latencies.get(MEASURED / 2).copied().unwrap_or(0), queries, result }
+        let queries = (self.database.queries() - self.queries) / self.measured.max(1) as u64;
+        PageRun { ns: self.latencies.get(self.measured / 2).copied().unwrap_or(0), queries, result }
     }
 }
 
@@ -130,7 +142,8 @@ impl Opened for Reader {
 
     fn run(self: Arc<Self>, flows: Arc<dyn Flows>, _stop: Stop) -> LocalFuture<Result<(), Failure>> {
         Box::pin(async move {
-            for index in 0..WARM_UP + MEASURED {
+            let measured = self.0.lock().measured;
+            for index in 0..WARM_UP + measured {
                 let begun = Instant::now();
                 if let Begun::Pending(answer) = flows.begin(0, &mut vec![Value::Int(READER)]) {
                     answer.await?;
@@ -178,9 +191,9 @@ fn functions(database: &Arc<Database>, store: usize) -> [Function; 2] {
     [batched(LIMITS, get), batched_list(LIMITS, list)]
 }
 
-fn weir_run(page: &Page, database: &Arc<Database>) -> BenchResult<PageRun> {
+fn weir_run(page: &Page, database: &Arc<Database>, measured: usize) -> BenchResult<PageRun> {
     let database = database.for_another_loop();
-    let timer = Arc::new(Mutex::new(PageTimer::new(&database)));
+    let timer = Arc::new(Mutex::new(PageTimer::new(&database, measured)));
     let result = Arc::new(AtomicI64::new(0));
     let (mut kept, of_page) = (keep(), Arc::clone(&result));
     kept.code = FunctionCode::Immediate(Arc::new(move |call| {
@@ -207,12 +220,12 @@ fn weir_run(page: &Page, database: &Arc<Database>) -> BenchResult<PageRun> {
     Ok(run)
 }
 
-fn hand_run(page: &Page, database: &Arc<Database>) -> BenchResult<PageRun> {
+fn hand_run(page: &Page, database: &Arc<Database>, measured: usize) -> BenchResult<PageRun> {
     let database = database.for_another_loop();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let (mut timer, mut result) = (PageTimer::new(&database), 0);
-        for index in 0..WARM_UP + MEASURED {
+        let (mut timer, mut result) = (PageTimer::new(&database, measured), 0);
+        for index in 0..WARM_UP + measured {
             let begun = Instant::now();
             let asked = match page.name {
                 "shop, home page" => home(&database, READER).await,

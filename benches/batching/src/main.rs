@@ -4,7 +4,8 @@
 //!     cargo run --release -p bench-batching -- [--graphs 1000] [--levels 20] [--case NAME]
 //!
 //! The cases are `element`, `saturation`, `modules`, `pages` and `databases`, and for tools that count instructions `requests`: as
-//! many as `--requests` of each client, of Weir or, with `--by-hand 1`, of the batcher that is written by hand.
+//! many as `--requests` of each client, of Weir or, with `--by-hand 1`, of the batcher that is written by hand;
+//! and, with `--page NAME`, as many of this page over SQLite.
 #![allow(clippy::print_stdout, reason = "a benchmark prints its results")]
 
 mod database_pages;
@@ -71,11 +72,18 @@ fn main() -> BenchResult<()> {
     };
     let graphs = Graphs { per_level: number("--graphs", 1_000)?, levels: number("--levels", 20)? };
     let (requests, by_hand) = (number("--requests", 100)?, number("--by-hand", 0)? == 1);
+    let page = taken(&mut arguments, "--page");
     match taken(&mut arguments, "--case").as_deref() {
         None => {}
         Some("element") => return publish("bench-batching-element", &saturation::element()?),
         Some("saturation") => return publish("bench-batching-saturation", &Value::Array(saturation::saturation()?)),
-        Some("requests") => return publish("bench-batching-requests", &saturation::requests(by_hand, requests)?),
+        Some("requests") => {
+            let made = match &page {
+                Some(page) => database_pages::requests(page, by_hand, requests)?,
+                None => saturation::requests(by_hand, requests)?,
+            };
+            return publish("bench-batching-requests", &made);
+        }
         Some("modules") => return publish("bench-batching-modules", &Value::Array(modular(graphs)?)),
         Some("databases") => {
             return publish("bench-batching-databases", &Value::Array(database_pages::database_pages()?));

@@ -21,7 +21,7 @@
 //! Batches of a function that writes leave one after the other, in the order in which its calls have joined.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use foldhash::fast::FixedState;
 use parking_lot::Mutex;
@@ -51,6 +51,9 @@ mod rest;
 mod sender;
 mod slack;
 mod sync;
+
+/// The largest number of calls for which a new batch has room before they join. Chosen by judgement: a few kilobytes.
+const EXPECTED_MAX: usize = 64;
 
 /// The context in which batches are sent.
 #[derive(Clone)]
@@ -84,6 +87,8 @@ pub(crate) struct Gatherer {
     hasher: FixedState,
     batches: Mutex<Batches>,
     counters: BatchCounters,
+    /// The calls of the batch that was sent last, or [`EXPECTED_MAX`]: a new batch has room for as many.
+    expected: AtomicUsize,
     /// The time between sending a batch and its answers.
     latency: LatencyEstimate,
     /// The time by which a batch leaves after the moment at which it was due, because of timers and threads.
@@ -120,6 +125,7 @@ impl Gatherer {
             hasher,
             batches: Mutex::default(),
             counters: BatchCounters::default(),
+            expected: AtomicUsize::new(0),
             latency: LatencyEstimate::default(),
             lateness: LatencyEstimate::default(),
         }
@@ -226,6 +232,7 @@ impl Gatherer {
         Arc::new(GatheredBatch::new(
             common.into(),
             self.merges().then(|| self.hasher.clone()),
+            self.expected.load(Ordering::Relaxed),
             self.context.platform.now_ns(),
         ))
     }
@@ -251,6 +258,7 @@ impl Gatherer {
         let (counters, sent_because) = (&self.counters, sent.because);
         counters.batches.fetch_add(1, Ordering::Relaxed);
         counters.calls.fetch_add(calls, Ordering::Relaxed);
+        self.expected.store(sent.calls.min(EXPECTED_MAX), Ordering::Relaxed);
         counters.requests.fetch_add(requests, Ordering::Relaxed);
         counters.waited.add(waited_ns);
         counters.took.add(took_ns);

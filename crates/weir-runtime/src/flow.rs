@@ -236,6 +236,11 @@ impl<L: Deref<Target = ProgramInstance>> ActiveFlow<L> {
         self.state.frame.as_ref().is_some_and(|frame| frame.leaves_thread())
     }
 
+    /// Returns true if the flow waits for batched calls alone, of which none is answered; the task is woken when one is.
+    pub(crate) fn awaits_batches(&self, context: &Context<'_>) -> bool {
+        self.state.frame.as_ref().is_some_and(|frame| frame.awaits_batches(context))
+    }
+
     /// Returns the key of the flow.
     pub(crate) fn key(&self) -> FlowKey {
         self.state.key

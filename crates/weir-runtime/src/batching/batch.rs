@@ -110,12 +110,18 @@ pub(crate) enum MemberProgress {
 }
 
 impl GatheredBatch {
-    /// Returns an empty batch. Equal requests are sent once if there is a hash function, `merges`.
-    pub(super) fn new(common: Box<[Value]>, merges: Option<FixedState>, began_ns: u64) -> GatheredBatch {
+    /// Returns an empty batch, with room for as many calls as are expected. Equal requests are sent once if there is a hash
+    /// function, `merges`.
+    pub(super) fn new(
+        common: Box<[Value]>,
+        merges: Option<FixedState>,
+        expected: usize,
+        began_ns: u64,
+    ) -> GatheredBatch {
         let state = BatchState {
             stage: BatchStage::Gathers,
-            requests: Requests::new(merges),
-            members: Vec::new(),
+            requests: Requests::new(merges, expected),
+            members: Vec::with_capacity(expected),
             calls: 0,
             running: 0,
             leaves_sender: false,
@@ -301,10 +307,10 @@ fn wake(wakers: Vec<Waker>) {
     let mut last: Option<Waker> = None;
     for waker in wakers {
         if !last.as_ref().is_some_and(|last| last.will_wake(&waker)) {
-            waker.wake_by_ref();
-            last = Some(waker);
+            last.replace(waker).into_iter().for_each(Waker::wake);
         }
     }
+    last.into_iter().for_each(Waker::wake);
 }
 
 impl BatchState {
@@ -337,7 +343,7 @@ impl BatchState {
         if is(BatchMutant::KeepsAnswers) {
             return Vec::new();
         }
-        let mut wakers = Vec::new();
+        let mut wakers = Vec::with_capacity(self.members.len());
         for member in &mut self.members {
             member.is_woken = member.waker.is_some() && !is(BatchMutant::ForgetsWoken);
             wakers.extend(member.waker.take());
@@ -367,9 +373,12 @@ impl Member {
         !self.requests.is_empty() && self.batch.state.lock().members[self.index as usize].is_woken
     }
 
-    /// Notes the slack of the calls.
+    /// Notes the slack of the calls, unless their batch has been sent.
     pub(crate) fn delay(&self, slack: CallSlack) {
         let mut state = self.batch.state.lock();
+        if matches!(state.stage, BatchStage::Sent { .. } | BatchStage::Answered) {
+            return;
+        }
         let known = &mut state.members[self.index as usize].slack;
         let is_new = std::mem::replace(known, slack) != slack;
         let is_delayed = matches!(state.stage, BatchStage::Delayed { .. });
@@ -383,6 +392,14 @@ impl Member {
         let mut state = self.batch.state.lock();
         if state.waits(self.index, context) {
             return Poll::Pending;
+        }
+        if let [request] = self.requests[..] {
+            self.requests.clear();
+            state.calls -= 1;
+            if state.bytes_of_answer > 0 {
+                memory::charge(state.bytes_of_answer);
+            }
+            return Poll::Ready(Answers::from_buf([state.requests.take_answer(request)]));
         }
         let requests = std::mem::take(&mut self.requests);
         state.calls -= requests.len();

@@ -45,7 +45,7 @@ impl LatencyGraph {
         takes_turns: bool,
     ) -> Option<LatencyGraph> {
         let mut graph = LatencyGraph::of(steps, returns, takes_turns)?;
-        graph.delays = Forecast::template(&graph).is_some_and(|forecast| forecast.may_delay());
+        graph.delaying = Forecast::template(&graph).map(|forecast| forecast.delaying()).unwrap_or_default();
         Some(graph)
     }
 
@@ -159,17 +159,20 @@ impl<'a> Forecast<'a> {
         (index < MOMENTS_MAX).then_some(index as u32)
     }
 
-    /// Returns true if a call might wait for another one: for one that comes after further steps, or for the same one in
-    /// another iteration that chooses other arms before.
-    pub(super) fn may_delay(&self) -> bool {
-        let mut functions: Vec<&FunctionGatherer> = Vec::new();
-        for moment in self.moments.iter().filter(|moment| moment.delays) {
+    /// Returns the functions of which a call might wait for another one: for one that comes after further steps, or for the same
+    /// one in another iteration that chooses other arms before.
+    pub(super) fn delaying(&self) -> Box<[FunctionGatherer]> {
+        let differs = self.differ_between_iterations();
+        let mut functions: Vec<(&FunctionGatherer, bool)> = Vec::new();
+        for (moment, differs) in self.moments.iter().zip(differs).filter(|(moment, _)| moment.delays) {
             let Some(gatherer) = moment.gatherer() else { continue };
-            if !functions.iter().any(|known| Arc::ptr_eq(known, gatherer)) {
-                functions.push(gatherer);
+            match functions.iter_mut().find(|(known, _)| Arc::ptr_eq(known, gatherer)) {
+                Some((_, differ)) => *differ |= differs,
+                None => functions.push((gatherer, differs)),
             }
         }
-        functions.into_iter().any(|gatherer| self.may_delay_calls_of(gatherer)) || self.differ_between_iterations()
+        functions.retain(|(gatherer, differ)| *differ || self.may_delay_calls_of(gatherer));
+        functions.into_iter().map(|(gatherer, _)| Arc::clone(gatherer)).collect()
     }
 
     fn may_delay_calls_of(&self, gatherer: &FunctionGatherer) -> bool {
@@ -193,8 +196,8 @@ impl<'a> Forecast<'a> {
         found.iter().zip(&self.moments).map(|(found, moment)| *found && moment.step.is_some()).collect()
     }
 
-    /// Returns true if a call may begin later in one iteration than in another, because of what these choose before.
-    fn differ_between_iterations(&self) -> bool {
+    /// Returns for each moment whether it may come later in one iteration than in another, because of what these choose before.
+    fn differ_between_iterations(&self) -> Vec<bool> {
         let mut differs = vec![false; self.moments.len()];
         for (at, moment) in self.moments.iter().enumerate().filter(|(_, moment)| moment.nested) {
             let chooses = |before: u32| {
@@ -203,7 +206,7 @@ impl<'a> Forecast<'a> {
             };
             differs[at] = moment.before.iter().any(|before| differs[*before as usize] || chooses(*before));
         }
-        self.moments.iter().zip(differs).any(|(moment, differs)| differs && moment.delays)
+        differs
     }
 
     /// Returns the slack of each gathering call, in the order of the steps.

@@ -60,7 +60,7 @@ fn wait<T>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> T {
 
 /// Returns a batch, and two calls whose flows are at rest.
 fn joined(merges: Option<FixedState>, values: [i64; 2]) -> (Arc<GatheredBatch>, [Member; 2]) {
-    let batch = Arc::new(GatheredBatch::new(Box::default(), merges, 0));
+    let batch = Arc::new(GatheredBatch::new(Box::default(), merges, 0, 0));
     let members = values.map(|value| join(&batch, value, 10));
     values.iter().for_each(|_| batch.end_run());
     (batch, members)
@@ -83,7 +83,7 @@ fn answer(member: &mut Member) -> Outcome {
 
 /// One member waits and the other one leaves, while a flow comes to rest.
 fn members_that_wait_are_answered() {
-    let batch = Arc::new(GatheredBatch::new(Box::default(), None, 0));
+    let batch = Arc::new(GatheredBatch::new(Box::default(), None, 0, 0));
     let [mut stays, leaves] = [1, 2].map(|value| join(&batch, value, 10));
     batch.end_run();
     let sender = {
@@ -144,7 +144,7 @@ fn send_when_due(batch: &GatheredBatch) {
 
 /// A batch waits for further calls, and one joins that makes it full.
 fn a_batch_that_waits_leaves_when_it_is_full() {
-    let batch = Arc::new(GatheredBatch::new(Box::default(), None, 0));
+    let batch = Arc::new(GatheredBatch::new(Box::default(), None, 0, 0));
     // Not dropped: a call that leaves the batch while the deadlock of a mutant unwinds would end the process.
     let mut first = ManuallyDrop::new(join(&batch, 1, 2));
     batch.end_run();

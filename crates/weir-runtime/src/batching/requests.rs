@@ -30,13 +30,13 @@ pub(super) struct SentRequests {
 }
 
 impl Requests {
-    /// Returns no requests. Equal ones are sent once if there is a hash function, `merges`.
-    pub(super) fn new(merges: Option<FixedState>) -> Requests {
+    /// Returns no requests, with room for this many. Equal ones are sent once if there is a hash function, `merges`.
+    pub(super) fn new(merges: Option<FixedState>, expected: usize) -> Requests {
         let unsent = match merges {
-            Some(hasher) => UnsentRequests::Distinct(IndexSet::with_hasher(hasher)),
-            None => UnsentRequests::Each(Vec::new()),
+            Some(hasher) => UnsentRequests::Distinct(IndexSet::with_capacity_and_hasher(expected, hasher)),
+            None => UnsentRequests::Each(Vec::with_capacity(expected)),
         };
-        Requests { unsent, users: Vec::new(), answers: Vec::new() }
+        Requests { unsent, users: Vec::with_capacity(expected), answers: Vec::new() }
     }
 
     /// Returns the number of requests.
@@ -44,8 +44,11 @@ impl Requests {
         self.users.len()
     }
 
-    /// Makes room for this many requests.
+    /// Makes room for this many requests, if they are several.
     pub(super) fn reserve(&mut self, more: usize) {
+        if more < 2 {
+            return;
+        }
         self.users.reserve(more);
         match &mut self.unsent {
             UnsentRequests::Each(values) => values.reserve(more),

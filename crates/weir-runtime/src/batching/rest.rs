@@ -56,13 +56,27 @@ pub(crate) fn resume(claims: &mut Vec<Claim>) {
 
 /// Ends the slice of the flow of this thread; returns the claims that it keeps, if it `goes_on`.
 pub(crate) fn end_slice(goes_on: bool) -> Vec<Claim> {
+    let has_joined = HAS_JOINED.replace(false);
+    if !goes_on {
+        drop_all();
+        return Vec::new();
+    }
     let mut claims = CLAIMS.take();
-    if HAS_JOINED.replace(false) {
+    if has_joined {
         claims.iter_mut().for_each(|claim| claim.slices_left = SLICES_MAX);
     }
     claims.iter_mut().for_each(|claim| claim.slices_left -= 1);
-    claims.retain(|claim| goes_on && claim.slices_left > 0);
+    claims.retain(|claim| claim.slices_left > 0);
     claims
+}
+
+/// Drops the claims of the flow of this thread, but keeps the list for the next one.
+fn drop_all() {
+    if is_awaited() {
+        let mut claims = CLAIMS.take();
+        claims.clear();
+        CLAIMS.set(claims);
+    }
 }
 
 /// Returns true if a batch waits for the flow of this thread.
@@ -72,5 +86,6 @@ pub(crate) fn is_awaited() -> bool {
 
 /// Drops the claims of the flow of this thread, which has come to rest.
 pub(crate) fn at_rest() {
-    drop(end_slice(false));
+    HAS_JOINED.set(false);
+    drop_all();
 }

@@ -42,8 +42,8 @@ pub(crate) struct LatencyGraph {
     direct: Box<[Box<[u32]>]>,
     /// The steps that no other step comes after, by their places.
     last: Box<[u32]>,
-    /// True if a call might wait for another one.
-    pub(super) delays: bool,
+    /// The functions of which a call might wait for another one.
+    pub(super) delaying: Box<[FunctionGatherer]>,
     /// The steps that may end the flow with an answer.
     returns: Box<[ReturnStep]>,
     /// True if a step waits for its turn among the iterations of a `map`.
@@ -155,7 +155,7 @@ impl LatencyGraph {
         let direct: Box<[Box<[u32]>]> = steps.iter().map(direct).collect();
         let is_last = |place: &u32| !direct.iter().any(|before| before.contains(place));
         let last = (0..steps.len() as u32).filter(is_last).collect();
-        Some(LatencyGraph { steps, direct, last, delays: false, returns, takes_turns })
+        Some(LatencyGraph { steps, direct, last, delaying: Box::default(), returns, takes_turns })
     }
 
     /// Returns the steps, in the order of the body.
@@ -180,17 +180,22 @@ impl LatencyGraph {
 
     /// Returns true if a call might wait for another one.
     pub(crate) fn may_delay(&self) -> bool {
-        self.delays
+        !self.delaying.is_empty()
+    }
+
+    /// Returns true if a call of this step of the graph, or of one within, might wait for another one.
+    pub(crate) fn may_delay_call(&self, gatherer: &FunctionGatherer) -> bool {
+        self.delaying.iter().any(|delaying| Arc::ptr_eq(delaying, gatherer))
     }
 }
 
 impl IterationsProgress {
     /// Adds an iteration under way, unless it belongs to none of the groups and these are many.
-    pub(crate) fn add(&mut self, place: usize, progress: Vec<StepProgress>) {
+    pub(crate) fn add(&mut self, place: usize, progress: &[StepProgress]) {
         match self.alike.iter().position(|alike| alike.progress == progress) {
             Some(index) => self.alike[index].places.push(place),
             None if self.alike.len() == ALIKE_MAX => self.more = true,
-            None => self.alike.push(AlikeIterations { progress, places: vec![place] }),
+            None => self.alike.push(AlikeIterations { progress: progress.to_vec(), places: vec![place] }),
         }
     }
 }
@@ -204,7 +209,7 @@ impl StepLatency {
     }
 
     /// Returns the gatherer of a call that is gathered.
-    pub(super) fn gatherer(&self) -> Option<&Arc<Gatherer>> {
+    pub(crate) fn gatherer(&self) -> Option<&Arc<Gatherer>> {
         if let StepLatency::Gathered { gatherer, .. } = self { Some(gatherer) } else { None }
     }
 

@@ -5,7 +5,8 @@
 //! that compute take turns ([`loop_turns`](super::loop_turns)).
 //!
 //! A flow runs when it begins, and most flows end then. One that waits must be polled again by the task that awaits its answer,
-//! to register the task; therefore, if the last flow of a service's route waited, the next one runs only when it is polled.
+//! to register the task; therefore, if the last flow of a service's route waited, the next one runs only when it is polled. A
+//! flow that waits for batched calls alone does not run again for that: it registers the task with their batches.
 
 use std::future::Future;
 use std::mem;
@@ -51,6 +52,8 @@ struct PendingFlow {
     permit: Option<Permit>,
     /// True if the flow has not run yet.
     is_new: bool,
+    /// True if the flow has run and waits, but for no task.
+    waits_for_no_task: bool,
     /// True if the flow is to end as soon as it may be given up.
     is_cancelled: bool,
 }
@@ -61,6 +64,9 @@ impl Future for PendingFlow {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let pending = self.get_mut();
         let Some(flow) = &mut pending.flow else { return Poll::Ready(Err(cancelled())) };
+        if mem::take(&mut pending.waits_for_no_task) && flow.awaits_batches(context) {
+            return Poll::Pending;
+        }
         let length = flow.slice();
         let advanced = match &pending.turn {
             Some(turn) => {
@@ -100,7 +106,14 @@ impl Drop for PendingFlow {
             && !self.is_cancelled
             && Handle::try_current().is_ok()
         {
-            drop(spawn_local(PendingFlow { flow, turn, permit, is_new: false, is_cancelled: true }));
+            drop(spawn_local(PendingFlow {
+                flow,
+                turn,
+                permit,
+                is_new: false,
+                waits_for_no_task: false,
+                is_cancelled: true,
+            }));
         }
     }
 }
@@ -155,7 +168,9 @@ impl EventEngine {
     /// Returns the future of a flow's answer.
     fn pending(&self, flow: ActiveFlow, turn: Option<Turn>, is_new: bool) -> Begun {
         let permit = Some(self.waiting.acquire());
-        Begun::Pending(Box::pin(PendingFlow { flow: Some(flow), turn, permit, is_new, is_cancelled: false }))
+        let waits_for_no_task = !is_new && turn.is_none();
+        let flow = Some(flow);
+        Begun::Pending(Box::pin(PendingFlow { flow, turn, permit, is_new, waits_for_no_task, is_cancelled: false }))
     }
 }
 

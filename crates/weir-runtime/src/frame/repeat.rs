@@ -392,8 +392,9 @@ impl OverlappedRun {
         let mut index = 0;
         while index < self.running.len() {
             let (iteration, frame) = &mut self.running[index];
-            let (iteration, place) = (*iteration, IterationTurn { turns: &self.turns, iteration: *iteration });
-            let polled = frame.advance(&step.body, env, Some(place), context);
+            let iteration = *iteration;
+            let place = (!self.turns.is_empty()).then_some(IterationTurn { turns: &self.turns, iteration });
+            let polled = frame.advance(&step.body, env, place, context);
             self.leave_orders(index, iteration);
             match polled {
                 Advanced::Waits => index += 1,

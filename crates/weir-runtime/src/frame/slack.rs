@@ -13,12 +13,27 @@ impl Frame {
     /// Tells the batches of this flow's calls until when these may wait, because the flow waits.
     pub(crate) fn grant_slack(&self, body: &Body, env: Env<'_>) {
         let Some(latencies) = body.latencies.as_deref().filter(|latencies| latencies.may_delay()) else { return };
-        if !self.waits.iter().any(Wait::gathers) {
+        if !self.has_call_that_may_wait(latencies, latencies) {
             return;
         }
         let mut progress = self.progress(latencies);
         latencies.grant_slack(env.instance.platform.now_ns(), &mut progress);
         self.pass_slack(latencies, &progress);
+    }
+
+    /// Returns true if a call that gathers, of a function whose calls may wait in the flow of this graph, is in this frame.
+    fn has_call_that_may_wait(&self, latencies: &LatencyGraph, of_flow: &LatencyGraph) -> bool {
+        let may_wait = |wait: &Wait| {
+            let step = latencies.steps().iter().find(|step| step.index == wait.node);
+            match (step.map(|step| &step.latency), wait.stage.as_deref()) {
+                (Some(StepLatency::Iterations { body, .. }), Some(Stage::Body(run))) => {
+                    run.frames().any(|frame| frame.has_call_that_may_wait(body, of_flow))
+                }
+                (Some(StepLatency::Gathered { gatherer, .. }), _) => of_flow.may_delay_call(gatherer) && wait.gathers(),
+                _ => false,
+            }
+        };
+        self.waits.iter().any(may_wait)
     }
 
     /// Tells the batches of the calls in this frame until when these may wait.
@@ -28,9 +43,9 @@ impl Frame {
             match progress {
                 // The answers of these calls let further iterations begin.
                 StepProgress::Gathers(_) if wait.has_more() => {
-                    wait.each_member(&mut |member| pass(member, CallSlack::default()));
+                    wait.each_member(&mut |member| member.delay(CallSlack::default()));
                 }
-                StepProgress::Gathers(slack) => wait.each_member(&mut |member| pass(member, *slack)),
+                StepProgress::Gathers(slack) => wait.each_member(&mut |member| member.delay(*slack)),
                 StepProgress::Iterates(iterations) => wait.pass_slack(step, iterations),
                 StepProgress::Over | StepProgress::Waits | StepProgress::Sent(_) | StepProgress::Ahead(_) => {}
             }
@@ -38,9 +53,16 @@ impl Frame {
     }
 
     fn progress(&self, latencies: &LatencyGraph) -> Vec<StepProgress> {
+        let mut progress = Vec::with_capacity(latencies.steps().len());
+        self.note_progress(latencies, &mut progress);
+        progress
+    }
+
+    /// Adds the progress of each step.
+    fn note_progress(&self, latencies: &LatencyGraph, progress: &mut Vec<StepProgress>) {
         let may_return = latencies.returns().iter().find(|returns| self.is_undecided(returns));
         let may_return_at = may_return.map_or(usize::MAX, |returns| returns.index);
-        latencies.steps().iter().map(|step| self.progress_of(step, may_return_at)).collect()
+        progress.extend(latencies.steps().iter().map(|step| self.progress_of(step, may_return_at)));
     }
 
     /// Returns true if a step that may end the flow with an answer can still do so.
@@ -109,13 +131,6 @@ impl Frame {
     }
 }
 
-/// Tells the batch of these calls until when they may wait, if it has not been sent.
-fn pass(member: &Member, slack: CallSlack) {
-    if member.progress() == MemberProgress::Gathers {
-        member.delay(slack);
-    }
-}
-
 impl Wait {
     fn each_member(&self, see: &mut dyn FnMut(&Member)) {
         match self.stage.as_deref() {
@@ -143,8 +158,11 @@ impl Wait {
             return None;
         };
         let mut iterations = IterationsProgress { more: run.has_more(), ..IterationsProgress::default() };
+        let mut progress = Vec::with_capacity(body.steps().len());
         for (place, frame) in run.frames().enumerate() {
-            iterations.add(place, frame.progress(body));
+            progress.clear();
+            frame.note_progress(body, &mut progress);
+            iterations.add(place, &progress);
         }
         Some(iterations)
     }
@@ -162,7 +180,7 @@ impl Wait {
         for (frame, progress) in run.frames().zip(progress) {
             match progress {
                 Some(progress) => frame.pass_slack(body, progress),
-                None => frame.each_member(&mut |member| pass(member, CallSlack::default())),
+                None => frame.each_member(&mut |member| member.delay(CallSlack::default())),
             }
         }
     }

@@ -71,6 +71,13 @@ impl Frame {
         progressed
     }
 
+    /// Returns true if the frame waits for batched calls alone, of which none is answered; the task is woken when one is.
+    pub(crate) fn awaits_batches(&self, context: &Context<'_>) -> bool {
+        let waits =
+            |wait: &Wait| matches!(wait.stage.as_deref(), Some(Stage::Batched(member)) if member.waits(context));
+        !self.yielded && self.suspended.is_none() && !self.waits.is_empty() && self.waits.iter().all(waits)
+    }
+
     /// Stores a step that waits.
     pub(super) fn wait(&mut self, node: usize, stage: Box<Stage>, body: &Body, env: Env<'_>) {
         self.see(node);

@@ -15,7 +15,8 @@
 //! for early ends of the flow, because effects of later iterations wait for these. In a body that may be given up while it
 //! waits, a wait counts as an end. A step of an iteration order waits
 //! until all steps of that order have run in all earlier iterations. Like its locks, the iteration orders within an
-//! atomic step are awaited before it begins.
+//! atomic step are awaited before it begins. If nothing in the body awaits an order, there is none: iterations that only read
+//! may end the flow in any order, because the earliest end wins.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -173,6 +174,9 @@ impl StepOrder {
                 let within = graph.nodes_within(id).map(|inner| self.awaits_orders[inner.0 as usize]);
                 self.awaits_orders[id.0 as usize] |= within.fold(0, |all, orders| all | orders);
             }
+        }
+        if self.awaits_orders.iter().all(|orders| *orders == 0) {
+            return self.signals_orders.fill(0);
         }
         for order in 0..u64::BITS {
             let length = self.signals_orders.iter().filter(|orders| *orders & (1 << order) != 0).count();
