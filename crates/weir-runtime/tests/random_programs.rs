@@ -2,9 +2,12 @@
 
 use test_support::flows::random_cases::{execute, seeds};
 use test_support::flows::{Feed, options};
-use weir_ir::generate::{Case, Random, Recording, check, evaluate};
+use weir_host::{Failure, FailureKind, Value};
+use weir_ir::generate::{
+    Case, Random, Recording, check, evaluate, find_in, independent_case, rounds_case, updating_case,
+};
 use weir_ir::plan::Plan;
-use weir_runtime::{ENGINES, Options, SliceLength, start};
+use weir_runtime::{ENGINES, ForkPolicy, Options, SliceLength, start};
 
 /// The programs that are tried; `WEIR_SEEDS=400..4000` tries others.
 const PROGRAMS: u64 = 150;
@@ -47,6 +50,41 @@ fn random_plans_give_the_evaluators_answers_and_effects() {
                 Err(format!("evaluated {expected:#?}\nbut under\n{text}\n{found:#?}"))
             }
         });
+    }
+}
+
+#[test]
+fn forks_under_random_plans_give_the_evaluators_answers_and_effects() {
+    for seed in seeds(PROGRAMS) {
+        let case = match seed % 3 {
+            0 => rounds_case(seed),
+            1 => updating_case(seed),
+            _ => independent_case(seed),
+        };
+        let compared = |case: &Case| {
+            let mut expected = evaluate(case, seed).map_err(|failure| failure.to_string())?;
+            let text = plan_text(case, seed);
+            let (plan, problems) = Plan::parse(&text);
+            assert_eq!(problems, [], "{text}");
+            let forks = [ForkPolicy::Always, ForkPolicy::AlwaysOnHelpers][seed as usize % 2];
+            let options = Options { plan, slice: SliceLength::ONE_UNIT, forks, ..options("event", 2) };
+            let found = execute(case, seed, options)?;
+            let is_fault = |result: &Result<Value, Failure>| {
+                result.as_ref().is_err_and(|failure| failure.kind == FailureKind::Argument)
+            };
+            if expected.results.iter().any(is_fault) {
+                // Effects do not wait for faults of earlier calls, see `Op::may_end`.
+                expected.effects.clone_from(&found.effects);
+            }
+            if found == expected {
+                Ok(())
+            } else {
+                Err(format!("evaluated {expected:#?}\nbut under\n{text}\n{found:#?}"))
+            }
+        };
+        if let Some(found) = find_in(case, compared) {
+            panic!("seed {seed}: {found}");
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use weir_runtime::{ENGINES, ForkPolicy, Options, SliceLength, engine, loops, run
 /// The programs that are tried; `WEIR_REGION_PROGRAMS` and `WEIR_REGION_FROM` are for other numbers of them.
 const PROGRAMS: u64 = 600;
 /// Of so many programs one also runs on helpers, under an engine.
-const ON_HELPERS: u64 = 10;
+const ON_HELPERS: u64 = 9;
 
 /// Returns the number of an environment variable.
 fn variable(name: &str) -> Option<u64> {

@@ -123,7 +123,7 @@ fn optional(name: &str, code: FunctionCode) -> Function {
 }
 
 /// Marks a function that declares its units.
-pub(super) fn declaring(mut function: Function) -> Function {
+fn declaring(mut function: Function) -> Function {
     function.signature.effects.declares_units = true;
     function
 }

@@ -6,7 +6,6 @@ use weir_host::{
     Call, Effects, Function, FunctionCode, Module, Outcome, Parameter, Passing, Settled, Signature, Type, Value, World,
 };
 
-use super::functions::{declaring, int};
 use super::values::texts;
 
 /// Returns the module of these functions.
@@ -16,7 +15,7 @@ pub(super) fn module() -> Module {
         .function(function("replace", Type::list(Type::Text), Type::Int, Type::Text, replace))
         .function(function("fill", Type::list(Type::Int), Type::Int, Type::Int, replace))
         .function(raise("raise", immediate_raise(false)))
-        .function(declaring(raise("long_raise", immediate_raise(true))))
+        .function(raise("long_raise", immediate_raise(true)))
         .function(raise("block_raise", blocking_raise()));
     MAPS.iter().fold(module, |module, (name, key, value)| {
         let map = Type::map(key(), value());
@@ -66,6 +65,7 @@ fn raise(name: &str, code: FunctionCode) -> Function {
         effects: Effects {
             world: World::Pure,
             blocking: matches!(code, FunctionCode::Blocking(_)),
+            declares_units: name == "long_raise",
             ..Effects::default()
         },
         state: None,
@@ -85,7 +85,8 @@ fn raised(call: &mut Call<'_>) -> Value {
 /// Returns the code of a function that returns at once; if it `is_long`, some arguments take it longer than a short slice.
 fn immediate_raise(is_long: bool) -> FunctionCode {
     FunctionCode::Immediate(Arc::new(move |call| {
-        let units = if is_long && int(call.borrow(1)) % 2 == 0 { 100 } else { 0 };
+        let is_even = matches!(call.borrow(1), Value::Int(by) if by % 2 == 0);
+        let units = if is_long && is_even { 100 } else { 0 };
         if !call.declare_units(units) {
             return Outcome::ExceedsUnits;
         }

@@ -11,6 +11,8 @@ pub(crate) struct EntryUpdate {
     pub dead: Box<[u32]>,
     /// The instruction behind the replacement.
     pub behind: Target,
+    /// True if the value of a missing key is 0 or an empty list before it is changed.
+    pub begins_empty: bool,
 }
 
 /// A change of the value of an entry.

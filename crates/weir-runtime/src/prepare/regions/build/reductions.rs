@@ -6,7 +6,6 @@ use std::ops::Range;
 use weir_host::Argument;
 
 use super::emitter::CodeEmitter;
-use super::simplify::begins_empty;
 use crate::region::{
     EntryChange, EntryUpdate, FoldObstacle, FrameSlot, Instruction, LoopOutcome, MapReduction, ReducedMap,
     ReducedState, ReductionKind, Reductions, Register, SplitLoop, StateLocation, TableIndex, ValueSwitch,
@@ -123,7 +122,7 @@ fn reduced_map(
             EntryChange::Push(..) | EntryChange::PushValue(_) => Some(MapReduction::Lists),
             EntryChange::AddFloat(_) => return Err(FoldObstacle::AddsFloats(place)),
         };
-        if !begins_empty(emitter, row.into()) {
+        if !update.begins_empty {
             return Err(FoldObstacle::Begins(place));
         }
         replacements.extend(emitter.labels[usize::from(update.behind)].map(|behind| behind - 1));

@@ -10,7 +10,6 @@ use combine::{add_products, carry_copies, load_fields_together};
 use copies::join_copies;
 use keys::read_keys_in_place;
 use rounds::run_rounds_at_once;
-pub(super) use updates::begins_empty;
 use updates::update_entries;
 use uses::RegisterUses;
 use views::{next_real, targets, targets_of, visit};

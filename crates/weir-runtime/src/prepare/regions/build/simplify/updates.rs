@@ -26,6 +26,7 @@ pub(super) fn update_entries(emitter: &mut CodeEmitter) {
         let Instruction::Switch(row) = emitter.code[at] else { continue };
         let Some((change, replace)) = update_at(emitter, usize::from(row), &uses) else { continue };
         let Instruction::Replace(replacement) = emitter.code[replace] else { continue };
+        let begins_empty = begins_empty(emitter, usize::from(row));
         let behind = emitter.label();
         emitter.labels[usize::from(behind)] = Some(replace + 1);
         let replacement = &emitter.tables.replacements[usize::from(replacement)];
@@ -35,7 +36,7 @@ pub(super) fn update_entries(emitter: &mut CodeEmitter) {
         }
         let Some(look_up) = &mut emitter.tables.switches[usize::from(row)].look_up else { continue };
         dead.extend(&look_up.dead);
-        look_up.update = Some(EntryUpdate { change, dead: dead.into(), behind });
+        look_up.update = Some(EntryUpdate { change, dead: dead.into(), behind, begins_empty });
     }
 }
 
@@ -54,7 +55,7 @@ fn update_at(emitter: &CodeEmitter, row: usize, uses: &RegisterUses) -> Option<(
 }
 
 /// Returns true if the update of an entry makes a missing one of 0 or of an empty list.
-pub(in crate::prepare::regions::build) fn begins_empty(emitter: &CodeEmitter, row: usize) -> bool {
+fn begins_empty(emitter: &CodeEmitter, row: usize) -> bool {
     let switch = &emitter.tables.switches[row];
     let Some(look_up) = &switch.look_up else { return false };
     let walk = |arm: Option<usize>| {
