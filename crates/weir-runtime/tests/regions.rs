@@ -65,7 +65,10 @@ fn execute(case: &Case, seed: u64, form: Form, engine: &'static EngineRow) -> Re
         Form::Forks => ForkPolicy::AlwaysOnHelpers,
         Form::Steps | Form::Regions => ForkPolicy::AsPlanned,
     };
-    let options = Options { recorder, slice, forks, ..options(engine.name, 2) };
+    // Every third program runs in small regions, which end at places where others do not.
+    let usual = options(engine.name, 2);
+    let region_size_max = if seed % 3 == 1 { 12 + seed as usize % 16 } else { usual.region_size_max };
+    let options = Options { recorder, slice, forks, region_size_max, ..usual };
     let running =
         start(&weir_ir::optimize(&case.program, &library), &library, options).map_err(|error| error.to_string())?;
     let mut places = Vec::new();

@@ -15,6 +15,7 @@ use crate::region::Region;
 use crate::step::{Action, Body, RegionStep};
 pub(super) use borders::RegionRules;
 use borders::{Border, Survey};
+use build::RegionProblem;
 
 mod borders;
 mod build;
@@ -67,8 +68,19 @@ fn covered(body: &Body) -> Vec<bool> {
 enum NoRegion {
     /// They contain no loop, no parts that may run on several threads, and too few operations on numbers.
     DoesNotPay,
+    /// They have too many values for the registers of one region: a single loop, or its body.
+    TooLarge,
     /// They cannot be compiled.
     NotCompiled,
+}
+
+impl From<RegionProblem> for NoRegion {
+    fn from(problem: RegionProblem) -> NoRegion {
+        match problem {
+            RegionProblem::TooLarge => NoRegion::TooLarge,
+            RegionProblem::Unsupported => NoRegion::NotCompiled,
+        }
+    }
 }
 
 /// Compiles the nodes of this range, if that pays.
@@ -78,7 +90,7 @@ fn compiled(rules: RegionRules<'_>, graph: &Graph, body: &Body, nodes: Range<usi
     if !pays && !survey.may_have_parts(nodes.clone()) {
         return Err(NoRegion::DoesNotPay);
     }
-    let mut region = build::region(rules.types, graph, body, nodes).map_err(|_| NoRegion::NotCompiled)?;
+    let mut region = build::region(rules.types, graph, body, nodes)?;
     if !pays && region.parts.is_empty() {
         return Err(NoRegion::DoesNotPay);
     }

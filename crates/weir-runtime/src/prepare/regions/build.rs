@@ -135,7 +135,7 @@ impl<'a> Builder<'a> {
             scope.body.steps[node].action.form(),
             Action::Prim(_) | Action::Simple(_) | Action::Select { .. } | Action::Repeat(_)
         );
-        let Some(registers) = scope.ports[node].first().cloned().flatten().filter(|_| is_computed) else {
+        let Some(registers) = scope.ports.get(&(node, 0)).cloned().filter(|_| is_computed) else {
             return Ok(());
         };
         if is_used_outside(scope, node, 0) {

@@ -131,6 +131,7 @@ fn loops_among(
 fn stays(rules: RegionRules<'_>, graph: &Graph, body: &Body, nodes: Range<usize>, names: &str) -> String {
     let verb = if nodes.len() == 1 { "stays a step" } else { "stay steps" };
     match compiled(rules, graph, body, nodes) {
+        Err(NoRegion::TooLarge) => format!("{names}, {verb}: there are too many values for one region"),
         Err(NoRegion::NotCompiled) => format!("{names}, {verb}: this combination cannot be compiled yet"),
         _ => {
             format!("{names}, {verb}: without a loop or {OPERATIONS_MIN} operations on numbers, a region is no faster")

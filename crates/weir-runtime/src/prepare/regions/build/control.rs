@@ -80,12 +80,13 @@ impl<'a> Builder<'a> {
         let first = node.first_port(arm);
         for port in first..first + arms[arm as usize].payload {
             // A look-up has put it into a register.
-            if scope.ports[switch][port as usize].is_some() {
+            if scope.ports.contains_key(&(switch, port as usize)) {
                 continue;
             }
             let shape = self.types.shape(&node.outputs[port as usize]);
             if let (Some(shape), Some(index)) = (shape, scope.slot_of_port(switch, port as usize)) {
-                scope.ports[switch][port as usize] = Some(self.load(scope.base + index, &shape));
+                let registers = self.load(scope.base + index, &shape);
+                scope.ports.insert((switch, port as usize), registers);
             }
         }
         Ok(())
@@ -113,10 +114,8 @@ impl<'a> Builder<'a> {
         }
         if let Some(shape) = self.types.shape(&graph.nodes[select].outputs[0]) {
             let from = self.words(scope, operand)?;
-            if scope.ports[select][0].is_none() {
-                scope.ports[select][0] = Some(shape.leaves().iter().map(|_| self.emitter.register()).collect());
-            }
-            let to = scope.ports[select][0].clone().ok_or(RegionProblem::Unsupported)?;
+            let new = || shape.leaves().iter().map(|_| self.emitter.register()).collect();
+            let to = scope.ports.entry((select, 0)).or_insert_with(new).clone();
             self.move_words(&to, &from);
             return Ok(());
         }

@@ -40,7 +40,7 @@ impl<'a> Builder<'a> {
         if Scalar::of(&graph.nodes[node].outputs[0]).is_some() {
             let register = self.emitter.register();
             self.emitter.emit(Instruction::ElementWord(register, row, *field as u16));
-            scope.ports[node][0] = Some(vec![register]);
+            scope.ports.insert((node, 0), vec![register]);
         } else {
             let (out, field) = (scope.base + step.out, *field as u16);
             self.emitter.emit(match scope.reads_of_field(*index, field) {
@@ -202,7 +202,7 @@ impl<'a> Builder<'a> {
             return LookUpOutput::Slot(slot(scope.base + port));
         }
         let register = self.emitter.register();
-        scope.ports[switch][number] = Some(vec![register]);
+        scope.ports.insert((switch, number), vec![register]);
         LookUpOutput::Word(register)
     }
 

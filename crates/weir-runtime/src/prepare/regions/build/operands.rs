@@ -34,14 +34,15 @@ impl<'a> Builder<'a> {
         match operand {
             Operand::Port(id, port) => {
                 let (node, port) = (id.0 as usize, *port as usize);
-                if scope.ports[node][port].is_none() && scope.is_part_of_condition(node) {
+                if !scope.ports.contains_key(&(node, port)) && scope.is_part_of_condition(node) {
                     self.scalar_prim(scope, node)?;
                 }
-                if scope.ports[node][port].is_none() {
+                if !scope.ports.contains_key(&(node, port)) {
                     let index = scope.slot_of_port(node, port).ok_or(RegionProblem::Unsupported)?;
-                    scope.ports[node][port] = Some(self.found_in_frame(scope, operand, index)?);
+                    let registers = self.found_in_frame(scope, operand, index)?;
+                    scope.ports.insert((node, port), registers);
                 }
-                scope.ports[node][port].clone().ok_or(RegionProblem::Unsupported)
+                scope.ports.get(&(node, port)).cloned().ok_or(RegionProblem::Unsupported)
             }
             Operand::Parameter(index) => {
                 let parameter = *index as usize;

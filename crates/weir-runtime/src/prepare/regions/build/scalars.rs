@@ -45,7 +45,7 @@ impl<'a> Builder<'a> {
             }
             _ => return Ok(false),
         }
-        scope.ports[node][0] = Some(words);
+        scope.ports.insert((node, 0), words);
         Ok(true)
     }
 
@@ -75,7 +75,7 @@ impl<'a> Builder<'a> {
                 self.emitter.emit(Instruction::Scalars(row));
             }
         }
-        scope.ports[node][0] = Some(vec![out]);
+        scope.ports.insert((node, 0), vec![out]);
         Ok(())
     }
 }

@@ -1,5 +1,7 @@
 //! The scope of a graph while its nodes are compiled: where the values of its ports and parameters are.
 
+use std::collections::BTreeMap;
+
 use weir_host::Argument;
 use weir_ir::graph::{Control, Graph, Node, NodeId, NodeKind, Operand};
 use weir_ir::prim::Prim;
@@ -9,7 +11,7 @@ use crate::region::CodePlace;
 use crate::region::{Register, TableIndex, Target};
 use crate::step::{Action, Body, NONE, Out};
 
-/// The words of a port or parameter; `None` if they are not in registers (yet).
+/// The words of a parameter; `None` if they are not in registers (yet).
 pub(super) type PortWords = Option<Vec<Register>>;
 
 /// A graph whose nodes are being compiled.
@@ -23,7 +25,8 @@ pub(super) struct Scope<'a> {
     pub parameters: Vec<PortWords>,
     /// For each parameter that is an element which stays in its list, the row of its loop.
     pub elements: Vec<Option<TableIndex>>,
-    pub ports: Vec<Vec<PortWords>>,
+    /// The words of the ports that are in registers, by node and port.
+    pub ports: BTreeMap<(usize, usize), Vec<Register>>,
     /// For each switch that a call decides or that stands outside of the region, the register of its choice.
     pub choices: Vec<Option<Register>>,
     /// The switches around the current node, from the outermost.
@@ -58,7 +61,7 @@ impl<'a> Scope<'a> {
             captured: vec![None; graph.parameters.len()],
             parameters: vec![None; graph.parameters.len()],
             elements: vec![None; graph.parameters.len()],
-            ports: graph.nodes.iter().map(|node| vec![None; node.outputs.len()]).collect(),
+            ports: BTreeMap::new(),
             choices: vec![None; graph.nodes.len()],
             open: Vec::new(),
             outer_arms: 0,

@@ -178,7 +178,7 @@ impl<'a> Builder<'a> {
         let ty = &parts.outer.graph.nodes[parts.node].outputs[0];
         if self.types.shape(ty).is_some() {
             let registers = parts.inner.parameters[..states].iter().flatten().flatten().copied().collect();
-            parts.outer.ports[parts.node][0] = Some(registers);
+            parts.outer.ports.insert((parts.node, 0), registers);
             return Ok(());
         }
         let located = |state: usize| Argument::Slot { index: parts.inner.base + state as u32, last: true };

@@ -24,7 +24,7 @@ impl<'a> Builder<'a> {
         };
         if let Some(registers) = read {
             self.clear_dead(scope, &step.dead);
-            scope.ports[node][0] = Some(registers);
+            scope.ports.insert((node, 0), registers);
             return Ok(());
         }
         let operands = self.arguments(scope, node, &step.operands)?;
@@ -109,7 +109,7 @@ impl<'a> Builder<'a> {
     /// Loads the result of a node from its slot, if it is stored as words.
     pub(super) fn load_result(&mut self, scope: &mut Scope<'a>, node: usize, index: u32) {
         if let Some(shape) = self.types.shape(&scope.graph.nodes[node].outputs[0]) {
-            scope.ports[node][0] = Some(self.load(index, &shape));
+            scope.ports.insert((node, 0), self.load(index, &shape));
         }
     }
 
@@ -173,7 +173,7 @@ impl<'a> Builder<'a> {
         let (arguments, effects) = (arguments.into(), effects_of_call(scope, node, function));
         let row = add(&mut self.emitter.tables.word_calls, WordCall { code, path, arguments, effects });
         self.emitter.emit(Instruction::CallWords(out, row));
-        scope.ports[node][0] = Some(vec![out]);
+        scope.ports.insert((node, 0), vec![out]);
         Ok(true)
     }
 
