@@ -16,9 +16,11 @@ use crate::move_only::TypeDefinitions;
 use crate::prim::{self, Prim};
 
 mod call;
+mod time_limits;
 mod wait;
 mod work;
 
+use time_limits::TimeLimits;
 use work::WorkLeft;
 
 /// Executes the flows of one program, one after the other.
@@ -37,6 +39,8 @@ pub struct Evaluator<'p> {
     failed_at: Option<Origin>,
     /// The work that flows may still do.
     work: WorkLeft,
+    /// The time limits around the operation that is being evaluated.
+    limits: TimeLimits,
 }
 
 /// The failure of the initial value of a shared value or a private state.
@@ -62,6 +66,8 @@ enum FlowEnd {
     Fail(Box<Failure>),
     /// With the failure of another operation, which [`Op::Catch`] catches.
     OperationFailed(Box<Failure>),
+    /// Not the flow, but the body of the [`Op::Within`] whose limit has this number: the time is up.
+    TimeUp(usize),
 }
 
 impl From<Box<Failure>> for FlowEnd {
@@ -97,8 +103,9 @@ impl<'p> Evaluator<'p> {
         places: impl Iterator<Item = (usize, usize)>,
     ) -> Result<Self, InitialFailure> {
         let (sessions, states, move_only) = (IndexMap::new(), BTreeMap::new(), IndexMap::new());
-        let (shared, work) = (Vec::new(), WorkLeft::UNBOUNDED);
-        let mut evaluator = Evaluator { program, library, shared, sessions, states, move_only, failed_at: None, work };
+        let (shared, work, limits) = (Vec::new(), WorkLeft::UNBOUNDED, TimeLimits::NEVER);
+        let mut evaluator =
+            Evaluator { program, library, shared, sessions, states, move_only, failed_at: None, work, limits };
         match evaluator.initialise(places) {
             Ok(()) => Ok(evaluator),
             Err(failure) => Err(InitialFailure { failure: *failure, failed_at: evaluator.failed_at }),
@@ -143,6 +150,11 @@ impl<'p> Evaluator<'p> {
     /// values that operations make. A flow that exceeds the bound fails.
     pub fn bound_work(&mut self, work: u64) {
         self.work = WorkLeft::new(work);
+    }
+
+    /// Makes the limits of [`Op::Within`] expire when a flow has waited for as long in calls.
+    pub fn expire_time_limits(&mut self) {
+        self.limits.expire();
     }
 
     /// Returns true if a flow has exceeded the bound of the work.
@@ -230,9 +242,13 @@ impl<'p> Evaluator<'p> {
         for (parameter, input) in parameters.iter().zip(inputs) {
             flow.bind(parameter, input);
         }
-        match flow.block(body) {
+        let hidden = flow.evaluator.limits.hide();
+        let end = flow.block(body);
+        self.limits.show(hidden);
+        match end {
             Ok(value) | Err(FlowEnd::Return(value)) => Ok(value),
             Err(FlowEnd::Fail(failure) | FlowEnd::OperationFailed(failure)) => Err(failure),
+            Err(FlowEnd::TimeUp(_)) => unreachable!("the limits outside of the flow are hidden"),
         }
     }
 }
@@ -273,6 +289,9 @@ impl FlowEvaluation<'_, '_> {
             self.evaluator.failed_at.get_or_insert(binding.origin);
         }
         let value = value?;
+        if let Some(limit) = self.evaluator.limits.expired() {
+            return Err(FlowEnd::TimeUp(limit));
+        }
         if !self.evaluator.work.make(&value) {
             return Err(work_exceeded());
         }
@@ -306,11 +325,13 @@ impl FlowEvaluation<'_, '_> {
                     let session = self.value(session);
                     self.evaluator.begin_session(constraints, &session)?;
                 }
-                self.block(body)
+                let hidden = self.evaluator.limits.hide();
+                let value = self.block(body);
+                self.evaluator.limits.show(hidden);
+                value
             }
-            // The evaluator produces one of the outcomes that `within` and `race` allow: no time limit expires, and the
-            // first body wins.
-            Op::Within { body, .. } => Ok(Value::some(self.block(body)?)),
+            Op::Within { limit, body } => self.within(limit, body),
+            // The evaluator produces one of the outcomes that `race` allows: the first body wins.
             Op::Race { bodies } => self.block(bodies.first().expect("the verifier has seen a body")),
             Op::Catch { body } => match self.block(body) {
                 Ok(value) => Ok(Value::ok(value)),
@@ -319,6 +340,18 @@ impl FlowEvaluation<'_, '_> {
             },
             Op::Return(answer) => Err(FlowEnd::Return(self.value(answer))),
             Op::Fail(failure) => Err(FlowEnd::Fail(failure_of(self.value(failure)))),
+        }
+    }
+
+    /// Evaluates a body with a time limit. Unless limits expire, the outcome is the one with a body that ends in time.
+    fn within(&mut self, limit: &Atom, body: &Block) -> Result<Value, FlowEnd> {
+        let Value::Duration(nanoseconds) = self.value(limit) else { panic!("the verifier let a limit pass") };
+        let limit = self.evaluator.limits.begin(nanoseconds);
+        let value = self.block(body);
+        self.evaluator.limits.end(limit);
+        match value {
+            Err(FlowEnd::TimeUp(expired)) if expired == limit => Ok(Value::none()),
+            value => Ok(Value::some(value?)),
         }
     }
 

@@ -7,6 +7,7 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
 
 use weir_host::{
     Argument, Failure, FailureKind, Function, FunctionCode, Outcome, Passing, Settled, Shared, Signature, Value,
@@ -72,9 +73,30 @@ impl FlowEvaluation<'_, '_> {
         };
         let state = self.evaluator.state(self.place, call, function)?;
         let mut scratch = self.scratch(call, &function.signature);
-        let outcome = self.invoke(function, &mut scratch, state.as_ref());
+        let left = self.evaluator.limits.left();
+        // A call that is given up returns nothing that it has borrowed.
+        let borrowed = left.map(|_| self.copies(&scratch));
+        let begun = matches!(function.code, FunctionCode::Waiting(_)).then(Instant::now);
+        let outcome = self.invoke(function, &mut scratch, (state.as_ref(), left));
         self.variables.extend(scratch.variables.into_iter().zip(scratch.slots));
-        Ok(answer(&function.signature, outcome)?)
+        if let Some(begun) = begun {
+            // What a call returns is used, even if it comes late.
+            let waited = begun.elapsed();
+            self.evaluator.limits.wait(left.map_or(waited, |left| waited.min(left)));
+        }
+        match outcome {
+            Some(outcome) => Ok(answer(&function.signature, outcome)?),
+            None => {
+                self.variables.extend(borrowed.into_iter().flatten());
+                Err(FlowEnd::TimeUp(self.evaluator.limits.first().expect("a limit has expired")))
+            }
+        }
+    }
+
+    /// Returns copies of the variables that a call borrows, except for those that can only be moved.
+    fn copies(&self, scratch: &Scratch) -> Vec<(Var, Value)> {
+        let slots = scratch.variables.iter().zip(&scratch.slots).filter(|(var, _)| !self.move_only.contains(var));
+        slots.map(|(var, value)| (*var, value.clone())).collect()
     }
 
     fn scratch(&mut self, call: &Call, signature: &Signature) -> Scratch {
@@ -110,8 +132,14 @@ impl FlowEvaluation<'_, '_> {
         u32::try_from(index).expect("a program has few shared values")
     }
 
-    /// Calls the function and waits for it. A panic in it is a fault of this flow only.
-    fn invoke(&self, function: &Function, scratch: &mut Scratch, state: Option<&Shared>) -> Outcome {
+    /// Calls the function and waits for it, at most for the time that is left; `None` if that was not enough. A panic in it is a
+    /// fault of this flow only.
+    fn invoke(
+        &self,
+        function: &Function,
+        scratch: &mut Scratch,
+        (state, left): (Option<&Shared>, Option<Duration>),
+    ) -> Option<Outcome> {
         let mut call = weir_host::Call {
             slots: &mut scratch.slots,
             constants: &scratch.constants,
@@ -123,27 +151,28 @@ impl FlowEvaluation<'_, '_> {
             units: weir_host::UnitBudget::UNLIMITED,
             awaited: None,
         };
-        let settled = catch_unwind(AssertUnwindSafe(|| settle(&function.code, &mut call)));
-        let settled = settled.unwrap_or_else(|panic| fault(panicked(&function.signature, &*panic)));
+        let settled = catch_unwind(AssertUnwindSafe(|| settle(&function.code, &mut call, left)));
+        let settled = settled.unwrap_or_else(|panic| Some(fault(panicked(&function.signature, &*panic))))?;
         for (argument, value) in settled.restored {
             call.restore(argument, value);
         }
-        settled.outcome
+        Some(settled.outcome)
     }
 }
 
-fn settle(code: &FunctionCode, call: &mut weir_host::Call<'_>) -> Settled {
-    match code {
+/// Calls the code; `None` if it waits for longer than the time that is left.
+fn settle(code: &FunctionCode, call: &mut weir_host::Call<'_>, left: Option<Duration>) -> Option<Settled> {
+    Some(match code {
         FunctionCode::Immediate(code) => Settled { outcome: code(call), restored: Vec::new() },
         FunctionCode::Waiting(code) => match code(call) {
-            Ok(pending) => block_on(pending),
+            Ok(pending) => block_on(pending, left)?,
             Err(failure) => fault(failure),
         },
         FunctionCode::Blocking(code) => match code(call) {
             Ok(job) => job(),
             Err(failure) => fault(failure),
         },
-    }
+    })
 }
 
 fn fault(failure: Box<Failure>) -> Settled {

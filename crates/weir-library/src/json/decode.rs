@@ -201,6 +201,9 @@ impl JsonDecoder<'_> {
     fn problem(&self, ty: &Type, found: &Json) -> InputError {
         let (found, expected) = match &found.0 {
             JsonNode::Number(number) => (kind_of(&found.0), expected_beside(ty, &number.to_string(), self.definitions)),
+            JsonNode::Text(text) if *ty == Type::Time => {
+                (kind_of(&found.0), expected_beside(ty, text, self.definitions))
+            }
             other => (kind_of(other), expected(ty, self.definitions)),
         };
         InputError::new(&self.path, format!("expected {expected}, found {found}"))

@@ -1,5 +1,6 @@
 //! `weir plan`: shows how a plan divides a program into sections, and their engines, threads and queues.
 
+use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
 use weir_ir::graph::{Graph, NodeKind, Program};
@@ -12,6 +13,7 @@ use parallel::parallelism;
 
 use crate::commands::arguments::PlanArguments;
 use crate::effective_plan::{EffectivePlan, start_hints};
+use crate::table_location::postgres_address;
 use crate::terminal::{Paint, Terminal};
 use crate::{Exit, Library, project};
 
@@ -35,6 +37,11 @@ pub(crate) fn plan(arguments: &PlanArguments, library: &Library, terminal: &mut 
         let gathered = gathered_calls(&program, library, paint);
         let can = format!("{}{gathered}{rounds}{}", all_nodes(&program), engines(paint));
         return terminal.print(&format!("no plan; defaults: engine {} ({})\n{can}", row.name, row.doc));
+    }
+    if let Some(address) = &effective.plan.tables
+        && let Err(failure) = postgres_address(&address.value)
+    {
+        return terminal.fail(Exit::Failure, &failure.to_string(), &[]);
     }
     let options = Options { plan: effective.plan.clone(), ..Options::default() };
     match weir_runtime::sections(&program, library, &options) {
@@ -66,8 +73,22 @@ fn engines(paint: Paint) -> String {
 /// Formats the file of the plan and its settings for the whole program.
 fn heading(effective: &EffectivePlan, paint: Paint) -> String {
     let path = effective.path.as_ref().map(|path| format!("{}\n", paint.bold(&path.display().to_string())));
-    let settings: String = effective.plan.settings().iter().map(|(key, value)| format!(", {key} {value}")).collect();
+    let settings = effective.plan.settings();
+    let settings: String = settings.iter().map(|(key, value)| format!(", {key} {}", without_password(value))).collect();
     format!("{}engine {}{settings}\n", path.unwrap_or_default(), effective.engine())
+}
+
+/// Returns a setting, with `…` in place of the password of an address.
+fn without_password(setting: &str) -> Cow<'_, str> {
+    let parts = setting.split_once("://").and_then(|(scheme, rest)| {
+        let (login, place) = rest.rsplit_once('@')?;
+        let (user, _) = login.split_once(':')?;
+        Some((scheme, user, place))
+    });
+    match parts {
+        Some((scheme, user, place)) => Cow::Owned(format!("{scheme}://{user}:…@{place}")),
+        None => Cow::Borrowed(setting),
+    }
 }
 
 /// The engine whose flows hold their threads while they wait.

@@ -111,7 +111,7 @@ enum Order { Newest as "new", Cheapest }
 
 service shop on http(port: 0) {
   get "/" (order: Order = Cheapest, word: Text = "", orders: List(Order) = [Newest], page: Option(Int) = Some(1)) {
-    http.text("{order} {word} {orders} {page}")
+    http.json((order, word, orders, page))
   }
 }
 "#;

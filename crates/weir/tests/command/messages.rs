@@ -374,6 +374,22 @@ fn a_plan_that_does_not_fit_is_shown_with_its_place() {
     insta::assert_snapshot!(said.replace(plan.path(), "wrong.plan.toml"));
 }
 
+/// `weir plan` shows no password, and refuses an address with which the program would not start.
+#[test]
+fn the_address_of_tables_in_a_plan_is_checked_and_shown_without_its_password() {
+    let planned = |address: &str| {
+        let plan = Scratch::new("tables.plan.toml", format!("tables = \"{address}\"\n").as_bytes());
+        say(&["plan", "examples/hello", "--plan", plan.path()])
+    };
+    let shown = planned("postgres://shop:hunter@2@db.example/shop").output;
+    assert!(shown.contains("tables \"postgres://shop:…@db.example/shop\"") && !shown.contains("hunter"), "{shown}");
+    let shown = planned("postgres://shop@db.example/shop").output;
+    assert!(shown.contains("tables \"postgres://shop@db.example/shop\""), "{shown}");
+    let refused = planned("mysql://db.example/shop");
+    assert_eq!(refused.code, 1);
+    assert!(refused.messages.contains("the address of the database is invalid"), "{}", refused.messages);
+}
+
 /// Returns a text without durations.
 fn timeless(text: &str) -> String {
     let mut lines = String::new();

@@ -367,3 +367,83 @@ fn equal_secrets_are_not_equal_for_a_program() {
     let said = say(&["check", compared.path()]);
     assert!(said.messages.contains("values of the type `crypto.Secret` cannot be compared"), "{}", said.messages);
 }
+
+/// A limit expires where a call waits, and behind an atomic step in which one has waited.
+#[test]
+fn time_limits_expire_in_tests() {
+    let text = r#"use http, time
+
+shared seen: List(Text) = []
+
+fn waited(word: Text, pause: Duration) -> Text {
+  time.sleep(pause)
+  seen.push(word)
+  word
+}
+
+fn news(pause: Duration) -> Int {
+  loop found = 0 {
+    time.sleep(pause)
+    seen.read().length()
+  } until found > 0 at most 1_000_000
+}
+
+fn moved(word: Text) -> Result(Text) {
+  time.sleep(9m)
+  fail("{word} comes late")
+}
+
+service polls on http(port: 8080) {
+  get "/" (wait: Duration) { http.text("{news(1ms) within wait else { -1 }}") }
+}
+
+test "a body that waits for too long is given up" {
+  expect (waited("late", 9m) within 20ms else { "given up" }) == "given up"
+  expect (waited("in time", 1ms) within 9m else { "given up" }) == "in time"
+  expect seen.read() == ["in time"]
+}
+
+test "a loop is given up" {
+  expect polls.get("/?wait=20ms").text()? == "-1"
+  seen.push("news")
+  expect polls.get("/?wait=9m").text()? == "1"
+}
+
+test "of nested limits the first one expires" {
+  let inner = { waited("inner", 9m) within 10ms else { "inner" } } within 9m else { "outer" }
+  let outer = { waited("outer", 9m) within 9m else { "inner" } } within 10ms else { "outer" }
+  expect (inner, outer) == ("inner", "outer")
+  expect seen.read().is_empty()
+}
+
+test "a step is completed, and nothing behind it begins" {
+  let late = {
+    atomic seen {
+      time.sleep(40ms)
+      seen.push("step")
+    }
+    seen.push("behind")
+    1
+  } within 10ms else { 2 }
+  expect late == 2 && seen.read() == ["step"]
+}
+
+test "a negative limit expires at the first wait" {
+  expect ({ seen.push("before") ; waited("behind", 1ms) } within -1s else { "given up" }) == "given up"
+  expect (1 + 1 within -1s else { 0 }) == 2
+  expect seen.read() == ["before"]
+}
+
+test "a call that is given up leaves its arguments" {
+  let words = ["a", "b"]
+  let said = for word in words { moved(word) within 10ms else as failure { "{failure}" } }
+  expect said == ["the time is up", "the time is up"]
+  expect words == ["a", "b"]
+  let tried = retry(3, backoff: 9m) { moved("c")? } within 10ms else as failure { "{failure}" }
+  expect tried == "the time is up"
+}
+"#;
+    let program = Scratch::new("limits.weir", text.as_bytes());
+    let said = say(&["test", program.path()]);
+    assert!(said.output.contains("6 passed in"), "{}{}", said.output, said.messages);
+}

@@ -98,6 +98,9 @@ fn an_invalid_body_is_refused_with_its_position() {
     for large in ["9223372036854775808", "18446744073709551616", "-9223372036854775809"] {
         assert_eq!(refused(large, Type::Int), format!("body: expected {range}, found `{large}`"));
     }
+    let late = "\"9999-12-31T00:00:00Z\"";
+    let years = "a time between the years 1677 and 2262";
+    assert_eq!(refused(late, Type::Time), format!("body: expected {years}, found {late}"));
     let long = "9".repeat(300);
     assert_eq!(refused(&long, Type::Int), format!("body: expected {range}, found `{}…`", &long[..40]));
     assert_eq!(refused("1.5", Type::Int), "body: expected a whole number, found `1.5`");

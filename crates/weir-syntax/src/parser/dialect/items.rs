@@ -54,9 +54,21 @@ const INTO_A_BODY: &str =
 /// Advice for a statement after a `for` at the top level.
 const AT_END: &str = "code that runs after the last element follows the `for`: `for … { … } at end { … }`";
 
+/// Words of items that are never public.
+const PRIVATE_ITEMS: [&str; 5] = ["table", "config", "secret", "library", "test"];
+
 impl Parser<'_> {
     /// Drops modifiers before an item.
     pub(in crate::parser) fn modifiers(&mut self) {
+        if self.at_private_item() {
+            let span = Span { end: self.nth(1).start, ..self.span() };
+            let item = self.text_of(self.nth(1));
+            let diagnostic = Diagnostic::new(Code::UnexpectedToken, format!("a `{item}` is never public"))
+                .at(self.span(), "before a `fn`, `record`, `enum`, `type`, `const` or `constraint` only")
+                .fix("remove it", span, "");
+            self.report(diagnostic);
+            self.bump();
+        }
         let mut count = 0;
         while self.nth_kind(count) == T::Word && MODIFIERS.contains(&self.text_of(self.nth(count))) {
             count += 1;
@@ -70,6 +82,12 @@ impl Parser<'_> {
         if count > 0 && begins && !next.first_on_line {
             self.report_superfluous(count, "every item is visible in its file, and waiting is automatic");
         }
+    }
+
+    /// Returns true if `pub` stands before an item that is never public.
+    fn at_private_item(&self) -> bool {
+        let by_word = self.at_pair("pub", T::Word) && PRIVATE_ITEMS.contains(&self.text_of(self.nth(1)));
+        by_word || [T::Shared, T::Service, T::Use].into_iter().any(|kind| self.at_pair("pub", kind))
     }
 
     /// Returns the Weir keyword of the next item.

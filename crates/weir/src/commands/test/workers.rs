@@ -153,6 +153,7 @@ impl TestRun {
         let flow = self.chosen[at];
         let (failure, failed_at) = match Evaluator::of_flow(&self.tests, &library, (0, flow)) {
             Ok(mut evaluator) => {
+                evaluator.expire_time_limits();
                 let result = evaluator.run(0, flow, Vec::new());
                 (result.err().map(|failure| *failure), evaluator.failed_at())
             }
