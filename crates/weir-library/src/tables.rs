@@ -31,6 +31,7 @@ mod in_flight_writes;
 mod insertion;
 mod join;
 mod joined_rows;
+mod later;
 mod memory;
 mod migration;
 mod new_table;
@@ -60,16 +61,15 @@ mod tests;
 mod write_sets;
 mod writer;
 
-use std::pin::pin;
 use std::sync::Arc;
 
-use weir::macros::catch_panic_async;
-use weir::{AwaitedCall, Elements, Failure, FailureKind, Generic, HostType, Outcome, SeenCommits, Settled, Value};
+use weir::{Elements, Failure, FailureKind, Generic, Value};
 
 use self::cursor::{cursor, page_start};
 use self::grouping::{only_aggregates, sum_of};
 use self::join::key_parts;
 use self::joined_rows::JoinedTable;
+use self::later::{change_later, deletion_later, get_all_later, get_later, search_later};
 use self::row::fields;
 use self::rows::{RowChange, TableRead};
 use crate::{Limited, list};
@@ -463,84 +463,6 @@ pub fn delete_rows(
     #[environment] storage: &TableStorage,
 ) -> Result<i64, Failure> {
     table.0.delete_rows(storage, transaction, rows.into_iter().map(|row| row.0).collect())
-}
-
-/// Begins `get` without a thread.
-fn get_later(table: &Value, transaction: &Value, key: &Value) -> Option<AwaitedCall> {
-    read_later(table, transaction, || Some(TableRead::Row(key.clone())))
-}
-
-/// Begins `get_all` without a thread.
-fn get_all_later(table: &Value, transaction: &Value, keys: &Value) -> Option<AwaitedCall> {
-    read_later(table, transaction, || {
-        let keys = Vec::<RowKey>::from_value(keys.clone()).ok()?;
-        Some(TableRead::Rows(keys.into_iter().map(|key| key.0).collect()))
-    })
-}
-
-/// Begins a statement with conditions without a thread.
-fn search_later(
-    (table, transaction): (&Value, &Value),
-    (query, arguments): (&Value, &Value),
-    read: impl FnOnce(Arc<TableSearch>) -> TableRead,
-) -> Option<AwaitedCall> {
-    let schema = &weir::macros::unique_in_place::<Table>(table)?.0.schema;
-    read_later(table, transaction, || {
-        let query = TableQuery::from_value(query.clone()).ok()?;
-        TableSearch::for_rows(schema, query, arguments.clone()).ok().map(|search| read(Arc::new(search)))
-    })
-}
-
-/// Begins a statement that reads without a thread, if it can.
-fn read_later(table: &Value, transaction: &Value, read: impl FnOnce() -> Option<TableRead>) -> Option<AwaitedCall> {
-    let table = shared_table(table)?;
-    if !matches!(transaction, Value::Int(0)) {
-        return None;
-    }
-    let answer = table.0.rows.read_later(&read()?)?;
-    let pending = Box::pin(async move {
-        let answered = pin!(async { Ok(weir::macros::answer(Limited(answer.await.map(Generic::<'r'>)))) });
-        Settled { outcome: catch_panic_async(answered).await, restored: Vec::new() }
-    });
-    // Other flows may write meanwhile: the statement sees the table at one moment between its begin and its end.
-    Some(AwaitedCall { pending, keeps_locks: false })
-}
-
-/// Begins a change of a row without a thread, unless the row references others.
-fn change_later(
-    (table, transaction): (&Value, &Value),
-    row: &Value,
-    change: impl FnOnce(Value) -> RowChange,
-) -> Option<AwaitedCall> {
-    let table = shared_table(table).filter(|table| table.0.schema.references.is_empty())?;
-    table_change_later(table, transaction, change(row.clone()))
-}
-
-/// Begins a deletion without a thread, unless other rows reference the row.
-fn deletion_later((table, transaction): (&Value, &Value), key: &Value) -> Option<AwaitedCall> {
-    let table = shared_table(table).filter(|table| table.0.schema.referenced_by.is_empty())?;
-    table_change_later(table, transaction, RowChange::Delete(key.clone()))
-}
-
-fn table_change_later(table: &Table, transaction: &Value, change: RowChange) -> Option<AwaitedCall> {
-    if !matches!(transaction, Value::Int(0)) {
-        return None;
-    }
-    let changing = table.0.rows.change_later(&change, Box::new(|_| {}))?;
-    let pending = Box::pin(async move {
-        let answered = pin!(async {
-            let (answer, commit) = changing.await;
-            commit.into_iter().for_each(SeenCommits::wrote);
-            Ok(answer.map_or_else(|failure| Outcome::Error(Value::Failure(Box::new(failure))), Outcome::Value))
-        });
-        Settled { outcome: catch_panic_async(answered).await, restored: Vec::new() }
-    });
-    Some(AwaitedCall { pending, keeps_locks: false })
-}
-
-/// Returns a table whose statements are answered by another process.
-fn shared_table(table: &Value) -> Option<&Table> {
-    weir::macros::unique_in_place::<Table>(table).filter(|table| table.0.rows.is_shared())
 }
 
 /// Returns the units of a statement: one that waits for another process leaves the thread of its flow.

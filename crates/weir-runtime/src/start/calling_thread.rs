@@ -28,7 +28,7 @@ pub fn run_on_calling_thread(
     let settings = Settings::resolve(program, options)?;
     settings.memory.apply();
     let (prepared, _) = prepare(program, library, options, &settings)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     prepared.instance.first_loop.get_or_init(|| runtime.handle().clone());
     let inside = runtime.enter();
     make_shared(program, &prepared, runtime.handle())?;

@@ -28,6 +28,9 @@ const SLOW_PAUSE: Duration = Duration::from_secs(1);
 const SLOW_PAUSE_MAX: Duration = Duration::from_secs(300);
 /// Maximum number of statements that are noted as slow.
 const SLOW_MAX: usize = 1_024;
+/// Maximum number of statements without an answer on a connection; further ones need threads, whose number is bounded, so that
+/// the program notices that it is overloaded.
+const UNANSWERED_MAX: usize = 1_024;
 /// Time after which the next attempt to make a connection follows.
 const FAILED_PAUSE: Duration = Duration::from_secs(1);
 /// Period in which a connection is watched for answers while some are expected.
@@ -124,6 +127,9 @@ impl Pipeline {
 
     /// Returns the prepared statements, unless one of them needs a thread.
     pub(super) fn prepared(self: &Arc<Self>, statements: &[SqlStatement<'_>]) -> Option<Vec<Statement>> {
+        if self.unanswered.load(Ordering::Relaxed) >= UNANSWERED_MAX {
+            return None;
+        }
         statements.iter().map(|statement| self.prepared_statement(statement.sql)).collect()
     }
 

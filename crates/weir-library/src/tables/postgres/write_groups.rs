@@ -27,6 +27,9 @@ use crate::tables::sql_value::Bound;
 
 /// Maximum number of changes in one transaction.
 const GROUP_MAX: usize = 256;
+/// Maximum number of changes that wait; further ones need threads, whose number is bounded, so that the program notices that
+/// it is overloaded.
+const WAITING_MAX: usize = 4_096;
 /// Number of changes that are transactions of their own after one of a group was refused. Chosen by judgement: a program whose
 /// changes are refused often would execute them twice.
 const ALONE_AFTER_REFUSAL: usize = 64;
@@ -101,6 +104,9 @@ impl PostgresTable {
         let (flow, answer) = oneshot::channel();
         let groups = &self.database.groups;
         let mut queue = groups.queue.lock();
+        if queue.waiting.len() >= WAITING_MAX {
+            return None;
+        }
         queue.waiting.push(QueuedChange { table: self.clone(), change, answered, flow });
         if !std::mem::replace(&mut queue.is_running, true) {
             let database = Arc::clone(&self.database);
