@@ -1,4 +1,5 @@
 //! The cases: a number of rounds, or two calls, and what each costs.
+#![expect(clippy::disallowed_types, reason = "the maps that a program by hand would have")]
 
 use std::collections::HashMap;
 use std::hint::black_box;

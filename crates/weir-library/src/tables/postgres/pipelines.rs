@@ -6,11 +6,12 @@
 //!
 //! A statement also needs a thread as long as the connection is being made, and until the statement is prepared there.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use indexmap::IndexMap;
 use parking_lot::Mutex;
 use tokio::runtime::{self, Handle};
 use tokio_postgres::Statement;
@@ -38,7 +39,7 @@ const WATCH_PERIOD: Duration = Duration::from_secs(1);
 
 /// The connections of the event loops.
 #[derive(Default)]
-pub(super) struct Pipelines(Mutex<HashMap<runtime::Id, PipelineState>>);
+pub(super) struct Pipelines(Mutex<IndexMap<runtime::Id, PipelineState>>);
 
 enum PipelineState {
     Connecting,
@@ -100,9 +101,9 @@ pub(super) struct Pipeline {
 #[derive(Default)]
 struct KnownStatements {
     /// Those that are being prepared.
-    preparing: HashSet<String>,
+    preparing: BTreeSet<String>,
     /// Those that were slow.
-    slow: HashMap<String, SlowStatement>,
+    slow: BTreeMap<String, SlowStatement>,
 }
 
 struct SlowStatement {
