@@ -50,7 +50,7 @@ type Latencies = Vec<u64>;
 enum RunEnd {
     /// After this time.
     After(Duration),
-    /// When each client has made this many requests.
+    /// After this many requests of each client.
     Requests(usize),
 }
 
