@@ -121,7 +121,7 @@ fn sum_under(mut sums: HashMap<i64, i64>, number: i64) -> HashMap<i64, i64> {
 }
 
 fn group_under(mut groups: HashMap<i64, Vec<i64>>, number: i64) -> HashMap<i64, Vec<i64>> {
-    groups.entry(number % KEYS).or_insert_with(Vec::new).push(number);
+    groups.entry(number % KEYS).or_default().push(number);
     groups
 }
 
