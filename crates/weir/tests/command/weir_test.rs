@@ -368,10 +368,7 @@ fn equal_secrets_are_not_equal_for_a_program() {
     assert!(said.messages.contains("values of the type `crypto.Secret` cannot be compared"), "{}", said.messages);
 }
 
-/// A limit expires where a call waits, and behind an atomic step in which one has waited.
-#[test]
-fn time_limits_expire_in_tests() {
-    let text = r#"use http, time
+const TIME_LIMITS: &str = r#"use http, time
 
 shared seen: List(Text) = []
 
@@ -443,7 +440,11 @@ test "a call that is given up leaves its arguments" {
   expect tried == "the time is up"
 }
 "#;
-    let program = Scratch::new("limits.weir", text.as_bytes());
+
+/// A limit expires where a call waits, and behind an atomic step in which one has waited.
+#[test]
+fn time_limits_expire_in_tests() {
+    let program = Scratch::new("limits.weir", TIME_LIMITS.as_bytes());
     let said = say(&["test", program.path()]);
     assert!(said.output.contains("6 passed in"), "{}{}", said.output, said.messages);
 }
