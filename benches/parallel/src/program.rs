@@ -10,7 +10,7 @@ use crate::BenchResult;
 use crate::cases::{ParallelCase, Results};
 
 /// A flow for each run of a case. The rounds and steps of a case are one number, because a flow has one input; it is negative
-/// if the results are not kept, and the steps then say what becomes of them.
+/// if the results are added up.
 const PROGRAM: &str = "\
 use bench, list
 
@@ -19,16 +19,6 @@ for number in bench.flows(0) {
   let steps = number % 1000000000
   if rounds < 0 {
     let numbers = list.numbers(0, 0 - rounds)?
-    if steps == -1 {
-      let sums = fold m = [:] for n in numbers { m.with(n % 1000, (m[n % 1000] else { 0 }) + n) }
-      bench.take([sums.length()])
-      return
-    }
-    if steps == -2 {
-      let groups = fold m = [:] for n in numbers { m.with(n % 1000, (m[n % 1000] else { [] }) + [n]) }
-      bench.take([groups.length()])
-      return
-    }
     let total = fold sum = 0 for n in numbers { sum + bench.small(n) % 7 }
     bench.take([total])
   } else if rounds == 0 {
@@ -46,6 +36,25 @@ for number in bench.flows(0) {
   }
 }
 ";
+
+/// A flow for each run of a case whose results are added up or collected by key. Its input has a sign as above: negative if they
+/// are added up.
+const BY_KEY: &str = "\
+use bench, list
+
+for number in bench.flows(0) {
+  if number < 0 {
+    let numbers = list.numbers(0, 0 - number)?
+    let sums = fold m = [:] for n in numbers { m.with(n % 1000, (m[n % 1000] else { 0 }) + n) }
+    bench.take([sums.length()])
+  } else {
+    let numbers = list.numbers(0, number)?
+    let groups = fold m = [:] for n in numbers { m.with(n % 1000, (m[n % 1000] else { [] }) + [n]) }
+    bench.take([groups.length()])
+  }
+}
+";
+
 /// The factor of the rounds in the input of a flow.
 const ROUNDS_AT: i64 = 1_000_000_000;
 
@@ -81,22 +90,46 @@ fn units(steps: &Value) -> u64 {
     if let Value::Int(steps) = steps { steps.unsigned_abs() / 2 } else { 0 }
 }
 
-/// The program, which runs.
+/// The programs, which run.
 pub(crate) struct BenchProgram {
+    rounds: Started,
+    by_key: Started,
+}
+
+/// A program that runs.
+struct Started {
     feed: Feed,
     #[expect(dead_code, reason = "held while flows run")]
     running: RunningProgram,
 }
 
 impl BenchProgram {
-    /// Starts the program on all cores, with this value of the plan's key `parallel`.
+    /// Starts the programs on all cores, with this value of the plan's key `parallel`.
     pub(crate) fn start(parallel: &str) -> BenchResult<BenchProgram> {
+        Ok(BenchProgram { rounds: Started::new(PROGRAM, parallel)?, by_key: Started::new(BY_KEY, parallel)? })
+    }
+
+    /// Runs the rounds or calls of a case in a flow; returns the number of rounds.
+    pub(crate) fn run(&self, case: &ParallelCase) -> BenchResult<i64> {
+        let (program, input) = match case.results {
+            Results::Kept => (&self.rounds, case.rounds * ROUNDS_AT + case.steps),
+            Results::Summed => (&self.rounds, -case.rounds * ROUNDS_AT),
+            Results::SummedByKey => (&self.by_key, -case.rounds),
+            Results::Grouped => (&self.by_key, case.rounds),
+        };
+        program.feed.run(vec![Value::Int(input)]).map_err(|failure| failure.message.to_string())?;
+        Ok(case.rounds)
+    }
+}
+
+impl Started {
+    fn new(text: &str, parallel: &str) -> BenchResult<Started> {
         let feed = Feed::new();
         let mut library = weir_library::library();
         library.modules.insert("bench".into(), functions::bench());
         feed.put(&mut library, "bench", "flows");
         let mut sources = Sources::new();
-        let file = SourceFile::new("parallel.weir".to_owned(), PROGRAM);
+        let file = SourceFile::new("parallel.weir".to_owned(), text);
         let compiled = weir_compile::compile(sources.add(file.clone()), &file, &library);
         let said = compiled.diagnostics.iter().map(|diagnostic| render(&sources, diagnostic, Style::Plain));
         let said: String = said.collect();
@@ -104,18 +137,6 @@ impl BenchProgram {
         let (plan, _) = Plan::parse(&format!("parallel = \"{parallel}\""));
         let options = Options { plan, threads: None, ..options("event", 1) };
         let running = weir_runtime::start(&graph, &library, options)?;
-        Ok(BenchProgram { feed, running })
-    }
-
-    /// Runs the rounds or calls of a case in a flow; returns the number of rounds.
-    pub(crate) fn run(&self, case: &ParallelCase) -> BenchResult<i64> {
-        let input = match case.results {
-            Results::Kept => case.rounds * ROUNDS_AT + case.steps,
-            Results::Summed => -case.rounds * ROUNDS_AT,
-            Results::SummedByKey => -case.rounds * ROUNDS_AT - 1,
-            Results::Grouped => -case.rounds * ROUNDS_AT - 2,
-        };
-        self.feed.run(vec![Value::Int(input)]).map_err(|failure| failure.message.to_string())?;
-        Ok(case.rounds)
+        Ok(Started { feed, running })
     }
 }
