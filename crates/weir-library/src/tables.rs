@@ -177,13 +177,23 @@ pub async fn settle(all: bool, #[environment] storage: &TableStorage) -> Result<
 }
 
 /// Returns the row with the key.
-#[weir::function(internal, reads, units = units_of(table), later = get_later(table, transaction, key))]
+#[weir::function(
+    internal,
+    reads,
+    units = units_of(table),
+    later = get_later(table, transaction, key)
+)]
 pub fn get(table: &Table, transaction: i64, key: &RowKey) -> Limited<Option<Row>> {
     Limited(table.0.rows.get(transaction, &key.0).map(|row| row.map(Generic)))
 }
 
 /// Returns the row of each key, all as they are at one moment.
-#[weir::function(internal, reads, units = units_of(table), later = get_all_later(table, transaction, keys))]
+#[weir::function(
+    internal,
+    reads,
+    units = units_of(table),
+    later = get_all_later(table, transaction, keys)
+)]
 pub fn get_all(table: &Table, transaction: i64, keys: Vec<RowKey>) -> Limited<Vec<Option<Row>>> {
     let keys: Vec<Value> = keys.into_iter().map(|key| key.0).collect();
     let rows = table.0.rows.get_all(transaction, &keys);
@@ -191,7 +201,12 @@ pub fn get_all(table: &Table, transaction: i64, keys: Vec<RowKey>) -> Limited<Ve
 }
 
 /// Returns the rows that fulfil the conditions, in order.
-#[weir::function(internal, reads, units = units_of(table), later = search_later((table, transaction), (query, arguments), TableRead::Search))]
+#[weir::function(
+    internal,
+    reads,
+    units = units_of(table),
+    later = search_later((table, transaction), (query, arguments), TableRead::Search)
+)]
 pub fn select(table: &Table, transaction: i64, query: TableQuery, arguments: QueryArguments) -> Limited<Vec<Row>> {
     let search = TableSearch::for_rows(&table.0.schema, query, arguments.0);
     let rows = search.and_then(|search| table.0.rows.select(transaction, &search));
@@ -262,7 +277,12 @@ pub fn next_page(table: &Table, _transaction: i64, query: TableQuery, rows: &Ele
 }
 
 /// Returns the number of rows that fulfil the conditions.
-#[weir::function(internal, reads, units = units_of(table), later = search_later((table, transaction), (query, arguments), TableRead::Count))]
+#[weir::function(
+    internal,
+    reads,
+    units = units_of(table),
+    later = search_later((table, transaction), (query, arguments), TableRead::Count)
+)]
 pub fn count(table: &Table, transaction: i64, query: TableQuery, arguments: QueryArguments) -> Limited<i64> {
     let search = TableSearch::new(query, arguments.0);
     Limited(table.0.rows.count(transaction, &search))
@@ -351,7 +371,12 @@ pub fn whole_average(high: i64, low: i64, count: i64) -> Option<f64> {
 ///
 /// # Errors
 /// Fails if another row has its key, or the values of a unique index, or if a row that it references does not exist.
-#[weir::function(internal, reads, units = units_of(table), later = change_later((table, transaction), row, RowChange::Insert))]
+#[weir::function(
+    internal,
+    reads,
+    units = units_of(table),
+    later = change_later((table, transaction), row, RowChange::Insert)
+)]
 pub fn insert(
     table: &mut Table,
     transaction: i64,
@@ -368,7 +393,12 @@ pub fn insert(
 ///
 /// # Errors
 /// Fails if another row has the values of a unique index, or if a row that it references does not exist.
-#[weir::function(internal, reads, units = units_of(table), later = change_later((table, transaction), row, RowChange::Upsert))]
+#[weir::function(
+    internal,
+    reads,
+    units = units_of(table),
+    later = change_later((table, transaction), row, RowChange::Upsert)
+)]
 pub fn upsert(
     table: &mut Table,
     transaction: i64,
@@ -386,7 +416,12 @@ pub fn upsert(
 /// # Errors
 /// Fails if the new row has another key, another row has the values of a unique index, or a row that it references does not
 /// exist.
-#[weir::function(internal, reads, units = units_of(table), later = change_later((table, transaction), row, |row| RowChange::Replace(key.clone(), row)))]
+#[weir::function(
+    internal,
+    reads,
+    units = units_of(table),
+    later = change_later((table, transaction), row, |row| RowChange::Replace(key.clone(), row))
+)]
 pub fn replace(
     table: &mut Table,
     transaction: i64,
@@ -426,7 +461,12 @@ pub fn replace_rows(
 ///
 /// # Errors
 /// Fails if the database does.
-#[weir::function(internal, reads, units = units_of(table), later = deletion_later((table, transaction), key))]
+#[weir::function(
+    internal,
+    reads,
+    units = units_of(table),
+    later = deletion_later((table, transaction), key)
+)]
 pub fn delete(
     table: &mut Table,
     transaction: i64,

@@ -1,7 +1,9 @@
 //! Calls that take too long for the thread of their flow: others are answered meanwhile, and every time limit holds.
 
+use std::future::poll_fn;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use test_support::flows::gates::{function, library, on_shared};
@@ -19,6 +21,8 @@ struct LongCalls(Arc<(Mutex<State>, Condvar)>);
 struct State {
     begun: usize,
     is_released: bool,
+    /// The calls without threads that wait until they are released.
+    waiting: Vec<Waker>,
 }
 
 impl LongCalls {
@@ -44,9 +48,7 @@ impl LongCalls {
                 let this = this.clone();
                 this.begin();
                 let pending = Box::pin(async move {
-                    while !this.is_released() {
-                        tokio::time::sleep(Duration::from_millis(1)).await;
-                    }
+                    poll_fn(|context| this.poll_released(context)).await;
                     this.begin();
                     Settled { outcome: Outcome::Value(Value::Int(7)), restored: Vec::new() }
                 });
@@ -90,8 +92,13 @@ impl LongCalls {
         self.0.0.lock().expect("nobody panics").begun
     }
 
-    fn is_released(&self) -> bool {
-        self.0.0.lock().expect("nobody panics").is_released
+    fn poll_released(&self, context: &mut Context<'_>) -> Poll<()> {
+        let mut state = self.0.0.lock().expect("nobody panics");
+        if state.is_released {
+            return Poll::Ready(());
+        }
+        state.waiting.push(context.waker().clone());
+        Poll::Pending
     }
 
     fn wait_for(&self, begun: usize) {
@@ -101,7 +108,9 @@ impl LongCalls {
 
     fn release(&self) {
         let (state, changed) = &*self.0;
-        state.lock().expect("nobody panics").is_released = true;
+        let mut state = state.lock().expect("nobody panics");
+        state.is_released = true;
+        state.waiting.drain(..).for_each(Waker::wake);
         changed.notify_all();
     }
 }

@@ -14,12 +14,7 @@ use rusqlite::Connection;
 use super::connection::read_write;
 use super::writer::Writer;
 
-/// Size of the log, in bytes, from which it is moved into the database. SQLite's own checkpoints begin at 1,000 pages, which some
-/// dozens of transactions fill; a checkpoint takes several syncs, for which those who wait for one wait longer.
-#[cfg(not(test))]
-pub(super) const LOG_MAX: u64 = 16_384_000;
-/// Tests reach it sooner.
-#[cfg(test)]
+/// Size of the log, in bytes, from which it is moved into the database: that of SQLite's own checkpoints, 1,000 pages.
 pub(super) const LOG_MAX: u64 = 4_096_000;
 /// Time for which a checkpoint that holds up writers waits for the readers of the log.
 const READERS_TIMEOUT: Duration = Duration::from_millis(20);

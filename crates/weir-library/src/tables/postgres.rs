@@ -17,12 +17,14 @@ mod connection;
 mod connector;
 mod durability;
 mod errors;
+mod group_execution;
 mod io;
 mod layout;
 mod notifications;
 mod pipelines;
 mod publications;
 mod readers;
+mod reads;
 mod replacement;
 mod scratch;
 mod sent_statement;
@@ -46,7 +48,7 @@ use super::migration;
 use super::schema::Schema;
 pub use address::PostgresAddress;
 use catalog::PostgresCatalog;
-use connection::{Executed, PostgresConnection, SqlStatement};
+use connection::{Executed, PostgresConnection, SNAPSHOT, SqlStatement};
 use connector::{PostgresConnector, RECONNECT_PAUSE, RECONNECT_TIMEOUT};
 use durability::{PostgresLog, UnsyncedCommits};
 use errors::{StatementError, explain, failure};
@@ -56,7 +58,7 @@ use readers::Readers;
 pub use scratch::{ScratchSchema, ScratchSchemas};
 pub(super) use table::PostgresTable;
 use write_groups::WriteGroups;
-use writer::{ATTEMPTS_MAX, PostgresWriter, SNAPSHOT, Turns, UnsyncedTransaction, execute_alone, pause};
+use writer::{ATTEMPTS_MAX, PostgresWriter, Turns, UnsyncedTransaction, execute_alone, pause};
 
 /// The database of a program.
 pub(super) struct PostgresDatabase {
@@ -66,7 +68,7 @@ pub(super) struct PostgresDatabase {
     /// The syncs; none for an existing database, and while one is only examined.
     group_commit: OnceLock<Arc<GroupCommit>>,
     readers: Readers,
-    pipelines: Pipelines,
+    pipelines: Arc<Pipelines>,
     groups: WriteGroups,
     /// A number by which this program knows its own notifications.
     program: u64,
@@ -122,7 +124,7 @@ impl PostgresDatabase {
             unsynced: Arc::default(),
             group_commit: OnceLock::new(),
             readers: Readers::default(),
-            pipelines: Pipelines::default(),
+            pipelines: Arc::default(),
             groups: WriteGroups::default(),
             // Another random number for each state, also of one process.
             program: RandomState::new().build_hasher().finish(),

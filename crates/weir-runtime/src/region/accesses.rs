@@ -81,15 +81,10 @@ impl Tables {
                 see(list(row), Read);
                 see(to, Overwrite);
             }
-            EndFor(split) => {
-                let split = &self.splits[usize::from(split)];
+            EndFor(row) => {
+                let split = &self.splits[usize::from(row)];
                 see(list(split.row), Change);
-                match &split.outcome {
-                    LoopOutcome::List(results) => see(*results, Change),
-                    LoopOutcome::Reductions(reductions) => {
-                        reductions.maps.iter().for_each(|map| see(map.slot, Change));
-                    }
-                }
+                of_outcome(&split.outcome, see);
             }
             Rounds(row) => {
                 let rounds = self.rounds[usize::from(row)];
@@ -108,6 +103,15 @@ impl Tables {
             Switch(row) => of_switch(&self.switches[usize::from(row)], see),
             Return(row) | Fail(row) => of_argument(self.arguments[usize::from(row)], see),
             other => debug_assert!(other.has_no_slot(), "{other:?} has slots"),
+        }
+    }
+}
+
+fn of_outcome(outcome: &LoopOutcome, see: &mut dyn FnMut(FrameSlot, StateAccess)) {
+    match outcome {
+        LoopOutcome::List(results) => see(*results, StateAccess::Change),
+        LoopOutcome::Reductions(reductions) => {
+            reductions.maps.iter().for_each(|map| see(map.slot, StateAccess::Change));
         }
     }
 }

@@ -37,7 +37,7 @@ pub(crate) enum FoldObstacle {
     AddsFloats(CodePlace),
     /// This place does something else with a state that is a map.
     UsesMap(CodePlace),
-    /// What this place adds to for a missing key is not empty.
+    /// This place adds to something for a missing key that is not empty.
     Begins(CodePlace),
     /// The elements can only be moved.
     MovesElements,

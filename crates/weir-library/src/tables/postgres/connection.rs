@@ -12,10 +12,12 @@ use tokio_postgres::{Client, Error, Row, Statement};
 
 use super::errors::StatementError;
 use super::io::in_order;
-use super::writer::SNAPSHOT;
 
 /// Maximum number of prepared statements that a connection keeps.
 const PREPARED_MAX: usize = 256;
+
+/// Begins what all statements of one moment have in common.
+pub(super) const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY";
 
 /// A connection to the database.
 pub(super) struct PostgresConnection {

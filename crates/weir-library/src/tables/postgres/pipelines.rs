@@ -16,10 +16,9 @@ use parking_lot::Mutex;
 use tokio::runtime::{self, Handle};
 use tokio_postgres::Statement;
 
-use super::PostgresDatabase;
 use super::connection::{Executed, PostgresConnection, SqlStatement};
+use super::connector::PostgresConnector;
 use super::errors::StatementError;
-use super::sent_statement::SentStatement;
 
 /// The time of a statement from which others should not wait for it. Chosen by judgement: a read by key takes 0.1 ms.
 const SLOW: Duration = Duration::from_millis(20);
@@ -49,9 +48,14 @@ enum PipelineState {
 }
 
 impl Pipelines {
-    /// Returns the connection of this event loop, if it is there. Otherwise it is made for later statements.
-    pub(super) fn of_this_loop(&self, database: &Arc<PostgresDatabase>) -> Option<Arc<Pipeline>> {
-        let handle = Handle::try_current().unwrap_or_else(|_| database.connector.io.handle.clone());
+    /// Returns the connection of this event loop, if it is there. Otherwise it is made for later statements; `recovered` fails if
+    /// it must not be used.
+    pub(super) fn of_this_loop(
+        self: &Arc<Self>,
+        connector: &PostgresConnector,
+        recovered: impl FnOnce() -> Result<(), StatementError> + Send + 'static,
+    ) -> Option<Arc<Pipeline>> {
+        let handle = Handle::try_current().unwrap_or_else(|_| connector.io.handle.clone());
         let id = handle.id();
         let mut pipelines = self.0.lock();
         match pipelines.get(&id) {
@@ -61,19 +65,15 @@ impl Pipelines {
             _ => _ = pipelines.insert(id, PipelineState::Connecting),
         }
         drop(pipelines);
-        let waiting = Arc::downgrade(database);
-        database.connector.io.handle.spawn_blocking(move || {
-            let Some(database) = waiting.upgrade() else { return };
-            let connected = database.connector.connect_on(&handle).and_then(|connection| {
-                // A crash of the database may be the reason why there is none.
-                database.recovered()?;
-                Ok(connection)
-            });
+        let (pipelines, connecting) = (Arc::clone(self), connector.clone());
+        connector.io.handle.spawn_blocking(move || {
+            // A crash of the database may be the reason why there is none.
+            let connected = connecting.connect_on(&handle).and_then(|connection| recovered().map(|()| connection));
             let state = match connected {
                 Ok(connection) => PipelineState::Open(Arc::new(Pipeline::new(connection, handle))),
                 Err(_) => PipelineState::Failed(Instant::now()),
             };
-            database.pipelines.0.lock().insert(id, state);
+            pipelines.0.lock().insert(id, state);
         });
         None
     }
@@ -97,12 +97,12 @@ pub(super) struct Pipeline {
     known: Mutex<KnownStatements>,
 }
 
-/// What is known of the statements of a connection.
+/// The state of the statements of a connection.
 #[derive(Default)]
 struct KnownStatements {
-    /// Those that are being prepared.
+    /// The statements that are being prepared.
     preparing: BTreeSet<String>,
-    /// Those that were slow.
+    /// The statements that were slow.
     slow: BTreeMap<String, SlowStatement>,
 }
 
@@ -231,30 +231,5 @@ impl Drop for ExpectedAnswer<'_> {
     fn drop(&mut self) {
         self.0.answers.fetch_add(1, Ordering::Relaxed);
         self.0.unanswered.fetch_sub(1, Ordering::Release);
-    }
-}
-
-impl PostgresDatabase {
-    /// Begins statements that read, all as the tables are at one moment; `None` if they need a thread.
-    pub(super) fn read_later(
-        self: &Arc<Self>,
-        statements: &[SqlStatement<'_>],
-    ) -> Option<impl Future<Output = Result<Vec<Executed>, StatementError>> + Send + use<>> {
-        let pipeline = self.pipelines.of_this_loop(self)?;
-        let prepared = pipeline.prepared(statements)?;
-        let (sent, database) = (SentStatement::keep(statements, &prepared), Arc::clone(self));
-        Some(async move {
-            let statements: Vec<SqlStatement<'_>> = sent.iter().map(SentStatement::again).collect();
-            let read = pipeline.read(&statements, &prepared, database.limit()).await;
-            if !read.as_ref().is_err_and(StatementError::is_lost) {
-                return read;
-            }
-            drop(statements);
-            // A thread may wait until there is a connection again.
-            let io = database.connector.io.handle.clone();
-            let again =
-                io.spawn_blocking(move || database.read(0, &sent.iter().map(SentStatement::again).collect::<Vec<_>>()));
-            again.await.unwrap_or(Err(StatementError::NoAnswer))
-        })
     }
 }

@@ -25,8 +25,6 @@ const BEGIN: &str = "BEGIN ISOLATION LEVEL SERIALIZABLE; LOCK TABLE \"weir_datab
 const BEGIN_AT_ONCE: &str = "BEGIN ISOLATION LEVEL SERIALIZABLE";
 /// Takes back a statement.
 const TAKE_BACK: &str = "ROLLBACK TO SAVEPOINT statement; RELEASE SAVEPOINT statement";
-/// Begins what all statements of one moment have in common.
-pub(super) const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY";
 /// Maximum number of times that a transaction is tried.
 pub(super) const ATTEMPTS_MAX: u32 = 8;
 /// Time before the second attempt; before each further one twice as long.
