@@ -124,11 +124,11 @@ impl PostgresDatabase {
             true => Vec::new(),
             false => self.execute(writer, 0, &statements, false)?,
         };
-        let answer = |(queued, begin): (&Box<dyn QueuedChange>, Option<usize>)| match begin {
+        let answers = group.iter().zip(begins).map(|(queued, begin)| match begin {
             Some(begin) => queued.answer(executed.get(begin)),
             None => Ok(Value::Unit),
-        };
-        Ok(group.iter().zip(begins).map(answer).collect())
+        });
+        Ok(answers.collect())
     }
 
     fn execute_queued(&self, writer: &mut PostgresWriter, queued: &dyn QueuedChange) -> Result<Value, Failure> {
