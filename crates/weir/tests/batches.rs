@@ -53,8 +53,7 @@ struct Compiled {
 impl Compiled {
     fn start(text: &str, paths: &[&'static str], engine: &str) -> Compiled {
         let (gates, feed) = (BatchGates::new(), Feed::new());
-        let keep =
-            immediate("sink.keep", &[("x", Type::Int, Passing::Value)], |call| Outcome::Value(call.value(0)));
+        let keep = immediate("sink.keep", &[("x", Type::Int, Passing::Value)], |call| Outcome::Value(call.value(0)));
         let gated = paths.iter().map(|path| gates.batched(path, World::Reads, LIMITS));
         let mut library = library(gated.chain([keep]));
         feed.put(&mut library, "test", "feed");
