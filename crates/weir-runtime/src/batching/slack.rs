@@ -183,7 +183,7 @@ impl LatencyGraph {
         !self.delaying.is_empty()
     }
 
-    /// Returns true if a call of this step of the graph, or of one within, might wait for another one.
+    /// Returns true if a call of this function might wait for another one.
     pub(crate) fn may_delay_call(&self, gatherer: &FunctionGatherer) -> bool {
         self.delaying.iter().any(|delaying| Arc::ptr_eq(delaying, gatherer))
     }
