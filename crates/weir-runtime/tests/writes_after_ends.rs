@@ -1,4 +1,4 @@
-//! Writes behind many operations that may end the flow, in arms and loops: random ones against the reference evaluator.
+//! Writes behind many operations that may end the flow, in arms and loops, some of which wait: random ones against the reference evaluator.
 //!
 //! A write waits for every earlier operation that may end the flow. From nine of them on, a gate stands for them in the graph; it
 //! lies in no arm, even if the write is in one. A region goes on behind it.
@@ -77,7 +77,11 @@ impl FlowText {
     fn write(&mut self, depth: usize) {
         let argument = self.operand();
         let (world, result) = (["a", "b"][self.below(2)], self.name());
-        self.line(depth, &format!("%{result}: Int = call {world}.change at {world}.change#{result} ({argument})"));
+        let function = ["change", "change", "note", "slow_change"][self.below(4)];
+        self.line(
+            depth,
+            &format!("%{result}: Int = call {world}.{function} at {world}.{function}#{result} ({argument})"),
+        );
         self.known.push(result);
     }
 
