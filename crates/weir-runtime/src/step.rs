@@ -125,7 +125,8 @@ impl PreparedStep {
 
 /// The action of a step.
 pub(crate) enum Action {
-    /// Nothing, because a call has decided this switch already, or a switch evaluates this part of its condition.
+    /// Nothing, because a call has decided this switch already, a switch evaluates this part of its condition, the next
+    /// iteration takes the parts of this tuple, or the node only stands for others that later ones wait for.
     Nothing,
     /// A primitive.
     Prim(PrimStep),

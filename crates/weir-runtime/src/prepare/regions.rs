@@ -64,23 +64,13 @@ fn covered(body: &Body) -> Vec<bool> {
 }
 
 /// The reason why no region is made of nodes that could run as one piece.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum NoRegion {
     /// They contain no loop, no parts that may run on several threads, and too few operations on numbers.
     DoesNotPay,
-    /// They have too many values for the registers of one region: a single loop, or its body.
-    TooLarge,
-    /// They cannot be compiled.
-    NotCompiled,
-}
-
-impl From<RegionProblem> for NoRegion {
-    fn from(problem: RegionProblem) -> NoRegion {
-        match problem {
-            RegionProblem::TooLarge => NoRegion::TooLarge,
-            RegionProblem::Unsupported => NoRegion::NotCompiled,
-        }
-    }
+    /// They cannot be compiled: they have too many values for the registers of one region, as a single loop or its body may, or
+    /// one of them cannot be compiled with the others.
+    NotCompiled(RegionProblem),
 }
 
 /// Compiles the nodes of this range, if that pays.
@@ -90,7 +80,7 @@ fn compiled(rules: RegionRules<'_>, graph: &Graph, body: &Body, nodes: Range<usi
     if !pays && !survey.may_have_parts(nodes.clone()) {
         return Err(NoRegion::DoesNotPay);
     }
-    let mut region = build::region(rules.types, graph, body, nodes)?;
+    let mut region = build::region(rules.types, graph, body, nodes).map_err(NoRegion::NotCompiled)?;
     if !pays && region.parts.is_empty() {
         return Err(NoRegion::DoesNotPay);
     }
@@ -118,6 +108,11 @@ fn runs(rules: RegionRules<'_>, graph: &Graph, body: &Body) -> Vec<(Range<usize>
     let mut runs = Vec::new();
     let mut next = 0;
     while next < graph.nodes.len() {
+        // A gate stands in no arm, also between nodes of an arm: no region begins with it.
+        if survey.is_gate(next) {
+            next += 1;
+            continue;
+        }
         let start = next;
         // The last node so far before which a region that becomes too large may end.
         let (mut size, mut last_end) = (0, None);

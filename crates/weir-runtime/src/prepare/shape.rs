@@ -5,7 +5,7 @@
 //! that say so ([`weir_ir::graph::Node::condition_of`]) itself.
 
 use weir_host::Value;
-use weir_ir::graph::{ArmTest, Control, Graph, NodeId, NodeKind, Operand, SwitchArm};
+use weir_ir::graph::{ArmTest, Control, Graph, Node, NodeId, NodeKind, Operand, SwitchArm};
 use weir_ir::prim::Prim;
 
 use super::moves::MoveOnlyTypes;
@@ -26,6 +26,8 @@ pub(super) struct ControlShape {
     pub numbers: Vec<u32>,
     /// The node that makes a tuple of the next states, which the next iteration takes apart.
     pub tuple_of_states: Option<NodeId>,
+    /// For each node, true if it is a gate: others wait for it instead of the many nodes for which it waits.
+    pub gates: Vec<bool>,
 }
 
 /// A use of a value by a node. A select uses an input only if the input's arm was chosen.
@@ -52,6 +54,7 @@ impl ControlShape {
             condition_of: graph.nodes.iter().map(|node| node.condition_of).collect(),
             numbers: numbers(graph),
             tuple_of_states: repeat.and_then(|repeat| tuple_of_states(graph, repeat, &uses, moves)),
+            gates: graph.nodes.iter().zip(&uses).map(|(node, uses)| *uses == 0 && is_copy_of_constant(node)).collect(),
         };
         for (id, node) in graph.nodes() {
             if let NodeKind::Switch { arms } = &node.kind
@@ -112,6 +115,11 @@ fn tuple_of_states(graph: &Graph, repeat: Repeat, uses: &[usize], moves: &MoveOn
     let is_tuple = matches!(node.kind, NodeKind::Prim(Prim::Record)) && node.control.is_none();
     let stays = |source: &Operand| *source != Operand::Never && !moves.input(graph, source);
     (repeat.yields_tuple() && is_tuple && uses[tuple.0 as usize] == 1 && node.inputs.iter().all(stays)).then_some(tuple)
+}
+
+/// Returns true for a copy of a constant. If nothing uses it, it is a gate.
+fn is_copy_of_constant(node: &Node) -> bool {
+    matches!(node.kind, NodeKind::Prim(Prim::Copy)) && matches!(node.inputs[..], [Operand::Constant(_)])
 }
 
 fn can_be_decided(arm: &SwitchArm) -> bool {

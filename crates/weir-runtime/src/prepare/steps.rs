@@ -112,6 +112,7 @@ impl Assembly<'_> {
         Ok(match &node.kind {
             NodeKind::Prim(_) if node.condition_of.is_some() => Action::Nothing,
             NodeKind::Prim(_) if self.shape.tuple_of_states == Some(id) => Action::Nothing,
+            NodeKind::Prim(_) if self.shape.gates[index] => Action::Nothing,
             NodeKind::Prim(prim) => {
                 let operands = self.arguments(index)?;
                 let dead = self.dead(index, &operands, |_| true);

@@ -6,7 +6,7 @@ use std::ops::Range;
 use weir_host::{FunctionCode, Passing, Type};
 use weir_ir::graph::{Graph, Node, NodeKind, Operand};
 
-use super::build::scope::arms_around;
+use super::build::scope::{arms_around, is_gate};
 use crate::region::WordTypes;
 use crate::step::{Action, Body, CallStep};
 
@@ -112,6 +112,11 @@ impl Survey<'_> {
         found.or_else(turn).or_else(order).or_else(|| self.changes_word(node).then(|| Border::ChangesNumber(name())))
     }
 
+    /// Returns true if a node stands for others that later ones wait for, and does nothing itself.
+    pub(super) fn is_gate(&self, node: usize) -> bool {
+        is_gate(self.graph, self.body, node)
+    }
+
     /// Returns the reason why a repeated body cannot be part of a region.
     fn obstacle_of_body(&self) -> Option<Border> {
         (0..self.graph.nodes.len()).find_map(|node| self.obstacle(node))
@@ -171,7 +176,8 @@ impl Survey<'_> {
     pub(super) fn parting(&self, first: usize, node: usize) -> Option<Border> {
         let name = || self.graph.nodes[node].name.to_string();
         let (one, other) = (&self.graph.nodes[first], &self.graph.nodes[node]);
-        if one.within != other.within {
+        let is_gate = self.is_gate(node);
+        if one.within != other.within && !is_gate {
             return Some(Border::AtomicStep(name()));
         }
         if self.body.cuts.get(node).is_some_and(|cut| cut.is_some() && node > first) {
@@ -179,6 +185,9 @@ impl Survey<'_> {
         }
         if self.body.steps[first].depends != self.body.steps[node].depends {
             return Some(Border::OtherDependencies(name()));
+        }
+        if is_gate {
+            return None;
         }
         let (around, arms) = (arms_around(self.graph, first), arms_around(self.graph, node));
         (!arms.starts_with(&around)).then(|| Border::OtherArm(name()))
@@ -200,6 +209,9 @@ impl Survey<'_> {
     /// Returns true if a region that begins with `first` may end before a node at little cost: the node is in no arm of a
     /// switch in the region, and is no end of one.
     pub(super) fn may_end_before(&self, first: usize, node: usize) -> bool {
+        if self.is_gate(node) {
+            return false;
+        }
         let (first, node) = (&self.graph.nodes[first], &self.graph.nodes[node]);
         first.control == node.control && !matches!(node.kind, NodeKind::Select { .. })
     }

@@ -37,7 +37,7 @@ mod states;
 mod users;
 mod values;
 
-pub(super) use problem::RegionProblem;
+pub(super) use problem::{NodeObstacle, RegionProblem};
 
 /// The builder of a region.
 pub(super) struct Builder<'a> {
@@ -75,18 +75,25 @@ impl<'a> Builder<'a> {
             if !self.emitter.fits() {
                 return Err(RegionProblem::TooLarge);
             }
-            // A part of a condition is compiled with its switch, and no tuple is made of the next states of a loop.
+            // A part of a condition is compiled with its switch, and no tuple is made of the next states of a loop. A gate may stand
+            // in the middle of an arm to which it does not belong: it must not end the arm.
             if scope.is_part_of_condition(node) {
                 continue;
             }
-            self.enter_arms_of(scope, node)?;
-            self.emitter.place(scope.place(node));
-            self.node(scope, node)?;
-            if scope.is_outermost() {
-                self.store_for_others(scope, node)?;
-            }
+            self.node_in_arms(scope, node).map_err(|problem| problem.at(&scope.graph.nodes[node].name))?;
         }
         self.close_to(scope, 0)
+    }
+
+    /// Compiles a node in the arms around it.
+    fn node_in_arms(&mut self, scope: &mut Scope<'a>, node: usize) -> Result<(), RegionProblem> {
+        self.enter_arms_of(scope, node)?;
+        self.emitter.place(scope.place(node));
+        self.node(scope, node)?;
+        if scope.is_outermost() {
+            self.store_for_others(scope, node)?;
+        }
+        Ok(())
     }
 
     fn node(&mut self, scope: &mut Scope<'a>, node: usize) -> Result<(), RegionProblem> {
@@ -111,7 +118,7 @@ impl<'a> Builder<'a> {
             NodeKind::Map { .. } | NodeKind::Fold { .. } | NodeKind::Loop { .. } => self.repeat(scope, node),
             NodeKind::Return | NodeKind::Fail => self.end(scope, node),
             // Without instructions of its own, an operation stays a step, and the region ends there.
-            _ => Err(RegionProblem::Unsupported),
+            _ => Err(RegionProblem::of(NodeObstacle::NoInstruction)),
         }
     }
 
@@ -120,7 +127,7 @@ impl<'a> Builder<'a> {
         let (argument, is_failure) = match scope.body.steps[node].action.form() {
             Action::Return(argument) => (*argument, false),
             Action::Fail(argument) => (*argument, true),
-            _ => return Err(RegionProblem::Unsupported),
+            _ => return Err(RegionProblem::of(NodeObstacle::NoInstruction)),
         };
         let input = &scope.graph.nodes[node].inputs[0];
         let argument = self.argument(scope, argument, input)?;
@@ -140,8 +147,8 @@ impl<'a> Builder<'a> {
         };
         if is_used_outside(scope, node, 0) {
             let shape = self.types.shape(&scope.graph.nodes[node].outputs[0]);
-            let index = scope.slot_of_port(node, 0).ok_or(RegionProblem::Unsupported)?;
-            self.store(scope.base + index, &registers, &shape.ok_or(RegionProblem::Unsupported)?);
+            let index = scope.slot_of_port(node, 0).ok_or(RegionProblem::of(NodeObstacle::ValueElsewhere))?;
+            self.store(scope.base + index, &registers, &shape.ok_or(RegionProblem::of(NodeObstacle::ValueElsewhere))?);
         }
         Ok(())
     }

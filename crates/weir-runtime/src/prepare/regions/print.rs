@@ -131,8 +131,9 @@ fn loops_among(
 fn stays(rules: RegionRules<'_>, graph: &Graph, body: &Body, nodes: Range<usize>, names: &str) -> String {
     let verb = if nodes.len() == 1 { "stays a step" } else { "stay steps" };
     match compiled(rules, graph, body, nodes) {
-        Err(NoRegion::TooLarge) => format!("{names}, {verb}: there are too many values for one region"),
-        Err(NoRegion::NotCompiled) => format!("{names}, {verb}: this combination cannot be compiled yet"),
+        Err(NoRegion::NotCompiled(problem)) => {
+            format!("{names}, {verb}: they cannot be compiled together, because {problem}")
+        }
         _ => {
             format!("{names}, {verb}: without a loop or {OPERATIONS_MIN} operations on numbers, a region is no faster")
         }

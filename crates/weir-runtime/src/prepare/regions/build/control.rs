@@ -8,8 +8,8 @@ use weir_ir::graph::{ArmTest, NodeKind, Operand, SwitchArm, arms_of_truth};
 
 use super::Builder;
 use super::emitter::add;
-use super::problem::RegionProblem;
-use super::scope::{CompiledSwitch, Scope};
+use super::problem::{NodeObstacle, RegionProblem};
+use super::scope::{CompiledSwitch, Scope, is_gate};
 use crate::region::{Instruction, Register, Target};
 use crate::region::{Scalar, WordShape, word_of};
 use crate::region::{ValueArm, ValueSwitch};
@@ -30,7 +30,7 @@ impl<'a> Builder<'a> {
         match arms.get(kept) {
             None => Ok(()),
             Some(arm) if stays && arms.len() == kept + 1 => self.begin_arm(scope, arm.arm),
-            Some(_) => Err(RegionProblem::Unsupported),
+            Some(_) => Err(RegionProblem::of(NodeObstacle::OutOfItsArm)),
         }
     }
 
@@ -55,10 +55,10 @@ impl<'a> Builder<'a> {
 
     fn begin_arm(&mut self, scope: &mut Scope<'a>, arm: u32) -> Result<(), RegionProblem> {
         self.end_arm(scope)?;
-        let open = scope.open.last_mut().ok_or(RegionProblem::Unsupported)?;
-        let label = *open.labels.get(arm as usize).ok_or(RegionProblem::Unsupported)?;
+        let open = scope.open.last_mut().ok_or(RegionProblem::of(NodeObstacle::NoInstruction))?;
+        let label = *open.labels.get(arm as usize).ok_or(RegionProblem::of(NodeObstacle::NoInstruction))?;
         if std::mem::replace(&mut open.begun[arm as usize], true) {
-            return Err(RegionProblem::Unsupported);
+            return Err(RegionProblem::of(NodeObstacle::OutOfItsArm));
         }
         self.emitter.bind(label);
         self.begin_code_of_arm(scope, arm)
@@ -67,16 +67,16 @@ impl<'a> Builder<'a> {
     /// Emits the beginning of an arm: notes the choice for steps outside of the region, and loads the payload.
     fn begin_code_of_arm(&mut self, scope: &mut Scope<'a>, arm: u32) -> Result<(), RegionProblem> {
         let graph = scope.graph;
-        let open = scope.open.last_mut().ok_or(RegionProblem::Unsupported)?;
+        let open = scope.open.last_mut().ok_or(RegionProblem::of(NodeObstacle::NoInstruction))?;
         open.arm = Some(arm);
         let switch = open.switch;
         if scope.is_outermost() && is_seen_outside(scope, switch) {
-            let number = number_of_switch(scope, switch).ok_or(RegionProblem::Unsupported)?;
+            let number = number_of_switch(scope, switch).ok_or(RegionProblem::of(NodeObstacle::NoInstruction))?;
             let chosen = self.emitter.constant(u64::from(arm));
             self.emitter.emit(Instruction::StoreChoice(number as u16, chosen));
         }
         let node = &graph.nodes[switch];
-        let NodeKind::Switch { arms } = &node.kind else { return Err(RegionProblem::Unsupported) };
+        let NodeKind::Switch { arms } = &node.kind else { return Err(RegionProblem::of(NodeObstacle::NoInstruction)) };
         let first = node.first_port(arm);
         for port in first..first + arms[arm as usize].payload {
             // A look-up has put it into a register.
@@ -120,9 +120,9 @@ impl<'a> Builder<'a> {
             return Ok(());
         }
         let Action::Select { inputs, out, .. } = body.steps[select].action.form() else {
-            return Err(RegionProblem::Unsupported);
+            return Err(RegionProblem::of(NodeObstacle::NoInstruction));
         };
-        let from = inputs[arm as usize].ok_or(RegionProblem::Unsupported)?;
+        let from = inputs[arm as usize].ok_or(RegionProblem::of(NodeObstacle::NoInstruction))?;
         let from = self.argument(scope, from, operand)?;
         self.put(scope.base + out, from);
         Ok(())
@@ -131,14 +131,18 @@ impl<'a> Builder<'a> {
     /// Compiles a select whose switch stands outside of the region; the others are compiled with their arms.
     pub(super) fn select(&mut self, scope: &mut Scope<'a>, select: usize) -> Result<(), RegionProblem> {
         let NodeKind::Select { switch } = scope.graph.nodes[select].kind else {
-            return Err(RegionProblem::Unsupported);
+            return Err(RegionProblem::of(NodeObstacle::NoInstruction));
         };
         let switch = switch.0 as usize;
         if scope.nodes.contains(&switch) {
-            return if selects_follow_arms(scope, switch, select) { Ok(()) } else { Err(RegionProblem::Unsupported) };
+            return if selects_follow_arms(scope, switch, select) {
+                Ok(())
+            } else {
+                Err(RegionProblem::of(NodeObstacle::OutOfItsArm))
+            };
         }
         let Action::Select { switch: number, .. } = scope.body.steps[select].action.form() else {
-            return Err(RegionProblem::Unsupported);
+            return Err(RegionProblem::of(NodeObstacle::NoInstruction));
         };
         let choice = self.emitter.register();
         self.emitter.prologue.push(Instruction::LoadChoice(choice, *number as u16));
@@ -160,7 +164,7 @@ impl<'a> Builder<'a> {
     pub(super) fn switch(&mut self, scope: &mut Scope<'a>, switch: usize) -> Result<(), RegionProblem> {
         let graph = scope.graph;
         let node = &graph.nodes[switch];
-        let NodeKind::Switch { arms } = &node.kind else { return Err(RegionProblem::Unsupported) };
+        let NodeKind::Switch { arms } = &node.kind else { return Err(RegionProblem::of(NodeObstacle::NoInstruction)) };
         let labels: Vec<Target> = arms.iter().map(|_| self.emitter.label()).collect();
         let is_decided = matches!(scope.body.steps[switch].action.form(), Action::Nothing);
         if is_decided {
@@ -181,7 +185,7 @@ impl<'a> Builder<'a> {
             return Ok(choice);
         }
         let number = number_of_switch(scope, switch).filter(|_| scope.is_outermost());
-        let number = number.ok_or(RegionProblem::Unsupported)?;
+        let number = number.ok_or(RegionProblem::of(NodeObstacle::NoInstruction))?;
         let choice = self.emitter.register();
         self.emitter.prologue.push(Instruction::LoadChoice(choice, number as u16));
         Ok(choice)
@@ -194,7 +198,9 @@ impl<'a> Builder<'a> {
         labels: &[Target],
     ) -> Result<(), RegionProblem> {
         let body = scope.body;
-        let Action::Switch(step) = body.steps[switch].action.form() else { return Err(RegionProblem::Unsupported) };
+        let Action::Switch(step) = body.steps[switch].action.form() else {
+            return Err(RegionProblem::of(NodeObstacle::NoInstruction));
+        };
         let subject = self.argument(scope, step.subject, &scope.graph.nodes[switch].inputs[0])?;
         let look_up = self.look_up(scope, switch, step, subject);
         let located = |port: &u32| scope.base + port;
@@ -277,10 +283,11 @@ fn is_seen_outside(scope: &Scope<'_>, switch: usize) -> bool {
     scope.users.of_choice(switch).iter().any(|user| !scope.nodes.contains(user))
 }
 
-/// Returns true if only selects of the same switch stand between the arms of a switch and this select, so that what the
+/// Returns true if only selects of the same switch, and gates, stand between the arms of a switch and this select, so that what the
 /// select takes can be copied at the ends of the arms.
 fn selects_follow_arms(scope: &Scope<'_>, switch: usize, select: usize) -> bool {
     let is_in_arm = |node: usize| scope.arms_around(node).iter().any(|arm| arm.switch.0 as usize == switch);
     let selects = scope.selects(switch);
-    (switch + 1..select).all(|node| is_in_arm(node) || selects.contains(&node))
+    let is_gate = |node: usize| is_gate(scope.graph, scope.body, node);
+    (switch + 1..select).all(|node| is_in_arm(node) || selects.contains(&node) || is_gate(node))
 }

@@ -15,7 +15,7 @@ use weir_ir::graph::{ArmTest, NodeKind, Operand};
 use weir_ir::prim::Prim;
 
 use super::emitter::{add, slot};
-use super::problem::RegionProblem;
+use super::problem::{NodeObstacle, RegionProblem};
 use super::scope::Scope;
 use super::values::dead_slots;
 use super::{Builder, is_used_outside};
@@ -223,8 +223,10 @@ impl<'a> Builder<'a> {
     /// Compiles a call of a function that replaces one element of its first argument; returns false if the node is none.
     pub(super) fn replacement(&mut self, scope: &mut Scope<'a>, node: usize) -> Result<bool, RegionProblem> {
         let (graph, body) = (scope.graph, scope.body);
-        let NodeKind::Call { function } = &graph.nodes[node].kind else { return Err(RegionProblem::Unsupported) };
-        let function = self.types.library.function(function).ok_or(RegionProblem::Unsupported)?;
+        let NodeKind::Call { function } = &graph.nodes[node].kind else {
+            return Err(RegionProblem::of(NodeObstacle::NoInstruction));
+        };
+        let function = self.types.library.function(function).ok_or(RegionProblem::of(NodeObstacle::NoInstruction))?;
         let Action::Simple(step) = body.steps[node].action.form() else { return Ok(false) };
         let takes = function.signature.parameters.iter().all(|parameter| parameter.passing.takes());
         let [whole, key, value] = step.arguments[..] else { return Ok(false) };

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::emitter::CodeEmitter;
 use super::parts::positions;
-use super::problem::RegionProblem;
+use super::problem::{NodeObstacle, RegionProblem};
 use super::reductions::reducing_code;
 use crate::constant_copies::ConstantCopies;
 use crate::region::{Instruction, LARGE_WINDOW, PartCost, Region, RegionPart, SplitLoop, TableIndex, Target};
@@ -40,7 +40,7 @@ pub(super) fn finished(mut emitter: CodeEmitter, nodes: Range<usize>) -> Result<
     }
     let parts: Vec<RegionPart> = std::mem::take(&mut tables.parts);
     let parts = (0..).zip(parts).map(|(index, part)| {
-        let (begin, end) = positions(&code, index).ok_or(RegionProblem::Unsupported)?;
+        let (begin, end) = positions(&code, index).ok_or(RegionProblem::of(NodeObstacle::NoInstruction))?;
         Ok(RegionPart { from: targets[usize::from(part.from)], begin, end, ..part })
     });
     let parts = parts.collect::<Result<Box<[RegionPart]>, RegionProblem>>()?;

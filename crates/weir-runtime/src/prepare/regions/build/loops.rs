@@ -21,7 +21,7 @@ use weir_ir::graph::Graph;
 
 use super::Builder;
 use super::emitter::{add, slot};
-use super::problem::RegionProblem;
+use super::problem::{NodeObstacle, RegionProblem};
 use super::scope::Scope;
 use crate::prepare::regions::splits::obstacle;
 use crate::region::WordShape;
@@ -47,8 +47,12 @@ impl<'a> Builder<'a> {
     /// Compiles a `for`, `fold` or `loop`.
     pub(super) fn repeat(&mut self, scope: &mut Scope<'a>, node: usize) -> Result<(), RegionProblem> {
         let (graph, body) = (scope.graph, scope.body);
-        let Action::Repeat(step) = body.steps[node].action.form() else { return Err(RegionProblem::Unsupported) };
-        let [inner_graph] = graph.nodes[node].bodies() else { return Err(RegionProblem::Unsupported) };
+        let Action::Repeat(step) = body.steps[node].action.form() else {
+            return Err(RegionProblem::of(NodeObstacle::NoInstruction));
+        };
+        let [inner_graph] = graph.nodes[node].bodies() else {
+            return Err(RegionProblem::of(NodeObstacle::NoInstruction));
+        };
         let before = 2 + step.repeat.states() as u32;
         let count = before + step.body.slots;
         let first_slot = self.emitter.slots(count as usize) as u32;
@@ -82,7 +86,7 @@ impl<'a> Builder<'a> {
             }
             if self.types.shape(&parts.graph.parameters[parameter]).is_some() {
                 // A number that a call changes in place: rare, and left to the step form.
-                return Err(RegionProblem::Unsupported);
+                return Err(RegionProblem::of(NodeObstacle::NoInstruction));
             }
             let from = self.argument(parts.outer, parts.step.inputs[index], input)?;
             let to = parts.inner.base + parameter as u32;
@@ -233,7 +237,7 @@ impl<'a> Builder<'a> {
         self.emitter.emit(Instruction::Move(count, none));
         self.begin_round(head);
         self.nodes(&mut parts.inner)?;
-        let done = self.next_states(parts)?.ok_or(RegionProblem::Unsupported)?;
+        let done = self.next_states(parts)?.ok_or(RegionProblem::of(NodeObstacle::NoInstruction))?;
         self.emitter.place(parts.outer.place(parts.node));
         self.emitter.emit(Instruction::AgainUnless(row, done));
         self.end_states(parts)
@@ -299,7 +303,7 @@ impl<'a> Builder<'a> {
 
     /// Moves the value that a round yields, which is no word, to a slot.
     pub(super) fn value_result(&mut self, parts: &mut LoopParts<'a, '_>, to: u32) -> Result<(), RegionProblem> {
-        let argument = parts.inner.body.result.ok_or(RegionProblem::Unsupported)?;
+        let argument = parts.inner.body.result.ok_or(RegionProblem::of(NodeObstacle::NoInstruction))?;
         let from = self.argument(&mut parts.inner, argument, &parts.graph.result)?;
         self.put(to, from);
         Ok(())

@@ -5,7 +5,7 @@ use weir_ir::graph::Operand;
 
 use super::Builder;
 use super::emitter::{add, slot};
-use super::problem::RegionProblem;
+use super::problem::{NodeObstacle, RegionProblem};
 use super::scope::Scope;
 use crate::region::RecordTransfer;
 use crate::region::{FrameSlot, Instruction, Register};
@@ -38,27 +38,28 @@ impl<'a> Builder<'a> {
                     self.scalar_prim(scope, node)?;
                 }
                 if !scope.ports.contains_key(&(node, port)) {
-                    let index = scope.slot_of_port(node, port).ok_or(RegionProblem::Unsupported)?;
+                    let index =
+                        scope.slot_of_port(node, port).ok_or(RegionProblem::of(NodeObstacle::ValueElsewhere))?;
                     let registers = self.found_in_frame(scope, operand, index)?;
                     scope.ports.insert((node, port), registers);
                 }
-                scope.ports.get(&(node, port)).cloned().ok_or(RegionProblem::Unsupported)
+                scope.ports.get(&(node, port)).cloned().ok_or(RegionProblem::of(NodeObstacle::ValueElsewhere))
             }
             Operand::Parameter(index) => {
                 let parameter = *index as usize;
                 if scope.parameters[parameter].is_none() {
                     scope.parameters[parameter] = Some(self.found_in_frame(scope, operand, *index)?);
                 }
-                scope.parameters[parameter].clone().ok_or(RegionProblem::Unsupported)
+                scope.parameters[parameter].clone().ok_or(RegionProblem::of(NodeObstacle::ValueElsewhere))
             }
             Operand::Constant(index) => Ok(self.constant_words(&scope.graph.constants[*index as usize])),
-            Operand::Shared(_) | Operand::Never => Err(RegionProblem::Unsupported),
+            Operand::Shared(_) | Operand::Never => Err(RegionProblem::of(NodeObstacle::ValueElsewhere)),
         }
     }
 
     /// Returns the register of a scalar operand.
     pub(super) fn word(&mut self, scope: &mut Scope<'a>, operand: &Operand) -> Result<Register, RegionProblem> {
-        self.words(scope, operand)?.first().copied().ok_or(RegionProblem::Unsupported)
+        self.words(scope, operand)?.first().copied().ok_or(RegionProblem::of(NodeObstacle::ValueElsewhere))
     }
 
     /// Loads a value that was computed before the region begins.
@@ -69,7 +70,7 @@ impl<'a> Builder<'a> {
         index: u32,
     ) -> Result<Vec<Register>, RegionProblem> {
         let shape = self.shape_of(scope, operand).filter(|_| scope.is_outermost());
-        let shape = shape.ok_or(RegionProblem::Unsupported)?;
+        let shape = shape.ok_or(RegionProblem::of(NodeObstacle::ValueElsewhere))?;
         let (registers, load) = self.load_of(scope.base + index, &shape);
         self.emitter.prologue.push(load);
         Ok(registers)

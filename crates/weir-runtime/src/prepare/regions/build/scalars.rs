@@ -5,7 +5,7 @@ use weir_ir::prim::Prim;
 
 use super::Builder;
 use super::emitter::add;
-use super::problem::RegionProblem;
+use super::problem::{NodeObstacle, RegionProblem};
 use super::scope::Scope;
 use crate::region::ScalarPrim;
 use crate::region::{Instruction, Register};
@@ -30,11 +30,13 @@ impl<'a> Builder<'a> {
                 }
             }
             (Prim::Field(index) | Prim::DetachField(index), [shape]) => {
-                let (first, count) = shape.field(index as usize).ok_or(RegionProblem::Unsupported)?;
+                let (first, count) =
+                    shape.field(index as usize).ok_or(RegionProblem::of(NodeObstacle::NoInstruction))?;
                 words.extend_from_slice(&self.words(scope, &inputs[0])?[first..first + count]);
             }
             (Prim::WithField(index), [shape, _]) => {
-                let (first, count) = shape.field(index as usize).ok_or(RegionProblem::Unsupported)?;
+                let (first, count) =
+                    shape.field(index as usize).ok_or(RegionProblem::of(NodeObstacle::NoInstruction))?;
                 words = self.words(scope, &inputs[0])?;
                 let field = self.words(scope, &inputs[1])?;
                 words.splice(first..first + count, field);
@@ -52,11 +54,13 @@ impl<'a> Builder<'a> {
     /// Compiles a primitive of scalars.
     pub(super) fn scalar_prim(&mut self, scope: &mut Scope<'a>, node: usize) -> Result<(), RegionProblem> {
         let graph = scope.graph;
-        let NodeKind::Prim(prim) = graph.nodes[node].kind else { return Err(RegionProblem::Unsupported) };
+        let NodeKind::Prim(prim) = graph.nodes[node].kind else {
+            return Err(RegionProblem::of(NodeObstacle::NoInstruction));
+        };
         let mut operands = Vec::new();
         for input in &graph.nodes[node].inputs {
             let Some(WordShape::Scalar(scalar)) = self.shape_of(scope, input) else {
-                return Err(RegionProblem::Unsupported);
+                return Err(RegionProblem::of(NodeObstacle::NoInstruction));
             };
             operands.push((self.word(scope, input)?, scalar));
         }

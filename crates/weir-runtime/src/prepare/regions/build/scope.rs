@@ -99,7 +99,8 @@ impl<'a> Scope<'a> {
         self.around.is_none()
     }
 
-    /// Returns true if a switch evaluates this primitive as part of its condition.
+    /// Returns true if this primitive computes nothing itself: a switch evaluates it as part of its condition, no tuple is made
+    /// of the next states of a loop, and a gate only stands for other nodes.
     pub(super) fn is_part_of_condition(&self, node: usize) -> bool {
         matches!(self.graph.nodes[node].kind, NodeKind::Prim(_))
             && matches!(self.body.steps[node].action.form(), Action::Nothing)
@@ -168,6 +169,13 @@ impl<'a> Scope<'a> {
         let found = arms.iter().find(|(arm, slot)| *slot != NONE && node.first_port(*arm) as usize == port);
         found.map(|(_, slot)| *slot)
     }
+}
+
+/// Returns true if the node is a gate: it computes nothing, and stands in no arm and no atomic step, whatever is around it.
+pub(in crate::prepare::regions) fn is_gate(graph: &Graph, body: &Body, node: usize) -> bool {
+    let of = &graph.nodes[node];
+    let is_copy = matches!(of.kind, NodeKind::Prim(Prim::Copy)) && of.condition_of.is_none();
+    is_copy && matches!(body.steps[node].action.form(), Action::Nothing)
 }
 
 /// Returns the arms around a node, from the outermost.

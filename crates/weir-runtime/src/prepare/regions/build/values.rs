@@ -6,7 +6,7 @@ use weir_ir::prim::Prim;
 
 use super::Builder;
 use super::emitter::{add, slot};
-use super::problem::RegionProblem;
+use super::problem::{NodeObstacle, RegionProblem};
 use super::scope::Scope;
 use crate::region::{CallEffects, SlotCall, WordCall};
 use crate::region::{Instruction, Register};
@@ -17,7 +17,9 @@ impl<'a> Builder<'a> {
     /// Compiles a primitive on values.
     pub(super) fn value_prim(&mut self, scope: &mut Scope<'a>, node: usize, prim: Prim) -> Result<(), RegionProblem> {
         let body = scope.body;
-        let Action::Prim(step) = body.steps[node].action.form() else { return Err(RegionProblem::Unsupported) };
+        let Action::Prim(step) = body.steps[node].action.form() else {
+            return Err(RegionProblem::of(NodeObstacle::NoInstruction));
+        };
         let read = match self.read_of_value(scope, node, prim, step)? {
             Some(register) => Some(vec![register]),
             None => self.read_of_record(scope, node, prim, step)?,
@@ -116,8 +118,10 @@ impl<'a> Builder<'a> {
     /// Compiles a call.
     pub(super) fn call(&mut self, scope: &mut Scope<'a>, node: usize) -> Result<(), RegionProblem> {
         let (graph, body) = (scope.graph, scope.body);
-        let NodeKind::Call { function } = &graph.nodes[node].kind else { return Err(RegionProblem::Unsupported) };
-        let function = self.types.library.function(function).ok_or(RegionProblem::Unsupported)?;
+        let NodeKind::Call { function } = &graph.nodes[node].kind else {
+            return Err(RegionProblem::of(NodeObstacle::NoInstruction));
+        };
+        let function = self.types.library.function(function).ok_or(RegionProblem::of(NodeObstacle::NoInstruction))?;
         if self.call_of_words(scope, node, function)? {
             return Ok(());
         }
@@ -125,9 +129,9 @@ impl<'a> Builder<'a> {
             Action::Simple(step) => (&step.code, &step.path, &step.arguments, &step.dead, &Out::Value(step.out)),
             Action::Call(step) => match &step.code {
                 FunctionCode::Immediate(code) => (code, &step.path, &step.arguments, &step.dead, &step.out),
-                _ => return Err(RegionProblem::Unsupported),
+                _ => return Err(RegionProblem::of(NodeObstacle::NoInstruction)),
             },
-            _ => return Err(RegionProblem::Unsupported),
+            _ => return Err(RegionProblem::of(NodeObstacle::NoInstruction)),
         };
         let (code, path, arguments) = (code.clone(), path.clone(), self.arguments(scope, node, arguments)?);
         let (dead, out) = (dead_slots(scope, dead), self.destination(scope, node, out));
