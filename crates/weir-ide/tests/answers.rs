@@ -305,7 +305,7 @@ fn public_tables_of_a_module_are_completed_found_and_described() {
         let (main, offset) = (case.replace("<|>", ""), case.find("<|>").unwrap() as u32);
         let mut files = OneModule(module);
         let (library, cache) = (Arc::new(fixture::library()), &mut CheckCache::default());
-        let document = Document::of_program(("main.weir", main), &mut files, |_| true, library, cache).unwrap();
+        let document = Document::of_program(("main.weir", main.into()), &mut files, |_| true, library, cache).unwrap();
         let mut found: Vec<String> = document.completions(offset).into_iter().map(|found| found.label).collect();
         found.sort();
         assert!(wanted.iter().all(|label| found.iter().any(|known| known == label)), "{case}: {found:?}");
@@ -317,7 +317,7 @@ fn public_tables_of_a_module_are_completed_found_and_described() {
     let (library, cache) = (Arc::new(fixture::library()), &mut CheckCache::default());
     let document = Document::of_program(("main.weir", main.into()), &mut files, |_| true, library, cache).unwrap();
     let hover = document.hover(main.find("users").unwrap() as u32).unwrap();
-    assert_eq!(shown(&document, hover.span), "3:24 `users`");
+    assert_eq!(shown(&document, hover.span), "3:30 `users`");
     assert!(hover.markdown.contains("table store.users: store.User key name"), "{}", hover.markdown);
     let hover = document.hover(main.find("count").unwrap() as u32).unwrap();
     assert!(hover.markdown.contains("fn count("), "{}", hover.markdown);

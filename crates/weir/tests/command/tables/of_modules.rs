@@ -185,7 +185,8 @@ fn commands_show_the_tables_of_modules() {
         assert!(documented.output.contains(part), "{part}: {}", documented.messages);
     }
     let explained = say(&["check", "--explain", "io", program.path()]);
-    assert!(explained.output.contains("accounts.users.insert (accounts.weir:"), "{}", explained.output);
+    assert!(explained.output.contains("accounts.users.insert ("), "{}", explained.output);
+    assert!(explained.output.contains("accounts.weir:14, called at line 12)"), "{}", explained.output);
 }
 
 /// The name in the database is that of the table, so that its rows stay when its declaration moves.
