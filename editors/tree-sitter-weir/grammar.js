@@ -92,6 +92,7 @@ module.exports = grammar({
     constraint_binding: ($) => choice(seq(optional('read'), $.path), alias('read', $.identifier)),
     table_item: ($) =>
       seq(
+        optional('pub'),
         'table',
         field('name', $.identifier),
         ':',
@@ -102,7 +103,7 @@ module.exports = grammar({
       choice(
         seq('key', $.columns, optional('auto')),
         seq(choice('index', 'unique'), $.columns),
-        seq('references', $.columns, ':', field('table', $.identifier), optional('cascade')),
+        seq('references', $.columns, ':', field('table', $.path), optional('cascade')),
         seq(choice('default', 'soft', 'existing'), optional($.arguments)),
         seq('migrate', field('old', $._type), ':', field('change', $.identifier), optional('batched')),
       ),

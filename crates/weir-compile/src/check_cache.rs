@@ -47,11 +47,13 @@ pub struct CheckCache {
 }
 
 impl CheckCache {
-    /// Returns the declarations that are still valid. Those of the main file, which has kinds of its own, are collected again.
+    /// Returns the declarations that are still valid. Those of the main file, which has kinds of its own, are collected again, and
+    /// so are those of files with tables, which reference each other.
     pub(crate) fn kept_declarations(&self, keys: &FileKeys) -> KeptDeclarations {
         let (before, declarations) = self.declared.as_ref()?;
         let valid =
             (1..declarations.files.len()).filter(|at| keys.key(*at).is_some() && keys.key(*at) == before.key(*at));
+        let valid = valid.filter(|at| !declarations.has_tables(*at));
         Some((declarations.clone(), valid.collect()))
     }
 

@@ -77,7 +77,9 @@ impl Checked {
         let constants = constants.map(|(name, _)| (&**name, Symbol::Constant((&**name).into())));
         let constraints = declarations.constraints.iter().filter(|(_, declared)| declared.public);
         let constraints = constraints.map(|(name, _)| (&**name, Symbol::Constraint((&**name).into())));
-        let all = functions.chain(types).chain(aliases).chain(constants).chain(constraints);
+        let tables = declarations.tables.iter().filter(|(_, declared)| declared.public);
+        let tables = tables.map(|(name, _)| (&**name, Symbol::Shared((&**name).into())));
+        let all = functions.chain(types).chain(aliases).chain(constants).chain(constraints).chain(tables);
         let of_module = all.filter_map(|(whole, symbol)| {
             let (of, name) = whole.rsplit_once('.')?;
             (of == module).then(|| (name.to_owned(), symbol))

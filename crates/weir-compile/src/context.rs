@@ -42,6 +42,15 @@ pub(crate) struct CheckContext<'a> {
 }
 
 impl<'a> CheckContext<'a> {
+    /// Returns the name by which the file at a place names a declaration of the program.
+    pub(crate) fn name_at<'n>(&self, name: &'n str, place: Span) -> &'n str {
+        let Some((module, own)) = name.rsplit_once('.') else { return name };
+        match self.files.names().get(self.files.index_at(place.start)) {
+            Some(here) if here.as_str() == module => own,
+            _ => module.rsplit_once('.').map_or(name, |(folders, _)| &name[folders.len() + 1..]),
+        }
+    }
+
     pub(crate) fn new(
         (source, text, parsed): (SourceId, &'a str, &'a Parsed),
         files: &'a FileModules,

@@ -209,9 +209,16 @@ impl FileScope {
     }
 }
 
+/// Returns the name of a table in the database: its own, without that of its module.
+pub(crate) fn name_in_database(table: &str) -> &str {
+    table.rsplit('.').next().unwrap_or(table)
+}
+
 /// A declared table.
 #[derive(Default)]
 pub(crate) struct DeclaredTable {
+    /// True if other modules may use it.
+    pub(crate) public: bool,
     /// The type of its rows: a record, or `None` if the declaration has an error.
     pub(crate) row: Option<Text>,
     pub(crate) columns: Vec<TableColumn>,
@@ -340,6 +347,12 @@ impl Declarations {
     pub(crate) fn is_of_sessions(&self, name: &str) -> bool {
         self.shared.get(name).is_some_and(|shared| shared.per_session)
             || self.constraints.get(name).is_some_and(|constraint| constraint.per_session)
+    }
+
+    /// Returns whether a file declares tables.
+    pub(crate) fn has_tables(&self, file: usize) -> bool {
+        let module = self.files[file].module.as_str();
+        self.tables.keys().any(|table| table.rsplit_once('.').map_or("", |(module, _)| module) == module)
     }
 
     /// Returns the index of the file that has the byte at `offset`.

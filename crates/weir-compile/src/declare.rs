@@ -107,9 +107,6 @@ impl Declarer<'_, '_> {
                 ItemKind::Entry(_) => {
                     ("an entry point", "move it into the main file, and call functions of this module there")
                 }
-                ItemKind::Table(_) => {
-                    ("a table", "declare it in the main file, and pass its rows to the functions of this module")
-                }
                 ItemKind::Config(_) => {
                     ("a configured value", "declare it in the main file, and pass it to the functions of this module")
                 }
@@ -393,6 +390,10 @@ impl Declarer<'_, '_> {
             for field in crate::types::fields_of(&declared.definition.shape) {
                 found.extend(self.private_in(&field.ty, &format!("the type `{name}`"), declared.span));
             }
+        }
+        for (name, table) in self.declarations.tables.iter().filter(|(_, it)| it.public) {
+            let (Some(row), Some(shared)) = (&table.row, self.declarations.shared.get(name)) else { continue };
+            found.extend(self.private_in(&Type::named(row), &format!("the table `{name}`"), shared.span));
         }
         self.context.report_all(found);
     }

@@ -25,6 +25,8 @@ impl FileKeys {
     pub(crate) fn of(context: &CheckContext<'_>, declarations: &Declarations) -> Self {
         let mut interfaces = Interfaces::new(context, declarations);
         let files = 0..declarations.files.len();
+        // A deletion writes the tables whose rows reference the deleted ones, which any file may declare.
+        let tables = tables_of(context);
         let used = |interfaces: &mut Interfaces<'_>, file: usize| -> Option<Vec<u64>> {
             interfaces.used_by(file).into_iter().map(|used| interfaces.of(used)).collect()
         };
@@ -33,12 +35,12 @@ impl FileKeys {
             // A test can call each service of the program by its name.
             let names: Vec<_> = declarations.services.iter().collect();
             let place = (context.source, file, context.files.start(file));
-            Some(hashed((place, context.files.content(file), used, names)))
+            Some(hashed((place, context.files.content(file), used, names, tables)))
         });
         let keys: Option<Vec<u64>> = keys.collect();
         let surroundings = files.map(|file| {
             let used = used(&mut interfaces, file)?;
-            Some(hashed((interfaces.declarations_of(file, |_| false), used)))
+            Some(hashed((interfaces.declarations_of(file, |_| false), used, tables)))
         });
         let surroundings: Option<Vec<u64>> = surroundings.collect();
         FileKeys { keys: keys.unwrap_or_default(), surroundings: surroundings.unwrap_or_default() }
@@ -109,6 +111,16 @@ impl<'c> Interfaces<'c> {
         }
         hasher.finish()
     }
+}
+
+/// Returns the fingerprint of the declarations of all tables.
+fn tables_of(context: &CheckContext<'_>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for item in context.tree().items.iter().filter(|item| matches!(item.kind, ItemKind::Table(_))) {
+        (context.files.names().get(usize::from(item.file)), item.public.is_some()).hash(&mut hasher);
+        context.text[item.span.range()].hash(&mut hasher);
+    }
+    hasher.finish()
 }
 
 pub(crate) fn hashed(value: impl Hash) -> u64 {

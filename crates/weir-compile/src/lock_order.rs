@@ -46,8 +46,13 @@ fn report(hoisting: &Hoisting, context: &mut CheckContext<'_>) {
     let scope = if *per_session { " per session" } else { "" };
     // A step finds out by itself whether it only reads a shared value.
     let read = if *mode == Mode::Read && matches!(resource, Resource::Constraint(_)) { "read " } else { "" };
-    let held = format!("{read}{}{scope}", name_of(resource));
+    let whole = name_of(resource);
+    let here = context.name_at(&whole, step);
+    let held = format!("{read}{here}{scope}");
     context.report_once(match named {
+        Some(named) if here.contains('.') => diagnostic.hint(format!(
+            "use {name} before or after the step, or make the step hold it, if it is public: `atomic {held}, {named} {{ … }}`"
+        )),
         Some(named) => diagnostic.fix(
             format!("use {name} before or after the step, or make the step hold it: `atomic {held}, {named} {{ … }}`"),
             begin.at_end(),

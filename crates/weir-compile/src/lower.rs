@@ -91,7 +91,9 @@ pub(crate) fn lower<'a>(
         lowering.session = Some(Atom::Value(Value::Unit));
         let init = match &tree.items[shared.item].kind {
             ItemKind::Shared(item) => lowering.starting(&shared.ty.to_type(), |lowering| lowering.expr(&item.value)),
-            ItemKind::Table(table) => lowering.starting(&shared.ty.to_type(), |lowering| lowering.opened(&table.name)),
+            ItemKind::Table(_) => {
+                lowering.starting(&shared.ty.to_type(), |lowering| lowering.opened(name, shared.span))
+            }
             _ => continue,
         };
         let (name, ty, per_session) = ((&**name).into(), shared.ty.to_type(), shared.per_session);

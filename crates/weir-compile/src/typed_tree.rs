@@ -122,10 +122,10 @@ pub(crate) enum CallTarget {
 }
 
 /// A record literal that is a new row of a table.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct InsertedRow {
-    /// The index of the table.
-    pub(crate) table: usize,
+    /// The name of the table in the program.
+    pub(crate) table: Arc<str>,
     /// True if the table gives the row a number as its key.
     pub(crate) is_numbered: bool,
 }

@@ -290,6 +290,44 @@ fn public_constants_constraints_and_types_of_a_module_are_completed() {
     assert_eq!(found, ["Name", "disk", "limit"]);
 }
 
+#[test]
+fn public_tables_of_a_module_are_completed_found_and_described() {
+    let module = "pub record User { name: Text }\npub table users: User key name\ntable hidden: User key name\n";
+    let cases = [
+        ("use store\nfn f() -> Int { store.<|> }\n", vec!["User", "users"]),
+        ("use store\nfn f() -> Int { store.users.co<|>unt() }\n", vec!["count"]),
+        (
+            "use store\nrecord A { id: Int, of: Text }\ntable likes: A\n  key id\n  references of: <|>",
+            vec!["likes", "store.users"],
+        ),
+    ];
+    for (case, wanted) in cases {
+        let (main, offset) = (case.replace("<|>", ""), case.find("<|>").unwrap() as u32);
+        let mut files = OneModule(module);
+        let (library, cache) = (Arc::new(fixture::library()), &mut CheckCache::default());
+        let document = Document::of_program(("main.weir", main.into()), &mut files, |_| true, library, cache).unwrap();
+        let mut found: Vec<String> = document.completions(offset).into_iter().map(|found| found.label).collect();
+        found.sort();
+        assert!(wanted.iter().all(|label| found.iter().any(|known| known == label)), "{case}: {found:?}");
+        assert!(!found.iter().any(|label| label.contains("hidden")), "{case}: {found:?}");
+    }
+    let main = "use store\nrecord A { of: Text }\nfn f() -> Int { atomic store.users { store.users.count() } }\n\
+                table likes: A key of references of: store.users\n";
+    let mut files = OneModule(module);
+    let (library, cache) = (Arc::new(fixture::library()), &mut CheckCache::default());
+    let document = Document::of_program(("main.weir", main.into()), &mut files, |_| true, library, cache).unwrap();
+    let hover = document.hover(main.find("users").unwrap() as u32).unwrap();
+    assert_eq!(shown(&document, hover.span), "3:30 `users`");
+    assert!(hover.markdown.contains("table store.users: store.User key name"), "{}", hover.markdown);
+    let hover = document.hover(main.find("count").unwrap() as u32).unwrap();
+    assert!(hover.markdown.contains("fn count("), "{}", hover.markdown);
+    // The declaration, the step, the call and the reference.
+    assert_eq!(document.references(main.find("users").unwrap() as u32).len(), 4);
+    let edits = document.rename(main.rfind("users").unwrap() as u32, "people").unwrap();
+    let replaced: Vec<&str> = edits.iter().map(|edit| edit.replacement.as_str()).collect();
+    assert_eq!(replaced, ["people"; 4]);
+}
+
 /// The files of a program with the module `store`.
 struct OneModule(&'static str);
 

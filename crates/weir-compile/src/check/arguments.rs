@@ -246,9 +246,7 @@ impl<'a> TypeChecker<'a, '_> {
             _ => return,
         };
         let expected = self.argument_expected(callee, parameter, given);
-        if let ExprKind::Name(name) = &expr.kind
-            && let Some(at) = self.shared_index(name)
-        {
+        if let Some(at) = self.shared_named(expr) {
             return self.shared_argument(callee, parameter, expr, at, &expected);
         }
         match (&given.object, supplied) {
@@ -279,7 +277,7 @@ impl<'a> TypeChecker<'a, '_> {
         at: usize,
         expected: &Expected,
     ) {
-        self.refer_shared(expr.span, at);
+        self.refer_shared(expr, at);
         let (name, declared) = self.typed.declarations.shared.get_index(at).expect("its index was just found");
         let (name, ty, place) = (name.clone(), declared.ty.clone(), declared.span);
         match parameter.passing {

@@ -195,6 +195,9 @@ impl<'a> TypeChecker<'a, '_> {
         {
             return self.call_service(service, name, given);
         }
+        if self.table_named(object).is_some() {
+            return self.call_method(object, name, given);
+        }
         if let Some(path) = path_of(object) {
             if self.type_named(&path).is_some() || (name.is_upper() && self.names_module(&path[0])) {
                 return match self.qualified_variant(&path, name) {

@@ -243,14 +243,16 @@ impl<'a> TypeChecker<'a, '_> {
         false
     }
 
-    /// Resolves a constraint that another module declares. Shared values belong to the functions of their module.
+    /// Resolves a constraint or a table that another module declares. Shared values belong to the functions of their module.
     fn constraint_of_module(&mut self, file: usize, path: &Path) -> bool {
         let (module, name) = (&path.qualifier()[0], path.last());
         self.module(module);
         let declarations = &self.typed.declarations;
         let whole = Text::from(declarations.files[file].whole(name.as_str()));
-        if let Some(declared) = declarations.constraints.get(&*whole) {
-            let hidden = (!declared.public).then_some(declared.span);
+        let table = declarations.tables.get(&*whole).zip(declarations.shared.get(&*whole));
+        let constraint = declarations.constraints.get(&*whole).map(|declared| (declared.public, declared.span));
+        if let Some((public, place)) = constraint.or(table.map(|(table, shared)| (table.public, shared.span))) {
+            let hidden = (!public).then_some(place);
             self.hold(path, &whole);
             if let Some(place) = hidden {
                 self.report(private_item(name, path, place));

@@ -19,7 +19,7 @@ use crate::weir_modules::WeirFunction;
 
 impl<'a> TypeChecker<'a, '_> {
     pub(super) fn is_shared(&self, object: &Expr) -> bool {
-        matches!(&object.kind, ExprKind::Name(name) if self.shared_index(name).is_some())
+        self.shared_named(object).is_some()
     }
 
     pub(super) fn call_method(&mut self, object: &'a Expr, name: &'a Name, given: CallArguments<'a>) -> Ty {

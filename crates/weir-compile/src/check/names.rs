@@ -135,7 +135,9 @@ impl TypeChecker<'_, '_> {
         self.typed.declarations.aliases.get(whole)?.ty.name().cloned()
     }
 
-    pub(super) fn refer_shared(&mut self, span: weir_syntax::Span, at: usize) {
+    /// Notes that an expression, a name or a path, names a shared value.
+    pub(super) fn refer_shared(&mut self, expr: &Expr, at: usize) {
+        let span = if let ExprKind::Field { name, .. } = &expr.kind { name.span } else { expr.span };
         if let Some((name, _)) = self.typed.declarations.shared.get_index(at) {
             let symbol = Symbol::Shared((&**name).into());
             self.refer(span, symbol);
@@ -227,8 +229,9 @@ impl TypeChecker<'_, '_> {
     }
 
     /// Checks a shared value in an expression, which evaluates to its current value.
-    fn shared_as_value(&mut self, expr: &Expr, at: usize) -> Ty {
-        self.refer_shared(expr.span, at);
+    pub(super) fn shared_as_value(&mut self, expr: &Expr, at: usize) -> Ty {
+        self.table_of_module(expr);
+        self.refer_shared(expr, at);
         if let Some(ty) = self.shared_now(expr, at) {
             return ty;
         }

@@ -321,6 +321,9 @@ impl<'a> TypeChecker<'a, '_> {
             return None;
         }
         let _ = expected;
+        if let Some(at) = self.table_named(expr).and_then(|_| self.shared_named(expr)) {
+            return Some(self.shared_as_value(expr, at));
+        }
         if let Some(file) = self.module_file(first) {
             if let Some(at) = self.constant_of_file(file, first, name) {
                 return Some(self.constant_named(expr, at, name.span));

@@ -161,7 +161,8 @@ impl<'a> TypeChecker<'a, '_> {
 
     fn missing_fields(&mut self, expr: &Expr, path: &Path, ty: &Ty, given: &[&Name]) {
         let inserted = self.typed.of(expr.id).inserted_rows.get(&expr.id);
-        let table = inserted.map(|row| (row.is_numbered, &self.typed.declarations.tables[row.table]));
+        let table = inserted.map(|row| (row.is_numbered, self.typed.declarations.tables.get(&row.table)));
+        let table = table.and_then(|(is_numbered, table)| Some((is_numbered, table?)));
         let table = table.filter(|(_, table)| table.row.is_some() && table.row.as_ref() == ty.name());
         let is_given = |field: &String| given.iter().any(|name| name.as_str() == field);
         let may_omit = |at: usize| table.is_some_and(|(is_numbered, table)| table.may_omit(at, is_numbered));

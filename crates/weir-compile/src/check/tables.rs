@@ -5,7 +5,9 @@ use weir_syntax::ast::{AtomicResource, Expr, ExprKind, Name, Pattern, PatternKin
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::arguments::{CallArguments, CalleeParameter};
+use super::names::path_of;
 use super::{Expected, TypeChecker};
+use crate::declare::private_item;
 use crate::lang_items::TABLE;
 use crate::suggest::{listed, nearest};
 use crate::table_statements;
@@ -15,20 +17,51 @@ use crate::types::Ty;
 impl<'a> TypeChecker<'a, '_> {
     /// Returns the index of the table that an expression names.
     pub(super) fn table_named(&self, expr: &Expr) -> Option<usize> {
-        let ExprKind::Name(name) = &expr.kind else { return None };
-        self.shared_index(name)?;
-        self.typed.declarations.tables.get_index_of(self.typed.declarations.own(&name.text))
+        let declarations = &self.typed.declarations;
+        match &expr.kind {
+            ExprKind::Name(name) => {
+                self.shared_index(name)?;
+                declarations.tables.get_index_of(declarations.own(&name.text))
+            }
+            ExprKind::Field { object, name } => {
+                let ExprKind::Name(module) = &object.kind else { return None };
+                let file = self.module_file(module).filter(|_| self.names_module(module))?;
+                declarations.tables.get_index_of(declarations.files[file].whole(&name.text))
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns the index of the shared value that an expression names: one of this file, or a table of another one.
+    pub(super) fn shared_named(&self, expr: &Expr) -> Option<usize> {
+        if let ExprKind::Name(name) = &expr.kind {
+            return self.shared_index(name);
+        }
+        let (table, _) = self.typed.declarations.tables.get_index(self.table_named(expr)?)?;
+        self.typed.declarations.shared.get_index_of(table)
+    }
+
+    /// Notes that an expression names a table of another module. Reports one that is private.
+    pub(super) fn table_of_module(&mut self, expr: &Expr) {
+        let ExprKind::Field { object, name } = &expr.kind else { return };
+        let (ExprKind::Name(module), Some(table)) = (&object.kind, self.table_named(expr)) else { return };
+        self.module(module);
+        let Some((whole, declared)) = self.typed.declarations.tables.get_index(table) else { return };
+        let hidden = self.typed.declarations.shared.get(whole).filter(|_| !declared.public);
+        if let Some(place) = hidden.map(|shared| shared.span) {
+            self.report(private_item(name, &shown(expr), place));
+        }
     }
 
     /// Notes that an expression reads or writes a table.
     fn use_table(&mut self, object: &Expr, mode: Mode) {
-        let ExprKind::Name(name) = &object.kind else { return };
-        let Some(at) = self.shared_index(name) else { return };
-        self.refer_shared(object.span, at);
+        let Some(at) = self.shared_named(object) else { return };
+        self.table_of_module(object);
+        self.refer_shared(object, at);
         let whole = self.typed.declarations.shared_name(at);
+        self.seen.own.touch(Resource::Shared((&*whole).into()), mode);
         self.typed.resolve(object.id, Resolution::Shared(whole));
         self.typed.of_mut(object.id).set_type(object.id, Ty::named(TABLE));
-        self.seen.own.touch(Resource::Shared(name.as_str().into()), mode);
     }
 
     /// Notes the writes of the tables whose rows reference deleted ones, if the statement deletes rows.
@@ -106,7 +139,8 @@ impl<'a> TypeChecker<'a, '_> {
     fn inserted(&mut self, table: usize, given: &CallArguments<'a>, inserts: bool) {
         let [argument] = given.arguments else { return };
         let ExprKind::Record { base: None, fields, .. } = &argument.value.kind else { return };
-        let declared = &self.typed.declarations.tables[table];
+        let Some((whole, declared)) = self.typed.declarations.tables.get_index(table) else { return };
+        let whole = whole.clone();
         let is_numbered = inserts && declared.auto;
         let number = declared.key.first().filter(|_| is_numbered).map(|at| &declared.columns[*at].name);
         let written = fields.iter().find(|field| number.is_some_and(|number| field.name.as_str() == number.as_str()));
@@ -118,7 +152,7 @@ impl<'a> TypeChecker<'a, '_> {
             self.report(diagnostic);
         }
         let literal = argument.value.id;
-        self.typed.of_mut(literal).inserted_rows.insert(literal, InsertedRow { table, is_numbered });
+        self.typed.of_mut(literal).inserted_rows.insert(literal, InsertedRow { table: whole, is_numbered });
     }
 
     /// Reports a write of a table of an existing database that the program only reads.
@@ -224,6 +258,7 @@ fn is_column(pattern: &Pattern, value: &Expr) -> bool {
     }
 }
 
-fn shown(object: &Expr) -> &str {
-    if let ExprKind::Name(name) = &object.kind { name.as_str() } else { "table" }
+fn shown(object: &Expr) -> String {
+    path_of(object)
+        .map_or_else(|| "table".to_owned(), |path| path.iter().map(Name::as_str).collect::<Vec<_>>().join("."))
 }

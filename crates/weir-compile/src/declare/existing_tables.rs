@@ -1,9 +1,11 @@
 //! Declares the tables of databases that other programs have declared, when all configured values are declared:
 //! `existing(database: crm, writable: true)`.
 
+use std::sync::Arc;
+
 use weir_host::Value;
-use weir_syntax::Span;
 use weir_syntax::ast::{Argument, ExprKind, ItemKind, Name, TableClauseKind};
+use weir_syntax::{Code, Diagnostic, Span};
 
 use super::Declarer;
 use crate::constant::constant;
@@ -23,7 +25,8 @@ impl Declarer<'_, '_> {
                 _ => None,
             });
             let Some((arguments, span)) = clause else { continue };
-            let Some(declared) = self.declarations.tables.get_mut(&table.name.text).map(std::mem::take) else {
+            let whole: Arc<str> = self.declarations.own(&table.name.text).into();
+            let Some(declared) = self.declarations.tables.get_mut(&whole).map(std::mem::take) else {
                 continue;
             };
             if declared.soft.is_some() {
@@ -35,7 +38,7 @@ impl Declarer<'_, '_> {
                 self.table_fault(span, message, "leave out `migrate`");
             }
             let existing = self.existing(arguments, span);
-            self.declarations.tables.insert(table.name.text.clone(), DeclaredTable { existing, ..declared });
+            self.declarations.tables.insert(whole, DeclaredTable { existing, ..declared });
         }
     }
 
@@ -48,6 +51,7 @@ impl Declarer<'_, '_> {
                 ("database", None) if self.configured_text(argument).is_some() => {
                     database = self.configured_text(argument);
                 }
+                ("database", None) if self.names_config_of_main(argument) => return None,
                 ("writable", Some(Value::Bool(value))) => writable = value,
                 _ => {
                     let message = "`existing` takes `database`, an address or a `config` of the type `Text`, and \
@@ -66,9 +70,27 @@ impl Declarer<'_, '_> {
         Some(DeclaredDatabase { database: database?, writable })
     }
 
+    /// Reports a `config` of the main file in the declaration of a module. Returns whether there is one.
+    fn names_config_of_main(&mut self, argument: &Argument) -> bool {
+        let ExprKind::Name(name) = &argument.value.kind else { return false };
+        let is_other = self.declarations.file != 0 && self.declarations.config.contains_key(name.as_str());
+        if is_other {
+            let module = &self.declarations.here().module;
+            let message = format!("the module `{module}` names a configured database");
+            let diagnostic = Diagnostic::new(Code::MainFileItem, message)
+                .at(argument.value.span, "a `config` of the main file")
+                .hint("declare this table in the main file, or write the address of the database here");
+            self.context.report(diagnostic);
+        }
+        is_other
+    }
+
     /// Returns the `config` that an argument names, if it is a text.
     fn configured_text(&mut self, argument: &Argument) -> Option<DatabaseAddress> {
         let ExprKind::Name(name) = &argument.value.kind else { return None };
+        if self.declarations.file != 0 {
+            return None;
+        }
         let (known, declared) = self.declarations.config.get_key_value(name.as_str())?;
         if declared.secret || declared.ty != Ty::TEXT {
             return None;

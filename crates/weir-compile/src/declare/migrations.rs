@@ -1,5 +1,7 @@
 //! Declares the migrations of tables, when all tables and functions are declared: `migrate OldUser: upgraded`.
 
+use std::sync::Arc;
+
 use weir_host::Type;
 use weir_syntax::Span;
 use weir_syntax::ast::{self, ItemKind, Name, TableClauseKind};
@@ -23,11 +25,12 @@ impl Declarer<'_, '_> {
                 _ => None,
             });
             let Some((old, change, batched, span)) = clause else { continue };
-            let Some(declared) = self.declarations.tables.get_mut(&table.name.text).map(std::mem::take) else {
+            let whole: Arc<str> = self.declarations.own(&table.name.text).into();
+            let Some(declared) = self.declarations.tables.get_mut(&whole).map(std::mem::take) else {
                 continue;
             };
             let migration = self.migration(&declared, (old, change), (batched, span));
-            self.declarations.tables.insert(table.name.text.clone(), DeclaredTable { migration, ..declared });
+            self.declarations.tables.insert(whole, DeclaredTable { migration, ..declared });
         }
     }
 

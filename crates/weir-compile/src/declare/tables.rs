@@ -1,6 +1,7 @@
 //! Declares tables: checks that the rows can be stored, and resolves the clauses.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use weir_host::{Field, Text, Type, TypeShape, Value};
 use weir_syntax::ast::{self, Argument, Name, TableClause, TableClauseKind};
@@ -8,29 +9,30 @@ use weir_syntax::{Code, Diagnostic, Span};
 
 use super::Declarer;
 use crate::constant::constant;
-use crate::declarations::{DeclaredShared, DeclaredTable, SoftLimits, TableColumn};
+use crate::declarations::{DeclaredShared, DeclaredTable, SoftLimits, TableColumn, name_in_database};
 use crate::lang_items::TABLE;
 use crate::suggest::nearest;
 use crate::symbol::Symbol;
 use crate::types::Ty;
 
 impl Declarer<'_, '_> {
-    pub(super) fn table(&mut self, item: usize, table: &ast::TableDeclaration) {
+    pub(super) fn table(&mut self, item: usize, public: bool, table: &ast::TableDeclaration) {
         let name = &table.name;
         if !self.take(name) {
             return;
         }
-        self.declarations.define(name, Symbol::Shared(name.as_str().into()));
+        let whole = self.declarations.add_name(&name.text);
+        self.declarations.define(name, Symbol::Shared((&*whole).into()));
         let shared = DeclaredShared { item, span: name.span, ty: Ty::named(TABLE), per_session: false };
-        self.declarations.shared.insert(name.text.clone(), shared);
-        let mut declared = DeclaredTable::default();
+        self.declarations.shared.insert(whole.clone(), shared);
+        let mut declared = DeclaredTable { public, ..DeclaredTable::default() };
         if let Some((row, fields)) = self.row_of(&table.row) {
             declared.columns = self.columns(&row, &fields, table.row.span);
             declared.row = (declared.columns.len() == fields.len()).then_some(row);
         }
         self.clauses(table, &mut declared);
         self.names_in_database(table, &declared);
-        self.declarations.tables.insert(name.text.clone(), declared);
+        self.declarations.tables.insert(whole, declared);
     }
 
     /// Reports names that a database cannot hold beside each other: it does not distinguish the case of ASCII letters.
@@ -40,9 +42,18 @@ impl Declarer<'_, '_> {
             let message = format!("`{name}` is a name that the database reserves");
             self.table_fault(table.name.span, message, "choose a name that does not begin with `weir_` or `sqlite_`");
         }
-        if let Some(other) = self.declarations.tables.keys().find(|known| known.eq_ignore_ascii_case(name)) {
-            let message = format!("the tables `{other}` and `{name}` would have one name in the database");
-            self.table_fault(table.name.span, message, "rename one of them");
+        let same = |known: &&Arc<str>| name_in_database(known).eq_ignore_ascii_case(name);
+        if let Some(other) = self.declarations.tables.keys().find(same).cloned() {
+            let whole = self.declarations.own(name);
+            let message = format!("the tables `{other}` and `{whole}` would have one name in the database");
+            let first = self.declarations.shared.get(&other).map(|shared| shared.span);
+            let mut diagnostic = Diagnostic::new(Code::TableDeclaration, message)
+                .at(table.name.span, "is the name in the database, without the module")
+                .hint("rename one of them");
+            if let Some(first) = first {
+                diagnostic = diagnostic.because(first, "has this name already");
+            }
+            self.context.report(diagnostic);
         }
         let mut seen = BTreeSet::new();
         for column in &declared.columns {
@@ -237,7 +248,9 @@ impl Declarer<'_, '_> {
             ast::ExprKind::Name(name) => Some(name.as_str()),
             // `Kind.Small`
             ast::ExprKind::Field { object, name } => match &object.kind {
-                ast::ExprKind::Name(of) if column.ty == Type::named(of.as_str()) => Some(name.as_str()),
+                ast::ExprKind::Name(of) if column.ty == Type::named(self.declarations.own(of.as_str())) => {
+                    Some(name.as_str())
+                }
                 _ => None,
             },
             _ => None,

@@ -37,7 +37,7 @@ impl Declarer<'_, '_> {
             ItemKind::Function(function) => self.function(at, item.public.is_some(), function),
             ItemKind::Shared(shared) => self.shared(at, shared),
             ItemKind::Constraint(constraint) => self.constraint(at, item.public.is_some(), constraint),
-            ItemKind::Table(table) => self.table(at, table),
+            ItemKind::Table(table) => self.table(at, item.public.is_some(), table),
             ItemKind::Config(config) => self.config(at, config),
             ItemKind::Constant(constant) => self.constant(at, item.public.is_some(), &constant.name),
             ItemKind::Service(service) => self.service(service),

@@ -22,7 +22,10 @@ pub(super) fn one_step(
     let is_one_body =
         one.origin.inlined_call == other.origin.inlined_call && here == context.files.index_at(other.origin.start);
     let is_within = is_one_body && owners.iter().all(|owner| *owner == here);
-    let constraints = names.iter().all(|name| declarations.constraints.contains_key(name.as_str()));
+    let can_be_held = |name: &Text| {
+        declarations.constraints.contains_key(name.as_str()) || declarations.tables.contains_key(name.as_str())
+    };
+    let constraints = names.iter().all(|name| can_be_held(name));
     let shown = |name: &Text| match is_within || !constraints {
         true => name.rsplit('.').next().unwrap_or(name).to_owned(),
         false => outside(name),
@@ -33,7 +36,8 @@ pub(super) fn one_step(
         _ if is_within || owners.iter().all(|owner| *owner == 0) => format!("make it one step: {step} around both"),
         _ if constraints => {
             let private = names.iter().filter(|name| !is_public(name, declarations));
-            let private: Vec<String> = private.map(|name| format!("`pub constraint {}`", last(name))).collect();
+            let private: Vec<String> =
+                private.map(|name| format!("`pub {} {}`", kind(name, declarations), last(name))).collect();
             let public =
                 if private.is_empty() { String::new() } else { format!(", and declare {}", private.join(", ")) };
             format!("make it one step: {step} around both{public}")
@@ -47,6 +51,11 @@ pub(super) fn one_step(
 
 fn is_public(name: &Text, declarations: &Declarations) -> bool {
     declarations.constraints.get(name.as_str()).is_some_and(|declared| declared.public)
+        || declarations.tables.get(name.as_str()).is_some_and(|declared| declared.public)
+}
+
+fn kind(name: &Text, declarations: &Declarations) -> &'static str {
+    if declarations.tables.contains_key(name.as_str()) { "table" } else { "constraint" }
 }
 
 /// Returns the file that declares a shared value or a constraint.

@@ -15,6 +15,7 @@ use super::conditions::DividedCondition;
 use super::keyed_reads::{KeyedRead, PairedList};
 use super::table_description::{option, record};
 use super::tables::outside;
+use crate::declarations::name_in_database;
 use crate::lang_items::JOINED;
 use crate::typed_tree::LocalId;
 
@@ -132,6 +133,6 @@ impl QueryJoin<'_> {
     /// Returns the join as a value of the type `tables.Join`.
     fn description(&self) -> Value {
         let columns = self.columns.iter().map(|column| option(column.map(|column| Value::Int(column.into()))));
-        record([Value::Text(self.table.clone()), Value::list(columns.collect())])
+        record([Value::text(name_in_database(&self.table)), Value::list(columns.collect())])
     }
 }

@@ -7,12 +7,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use weir_host::{Text, Value};
+use weir_host::Value;
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::table_description::{numbers, record};
 use super::{Lowering, Transaction};
-use crate::declarations::{Declarations, DeclaredReference, DeclaredTable};
+use crate::declarations::{Declarations, DeclaredReference, DeclaredTable, name_in_database};
 
 impl Declarations {
     /// Returns the tables, other than this one, from which a deletion of its rows deletes rows.
@@ -54,12 +54,11 @@ impl Lowering<'_, '_> {
         let Some(other) = self.program.declarations.cascades_to(table).into_iter().find(|other| !named(other)) else {
             return;
         };
-        let names: Vec<&str> = transaction.tables.iter().map(Text::as_str).collect();
         let message =
             format!("a deletion from `{table}` deletes rows of `{other}`, which the transaction does not name");
         let diagnostic = Diagnostic::new(Code::TransactionBody, message)
             .at(span, "deletes the rows that reference the deleted ones (`cascade`)")
-            .hint(format!("name it: `atomic {}, {other}`", names.join(", ")));
+            .hint(self.naming(&other, transaction, span));
         self.context.report_once(diagnostic);
     }
 }
@@ -79,11 +78,11 @@ fn description(source: &str, reference: &DeclaredReference, tables: &IndexMap<Ar
     };
     let optional = reference.columns.iter().map(|at| Value::Bool(own.columns[*at].optional));
     record([
-        Value::text(source),
+        Value::text(name_in_database(source)),
         numbers(&reference.columns),
         names(own, &reference.columns),
         Value::list(optional.collect()),
-        Value::text(&reference.target),
+        Value::text(name_in_database(&reference.target)),
         names(target, &target.key),
         Value::Bool(reference.cascade),
         Value::Bool(own.soft.is_none()),

@@ -13,26 +13,23 @@ use std::collections::BTreeSet;
 use weir_host::{Mode, Passing, Resource, Signature, Text, Type, Value, World};
 use weir_ir::expr::{ArmTest, Atom, Call, Constraint, Op};
 use weir_ir::prim::Prim;
-use weir_syntax::ast::{AtomicResource, Expr, ExprId, ExprKind, Name};
+use weir_syntax::ast::{AtomicResource, Expr, ExprId, ExprKind};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::branch::FallibleValue;
 use super::references::references;
 use super::table_description::{numbers, option, record};
 use super::{Binding, Lowering, Transaction};
-use crate::declarations::{DatabaseAddress, Declarations, DeclaredTable, TableColumn};
+use crate::declarations::{DatabaseAddress, Declarations, DeclaredTable, TableColumn, name_in_database};
 use crate::lang_items::{ROLL_BACK, TABLE, TABLES};
-use crate::typed_tree::FailureTarget;
+use crate::typed_tree::{FailureTarget, Resolution};
 
 impl<'a> Lowering<'a, '_> {
     /// Returns the name of the table that an expression names.
     pub(super) fn table_named(&self, expr: &Expr) -> Option<Text> {
-        let ExprKind::Name(name) = &expr.kind else { return None };
-        let Some(crate::typed_tree::Resolution::Shared(_)) = self.typed.resolution(expr.id) else { return None };
-        // Only the main file has tables.
-        let is_in_main_file = self.context.files.index_at(name.span.start) == 0;
-        let is_table = is_in_main_file && self.program.declarations.tables.contains_key(&name.text);
-        is_table.then(|| name.as_str().into())
+        let (ExprKind::Name(_) | ExprKind::Field { .. }) = &expr.kind else { return None };
+        let Some(Resolution::Shared(name)) = self.typed.resolution(expr.id) else { return None };
+        self.program.declarations.tables.contains_key(name).then(|| (&**name).into())
     }
 
     pub(super) fn table(&self, name: &str) -> &'a DeclaredTable {
@@ -50,25 +47,25 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// Lowers the creation of a table, when the program starts.
-    pub(super) fn opened(&mut self, name: &Name) -> Atom {
-        let existing = self.table(name.as_str()).existing.as_ref().map(|existing| {
+    pub(super) fn opened(&mut self, name: &str, span: Span) -> Atom {
+        let existing = self.table(name).existing.as_ref().map(|existing| {
             let address = match &existing.database {
                 DatabaseAddress::Text(address) => Atom::Value(Value::Text(address.clone())),
-                DatabaseAddress::Config(config) => self.configured(config, name.span),
+                DatabaseAddress::Config(config) => self.configured(config, span),
             };
             let address = if let Atom::Value(address) = address { address } else { Value::text("") };
             record([address, Value::Bool(existing.writable)])
         });
-        let schema = schema(name.as_str(), &self.program.declarations, existing);
-        self.migrated(name.as_str(), &schema);
+        let schema = schema(name, &self.program.declarations, existing);
+        self.migrated(name, &schema);
         let arguments = vec![Atom::Value(schema)];
-        self.call_tables("open", arguments, Type::named(TABLE), name.span)
+        self.call_tables("open", arguments, Type::named(TABLE), span)
     }
 
     /// Returns the value of a column that an inserted record leaves out.
     pub(super) fn omitted(&self, literal: ExprId, ty: &Type, column: usize) -> Atom {
         let table =
-            self.typed.of(literal).inserted_rows.get(&literal).map(|row| &self.typed.declarations.tables[row.table]);
+            self.typed.of(literal).inserted_rows.get(&literal).map(|row| &self.typed.declarations.tables[&row.table]);
         let default = table.and_then(|table| table.columns.get(column)).and_then(|column| column.default.clone());
         let default = default.or_else(|| self.default_of_field(ty, column));
         Atom::Value(default.unwrap_or(if table.is_some() { Value::Int(0) } else { Value::Unit }))
@@ -161,13 +158,26 @@ impl<'a> Lowering<'a, '_> {
     }
 
     fn not_named(&mut self, table: &Text, transaction: &Transaction, span: Span) {
-        let names: Vec<&str> = transaction.tables.iter().map(Text::as_str).collect();
-        let names = names.join(", ");
+        let hint = self.naming(table, transaction, span);
         let diagnostic =
             Diagnostic::new(Code::TransactionBody, format!("the transaction writes `{table}`, which it does not name"))
                 .at(span, "written here")
-                .hint(format!("name it: `atomic {names}, {table}`"));
+                .hint(hint);
         self.context.report_once(diagnostic);
+    }
+
+    /// Returns the advice to name a table in a transaction, in the names of the file.
+    pub(super) fn naming(&self, table: &str, transaction: &Transaction, span: Span) -> String {
+        let names = transaction.tables.iter().map(Text::as_str).chain([table]);
+        let names: Vec<&str> = names.map(|name| self.context.name_at(name, span)).collect();
+        let names = names.join(", ");
+        let file = &self.program.declarations.files[self.context.files.index_at(span.start)];
+        match table.rsplit_once('.') {
+            Some((module, _)) if *file.module != *module && !file.modules.values().any(|it| *it.module == *module) => {
+                format!("move the step into a file that uses `{module}`, and name it there: `atomic {names}`")
+            }
+            _ => format!("name it: `atomic {names}`"),
+        }
     }
 
     /// Returns the constraints of a step that writes a table, or that deletes rows of it.
@@ -338,7 +348,7 @@ fn schema(name: &str, declarations: &Declarations, existing: Option<Value>) -> V
         .map(|limits| record([option(limits.ttl.map(Value::Duration)), option(limits.at_most.map(Value::Int))]));
     let (references, referenced_by) = references(name, declarations);
     record([
-        Value::text(name),
+        Value::text(name_in_database(name)),
         Value::list(table.columns.iter().map(|of| column(of, table.existing.is_some())).collect()),
         numbers(&table.key),
         Value::Bool(table.auto),

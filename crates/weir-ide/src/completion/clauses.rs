@@ -1,5 +1,6 @@
 //! Completion of clauses: behind a table, in the head of a query, and between the members of a service.
 
+use weir_compile::Symbol;
 use weir_syntax::ast::{Item, ItemKind, Method, Service, TableClauseKind, TableDeclaration};
 
 use super::{Completion, CompletionKind};
@@ -64,7 +65,20 @@ impl Document {
 
     fn declared_tables(&self) -> Vec<Completion> {
         let tables = self.items().filter(|item| matches!(item.kind, ItemKind::Table(_)));
-        tables.flat_map(|item| self.declared(item, "")).collect()
+        let of_modules = self.used().filter_map(|used| {
+            let module = self.file_named(used.called().as_str())?;
+            Some(self.public_tables(used.called().as_str(), &module))
+        });
+        tables.flat_map(|item| self.declared(item, "")).chain(of_modules.flatten()).collect()
+    }
+
+    /// Returns the tables of a module that other modules may use, with the name of the module before them.
+    fn public_tables(&self, called: &str, module: &str) -> Vec<Completion> {
+        let items = self.checked.public_items(module).into_iter();
+        let tables = items.filter(|(_, symbol)| matches!(symbol, Symbol::Shared(_)));
+        tables
+            .map(|(name, symbol)| self.of_symbol(&format!("{called}.{name}"), CompletionKind::Shared, &symbol))
+            .collect()
     }
 
     /// Returns the fields of the rows.

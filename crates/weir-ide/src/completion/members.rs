@@ -99,6 +99,7 @@ impl Document {
                 Symbol::Type(_) => CompletionKind::Type,
                 Symbol::Constant(_) => CompletionKind::Config,
                 Symbol::Constraint(_) => CompletionKind::Constraint,
+                Symbol::Shared(_) => CompletionKind::Shared,
                 _ => CompletionKind::Function,
             };
             self.of_symbol(&name, kind, &symbol)

@@ -46,7 +46,7 @@ const BODY_WORDS: &[&str] = &[
 const CONSTRAINT_WORDS: &[&str] = &["on", "per session", "read"];
 
 /// The keywords behind `pub`.
-const PUBLIC_WORDS: &[&str] = &["const", "constraint", "enum", "fn", "record", "type"];
+const PUBLIC_WORDS: &[&str] = &["const", "constraint", "enum", "fn", "record", "table", "type"];
 
 /// The keywords that start an item.
 const ITEM_WORDS: &[&str] = &[
@@ -193,7 +193,7 @@ impl Document {
         }
     }
 
-    fn used(&self) -> impl Iterator<Item = &UsedModule> {
+    pub(super) fn used(&self) -> impl Iterator<Item = &UsedModule> {
         let uses = self.items().filter_map(|item| match &item.kind {
             ItemKind::Use(used) => Some(&used.modules),
             _ => None,

@@ -143,7 +143,7 @@ fn table(table: &TableDeclaration) -> String {
             TableClauseKind::Key { columns, auto } => each(columns, word) + if auto.is_some() { " auto" } else { "" },
             TableClauseKind::Index(columns) | TableClauseKind::Unique(columns) => each(columns, word),
             TableClauseKind::References { columns, table, cascade } => {
-                each(columns, word) + " : " + &word(table) + if cascade.is_some() { " cascade" } else { "" }
+                each(columns, word) + " : " + &table.to_string() + if cascade.is_some() { " cascade" } else { "" }
             }
             TableClauseKind::Default(arguments)
             | TableClauseKind::Soft(arguments)

@@ -1,6 +1,6 @@
 //! Tables, and the clauses by which a `for` queries one.
 
-use super::{Argument, Expr, Name, Type};
+use super::{Argument, Expr, Name, Path, Type};
 use crate::Span;
 
 /// `table users: User key name unique (email)`: a collection of rows that all flows share.
@@ -37,13 +37,13 @@ pub enum TableClauseKind {
     Index(Vec<Name>),
     /// `unique (email)`: columns in which no two rows agree.
     Unique(Vec<Name>),
-    /// `references from: users`, `references (owner, name): contacts cascade`: columns whose values are the key of a row of
-    /// another table.
+    /// `references from: users`, `references (owner, name): book.contacts cascade`: columns whose values are the key of a row
+    /// of another table, which another module may declare.
     References {
         /// Columns.
         columns: Vec<Name>,
         /// The other table.
-        table: Name,
+        table: Path,
         /// Source range of `cascade`: a row is deleted with the row that it references.
         cascade: Option<Span>,
     },

@@ -87,8 +87,8 @@ impl Parser<'_> {
 
     /// Returns true if an item comes next that other modules may use.
     fn at_public(&self) -> bool {
-        let is_word =
-            self.at_pair("pub", T::Word) && ["const", "type", "constraint"].contains(&self.text_of(self.nth(1)));
+        let is_word = self.at_pair("pub", T::Word)
+            && ["const", "type", "constraint", "table"].contains(&self.text_of(self.nth(1)));
         is_word || [T::Fn, T::Record, T::Enum].into_iter().any(|kind| self.at_pair("pub", kind))
     }
 

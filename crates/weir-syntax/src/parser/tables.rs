@@ -22,7 +22,7 @@ impl Parser<'_> {
         TableDeclaration { name, row, clauses }
     }
 
-    /// `key columns [auto]? | [index | unique] columns | references columns : name [cascade]? | [default | soft | existing] arguments
+    /// `key columns [auto]? | [index | unique] columns | references columns : path [cascade]? | [default | soft | existing] arguments
     /// | migrate type : name [batched]?`
     fn table_clause(&mut self) -> Option<TableClause> {
         let start = self.span();
@@ -38,7 +38,7 @@ impl Parser<'_> {
             "references" => {
                 let columns = self.columns();
                 self.expect(T::Colon, "`:` and the table whose rows the columns name");
-                let table = self.lower_name("the name of a table");
+                let table = self.path("the name of a table");
                 TableClauseKind::References { columns, table, cascade: self.eat_word("cascade") }
             }
             "migrate" => {

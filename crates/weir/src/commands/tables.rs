@@ -46,15 +46,16 @@ pub(crate) fn tables(arguments: &TablesArguments, library: &Library, terminal: &
     let checked = project.check(id, &library);
     let exit = project.report(ErrorFormat::Human, terminal);
     let Some(program) = &checked.expr else { return exit };
-    let schemas: Vec<Schema> = program.shared.iter().filter_map(|shared| schema_in(&shared.init)).collect();
+    let declared = program.shared.iter().filter_map(|shared| Some((&shared.name, schema_in(&shared.init)?)));
+    let (names, schemas): (Vec<&Text>, Vec<Schema>) = declared.unzip();
     if schemas.is_empty() {
         return terminal.print("no tables; declare one at the top level: `table users: User key name`\n");
     }
     let existing = existing_databases(&arguments.file);
     let statements = ProgramStatements::of(program, &checked, project.sources.file(id));
     let mut printed = String::new();
-    for schema in &schemas {
-        match report((schema, &schemas), &statements.on(&schema.name), (&place, &existing)) {
+    for (name, schema) in names.into_iter().zip(&schemas) {
+        match report((schema, &schemas), &statements.on(name), (&place, &existing)) {
             Ok(text) => printed += &text,
             Err(failure) => return terminal.fail(Exit::Environment, &failure.message, &[]),
         }

@@ -5,6 +5,7 @@ mod database_kills;
 mod existing;
 mod groups;
 mod migrations;
+mod of_modules;
 mod pages;
 mod postgres;
 mod query_plans;

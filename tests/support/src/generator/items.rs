@@ -73,6 +73,7 @@ impl Generator {
                 | ItemKind::Constant(_)
                 | ItemKind::Alias(_)
                 | ItemKind::Constraint(_)
+                | ItemKind::Table(_)
         );
         let public = (may_be_public && self.chance(30)).then(nowhere);
         Item { file: 0, docs, public, kind, span: nowhere() }

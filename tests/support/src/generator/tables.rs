@@ -18,7 +18,7 @@ impl Generator {
             2 => TableClauseKind::Unique(self.columns()),
             3 => TableClauseKind::References {
                 columns: self.columns(),
-                table: self.lower(),
+                table: self.lower_path(),
                 cascade: self.some(50, |_| nowhere()),
             },
             4 => TableClauseKind::Default(self.several(1, 3, Self::named_argument)),

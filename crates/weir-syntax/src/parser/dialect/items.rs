@@ -55,7 +55,7 @@ const INTO_A_BODY: &str =
 const AT_END: &str = "code that runs after the last element follows the `for`: `for … { … } at end { … }`";
 
 /// Words of items that are never public.
-const PRIVATE_ITEMS: [&str; 5] = ["table", "config", "secret", "library", "test"];
+const PRIVATE_ITEMS: [&str; 4] = ["config", "secret", "library", "test"];
 
 impl Parser<'_> {
     /// Drops modifiers before an item.
@@ -64,7 +64,7 @@ impl Parser<'_> {
             let span = Span { end: self.nth(1).start, ..self.span() };
             let item = self.text_of(self.nth(1));
             let diagnostic = Diagnostic::new(Code::UnexpectedToken, format!("a `{item}` is never public"))
-                .at(self.span(), "before a `fn`, `record`, `enum`, `type`, `const` or `constraint` only")
+                .at(self.span(), "before a `fn`, `record`, `enum`, `type`, `const`, `constraint` or `table` only")
                 .fix("remove it", span, "");
             self.report(diagnostic);
             self.bump();

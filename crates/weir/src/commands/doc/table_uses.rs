@@ -10,7 +10,7 @@ use weir_library::tables::{Schema, TableGrouping, TableJoin, TableQuery};
 use super::changed_columns::BodyDefinitions;
 use crate::commands::tables::schema_in;
 
-/// The tables of a program, by name.
+/// The tables of a program, by their names there, which those in the database may be shorter than.
 #[derive(Default)]
 pub(super) struct ProgramTables(BTreeMap<Text, Schema>);
 
@@ -52,8 +52,9 @@ impl ProgramTables {
                 uses.statement(function, call, schema, &uses.needs.of_variable(binding.bound.var));
             }
         });
-        let words = uses.tables.iter().filter_map(|(table, used)| Some((self.0.get(*table)?, used)));
-        words.flat_map(|(schema, used)| used.words(schema)).collect()
+        let in_database = |table: &str| self.0.iter().find(|(_, schema)| schema.name == table);
+        let words = uses.tables.iter().filter_map(|(table, used)| Some((in_database(table)?, used)));
+        words.flat_map(|((name, schema), used)| used.words(name, schema)).collect()
     }
 }
 
@@ -62,10 +63,16 @@ struct FlowColumns<'p> {
     schemas: &'p BTreeMap<Text, Schema>,
     needs: VariableNeeds,
     definitions: BodyDefinitions<'p>,
+    /// By the name in the database.
     tables: BTreeMap<&'p str, TableUse>,
 }
 
 impl<'p> FlowColumns<'p> {
+    /// Returns the table with this name in the database.
+    fn in_database(&self, name: &str) -> Option<&'p Schema> {
+        self.schemas.values().find(|schema| schema.name == name)
+    }
+
     fn of_table(&mut self, schema: &'p Schema) -> &mut TableUse {
         self.tables.entry(&schema.name).or_default()
     }
@@ -97,7 +104,7 @@ impl<'p> FlowColumns<'p> {
                 let joins = constant::<Vec<TableJoin>>(call, 4).unwrap_or_default();
                 for (join, at) in joins.iter().zip(1..) {
                     self.reads(schema, join.key.iter().filter_map(|column| *column));
-                    if let Some(joined) = self.schemas.get(join.table.as_str()) {
+                    if let Some(joined) = self.in_database(&join.table) {
                         self.reads_by_key(joined, &payload(&element.part(ValuePart::Field(at))));
                     }
                 }
@@ -140,7 +147,7 @@ impl<'p> FlowColumns<'p> {
     /// A write looks up the rows that it references by these columns.
     fn looks_up_references(&mut self, schema: &'p Schema, is_written: impl Fn(usize) -> bool) {
         for reference in schema.references.iter().filter(|to| to.columns.iter().any(|column| is_written(*column))) {
-            if let Some(target) = self.schemas.get(reference.target.as_str()) {
+            if let Some(target) = self.in_database(&reference.target) {
                 self.reads(target, target.key.iter().copied());
             }
         }
@@ -152,7 +159,7 @@ impl<'p> FlowColumns<'p> {
             return;
         }
         for reference in &schema.referenced_by {
-            if let Some(source) = self.schemas.get(reference.source.as_str()) {
+            if let Some(source) = self.in_database(&reference.source) {
                 self.reads(source, reference.columns.iter().copied());
                 if reference.cascade {
                     self.deletes(source);
@@ -171,8 +178,8 @@ fn constant<T: HostType>(call: &Call, at: usize) -> Option<T> {
 }
 
 impl TableUse {
-    fn words(&self, schema: &Schema) -> Vec<String> {
-        let table = &schema.name;
+    /// Returns the uses in words; `table` is the name in the program.
+    fn words(&self, table: &str, schema: &Schema) -> Vec<String> {
         let columns = |verb: &str, columns: &BTreeSet<usize>| {
             let names = columns.iter().map(|at| schema.columns[*at].name.as_str()).collect::<Vec<_>>().join(", ");
             (!names.is_empty()).then(|| format!("{verb} {table} ({names})"))
