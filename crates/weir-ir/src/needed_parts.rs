@@ -204,6 +204,10 @@ impl VariableNeeds {
                 self.need(value, &needed.part(ValuePart::Field(at)));
             }
             (Prim::IsVariant(_) | Prim::Length, [value]) => self.need(value, &NeededParts::outline()),
+            // It tells whether the value is this variant, which has no payload.
+            (Prim::Equal | Prim::NotEqual, [value, Atom::Value(Value::Variant(_, None))]) => {
+                self.need(value, &NeededParts::outline());
+            }
             (Prim::Record, parts) => self.parts(parts, needed, ValuePart::Field),
             (Prim::Variant(tag), parts) => self.parts(parts, needed, |at| ValuePart::Payload(tag, at)),
             (Prim::List, parts) => self.parts(parts, needed, |_| ValuePart::Element),

@@ -123,6 +123,8 @@ fn fields_are_needed_through_lists_options_updates_and_states() {
     let length = "%1: Int = length(%0)\nyield %1";
     assert_eq!(needed("List(Pair)", "Int", length), NeededParts::Parts([].into()));
     assert_eq!(needed("Pair", "Pair", "yield %0"), NeededParts::All);
+    let absent = "%1: Bool = equal(%0, #0)\nyield %1";
+    assert_eq!(needed("Option(Pair)", "Bool", absent), NeededParts::Parts([].into()));
     assert_eq!(needed("Pair", "Int", "yield 1"), NeededParts::Nothing);
     // Nothing reads the sum, which may fail.
     assert_eq!(needed("Int", "Int", "%1: Int = add(%0, 1)\nyield 1"), NeededParts::All);

@@ -247,10 +247,15 @@ impl Drop for Database {
 /// its program.
 fn locked(path: &Path) -> Result<File, Failure> {
     let file = File::options().read(true).write(true).create(true).truncate(false).open(path).map_err(|error| {
-        Failure::function(format!(
-            "cannot open the database {}: {error}; `--data DIR` chooses a folder",
-            path.display()
-        ))
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists());
+        Failure::function(match folder {
+            Some(folder) => format!(
+                "cannot make the database {}: there is no folder {}; create it, or choose another one with `--data DIR`",
+                path.display(),
+                folder.display()
+            ),
+            None => format!("cannot open the database {}: {error}; `--data DIR` chooses a folder", path.display()),
+        })
     })?;
     let begin = Instant::now();
     while rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {

@@ -194,6 +194,10 @@ fn a_start_that_a_table_prevents_says_which() {
     let expected = format!(":3:7: the table `rows` {expected}");
     assert_eq!(said.code, 3, "{}", said.messages);
     assert!(said.messages.contains(&expected), "{}", said.messages);
+    let absent = format!("{}/absent", data.path());
+    let said = say(&["run", program.path(), "--port", "0", "--data", &absent]);
+    assert_eq!(said.code, 3, "{}", said.messages);
+    assert!(said.messages.contains(&format!("there is no folder {absent}; create it")), "{}", said.messages);
 }
 
 #[test]
