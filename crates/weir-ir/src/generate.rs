@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use weir_host::{Failure, Library, Value};
+use weir_host::{Failure, FailureKind, Library, Value};
 
 use crate::evaluate::Evaluator;
 use crate::expr::Program;
@@ -69,6 +69,29 @@ pub struct Execution {
     pub results: Vec<Result<Value, Failure>>,
     /// The effects on each resource, in their order.
     pub effects: BTreeMap<String, Vec<String>>,
+}
+
+impl Case {
+    /// Returns the case up to the first flow in which a call refused its argument, if there are flows behind it: which effects
+    /// such a flow has had is not determined, see [`crate::expr::Op::may_end`], and later flows may see them.
+    #[must_use]
+    pub fn up_to_fault(&self, execution: &Execution) -> Option<Case> {
+        let at = execution.results.iter().position(is_fault)?;
+        let inputs = self.inputs[..=at].to_vec();
+        (inputs.len() < self.inputs.len()).then(|| Case { program: self.program.clone(), inputs })
+    }
+}
+
+impl Execution {
+    /// Returns true if a call refused its argument.
+    #[must_use]
+    pub fn has_fault(&self) -> bool {
+        self.results.iter().any(is_fault)
+    }
+}
+
+fn is_fault(result: &Result<Value, Failure>) -> bool {
+    result.as_ref().is_err_and(|failure| failure.kind == FailureKind::Argument)
 }
 
 /// A case that shows a difference, shrunk.

@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use weir_host::{Failure, FailureKind, Library, Value};
+use weir_host::Library;
 use weir_ir::generate::{
     Case, Execution, Recording, arithmetic_case, computing_case, elements_case, evaluate, find_in, independent_case,
     rounds_case, updating_case,
@@ -75,27 +75,10 @@ fn execute(
     Ok((Execution { results, effects: recording.effects() }, places))
 }
 
-/// Returns true if a call refused its argument.
-fn has_fault(execution: &Execution) -> bool {
-    execution.results.iter().any(is_fault)
-}
-
-fn is_fault(result: &Result<Value, Failure>) -> bool {
-    result.as_ref().is_err_and(|failure| failure.kind == FailureKind::Argument)
-}
-
-/// Returns the case up to the first flow in which a call refused its argument, if there are flows behind it: which effects such
-/// a flow has had is not determined, see `Op::may_end`, and later flows may see them.
-fn up_to_fault(case: &Case, expected: &Execution) -> Option<Case> {
-    let at = expected.results.iter().position(is_fault)?;
-    let inputs = case.inputs[..=at].to_vec();
-    (inputs.len() < case.inputs.len()).then(|| Case { program: case.program.clone(), inputs })
-}
-
 /// Compares the forms of a program with the evaluator.
 fn compare(case: &Case, seed: u64) -> Result<(), String> {
     let expected = evaluate(case, seed).map_err(|failure| failure.to_string())?;
-    if let Some(shorter) = up_to_fault(case, &expected) {
+    if let Some(shorter) = case.up_to_fault(&expected) {
         return compare(&shorter, seed);
     }
     let program = weir_ir::optimize(&case.program, &Recording::new(seed).library());
@@ -103,7 +86,7 @@ fn compare(case: &Case, seed: u64) -> Result<(), String> {
     for form in FORMS.map(|form| form_for(form, seed)) {
         let recording = Recording::new(seed);
         let (mut found, places) = execute(case, &program, &recording, &recording.library(), form)?;
-        if has_fault(&expected) {
+        if expected.has_fault() {
             // Effects do not wait for faults of earlier calls, see `Op::may_end`.
             found.effects.clone_from(&expected.effects);
         }

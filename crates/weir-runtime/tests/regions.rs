@@ -6,7 +6,6 @@
 use std::sync::Arc;
 
 use test_support::flows::{Feed, options};
-use weir_host::{Failure, FailureKind, Value};
 use weir_ir::generate::{
     Case, Execution, Recording, arithmetic_case, computing_case, elements_case, evaluate, find_in, independent_case,
     rounds_case, updating_case,
@@ -85,36 +84,19 @@ fn execute(case: &Case, seed: u64, form: Form, engine: &'static EngineRow) -> Re
     Ok(Outcome { execution: Execution { results, effects: recording.effects() }, places })
 }
 
-/// Returns true if a call refused its argument.
-fn has_fault(execution: &Execution) -> bool {
-    execution.results.iter().any(is_fault)
-}
-
-fn is_fault(result: &Result<Value, Failure>) -> bool {
-    result.as_ref().is_err_and(|failure| failure.kind == FailureKind::Argument)
-}
-
-/// Returns the case up to the first flow in which a call refused its argument, if there are flows behind it: which effects such
-/// a flow has had is not determined, see `Op::may_end`, and later flows may see them.
-fn up_to_fault(case: &Case, expected: &Execution) -> Option<Case> {
-    let at = expected.results.iter().position(is_fault)?;
-    let inputs = case.inputs[..=at].to_vec();
-    (inputs.len() < case.inputs.len()).then(|| Case { program: case.program.clone(), inputs })
-}
-
 /// Compares the forms of a program with the evaluator.
 fn compare(case: Case, seed: u64) {
     let engine = &ENGINES[(seed % ENGINES.len() as u64) as usize];
     let compared = |case: &Case| {
         let mut expected = evaluate(case, seed).map_err(|failure| failure.to_string())?;
-        let shorter = up_to_fault(case, &expected);
+        let shorter = case.up_to_fault(&expected);
         let case = shorter.as_ref().unwrap_or(case);
         if shorter.is_some() {
             expected = evaluate(case, seed).map_err(|failure| failure.to_string())?;
         }
         let executed = |form| {
             let mut outcome = execute(case, seed, form, engine)?;
-            if has_fault(&expected) {
+            if expected.has_fault() {
                 // Effects do not wait for faults of earlier calls, see `Op::may_end`.
                 outcome.execution.effects.clone_from(&expected.effects);
             }

@@ -4,6 +4,7 @@ use test_support::postgres::PostgresServer;
 use weir::{FailureKind, Value};
 
 use super::evolution::user;
+use super::test_database::{HINDERING_UPDATE, WRITING_USERS, wait_for};
 use super::{TestDatabase, users};
 use crate::tables::open_table::OpenTable;
 use crate::tables::postgres::PostgresAddress;
@@ -15,13 +16,6 @@ fn at(place: i64) -> Value {
 
 fn place(table: &OpenTable) -> Option<Value> {
     table.rows.get(0, &Value::text("ada")).unwrap().map(|row| super::super::row::fields(&row)[1].clone())
-}
-
-/// Waits until a query of the database has this answer.
-fn wait_for(server: &PostgresServer, schema: &str, query: &str, answer: &str) {
-    while server.execute(schema, query).trim() != answer {
-        std::thread::yield_now();
-    }
 }
 
 #[test]
@@ -53,17 +47,9 @@ fn a_statement_that_another_program_hinders_is_tried_again() {
     let storage = TestDatabase::Postgres("again".to_owned()).storage();
     let table = storage.open(users()).unwrap();
     table.rows.insert(0, at(1)).unwrap();
-    // The other program commits when the statement waits for it, and has its snapshot.
-    let other = "DO $$ BEGIN
-        UPDATE users SET place = 2;
-        WHILE NOT EXISTS (SELECT 1 FROM pg_locks WHERE NOT granted AND transactionid = pg_current_xact_id()::xid) LOOP
-            PERFORM pg_sleep(0.01);
-        END LOOP;
-    END $$";
     std::thread::scope(|scope| {
-        scope.spawn(|| server.execute("again", other));
-        let writes = "SELECT count(*) FROM pg_locks WHERE relation = 'users'::regclass AND mode = 'RowExclusiveLock'";
-        wait_for(server, "again", writes, "1");
+        scope.spawn(|| server.execute("again", HINDERING_UPDATE));
+        wait_for(server, "again", WRITING_USERS, "1");
         table.rows.upsert(0, at(3)).unwrap();
     });
     assert_eq!(place(&table), Some(Value::Int(3)));

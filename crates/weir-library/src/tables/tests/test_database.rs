@@ -10,6 +10,25 @@ use crate::tables::report;
 use crate::tables::schema::Schema;
 use crate::tables::storage::{ExistingDatabases, TableLocation, TableStorage};
 
+/// A change of another program of the table [`users`](super::users), which commits when somebody waits for it, and has its
+/// snapshot.
+pub(super) const HINDERING_UPDATE: &str = "DO $$ BEGIN
+    UPDATE users SET place = 2;
+    WHILE NOT EXISTS (SELECT 1 FROM pg_locks WHERE NOT granted AND transactionid = pg_current_xact_id()::xid) LOOP
+        PERFORM pg_sleep(0.01);
+    END LOOP;
+END $$";
+/// The number of transactions that write the table [`users`](super::users).
+pub(super) const WRITING_USERS: &str =
+    "SELECT count(*) FROM pg_locks WHERE relation = 'users'::regclass AND mode = 'RowExclusiveLock'";
+
+/// Waits until a query of the database has this answer.
+pub(super) fn wait_for(server: &PostgresServer, schema: &str, query: &str, answer: &str) {
+    while server.execute(schema, query).trim() != answer {
+        std::thread::yield_now();
+    }
+}
+
 /// A database that is empty at first and removed at the end.
 pub(super) enum TestDatabase {
     /// The folder of an SQLite database.

@@ -10,6 +10,7 @@ use weir::{Failure, FailureKind, SeenCommits, Value};
 
 use super::agreement::{RandomRows, key_of};
 use super::evolution::user;
+use super::test_database::{HINDERING_UPDATE, WRITING_USERS, wait_for};
 use super::{TestDatabase, column, declared, schema, users};
 use crate::tables::open_table::OpenTable;
 use crate::tables::postgres::PostgresAddress;
@@ -26,12 +27,6 @@ END $$";
 const WAITING: &str = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'weir_database'::regclass";
 /// The number of transactions that have their turn.
 const WRITING: &str = "SELECT count(*) FROM pg_locks WHERE granted AND relation = 'weir_database'::regclass";
-
-fn wait_for(server: &PostgresServer, schema: &str, query: &str, answer: &str) {
-    while server.execute(schema, query).trim() != answer {
-        std::thread::yield_now();
-    }
-}
 
 /// Lets no program write until it is released.
 fn hold(server: &'static PostgresServer, schema: &'static str) -> JoinHandle<()> {
@@ -174,22 +169,14 @@ fn a_group_that_another_program_hinders_is_executed_again() {
     let storage = TestDatabase::Postgres("hindered".to_owned()).storage();
     let table = storage.open(users()).unwrap();
     table.rows.insert(0, user("ada", [Value::Int(1)])).unwrap();
-    // The other program commits when the group waits for it, and has its snapshot.
-    let other = "DO $$ BEGIN
-        UPDATE users SET place = 2;
-        WHILE NOT EXISTS (SELECT 1 FROM pg_locks WHERE NOT granted AND transactionid = pg_current_xact_id()::xid) LOOP
-            PERFORM pg_sleep(0.01);
-        END LOOP;
-    END $$";
     let change = |name: &str| RowChange::Upsert(user(name, [Value::Int(3)]));
     let answered = std::thread::scope(|scope| {
         let held = hold(server, "hindered");
         let mut changes = vec![queue(&table, &change("first"))];
         wait_for(server, "hindered", WAITING, "1");
         changes.extend(["eve", "ada", "dan"].map(|name| queue(&table, &change(name))));
-        scope.spawn(|| server.execute("hindered", other));
-        let writes = "SELECT count(*) FROM pg_locks WHERE relation = 'users'::regclass AND mode = 'RowExclusiveLock'";
-        wait_for(server, "hindered", writes, "1");
+        scope.spawn(|| server.execute("hindered", HINDERING_UPDATE));
+        wait_for(server, "hindered", WRITING_USERS, "1");
         release(server, "hindered");
         held.join().unwrap();
         answers(changes)
@@ -210,8 +197,7 @@ fn a_statement_that_takes_too_long_fails_alone() {
         WHILE NOT EXISTS (SELECT 1 FROM answered) LOOP PERFORM pg_sleep(0.01); END LOOP; END $$";
     let answered = std::thread::scope(|scope| {
         let other = scope.spawn(|| server.execute("long_change", other));
-        let writes = "SELECT count(*) FROM pg_locks WHERE relation = 'users'::regclass AND mode = 'RowExclusiveLock'";
-        wait_for(server, "long_change", writes, "1");
+        wait_for(server, "long_change", WRITING_USERS, "1");
         let changes = ["ann", "bob", "eve"].map(|name| queue(&table, &RowChange::Upsert(user(name, [Value::Int(3)]))));
         let answered = answers(changes.into());
         server.execute("long_change", "INSERT INTO answered VALUES (1)");
