@@ -88,6 +88,8 @@ fn the_page_of_a_program_tells_which_columns_a_route_reads_and_writes() {
           put \"/name/{id}\" (id: Int, name: Text) {\n    renamed(id, name)?\n    http.text(\"\")\n  }\n  \
           put \"/whole/{id}\" (id: Int) {\n    let other = users[1]\n    users.update(id, |old| other else { old })?\n    \
             http.text(\"\")\n  }\n  \
+          put \"/copy/{id}\" (id: Int) {\n    atomic users {\n      let first = users[1] else { return http.not_found() }\n      \
+            users.update(id, |_| User { ..first, id })?\n    }\n    http.text(\"\")\n  }\n  \
           post \"/read\" {\n    messages.update_all(|m| m.read == false, |m| Message { ..m, read: true })?\n    \
             http.text(\"\")\n  }\n  \
           post \"/\" (from: Int, text: Text) { http.json(messages.insert(Message { from, text, read: false })?) }\n  \

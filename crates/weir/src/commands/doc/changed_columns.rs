@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use weir_host::Value;
+use weir_host::{Text, Value};
 use weir_ir::expr::{Atom, Block, Call, Op, Scope, Var};
 use weir_ir::needed_parts::{NeededParts, ValuePart};
 use weir_ir::prim::Prim;
+use weir_library::tables::Schema;
 
 /// The source of the value of a variable.
 #[derive(Clone, Copy)]
@@ -19,7 +20,10 @@ enum VariableSource<'p> {
 }
 
 /// The definitions of the variables of a body.
-pub(super) struct BodyDefinitions<'p>(BTreeMap<Var, VariableSource<'p>>);
+pub(super) struct BodyDefinitions<'p> {
+    sources: BTreeMap<Var, VariableSource<'p>>,
+    schemas: &'p BTreeMap<Text, Schema>,
+}
 
 /// A replacement of rows: its table, and its transaction.
 #[derive(Clone, Copy)]
@@ -32,7 +36,7 @@ struct RowsReplaced<'p> {
 type Columns = Option<BTreeSet<usize>>;
 
 impl<'p> BodyDefinitions<'p> {
-    pub(super) fn of(body: &'p Block) -> BodyDefinitions<'p> {
+    pub(super) fn of(body: &'p Block, schemas: &'p BTreeMap<Text, Schema>) -> BodyDefinitions<'p> {
         let mut definitions = BTreeMap::new();
         body.each_binding(&mut |binding| {
             definitions.insert(binding.bound.var, VariableSource::Result(&binding.op));
@@ -53,7 +57,7 @@ impl<'p> BodyDefinitions<'p> {
                 _ => {}
             }
         });
-        BodyDefinitions(definitions)
+        BodyDefinitions { sources: definitions, schemas }
     }
 
     /// Returns what a call needs of an argument. It does not read the columns of a row that it replaces by the same values.
@@ -75,7 +79,10 @@ impl<'p> BodyDefinitions<'p> {
     /// those that they replace; `None` if they may be all.
     pub(super) fn changed_columns(&self, call: &Call) -> Columns {
         let [table, transaction, _, rows] = &call.arguments[..] else { return None };
-        self.changed(rows, RowsReplaced { table, transaction }, &mut BTreeSet::new())
+        let changed = self.changed(rows, RowsReplaced { table, transaction }, &mut BTreeSet::new())?;
+        let schema = self.schemas.get(table.shared()?)?;
+        // With another key it is another row, of which all columns are copied.
+        (!schema.key.iter().any(|column| changed.contains(column))).then_some(changed)
     }
 
     /// Returns the columns in which a row, or rows within an `Option` or a list, may differ from the stored ones.
@@ -90,7 +97,7 @@ impl<'p> BodyDefinitions<'p> {
         if !open.insert(var) {
             return Some(BTreeSet::new());
         }
-        let changed = match *self.0.get(&var)? {
+        let changed = match *self.sources.get(&var)? {
             VariableSource::PartOf(whole) => self.changed(whole, replacement, open),
             VariableSource::State(init, body) => self.changed_in([init, &body.result], replacement, open),
             VariableSource::Result(Op::Call(call)) => {
@@ -140,7 +147,7 @@ impl<'p> BodyDefinitions<'p> {
 
     /// Returns whether a value is that of a column of the stored row.
     fn is_column(&self, part: &Atom, at: usize, replacement: RowsReplaced<'_>, open: &mut BTreeSet<Var>) -> bool {
-        let defined = part.variable().and_then(|var| self.0.get(&var));
+        let defined = part.variable().and_then(|var| self.sources.get(&var));
         let Some(VariableSource::Result(Op::Prim(Prim::Field(field) | Prim::DetachField(field), of))) = defined else {
             return false;
         };

@@ -10,7 +10,7 @@ use weir_library::tables::{Schema, TableGrouping, TableJoin, TableQuery};
 use super::changed_columns::BodyDefinitions;
 use crate::commands::tables::schema_in;
 
-/// The tables of a program, by their names there, which those in the database may be shorter than.
+/// The tables of a program, by their names with the module, such as `accounts.users`.
 #[derive(Default)]
 pub(super) struct ProgramTables(BTreeMap<Text, Schema>);
 
@@ -40,7 +40,7 @@ impl ProgramTables {
 
     /// Returns what a body does with tables, in words.
     pub(super) fn uses_in(&self, body: &Block) -> Vec<String> {
-        let definitions = BodyDefinitions::of(body);
+        let definitions = BodyDefinitions::of(body, &self.0);
         let needs = VariableNeeds::of(body, &|call, at| definitions.needed_of_argument(call, at));
         let mut uses = FlowColumns { schemas: &self.0, needs, definitions, tables: BTreeMap::new() };
         body.each_binding(&mut |binding| {
