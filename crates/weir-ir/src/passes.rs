@@ -8,8 +8,8 @@
 //!    Each of the three leaves fields and copies behind that the next one resolves.
 //! 3. Then calls that may gather leave their folds (lifted calls), which leaves copies behind that the next two merge or remove.
 //! 4. Then equal work is merged (common subexpressions) and unused work removed (dead code).
-//! 5. Sinking is the last of the expression IR: it moves work into arms, where the passes before would no longer see that two
-//!    arms do the same.
+//! 5. Sinking moves work into arms, where the passes before would no longer see that two arms do the same. Look-ups are the
+//!    last of the expression IR: they stand right before the change of their entry, and nothing comes between them again.
 //! 6. After the lowering, passes of the graph work on order, which the expression IR does not show. Detaching looks for last
 //!    uses and adds edges, so the removal of edges that others imply comes behind it. The fusion of conditions is the last: it
 //!    says how nodes are evaluated, and no pass has to keep that right.
@@ -36,6 +36,7 @@ mod facts;
 mod fused_conditions;
 mod lifted_calls;
 mod lock_order;
+mod look_ups;
 mod loop_state;
 mod redundant_order;
 mod rewrite;
@@ -82,6 +83,11 @@ pub static EXPR_PASSES: &[ExprPass] = &[
     Pass { name: "common-calls", caption: "evaluates equal pure operations once", rewrite: common::run },
     Pass { name: "dead-code", caption: "removes operations whose result is not used", rewrite: dead_code::run },
     Pass { name: "sinking", caption: "moves work into the one arm that uses its result", rewrite: sinking::run },
+    Pass {
+        name: "look-ups",
+        caption: "computes what does not need an entry of a map before it is looked up",
+        rewrite: look_ups::run,
+    },
 ];
 
 /// The passes over graphs, in their order.

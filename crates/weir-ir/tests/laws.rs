@@ -117,6 +117,42 @@ const STAYS: &[(&str, &str, &str, &str)] = &[
         "%2: Int = call a.mix at a.mix (%0)\n%3: List(Int) = for %4: Int in %1\n  yield %2\nyield %3",
     ),
     (
+        "look-ups",
+        "what was found is used",
+        "Int",
+        "%2: Map(Int, Int) = call data.number at data.number ({1: 5}, 2, %0)\n%3: Option(Int) = index(%2, %0)\n%4: Int = switch %3\n  tag 1 (%5: Int)\n    yield %5\n  tag 0\n    yield 0\n%6: Int = add(%4, 1)\nyield %6",
+    ),
+    (
+        "look-ups",
+        "the map is used",
+        "(Int, Map(Int, Int))",
+        "%2: Map(Int, Int) = call data.number at data.number ({1: 5}, 2, %0)\n%3: Option(Int) = index(%2, %0)\n%4: Int = switch %3\n  tag 1 (%5: Int)\n    yield %5\n  tag 0\n    yield 0\n%6: Map(Int, Int) = copy(%2)\n%7: (Int, Map(Int, Int)) = record(%4, %6)\nyield %7",
+    ),
+    (
+        "look-ups",
+        "a call stands behind it",
+        "Int",
+        "%2: Map(Int, Int) = call data.number at data.number ({1: 5}, 2, %0)\n%3: Option(Int) = index(%2, %0)\n%4: Int = switch %3\n  tag 1 (%5: Int)\n    yield %5\n  tag 0\n    yield 0\n%6: Int = call a.mix at a.mix (%0)\n%7: Int = add(%4, %6)\nyield %7",
+    ),
+    (
+        "look-ups",
+        "a list is pushed to another",
+        "(Int, List(Int))",
+        "%2: Map(Int, Int) = call data.number at data.number ({1: 5}, 2, %0)\n%3: Option(Int) = index(%2, %0)\n%4: Int = switch %3\n  tag 1 (%5: Int)\n    yield %5\n  tag 0\n    yield 0\n%6: List(Int) = list(%0)\n%7: (Int, List(Int)) = record(%4, %6)\nyield %7",
+    ),
+    (
+        "look-ups",
+        "an arm may fail",
+        "Int",
+        "%2: Map(Int, Int) = call data.number at data.number ({1: 5}, 2, %0)\n%3: Option(Int) = index(%2, %0)\n%4: Int = switch %3\n  tag 1 (%5: Int)\n    %8: Int = divide(1, %5)\n    yield %8\n  tag 0\n    yield 0\n%6: Int = add(%0, 1)\n%7: Int = add(%4, %6)\nyield %7",
+    ),
+    (
+        "look-ups",
+        "a list has no element there",
+        "Int",
+        "%2: List(Option(Int)) = list()\n%3: Option(Int) = index(%2, %0)\n%4: Int = switch %3\n  tag 1 (%5: Int)\n    yield %5\n  tag 0\n    yield 0\n%6: Int = add(%0, 1)\n%7: Int = add(%4, %6)\nyield %7",
+    ),
+    (
         "lifted-calls",
         "the call needs the round before",
         "Int",
@@ -193,6 +229,12 @@ const STAYS: &[(&str, &str, &str, &str)] = &[
 /// Programs that a pass rewrites, and which then give what they gave before: the pass, what it must not confuse, the type
 /// of the result, the body.
 const KEEPS: &[(&str, &str, &str, &str)] = &[
+    (
+        "look-ups",
+        "a product that needs neither the map nor what was found is computed first",
+        "(Int, Int)",
+        "%2: Map(Int, Int) = call data.number at data.number ({1: 5}, 2, %0)\n%3: Option(Int) = index(%2, %0)\n%4: Int = switch %3\n  tag 1 (%5: Int)\n    yield %5\n  tag 0\n    yield 0\n%6: Int = multiply(%0, 3)\n%7: Int = add(%4, %6)\n%8: Int = add(%7, %4)\n%9: (Int, Int) = record(%7, %8)\nyield %9",
+    ),
     (
         "loop-state",
         "the last of two replacements counts",

@@ -106,6 +106,14 @@ fn total_work_sinks_into_the_arm_that_uses_it() {
 }
 
 #[test]
+fn an_entry_is_looked_up_behind_what_does_not_need_it() {
+    let body = "%1: Map(Int, Int) = call data.number at data.number ({1: 5}, 2, %0)\n%2: Option(Int) = index(%1, %0)\n\
+                %3: Int = switch %2\n  tag 1 (%4: Int)\n    yield %4\n  tag 0\n    yield 0\n%5: Int = multiply(%0, 3)\n\
+                %6: Int = add(%3, %5)\n%7: Map(Int, Int) = call data.number at data.number#2 (%1, %0, %6)\nyield %7";
+    insta::assert_snapshot!(rewritten("look-ups", program("%0: Int", "Map(Int, Int)", body)));
+}
+
+#[test]
 fn reads_that_need_no_earlier_round_leave_their_fold() {
     let body = "%1: List(Int) = list(%0, 2, 3)\n%2: Int = fold %1 from 0 as %3: Int, %4: Int\n  %5: Int = copy(%4)\n  \
                 %6: Int = call a.gathered_look at a.first (%5)\n  %7: Int = call b.slow_look at b.second (%6)\n  \

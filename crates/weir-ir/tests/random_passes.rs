@@ -7,12 +7,15 @@ mod support;
 
 use std::collections::BTreeMap;
 
-use weir_ir::generate::{Case, Recording, batched_case, evaluate, find_in, rewritable_case};
+use weir_ir::generate::{Case, Recording, batched_case, evaluate, find_in, rewritable_case, updating_case};
 use weir_ir::passes::{EXPR_PASSES, ExprPass, GRAPH_PASSES, optimize_with, run};
 use weir_ir::{passes, print, verify};
 
 /// Default number of programs for each pass.
 const PROGRAMS: u64 = 1_000;
+
+/// The kinds of programs: with much to rewrite, with calls that may gather, with maps whose entries change.
+const CASES: [fn(u64) -> Case; 3] = [rewritable_case, batched_case, updating_case];
 
 fn seeds() -> std::ops::Range<u64> {
     let number = |name: &str| std::env::var(name).ok().and_then(|number| number.parse::<u64>().ok());
@@ -22,7 +25,7 @@ fn seeds() -> std::ops::Range<u64> {
 
 fn holds(test: impl Fn(&Case) -> Result<(), String>) {
     for seed in seeds() {
-        for case in [rewritable_case, batched_case] {
+        for case in CASES {
             if let Some(found) = find_in(case(seed), &test) {
                 panic!("seed {seed}: {found}");
             }
@@ -98,7 +101,7 @@ fn graphs_behind_all_passes_mean_what_their_programs_mean() {
 fn every_pass_rewrites_many_programs() {
     let library = Recording::new(0).library();
     let mut changed: BTreeMap<&str, usize> = BTreeMap::new();
-    let cases = (0..PROGRAMS).flat_map(|seed| [rewritable_case(seed), batched_case(seed)]);
+    let cases = (0..PROGRAMS).flat_map(|seed| CASES.map(|case| case(seed)));
     for case in cases {
         let mut before = String::new();
         _ = optimize_with(&case.program, &library, &mut |name, stage| {
@@ -113,6 +116,6 @@ fn every_pass_rewrites_many_programs() {
     let passes = EXPR_PASSES.iter().map(|pass| pass.name).chain(GRAPH_PASSES.iter().map(|pass| pass.name));
     for pass in passes {
         let programs = changed.get(pass).copied().unwrap_or(0);
-        assert!(programs > 15, "`{pass}` changed {programs} of 2 * {PROGRAMS} programs");
+        assert!(programs > 15, "`{pass}` changed {programs} of {} * {PROGRAMS} programs", CASES.len());
     }
 }

@@ -109,10 +109,10 @@ impl Generator {
         let old = self.bind(of.clone(), Op::Switch { subject: Atom::Var(found), arms: vec![some, none] }, lets);
         let added = match of {
             Type::List(element) => {
-                let element = self.any_operand(element);
+                let element = self.addend(element, lets);
                 Atom::Var(self.bind(of.clone(), Op::Prim(Prim::List, vec![element]), lets))
             }
-            of => self.any_operand(of),
+            of => self.addend(of, lets),
         };
         let terms = if self.random.chance(85) || matches!(of, Type::List(_)) {
             [Atom::Var(old), added]
@@ -129,6 +129,21 @@ impl Generator {
         }
         let put = self.call_of(&format!("data.{function}"), vec![whole, key.clone(), Atom::Var(new)]);
         self.bind(map.ty.clone(), put, lets)
+    }
+
+    /// Returns a value that is added to an entry: a known one or, behind the look-up, a field of the element, or a sum or
+    /// product, which may fail.
+    fn addend(&mut self, ty: &Type, lets: &mut Vec<Let>) -> Atom {
+        let known = self.any_operand(ty);
+        let element = self.scope.iter().find(|known| known.ty == entry()).map(|known| Atom::Var(known.var));
+        let op = match (self.random.below(4), ty, element) {
+            (0, Type::Text, Some(element)) => Op::Prim(Prim::Field(0), vec![element]),
+            (0, Type::Int, Some(element)) => Op::Prim(Prim::Field(1), vec![element]),
+            (1, Type::Int, _) => Op::Prim(Prim::Multiply, vec![known, self.any_operand(ty)]),
+            (1 | 2, Type::Int | Type::Text | Type::Float, _) => Op::Prim(Prim::Add, vec![known, self.any_operand(ty)]),
+            _ => return known,
+        };
+        Atom::Var(self.bind(ty.clone(), op, lets))
     }
 
     /// Binds a `for` whose results are all the same, most often.

@@ -64,6 +64,11 @@ impl<'a> Facts<'a> {
         Variable { var, name: Text::default(), ty }
     }
 
+    /// Returns the type of a variable.
+    pub(super) fn ty(&self, var: Var) -> Option<&Type> {
+        self.types.get(&var)
+    }
+
     /// Returns true if the value of the variable never changes, so that it may be read at any other time.
     pub(super) fn never_changes(&self, var: Var) -> bool {
         self.constant.contains(&var)
