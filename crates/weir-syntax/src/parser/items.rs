@@ -220,7 +220,7 @@ impl Parser<'_> {
     fn record(&mut self) -> Record {
         self.bump();
         let name = self.upper_name("a type name");
-        self.equals_before_fields();
+        self.word_before_fields();
         let fields = self.fields_in_parentheses(Self::field_declaration);
         Record { name, fields: fields.unwrap_or_else(|| self.braces_of(Self::field_declaration)) }
     }
@@ -261,7 +261,7 @@ impl Parser<'_> {
     fn enumeration(&mut self) -> Enum {
         self.bump();
         let name = self.upper_name("a type name");
-        self.equals_before_fields();
+        self.word_before_fields();
         let variants = self.variants_with_bars();
         Enum { name, variants: variants.unwrap_or_else(|| self.braces_of(Self::variant)) }
     }

@@ -103,6 +103,10 @@ impl Parser<'_> {
             self.report_substitution(self.span(), weir_form);
             return *kind;
         }
+        if self.at_word_before(&["type"], name_follows) && self.fields_follow(2) {
+            self.report_substitution(self.span(), "record");
+            return T::Record;
+        }
         let is_word = |ahead: usize| self.nth_kind(ahead) == T::Word && !self.nth(ahead).first_on_line;
         let behind_name = self.nth_kind(2) == T::ParenOpen && !self.nth(2).first_on_line;
         if self.at(T::Word) && is_word(1) && behind_name && !self.is_without() {
@@ -110,6 +114,12 @@ impl Parser<'_> {
             return T::Fn;
         }
         self.peek()
+    }
+
+    /// Returns true if the fields of a record stand there: `{`, `= {` as in TypeScript, or `struct {` as in Go.
+    fn fields_follow(&self, ahead: usize) -> bool {
+        let is_filler = self.nth_kind(ahead) == T::Equal || self.text_of(self.nth(ahead)) == "struct";
+        self.nth_kind(ahead + usize::from(is_filler)) == T::BraceOpen
     }
 
     /// Returns true if an interface with methods comes next, which no record can replace.
@@ -248,9 +258,9 @@ impl Parser<'_> {
         }
     }
 
-    /// Drops `=` after the name of a record.
-    pub(in crate::parser) fn equals_before_fields(&mut self) {
-        if self.at(T::Equal) && self.nth_kind(1) == T::BraceOpen {
+    /// Drops `=` or `struct` after the name of a record.
+    pub(in crate::parser) fn word_before_fields(&mut self) {
+        if !self.at(T::BraceOpen) && self.fields_follow(0) {
             self.report_superfluous(1, "the `{` follows the name directly");
         }
     }
