@@ -53,9 +53,7 @@ impl<'t> KeptWrites<'t> {
         let diagnostic = Diagnostic::new(Code::KeptWrites, "an error response does not take back what was written")
             .at(response, "ends the transaction as a success does")
             .because(write, "this write takes effect")
-            .hint(
-                "check before the first write; or end with an `Err` or `fail(…)`, and answer it behind the `atomic`",
-            )
+            .hint("check before the first write; or end with an `Err` or `fail(…)`, and answer it behind the `atomic`")
             .hint("if the writes are to be kept, make the response behind the `atomic`");
         self.found.push(diagnostic);
     }
