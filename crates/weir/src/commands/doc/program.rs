@@ -13,6 +13,7 @@ use weir_syntax::ast::{FieldDeclaration, Item, ItemKind, ServiceMemberKind, Vari
 use super::page::{DocPage, PageEntry, PageSection, escape};
 use super::table_uses::ProgramTables;
 use super::{library, markdown};
+use crate::read_type::read_type;
 
 /// Returns the page of a checked program.
 pub(super) fn page(title: &str, checked: &Checked, program: &Program, library: &Library) -> DocPage {
@@ -119,7 +120,7 @@ fn flow((flow, types): (&Flow<Graph>, &[TypeDefinition]), doc: String, effects: 
         let default = default.map(|value| source_text(value, &variable.ty, types));
         let default = default.map(|default| format!(", or <code>{}</code>", escape(&default)));
         let words = format!("{}{}", found.unwrap_or_default(), default.unwrap_or_default());
-        [variable.name.to_string(), variable.ty.to_string(), words]
+        [variable.name.to_string(), read_type(flow, variable).to_string(), words]
     });
     let parts = parameters.filter(|[name, ..]| !name.is_empty()).collect();
     let effects = if effects.is_empty() { "no effects".into() } else { effects.join(", ") };
