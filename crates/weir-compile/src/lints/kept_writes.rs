@@ -41,7 +41,7 @@ impl<'t> KeptWrites<'t> {
         let ExprKind::Atomic { resources, body } = &expr.kind else { return };
         if resources.iter().any(|resource| self.is_table(resource)) {
             let (written, deciding, rounds) = (Vec::new(), BTreeMap::new(), Vec::new());
-            Transaction { lint: self, written, deciding, rounds, in_closure: false }.block(body, true);
+            TransactionWalk { lint: self, written, deciding, rounds, in_closure: false }.block(body, true);
         }
     }
 
@@ -69,7 +69,7 @@ pub(super) fn writes_tables(typed: &TypedTree, effects: &EffectSummary) -> bool 
 }
 
 /// A transaction, along whose paths the walk goes.
-struct Transaction<'w, 't> {
+struct TransactionWalk<'w, 't> {
     lint: &'w mut KeptWrites<'t>,
     /// The writes before the current place, each once, in their order.
     written: Vec<Span>,
@@ -81,7 +81,7 @@ struct Transaction<'w, 't> {
     in_closure: bool,
 }
 
-impl<'t> Transaction<'_, 't> {
+impl<'t> TransactionWalk<'_, 't> {
     /// Walks a block. `ends` if its value is that of the transaction.
     fn block(&mut self, block: &'t Block, ends: bool) {
         let last = block.value().map(|value| value.id);
@@ -245,7 +245,7 @@ impl<'t> Transaction<'_, 't> {
     }
 }
 
-impl<'t> Visitor<'t> for Transaction<'_, 't> {
+impl<'t> Visitor<'t> for TransactionWalk<'_, 't> {
     fn block(&mut self, block: &'t Block) {
         self.block(block, false);
     }
@@ -257,7 +257,7 @@ impl<'t> Visitor<'t> for Transaction<'_, 't> {
 
 /// Finds the writes whose results decide the value of an expression.
 struct DecidingWrites<'w, 'l, 't> {
-    transaction: &'w Transaction<'l, 't>,
+    transaction: &'w TransactionWalk<'l, 't>,
     found: Vec<Span>,
 }
 
