@@ -4,13 +4,15 @@ use crate::support::{Scratch, Served, say};
 
 #[test]
 fn a_test_that_does_not_end_fails_at_its_time_limit() {
-    let endless = "test \"endless\" {\n  let n = loop n = 0 { if n > 9 { 0 } else { n + 1 } } until n < 0 at most 1_000_000_000\n  \
+    let endless = "use time\n\ntest \"waiting\" { time.sleep(9m) }\n\ntest \"endless\" {\n  let n = loop n = 0 { if n > 9 { 0 } else { n + 1 } } until n < 0 at most 1_000_000_000\n  \
                    expect n == 0\n}\n\ntest \"short\" { expect 1 + 1 == 2 }\n";
     let program = Scratch::new("endless.weir", endless.as_bytes());
-    let said = say(&["test", program.path(), "--time-limit", "1"]);
-    assert_eq!(said.code, 1, "{}", said.output);
+    let said = say(&["test", program.path(), "--time-limit", "1s"]);
+    assert_eq!((said.code, said.messages.as_str()), (1, ""), "{}", said.output);
     assert!(said.output.contains("the test takes longer than its limit of 1s"), "{}", said.output);
-    assert!(said.output.contains("1 passed, 1 failed"), "{}", said.output);
+    assert!(said.output.contains("1 passed, 2 failed"), "{}", said.output);
+    let refused = say(&["test", program.path(), "--time-limit", "0"]);
+    assert!(refused.code == 2 && refused.messages.contains("a whole number of seconds"), "{}", refused.messages);
 }
 
 #[test]
