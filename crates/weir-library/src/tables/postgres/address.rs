@@ -112,8 +112,8 @@ impl fmt::Debug for PostgresAddress {
 }
 
 /// The reason why a text is refused that is not the address of a PostgreSQL database.
-const OTHER_KIND: &str = "it names a PostgreSQL database, such as `postgres://user@host:5432/database`; an SQLite database \
-                          needs no address, but a path";
+const OTHER_KIND: &str = "tables are in a PostgreSQL database, with an address such as `postgres://user@host:5432/database`, or in \
+                          an SQLite file, which has a path and no address";
 
 fn invalid(why: &str) -> Failure {
     Failure::function(format!("the address of the database is invalid: {why}"))
