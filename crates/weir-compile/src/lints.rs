@@ -5,6 +5,8 @@
 
 mod constant_conditions;
 mod dropped_values;
+mod error_responses;
+mod kept_writes;
 mod number_braces;
 mod repeated_keys;
 mod shadowing_patterns;
@@ -31,6 +33,7 @@ use crate::symbol::Symbol;
 use crate::typed_tree::{FileTypes, TypedTree};
 use constant_conditions::ConstantConditions;
 use dropped_values::DroppedValues;
+use kept_writes::{KeptWrites, writes_tables};
 use number_braces::NumberBraces;
 use repeated_keys::RepeatedKeySearch;
 use shadowing_patterns::ShadowingPatterns;
@@ -42,7 +45,7 @@ pub(crate) fn check(context: &mut CheckContext<'_>, typed: &TypedTree, (cache, k
         return;
     }
     let names = context.files.names();
-    let keys = (0..names.len()).map(|file| Some(hashed((keys.key(file)?, purity_of_callees(typed, file)))));
+    let keys = (0..names.len()).map(|file| Some(hashed((keys.key(file)?, effects_of_callees(typed, file)))));
     let keys: Vec<Option<u64>> = keys.collect();
     let kept = cache.kept_lints(names, &keys);
     let files: Vec<Arc<FileLints>> = kept
@@ -59,11 +62,12 @@ pub(crate) fn check(context: &mut CheckContext<'_>, typed: &TypedTree, (cache, k
     unreachable_code::check(context, typed);
 }
 
-/// Returns, for each `fn` that a file names, whether it has no effects: other files decide that.
-fn purity_of_callees(typed: &TypedTree, file: usize) -> Vec<bool> {
+/// Returns, for each `fn` that a file names, whether it has no effects, and whether it writes tables: other files decide that.
+fn effects_of_callees(typed: &TypedTree, file: usize) -> Vec<Option<(bool, bool)>> {
     let summary = &typed.files[file].summary;
     let callees = summary.fn_effects.values().flat_map(|body| &body.callees).chain(&summary.flow_callees);
-    callees.map(|name| typed.effects_of(name).is_some_and(EffectSummary::is_empty)).collect()
+    let effects = |effects: &EffectSummary| (effects.is_empty(), writes_tables(typed, effects));
+    callees.map(|name| typed.effects_of(name).map(effects)).collect()
 }
 
 /// Runs the lints that look at the bodies of one file.
@@ -75,12 +79,13 @@ fn lints_of(context: &CheckContext<'_>, typed: &TypedTree, file: usize) -> FileL
         shadowing: ShadowingPatterns::new(context.text, typed),
         keys: RepeatedKeySearch::new(context, typed),
         numbers: NumberBraces::new(context.text),
+        writes: KeptWrites::new(context, typed, file),
     };
     context.tree().items[context.file_items(file)].iter().for_each(|item| walk.item(item));
-    let LintWalk { names, dropped, conditions, shadowing, keys, numbers } = walk;
+    let LintWalk { names, dropped, conditions, shadowing, keys, numbers, writes } = walk;
     let mut found = names.found;
     found.extend(dropped.found.into_iter().chain(conditions.found).chain(shadowing.found).chain(keys.found));
-    found.extend(numbers.found);
+    found.extend(numbers.found.into_iter().chain(writes.found));
     FileLints {
         found,
         unused_parameters: names.parameters,
@@ -97,6 +102,7 @@ struct LintWalk<'t> {
     shadowing: ShadowingPatterns<'t>,
     keys: RepeatedKeySearch<'t>,
     numbers: NumberBraces<'t>,
+    writes: KeptWrites<'t>,
 }
 
 impl<'t> Visitor<'t> for LintWalk<'t> {
@@ -122,6 +128,7 @@ impl<'t> Visitor<'t> for LintWalk<'t> {
         self.shadowing.expr(expr);
         self.keys.expr(expr);
         self.numbers.expr(expr);
+        self.writes.expr(expr);
         walk_expr(self, expr);
     }
 

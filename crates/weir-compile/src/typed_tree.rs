@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use weir_host::{Text, Type, Value};
 use weir_syntax::Span;
-use weir_syntax::ast::{Block, ExprId, FailureHandler, ItemKind, PatternId, Tree};
+use weir_syntax::ast::{AtomicResource, Block, ExprId, FailureHandler, ItemKind, PatternId, Tree};
 
 use crate::bound_constraints::BoundConstraints;
 use crate::declarations::Declarations;
@@ -339,6 +339,13 @@ impl TypedTree {
     /// Returns the handler that begins at an offset.
     pub(crate) fn handler(&self, handler: &FailureHandler) -> Option<&ResolvedHandler> {
         self.file_at(handler.span.start).handlers.get(&handler.span.start)
+    }
+
+    /// Returns the name in the program of a resource that a step holds.
+    pub(crate) fn held_name(&self, resource: &AtomicResource) -> Arc<str> {
+        let start = resource.path.span.start;
+        let whole = self.file_at(start).held_names.get(&start);
+        whole.unwrap_or(&resource.path.last().text).clone()
     }
 
     /// Returns the locals of a `fn`'s parameters.

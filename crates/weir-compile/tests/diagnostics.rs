@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use test_support::fixture;
 use weir_compile::ProgramFiles;
+use weir_host::Library;
 use weir_syntax::{Code, SourceFile, SourceId, Sources, Style, codes, render};
 
 fn folder() -> PathBuf {
@@ -25,9 +26,16 @@ fn cases() -> Vec<(String, String)> {
     named.collect()
 }
 
+/// The first line of a program that is checked with the standard library. The one of these tests has no tables.
+const STANDARD_LIBRARY: &str = "// With the standard library.";
+
+fn library_of(text: &str) -> Library {
+    if text.starts_with(STANDARD_LIBRARY) { weir_library::library() } else { fixture::library() }
+}
+
 /// Returns the diagnostics of a text with the chosen codes, as a terminal without colours shows them.
 fn said_of(name: &str, text: &str, chosen: impl Fn(Code) -> bool) -> String {
-    let (mut sources, library) = (Sources::new(), fixture::library());
+    let (mut sources, library) = (Sources::new(), library_of(text));
     let program = ProgramFiles::in_text(&format!("{name}.weir"), text, &library, &mut sources);
     let file = sources.file(program.source());
     let compiled = weir_compile::compile_program(program, file, &library);
@@ -85,9 +93,9 @@ const EXPECTED_BY_EVERYBODY: [Code; 7] = [
 
 #[test]
 fn warnings_that_everybody_expects_have_an_edit_that_takes_them_away() {
-    let library = fixture::library();
-    let check =
-        |text: &str| weir_compile::check(SourceId(0), &SourceFile::new("case.weir", text), &library).diagnostics;
+    let check = |text: &str| {
+        weir_compile::check(SourceId(0), &SourceFile::new("case.weir", text), &library_of(text)).diagnostics
+    };
     for (name, text) in cases().into_iter().filter(|(name, _)| name.starts_with("w07")) {
         let found = check(&text);
         let warnings = found.iter().filter(|warning| EXPECTED_BY_EVERYBODY.contains(&warning.code));

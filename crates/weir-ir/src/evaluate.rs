@@ -16,6 +16,7 @@ use crate::move_only::TypeDefinitions;
 use crate::prim::{self, Prim};
 
 mod call;
+mod race;
 mod time_limits;
 mod wait;
 mod work;
@@ -40,7 +41,7 @@ pub struct Evaluator<'p> {
     /// The work that flows may still do.
     work: WorkLeft,
     /// The time limits around the operation that is being evaluated.
-    limits: TimeLimits,
+    limits: TimeLimits<'p>,
 }
 
 /// The failure of the initial value of a shared value or a private state.
@@ -68,6 +69,8 @@ enum FlowEnd {
     OperationFailed(Box<Failure>),
     /// Not the flow, but the body of the [`Op::Within`] whose limit has this number: the time is up.
     TimeUp(usize),
+    /// Not the flow, but the last body of the [`Op::Race`] with this number: those before have ended first, so.
+    Overtaken(usize, Box<Result<Value, FlowEnd>>),
 }
 
 impl From<Box<Failure>> for FlowEnd {
@@ -152,7 +155,8 @@ impl<'p> Evaluator<'p> {
         self.work = WorkLeft::new(work);
     }
 
-    /// Makes the limits of [`Op::Within`] expire when a flow has waited for as long in calls.
+    /// Makes the limits of [`Op::Within`] expire when a flow has waited for as long in calls, and lets a body of an [`Op::Race`] win
+    /// that does not wait for longer.
     pub fn expire_time_limits(&mut self) {
         self.limits.expire();
     }
@@ -207,7 +211,7 @@ impl<'p> Evaluator<'p> {
     }
 
     /// Evaluates the body that computes a shared value.
-    fn made(&mut self, init: &Block) -> Result<Value, Box<Failure>> {
+    fn made(&mut self, init: &'p Block) -> Result<Value, Box<Failure>> {
         self.flow((usize::MAX, 0), init, &[], Vec::new())
     }
 
@@ -233,7 +237,7 @@ impl<'p> Evaluator<'p> {
     fn flow(
         &mut self,
         place: (usize, usize),
-        body: &Block,
+        body: &'p Block,
         parameters: &[Variable],
         inputs: Vec<Value>,
     ) -> Result<Value, Box<Failure>> {
@@ -248,7 +252,9 @@ impl<'p> Evaluator<'p> {
         match end {
             Ok(value) | Err(FlowEnd::Return(value)) => Ok(value),
             Err(FlowEnd::Fail(failure) | FlowEnd::OperationFailed(failure)) => Err(failure),
-            Err(FlowEnd::TimeUp(_)) => unreachable!("the limits outside of the flow are hidden"),
+            Err(FlowEnd::TimeUp(_) | FlowEnd::Overtaken(..)) => {
+                unreachable!("the limits and races outside of the flow are hidden")
+            }
         }
     }
 }
@@ -264,7 +270,7 @@ struct FlowEvaluation<'e, 'p> {
     move_only: BTreeSet<Var>,
 }
 
-impl FlowEvaluation<'_, '_> {
+impl<'p> FlowEvaluation<'_, 'p> {
     fn bind(&mut self, variable: &Variable, value: Value) {
         if self.evaluator.is_move_only(&variable.ty) {
             self.move_only.insert(variable.var);
@@ -272,7 +278,7 @@ impl FlowEvaluation<'_, '_> {
         self.variables.insert(variable.var, value);
     }
 
-    fn block(&mut self, block: &Block) -> Result<Value, FlowEnd> {
+    fn block(&mut self, block: &'p Block) -> Result<Value, FlowEnd> {
         if !self.evaluator.work.begin_block() {
             return Err(work_exceeded());
         }
@@ -282,7 +288,7 @@ impl FlowEvaluation<'_, '_> {
         Ok(self.value(&block.result))
     }
 
-    fn binding(&mut self, binding: &Let) -> Result<(), FlowEnd> {
+    fn binding(&mut self, binding: &'p Let) -> Result<(), FlowEnd> {
         let value = self.op(&binding.op, binding.origin);
         if let Err(FlowEnd::Fail(_) | FlowEnd::OperationFailed(_)) = &value {
             // The innermost operation is the first to see its failure.
@@ -312,7 +318,7 @@ impl FlowEvaluation<'_, '_> {
         }
     }
 
-    fn op(&mut self, op: &Op, origin: Origin) -> Result<Value, FlowEnd> {
+    fn op(&mut self, op: &'p Op, origin: Origin) -> Result<Value, FlowEnd> {
         match op {
             Op::Prim(prim, operands) => self.prim(*prim, operands),
             Op::Call(call) => self.call(call),
@@ -331,8 +337,7 @@ impl FlowEvaluation<'_, '_> {
                 value
             }
             Op::Within { limit, body } => self.within(limit, body),
-            // The evaluator produces one of the outcomes that `race` allows: the first body wins.
-            Op::Race { bodies } => self.block(bodies.first().expect("the verifier has seen a body")),
+            Op::Race { bodies } => self.race(bodies),
             Op::Catch { body } => match self.block(body) {
                 Ok(value) => Ok(Value::ok(value)),
                 Err(FlowEnd::OperationFailed(failure)) => Ok(Value::err(self.evaluator.caught(*failure, origin))),
@@ -340,18 +345,6 @@ impl FlowEvaluation<'_, '_> {
             },
             Op::Return(answer) => Err(FlowEnd::Return(self.value(answer))),
             Op::Fail(failure) => Err(FlowEnd::Fail(failure_of(self.value(failure)))),
-        }
-    }
-
-    /// Evaluates a body with a time limit. Unless limits expire, the outcome is the one with a body that ends in time.
-    fn within(&mut self, limit: &Atom, body: &Block) -> Result<Value, FlowEnd> {
-        let Value::Duration(nanoseconds) = self.value(limit) else { panic!("the verifier let a limit pass") };
-        let limit = self.evaluator.limits.begin(nanoseconds);
-        let value = self.block(body);
-        self.evaluator.limits.end(limit);
-        match value {
-            Err(FlowEnd::TimeUp(expired)) if expired == limit => Ok(Value::none()),
-            value => Ok(Value::some(value?)),
         }
     }
 
@@ -379,7 +372,7 @@ impl FlowEvaluation<'_, '_> {
         Ok(value)
     }
 
-    fn switch(&mut self, subject: &Atom, arms: &[Arm]) -> Result<Value, FlowEnd> {
+    fn switch(&mut self, subject: &Atom, arms: &'p [Arm]) -> Result<Value, FlowEnd> {
         let mut tested = self.value(subject);
         let chosen =
             arms.iter().find(|arm| test_holds(&arm.test, &tested)).expect("the verifier has seen an arm for it");
@@ -401,7 +394,7 @@ impl FlowEvaluation<'_, '_> {
         }
     }
 
-    fn map(&mut self, list: &Atom, element: &Variable, body: &Block) -> Result<Value, FlowEnd> {
+    fn map(&mut self, list: &Atom, element: &Variable, body: &'p Block) -> Result<Value, FlowEnd> {
         let mut mapped = Vec::new();
         for value in self.elements(list) {
             self.bind(element, value);
@@ -415,7 +408,7 @@ impl FlowEvaluation<'_, '_> {
         list: &Atom,
         init: &[Atom],
         (state, element): (&[Variable], &Variable),
-        body: &Block,
+        body: &'p Block,
     ) -> Result<Value, FlowEnd> {
         let mut values: Vec<Value> = init.iter().map(|atom| self.value(atom)).collect();
         for value in self.elements(list) {
@@ -427,7 +420,7 @@ impl FlowEvaluation<'_, '_> {
         Ok(put_together(values))
     }
 
-    fn repeat(&mut self, init: &[Atom], state: &[Variable], body: &Block, at_most: u64) -> Result<Value, FlowEnd> {
+    fn repeat(&mut self, init: &[Atom], state: &[Variable], body: &'p Block, at_most: u64) -> Result<Value, FlowEnd> {
         let mut values: Vec<Value> = init.iter().map(|atom| self.value(atom)).collect();
         for _ in 0..at_most {
             self.bind_all(state, values);

@@ -79,7 +79,7 @@ pub use join::TableJoin;
 use open_table::OpenTable;
 pub use postgres::{PostgresAddress, ScratchSchema, ScratchSchemas};
 pub use query_plans::{PlacedStatement, SearchStatement, StatementCall};
-pub use report::report;
+pub use report::{check_start, report};
 use schema::TableSearch;
 pub use schema::{
     ColumnSchema, ExistingTable, IndexSchema, RowOrder, Schema, SoftTable, TableCondition, TableMigration, TableQuery,

@@ -161,6 +161,7 @@ codes! {
     W0718 ExclusiveReader,
     W0719 UnpairedCookie,
     W0720 NumberBraces,
+    W0721 KeptWrites,
 }
 
 impl Code {

@@ -254,7 +254,9 @@ impl<'t> Parser<'t> {
         if self.at(TokenKind::Word) {
             return self.word();
         }
-        if self.peek().is_reserved() && !self.peek().joins() && !self.at_new_line() {
+        // Before a colon, no construct goes on.
+        let is_meant = !self.peek().joins() && !self.at_new_line() || self.nth_kind(1) == TokenKind::Colon;
+        if self.peek().is_reserved() && is_meant {
             self.reserved_word(what);
             return self.word();
         }

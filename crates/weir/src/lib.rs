@@ -35,6 +35,7 @@ mod module_files;
 mod plan_file;
 mod programs;
 mod project;
+mod read_type;
 mod run;
 mod table_location;
 mod terminal;

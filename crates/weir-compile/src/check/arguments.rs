@@ -91,6 +91,11 @@ impl<'a> TypeChecker<'a, '_> {
                     continue;
                 }
                 Some(_) => self.named_parameter(callee, &taken, argument),
+                None if takes_further && position >= supplied.len() => {
+                    refused += 1;
+                    self.unnamed_argument(callee, argument);
+                    continue;
+                }
                 None => {
                     position += 1;
                     Some(position - 1)
@@ -132,6 +137,19 @@ impl<'a> TypeChecker<'a, '_> {
             self.report(diagnostic);
         }
         further.push(name);
+        self.expr(&argument.value, None);
+    }
+
+    /// Reports an argument without a name, of a function that takes further arguments by their names.
+    fn unnamed_argument(&mut self, callee: &str, argument: &'a Argument) {
+        let diagnostic = Diagnostic::new(Code::UnknownArgument, format!("a further argument of `{callee}` has a name"))
+            .at(argument.span, "has none");
+        self.report(match &argument.value.kind {
+            ExprKind::Name(name) => {
+                diagnostic.suggest(format!("name it: `{name}: {name}`"), argument.span.at_start(), format!("{name}: "))
+            }
+            _ => diagnostic.hint("name it: `name: value`"),
+        });
         self.expr(&argument.value, None);
     }
 

@@ -9,7 +9,7 @@ use weir_syntax::{Code, Diagnostic, Span};
 
 use super::arguments::{CallArguments, CalleeParameter};
 use super::names::{ResolvedVariant, path_of};
-use super::{OpenType, TypeChecker};
+use super::{Expected, OpenType, TypeChecker};
 use crate::declare::private_item;
 use crate::suggest::{listed, nearest};
 use crate::symbol::Symbol;
@@ -46,7 +46,8 @@ impl<'a> TypeChecker<'a, '_> {
     pub(super) fn ignore(&mut self, given: CallArguments<'a>) -> Ty {
         for argument in given.piped.into_iter().chain(given.arguments.iter().map(|argument| &argument.value)) {
             if !self.is_shared(argument) {
-                self.expr(argument, None);
+                // The types of a closure's parameters, which the callee would say, are no errors of their own.
+                self.expr(argument, Some(&Expected::plain(Ty::Error)));
             }
         }
         Ty::Error

@@ -313,6 +313,8 @@ impl<'a> TypeChecker<'a, '_> {
             let ty = match (&parameter.ty, known) {
                 (Some(written), _) => self.resolve_type(written),
                 (None, Some(known)) => known,
+                // The callee, which would say the type, is unknown.
+                (None, None) if expected == Some(&Ty::Error) => Ty::Error,
                 (None, None) => self.inference.fresh(),
             };
             self.irrefutable_pattern(&parameter.pattern, &ty);

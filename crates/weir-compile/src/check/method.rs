@@ -165,7 +165,9 @@ impl<'a> TypeChecker<'a, '_> {
         let known = module.map_or_else(Vec::new, |module| self.functions_of(module));
         let functions = known.iter().map(String::as_str).chain(has_length(&ty).then_some("length"));
         let advice = self.dialect_method(&ty, name);
-        if let Some(parameter) = ty.parameter_name() {
+        if self.field_of(&ty, name.as_str()).is_some() {
+            diagnostic = diagnostic.hint(format!("`{name}` is a field: write it without parentheses"));
+        } else if let Some(parameter) = ty.parameter_name() {
             let hint = format!("take the function as a parameter: `{name}: fn({parameter}) -> …`");
             diagnostic = diagnostic.note(stands_for_any(parameter)).hint(hint);
         } else if let Some(advice) = advice {

@@ -53,9 +53,12 @@ impl<'a> TypeChecker<'a, '_> {
             operator.symbol(),
             self.inference.resolve(&ty)
         );
-        self.expr(right, Some(&Expected::new(ty.clone(), left.span, why)));
-        let ty = self.inference.resolve(&ty);
         let equality = matches!(operator, BinaryOperator::Equal | BinaryOperator::NotEqual);
+        let expected = Expected::new(ty.clone(), left.span, why);
+        // An `Option` has no order, whatever the other side is.
+        let is_unordered = !equality && matches!(self.inference.shallow(&ty), Ty::Option(_));
+        self.expr(right, (!is_unordered).then_some(&expected));
+        let ty = self.inference.resolve(&ty);
         let fits = if equality { self.has_equality(&ty) } else { ty.has_order() };
         self.demand(&ty, if equality { Demand::Equality } else { Demand::Order }, span);
         if !fits {
@@ -65,8 +68,10 @@ impl<'a> TypeChecker<'a, '_> {
                     .at(span, format!("`{}` does not work on `{ty}`", operator.symbol()))
                     .because(left.span, format!("this is `{ty}`"));
             self.report(match ty {
-                Ty::Option(_) if !equality => diagnostic
-                    .hint("handle `None` first: `(value else { … })`, or `match value { Some(x) => …, None => … }`"),
+                Ty::Option(_) if !equality => diagnostic.hint(format!(
+                    "handle `None` first: `match value {{ Some(x) => x {} …, None => false }}`, or `(value else {{ … }})`",
+                    operator.symbol()
+                )),
                 _ => diagnostic,
             });
         }

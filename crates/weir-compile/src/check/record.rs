@@ -5,6 +5,7 @@ use weir_syntax::ast::{Expr, FieldValue, Name, Path};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::{Expected, TypeChecker};
+use crate::declarations::DeclaredTable;
 use crate::suggest::{listed, nearest};
 use crate::symbol::Symbol;
 use crate::typed_tree::Resolution;
@@ -169,15 +170,23 @@ impl<'a> TypeChecker<'a, '_> {
         let with_default = self.fields_with_default(ty);
         let missing = self.fields_of(ty).into_iter().enumerate();
         let missing = missing.filter(|(at, field)| !is_given(field) && !may_omit(*at) && !with_default.contains(at));
-        let missing: Vec<String> = missing.map(|(_, field)| field).collect();
+        let (places, missing): (Vec<usize>, Vec<String>) = missing.unzip();
         if missing.is_empty() {
             return;
         }
-        let (fields, are) = if missing.len() == 1 { ("field", "is") } else { ("fields", "are") };
-        let diagnostic =
+        let (fields, are, them) = if missing.len() == 1 { ("field", "is", "it") } else { ("fields", "are", "them") };
+        let mut diagnostic =
             Diagnostic::new(Code::RecordFields, format!("the {fields} {} of `{path}` {are} missing", listed(&missing)))
                 .at(expr.span, "a field has no value")
                 .hint(format!("add `{}: …`", missing[0]));
+        let fills = |table: &DeclaredTable| places.iter().all(|at| table.may_omit(*at, table.auto));
+        let mut tables =
+            self.typed.declarations.tables.iter().filter(|(_, of)| of.row.is_some() && of.row.as_ref() == ty.name());
+        if inserted.is_none()
+            && let Some((table, _)) = tables.find(|(_, table)| fills(table))
+        {
+            diagnostic = diagnostic.hint(format!("a record that stands in `{table}.insert(…)` may leave {them} out"));
+        }
         self.report(diagnostic);
     }
 }

@@ -34,7 +34,7 @@ impl<'a> TypeChecker<'a, '_> {
         if !self.in_test {
             let diagnostic = Diagnostic::new(Code::WithOutsideTest, "only a test can call a service of the program")
                 .at(service.span, "not inside a `test`")
-                .hint("move what both need into a `fn`, and call that");
+                .hint("tests share a `fn` that does what the route does; a closure in the test shares requests: `let ask = |path| …`");
             self.report(diagnostic);
         }
         self.refer(name.span, Symbol::HostFunction(signature.path().into()));

@@ -144,9 +144,7 @@ impl<'a> Lowering<'a, '_> {
 
     /// Returns the name in the program of a resource that a step holds.
     pub(super) fn held_name(&self, resource: &AtomicResource) -> Arc<str> {
-        let start = resource.path.span.start;
-        let whole = self.program.file_at(start).held_names.get(&start);
-        whole.unwrap_or(&resource.path.last().text).clone()
+        self.program.held_name(resource)
     }
 
     /// Returns whether steps elsewhere hold the shared value per session, and none around this place does.

@@ -1,10 +1,15 @@
 //! Conditions of queries: the part that compares columns with values goes to the table, the rest is evaluated by the program.
 //!
 //! A comparison is *searchable* if one side is a column of the row, and the other does not mention the row. A comparison of a
-//! `Float` is not searchable: databases disagree about NaN.
+//! `Float` is not searchable: databases disagree about NaN. So is the comparison of a value that may be absent, in
+//! `match row.ends { Some(ends) => ends < now, None => false }`: no absent value fulfils it.
 
-use weir_host::{Text, Value};
-use weir_syntax::ast::{BinaryOperator, Expr, ExprKind, Literal, LiteralValue, UnaryOperator, Visitor, walk_expr};
+use weir_host::{Text, Type, Value};
+use weir_ir::expr::Atom;
+use weir_ir::prim::Prim;
+use weir_syntax::ast::{
+    Arm, BinaryOperator, Expr, ExprKind, Literal, LiteralValue, Pattern, PatternKind, UnaryOperator, Visitor, walk_expr,
+};
 
 use super::Lowering;
 use super::table_description::record;
@@ -15,9 +20,24 @@ use crate::typed_tree::{LocalId, Resolution, TypedTree};
 pub(super) struct DividedCondition<'a> {
     /// The searchable comparisons, as values of the type `tables.Condition`.
     pub(super) searched: Vec<Value>,
-    /// The values that they compare with, and their types.
-    pub(super) values: Vec<(&'a Expr, Option<Value>)>,
+    /// The values that they compare with.
+    pub(super) values: Vec<ComparedValue<'a>>,
     pub(super) left: Vec<&'a Expr>,
+}
+
+/// A value that a column is compared with.
+pub(super) enum ComparedValue<'a> {
+    Of(&'a Expr),
+    /// The same in a `Some`.
+    SomeOf(&'a Expr),
+    Bool(bool),
+}
+
+/// A searchable comparison.
+struct Searchable<'a> {
+    column: u32,
+    comparison: &'static str,
+    value: ComparedValue<'a>,
 }
 
 impl<'a> Lowering<'a, '_> {
@@ -39,10 +59,10 @@ impl<'a> Lowering<'a, '_> {
                 continue;
             }
             match row.and_then(|row| self.searchable(table, row, part)) {
-                Some((column, comparison, value, constant)) => {
+                Some(Searchable { column, comparison, value }) => {
                     let at = Value::Int(column.into());
                     divided.searched.push(record([at, Value::text(comparison)]));
-                    divided.values.push((value, constant));
+                    divided.values.push(value);
                 }
                 None => divided.left.push(part),
             }
@@ -50,33 +70,81 @@ impl<'a> Lowering<'a, '_> {
         divided
     }
 
-    /// Returns the column, the comparison and the value of a searchable comparison.
-    fn searchable(
-        &self,
-        table: &Text,
-        row: LocalId,
-        part: &'a Expr,
-    ) -> Option<(u32, &'static str, &'a Expr, Option<Value>)> {
-        let is_searched = |column: &u32| {
-            let columns = &self.program.declarations.tables[table.as_str()].columns;
-            columns.get(*column as usize).is_some_and(|column| column.kind != "Float")
-        };
-        let (column, comparison, value, constant) = match &part.kind {
-            ExprKind::Binary { operator, left, right, .. } => {
-                let comparison = symbol(*operator)?;
-                match (self.column_of(row, left), self.column_of(row, right)) {
-                    (Some(column), None) if !self.mentions(row, right) => (column, comparison, &**right, None),
-                    (None, Some(column)) if !self.mentions(row, left) => (column, flipped(comparison), &**left, None),
-                    _ => return None,
-                }
+    /// Lowers a value that a column is compared with. Returns it and its type.
+    pub(super) fn compared_value(&mut self, value: &ComparedValue<'a>) -> (Atom, Type) {
+        match value {
+            ComparedValue::Bool(value) => (Atom::Value(Value::Bool(*value)), Type::Bool),
+            ComparedValue::Of(value) => (self.expr(value), self.ty(value)),
+            ComparedValue::SomeOf(value) => {
+                let (present, ty) = (self.expr(value), Type::option(self.ty(value)));
+                (self.prim(Prim::Variant(Value::SOME), vec![present], ty.clone(), value.span), ty)
             }
-            ExprKind::Field { .. } => (self.column_of(row, part)?, "==", part, Some(Value::Bool(true))),
+        }
+    }
+
+    /// Returns the searchable comparison that a part of a condition is.
+    fn searchable(&self, table: &Text, row: LocalId, part: &'a Expr) -> Option<Searchable<'a>> {
+        let found = match &part.kind {
+            ExprKind::Binary { .. } => self.compared(row, part, |side| self.column_of(row, side))?,
+            ExprKind::Match { value, arms } => self.compared_if_present(row, value, arms)?,
+            ExprKind::Field { .. } => {
+                Searchable { column: self.column_of(row, part)?, comparison: "==", value: ComparedValue::Bool(true) }
+            }
             ExprKind::Unary { operator: UnaryOperator::Not, operand } => {
-                (self.column_of(row, operand)?, "==", part, Some(Value::Bool(false)))
+                let column = self.column_of(row, operand)?;
+                Searchable { column, comparison: "==", value: ComparedValue::Bool(false) }
             }
             _ => return None,
         };
-        is_searched(&column).then_some((column, comparison, value, constant))
+        let columns = &self.program.declarations.tables[table.as_str()].columns;
+        columns.get(found.column as usize).is_some_and(|column| column.kind != "Float").then_some(found)
+    }
+
+    /// Returns the comparison of a column with a value that does not mention the row. `column_of` returns the column that a side
+    /// is.
+    fn compared(
+        &self,
+        row: LocalId,
+        part: &'a Expr,
+        column_of: impl Fn(&Expr) -> Option<u32>,
+    ) -> Option<Searchable<'a>> {
+        let ExprKind::Binary { operator, left, right, .. } = &part.kind else { return None };
+        let comparison = symbol(*operator)?;
+        let (column, comparison, value) = match (column_of(left), column_of(right)) {
+            (Some(column), None) => (column, comparison, right),
+            (None, Some(column)) => (column, flipped(comparison), left),
+            _ => return None,
+        };
+        (!self.mentions(row, value)).then_some(Searchable { column, comparison, value: ComparedValue::Of(value) })
+    }
+
+    /// Returns the comparison in `match row.column { Some(present) => present < value, None => false }`.
+    fn compared_if_present(&self, row: LocalId, matched: &Expr, arms: &'a [Arm]) -> Option<Searchable<'a>> {
+        let column = self.column_of(row, matched)?;
+        let (some, none) = match arms {
+            [first, second] if variant(&first.pattern) == Some("Some") => (first, second),
+            [first, second] if variant(&first.pattern) == Some("None") => (second, first),
+            _ => return None,
+        };
+        let is_false = matches!(none.body.kind, ExprKind::Literal(Literal { value: LiteralValue::Bool(false), .. }));
+        let is_none = variant(&none.pattern) == Some("None") || none.pattern.kind == PatternKind::Wildcard;
+        if !is_none || !is_false || some.guard.is_some() || none.guard.is_some() {
+            return None;
+        }
+        let PatternKind::Variant { path, arguments } = &some.pattern.kind else { return None };
+        let present = match &arguments[..] {
+            [only] if path.last().as_str() == "Some" => self.typed.pattern_local(only.pattern.id)?,
+            _ => return None,
+        };
+        let is_present = |side: &Expr| self.typed.resolution(side.id) == Some(&Resolution::Local(present));
+        let found = self.compared(row, &some.body, |side| is_present(side).then_some(column))?;
+        match found.value {
+            // The table takes `!=` for true if the value is absent.
+            ComparedValue::Of(value) if found.comparison != "!=" && !self.mentions(present, value) => {
+                Some(Searchable { value: ComparedValue::SomeOf(value), ..found })
+            }
+            _ => None,
+        }
     }
 
     /// Returns the column if the expression is a field of the row.
@@ -94,6 +162,14 @@ impl<'a> Lowering<'a, '_> {
         let mut search = LocalSearch { typed: self.typed, local: row, found: false };
         search.expr(expr);
         search.found
+    }
+}
+
+/// Returns the name of the variant that a pattern matches.
+fn variant(pattern: &Pattern) -> Option<&str> {
+    match &pattern.kind {
+        PatternKind::Variant { path, .. } => Some(path.last().as_str()),
+        _ => None,
     }
 }
 

@@ -28,7 +28,7 @@ pub(super) struct GroupParts<'g> {
 /// The clauses of a `for` over groups, divided.
 pub(super) struct GroupClauses<'a> {
     /// The conditions that the table evaluates, as values of the type `tables.GroupCondition`, each with what it compares with.
-    pub(super) conditions: Vec<(Value, &'a Expr, Option<Value>)>,
+    pub(super) conditions: Vec<(Value, &'a Expr)>,
     /// The order by the table, as values of the type `tables.GroupOrder`.
     pub(super) order: Vec<Value>,
     /// The clauses of the program.
@@ -64,7 +64,7 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// Returns a comparison that the table evaluates, and what it compares with.
-    fn group_condition(&self, parts: &GroupParts<'_>, part: &'a Expr) -> Option<(Value, &'a Expr, Option<Value>)> {
+    fn group_condition(&self, parts: &GroupParts<'_>, part: &'a Expr) -> Option<(Value, &'a Expr)> {
         let ExprKind::Binary { operator, left, right, .. } = &part.kind else { return None };
         let comparison = symbol(*operator)?;
         let (of, comparison, value) = match (self.part_of_group(parts, left), self.part_of_group(parts, right)) {
@@ -74,7 +74,7 @@ impl<'a> Lowering<'a, '_> {
         };
         let locals = self.locals_of(parts.key).into_iter().chain(parts.rows);
         let depends = locals.into_iter().any(|local| self.mentions(local, value));
-        (!depends).then(|| (record([Value::Int(of as i64), Value::text(comparison)]), value, None))
+        (!depends).then(|| (record([Value::Int(of as i64), Value::text(comparison)]), value))
     }
 
     /// Returns the place of a part of a group that the table compares and orders: the columns come first, then the aggregates.

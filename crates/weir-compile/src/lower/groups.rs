@@ -11,7 +11,7 @@ use weir_ir::prim::Prim;
 use weir_syntax::ast::{Block, Expr, ExprKind, Pattern, PatternId, PatternKind, QueryClauses, Visitor, walk_expr};
 
 use super::aggregates::ListAggregate;
-use super::conditions::DividedCondition;
+use super::conditions::{ComparedValue, DividedCondition};
 use super::group_clauses::{GroupClauses, GroupParts};
 use super::queries::closure_of;
 use super::repeat::ListClauses;
@@ -75,9 +75,9 @@ impl<'a> Lowering<'a, '_> {
         let parts = GroupParts { table: &table, key: &parts[0], columns: &columns, rows, aggregates: &aggregates };
         let GroupClauses { conditions, order, left } = self.group_clauses(&parts, clauses);
         let early = left.limit.is_none().then(|| clauses.limit.as_ref().map(|limit| self.expr(limit))).flatten();
-        let conditions_of = conditions.iter().map(|(part, ..)| part.clone()).collect();
+        let conditions_of = conditions.iter().map(|(part, _)| part.clone()).collect();
         let grouping = grouping(&columns, &aggregates, conditions_of, order);
-        condition.values.extend(conditions.into_iter().map(|(_, value, known)| (value, known)));
+        condition.values.extend(conditions.into_iter().map(|(_, value)| ComparedValue::Of(value)));
         let (search, arguments) = self.description(&table, &condition, Vec::new(), early, span);
         let query = GroupedQuery { table, condition, columns };
         let given = vec![Atom::Shared(query.table.clone()), outside(), search, arguments, Atom::Value(grouping)];

@@ -11,7 +11,7 @@ use weir_syntax::Span;
 use weir_syntax::ast::{Expr, ExprKind};
 
 use super::Lowering;
-use super::conditions::DividedCondition;
+use super::conditions::{ComparedValue, DividedCondition};
 use super::keyed_reads::{KeyedRead, PairedList};
 use super::table_description::{option, record};
 use super::tables::outside;
@@ -88,7 +88,7 @@ impl<'a> Lowering<'a, '_> {
     ) -> PairedList<'a> {
         let mut divided = divided;
         let mut paired = PairedList::plain(Atom::Value(Value::Unit), self.row_type(table));
-        divided.values.extend(joins.iter().flat_map(|join| &join.values).map(|value| (*value, None)));
+        divided.values.extend(joins.iter().flat_map(|join| &join.values).copied().map(ComparedValue::Of));
         let (query, arguments) = describe(self, &divided);
         let given = vec![Atom::Shared(table.clone()), outside(), query, arguments];
         if joins.is_empty() {

@@ -310,17 +310,10 @@ impl<'a> Lowering<'a, '_> {
         self.full_scan(table, divided, span);
         let mut parts = vec![limit.unwrap_or(Atom::Value(Value::Int(i64::MAX))), after.0];
         let mut types = vec![Type::Int, after.1];
-        for (value, constant) in &divided.values {
-            match constant {
-                Some(constant) => {
-                    parts.push(Atom::Value(constant.clone()));
-                    types.push(Type::Bool);
-                }
-                None => {
-                    parts.push(self.expr(value));
-                    types.push(self.ty(value));
-                }
-            }
+        for value in &divided.values {
+            let (part, ty) = self.compared_value(value);
+            parts.push(part);
+            types.push(ty);
         }
         let arguments = self.prim(Prim::Record, parts, Type::tuple(types), span);
         let query = record([Value::list(divided.searched.clone()), Value::list(order)]);

@@ -7,13 +7,16 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::{Duration, Instant};
+use std::task::Poll;
+use std::time::Instant;
 
 use weir_host::{
-    Argument, Failure, FailureKind, Function, FunctionCode, Outcome, Passing, Settled, Shared, Signature, Value,
+    Argument, Failure, FailureKind, Function, FunctionCode, Outcome, Passing, Pending, Settled, Shared, Signature,
+    Value,
 };
 
-use super::wait::block_on;
+use super::time_limits::RivalCall;
+use super::wait::{CallWait, poll_once, wait};
 use super::{Evaluator, FlowEnd, FlowEvaluation, failure_of};
 use crate::expr::{Atom, Block, Call, Op, Var};
 use crate::prim::moves;
@@ -73,24 +76,44 @@ impl FlowEvaluation<'_, '_> {
         };
         let state = self.evaluator.state(self.place, call, function)?;
         let mut scratch = self.scratch(call, &function.signature);
-        let left = self.evaluator.limits.left();
-        // A call that is given up returns nothing that it has borrowed.
-        let borrowed = left.map(|_| self.copies(&scratch));
-        let begun = matches!(function.code, FunctionCode::Waiting(_)).then(Instant::now);
-        let outcome = self.invoke(function, &mut scratch, (state.as_ref(), left));
-        self.variables.extend(scratch.variables.into_iter().zip(scratch.slots));
-        if let Some(begun) = begun {
-            // What a call returns is used, even if it comes late.
-            let waited = begun.elapsed();
-            self.evaluator.limits.wait(left.map_or(waited, |left| waited.min(left)));
-        }
-        match outcome {
-            Some(outcome) => Ok(answer(&function.signature, outcome)?),
-            None => {
-                self.variables.extend(borrowed.into_iter().flatten());
-                Err(FlowEnd::TimeUp(self.evaluator.limits.first().expect("a limit has expired")))
+        // A call that is given up returns nothing that it has borrowed, and other bodies of a race use it meanwhile.
+        let borrowed = if self.evaluator.limits.may_give_up() { self.copies(&scratch) } else { Vec::new() };
+        let settled = match self.begin(function, &mut scratch, state.as_ref()) {
+            BegunCall::Settled(settled) => settled,
+            BegunCall::Pending(pending) => {
+                self.variables.extend(borrowed);
+                self.wait_for(pending, &function.signature)?
             }
-        }
+        };
+        let restored = settled.restored.into_iter();
+        let slots = restored.filter_map(|(argument, value)| match scratch.arguments[argument] {
+            Argument::Slot { index, .. } => Some((index as usize, value)),
+            _ => None,
+        });
+        slots.for_each(|(slot, value)| scratch.slots[slot] = value);
+        self.variables.extend(scratch.variables.into_iter().zip(scratch.slots));
+        Ok(answer(&function.signature, settled.outcome)?)
+    }
+
+    /// Waits for a call, within the limits around it.
+    fn wait_for(&mut self, mut pending: Pending, signature: &Signature) -> Result<Settled, FlowEnd> {
+        let (begun, waited_before, left) =
+            (Instant::now(), self.evaluator.limits.waited(), self.evaluator.limits.left());
+        let next = match self.evaluator.limits.next_race() {
+            Some(race) => match guarded(signature, || poll_once(&mut pending)) {
+                Ok(Poll::Pending) => self.overtake(race, RivalCall::Pending(pending)),
+                Ok(Poll::Ready(settled)) | Err(settled) => Ok(settled),
+            },
+            None => match guarded(signature, || wait(pending, &mut self.evaluator.limits)) {
+                Ok(CallWait::Settled(settled)) | Err(settled) => Ok(settled),
+                Ok(CallWait::Expired(limit)) => Err(FlowEnd::TimeUp(limit)),
+            },
+        };
+        // What a call returns is used, even if it comes late. The waits of other bodies are those of this call, too.
+        let counted = self.evaluator.limits.waited() - waited_before;
+        let waited = begun.elapsed();
+        self.evaluator.limits.wait(left.map_or(waited, |left| waited.min(left)).saturating_sub(counted));
+        next
     }
 
     /// Returns copies of the variables that a call borrows, except for those that can only be moved.
@@ -132,14 +155,8 @@ impl FlowEvaluation<'_, '_> {
         u32::try_from(index).expect("a program has few shared values")
     }
 
-    /// Calls the function and waits for it, at most for the time that is left; `None` if that was not enough. A panic in it is a
-    /// fault of this flow only.
-    fn invoke(
-        &self,
-        function: &Function,
-        scratch: &mut Scratch,
-        (state, left): (Option<&Shared>, Option<Duration>),
-    ) -> Option<Outcome> {
+    /// Calls the function. A panic in it is a fault of this flow only.
+    fn begin(&self, function: &Function, scratch: &mut Scratch, state: Option<&Shared>) -> BegunCall {
         let mut call = weir_host::Call {
             slots: &mut scratch.slots,
             constants: &scratch.constants,
@@ -151,21 +168,22 @@ impl FlowEvaluation<'_, '_> {
             units: weir_host::UnitBudget::UNLIMITED,
             awaited: None,
         };
-        let settled = catch_unwind(AssertUnwindSafe(|| settle(&function.code, &mut call, left)));
-        let settled = settled.unwrap_or_else(|panic| Some(fault(panicked(&function.signature, &*panic))))?;
-        for (argument, value) in settled.restored {
-            call.restore(argument, value);
-        }
-        Some(settled.outcome)
+        let begun = guarded(&function.signature, || begin(&function.code, &mut call));
+        begun.unwrap_or_else(BegunCall::Settled)
     }
 }
 
-/// Calls the code; `None` if it waits for longer than the time that is left.
-fn settle(code: &FunctionCode, call: &mut weir_host::Call<'_>, left: Option<Duration>) -> Option<Settled> {
-    Some(match code {
+/// A call whose function has been called.
+enum BegunCall {
+    Settled(Settled),
+    Pending(Pending),
+}
+
+fn begin(code: &FunctionCode, call: &mut weir_host::Call<'_>) -> BegunCall {
+    BegunCall::Settled(match code {
         FunctionCode::Immediate(code) => Settled { outcome: code(call), restored: Vec::new() },
         FunctionCode::Waiting(code) => match code(call) {
-            Ok(pending) => block_on(pending, left)?,
+            Ok(pending) => return BegunCall::Pending(pending),
             Err(failure) => fault(failure),
         },
         FunctionCode::Blocking(code) => match code(call) {
@@ -173,6 +191,11 @@ fn settle(code: &FunctionCode, call: &mut weir_host::Call<'_>, left: Option<Dura
             Err(failure) => fault(failure),
         },
     })
+}
+
+/// Runs code of a function; a panic in it is a fault.
+fn guarded<T>(signature: &Signature, code: impl FnOnce() -> T) -> Result<T, Settled> {
+    catch_unwind(AssertUnwindSafe(code)).map_err(|panic| fault(panicked(signature, &*panic)))
 }
 
 fn fault(failure: Box<Failure>) -> Settled {

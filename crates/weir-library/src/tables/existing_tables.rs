@@ -71,7 +71,7 @@ pub(super) fn check(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<()> {
 /// Returns the address of the database without a password.
 pub(super) fn shown(existing: &ExistingTable) -> String {
     let address = &existing.database;
-    let parsed = super::PostgresAddress::is_address(address).then(|| super::PostgresAddress::parse(address, None));
+    let parsed = super::PostgresAddress::is_meant(address).then(|| super::PostgresAddress::parse(address, None));
     match parsed {
         Some(Ok(address)) => address.to_string(),
         Some(Err(_)) => "at an invalid address".to_owned(),

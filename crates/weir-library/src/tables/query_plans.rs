@@ -190,7 +190,9 @@ impl SearchStatement {
         }
         for (at, condition) in self.query.conditions.iter().enumerate() {
             let column = &schema.columns[condition.column];
-            if column.optional && self.values.get(at).is_none_or(Option::is_none) {
+            // What is less or greater is there.
+            let is_equality = matches!(&*condition.comparison, "==" | "!=");
+            if column.optional && is_equality && self.values.get(at).is_none_or(Option::is_none) {
                 let absent = self.search(schema, Some(at));
                 found.push(of(format!("if the value for `{}` is absent", column.name), &absent));
             }

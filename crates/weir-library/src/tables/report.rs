@@ -83,6 +83,26 @@ pub fn report(
     Ok(text)
 }
 
+/// Checks whether a start could make the stored tables of a program as it declares them. Nothing is changed. Rows that a start
+/// converts are not looked at.
+///
+/// # Errors
+/// Fails with why a start would fail.
+pub fn check_start(schemas: &[Schema], place: &TableLocation) -> Result<(), Failure> {
+    for schema in schemas.iter().filter(|schema| schema.soft.is_none() && schema.existing.is_none()) {
+        let tables = (schema, schemas);
+        let change = match place {
+            TableLocation::Memory | TableLocation::Scratch(_) => return Ok(()),
+            TableLocation::File(file) => would_change_file(tables, &[], file)?,
+            TableLocation::Postgres(address) => {
+                PostgresDatabase::examine(address, |catalog| WouldChange::of(tables, &[], catalog))?
+            }
+        };
+        change.changes?;
+    }
+    Ok(())
+}
+
 /// Describes the columns, indexes and references of a table.
 fn describe_columns(schema: &Schema, text: &mut String) {
     for (at, column) in schema.columns.iter().enumerate() {

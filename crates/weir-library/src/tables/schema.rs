@@ -257,12 +257,14 @@ impl TableSearch {
     }
 }
 
-/// Returns whether a comparison of a part of a row or group with a value holds.
+/// Returns whether a comparison of a part of a row or group with a value holds. An absent part is neither less nor greater, as in
+/// databases.
 pub(super) fn accepts(comparison: &str, part: &Value, value: &Value) -> bool {
     let compared = part.cmp(value);
     match comparison {
         "==" => compared.is_eq(),
         "!=" => compared.is_ne(),
+        _ if matches!(part, Value::Variant(Value::NONE, None)) => false,
         "<" => compared.is_lt(),
         "<=" => compared.is_le(),
         ">" => compared.is_gt(),

@@ -209,12 +209,18 @@ pub(super) fn parameters<'s>(
     columns.map(|at| Bound(&row[at], &schema.columns[at])).collect()
 }
 
-/// Returns the `ORDER BY` of a query: its own order, then the key, without columns that a condition fixes.
+/// Returns the `ORDER BY` of a query: its own order, then the key, without columns that a condition fixes. A column counts where it
+/// comes first; SQLite would sort by it once more.
 fn order((schema, dialect): (&Schema, Dialect), search: &TableSearch, prefix: &str) -> String {
     let own = search.query.order.iter().map(|order| (order.column, order.descending));
     let keys = schema.key.iter().map(|at| (*at, false));
-    let terms = own.chain(keys).filter(|(at, _)| search.equal(*at).is_none());
-    let terms = terms.map(|(at, descending)| {
+    let mut terms: Vec<(usize, bool)> = Vec::new();
+    for term in own.chain(keys).filter(|(at, _)| search.equal(*at).is_none()) {
+        if terms.iter().all(|(at, _)| *at != term.0) {
+            terms.push(term);
+        }
+    }
+    let terms = terms.into_iter().map(|(at, descending)| {
         let direction = if descending { " DESC" } else { "" };
         format!("{}{direction}", ordered_in(prefix, (schema, dialect), at))
     });

@@ -56,7 +56,7 @@ pub struct ExistingDatabases {
 impl ExistingDatabases {
     /// Returns the place of a database that a program names.
     pub(super) fn place(&self, address: &str) -> Result<TableLocation, Failure> {
-        if PostgresAddress::is_address(address) {
+        if PostgresAddress::is_meant(address) {
             return PostgresAddress::parse(address, self.password.as_deref()).map(TableLocation::Postgres);
         }
         if address.is_empty() {

@@ -217,8 +217,8 @@ pub(crate) struct TestArguments {
     /// Run only the tests whose whole name is that of `--filter`
     #[arg(long, requires = "filter")]
     pub(crate) exact: bool,
-    /// Time limit of each test in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..))]
+    /// Time limit of each test in seconds, such as 5 or 5s
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
     pub(crate) time_limit: u32,
     /// PostgreSQL database in which each test has stored tables of its own; default: tables in memory. What the database
     /// holds stays as it is: the tests use new schemas, which are dropped afterwards
@@ -289,4 +289,10 @@ fn passes() -> PossibleValuesParser {
     let exprs = EXPR_PASSES.iter().map(|pass| PossibleValue::new(pass.name).help(pass.caption));
     let graphs = GRAPH_PASSES.iter().map(|pass| PossibleValue::new(pass.name).help(pass.caption));
     exprs.chain([PossibleValue::new(LOWERING)]).chain(graphs).into()
+}
+
+/// Parses a number of seconds.
+fn seconds(text: &str) -> Result<u32, String> {
+    let seconds = text.strip_suffix('s').unwrap_or(text).parse().ok().filter(|seconds| *seconds > 0);
+    seconds.ok_or_else(|| "it is a whole number of seconds from 1 on, such as 5 or 5s".to_owned())
 }

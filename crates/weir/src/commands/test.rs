@@ -7,6 +7,7 @@ mod difference;
 mod workers;
 
 use std::collections::BTreeSet;
+use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -57,7 +58,8 @@ pub(crate) fn test(arguments: &TestArguments, mut library: Library, terminal: &m
     };
     // This runtime drives timers and other asynchronous waits; the evaluator blocks on them.
     let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build() {
-        Ok(runtime) => runtime,
+        // A test that takes longer than its limit waits by the runtime until the process ends.
+        Ok(runtime) => ManuallyDrop::new(runtime),
         Err(error) => return terminal.fail(Exit::Environment, &format!("cannot start a thread: {error}"), &[]),
     };
     let schemas = match arguments.tables.as_deref().map(scratch_schemas).transpose() {

@@ -2,9 +2,11 @@
 //!
 //! 1. The program runs as a child process: the same command without `--watch`.
 //! 2. A changed file is checked here. If it has errors, they are printed, and the old process keeps running.
-//! 3. Otherwise the old process is stopped, finishes its flows in progress, and a new one starts.
-//! 4. A process that ends by itself, for example because a source cannot be opened, is reported, and the watch goes on.
-//! 5. A signal is passed on to the process, and ends the watch together with it.
+//! 3. The same happens if its plan has errors, or the database does not allow what it declares about its tables.
+//! 4. Otherwise the old process is stopped, finishes its flows in progress, and a new one starts. It cannot start before, because
+//!    both use the same ports and the same database.
+//! 5. A process that ends by itself, for example because a source cannot be opened, is reported, and the watch goes on.
+//! 6. A signal is passed on to the process, and ends the watch together with it.
 
 use std::ffi::OsString;
 use std::io;
@@ -15,11 +17,16 @@ use std::time::{Duration, SystemTime};
 
 use rustix::process::{Pid, Signal, kill_process};
 use weir_compile::CheckCache;
+use weir_host::{HostType, Value};
+use weir_ir::graph::{Graph, Node, NodeKind, Operand, Program};
+use weir_library::tables::{Schema, check_start};
 
 use crate::arguments::{ErrorFormat, RunArguments};
+use crate::effective_plan::EffectivePlan;
 use crate::programs::{cannot_read, is_standard_input};
 use crate::project::Project;
 use crate::run::signals;
+use crate::table_location::table_location;
 use crate::terminal::Terminal;
 use crate::{Exit, Library};
 
@@ -95,11 +102,13 @@ impl ProgramWatcher<'_> {
         self.modules = std::mem::take(&mut project.named_modules);
         self.seen.truncate(1);
         self.seen.extend(self.modules.iter().map(|file| stamp(file)));
-        if compiled.is_none() {
+        let Some(program) = compiled else {
             project.report(ErrorFormat::Human, terminal);
-            let runs_on =
-                if self.process.is_some() { "the previous program keeps running" } else { "no program is running" };
-            terminal.eprint(&format!("{runs_on}; waiting for a change\n"));
+            self.go_on_waiting(terminal);
+            return Ok(());
+        };
+        if self.process.is_some() && self.check_start(&program, terminal).is_err() {
+            self.go_on_waiting(terminal);
             return Ok(());
         }
         if let Some(process) = self.process.take() {
@@ -109,12 +118,31 @@ impl ProgramWatcher<'_> {
         Ok(())
     }
 
+    fn go_on_waiting(&self, terminal: &mut Terminal) {
+        let runs_on =
+            if self.process.is_some() { "the previous program keeps running" } else { "no program is running" };
+        terminal.eprint(&format!("{runs_on}; waiting for a change\n"));
+    }
+
+    /// Checks the plan and the tables of the new program, and reports why it could not start.
+    fn check_start(&self, program: &Program, terminal: &mut Terminal) -> Result<(), Exit> {
+        let RunArguments { file, data, tables, execution, .. } = self.arguments;
+        let plan = EffectivePlan::of(file, execution, program, terminal)?.plan;
+        let opened = program.shared.iter().filter_map(|shared| opened(&shared.init));
+        let schemas: Vec<Schema> = opened.filter_map(|schema| Schema::from_value(schema.clone()).ok()).collect();
+        let planned = plan.tables.as_ref().map(|address| address.value.as_str());
+        let place = table_location(file, data.as_deref(), tables.as_deref(), planned);
+        let checked = place.and_then(|place| check_start(&schemas, &place));
+        checked.map_err(|failure| terminal.fail(Exit::Environment, &failure.message, &[]))
+    }
+
     /// Reports a process that has ended by itself.
     fn notice_end(&mut self, terminal: &mut Terminal) -> io::Result<()> {
         let Some(process) = &mut self.process else { return Ok(()) };
         if let Some(status) = process.try_wait()? {
             self.process = None;
-            terminal.eprint(&format!("the program has ended ({status}); waiting for a change\n"));
+            terminal
+                .eprint(&format!("the program has ended ({status}); no program is running; waiting for a change\n"));
         }
         Ok(())
     }
@@ -131,6 +159,16 @@ impl ProgramWatcher<'_> {
                 process.kill()?;
             }
         }
+    }
+}
+
+/// Returns the description of the table that an initial value opens.
+fn opened(init: &Graph) -> Option<&Value> {
+    let is_open =
+        |node: &&Node| matches!(&node.kind, NodeKind::Call { function } if function.as_str() == "tables.open");
+    match init.nodes.iter().find(is_open)?.inputs.first()? {
+        Operand::Constant(at) => init.constants.get(*at as usize),
+        _ => None,
     }
 }
 

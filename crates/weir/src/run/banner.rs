@@ -11,6 +11,7 @@ use weir_runtime::RunningProgram;
 
 use super::log::LogStyle;
 use crate::effective_plan::EffectivePlan;
+use crate::read_type::read_type;
 use crate::terminal::Paint;
 
 /// Formats the banner; as JSON, it is one line, without the routes.
@@ -94,7 +95,7 @@ fn parameters(flow: &Flow<Graph>, types: &[TypeDefinition]) -> String {
     let shown = route.parameters.iter().zip(&flow.parameters).map(|(parameter, variable)| {
         let default = parameter.default.as_ref().map(|value| source_text(value, &variable.ty, types));
         let default = default.map(|default| format!(" = {default}")).unwrap_or_default();
-        format!("{}: {}{default}", parameter.name, variable.ty)
+        format!("{}: {}{default}", parameter.name, read_type(flow, variable))
     });
     shown.collect::<Vec<_>>().join(", ")
 }

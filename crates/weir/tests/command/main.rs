@@ -18,6 +18,7 @@ mod memory;
 mod messages;
 mod modules;
 mod overload;
+mod plans;
 mod programs;
 mod references;
 mod serve;

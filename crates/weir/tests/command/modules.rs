@@ -181,6 +181,23 @@ fn tables_of_a_program_with_modules_are_shown() {
     assert!(shown.output.contains("rows"), "{}", shown.output);
 }
 
+#[test]
+fn the_page_of_a_program_has_the_tables_of_its_modules() {
+    let main = "use http, names\n\nfn all() -> Int { 2 }\n\nshared count = 0\n\n\
+                service s on http(port: 80) { get \"/\" { http.text(\"{names.all()} {all()} {count}\") } }\n";
+    let module = "pub record Row { name: Text }\n\n/// All names.\npub table rows: Row key name\n\nshared seen = 0\n\n\
+                  pub fn all() -> Int {\n  seen.add(1)\n  rows.count()\n}\n";
+    let folder = folder("page", &[("main.weir", main), ("names.weir", module)]);
+    let page = say(&["doc", folder.path()]);
+    assert_eq!(page.code, 0, "{}", page.messages);
+    for expected in ["reads names.rows", ">names.rows<", "All names.", ">names.seen<", ">count<"] {
+        assert!(page.output.contains(expected), "{expected} is missing: {}", page.output);
+    }
+    assert!(!page.output.contains("world state"), "{}", page.output);
+    // The `fn` of the module has the same name.
+    assert_eq!(page.output.matches("<code>all</code>").count(), 1, "{}", page.output);
+}
+
 /// Reading a device or a pipe may never end.
 #[test]
 fn a_file_that_is_no_regular_file_is_refused() {

@@ -325,11 +325,32 @@ fn a_watched_program_is_run_again_when_it_has_changed_and_is_right() {
 }
 
 #[test]
+fn a_watched_program_goes_on_if_its_tables_do_not_allow_the_new_one() {
+    let with = |column: &str| {
+        format!(
+            "use http\n\nrecord Row {{ id: Int, {column} }}\n\ntable rows: Row key id auto\n\n\
+             service s on http(port: 80) {{\n  get \"/\" {{ http.text(\"{{rows.count()}}\") }}\n  \
+             get \"/more\" {{ http.text(\"{{rows.insert(Row {{ size: 1 }})?}}\") }}\n}}\n"
+        )
+    };
+    let (program, data) = (Scratch::new("watched.weir", with("size: Int").as_bytes()), Scratch::folder("watched"));
+    let mut served = Served::start(program.path(), &["--watch", "--data", data.path()]);
+    assert_eq!(text(&served.get("/more")), (200, "1"));
+    program.write(with("size: Float").replace("size: 1 ", "size: 1.0 ").as_bytes());
+    served.wait_for("the previous program keeps running");
+    assert_eq!(text(&served.get("/")), (200, "1"));
+    program.write(with("size: Int, note: Option(Text) = None").as_bytes());
+    served.greet();
+    assert_eq!(text(&served.get("/")), (200, "1"));
+    assert_eq!(served.stop().0, Some(0));
+}
+
+#[test]
 fn a_watched_program_that_cannot_open_its_source_is_reported_and_the_watch_goes_on() {
     let elsewhere = saying("one").replace("port: 80", "port: 80, address: \"203.0.113.1\"");
     let program = Scratch::new("watched.weir", elsewhere.as_bytes());
     let mut served = Served::without_banner(weir(&["run", program.path(), "--port", "0", "--watch"]));
-    served.wait_for("the program has ended (exit status: 3); waiting for a change");
+    served.wait_for("the program has ended (exit status: 3); no program is running; waiting for a change");
     program.write(saying("two").as_bytes());
     served.greet();
     assert_eq!(text(&served.get("/")), (200, "two"));

@@ -4,13 +4,15 @@ use crate::support::{Scratch, Served, say};
 
 #[test]
 fn a_test_that_does_not_end_fails_at_its_time_limit() {
-    let endless = "test \"endless\" {\n  let n = loop n = 0 { if n > 9 { 0 } else { n + 1 } } until n < 0 at most 1_000_000_000\n  \
+    let endless = "use time\n\ntest \"waiting\" { time.sleep(9m) }\n\ntest \"endless\" {\n  let n = loop n = 0 { if n > 9 { 0 } else { n + 1 } } until n < 0 at most 1_000_000_000\n  \
                    expect n == 0\n}\n\ntest \"short\" { expect 1 + 1 == 2 }\n";
     let program = Scratch::new("endless.weir", endless.as_bytes());
-    let said = say(&["test", program.path(), "--time-limit", "1"]);
-    assert_eq!(said.code, 1, "{}", said.output);
+    let said = say(&["test", program.path(), "--time-limit", "1s"]);
+    assert_eq!((said.code, said.messages.as_str()), (1, ""), "{}", said.output);
     assert!(said.output.contains("the test takes longer than its limit of 1s"), "{}", said.output);
-    assert!(said.output.contains("1 passed, 1 failed"), "{}", said.output);
+    assert!(said.output.contains("1 passed, 2 failed"), "{}", said.output);
+    let refused = say(&["test", program.path(), "--time-limit", "0"]);
+    assert!(refused.code == 2 && refused.messages.contains("a whole number of seconds"), "{}", refused.messages);
 }
 
 #[test]
@@ -426,7 +428,7 @@ test "a step is completed, and nothing behind it begins" {
 }
 
 test "a negative limit expires at the first wait" {
-  expect ({ seen.push("before") ; waited("behind", 1ms) } within -1s else { "given up" }) == "given up"
+  expect ({ seen.push("before") ; waited("behind", 9m) } within -1s else { "given up" }) == "given up"
   expect (1 + 1 within -1s else { 0 }) == 2
   expect seen.read() == ["before"]
 }
@@ -447,4 +449,122 @@ fn time_limits_expire_in_tests() {
     let program = Scratch::new("limits.weir", TIME_LIMITS.as_bytes());
     let said = say(&["test", program.path()]);
     assert!(said.output.contains("6 passed in"), "{}{}", said.output, said.messages);
+}
+
+const RACES: &str = r#"use http, time
+
+shared seen: List(Text) = []
+
+fn waited(word: Text, pause: Duration) -> Text {
+  seen.push("begun {word}")
+  time.sleep(pause)
+  seen.push(word)
+  word
+}
+
+fn news() -> Text {
+  loop found = "" {
+    time.sleep(1ms)
+    if seen.read().contains("news") { "news" } else { "" }
+  } until found != "" at most 1_000_000
+}
+
+fn primary() -> Text { waited("primary", 1ms) }
+
+fn hedged() -> Text {
+  race {
+    primary()
+    {
+      time.sleep(30ms)
+      "backup"
+    }
+  }
+}
+
+service polls on http(port: 8080) {
+  get "/" (wait: Duration) {
+    let found = race {
+      news()
+      {
+        time.sleep(wait)
+        "nothing"
+      }
+    }
+    http.text(found)
+  }
+}
+
+test "the body that waits for less wins, and nothing behind the wait of the other happens" {
+  expect race { waited("a", 9m), waited("b", 1ms) } == "b"
+  expect seen.read().contains("b") && !seen.read().contains("a")
+  expect race { waited("c", 1ms), waited("d", 9m) } == "c"
+  expect seen.read().contains("c") && !seen.read().contains("d")
+  expect race { waited("e", 9m), waited("f", 9m), waited("g", 1ms) } == "g"
+  expect race { waited("h", 9m), waited("i", 1ms), waited("j", 9m) } == "i"
+  expect race { waited("k", 1ms), waited("l", 9m), waited("m", 9m) } == "k"
+}
+
+test "bodies use the same values while one waits with them" {
+  // A literal would be no variable.
+  let pause = 2ms + 1ms * seen.read().length()
+  let first = race { { time.sleep(pause); "x" }, { time.sleep(pause); "y" } }
+  expect (first == "x" || first == "y") && pause == 2ms
+}
+
+test "a body that does not wait wins" {
+  expect race { "a", waited("b", 1ms) } == "a"
+  expect race { waited("c", 9m), "d" } == "d"
+  expect race { "e", "f" } == "e"
+  expect seen.read() == ["begun c"]
+}
+
+test "a loop that waits for news is given up in time" {
+  expect polls.get("/?wait=20ms").text()? == "nothing"
+  seen.push("news")
+  expect polls.get("/?wait=9m").text()? == "news"
+}
+
+test "a replacement chooses the winner" {
+  expect hedged() == "primary"
+  with primary = || "at once" { expect hedged() == "at once" }
+  with primary = || waited("late", 9m) { expect hedged() == "backup" }
+}
+
+test "a return in a body ends the fn, and a step is completed" {
+  let first = || race { { time.sleep(1ms); Ok("done") }, { time.sleep(9m); Err(Failure("late")) } }
+  expect first() == Ok("done")
+  let stepped = race {
+    {
+      atomic seen {
+        time.sleep(5ms)
+        seen.push("step")
+      }
+      seen.push("behind")
+      time.sleep(9m)
+      1
+    }
+    {
+      time.sleep(1ms)
+      2
+    }
+  }
+  expect stepped == 2 && seen.read().first() == Some("step")
+}
+
+test "limits around and in a race" {
+  expect (race { waited("a", 9m), waited("b", 9m) } within 10ms else { "given up" }) == "given up"
+  let inner = race { waited("c", 9m) within 5ms else { "inner" }, waited("d", 9m) }
+  let outer = race { waited("e", 9m), waited("f", 9m) within 5ms else { "outer" } }
+  expect (inner, outer) == ("inner", "outer")
+  expect (race { race { waited("g", 9m), waited("h", 9m) }, waited("i", 1ms) }) == "i"
+  expect (race { waited("j", 9m), race { waited("k", 9m), waited("l", 1ms) } }) == "l"
+}
+"#;
+
+/// The waits of the bodies decide, and a body that has lost does nothing behind its wait.
+#[test]
+fn each_body_of_a_race_can_win_in_tests() {
+    let program = Scratch::new("races.weir", RACES.as_bytes());
+    let said = say(&["test", program.path(), "--time-limit", "20"]);
+    assert!(said.output.contains("7 passed in"), "{}{}", said.output, said.messages);
 }

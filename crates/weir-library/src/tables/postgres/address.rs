@@ -43,10 +43,10 @@ impl PostgresAddress {
         address
     }
 
-    /// Returns whether a text is the address of a PostgreSQL database.
+    /// Returns whether a text means an address, perhaps an invalid one, and not a path.
     #[must_use]
-    pub fn is_address(text: &str) -> bool {
-        text.starts_with("postgres://") || text.starts_with("postgresql://")
+    pub fn is_meant(text: &str) -> bool {
+        text.contains("://")
     }
 
     /// Reads an address. A password that it does not have is that of the environment, if it gives one.
@@ -54,6 +54,9 @@ impl PostgresAddress {
     /// # Errors
     /// Fails if it is no address; the message shows no password.
     pub fn parse(text: &str, password: Option<&str>) -> Result<PostgresAddress, Failure> {
+        if !text.starts_with("postgres://") && !text.starts_with("postgresql://") {
+            return Err(invalid(OTHER_KIND));
+        }
         let AddressParameters { address, time_limit, trust } = AddressParameters::of(text)?;
         let mut config: Config = address.parse().map_err(|error: tokio_postgres::Error| {
             let why = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
@@ -107,6 +110,10 @@ impl fmt::Debug for PostgresAddress {
         fmt::Display::fmt(self, formatter)
     }
 }
+
+/// The reason why a text is refused that is not the address of a PostgreSQL database.
+const OTHER_KIND: &str = "tables are in a PostgreSQL database, with an address such as `postgres://user@host:5432/database`, or in \
+                          an SQLite file, which has a path and no address";
 
 fn invalid(why: &str) -> Failure {
     Failure::function(format!("the address of the database is invalid: {why}"))
@@ -184,6 +191,13 @@ mod tests {
         assert!(shown("postgres://ada:secret@db/shop?statement_timeout=soon").contains("number of seconds"));
         assert!(!shown("postgres://ada:secret@db:port/shop").contains("secret"));
         assert!(shown("postgres:///shop").contains("names no host"));
+        for other in ["mysql://ada:secret@db/shop", "sqlite:shop.db", "shop.db", "host=db password=secret", ""] {
+            assert!(
+                shown(other).contains("a PostgreSQL database") && !shown(other).contains("secret"),
+                "{}",
+                shown(other)
+            );
+        }
         assert!(shown("postgres://ada@db/shop?sslmode=maybe").contains("`disable`, `prefer` or `require`"));
     }
 }

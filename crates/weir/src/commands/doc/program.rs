@@ -13,6 +13,7 @@ use weir_syntax::ast::{FieldDeclaration, Item, ItemKind, ServiceMemberKind, Vari
 use super::page::{DocPage, PageEntry, PageSection, escape};
 use super::table_uses::ProgramTables;
 use super::{library, markdown};
+use crate::read_type::read_type;
 
 /// Returns the page of a checked program.
 pub(super) fn page(title: &str, checked: &Checked, program: &Program, library: &Library) -> DocPage {
@@ -23,18 +24,23 @@ pub(super) fn page(title: &str, checked: &Checked, program: &Program, library: &
     sections.push(PageSection {
         title: "Configuration".into(),
         lead: String::new(),
-        entries: items(checked, library, configured),
+        entries: main_items(checked, library, configured),
     });
     sections.push(PageSection {
         title: "Shared values and tables".into(),
         lead: String::new(),
-        entries: items(checked, library, shared),
+        // Routes write those of modules, too.
+        entries: items(checked, library, shared).collect(),
     });
-    sections.push(PageSection { title: "Types".into(), lead: String::new(), entries: items(checked, library, types) });
+    sections.push(PageSection {
+        title: "Types".into(),
+        lead: String::new(),
+        entries: main_items(checked, library, types),
+    });
     sections.push(PageSection {
         title: "Functions".into(),
         lead: String::new(),
-        entries: items(checked, library, functions),
+        entries: main_items(checked, library, functions),
     });
     sections.push(picture(program, library));
     sections.retain(|section| !section.entries.is_empty() || !section.lead.is_empty());
@@ -73,7 +79,7 @@ fn served(at: usize, entry: &ProgramEntry<Graph>, about: &AboutProgram<'_>) -> P
         let doc = docs.get(index).map(|doc| markdown::html(doc)).unwrap_or_default();
         let body = bodies.and_then(|entry| entry.flows.get(index));
         let of_tables = body.map(|flow| about.tables.uses_in(&flow.body)).unwrap_or_default();
-        let others = effects(&flow.body, about.library, &|resource| about.tables.has(resource));
+        let others = effects(&flow.body, about.library, &|resource| about.tables.has(resource) || is_state(resource));
         self::flow((flow, about.types), doc, of_tables.into_iter().chain(others).collect())
     });
     let kind = if entry.flows.iter().any(|flow| flow.route.is_some()) { "Service" } else { "For each of" };
@@ -114,11 +120,16 @@ fn flow((flow, types): (&Flow<Graph>, &[TypeDefinition]), doc: String, effects: 
         let default = default.map(|value| source_text(value, &variable.ty, types));
         let default = default.map(|default| format!(", or <code>{}</code>", escape(&default)));
         let words = format!("{}{}", found.unwrap_or_default(), default.unwrap_or_default());
-        [variable.name.to_string(), variable.ty.to_string(), words]
+        [variable.name.to_string(), read_type(flow, variable).to_string(), words]
     });
     let parts = parameters.filter(|[name, ..]| !name.is_empty()).collect();
     let effects = if effects.is_empty() { "no effects".into() } else { effects.join(", ") };
     PageEntry { name: signature.clone(), signature, doc, effects: Some(effects), parts }
+}
+
+/// Returns whether an effect is that of the functions of all shared values, beside the effect on the value.
+fn is_state(resource: &Resource) -> bool {
+    matches!(resource, Resource::World(module) if module.as_str() == "state")
 }
 
 /// Returns the effects of a flow on resources that are not left out.
@@ -151,8 +162,15 @@ fn waits(node: &Node, library: &Library) -> bool {
 
 type ItemDocs = fn(&Item, &Checked, &Library) -> Option<PageEntry>;
 
-fn items(checked: &Checked, library: &Library, documented: ItemDocs) -> Vec<PageEntry> {
-    checked.parsed.tree.items.iter().filter_map(|item| documented(item, checked, library)).collect()
+/// Documents items of the main file.
+fn main_items(checked: &Checked, library: &Library, documented: ItemDocs) -> Vec<PageEntry> {
+    let items = checked.parsed.tree.items.iter().filter(|item| item.file == 0);
+    items.filter_map(|item| documented(item, checked, library)).collect()
+}
+
+/// Documents items of all files.
+fn items(checked: &Checked, library: &Library, documented: ItemDocs) -> impl Iterator<Item = PageEntry> {
+    checked.parsed.tree.items.iter().filter_map(move |item| documented(item, checked, library))
 }
 
 fn configured(item: &Item, checked: &Checked, library: &Library) -> Option<PageEntry> {
@@ -170,7 +188,8 @@ fn shared(item: &Item, checked: &Checked, library: &Library) -> Option<PageEntry
         ItemKind::Table(table) => &table.name,
         _ => return None,
     };
-    described(shared.as_str(), &Symbol::Shared(shared.as_str().into()), checked, library)
+    let name = checked.whole_name(item.span.start, shared.as_str());
+    described(&name, &Symbol::Shared(name.clone()), checked, library)
 }
 
 fn functions(item: &Item, checked: &Checked, library: &Library) -> Option<PageEntry> {

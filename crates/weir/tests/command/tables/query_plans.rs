@@ -1,5 +1,6 @@
 //! `weir tables` shows the statements of a program with the plans of the database.
 
+use super::text;
 use crate::support::{Scratch, Served, TableStore, say};
 
 const MAIL: &str = r#"use http
@@ -164,5 +165,73 @@ fn the_sql_is_that_which_the_database_gets() {
     ];
     for part in shown {
         assert!(said.output.contains(&part), "{part} is not in {}", said.output);
+    }
+}
+
+/// Rows that are valid until a time, or for ever. Each condition is searched by the table, and evaluated by the program.
+const EXPIRING: &str = r#"use http
+
+record Pass { id: Int, ends: Option(Int), owner: Text }
+
+table passes: Pass key id auto index ends
+table soft: Pass key id auto index ends soft(ttl: 1h)
+
+fn over(now: Int) -> (Int, Int, Int) {
+  let stored = passes.count(|p| match p.ends { Some(at) => at < now, None => false })
+  let kept = soft.count(|p| match p.ends { Some(at) => at < now, None => false })
+  let all = (for p in passes { p }).count(|p| match p.ends { Some(at) => at < now, None => false })
+  (stored, kept, all)
+}
+
+fn since(now: Int) -> (Int, Int, Int) {
+  let stored = passes.count(|p| match p.ends { None => false, Some(at) => now <= at })
+  let kept = soft.count(|p| match p.ends { None => false, Some(at) => now <= at })
+  let all = (for p in passes { p }).count(|p| match p.ends { None => false, Some(at) => now <= at })
+  (stored, kept, all)
+}
+
+fn other(now: Int) -> (Int, Int, Int) {
+  let stored = passes.count(|p| match p.ends { Some(at) => at != now, _ => false })
+  let kept = soft.count(|p| match p.ends { Some(at) => at != now, _ => false })
+  let all = (for p in passes { p }).count(|p| match p.ends { Some(at) => at != now, _ => false })
+  (stored, kept, all)
+}
+
+service s on http(port: 8080) {
+  get "/" {
+    for ends in [None, Some(1), Some(2), Some(2), Some(9), None] {
+      passes.insert(Pass { ends, owner: "ada" })?
+      soft.insert(Pass { ends, owner: "ada" })?
+    }
+    let seen = for now in [0, 2, 3, 10] { (over(now), since(now), other(now)) }
+    let gone = passes.delete_all(|p| p.owner == "ada" && match p.ends { Some(at) => at <= 2, _ => false })?
+    http.json((seen, gone, passes.count()))
+  }
+}
+
+test "the same in memory" {
+  let all = "[[[0,0,0],[4,4,4],[4,4,4]],[[1,1,1],[3,3,3],[2,2,2]],[[3,3,3],[1,1,1],[4,4,4]],[[4,4,4],[0,0,0],[4,4,4]]]"
+  expect s.get("/").text()? == "[{all},3,3]"
+}
+"#;
+
+#[test]
+fn an_index_finds_the_rows_that_are_over_and_no_absent_value_is_less() {
+    let program = Scratch::new("passes.weir", EXPIRING.as_bytes());
+    let tested = say(&["test", program.path()]);
+    assert_eq!(tested.code, 0, "{}{}", tested.output, tested.messages);
+    let expected = EXPIRING.split('"').find(|part| part.starts_with("[[[")).expect("the program has the answer");
+    for store in TableStore::each("expiring") {
+        let served = Served::start(program.path(), &store.with(&[]));
+        assert_eq!(text(&served.get("/")), format!("[{expected},3,3]"));
+        served.stop();
+        let tables = say(&[&["tables", program.path()], &store.with(&[])[..]].concat()).output;
+        assert!(!tables.contains("is absent:\n    SELECT count(*) FROM \"passes\" WHERE \"ends\""), "{tables}");
+        if !store.is_shared() {
+            let found =
+                "WHERE \"ends\" < ?1\n      SEARCH passes USING COVERING INDEX weir index passes (ends) (ends<?)";
+            assert!(tables.contains(found), "{tables}");
+            assert!(tables.contains("then the program"), "`!=` is not searched: {tables}");
+        }
     }
 }

@@ -111,7 +111,7 @@ fn an_address_that_is_none_or_that_nobody_answers_is_reported() {
     let program = Scratch::new("words.weir", WORDS.as_bytes());
     let said = say(&["test", program.path(), "--tables", "words.db"]);
     assert_eq!(said.code, 2, "{}", said.messages);
-    assert!(said.messages.contains("an address is like `postgres://user@host:5432/database`"), "{}", said.messages);
+    assert!(said.messages.contains("an address such as `postgres://user@host:5432/database`"), "{}", said.messages);
     let said = say(&["test", program.path(), "--tables", "postgres://weir@127.0.0.1:1/words"]);
     assert_eq!(said.code, 3, "{}", said.messages);
     assert!(said.messages.contains("start PostgreSQL, or correct its address"), "{}", said.messages);

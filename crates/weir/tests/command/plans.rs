@@ -1,0 +1,95 @@
+//! Plans: what `weir plan` shows of them, and how their faults are reported.
+
+use super::messages::all;
+use crate::support::{Scratch, say};
+
+const PLAN: &[u8] = b"engine = \"staged\"\nthreads = 2\n\n[[section]]\nname = \"codec\"\nnodes = [\"image.*\"]\nreason = \"it is where the time goes\"\n";
+
+#[test]
+fn a_plan_says_which_calls_are_in_which_section_and_why() {
+    let plan = Scratch::new("images.plan.toml", PLAN);
+    let said = all(&["plan", "examples/image_server/main.weir", "--plan", plan.path()]);
+    insta::assert_snapshot!(said.replace(plan.path(), "images.plan.toml"));
+}
+
+#[test]
+fn without_a_plan_an_engine_says_how_it_would_cut_the_program() {
+    let shapes = "use stdio, stream, text\n\nfor n in stream.range(0, 3) {\n  let line = text.upper(\"{n} lines\")\n  \
+                  stdio.print(line)?\n}\n";
+    let program = Scratch::new("shapes.weir", shapes.as_bytes());
+    let cut = |engine| all(&["plan", program.path(), "--engine", engine, "--threads", "3"]);
+    insta::assert_snapshot!(["dedicated", "elastic", "pool"].map(cut).join("\n"));
+}
+
+#[test]
+fn pool_says_which_calls_hold_their_thread() {
+    let waits = "use tcp, time\n\nfor connection in tcp.listen(port: 0) {\n  loop round = 0 {\n    \
+                 let _line = tcp.read_line(connection)?\n    time.sleep(10ms)\n    round + 1\n  } until round == 3 at most 3\n}\n";
+    let program = Scratch::new("waits.weir", waits.as_bytes());
+    let pool = all(&["plan", program.path(), "--engine", "pool"]);
+    let held = "calls that hold their thread while they wait, so that no other flow has it\n  \
+                tcp.listen: time.sleep\n";
+    assert!(pool.ends_with(held) || pool.contains(held), "{pool}");
+    assert!(!all(&["plan", program.path(), "--engine", "event"]).contains("hold"));
+}
+
+#[test]
+fn an_engine_that_cannot_cut_is_refused_where_the_plan_does() {
+    let plan = Scratch::new("cut.plan.toml", PLAN);
+    let arguments = ["examples/image_server/main.weir", "--plan", plan.path(), "--engine", "pool"];
+    for command in ["plan", "run"] {
+        let said = say(&[&[command], &arguments[..]].concat());
+        assert_eq!(said.code, 1);
+        assert_eq!(
+            said.messages,
+            "error: the plan does not fit: engine `pool` has no sections\n  \
+             hint: options override the plan: omit `--engine`, or remove the sections from the plan\n"
+        );
+    }
+}
+
+#[test]
+fn without_a_plan_it_is_said_what_one_may_name() {
+    let nowhere = Scratch::new(
+        "plain.weir",
+        b"use stream\n\nfor n in stream.range(0, 3) {\n  let all = for m in [n, n] { m + 1 }\n  \
+                                               let sum = fold s = 0 for m in all { s + m }\n}\n",
+    );
+    let said = all(&["plan", nowhere.path()]);
+    insta::assert_snapshot!(said);
+}
+
+#[test]
+fn a_plan_that_is_no_file_of_text_is_said_to_be_a_plan() {
+    let noise = Scratch::new("noise.plan.toml", b"engine = \"\xff\"");
+    let said = [("nowhere.plan.toml", "no such plan"), ("docs", "`docs` is a folder"), (noise.path(), "is not UTF-8")]
+        .map(|(plan, expected)| (say(&["plan", "examples/hello", "--plan", plan]), expected));
+    for (said, expected) in said {
+        assert!(said.code == 3 && said.messages.contains(expected), "{}", said.messages);
+    }
+}
+
+#[test]
+fn a_plan_that_does_not_fit_is_shown_with_its_place() {
+    let wrong = String::from_utf8_lossy(PLAN).replace("staged", "stagged").replace("image.*", "imago.*");
+    let plan = Scratch::new("wrong.plan.toml", wrong.as_bytes());
+    let said = all(&["run", "examples/image_server/main.weir", "--plan", plan.path()]);
+    insta::assert_snapshot!(said.replace(plan.path(), "wrong.plan.toml"));
+}
+
+/// `weir plan` shows no password, and refuses an address with which the program would not start.
+#[test]
+fn the_address_of_tables_in_a_plan_is_checked_and_shown_without_its_password() {
+    let planned = |address: &str| {
+        let plan = Scratch::new("tables.plan.toml", format!("tables = \"{address}\"\n").as_bytes());
+        say(&["plan", "examples/hello", "--plan", plan.path()])
+    };
+    let shown = planned("postgres://shop:hunter@2@db.example/shop").output;
+    assert!(shown.contains("tables \"postgres://shop:…@db.example/shop\"") && !shown.contains("hunter"), "{shown}");
+    let shown = planned("postgres://shop@db.example/shop").output;
+    assert!(shown.contains("tables \"postgres://shop@db.example/shop\""), "{shown}");
+    let refused = planned("mysql://db.example/shop");
+    assert_eq!(refused.code, 1);
+    let kinds = "tables are in a PostgreSQL database, with an address such as `postgres://user@host:5432/database`, or in an SQLite file";
+    assert!(refused.messages.contains(kinds), "{}", refused.messages);
+}
