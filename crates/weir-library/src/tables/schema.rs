@@ -181,6 +181,7 @@ impl PageStart {
 }
 
 /// A query with the values of one execution.
+#[derive(Clone)]
 pub(super) struct TableSearch {
     pub(super) query: TableQuery,
     /// Maximum number of rows.

@@ -4,6 +4,7 @@ mod agreement;
 mod crashes;
 mod evolution;
 mod faults;
+mod group_members;
 mod power_cuts;
 mod random_evolution;
 mod references;
