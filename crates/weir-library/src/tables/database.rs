@@ -35,6 +35,8 @@ use super::writer::{Redo, SharedWriter, Writer};
 const APPLICATION_ID: i32 = 0x5765_6972;
 /// The version of the layout of the database.
 const LAYOUT: i32 = 2;
+/// Size of the cache of the connection that writes, in KiB: pages of a group that do not fit are written more than once.
+const WRITER_CACHE_KIB: u32 = 16_000;
 /// Maximum number of readers that wait for their next use.
 const IDLE_READERS_MAX: usize = 16;
 /// Maximum time that a start waits for the lock of a program that is ending.
@@ -267,6 +269,7 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
     is_ours(&connection)?;
     connection.execute_batch(&format!(
         "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=0; PRAGMA foreign_keys=OFF;
+         PRAGMA cache_size=-{WRITER_CACHE_KIB};
          PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={LAYOUT};"
     ))?;
     Ok(connection)

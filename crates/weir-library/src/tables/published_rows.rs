@@ -139,11 +139,10 @@ impl ChangeNotes {
 
 /// Returns a row as it was inserted with the key.
 fn inserted(schema: &Schema, row: &Value, key: &Value) -> Value {
-    let mut values = fields(row).to_vec();
-    if let ([at], true) = (&schema.key[..], schema.auto) {
-        values[*at] = key.clone();
+    match key {
+        Value::Int(number) if schema.auto => schema.numbered(row, *number),
+        _ => row.clone(),
     }
-    Value::Record(values.into())
 }
 
 impl TableRows for PublishedRows {

@@ -19,9 +19,9 @@ use super::row::fields;
 use super::row_replacement::RowReplacement;
 use super::rows::TableRows;
 use super::schema::{Schema, TableSearch};
-use super::sql_value::{Bound, key_parameters};
+use super::sql_value::Bound;
 use super::sqlite_value::sqlite_value;
-use super::statements::{TableStatements, parameters};
+use super::statements::TableStatements;
 
 /// A table of the database.
 #[derive(Debug)]
@@ -35,6 +35,10 @@ pub(super) struct StoredTable {
 struct SqlTable {
     schema: Schema,
     statements: TableStatements,
+    /// The columns of the parameters of an insertion.
+    inserted: Vec<usize>,
+    /// The columns of the parameters of a replacement.
+    replaced: Vec<usize>,
     /// True if the last number is given: then an insertion takes back its whole group, and gets one of its own.
     is_used_up: AtomicBool,
 }
@@ -48,7 +52,9 @@ impl StoredTable {
 
     fn new(schema: Schema, database: Arc<Database>) -> StoredTable {
         let statements = TableStatements::new(&schema, Dialect::Sqlite);
-        let table = SqlTable { schema, statements, is_used_up: AtomicBool::new(false) };
+        let inserted = given_columns(&schema);
+        let replaced = schema.key.iter().copied().chain(columns_beside_key(&schema)).collect();
+        let table = SqlTable { schema, statements, inserted, replaced, is_used_up: AtomicBool::new(false) };
         StoredTable { database, table: Arc::new(table) }
     }
 
@@ -102,7 +108,7 @@ impl StoredTable {
             in_savepoint(connection, || {
                 let mut statement = connection.prepare_cached(sql)?;
                 for (_, row) in &rows {
-                    statement.execute(params_from_iter(table.replacement(fields(row))))?;
+                    statement.execute(params_from_iter(table.bound(&table.replaced, fields(row))))?;
                 }
                 Ok(())
             })
@@ -124,10 +130,18 @@ impl SqlTable {
         row_of(&self.schema, row, 0)
     }
 
-    /// Returns the parameters of the statement that replaces a row.
-    fn replacement<'s>(&'s self, row: &'s [Value]) -> Vec<Bound<'s>> {
-        let columns = self.schema.key.iter().copied().chain(columns_beside_key(&self.schema));
-        parameters(&self.schema, columns, row)
+    /// Returns these columns of a row as parameters.
+    fn bound<'s>(&'s self, columns: &'s [usize], row: &'s [Value]) -> impl Iterator<Item = Bound<'s>> {
+        columns.iter().map(|at| Bound(&row[*at], &self.schema.columns[*at]))
+    }
+
+    /// Returns the parameters of the condition that a row has this key.
+    fn key<'s>(&'s self, key: &'s Value) -> impl Iterator<Item = Bound<'s>> {
+        let parts = match key {
+            Value::Record(parts) if self.schema.key.len() > 1 => parts,
+            only => std::slice::from_ref(only),
+        };
+        parts.iter().zip(&self.schema.key).map(|(part, at)| Bound(part, &self.schema.columns[*at]))
     }
 
     /// Returns whether an insertion failed because the last number is given, for which the database has the error of a full
@@ -160,7 +174,7 @@ impl TableRows for StoredTable {
     fn get(&self, transaction: i64, key: &Value) -> Result<Option<Value>, Failure> {
         let row = self.database.read(transaction, |connection| {
             let mut statement = connection.prepare_cached(&self.table.statements.get)?;
-            let mut rows = statement.query(params_from_iter(key_parameters(&self.table.schema, key)))?;
+            let mut rows = statement.query(params_from_iter(self.table.key(key)))?;
             Ok(rows.next()?.map(|row| self.table.row(row)))
         });
         row.map_err(|error| self.database.failure(&error))?.transpose()
@@ -173,7 +187,7 @@ impl TableRows for StoredTable {
             let _snapshot = if is_whole { None } else { Some(connection.unchecked_transaction()?) };
             let mut statement = connection.prepare_cached(&self.table.statements.get)?;
             let found = keys.iter().map(|key| {
-                let mut rows = statement.query(params_from_iter(key_parameters(&self.table.schema, key)))?;
+                let mut rows = statement.query(params_from_iter(self.table.key(key)))?;
                 Ok(rows.next()?.map(|row| self.table.row(row)).transpose())
             });
             found.collect::<rusqlite::Result<Vec<_>>>()
@@ -250,7 +264,7 @@ impl TableRows for StoredTable {
         self.protect_group();
         let inserted = row.clone();
         let number = self.write((transaction, 1), fields(&row), move |table, connection| {
-            let parameters = parameters(&table.schema, given_columns(&table.schema).into_iter(), fields(&inserted));
+            let parameters = table.bound(&table.inserted, fields(&inserted));
             let inserted = connection.prepare_cached(&table.statements.insert)?.execute(params_from_iter(parameters));
             match inserted {
                 Err(error) if table.finds_used_up(&error, connection) => Ok(None),
@@ -269,7 +283,8 @@ impl TableRows for StoredTable {
         let row = schema.stored(row)?;
         let written = row.clone();
         self.write((transaction, 1), fields(&row), move |table, connection| {
-            let parameters = parameters(&table.schema, 0..table.schema.columns.len(), fields(&written));
+            let parameters =
+                fields(&written).iter().zip(&table.schema.columns).map(|(value, column)| Bound(value, column));
             connection.prepare_cached(&table.statements.upsert)?.execute(params_from_iter(parameters))
         })?;
         let key = schema.key_of(fields(&row));
@@ -287,7 +302,7 @@ impl TableRows for StoredTable {
         let written = row.clone();
         self.write((transaction, 1), fields(&row), move |table, connection| {
             let Some(sql) = &table.statements.replace else { return Ok(0) };
-            connection.prepare_cached(sql)?.execute(params_from_iter(table.replacement(fields(&written))))
+            connection.prepare_cached(sql)?.execute(params_from_iter(table.bound(&table.replaced, fields(&written))))
         })?;
         Ok(())
     }
@@ -326,8 +341,7 @@ impl TableRows for StoredTable {
     fn delete(&self, transaction: i64, key: &Value) -> Result<bool, Failure> {
         let key = key.clone();
         let deleted = self.write((transaction, 1), &[], move |table, connection| {
-            let parameters = key_parameters(&table.schema, &key);
-            connection.prepare_cached(&table.statements.delete)?.execute(params_from_iter(parameters))
+            connection.prepare_cached(&table.statements.delete)?.execute(params_from_iter(table.key(&key)))
         })?;
         Ok(deleted > 0)
     }
@@ -348,7 +362,7 @@ impl TableRows for StoredTable {
             in_savepoint(connection, || {
                 let mut statement = connection.prepare_cached(&table.statements.delete)?;
                 keys.iter()
-                    .map(|key| statement.execute(params_from_iter(key_parameters(&table.schema, key))))
+                    .map(|key| statement.execute(params_from_iter(table.key(key))))
                     .sum::<rusqlite::Result<usize>>()
             })
         })?;

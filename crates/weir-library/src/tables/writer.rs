@@ -9,6 +9,7 @@
 //! transaction of the database that it has for itself. They have the same results, because nobody else has written meanwhile. So a
 //! transaction that takes long, or whose flow has ended without a word, holds up nobody but those that want to write.
 
+use std::cell::Cell;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -49,6 +50,8 @@ pub(super) struct Writer {
     member: Option<MemberLog>,
     /// True if somebody waits for the end of the group, so that nobody joins it any more.
     is_group_due: bool,
+    /// True if the pages that a savepoint may restore are kept in memory.
+    keeps_pages: Cell<bool>,
 }
 
 /// A statement that has succeeded, to be executed again.
@@ -122,7 +125,16 @@ impl SharedWriter {
 
 impl Writer {
     pub(super) fn new(connection: Connection) -> Writer {
-        Writer { connection, transaction: 0, lost: 0, commits: None, group: None, member: None, is_group_due: false }
+        Writer {
+            connection,
+            transaction: 0,
+            lost: 0,
+            commits: None,
+            group: None,
+            member: None,
+            is_group_due: false,
+            keeps_pages: Cell::new(false),
+        }
     }
 
     /// Begins the transaction if it is not open, after taking back another one that was left unfinished. The number 0 stands for a
@@ -146,7 +158,7 @@ impl Writer {
                     self.execute("SAVEPOINT member")?;
                     self.member = Some(MemberLog::default());
                 }
-                None => self.begin()?,
+                None => self.begin(false)?,
             }
             self.transaction = transaction;
         }
@@ -167,7 +179,12 @@ impl Writer {
         if self.member.as_ref().is_some_and(is_large) { self.set_apart() } else { Ok(()) }
     }
 
-    fn begin(&self) -> rusqlite::Result<()> {
+    /// Begins a transaction of the database. That of a group keeps in memory what its members would restore, which is little; in
+    /// any other one, statements may replace all rows of a table.
+    fn begin(&self, group: bool) -> rusqlite::Result<()> {
+        if self.keeps_pages.replace(group) != group {
+            self.connection.execute_batch(if group { "PRAGMA temp_store=MEMORY" } else { "PRAGMA temp_store=FILE" })?;
+        }
         self.execute("BEGIN IMMEDIATE")
     }
 
@@ -176,7 +193,7 @@ impl Writer {
             && let Some(commits) = &self.commits
         {
             let first = commits.executed_count() + 1;
-            self.begin()?;
+            self.begin(true)?;
             self.group = Some(first);
         }
         Ok(())
@@ -242,7 +259,7 @@ impl Writer {
     fn set_apart(&mut self) -> rusqlite::Result<()> {
         let Some(member) = self.member.take() else { return Ok(()) };
         let transaction = std::mem::take(&mut self.transaction);
-        let apart = self.take_back_member().and_then(|()| self.commit_group()).and_then(|()| self.begin());
+        let apart = self.take_back_member().and_then(|()| self.commit_group()).and_then(|()| self.begin(false));
         let apart = apart.and_then(|()| member.statements.iter().try_for_each(|redo| redo(&self.connection)));
         match &apart {
             Ok(()) => self.transaction = transaction,

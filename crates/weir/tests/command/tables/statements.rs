@@ -354,3 +354,36 @@ fn an_update_of_many_rows_takes_effect_as_a_whole() {
     let program = TASKS.replace("EXPECTED", &expected.replace('"', "\\\"").replace('\n', "\\n"));
     tested_and_served("todo", &program, |served| assert_eq!(text(&served.get("/")), expected));
 }
+
+const SALES: &str = r#"use http
+
+record Item { id: Int, price: Int }
+
+record Sale { id: Int, price: Int }
+
+table items: Item key id
+
+table sales: Sale key id auto
+
+table offers: Item key id soft(at_most: 10)
+
+service s on http(port: 80) {
+  post "/{id}" (id: Int) {
+    let sale = atomic sales {
+      let item = items[id] else { fail("no item") }
+      let offer = offers[id] else { item }
+      sales.insert(Sale { price: offer.price })?
+    }
+    http.text("{sale}")
+  }
+}
+"#;
+
+/// What a transaction reads in other tables of its database belongs to its snapshot.
+#[test]
+fn a_transaction_reads_tables_that_it_does_not_name() {
+    let program = Scratch::new("sales.weir", SALES.as_bytes());
+    let graph = say(&["graph", program.path(), "--all"]).output;
+    let reads = ["tables.get(items, tables.begin, id)", "tables.get(offers, 0, id)"];
+    assert!(reads.iter().all(|read| graph.contains(read)), "{graph}");
+}
