@@ -355,9 +355,11 @@ pub(super) fn outside() -> Atom {
 fn schema(name: &str, declarations: &Declarations, existing: Option<Value>) -> Value {
     let table = &declarations.tables[name];
     let index = |(columns, unique): &(Vec<usize>, bool)| record([numbers(columns), Value::Bool(*unique)]);
-    let soft = table
-        .soft
-        .map(|limits| record([option(limits.ttl.map(Value::Duration)), option(limits.at_most.map(Value::Int))]));
+    let soft = table.soft.map(|limits| {
+        let (ttl, at_most) = (limits.ttl.map(Value::Duration), limits.at_most.map(Value::Int));
+        let capacity = limits.capacity.map(|bytes| Value::Int(i64::try_from(bytes).unwrap_or(i64::MAX)));
+        record([option(ttl), option(at_most), option(capacity)])
+    });
     let (references, referenced_by) = references(name, declarations);
     record([
         Value::text(name_in_database(name)),
