@@ -46,7 +46,7 @@ pub(super) struct Writer {
     pub(super) commits: Option<Arc<GroupCommit>>,
     /// The number of the first commit of the open group, if one is open.
     group: Option<u64>,
-    /// What the open transaction has done, if it is a member of the group.
+    /// The statements of the open transaction, if it is a member of the group.
     member: Option<MemberLog>,
     /// True if somebody waits for the end of the group, so that nobody joins it any more.
     is_group_due: bool,

@@ -379,7 +379,7 @@ service s on http(port: 80) {
 }
 "#;
 
-/// What a transaction reads in other tables of its database belongs to its snapshot.
+/// Reads of other tables of its database belong to the snapshot of a transaction.
 #[test]
 fn a_transaction_reads_tables_that_it_does_not_name() {
     let program = Scratch::new("sales.weir", SALES.as_bytes());
