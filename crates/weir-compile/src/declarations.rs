@@ -324,6 +324,15 @@ pub(crate) struct SoftLimits {
     pub(crate) ttl: Option<i64>,
     /// Maximum number of rows.
     pub(crate) at_most: Option<i64>,
+    /// Maximum number of bytes of all rows.
+    pub(crate) capacity: Option<u64>,
+}
+
+impl SoftLimits {
+    /// Returns whether rows may be lost at any time.
+    pub(crate) fn forget(self) -> bool {
+        self.ttl.is_some() || self.at_most.is_some() || self.capacity.is_some()
+    }
 }
 
 impl Declarations {
@@ -340,7 +349,7 @@ impl Declarations {
     /// Returns whether a table may lose rows at any time, because it has a limit.
     pub(crate) fn may_lose_rows(&self, table: &str) -> bool {
         let limits = self.tables.get(table).and_then(|declared| declared.soft);
-        limits.is_some_and(|limits| limits.ttl.is_some() || limits.at_most.is_some())
+        limits.is_some_and(SoftLimits::forget)
     }
 
     /// Returns whether a resource is declared `per session`.

@@ -8,6 +8,7 @@
 //! Each statement carries the number of its transaction, or 0. A table that finds another transaction unfinished takes it
 //! back first: the locks of the program ensure that nobody works on it any more.
 
+mod access_path;
 mod backup;
 mod catalog;
 mod checkpoint;

@@ -8,7 +8,7 @@ use weir_syntax::ast::{ItemKind, Name, Path, TableClauseKind};
 use weir_syntax::{Code, Diagnostic};
 
 use super::{Declarer, private_item};
-use crate::declarations::{DeclaredReference, DeclaredTable, name_in_database};
+use crate::declarations::{DeclaredReference, DeclaredTable, SoftLimits, name_in_database};
 use crate::suggest::nearest;
 use crate::symbol::Symbol;
 
@@ -57,7 +57,7 @@ impl Declarer<'_, '_> {
         }
         let key: Vec<(Text, Type)> =
             other.key.iter().map(|at| (other.columns[*at].name.clone(), other.columns[*at].ty.clone())).collect();
-        let evicts = other.soft.is_some_and(|limits| limits.ttl.is_some() || limits.at_most.is_some());
+        let evicts = other.soft.is_some_and(SoftLimits::forget);
         let is_of_others = other.existing.is_some() || declared.existing.is_some();
         let forgets = other.soft.is_some() && declared.soft.is_none();
         let (is_hidden, own) = (path.qualifier().len() == 1 && !other.public, name_in_database(name));

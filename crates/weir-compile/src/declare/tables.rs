@@ -279,9 +279,11 @@ impl Declarer<'_, '_> {
             match (name, constant(&argument.value)) {
                 ("ttl", Some(Value::Duration(ttl))) if ttl > 0 => limits.ttl = Some(ttl),
                 ("at_most", Some(Value::Int(rows))) if rows > 0 => limits.at_most = Some(rows),
+                ("capacity", Some(Value::Size(bytes))) if bytes > 0 => limits.capacity = Some(bytes),
                 _ => {
-                    let message = "`soft` takes `ttl`, a duration, and `at_most`, a number of rows".to_owned();
-                    self.table_fault(argument.span, message, "write constants: `soft(ttl: 30m, at_most: 100_000)`");
+                    let message = "`soft` takes `ttl`, a duration, `at_most`, a number of rows, and `capacity`, a size";
+                    let hint = "write constants above zero: `soft(ttl: 30m, at_most: 100_000, capacity: 64mb)`";
+                    self.table_fault(argument.span, message.to_owned(), hint);
                 }
             }
         }

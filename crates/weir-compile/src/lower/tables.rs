@@ -134,6 +134,11 @@ impl<'a> Lowering<'a, '_> {
                 call.arguments[1] = transaction.number.clone();
                 self.join_transaction(&mut transaction, &table, deletes);
                 self.steps[step].transaction = Some(transaction);
+            } else if !writes && self.is_beside(&table, &transaction) {
+                // The transaction reads it by the connection, and in the snapshot, of its own tables.
+                if let Some(number) = call.arguments.get_mut(1) {
+                    *number = transaction.number.clone();
+                }
             }
         }
         if !writes || !self.takes_turns(&table) {
@@ -141,6 +146,13 @@ impl<'a> Lowering<'a, '_> {
         }
         let open_block = self.build_block(|lowering| lowering.emit(Op::Call(call), ty.clone(), span));
         self.step(open_block, (ty, None), span, |lowering, _| lowering.writer_of(&table, deletes))
+    }
+
+    /// Returns whether a table is stored in the database of the stored tables of a transaction.
+    fn is_beside(&self, table: &Text, transaction: &Transaction) -> bool {
+        let database = |table| self.program.declarations.existing_database(table);
+        let named = transaction.tables.iter().find(|named| self.is_stored(named));
+        self.is_stored(table) && named.is_some_and(|named| database(named) == database(table))
     }
 
     /// Reports a transaction whose stored tables are those of several databases.
@@ -343,9 +355,11 @@ pub(super) fn outside() -> Atom {
 fn schema(name: &str, declarations: &Declarations, existing: Option<Value>) -> Value {
     let table = &declarations.tables[name];
     let index = |(columns, unique): &(Vec<usize>, bool)| record([numbers(columns), Value::Bool(*unique)]);
-    let soft = table
-        .soft
-        .map(|limits| record([option(limits.ttl.map(Value::Duration)), option(limits.at_most.map(Value::Int))]));
+    let soft = table.soft.map(|limits| {
+        let (ttl, at_most) = (limits.ttl.map(Value::Duration), limits.at_most.map(Value::Int));
+        let capacity = limits.capacity.map(|bytes| Value::Int(i64::try_from(bytes).unwrap_or(i64::MAX)));
+        record([option(ttl), option(at_most), option(capacity)])
+    });
     let (references, referenced_by) = references(name, declarations);
     record([
         Value::text(name_in_database(name)),

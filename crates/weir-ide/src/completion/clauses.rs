@@ -7,7 +7,7 @@ use super::{Completion, CompletionKind};
 use crate::document::Document;
 
 /// The names of the limits of a `soft` table.
-const SOFT_WORDS: &[&str] = &["ttl", "at_most"];
+const SOFT_WORDS: &[&str] = &["ttl", "at_most", "capacity"];
 
 /// The names of the parts of an `existing` table.
 const EXISTING_WORDS: &[&str] = &["database", "writable"];

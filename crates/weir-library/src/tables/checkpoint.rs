@@ -8,11 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use rusqlite::Connection;
 
 use super::connection::read_write;
-use super::writer::Writer;
+use super::writer::SharedWriter;
 
 /// Size of the log, in bytes, from which it is moved into the database: that of SQLite's own checkpoints, 1,000 pages.
 pub(super) const LOG_MAX: u64 = 4_096_000;
@@ -22,14 +21,14 @@ const READERS_TIMEOUT: Duration = Duration::from_millis(20);
 /// The checkpoints of a running program.
 pub(super) struct Checkpoints {
     path: PathBuf,
-    writer: Arc<Mutex<Writer>>,
+    writer: Arc<SharedWriter>,
     connection: Option<Connection>,
     /// The size of the log, in bytes, from which the next checkpoint is made.
     due: u64,
 }
 
 impl Checkpoints {
-    pub(super) fn new(path: &Path, writer: Arc<Mutex<Writer>>) -> Checkpoints {
+    pub(super) fn new(path: &Path, writer: Arc<SharedWriter>) -> Checkpoints {
         Checkpoints { path: path.to_owned(), writer, connection: None, due: LOG_MAX }
     }
 
@@ -51,7 +50,7 @@ impl Checkpoints {
         connection.busy_timeout(READERS_TIMEOUT)?;
         let connection = self.connection.insert(connection);
         checkpoint(connection, "PASSIVE")?;
-        let mut writer = self.writer.lock();
+        let mut writer = self.writer.lock_between_transactions();
         if writer.transaction != 0 {
             return Ok(false);
         }

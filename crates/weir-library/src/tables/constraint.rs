@@ -86,6 +86,12 @@ pub(super) fn too_large(schema: &Schema, column: usize) -> Failure {
     broken(format!("`{}` of `{}` is a size of 2^63 bytes or more", schema.columns[column].name, schema.name))
 }
 
+/// Returns the failure of a row that takes more bytes than the whole table may.
+pub(super) fn larger_than_table(schema: &Schema, bytes: u64, capacity: u64) -> Failure {
+    let (row, capacity) = (Value::Size(bytes), Value::Size(capacity));
+    broken(format!("a row of {row} is larger than `{}`, whose capacity is {capacity}", schema.name))
+}
+
 /// Returns the failure of a table whose numbers are used up.
 pub(super) fn no_number_left(schema: &Schema) -> Failure {
     broken(format!("`{}` has used all numbers for its rows", schema.name))

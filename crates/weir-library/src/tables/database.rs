@@ -7,7 +7,7 @@
 //! last one is made when the program ends ([`Database::close`]).
 //!
 //! *Readers* have connections of their own and see the last commit; they never wait for the writer. Statements of a
-//! transaction that has written read by its connection.
+//! transaction that has written, or may depend on what is not committed yet, read by the connection that writes.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -29,12 +29,14 @@ use super::migration;
 use super::schema::Schema;
 use super::sqlite_catalog::SqliteCatalog;
 use super::sqlite_log::SqliteLog;
-use super::writer::{Writer, taken_back};
+use super::writer::{Redo, SharedWriter, Writer};
 
 /// Marks the database of a Weir program: `Weir` in ASCII.
 const APPLICATION_ID: i32 = 0x5765_6972;
 /// The version of the layout of the database.
 const LAYOUT: i32 = 2;
+/// Size of the cache of the connection that writes, in KiB: pages of a group that do not fit are written more than once.
+const WRITER_CACHE_KIB: u32 = 16_000;
 /// Maximum number of readers that wait for their next use.
 const IDLE_READERS_MAX: usize = 16;
 /// Maximum time that a start waits for the lock of a program that is ending.
@@ -44,7 +46,7 @@ const LOCK_PATIENCE: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct Database {
     path: PathBuf,
-    writer: Arc<Mutex<Writer>>,
+    writer: Arc<SharedWriter>,
     readers: Mutex<Vec<Connection>>,
     /// Makes commits durable in groups; `None` if each commit is durable when it is executed.
     group_commit: Option<Arc<GroupCommit>>,
@@ -57,7 +59,7 @@ impl Database {
     pub(super) fn open(path: &Path) -> Result<Database, Failure> {
         let lock = locked(path)?;
         let connection = connect(path).map_err(|error| explain(path, &error))?;
-        let writer = Arc::new(Mutex::new(Writer::new(connection)));
+        let writer = Arc::new(SharedWriter::new(Writer::new(connection)));
         let log = SqliteLog::new(path, Arc::clone(&writer), Checkpoints::new(path, Arc::clone(&writer)));
         let group_commit = GroupCommit::begin(log)?;
         writer.lock().commits = Some(Arc::clone(&group_commit));
@@ -84,7 +86,8 @@ impl Database {
             connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0))?;
             Ok(connection)
         });
-        let writer = Arc::new(Mutex::new(Writer::new(opened.map_err(|error| explain(path, &error))?)));
+        let writer = Writer::new(opened.map_err(|error| explain(path, &error))?);
+        let writer = Arc::new(SharedWriter::new(writer));
         Ok(Database { path: path.to_owned(), writer, readers: Mutex::default(), group_commit: None, _lock: None })
     }
 
@@ -111,26 +114,33 @@ impl Database {
         Ok(changed)
     }
 
-    /// Runs a statement that writes: in the transaction, or as one of its own if the number is 0.
-    pub(super) fn write<T>(
-        &self,
-        transaction: i64,
-        statement: impl FnOnce(&Connection) -> rusqlite::Result<T>,
-    ) -> rusqlite::Result<T> {
+    /// Runs a statement that writes at most these rows: in the transaction, or as one of its own if the number is 0. It may be
+    /// executed again (`writer`), and then has the same result.
+    pub(super) fn write<T, S>(&self, (transaction, rows): (i64, usize), statement: S) -> rusqlite::Result<T>
+    where
+        S: Fn(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    {
         let mut writer = self.writer.lock();
         writer.enter(transaction)?;
-        let result = statement(&writer.connection);
+        writer.bound_member(rows)?;
+        let written = statement(&writer.connection);
+        let result = written.as_ref().map(|_| ());
         if transaction == 0 {
-            writer.executed_in_group(result.as_ref().map(|_| ()));
+            writer.executed_in_group(result);
             drop(writer);
-            // The group ends when the sync before it does, however long its flows take.
-            if let Some(group_commit) = &self.group_commit {
-                group_commit.begin_sync();
-            }
-        } else if result.is_err() && writer.connection.is_autocommit() {
-            (writer.lost, writer.transaction) = (transaction, 0);
+            self.begin_sync();
+        } else {
+            let again = || Box::new(move |connection: &Connection| statement(connection).map(|_| ())) as Redo;
+            writer.executed_in_transaction(result, (rows, again));
         }
-        result
+        written
+    }
+
+    /// Has the open group end when the sync before it does, however long its flows take.
+    fn begin_sync(&self) {
+        if let Some(group_commit) = &self.group_commit {
+            group_commit.begin_sync();
+        }
     }
 
     /// Runs a statement that reads.
@@ -140,8 +150,8 @@ impl Database {
         statement: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> rusqlite::Result<T> {
         if transaction != 0 {
-            let writer = self.writer.lock();
-            if writer.transaction == transaction {
+            let mut writer = self.writer.lock();
+            if writer.enter_to_read(transaction)? {
                 return statement(&writer.connection);
             }
         }
@@ -172,29 +182,15 @@ impl Database {
 
     /// Commits a transaction. If that fails, nothing of it takes effect.
     pub(super) fn commit(&self, transaction: i64) -> Result<(), Failure> {
-        let mut writer = self.writer.lock();
-        if writer.lost == transaction {
-            return Err(self.failure(&taken_back()));
-        }
-        if writer.transaction != transaction {
-            return Ok(());
-        }
-        writer.transaction = 0;
-        if let Err(error) = writer.connection.execute_batch("COMMIT") {
-            _ = writer.connection.execute_batch("ROLLBACK");
-            return Err(self.failure(&error));
-        }
-        self.executed();
+        self.writer.commit(transaction).map_err(|error| self.failure(&error))?;
+        self.begin_sync();
         Ok(())
     }
 
     /// Takes back a transaction, if it is open.
     pub(super) fn roll_back(&self, transaction: i64) {
-        let mut writer = self.writer.lock();
-        if transaction != 0 && writer.transaction == transaction {
-            // A transaction that cannot be taken back is not committed either.
-            _ = writer.roll_back();
-        }
+        // A transaction that cannot be taken back is not committed either.
+        _ = self.writer.roll_back(transaction);
     }
 
     /// Returns the commits that become durable in groups; `None` if each is durable when it is executed.
@@ -273,6 +269,7 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
     is_ours(&connection)?;
     connection.execute_batch(&format!(
         "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=0; PRAGMA foreign_keys=OFF;
+         PRAGMA cache_size=-{WRITER_CACHE_KIB};
          PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={LAYOUT};"
     ))?;
     Ok(connection)

@@ -1,7 +1,8 @@
 //! A table in memory: its rows by key, ordered indexes, expiry, eviction, and a log that takes back a transaction.
 //!
 //! Rows are written in the order of their *write numbers*. As all rows have the same time to live, the one that was written
-//! first is the next to expire, and the next to be evicted.
+//! first is the next to expire, and the next to be evicted. The bytes of a row are those of its values, of its key in the maps,
+//! and of its values in the indexes, each as if it were stored by itself: they are the same under every engine.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,6 +11,7 @@ use std::time::SystemTime;
 
 use weir::{Failure, Value};
 
+use super::access_path::{AccessPath, key_value};
 use super::constraint;
 use super::grouping::{GroupsInMemory, TableGrouping};
 use super::row::fields;
@@ -28,6 +30,8 @@ pub(super) struct MemoryTable {
     /// The keys by write number.
     written: BTreeMap<u64, Value>,
     writes: u64,
+    /// The bytes of all rows, if they are bounded.
+    bytes: u64,
     /// The number of the next row, if the table numbers its rows; `None` if all numbers are used up.
     next: Option<i64>,
     /// The transaction that is open, and what it has changed.
@@ -41,6 +45,7 @@ struct StoredRow {
     write: u64,
     /// The time at which it was written.
     at: SystemTime,
+    bytes: u64,
 }
 
 #[derive(Debug)]
@@ -51,90 +56,6 @@ struct UndoLog {
     changes: Vec<(Value, Option<StoredRow>)>,
 }
 
-/// The part of an index that holds the rows of a query, and the order in which it is visited.
-struct AccessPath {
-    /// The index; `None` for the key.
-    index: Option<usize>,
-    /// The least values of its columns.
-    low: Vec<Value>,
-    /// The greatest values of its columns.
-    high: Vec<Value>,
-    /// The direction of the visit if the rows then come in the order of the query.
-    direction: Option<Direction>,
-    /// The values of the index, and the key, of the row before a page.
-    start: Option<(Vec<Value>, Value)>,
-    /// The number of columns whose values are known, one that has a bound, and the order: the more, the fewer rows are
-    /// visited.
-    worth: (usize, bool, bool),
-}
-
-/// The direction of a visit.
-#[derive(Clone, Copy)]
-struct Direction {
-    /// True if the greatest values of the columns come first.
-    descending: bool,
-    /// True if the greatest key comes first among rows that agree in the columns of an index.
-    keys_descending: bool,
-}
-
-impl AccessPath {
-    fn of(search: &TableSearch, index: Option<usize>, columns: &[usize], key: &[usize]) -> AccessPath {
-        let mut low: Vec<Value> = columns.iter().map_while(|at| search.equal(*at).cloned()).collect();
-        let known = low.len();
-        let mut high = low.clone();
-        let mut is_bounded = false;
-        if let Some(column) = columns.get(known) {
-            let (least, greatest) = search.bounds(*column);
-            is_bounded = least.is_some() || greatest.is_some();
-            low.push(least.cloned().unwrap_or(Value::Absent));
-            high.push(greatest.cloned().unwrap_or_else(greatest_value));
-        }
-        low.resize(columns.len(), Value::Absent);
-        high.resize_with(columns.len(), greatest_value);
-        let direction = direction(search, index, &columns[known..], key);
-        let mut path =
-            AccessPath { index, low, high, direction, start: None, worth: (known, is_bounded, direction.is_some()) };
-        path.begin_behind(search, known, columns, key);
-        path
-    }
-
-    /// Begins an ordered visit at the row before the page.
-    fn begin_behind(&mut self, search: &TableSearch, known: usize, columns: &[usize], key: &[usize]) {
-        let (Some(after), Some(direction)) = (&search.after, self.direction) else { return };
-        let rest = &columns[known..];
-        let matching = after.iter().zip(rest).take_while(|(start, column)| start.column == **column).count();
-        let values = after[..matching].iter().map(|start| start.value.clone());
-        let mut place: Vec<Value> = self.low[..known].iter().cloned().chain(values).collect();
-        let is_whole = place.len() == columns.len();
-        if direction.descending {
-            place.resize_with(columns.len(), greatest_value);
-            self.high = place.clone().min(std::mem::take(&mut self.high));
-        } else {
-            place.resize(columns.len(), Value::Absent);
-            self.low = place.clone().max(std::mem::take(&mut self.low));
-        }
-        let of_key = |at: &usize| {
-            let start = after.iter().find(|start| start.column == *at).map(|start| &start.value);
-            start.or_else(|| search.equal(*at)).cloned()
-        };
-        let keys: Option<Vec<Value>> = key.iter().map(of_key).collect();
-        self.start = keys.filter(|_| is_whole && self.index.is_some()).map(|keys| (place, key_value(&keys)));
-    }
-}
-
-/// Returns a value that is greater than that of any column.
-fn greatest_value() -> Value {
-    Value::Failure(Box::new(Failure::function("")))
-}
-
-/// Returns the key of these columns.
-fn key_value(columns: &[Value]) -> Value {
-    match columns {
-        [only] => only.clone(),
-        several => Value::Record(several.into()),
-    }
-}
-
 impl MemoryTable {
     pub(super) fn new(schema: Schema, clock: TableClock) -> MemoryTable {
         MemoryTable {
@@ -143,6 +64,7 @@ impl MemoryTable {
             rows: BTreeMap::new(),
             written: BTreeMap::new(),
             writes: 0,
+            bytes: 0,
             next: Some(1),
             undo: None,
             clock,
@@ -283,7 +205,6 @@ impl MemoryTable {
         self.undo = None;
     }
 
-    /// Takes back an unfinished transaction of another number, and begins to log this one.
     /// Takes back a transaction, if it is open.
     pub(super) fn roll_back(&mut self, transaction: i64) {
         if self.undo.as_ref().is_some_and(|undo| undo.transaction == transaction) {
@@ -291,6 +212,7 @@ impl MemoryTable {
         }
     }
 
+    /// Takes back an unfinished transaction of another number, and begins to log this one.
     fn enter(&mut self, transaction: i64) {
         if self.undo.as_ref().is_some_and(|undo| undo.transaction != transaction) {
             self.take_back();
@@ -311,9 +233,11 @@ impl MemoryTable {
         self.next = undo.next;
     }
 
-    /// Removes expired rows. Fails if another row than the one with this key has the values of a unique index.
+    /// Removes expired rows. Fails if another row than the one with this key has the values of a unique index, or if this one is
+    /// larger than the table may be.
     fn no_conflict(&mut self, row: &Value, but: Option<&Value>) -> Result<(), Failure> {
         self.expire();
+        self.fits(row)?;
         let row = fields(row);
         for (index, known) in self.schema.indexes.iter().zip(&self.indexes) {
             if !index.unique || self.schema.has_absent(&index.columns, row) {
@@ -327,9 +251,11 @@ impl MemoryTable {
         Ok(())
     }
 
-    /// Removes expired rows. Fails if two rows would have the values of a unique index after these are replaced.
+    /// Removes expired rows. Fails if two rows would have the values of a unique index after these are replaced, or if one is
+    /// larger than the table may be.
     fn no_conflicts(&mut self, rows: &[(Value, Value)]) -> Result<(), Failure> {
         self.expire();
+        rows.iter().try_for_each(|(_, row)| self.fits(row))?;
         let replaced: BTreeSet<&Value> = rows.iter().map(|(key, _)| key).collect();
         for (index, known) in self.schema.indexes.iter().zip(&self.indexes).filter(|(index, _)| index.unique) {
             let mut seen = BTreeSet::new();
@@ -346,15 +272,42 @@ impl MemoryTable {
         Ok(())
     }
 
-    /// Writes a row, and evicts those beyond the limit.
+    /// Fails if a row is larger than the table may be.
+    fn fits(&self, row: &Value) -> Result<(), Failure> {
+        match self.capacity().map(|capacity| (capacity, self.bytes_of(fields(row)))) {
+            Some((capacity, bytes)) if bytes > capacity => {
+                Err(constraint::larger_than_table(&self.schema, bytes, capacity))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the maximum number of bytes of all rows, if they are bounded.
+    fn capacity(&self) -> Option<u64> {
+        self.schema.soft.as_ref().and_then(|soft| soft.capacity).map(|bytes| bytes as u64)
+    }
+
+    /// Returns about the bytes that a row takes.
+    fn bytes_of(&self, row: &[Value]) -> u64 {
+        let of = |columns: &[usize]| columns.iter().map(|at| row[*at].approximate_bytes()).sum::<u64>();
+        let key = of(&self.schema.key);
+        let indexed = self.schema.indexes.iter().map(|index| key + of(&index.columns));
+        // The rows, and the order in which they were written, have the key, too.
+        row.iter().map(Value::approximate_bytes).sum::<u64>() + 2 * key + indexed.sum::<u64>()
+    }
+
+    /// Writes a row, and evicts those beyond the limits.
     fn put(&mut self, key: Value, row: Value) {
         self.log(&key);
         self.remove(&key);
         self.writes += 1;
         let at = self.now().unwrap_or(SystemTime::UNIX_EPOCH);
-        self.place(key, StoredRow { row, write: self.writes, at });
+        let capacity = self.capacity();
+        let bytes = capacity.map_or(0, |_| self.bytes_of(fields(&row)));
+        self.place(key, StoredRow { row, write: self.writes, at, bytes });
         let at_most = self.schema.soft.as_ref().and_then(|soft| soft.at_most).unwrap_or(usize::MAX);
-        while self.rows.len() > at_most {
+        let capacity = capacity.unwrap_or(u64::MAX);
+        while self.rows.len() > at_most || self.bytes > capacity {
             let Some(oldest) = self.written.values().next().cloned() else { return };
             self.take(&oldest);
         }
@@ -378,12 +331,14 @@ impl MemoryTable {
             known.entry(values).or_default().insert(key.clone());
         }
         self.written.insert(stored.write, key.clone());
+        self.bytes += stored.bytes;
         self.rows.insert(key, stored);
     }
 
     fn remove(&mut self, key: &Value) -> bool {
         let Some(stored) = self.rows.remove(key) else { return false };
         self.written.remove(&stored.write);
+        self.bytes -= stored.bytes;
         for (index, known) in self.schema.indexes.iter().zip(&mut self.indexes) {
             let values = index.columns.iter().map(|at| fields(&stored.row)[*at].clone()).collect();
             if let Entry::Occupied(mut keys) = known.entry(values) {
@@ -476,24 +431,4 @@ impl MemoryTable {
             search.compare(one, other).then_with(|| by_key(one, other))
         });
     }
-}
-
-/// Returns the direction in which the columns of an index behind its prefix, and then the key, put the rows into the order of
-/// a query, if they do.
-fn direction(search: &TableSearch, index: Option<usize>, columns: &[usize], key: &[usize]) -> Option<Direction> {
-    let order = &search.query.order;
-    let Some(first) = order.first() else {
-        let by_key = index.is_none() || columns.is_empty();
-        return by_key.then_some(Direction { descending: false, keys_descending: false });
-    };
-    let descending = first.descending;
-    if order.iter().any(|order| order.descending != descending) {
-        return None;
-    }
-    let ordered = || order.iter().map(|order| order.column);
-    if ordered().eq(columns.iter().copied()) {
-        return Some(Direction { descending, keys_descending: false });
-    }
-    let with_key = index.is_some() && ordered().eq(columns.iter().chain(key).copied());
-    with_key.then_some(Direction { descending, keys_descending: descending })
 }

@@ -44,7 +44,8 @@ impl PublishedRows {
         }
     }
 
-    /// Reads what depends on a commit, which the read sees, and the flow has seen. A transaction waits for all commits at its end.
+    /// Reads what depends on a commit, which the read sees, and the flow has seen. A transaction sees all commits, and waits for
+    /// them at its end.
     fn reading<T>(
         &self,
         transaction: i64,
@@ -53,11 +54,9 @@ impl PublishedRows {
     ) -> Result<T, Failure> {
         let Some(commits) = self.rows.commits() else { return read() };
         let commit = depends_on(&self.recent, commits);
-        if commit > 0 {
+        if commit > 0 && transaction == 0 {
             self.rows.show(commit);
-            if transaction == 0 {
-                SeenCommits::note(commit);
-            }
+            SeenCommits::note(commit);
         }
         let found = read();
         if transaction == 0 && self.is_shared() {
@@ -140,11 +139,10 @@ impl ChangeNotes {
 
 /// Returns a row as it was inserted with the key.
 fn inserted(schema: &Schema, row: &Value, key: &Value) -> Value {
-    let mut values = fields(row).to_vec();
-    if let ([at], true) = (&schema.key[..], schema.auto) {
-        values[*at] = key.clone();
+    match key {
+        Value::Int(number) if schema.auto => schema.numbered(row, *number),
+        _ => row.clone(),
     }
-    Value::Record(values.into())
 }
 
 impl TableRows for PublishedRows {

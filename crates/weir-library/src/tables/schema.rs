@@ -109,6 +109,8 @@ pub struct SoftTable {
     pub ttl: Option<Duration>,
     /// Maximum number of rows; beyond it the row that was written least recently is evicted.
     pub at_most: Option<usize>,
+    /// Maximum number of bytes of all rows; beyond it the row that was written least recently is evicted.
+    pub capacity: Option<usize>,
 }
 
 /// A query.
@@ -181,6 +183,7 @@ impl PageStart {
 }
 
 /// A query with the values of one execution.
+#[derive(Clone)]
 pub(super) struct TableSearch {
     pub(super) query: TableQuery,
     /// Maximum number of rows.

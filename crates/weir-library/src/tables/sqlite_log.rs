@@ -4,23 +4,22 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use parking_lot::Mutex;
 use weir::Failure;
 
 use super::checkpoint::Checkpoints;
 use super::group_commit::{LogSync, SyncFailure};
-use super::writer::Writer;
+use super::writer::SharedWriter;
 
 /// The log of an SQLite database. If a sync fails, the log may hold anything.
 pub(super) struct SqliteLog {
     path: PathBuf,
     log: Option<File>,
-    writer: Arc<Mutex<Writer>>,
+    writer: Arc<SharedWriter>,
     checkpoints: Checkpoints,
 }
 
 impl SqliteLog {
-    pub(super) fn new(path: &Path, writer: Arc<Mutex<Writer>>, checkpoints: Checkpoints) -> SqliteLog {
+    pub(super) fn new(path: &Path, writer: Arc<SharedWriter>, checkpoints: Checkpoints) -> SqliteLog {
         SqliteLog { path: path.to_owned(), log: None, writer, checkpoints }
     }
 
@@ -49,7 +48,7 @@ impl SqliteLog {
 impl LogSync for SqliteLog {
     fn sync(&mut self) -> Result<(), SyncFailure> {
         // If the group is lost, its flows know.
-        _ = self.writer.lock().end_group();
+        _ = self.writer.end_group();
         self.sync_file().map_err(|error| SyncFailure {
             failure: Failure::function(format!("cannot make the tables durable: {error}; restart the program")),
             is_final: true,

@@ -1,8 +1,7 @@
 //! A table of the SQLite database.
 
-use std::cell::Cell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, params_from_iter};
@@ -20,16 +19,26 @@ use super::row::fields;
 use super::row_replacement::RowReplacement;
 use super::rows::TableRows;
 use super::schema::{Schema, TableSearch};
-use super::sql_value::{Bound, key_parameters};
+use super::sql_value::Bound;
 use super::sqlite_value::sqlite_value;
-use super::statements::{TableStatements, parameters};
+use super::statements::TableStatements;
 
 /// A table of the database.
 #[derive(Debug)]
 pub(super) struct StoredTable {
-    schema: Schema,
     database: Arc<Database>,
+    table: Arc<SqlTable>,
+}
+
+/// A table as its statements need it.
+#[derive(Debug)]
+struct SqlTable {
+    schema: Schema,
     statements: TableStatements,
+    /// The columns of the parameters of an insertion.
+    inserted: Vec<usize>,
+    /// The columns of the parameters of a replacement.
+    replaced: Vec<usize>,
     /// True if the last number is given: then an insertion takes back its whole group, and gets one of its own.
     is_used_up: AtomicBool,
 }
@@ -43,7 +52,10 @@ impl StoredTable {
 
     fn new(schema: Schema, database: Arc<Database>) -> StoredTable {
         let statements = TableStatements::new(&schema, Dialect::Sqlite);
-        StoredTable { schema, database, statements, is_used_up: AtomicBool::new(false) }
+        let inserted = given_columns(&schema);
+        let replaced = schema.key.iter().copied().chain(columns_beside_key(&schema)).collect();
+        let table = SqlTable { schema, statements, inserted, replaced, is_used_up: AtomicBool::new(false) };
+        StoredTable { database, table: Arc::new(table) }
     }
 
     /// Opens a table that other programs have declared.
@@ -58,50 +70,78 @@ impl StoredTable {
             let mut rows = statement.query(params_from_iter(parameters))?;
             let mut found = Vec::new();
             while let Some(row) = rows.next()? {
-                found.push(self.row(row));
+                found.push(self.table.row(row));
             }
             Ok(found)
         });
         rows.map_err(|error| self.database.failure(&error))?.into_iter().collect()
     }
 
-    fn row(&self, row: &rusqlite::Row<'_>) -> Result<Value, Failure> {
-        row_of(&self.schema, row, 0)
-    }
-
-    /// Runs a statement that writes a row. A broken rule is a failure that names it.
+    /// Runs a statement that writes at most these rows. A broken rule is a failure that names it, and the row.
     fn write<T>(
         &self,
-        transaction: i64,
+        (transaction, rows): (i64, usize),
         row: &[Value],
-        statement: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+        statement: impl Fn(&SqlTable, &Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, Failure> {
         self.database.check()?;
-        self.database.write(transaction, statement).map_err(|error| {
+        let table = Arc::clone(&self.table);
+        let written = self.database.write((transaction, rows), move |connection| statement(&table, connection));
+        written.map_err(|error| {
             let is_broken = error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation);
             match is_broken {
-                true if self.schema.existing.is_some() && !is_unique(&error) => {
-                    constraint::refused(&self.schema, &error.to_string())
+                true if self.table.schema.existing.is_some() && !is_unique(&error) => {
+                    constraint::refused(&self.table.schema, &error.to_string())
                 }
-                true if !row.is_empty() => self.taken(&error, row),
+                true if !row.is_empty() => self.table.taken(&error, row),
                 _ => self.database.failure(&error),
             }
         })
     }
 
     /// Replaces rows one after the other, all or none: other programs may have rules for a deletion.
-    fn replace_each(&self, transaction: i64, rows: &[(Value, Value)]) -> Result<i64, Failure> {
-        let Some(sql) = &self.statements.replace else { return Ok(rows.len() as i64) };
-        let columns = || self.schema.key.iter().copied().chain(columns_beside_key(&self.schema));
-        self.write(transaction, rows.first().map_or(&[], |(_, row)| fields(row)), |connection| {
+    fn replace_each(&self, transaction: i64, rows: Vec<(Value, Value)>) -> Result<i64, Failure> {
+        let first = rows.first().map(|(_, row)| row.clone());
+        let count = rows.len();
+        let replaced = move |table: &SqlTable, connection: &Connection| {
+            let Some(sql) = &table.statements.replace else { return Ok(()) };
             in_savepoint(connection, || {
                 let mut statement = connection.prepare_cached(sql)?;
-                for (_, row) in rows {
-                    statement.execute(params_from_iter(parameters(&self.schema, columns(), fields(row))))?;
+                for (_, row) in &rows {
+                    statement.execute(params_from_iter(table.bound(&table.replaced, fields(row))))?;
                 }
-                Ok(rows.len() as i64)
+                Ok(())
             })
-        })
+        };
+        self.write((transaction, count), first.as_ref().map_or(&[], fields), replaced)?;
+        Ok(count as i64)
+    }
+
+    /// Has an insertion that the database would refuse with its whole group begin one.
+    fn protect_group(&self) {
+        if self.table.is_used_up.load(Ordering::Relaxed) {
+            self.database.end_group();
+        }
+    }
+}
+
+impl SqlTable {
+    fn row(&self, row: &rusqlite::Row<'_>) -> Result<Value, Failure> {
+        row_of(&self.schema, row, 0)
+    }
+
+    /// Returns these columns of a row as parameters.
+    fn bound<'s>(&'s self, columns: &'s [usize], row: &'s [Value]) -> impl Iterator<Item = Bound<'s>> {
+        columns.iter().map(|at| Bound(&row[*at], &self.schema.columns[*at]))
+    }
+
+    /// Returns the parameters of the condition that a row has this key.
+    fn key<'s>(&'s self, key: &'s Value) -> impl Iterator<Item = Bound<'s>> {
+        let parts = match key {
+            Value::Record(parts) if self.schema.key.len() > 1 => parts,
+            only => std::slice::from_ref(only),
+        };
+        parts.iter().zip(&self.schema.key).map(|(part, at)| Bound(part, &self.schema.columns[*at]))
     }
 
     /// Returns whether an insertion failed because the last number is given, for which the database has the error of a full
@@ -114,13 +154,6 @@ impl StoredTable {
         let is_used_up = self.schema.auto && error.sqlite_error_code() == Some(ErrorCode::DiskFull) && is_last();
         self.is_used_up.fetch_or(is_used_up, Ordering::Relaxed);
         is_used_up
-    }
-
-    /// Has an insertion that the database would refuse with its whole group begin one.
-    fn protect_group(&self) {
-        if self.is_used_up.load(Ordering::Relaxed) {
-            self.database.end_group();
-        }
     }
 
     /// Returns the failure of a row that breaks the rule which the message of the database names by its columns.
@@ -140,9 +173,9 @@ impl StoredTable {
 impl TableRows for StoredTable {
     fn get(&self, transaction: i64, key: &Value) -> Result<Option<Value>, Failure> {
         let row = self.database.read(transaction, |connection| {
-            let mut statement = connection.prepare_cached(&self.statements.get)?;
-            let mut rows = statement.query(params_from_iter(key_parameters(&self.schema, key)))?;
-            Ok(rows.next()?.map(|row| self.row(row)))
+            let mut statement = connection.prepare_cached(&self.table.statements.get)?;
+            let mut rows = statement.query(params_from_iter(self.table.key(key)))?;
+            Ok(rows.next()?.map(|row| self.table.row(row)))
         });
         row.map_err(|error| self.database.failure(&error))?.transpose()
     }
@@ -152,10 +185,10 @@ impl TableRows for StoredTable {
             // One key needs no transaction, and the connection that writes has one.
             let is_whole = keys.len() < 2 || !connection.is_autocommit();
             let _snapshot = if is_whole { None } else { Some(connection.unchecked_transaction()?) };
-            let mut statement = connection.prepare_cached(&self.statements.get)?;
+            let mut statement = connection.prepare_cached(&self.table.statements.get)?;
             let found = keys.iter().map(|key| {
-                let mut rows = statement.query(params_from_iter(key_parameters(&self.schema, key)))?;
-                Ok(rows.next()?.map(|row| self.row(row)).transpose())
+                let mut rows = statement.query(params_from_iter(self.table.key(key)))?;
+                Ok(rows.next()?.map(|row| self.table.row(row)).transpose())
             });
             found.collect::<rusqlite::Result<Vec<_>>>()
         });
@@ -163,7 +196,7 @@ impl TableRows for StoredTable {
     }
 
     fn select(&self, transaction: i64, search: &TableSearch) -> Result<Vec<Value>, Failure> {
-        let (sql, parameters) = self.statements.select(&self.schema, search);
+        let (sql, parameters) = self.table.statements.select(&self.table.schema, search);
         self.query(transaction, &sql, &parameters)
     }
 
@@ -173,7 +206,7 @@ impl TableRows for StoredTable {
         search: &TableSearch,
         joined: &[(&Schema, &[KeyPart<'_>])],
     ) -> Result<Vec<Vec<Value>>, Failure> {
-        let (sql, parameters) = self.statements.select_joined(&self.schema, search, joined);
+        let (sql, parameters) = self.table.statements.select_joined(&self.table.schema, search, joined);
         let rows = self.database.read(transaction, |connection| {
             let mut statement = connection.prepare_cached(&sql)?;
             let mut rows = statement.query(params_from_iter(&parameters))?;
@@ -181,7 +214,7 @@ impl TableRows for StoredTable {
             while let Some(row) = rows.next()? {
                 let is_absent = |at: usize| matches!(row.get_ref(at), Ok(ValueRef::Null) | Err(_));
                 let whole = |schema: &Schema, at: usize| row_of(schema, row, at);
-                found.push(with_joined_rows(&self.schema, joined, is_absent, whole));
+                found.push(with_joined_rows(&self.table.schema, joined, is_absent, whole));
             }
             Ok(found)
         });
@@ -189,7 +222,7 @@ impl TableRows for StoredTable {
     }
 
     fn count(&self, transaction: i64, search: &TableSearch) -> Result<i64, Failure> {
-        let (sql, parameters) = self.statements.count(&self.schema, search);
+        let (sql, parameters) = self.table.statements.count(&self.table.schema, search);
         let counted = self.database.read(transaction, |connection| {
             connection.prepare_cached(&sql)?.query_row(params_from_iter(&parameters), |row| row.get(0))
         });
@@ -197,7 +230,7 @@ impl TableRows for StoredTable {
     }
 
     fn sum(&self, transaction: i64, search: &TableSearch, column: usize) -> Result<i128, Failure> {
-        let (sql, parameters) = self.statements.sum(&self.schema, search, column);
+        let (sql, parameters) = self.table.statements.sum(&self.table.schema, search, column);
         let summed = self.database.read(transaction, |connection| {
             let halves = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?));
             connection.prepare_cached(&sql)?.query_row(params_from_iter(&parameters), halves)
@@ -207,14 +240,14 @@ impl TableRows for StoredTable {
     }
 
     fn group(&self, transaction: i64, search: &TableSearch, grouping: &TableGrouping) -> Result<Vec<Value>, Failure> {
-        let (sql, parameters) = self.statements.group(&self.schema, search, grouping);
+        let (sql, parameters) = self.table.statements.group(&self.table.schema, search, grouping);
         let groups = self.database.read(transaction, |connection| {
             let mut statement = connection.prepare_cached(&sql)?;
             let mut rows = statement.query(params_from_iter(&parameters))?;
             let mut groups = Vec::new();
             while let Some(row) = rows.next()? {
                 let value = |at, column: &_| sqlite_value(row.get_ref(at).unwrap_or(ValueRef::Null), column);
-                groups.push(grouping.group(&self.schema, value));
+                groups.push(grouping.group(&self.table.schema, value));
             }
             Ok(groups)
         });
@@ -222,98 +255,114 @@ impl TableRows for StoredTable {
         groups
             .into_iter()
             .collect::<Option<_>>()
-            .ok_or_else(|| constraint::unreadable_group(&self.schema, Dialect::Sqlite))
+            .ok_or_else(|| constraint::unreadable_group(&self.table.schema, Dialect::Sqlite))
     }
 
     fn insert(&self, transaction: i64, row: Value) -> Result<Value, Failure> {
-        let row = self.schema.stored(row)?;
-        let parameters = parameters(&self.schema, given_columns(&self.schema).into_iter(), fields(&row));
+        let schema = &self.table.schema;
+        let row = schema.stored(row)?;
         self.protect_group();
-        let number = self.write(transaction, fields(&row), |connection| {
-            let inserted = connection.prepare_cached(&self.statements.insert)?.execute(params_from_iter(&parameters));
+        let inserted = row.clone();
+        let number = self.write((transaction, 1), fields(&row), move |table, connection| {
+            let parameters = table.bound(&table.inserted, fields(&inserted));
+            let inserted = connection.prepare_cached(&table.statements.insert)?.execute(params_from_iter(parameters));
             match inserted {
-                Err(error) if self.finds_used_up(&error, connection) => Ok(None),
+                Err(error) if table.finds_used_up(&error, connection) => Ok(None),
                 inserted => inserted.map(|_| Some(connection.last_insert_rowid())),
             }
         })?;
-        let number = number.ok_or_else(|| constraint::no_number_left(&self.schema))?;
-        if self.schema.auto && number == i64::MAX {
-            self.is_used_up.store(true, Ordering::Relaxed);
+        let number = number.ok_or_else(|| constraint::no_number_left(schema))?;
+        if schema.auto && number == i64::MAX {
+            self.table.is_used_up.store(true, Ordering::Relaxed);
         }
-        Ok(if self.schema.auto { Value::Int(number) } else { self.schema.key_of(fields(&row)) })
+        Ok(if schema.auto { Value::Int(number) } else { schema.key_of(fields(&row)) })
     }
 
     fn upsert(&self, transaction: i64, row: Value) -> Result<Value, Failure> {
-        let row = self.schema.stored(row)?;
-        let parameters = parameters(&self.schema, 0..self.schema.columns.len(), fields(&row));
-        self.write(transaction, fields(&row), |connection| {
-            connection.prepare_cached(&self.statements.upsert)?.execute(params_from_iter(&parameters))
+        let schema = &self.table.schema;
+        let row = schema.stored(row)?;
+        let written = row.clone();
+        self.write((transaction, 1), fields(&row), move |table, connection| {
+            let parameters =
+                fields(&written).iter().zip(&table.schema.columns).map(|(value, column)| Bound(value, column));
+            connection.prepare_cached(&table.statements.upsert)?.execute(params_from_iter(parameters))
         })?;
-        let key = self.schema.key_of(fields(&row));
-        if self.schema.auto && key == Value::Int(i64::MAX) {
-            self.is_used_up.store(true, Ordering::Relaxed);
+        let key = schema.key_of(fields(&row));
+        if schema.auto && key == Value::Int(i64::MAX) {
+            self.table.is_used_up.store(true, Ordering::Relaxed);
         }
         Ok(key)
     }
 
     fn replace(&self, transaction: i64, key: &Value, row: Value) -> Result<(), Failure> {
-        let row = self.schema.replacement(key, row)?;
-        let Some(sql) = &self.statements.replace else { return Ok(()) };
-        let columns = self.schema.key.iter().copied().chain(columns_beside_key(&self.schema));
-        let parameters = parameters(&self.schema, columns, fields(&row));
-        self.write(transaction, fields(&row), |connection| {
-            connection.prepare_cached(sql)?.execute(params_from_iter(&parameters))
+        let row = self.table.schema.replacement(key, row)?;
+        if self.table.statements.replace.is_none() {
+            return Ok(());
+        }
+        let written = row.clone();
+        self.write((transaction, 1), fields(&row), move |table, connection| {
+            let Some(sql) = &table.statements.replace else { return Ok(0) };
+            connection.prepare_cached(sql)?.execute(params_from_iter(table.bound(&table.replaced, fields(&written))))
         })?;
         Ok(())
     }
 
     fn replace_rows(&self, transaction: i64, old: &[Value], new: Vec<Value>) -> Result<i64, Failure> {
-        let rows = self.schema.replacements(old, new)?;
-        if self.schema.existing.is_some() {
-            return self.replace_each(transaction, &rows);
+        let rows = self.table.schema.replacements(old, new)?;
+        if self.table.schema.existing.is_some() {
+            return self.replace_each(transaction, rows);
         }
-        let failed = Cell::new(None);
         self.database.check()?;
-        let replaced = self.database.write(transaction, |connection| {
+        let (count, rows) = (rows.len(), Arc::new(rows));
+        // The row that the database refuses.
+        let (table, replaced, refused) =
+            (Arc::clone(&self.table), Arc::clone(&rows), Arc::new(AtomicUsize::new(count)));
+        let at = Arc::clone(&refused);
+        let written = self.database.write((transaction, count), move |connection| {
             in_savepoint(connection, || {
-                let replacement = RowReplacement::new(&self.schema, &self.statements.has_key, connection)?;
-                let kept = replacement.delete(&rows)?;
-                for ((_, row), kept) in rows.iter().zip(kept) {
-                    failed.set(Some(fields(row)));
+                let replacement = RowReplacement::new(&table.schema, &table.statements.has_key, connection)?;
+                let kept = replacement.delete(&replaced)?;
+                for (number, ((_, row), kept)) in replaced.iter().zip(kept).enumerate() {
+                    at.store(number, Ordering::Relaxed);
                     replacement.insert(row, kept)?;
                 }
-                Ok(rows.len() as i64)
+                Ok(())
             })
         });
-        replaced.map_err(|error| match failed.get() {
-            Some(row) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => self.taken(&error, row),
-            _ => self.database.failure(&error),
-        })
+        match (written, rows.get(refused.load(Ordering::Relaxed))) {
+            (Ok(()), _) => Ok(count as i64),
+            (Err(error), Some((_, row))) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
+                Err(self.table.taken(&error, fields(row)))
+            }
+            (Err(error), _) => Err(self.database.failure(&error)),
+        }
     }
 
     fn delete(&self, transaction: i64, key: &Value) -> Result<bool, Failure> {
-        let parameters = key_parameters(&self.schema, key);
-        let deleted = self.write(transaction, &[], |connection| {
-            connection.prepare_cached(&self.statements.delete)?.execute(params_from_iter(&parameters))
+        let key = key.clone();
+        let deleted = self.write((transaction, 1), &[], move |table, connection| {
+            connection.prepare_cached(&table.statements.delete)?.execute(params_from_iter(table.key(&key)))
         })?;
         Ok(deleted > 0)
     }
 
     fn delete_all(&self, transaction: i64, search: &TableSearch) -> Result<i64, Failure> {
-        let (sql, parameters) = self.statements.delete_all(&self.schema, search);
-        let deleted = self.write(transaction, &[], |connection| {
-            connection.prepare_cached(&sql)?.execute(params_from_iter(&parameters))
+        let search = search.clone();
+        // Nobody knows how many rows it deletes.
+        let deleted = self.write((transaction, usize::MAX), &[], move |table, connection| {
+            let (sql, parameters) = table.statements.delete_all(&table.schema, &search);
+            connection.prepare_cached(&sql)?.execute(params_from_iter(parameters))
         })?;
         Ok(deleted as i64)
     }
 
     fn delete_rows(&self, transaction: i64, rows: &[Value]) -> Result<i64, Failure> {
-        let keys: Vec<Value> = rows.iter().map(|row| self.schema.key_of(fields(row))).collect();
-        let deleted = self.write(transaction, &[], |connection| {
+        let keys: Vec<Value> = rows.iter().map(|row| self.table.schema.key_of(fields(row))).collect();
+        let deleted = self.write((transaction, keys.len()), &[], move |table, connection| {
             in_savepoint(connection, || {
-                let mut statement = connection.prepare_cached(&self.statements.delete)?;
+                let mut statement = connection.prepare_cached(&table.statements.delete)?;
                 keys.iter()
-                    .map(|key| statement.execute(params_from_iter(key_parameters(&self.schema, key))))
+                    .map(|key| statement.execute(params_from_iter(table.key(key))))
                     .sum::<rusqlite::Result<usize>>()
             })
         })?;

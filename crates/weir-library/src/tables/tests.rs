@@ -4,6 +4,7 @@ mod agreement;
 mod crashes;
 mod evolution;
 mod faults;
+mod group_members;
 mod power_cuts;
 mod random_evolution;
 mod references;
@@ -128,7 +129,11 @@ fn numbers_are_not_used_twice() {
 
 #[test]
 fn soft_tables_evict() {
-    let soft = |ttl, at_most| Schema { soft: Some(SoftTable { ttl, at_most }), indexes: Vec::new(), ..schema() };
+    let soft = |ttl, at_most| Schema {
+        soft: Some(SoftTable { ttl, at_most, capacity: None }),
+        indexes: Vec::new(),
+        ..schema()
+    };
     let row = |number| {
         let Value::Record(fields) = RandomRows::new(5).row() else { unreachable!() };
         let mut fields: Vec<Value> = fields.iter().cloned().collect();
@@ -143,6 +148,35 @@ fn soft_tables_evict() {
     assert_eq!(kept, [true, false, true]);
 }
 
+/// A row of `users` takes four values, and the bytes of its name three times: as a column, and as the key of two maps.
+#[test]
+fn soft_tables_are_bounded_in_bytes() {
+    let row = |name: &str| user(name, [Value::Int(1)]);
+    let bytes = |name: &str| 4 * size_of::<Value>() + 3 * name.len();
+    let names = [1, 2, 3, 4].map(|number| number.to_string().repeat(100));
+    let soft = SoftTable { ttl: None, at_most: None, capacity: Some(2 * bytes(&names[0])) };
+    let table = TableStorage::default().open(Schema { soft: Some(soft), ..users() }).unwrap();
+    let kept = || -> Vec<usize> {
+        (0..4).filter(|at| table.rows.get(0, &Value::text(&names[*at])).unwrap().is_some()).collect()
+    };
+    for at in [0, 1, 0, 2] {
+        table.rows.upsert(0, row(&names[at])).unwrap();
+    }
+    assert_eq!(kept(), [0, 2]);
+    // What a transaction has evicted is there again when it is taken back.
+    table.rows.upsert(1, row(&names[3])).unwrap();
+    table.rows.roll_back(1);
+    assert_eq!(kept(), [0, 2]);
+    table.rows.delete(0, &Value::text(&names[0])).unwrap();
+    table.rows.upsert(0, row(&names[1])).unwrap();
+    assert_eq!(kept(), [1, 2]);
+    let large = row(&"x".repeat(1_000));
+    let refused = table.rows.insert(0, large).unwrap_err();
+    assert_eq!(refused.kind, FailureKind::Constraint, "{refused}");
+    assert!(refused.message.contains("is larger than `users`, whose capacity is"), "{refused}");
+    assert_eq!(kept(), [1, 2]);
+}
+
 /// The time of the clock of [`rows_expire`], in milliseconds since 1970.
 static TIME: AtomicU64 = AtomicU64::new(1_000);
 
@@ -152,7 +186,7 @@ fn time() -> SystemTime {
 
 #[test]
 fn rows_expire() {
-    let soft = SoftTable { ttl: Some(Duration::from_millis(20)), at_most: None };
+    let soft = SoftTable { ttl: Some(Duration::from_millis(20)), at_most: None, capacity: None };
     let table = TableStorage::with_clock(time).open(Schema { soft: Some(soft), ..schema() }).unwrap();
     let row = RandomRows::new(5).row();
     table.rows.insert(0, row.clone()).unwrap();

@@ -1,15 +1,38 @@
 //! The connection that writes, and its open transaction.
 //!
-//! Statements that are no transaction of the program are executed as a *group*: one transaction of the database for all that are
-//! executed until somebody waits for one of them, or reads what one has written. A statement that fails takes back only itself.
+//! What a program commits is executed as a *group*: one transaction of the database for all statements and transactions that
+//! are executed until somebody waits for one of them, or reads what one has written. A statement that fails takes back only
+//! itself. A transaction of the program is a savepoint, a *member* of the group, and takes back only itself, too.
+//!
+//! The group cannot be committed while a member is open. Who waits for it gives the member a moment. Then the member is *set
+//! apart*: it is taken back to its savepoint, the group is committed, and the statements of the member are executed again in a
+//! transaction of the database that it has for itself. They have the same results, because nobody else has written meanwhile. So a
+//! transaction that takes long, or whose flow has ended without a word, holds up nobody but those that want to write.
 
+use std::cell::Cell;
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use rusqlite::Connection;
 
 use super::database_error::{explain, refused};
 use super::group_commit::GroupCommit;
+
+/// Maximum number of rows that a transaction writes as the member of a group: what it may have to write again.
+const MEMBER_ROWS_MAX: usize = 256;
+/// Time that an open transaction has to end when somebody waits for it.
+const PATIENCE: Duration = Duration::from_millis(5);
+
+/// The connection that writes, which one thread uses at a time.
+#[derive(Debug)]
+pub(super) struct SharedWriter {
+    writer: Mutex<Writer>,
+    /// Is notified when a transaction ends.
+    ended: Condvar,
+}
 
 /// The connection that writes.
 #[derive(Debug)]
@@ -23,79 +46,266 @@ pub(super) struct Writer {
     pub(super) commits: Option<Arc<GroupCommit>>,
     /// The number of the first commit of the open group, if one is open.
     group: Option<u64>,
+    /// The statements of the open transaction, if it is a member of the group.
+    member: Option<MemberLog>,
+    /// True if somebody waits for the end of the group, so that nobody joins it any more.
+    is_group_due: bool,
+    /// True if the pages that a savepoint may restore are kept in memory.
+    keeps_pages: Cell<bool>,
+}
+
+/// A statement that has succeeded, to be executed again.
+pub(super) type Redo = Box<dyn Fn(&Connection) -> rusqlite::Result<()> + Send>;
+
+/// The statements of a member.
+#[derive(Default)]
+struct MemberLog {
+    statements: Vec<Redo>,
+    rows: usize,
+}
+
+impl fmt::Debug for MemberLog {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("MemberLog").field("rows", &self.rows).finish_non_exhaustive()
+    }
+}
+
+impl SharedWriter {
+    pub(super) fn new(writer: Writer) -> SharedWriter {
+        SharedWriter { writer: Mutex::new(writer), ended: Condvar::new() }
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Writer> {
+        self.writer.lock()
+    }
+
+    /// Commits a transaction. If that fails, nothing of it takes effect.
+    pub(super) fn commit(&self, transaction: i64) -> rusqlite::Result<()> {
+        let committed = self.lock().commit(transaction);
+        self.ended.notify_one();
+        committed
+    }
+
+    /// Takes back a transaction, if it is open. One that cannot be taken back is not committed either.
+    pub(super) fn roll_back(&self, transaction: i64) -> rusqlite::Result<()> {
+        let mut writer = self.lock();
+        let taken_back =
+            if transaction != 0 && writer.transaction == transaction { writer.roll_back() } else { Ok(()) };
+        drop(writer);
+        self.ended.notify_one();
+        taken_back
+    }
+
+    /// Commits the group that is open now, after its open member, unless that takes long.
+    pub(super) fn end_group(&self) -> rusqlite::Result<()> {
+        let mut writer = self.lock();
+        let group = writer.group;
+        self.wait_until(&mut writer, |writer| writer.member.is_none() || writer.group != group);
+        if writer.group == group { writer.end_group() } else { Ok(()) }
+    }
+
+    /// Locks the connection when no transaction is open, or one takes long.
+    pub(super) fn lock_between_transactions(&self) -> MutexGuard<'_, Writer> {
+        let mut writer = self.lock();
+        self.wait_until(&mut writer, |writer| writer.transaction == 0);
+        writer
+    }
+
+    /// Waits a moment until the open transaction has ended as far as necessary.
+    fn wait_until(&self, writer: &mut MutexGuard<'_, Writer>, is_reached: impl Fn(&Writer) -> bool) {
+        let latest = Instant::now() + PATIENCE;
+        while !is_reached(writer) {
+            writer.is_group_due = writer.group.is_some();
+            if self.ended.wait_until(writer, latest).timed_out() {
+                return;
+            }
+        }
+    }
 }
 
 impl Writer {
     pub(super) fn new(connection: Connection) -> Writer {
-        Writer { connection, transaction: 0, lost: 0, commits: None, group: None }
+        Writer {
+            connection,
+            transaction: 0,
+            lost: 0,
+            commits: None,
+            group: None,
+            member: None,
+            is_group_due: false,
+            keeps_pages: Cell::new(false),
+        }
     }
 
-    /// Begins the transaction if it is not open, after taking back another one that was left unfinished.
+    /// Begins the transaction if it is not open, after taking back another one that was left unfinished. The number 0 stands for a
+    /// statement that is none of a transaction.
     pub(super) fn enter(&mut self, transaction: i64) -> rusqlite::Result<()> {
         if transaction != 0 && transaction == self.lost {
             return Err(taken_back());
         }
-        if self.transaction != transaction {
-            self.roll_back()?;
+        if transaction != 0 && self.transaction == transaction {
+            return Ok(());
         }
-        if transaction == 0 {
-            return self.begin_group();
+        self.roll_back()?;
+        if self.is_group_due {
+            // If the group is lost, its flows know.
+            _ = self.end_group();
         }
-        if self.transaction == 0 {
-            self.end_group()?;
-            self.begin()?;
+        self.begin_group()?;
+        if transaction != 0 {
+            match self.group {
+                Some(_) => {
+                    self.execute("SAVEPOINT member")?;
+                    self.member = Some(MemberLog::default());
+                }
+                None => self.begin(false)?,
+            }
             self.transaction = transaction;
         }
         Ok(())
     }
 
-    fn begin(&self) -> rusqlite::Result<()> {
-        self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([]).map(|_| ())
+    /// Enters a transaction that reads if it may depend on an open group. Returns whether it reads by this connection.
+    pub(super) fn enter_to_read(&mut self, transaction: i64) -> rusqlite::Result<bool> {
+        if transaction != 0 && self.transaction != transaction && self.group.is_some() {
+            self.enter(transaction)?;
+        }
+        Ok(transaction != 0 && self.transaction == transaction)
+    }
+
+    /// Sets the open member apart if it would write too many rows with these.
+    pub(super) fn bound_member(&mut self, rows: usize) -> rusqlite::Result<()> {
+        let is_large = |member: &MemberLog| member.rows.saturating_add(rows) > MEMBER_ROWS_MAX;
+        if self.member.as_ref().is_some_and(is_large) { self.set_apart() } else { Ok(()) }
+    }
+
+    /// Begins a transaction of the database. That of a group keeps in memory what its members would restore, which is little; in
+    /// any other one, statements may replace all rows of a table.
+    fn begin(&self, group: bool) -> rusqlite::Result<()> {
+        if self.keeps_pages.replace(group) != group {
+            self.connection.execute_batch(if group { "PRAGMA temp_store=MEMORY" } else { "PRAGMA temp_store=FILE" })?;
+        }
+        self.execute("BEGIN IMMEDIATE")
     }
 
     fn begin_group(&mut self) -> rusqlite::Result<()> {
         if self.group.is_none()
             && let Some(commits) = &self.commits
         {
-            self.begin()?;
-            self.group = Some(commits.executed_count() + 1);
+            let first = commits.executed_count() + 1;
+            self.begin(true)?;
+            self.group = Some(first);
         }
         Ok(())
     }
 
-    /// Notes what a statement of a group has done. An error with which the database takes back the transaction loses the group.
+    fn execute(&self, sql: &str) -> rusqlite::Result<()> {
+        self.connection.prepare_cached(sql)?.execute([]).map(|_| ())
+    }
+
+    /// Notes what a statement that is none of a transaction has done.
     pub(super) fn executed_in_group(&mut self, result: Result<(), &rusqlite::Error>) {
-        let Some(commits) = &self.commits else { return };
         match result {
-            Ok(()) => commits.executed_in_group(),
-            Err(error) if self.connection.is_autocommit() => {
-                if let Some(first) = self.group.take() {
-                    commits.lose(first, self.failure(error));
-                }
-            }
+            Err(error) if self.connection.is_autocommit() => self.lose_group(error),
             Err(_) => {}
+            Ok(()) => self.commits.iter().for_each(|commits| commits.executed_in_group()),
         }
     }
 
-    /// Commits the open group, if there is one. If that fails, the flows fail that have written in it.
+    /// Notes what a statement of the open transaction has done, which has written at most these rows. An error with which the database takes back
+    /// everything loses the transaction, and its group.
+    pub(super) fn executed_in_transaction(
+        &mut self,
+        result: Result<(), &rusqlite::Error>,
+        (rows, redo): (usize, impl FnOnce() -> Redo),
+    ) {
+        if self.connection.is_autocommit() {
+            self.lost = std::mem::take(&mut self.transaction);
+            if self.member.take().is_some() {
+                self.lose_group(result.err().unwrap_or(&taken_back()));
+            }
+        } else if let (Ok(()), Some(member)) = (result, &mut self.member) {
+            member.statements.push(redo());
+            member.rows = member.rows.saturating_add(rows);
+        }
+    }
+
+    fn lose_group(&mut self, error: &rusqlite::Error) {
+        if let Some((first, commits)) = self.group.take().zip(self.commits.as_ref()) {
+            commits.lose(first, self.failure(error));
+        }
+    }
+
+    /// Commits the open group, if there is one, without its open member. If that fails, the flows fail that have written in it.
     pub(super) fn end_group(&mut self) -> rusqlite::Result<()> {
+        if self.member.is_some() { self.set_apart() } else { self.commit_group() }
+    }
+
+    fn commit_group(&mut self) -> rusqlite::Result<()> {
+        self.is_group_due = false;
         let Some((first, commits)) = self.group.take().zip(self.commits.as_ref()) else { return Ok(()) };
-        let committed = self.connection.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([]));
-        match committed {
-            Ok(_) => commits.group_executed(),
+        let committed = self.execute("COMMIT");
+        match &committed {
+            Ok(()) => commits.group_executed(),
             Err(error) => {
-                if !self.connection.is_autocommit() {
-                    _ = self.connection.execute_batch("ROLLBACK");
-                }
-                commits.lose(first, self.failure(&error));
-                return Err(error);
+                self.group = Some(first);
+                self.lose_all(error);
             }
         }
-        Ok(())
+        committed
+    }
+
+    /// Commits the group without its open member, which goes on as a transaction of the database. If that fails, the member is lost.
+    fn set_apart(&mut self) -> rusqlite::Result<()> {
+        let Some(member) = self.member.take() else { return Ok(()) };
+        let transaction = std::mem::take(&mut self.transaction);
+        let apart = self.take_back_member().and_then(|()| self.commit_group()).and_then(|()| self.begin(false));
+        let apart = apart.and_then(|()| member.statements.iter().try_for_each(|redo| redo(&self.connection)));
+        match &apart {
+            Ok(()) => self.transaction = transaction,
+            Err(error) => {
+                self.lost = transaction;
+                self.lose_all(error);
+            }
+        }
+        apart
+    }
+
+    /// Takes back what was a member of the group. If that fails, the group is lost.
+    fn take_back_member(&mut self) -> rusqlite::Result<()> {
+        let taken_back = self.execute("ROLLBACK TO member").and_then(|()| self.execute("RELEASE member"));
+        taken_back.inspect_err(|error| self.lose_all(error))
+    }
+
+    /// Takes back everything that is not committed.
+    fn lose_all(&mut self, error: &rusqlite::Error) {
+        if !self.connection.is_autocommit() {
+            _ = self.connection.execute_batch("ROLLBACK");
+        }
+        self.lose_group(error);
     }
 
     fn failure(&self, error: &rusqlite::Error) -> weir::Failure {
         explain(Path::new(self.connection.path().unwrap_or_default()), error)
+    }
+
+    /// Commits a transaction, if it is open.
+    fn commit(&mut self, transaction: i64) -> rusqlite::Result<()> {
+        if self.lost == transaction {
+            return Err(taken_back());
+        }
+        if self.transaction != transaction {
+            return Ok(());
+        }
+        self.transaction = 0;
+        if self.member.take().is_some() {
+            self.execute("RELEASE member").inspect_err(|error| self.lose_all(error))?;
+            self.commits.iter().for_each(|commits| commits.executed_in_group());
+            return Ok(());
+        }
+        self.execute("COMMIT").inspect_err(|_| _ = self.connection.execute_batch("ROLLBACK"))?;
+        self.commits.iter().for_each(|commits| commits.executed());
+        Ok(())
     }
 
     /// Takes back the open transaction, if there is one, and commits the open group.
@@ -106,11 +316,10 @@ impl Writer {
 
     /// Takes back the open transaction, if there is one.
     pub(super) fn roll_back(&mut self) -> rusqlite::Result<()> {
-        if self.transaction != 0 {
-            self.transaction = 0;
-            self.connection.execute_batch("ROLLBACK")?;
+        if std::mem::take(&mut self.transaction) == 0 {
+            return Ok(());
         }
-        Ok(())
+        if self.member.take().is_some() { self.take_back_member() } else { self.execute("ROLLBACK") }
     }
 }
 

@@ -139,8 +139,9 @@ impl Items {
         if references {
             clauses += &format!(" references owner: owners{}", if cascades { " cascade" } else { "" });
         }
-        match random.below(6) {
+        match random.below(7) {
             0 => clauses += " soft",
+            2 => clauses += " soft(capacity: 1kb)",
             1 => clauses += " soft(at_most: 5)",
             _ => {}
         }

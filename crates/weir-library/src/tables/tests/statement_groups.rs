@@ -9,7 +9,7 @@ use crate::tables::group_commit::{GroupCommit, LogSync, SyncFailure};
 use crate::tables::writer::Writer;
 
 /// A log whose syncs do nothing, so that groups stay open.
-struct NoLog;
+pub(super) struct NoLog;
 
 impl LogSync for NoLog {
     fn sync(&mut self) -> Result<(), SyncFailure> {
@@ -17,7 +17,7 @@ impl LogSync for NoLog {
     }
 }
 
-fn wait<T>(future: impl Future<Output = T>) -> T {
+pub(super) fn wait<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
 }
 

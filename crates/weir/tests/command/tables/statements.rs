@@ -354,3 +354,68 @@ fn an_update_of_many_rows_takes_effect_as_a_whole() {
     let program = TASKS.replace("EXPECTED", &expected.replace('"', "\\\"").replace('\n', "\\n"));
     tested_and_served("todo", &program, |served| assert_eq!(text(&served.get("/")), expected));
 }
+
+const SALES: &str = r#"use http
+
+record Item { id: Int, price: Int }
+
+record Sale { id: Int, price: Int }
+
+table items: Item key id
+
+table sales: Sale key id auto
+
+table offers: Item key id soft(at_most: 10)
+
+service s on http(port: 80) {
+  post "/{id}" (id: Int) {
+    let sale = atomic sales {
+      let item = items[id] else { fail("no item") }
+      let offer = offers[id] else { item }
+      sales.insert(Sale { price: offer.price })?
+    }
+    http.text("{sale}")
+  }
+}
+"#;
+
+/// Reads of other tables of its database belong to the snapshot of a transaction.
+#[test]
+fn a_transaction_reads_tables_that_it_does_not_name() {
+    let program = Scratch::new("sales.weir", SALES.as_bytes());
+    let graph = say(&["graph", program.path(), "--all"]).output;
+    let reads = ["tables.get(items, tables.begin, id)", "tables.get(offers, 0, id)"];
+    assert!(reads.iter().all(|read| graph.contains(read)), "{graph}");
+}
+
+const PAGES: &str = r#"use http
+
+record Page { path: Text, text: Text }
+
+table pages: Page key path soft(capacity: 4kb)
+
+fn put(path: Text, text: Text) -> Text {
+  match pages.upsert(Page { path, text }) {
+    Ok(_) => "{for page in pages { page.path }}"
+    Err(failure) => "{failure}"
+  }
+}
+
+service s on http(port: 80) {
+  get "/{path}" (path: Text) { http.text(put(path, "x".repeat(1_500)?)) }
+  get "/large" () { http.text(put("large", "x".repeat(5_000)?)) }
+}
+
+test "bytes" {
+  expect put("a", "x".repeat(1_500)?) == "[\"a\"]"
+}
+"#;
+
+#[test]
+fn a_soft_table_is_bounded_in_bytes() {
+    _ = tested_and_served("pages", PAGES, |served| {
+        let got = ["/a", "/b", "/a", "/c", "/large"].map(|path| text(&served.get(path)).trim().to_owned());
+        assert_eq!(got[..4], [r#"["a"]"#, r#"["a", "b"]"#, r#"["a", "b"]"#, r#"["a", "c"]"#]);
+        assert!(got[4].contains("is larger than `pages`, whose capacity is 4kb"), "{}", got[4]);
+    });
+}

@@ -1,0 +1,228 @@
+//! Transactions of the program as members of groups in SQLite.
+
+use rusqlite::Connection;
+use weir::{SeenCommits, Value};
+
+use super::statement_groups::{NoLog, wait};
+use super::test_database::TestDatabase;
+use super::{everything, users};
+use crate::tables::connection::read_write;
+use crate::tables::group_commit::GroupCommit;
+use crate::tables::writer::{SharedWriter, Writer};
+
+/// Maximum number of rows that a member writes.
+const MEMBER_ROWS: i64 = 256;
+
+/// A table of numbers, whose groups end only when a test says so.
+struct Numbers {
+    /// Removed at the end.
+    _database: TestDatabase,
+    writer: SharedWriter,
+    /// Sees what other connections see.
+    reader: Connection,
+}
+
+impl Numbers {
+    fn new(name: &str) -> Numbers {
+        let database = TestDatabase::sqlite(name);
+        Connection::open(database.file())
+            .unwrap()
+            .execute_batch("PRAGMA journal_mode=WAL; CREATE TABLE numbers (number UNIQUE)")
+            .unwrap();
+        let mut writer = Writer::new(read_write(&database.file()).unwrap());
+        writer.commits = Some(GroupCommit::begin(NoLog).unwrap());
+        let reader = Connection::open(database.file()).unwrap();
+        Numbers { _database: database, writer: SharedWriter::new(writer), reader }
+    }
+
+    fn insert(&self, transaction: i64, number: i64) -> rusqlite::Result<()> {
+        let mut writer = self.writer.lock();
+        writer.enter(transaction)?;
+        writer.bound_member(1)?;
+        let statement =
+            move |connection: &Connection| connection.execute("INSERT INTO numbers VALUES (?1)", [number]).map(|_| ());
+        let written = statement(&writer.connection);
+        let result = written.as_ref().copied();
+        match transaction {
+            0 => writer.executed_in_group(result),
+            _ => writer.executed_in_transaction(result, (1, || Box::new(statement))),
+        }
+        written
+    }
+
+    fn end_group(&self) -> rusqlite::Result<()> {
+        self.writer.lock().end_group()
+    }
+
+    fn commits(&self) -> std::sync::Arc<GroupCommit> {
+        self.writer.lock().commits.clone().unwrap()
+    }
+
+    /// Returns what another connection sees.
+    fn seen(&self) -> Vec<i64> {
+        let mut statement = self.reader.prepare_cached("SELECT number FROM numbers ORDER BY rowid").unwrap();
+        statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+    }
+}
+
+impl Drop for Numbers {
+    fn drop(&mut self) {
+        self.commits().end();
+    }
+}
+
+#[test]
+fn transactions_and_statements_are_one_transaction_of_the_database() {
+    let numbers = Numbers::new("members");
+    for (transaction, number) in [(1, 1), (1, 2), (0, 3), (2, 4)] {
+        if transaction == 0 {
+            numbers.writer.commit(1).unwrap();
+        }
+        numbers.insert(transaction, number).unwrap();
+    }
+    numbers.writer.commit(2).unwrap();
+    // One is taken back by its flow, one is left unfinished, and a statement of one fails.
+    numbers.insert(3, 5).unwrap();
+    numbers.writer.roll_back(3).unwrap();
+    numbers.insert(4, 6).unwrap();
+    numbers.insert(5, 7).unwrap();
+    numbers.insert(5, 1).unwrap_err();
+    numbers.insert(5, 8).unwrap();
+    numbers.writer.commit(5).unwrap();
+    assert_eq!(numbers.seen(), [0_i64; 0]);
+    assert_eq!(numbers.commits().executed_count(), 4);
+    numbers.end_group().unwrap();
+    assert_eq!(numbers.seen(), [1, 2, 3, 4, 7, 8]);
+    assert!(numbers.commits().is_visible(4));
+}
+
+#[test]
+fn an_open_member_is_set_apart() {
+    let numbers = Numbers::new("apart");
+    numbers.insert(1, 1).unwrap();
+    numbers.writer.commit(1).unwrap();
+    numbers.insert(2, 2).unwrap();
+    numbers.insert(2, 1).unwrap_err();
+    numbers.insert(2, 3).unwrap();
+    numbers.end_group().unwrap();
+    assert_eq!(numbers.seen(), [1]);
+    // It goes on with what it has written, and nothing of it is committed with others.
+    numbers.insert(2, 2).unwrap_err();
+    numbers.insert(2, 4).unwrap();
+    numbers.end_group().unwrap();
+    assert_eq!(numbers.seen(), [1]);
+    numbers.writer.commit(2).unwrap();
+    assert_eq!(numbers.seen(), [1, 2, 3, 4]);
+    assert_eq!(numbers.commits().executed_count(), 2);
+    // The next one is a member again.
+    numbers.insert(3, 5).unwrap();
+    numbers.writer.commit(3).unwrap();
+    assert_eq!(numbers.seen(), [1, 2, 3, 4]);
+    numbers.end_group().unwrap();
+    assert_eq!(numbers.seen(), [1, 2, 3, 4, 5]);
+}
+
+#[test]
+fn a_member_that_is_set_apart_can_be_taken_back() {
+    let numbers = Numbers::new("apart-back");
+    numbers.insert(1, 1).unwrap();
+    numbers.writer.commit(1).unwrap();
+    for transaction in [2, 3] {
+        numbers.insert(transaction, 2).unwrap();
+        numbers.end_group().unwrap();
+        // One by its flow, the other one by who comes next.
+        if transaction == 2 {
+            numbers.writer.roll_back(2).unwrap();
+        }
+    }
+    numbers.insert(0, 4).unwrap();
+    numbers.end_group().unwrap();
+    assert_eq!(numbers.seen(), [1, 4]);
+}
+
+#[test]
+fn a_member_that_writes_much_holds_up_nobody() {
+    let numbers = Numbers::new("large");
+    numbers.insert(0, 0).unwrap();
+    for number in 1..=MEMBER_ROWS {
+        numbers.insert(1, number).unwrap();
+    }
+    assert_eq!(numbers.seen(), [0_i64; 0]);
+    numbers.insert(1, MEMBER_ROWS + 1).unwrap();
+    assert_eq!(numbers.seen(), [0]);
+    numbers.writer.commit(1).unwrap();
+    assert_eq!(numbers.seen().len() as i64, MEMBER_ROWS + 2);
+}
+
+#[test]
+fn a_member_whose_statements_cannot_be_executed_again_is_lost() {
+    let numbers = Numbers::new("not-again");
+    numbers.insert(1, 1).unwrap();
+    numbers.writer.commit(1).unwrap();
+    {
+        let mut writer = numbers.writer.lock();
+        writer.enter(2).unwrap();
+        writer.executed_in_transaction(Ok(()), (1, || Box::new(|_| Err(rusqlite::Error::InvalidQuery))));
+    }
+    numbers.end_group().unwrap_err();
+    assert_eq!(numbers.seen(), [1]);
+    numbers.insert(2, 3).unwrap_err();
+    numbers.writer.commit(2).unwrap_err();
+    numbers.insert(3, 4).unwrap();
+    numbers.writer.commit(3).unwrap();
+    numbers.end_group().unwrap();
+    assert_eq!(numbers.seen(), [1, 4]);
+    wait(numbers.commits().settled()).unwrap();
+}
+
+#[test]
+fn a_transaction_reads_what_its_group_has_written() {
+    let numbers = Numbers::new("reads");
+    // Without a group everything is committed, and a reader of its own finds it.
+    assert!(!numbers.writer.lock().enter_to_read(1).unwrap());
+    numbers.insert(0, 1).unwrap();
+    numbers.insert(2, 2).unwrap();
+    let mut writer = numbers.writer.lock();
+    // The one before is left unfinished.
+    assert!(writer.enter_to_read(3).unwrap());
+    let sum = |writer: &Writer| {
+        writer.connection.query_row("SELECT sum(number) FROM numbers", [], |row| row.get::<_, i64>(0))
+    };
+    assert_eq!(sum(&writer), Ok(1));
+    writer.end_group().unwrap();
+    // It has its own transaction now, and goes on to read there.
+    assert!(writer.enter_to_read(3).unwrap());
+    assert_eq!(sum(&writer), Ok(1));
+    assert!(!writer.enter_to_read(0).unwrap());
+    drop(writer);
+    numbers.writer.commit(3).unwrap();
+    assert_eq!(numbers.seen(), [1]);
+}
+
+#[test]
+fn answers_do_not_wait_for_a_member_that_stays_open() {
+    let database = TestDatabase::sqlite("stays-open");
+    let storage = database.storage();
+    let table = storage.open(users()).unwrap();
+    let row = |name: &str| Value::Record([Value::text(name), Value::Int(1)].into());
+    for round in 0..20_i64 {
+        let mut flow = SeenCommits::default();
+        let entered = flow.enter();
+        table.rows.upsert(3 * round + 1, row(&format!("first {round}"))).unwrap();
+        table.rows.commit(3 * round + 1, true).unwrap();
+        table.rows.upsert(3 * round + 2, row(&format!("second {round}"))).unwrap();
+        wait(storage.settled(false)).unwrap();
+        drop(entered);
+        let committed = Connection::open(database.file()).unwrap();
+        let second = format!("SELECT count(*) FROM users WHERE name IN ('first {round}', 'second {round}')");
+        assert_eq!(committed.query_row(&second, [], |row| row.get(0)), Ok(1));
+        if round % 2 == 0 {
+            // Left unfinished, and then taken back.
+            continue;
+        }
+        table.rows.upsert(3 * round + 2, row(&format!("third {round}"))).unwrap();
+        table.rows.commit(3 * round + 2, true).unwrap();
+        assert_eq!(table.rows.count(0, &everything()).unwrap(), (round + 1) / 2 * 4);
+    }
+    weir::Closing::close(&storage).unwrap();
+}
