@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use weir_host::Library;
+use weir_host::{Library, Value};
 use weir_ir::generate::{
     Case, Execution, Recording, arithmetic_case, computing_case, elements_case, evaluate, find_in, independent_case,
     rounds_case, updating_case,
@@ -141,6 +141,40 @@ fn parts_that_may_be_forked_give_the_evaluators_answers_in_every_form() {
 #[test]
 fn rounds_of_one_change_give_the_evaluators_answers_in_every_form() {
     try_programs(updating_case);
+}
+
+/// The last `fold` needs what the rounds of the second `for` need too, and may run on another thread as soon as these have
+/// ended: the slot of the counter, which can only be moved, is used again, so that it may not run beside them.
+const NEEDED_BY_ROUNDS: &str = "\
+entry test from a.elements ordered
+  arguments
+    yield (0,)
+  flow f (%0: List(Int)) -> List(Int)
+    %1: count.Counter = call count.new at count.new (0)
+    %2: List(Int) = for %3: Int in %0
+      yield %3
+    %4: List(Int) = for %5: Int in [1, 2, 3, 4, 5, 6]
+      %6: List(Int) = fold %2 from %2 as %7: List(Int), %8: Int
+        %9: List(Int) = copy([])
+        yield %9
+      yield %5
+    %10: List(Int) = for %11: Int in %4
+      yield %11
+    %12: List(Int) = fold [] from %2 as %13: List(Int), %14: Int
+      %15: List(Int) = copy([])
+      yield %15
+    %16: List(Int) = add(%10, %12)
+    yield %16
+";
+
+#[test]
+fn rounds_that_nobody_has_begun_have_what_a_later_part_needs() {
+    let program = weir_ir::parse::expr(NEEDED_BY_ROUNDS).expect("the program can be parsed");
+    for length in 0..6 {
+        let list = Value::list((0..length).map(Value::Int).collect());
+        let case = Case { program: program.clone(), inputs: vec![vec![list]] };
+        compare(&case, 0).expect("the evaluator's answers");
+    }
 }
 
 /// Returns the number of programs of a kind whose listing has such a line.

@@ -106,7 +106,8 @@ impl<'s, 'e> PartCandidate<'s, 'e> {
             // Inside a loop one may still come to the instructions before it.
             if back >= at {
                 self.block = at;
-                if self.obstacle.is_none() {
+                // Rounds that nobody has begun run where the forks of a loop are joined, too.
+                if self.obstacle.is_none() && !matches!(self.survey.code[at], Instruction::EndFor(_)) {
                     self.from = at;
                 }
             }
