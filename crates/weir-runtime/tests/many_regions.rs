@@ -177,6 +177,40 @@ fn rounds_that_nobody_has_begun_have_what_a_later_part_needs() {
     }
 }
 
+/// The first loop fails. What stands before it in the text, and waits for a lock, needs a text that the second loop needs too,
+/// which may run beside the first one.
+const NEEDED_BESIDE: &str = "\
+shared counter: count.Counter
+  %0: count.Counter = call count.new at count.new (1000)
+  yield %0
+entry test from a.elements ordered
+  arguments
+    yield (0,)
+  flow f (%0: List(Text), %1: (Text, Int)) -> Text
+    %2: Text = field.0(%1)
+    %3: Text = fold [1] from \"a\" as %4: Text, %5: Int
+      %6: count.Counter = atomic (write shared counter)
+        %7: count.Counter = call count.new at count.new#2 (0)
+        yield %7
+      yield %4
+    %8: Text = add(%3, %2)
+    %9: () = loop () at most 4 as %10: ()
+      %11: ((), Bool) = copy(((), false))
+      yield %11
+    %12: () = loop %9 at most 5 as %13: ()
+      %14: List(Text) = list(%2)
+      %15: List(Text) = add(%0, %14)
+      yield ((), true)
+    yield %8
+";
+
+#[test]
+fn a_part_leaves_what_steps_beside_its_region_need() {
+    let program = weir_ir::parse::expr(NEEDED_BESIDE).expect("the program can be parsed");
+    let input = vec![Value::list(Vec::new()), Value::Record([Value::text("b"), Value::Int(2)].into())];
+    compare(&Case { program, inputs: vec![input] }, 0).expect("the evaluator's answers");
+}
+
 /// Returns the number of programs of a kind whose listing has such a line.
 fn programs_with(case: fn(u64) -> Case, is_it: impl Fn(&str) -> bool) -> usize {
     let has_line = |seed: &u64| {

@@ -32,9 +32,9 @@ pub(crate) struct RegionPart {
     pub begin: usize,
     /// Its [`Instruction::EndPart`](super::Instruction::EndPart).
     pub end: usize,
-    /// The slots that it needs and that the code before it does not read.
+    /// The slots that it needs and whose values it takes, and that the code before it does not read.
     pub moved: Box<[FrameSlot]>,
-    /// The slots that it needs and that the code before it reads, too.
+    /// The slots that it needs and that others read, too: the code before it, or steps beside the region.
     pub cloned: Box<[FrameSlot]>,
     /// The slots that it changes.
     pub slots: Box<[FrameSlot]>,

@@ -184,9 +184,13 @@ impl<'s, 'e> PartCandidate<'s, 'e> {
     /// Returns the part.
     fn part(&self) -> RegionPart {
         let before = self.from..self.range.start;
-        let is_read_before = |slot: &FrameSlot| self.survey.has_access(before.clone(), StateLocation::Slot(*slot));
+        // Steps beside the region may need what the part only reads, even if the region fails before the part.
+        let stays = |slot: &FrameSlot| {
+            let location = StateLocation::Slot(*slot);
+            !self.state.changed.contains(&location) || self.survey.has_access(before.clone(), location)
+        };
         let needed: Vec<FrameSlot> = self.state.needed.iter().filter_map(slot).collect();
-        let (cloned, moved): (Vec<FrameSlot>, Vec<FrameSlot>) = needed.into_iter().partition(is_read_before);
+        let (cloned, moved): (Vec<FrameSlot>, Vec<FrameSlot>) = needed.into_iter().partition(stays);
         let registers = self.state.changed.iter().filter_map(|location| match location {
             StateLocation::Register(register) => Some(*register),
             _ => None,
