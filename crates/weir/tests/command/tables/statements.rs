@@ -413,7 +413,7 @@ test "bytes" {
 
 #[test]
 fn a_soft_table_is_bounded_in_bytes() {
-    _ = tested_and_served("pages", PAGES, |served| {
+    _ = tested_and_served("bounded_pages", PAGES, |served| {
         let got = ["/a", "/b", "/a", "/c", "/large"].map(|path| text(&served.get(path)).trim().to_owned());
         assert_eq!(got[..4], [r#"["a"]"#, r#"["a", "b"]"#, r#"["a", "b"]"#, r#"["a", "c"]"#]);
         assert!(got[4].contains("is larger than `pages`, whose capacity is 4kb"), "{}", got[4]);
