@@ -1,4 +1,5 @@
-//! Rounds and independent calls of one flow on all cores, beside the same with rayon and on one core, in one run.
+//! Rounds and independent calls of one flow on all cores, beside the same with rayon and on one core, in one run; and a task of
+//! two stages under several plans, beside its slowest stage.
 //!
 //! ```sh
 //! cargo run --release -p bench-parallel            # options: --rounds 20, --case "a million"
@@ -16,6 +17,7 @@ use cases::{CASES, ParallelCase};
 use program::BenchProgram;
 
 mod cases;
+mod map_task;
 mod program;
 
 /// The contenders, the first of which is the peer of the others.
@@ -30,6 +32,7 @@ fn main() -> BenchResult<()> {
     for case in CASES.iter().filter(|case| case.name.starts_with(&beginning)) {
         all.insert(case.name.into(), measured(case, (&on, &off), options.rounds)?);
     }
+    map_task::measure(&beginning, options.rounds, &mut all)?;
     results::publish("bench-parallel", &Json::Object(all))
 }
 

@@ -63,8 +63,10 @@ mod functions {
 
     weir::library! {
         /// The benchmark's own functions.
-        pub(super) bench: work, small, take
+        pub(super) bench: work, small, take, map_task::read, Packer::pack, Output::write, map_task::close
     }
+
+    use crate::map_task::functions::{self as map_task, Output, Packer};
 
     /// Computes for this many steps, of which a unit has two.
     #[weir::function(pure, units = super::units(steps))]
@@ -97,7 +99,7 @@ pub(crate) struct BenchProgram {
 }
 
 /// A program that runs.
-struct Started {
+pub(crate) struct Started {
     feed: Feed,
     #[expect(dead_code, reason = "held while flows run")]
     running: RunningProgram,
@@ -106,7 +108,8 @@ struct Started {
 impl BenchProgram {
     /// Starts the programs on all cores, with this value of the plan's key `parallel`.
     pub(crate) fn start(parallel: &str) -> BenchResult<BenchProgram> {
-        Ok(BenchProgram { rounds: Started::new(PROGRAM, parallel)?, by_key: Started::new(BY_KEY, parallel)? })
+        let plan = format!("engine = \"event\"\nparallel = \"{parallel}\"\n");
+        Ok(BenchProgram { rounds: Started::new(PROGRAM, &plan)?, by_key: Started::new(BY_KEY, &plan)? })
     }
 
     /// Runs the rounds or calls of a case in a flow; returns the number of rounds.
@@ -117,13 +120,14 @@ impl BenchProgram {
             Results::SummedByKey => (&self.by_key, -case.rounds),
             Results::Grouped => (&self.by_key, case.rounds),
         };
-        program.feed.run(vec![Value::Int(input)]).map_err(|failure| failure.message.to_string())?;
+        program.run(input)?;
         Ok(case.rounds)
     }
 }
 
 impl Started {
-    fn new(text: &str, parallel: &str) -> BenchResult<Started> {
+    /// Starts a program under this plan.
+    pub(crate) fn new(text: &str, plan: &str) -> BenchResult<Started> {
         let feed = Feed::new();
         let mut library = weir_library::library();
         library.modules.insert("bench".into(), functions::bench());
@@ -134,9 +138,18 @@ impl Started {
         let said = compiled.diagnostics.iter().map(|diagnostic| render(&sources, diagnostic, Style::Plain));
         let said: String = said.collect();
         let graph = compiled.graph.ok_or(said)?;
-        let (plan, _) = Plan::parse(&format!("parallel = \"{parallel}\""));
+        let (plan, problems) = Plan::parse(plan);
+        if !problems.is_empty() {
+            return Err(format!("{problems:?}").into());
+        }
         let options = Options { plan, threads: None, ..options("event", 1) };
         let running = weir_runtime::start(&graph, &library, options)?;
         Ok(Started { feed, running })
+    }
+
+    /// Runs a flow with this input.
+    pub(crate) fn run(&self, input: i64) -> BenchResult<()> {
+        self.feed.run(vec![Value::Int(input)]).map_err(|failure| failure.message.to_string())?;
+        Ok(())
     }
 }
