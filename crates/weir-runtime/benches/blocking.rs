@@ -12,19 +12,26 @@
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use test_support::flows::gates::{function, int, library};
+use test_support::flows::gates::{function, int, library, with_state};
 use test_support::flows::stream::Numbers;
 use test_support::flows::{Feed, options};
 use weir_host::{Call, Function, FunctionCode, Library, Outcome, Passing, Settled, Type, Value, World};
 use weir_ir::plan::Plan;
 use weir_runtime::{Options, start};
 
+/// A call that blocks its thread.
+struct Stage {
+    ms: u64,
+    has_state: bool,
+    /// True if it takes the result of the stage before, and false if it takes the element.
+    needs_previous: bool,
+}
+
 /// A number of elements through stages, and the time that they take at best.
 struct Case {
     name: &'static str,
     elements: i64,
-    stages: usize,
-    stage_ms: u64,
+    stages: &'static [Stage],
     threads: usize,
     /// True if the elements are those of one loop in one flow.
     in_loop: bool,
@@ -33,12 +40,18 @@ struct Case {
 
 const WITH_SECTIONS: &[&str] = &["dedicated", "manual", "staged", "elastic"];
 
-const CASES: [Case; 3] = [
+const ENGINES: &[&str] = &["event", "pool", "dedicated", "manual", "staged", "elastic"];
+
+/// A stage that takes the result of the one before.
+const fn stage(ms: u64) -> Stage {
+    Stage { ms, has_state: false, needs_previous: true }
+}
+
+const CASES: [Case; 5] = [
     Case {
         name: "30 elements of a stream, two stages of 20 ms",
         elements: 30,
-        stages: 2,
-        stage_ms: 20,
+        stages: &[stage(20), stage(20)],
         threads: 1,
         in_loop: false,
         engines: WITH_SECTIONS,
@@ -46,8 +59,7 @@ const CASES: [Case; 3] = [
     Case {
         name: "30 rounds of one loop, two stages of 20 ms",
         elements: 30,
-        stages: 2,
-        stage_ms: 20,
+        stages: &[stage(20), stage(20)],
         threads: 1,
         in_loop: true,
         engines: WITH_SECTIONS,
@@ -55,11 +67,26 @@ const CASES: [Case; 3] = [
     Case {
         name: "1,500 elements of a stream, three calls of 5 ms, 8 threads",
         elements: 1_500,
-        stages: 3,
-        stage_ms: 5,
+        stages: &[stage(5), stage(5), stage(5)],
         threads: 8,
         in_loop: false,
         engines: &["elastic", "staged", "pool", "event"],
+    },
+    Case {
+        name: "6 rounds of one loop, 100 ms without state and independent 10 ms with state",
+        elements: 6,
+        stages: &[stage(100), Stage { ms: 10, has_state: true, needs_previous: false }],
+        threads: 8,
+        in_loop: true,
+        engines: ENGINES,
+    },
+    Case {
+        name: "6 rounds of one loop, 100 ms without state and then 10 ms with state",
+        elements: 6,
+        stages: &[stage(100), Stage { ms: 10, has_state: true, needs_previous: true }],
+        threads: 8,
+        in_loop: true,
+        engines: ENGINES,
     },
 ];
 
@@ -97,7 +124,7 @@ fn milliseconds(time: Duration) -> f64 {
 impl Case {
     fn run(&self, engine: &str) -> Took {
         let first = Arc::new(OnceLock::new());
-        let mut library = library((0..self.stages).map(|stage| self.stage(stage, &first)));
+        let mut library = library((0..self.stages.len()).map(|stage| self.stage(stage, &first)));
         if self.in_loop {
             self.run_loop(engine, &mut library, &first)
         } else {
@@ -130,9 +157,10 @@ impl Case {
     fn program(&self, element: &str, indent: &str) -> weir_ir::expr::Program {
         let mut body = String::new();
         let mut last = element.to_owned();
-        for stage in 0..self.stages {
+        for (stage, of) in self.stages.iter().enumerate() {
             let next = format!("%{}", stage + 1);
-            body.push_str(&format!("{indent}{next}: Int = call a.stage{stage} at stage{stage} ({last})\n"));
+            let input = if of.needs_previous { &last } else { element };
+            body.push_str(&format!("{indent}{next}: Int = call a.stage{stage} at stage{stage} ({input})\n"));
             last = next;
         }
         let elements: Vec<String> = (0..self.elements).map(|element| element.to_string()).collect();
@@ -152,8 +180,9 @@ impl Case {
 
     /// Returns a function that blocks its thread; that of the last stage notes when it first returns.
     fn stage(&self, stage: usize, first: &Arc<OnceLock<Instant>>) -> Function {
-        let (first, is_last) = (Arc::clone(first), stage + 1 == self.stages);
-        let blocked = Duration::from_millis(self.stage_ms);
+        let (first, is_last) = (Arc::clone(first), stage + 1 == self.stages.len());
+        let Stage { ms, has_state, .. } = self.stages[stage];
+        let blocked = Duration::from_millis(ms);
         let code = FunctionCode::Blocking(Arc::new(move |call: &mut Call<'_>| {
             let (number, first) = (int(call, 0), Arc::clone(&first));
             Ok(Box::new(move || {
@@ -165,14 +194,15 @@ impl Case {
             }))
         }));
         let path = ["a.stage0", "a.stage1", "a.stage2"][stage];
-        function(path, &[("x", Type::Int, Passing::Value)], World::Pure, code)
+        let function = function(path, &[("x", Type::Int, Passing::Value)], World::Pure, code);
+        if has_state { with_state(function) } else { function }
     }
 
     /// Returns the options: under engines whose sections have threads of their own, each stage is a section.
     fn options(&self, engine: &str) -> Options {
         let section = |stage| format!("[[section]]\nname = \"s{stage}\"\nnodes = [\"stage{stage}\"]\n");
         let sections: String = match engine {
-            "manual" | "dedicated" | "staged" if self.threads == 1 => (0..self.stages).map(section).collect(),
+            "manual" | "dedicated" | "staged" if self.threads == 1 => (0..self.stages.len()).map(section).collect(),
             _ => String::new(),
         };
         let plan = Plan::parse(&format!("engine = \"{engine}\"\nthreads = {}\n{sections}", self.threads)).0;
