@@ -1,6 +1,6 @@
 //! Evaluation of `race`, which is one of the outcomes that it allows.
 //!
-//! Where no limit expires, the first body wins. In tests, a body that waits can lose:
+//! The first body wins outside of tests. In tests, in which time limits expire, a body that waits can lose:
 //!
 //! 1. The last body begins. When it waits for the first time, the bodies before it run, as a race of their own.
 //! 2. If one of them ends before that wait does, it has won, and the last body is cancelled where it waits. Otherwise they are

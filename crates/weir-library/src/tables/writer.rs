@@ -1,13 +1,13 @@
 //! The connection that writes, and its open transaction.
 //!
-//! What a program commits is executed as a *group*: one transaction of the database for all statements and transactions that
-//! are executed until somebody waits for one of them, or reads what one has written. A statement that fails takes back only
+//! The statements and transactions of a program are executed as a *group*, which is one transaction of the database. It is
+//! committed when somebody waits for one of them, or reads what one has written. A statement that fails takes back only
 //! itself. A transaction of the program is a savepoint, a *member* of the group, and takes back only itself, too.
 //!
 //! The group cannot be committed while a member is open. Who waits for it gives the member a moment. Then the member is *set
 //! apart*: it is taken back to its savepoint, the group is committed, and the statements of the member are executed again in a
 //! transaction of the database that it has for itself. They have the same results, because nobody else has written meanwhile. So a
-//! transaction that takes long, or whose flow has ended without a word, holds up nobody but those that want to write.
+//! transaction that takes long, or whose flow has ended by a fault, holds up nobody but those that want to write.
 
 use std::cell::Cell;
 use std::fmt;
