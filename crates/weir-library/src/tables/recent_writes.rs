@@ -20,6 +20,7 @@ use weir::Value;
 
 use super::group_commit::GroupCommit;
 use super::row::fields;
+use super::rows::TableRead;
 use super::schema::TableSearch;
 
 /// Maximum number of rows that are noted for a table; if more are not durable, it counts as written as a whole.
@@ -142,6 +143,15 @@ impl RecentWrites {
         let rows = self.rows.lock();
         let accepted = rows.by_key.values().filter(|row| row.is_accepted(search)).map(|row| row.commit);
         accepted.fold(rows.any, u64::max)
+    }
+
+    /// Returns the last commit on which a read depends; 0 if all are durable.
+    pub(super) fn commit_of(&self, commits: &GroupCommit, read: &TableRead) -> u64 {
+        match read {
+            TableRead::Row(key) => self.commit_of_row(commits, key),
+            TableRead::Rows(keys) => keys.iter().map(|key| self.commit_of_row(commits, key)).max().unwrap_or(0),
+            TableRead::Search(search) | TableRead::Count(search) => self.commit_of_search(commits, search),
+        }
     }
 
     /// Returns the last commit that has written the table; 0 if all are durable.

@@ -11,7 +11,9 @@ use super::group_commit::GroupCommit;
 use super::grouping::TableGrouping;
 use super::join::KeyPart;
 use super::memory::MemoryTable;
+use super::query_site::QuerySite;
 use super::schema::{Schema, TableSearch};
+use super::stored_reads::TableSnapshot;
 
 /// A statement that reads, and owns what it needs.
 #[derive(Clone)]
@@ -24,6 +26,15 @@ pub(super) enum TableRead {
     Search(Arc<TableSearch>),
     /// The number of rows that fulfil the conditions.
     Count(Arc<TableSearch>),
+}
+
+/// What is known of a read before it is executed.
+#[derive(Clone, Copy)]
+pub(super) enum ReadSize<'s> {
+    /// It reads so many rows by their keys.
+    Rows(usize),
+    /// It is a search.
+    Search(&'s QuerySite),
 }
 
 /// The answer of a statement that needs no thread.
@@ -91,6 +102,15 @@ pub(super) trait TableRows: Debug + Send + Sync {
     /// Orders a change that is no part of a transaction before what others begin from now on; it goes on without a thread. `None`
     /// if it needs one. Then nothing has happened.
     fn change_later(&self, _change: &RowChange, _answered: ChangeAnswered) -> Option<LaterChange> {
+        None
+    }
+    /// Returns whether a read would hold up the thread of its flow.
+    fn takes_long(&self, _read: ReadSize<'_>) -> bool {
+        false
+    }
+    /// Returns the table as it is now for a read of no transaction, which another thread executes; `None` if it has to read the table
+    /// itself. The flow has then seen the commits on which the read depends.
+    fn snapshot(&self, _read: &TableRead) -> Option<TableSnapshot> {
         None
     }
     /// Notes that the flow has read rows of the table beside those of a statement, while changes may have been in flight.

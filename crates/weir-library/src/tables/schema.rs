@@ -1,9 +1,12 @@
 //! Descriptions of tables and queries, which the compiler passes as constants.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 use std::time::Duration;
 
 use weir::{Value, Values};
+
+use super::query_site::QuerySite;
 
 /// A table.
 #[derive(weir::Type, Clone, Debug, PartialEq)]
@@ -175,6 +178,11 @@ pub(super) struct PageStart {
 }
 
 impl PageStart {
+    /// Returns whether the value is one of an enum, which is ordered by its place among the variants.
+    pub(super) fn is_variant(&self) -> bool {
+        matches!(self.value, Value::Variant(_, None))
+    }
+
     /// Compares the column of a row with the one before the page, in the order of the query.
     pub(super) fn compare(&self, row: &[Value]) -> Ordering {
         let compared = row[self.column].cmp(&self.value);
@@ -185,7 +193,7 @@ impl PageStart {
 /// A query with the values of one execution.
 #[derive(Clone)]
 pub(super) struct TableSearch {
-    pub(super) query: TableQuery,
+    pub(super) query: Arc<QuerySite>,
     /// Maximum number of rows.
     pub(super) limit: usize,
     /// The same as a parameter of a statement.
@@ -196,7 +204,7 @@ pub(super) struct TableSearch {
 }
 
 impl TableSearch {
-    pub(super) fn new(query: TableQuery, arguments: Value) -> TableSearch {
+    pub(super) fn new(query: impl Into<Arc<QuerySite>>, arguments: Value) -> TableSearch {
         let values = match arguments {
             Value::Record(values) => values,
             other => Values::from([Value::Int(i64::MAX), Value::Unit, other]),
@@ -206,7 +214,7 @@ impl TableSearch {
             _ => usize::MAX,
         };
         let limit_value = Value::Int(i64::try_from(limit).unwrap_or(i64::MAX));
-        TableSearch { query, limit, limit_value, after: None, values }
+        TableSearch { query: query.into(), limit, limit_value, after: None, values }
     }
 
     /// Returns whether the program bounds the number of rows.

@@ -1,11 +1,10 @@
 //! A table of the SQLite database.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, params_from_iter};
-use weir::{Failure, Value, Values};
+use weir::{Failure, Value};
 
 use super::constraint;
 use super::database::Database;
@@ -14,14 +13,21 @@ use super::existing_tables;
 use super::group_commit::GroupCommit;
 use super::grouping::TableGrouping;
 use super::insertion::{columns_beside_key, given_columns};
-use super::join::{KeyPart, with_joined_rows};
+use super::join::KeyPart;
+use super::query_site::SqlForm;
+use super::read_times::ReadTimes;
 use super::row::fields;
 use super::row_replacement::RowReplacement;
-use super::rows::TableRows;
+use super::rows::{ReadSize, TableRead, TableRows};
 use super::schema::{Schema, TableSearch};
 use super::sql_value::Bound;
-use super::sqlite_value::sqlite_value;
 use super::statements::TableStatements;
+use super::stored_reads::TableSnapshot;
+
+/// Maximum number of keys that are looked up on the thread of a flow.
+const KEYS_MAX: usize = 32;
+/// The number of tables that were opened.
+static TABLES: AtomicU64 = AtomicU64::new(0);
 
 /// A table of the database.
 #[derive(Debug)]
@@ -32,9 +38,13 @@ pub(super) struct StoredTable {
 
 /// A table as its statements need it.
 #[derive(Debug)]
-struct SqlTable {
-    schema: Schema,
-    statements: TableStatements,
+pub(super) struct SqlTable {
+    /// Is the number of no other table of the process.
+    pub(super) number: u64,
+    pub(super) schema: Schema,
+    pub(super) statements: TableStatements,
+    /// The times of reads by a key.
+    pub(super) row_times: ReadTimes,
     /// The columns of the parameters of an insertion.
     inserted: Vec<usize>,
     /// The columns of the parameters of a replacement.
@@ -54,7 +64,15 @@ impl StoredTable {
         let statements = TableStatements::new(&schema, Dialect::Sqlite);
         let inserted = given_columns(&schema);
         let replaced = schema.key.iter().copied().chain(columns_beside_key(&schema)).collect();
-        let table = SqlTable { schema, statements, inserted, replaced, is_used_up: AtomicBool::new(false) };
+        let table = SqlTable {
+            number: TABLES.fetch_add(1, Ordering::Relaxed),
+            schema,
+            statements,
+            row_times: ReadTimes::of_one_row(),
+            inserted,
+            replaced,
+            is_used_up: AtomicBool::new(false),
+        };
         StoredTable { database, table: Arc::new(table) }
     }
 
@@ -64,17 +82,14 @@ impl StoredTable {
         Ok(StoredTable::new(schema, database))
     }
 
-    fn query(&self, transaction: i64, sql: &str, parameters: &[Bound<'_>]) -> Result<Vec<Value>, Failure> {
-        let rows = self.database.read(transaction, |connection| {
-            let mut statement = connection.prepare_cached(sql)?;
-            let mut rows = statement.query(params_from_iter(parameters))?;
-            let mut found = Vec::new();
-            while let Some(row) = rows.next()? {
-                found.push(self.table.row(row));
-            }
-            Ok(found)
-        });
-        rows.map_err(|error| self.database.failure(&error))?.into_iter().collect()
+    /// Reads by the connection of the transaction, or by one that sees the last commit.
+    fn read<T>(
+        &self,
+        transaction: i64,
+        read: impl FnOnce(&SqlTable, &Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, Failure> {
+        let read = self.database.read(transaction, |connection| read(&self.table, connection));
+        read.map_err(|error| self.database.failure(&error))
     }
 
     /// Runs a statement that writes at most these rows. A broken rule is a failure that names it, and the row.
@@ -126,17 +141,13 @@ impl StoredTable {
 }
 
 impl SqlTable {
-    fn row(&self, row: &rusqlite::Row<'_>) -> Result<Value, Failure> {
-        row_of(&self.schema, row, 0)
-    }
-
     /// Returns these columns of a row as parameters.
     fn bound<'s>(&'s self, columns: &'s [usize], row: &'s [Value]) -> impl Iterator<Item = Bound<'s>> {
         columns.iter().map(|at| Bound(&row[*at], &self.schema.columns[*at]))
     }
 
     /// Returns the parameters of the condition that a row has this key.
-    fn key<'s>(&'s self, key: &'s Value) -> impl Iterator<Item = Bound<'s>> {
+    pub(super) fn key<'s>(&'s self, key: &'s Value) -> impl Iterator<Item = Bound<'s>> {
         let parts = match key {
             Value::Record(parts) if self.schema.key.len() > 1 => parts,
             only => std::slice::from_ref(only),
@@ -172,32 +183,15 @@ impl SqlTable {
 
 impl TableRows for StoredTable {
     fn get(&self, transaction: i64, key: &Value) -> Result<Option<Value>, Failure> {
-        let row = self.database.read(transaction, |connection| {
-            let mut statement = connection.prepare_cached(&self.table.statements.get)?;
-            let mut rows = statement.query(params_from_iter(self.table.key(key)))?;
-            Ok(rows.next()?.map(|row| self.table.row(row)))
-        });
-        row.map_err(|error| self.database.failure(&error))?.transpose()
+        self.read(transaction, |table, connection| table.get(connection, key))?
     }
 
     fn get_all(&self, transaction: i64, keys: &[Value]) -> Result<Vec<Option<Value>>, Failure> {
-        let rows = self.database.read(transaction, |connection| {
-            // One key needs no transaction, and the connection that writes has one.
-            let is_whole = keys.len() < 2 || !connection.is_autocommit();
-            let _snapshot = if is_whole { None } else { Some(connection.unchecked_transaction()?) };
-            let mut statement = connection.prepare_cached(&self.table.statements.get)?;
-            let found = keys.iter().map(|key| {
-                let mut rows = statement.query(params_from_iter(self.table.key(key)))?;
-                Ok(rows.next()?.map(|row| self.table.row(row)).transpose())
-            });
-            found.collect::<rusqlite::Result<Vec<_>>>()
-        });
-        rows.map_err(|error| self.database.failure(&error))?.into_iter().collect()
+        self.read(transaction, |table, connection| table.get_all(connection, keys))?
     }
 
     fn select(&self, transaction: i64, search: &TableSearch) -> Result<Vec<Value>, Failure> {
-        let (sql, parameters) = self.table.statements.select(&self.table.schema, search);
-        self.query(transaction, &sql, &parameters)
+        self.read(transaction, |table, connection| table.select(connection, search))?
     }
 
     fn select_joined(
@@ -206,56 +200,31 @@ impl TableRows for StoredTable {
         search: &TableSearch,
         joined: &[(&Schema, &[KeyPart<'_>])],
     ) -> Result<Vec<Vec<Value>>, Failure> {
-        let (sql, parameters) = self.table.statements.select_joined(&self.table.schema, search, joined);
-        let rows = self.database.read(transaction, |connection| {
-            let mut statement = connection.prepare_cached(&sql)?;
-            let mut rows = statement.query(params_from_iter(&parameters))?;
-            let mut found = Vec::new();
-            while let Some(row) = rows.next()? {
-                let is_absent = |at: usize| matches!(row.get_ref(at), Ok(ValueRef::Null) | Err(_));
-                let whole = |schema: &Schema, at: usize| row_of(schema, row, at);
-                found.push(with_joined_rows(&self.table.schema, joined, is_absent, whole));
-            }
-            Ok(found)
-        });
-        rows.map_err(|error| self.database.failure(&error))?.into_iter().collect()
+        self.read(transaction, |table, connection| table.select_joined(connection, search, joined))?
     }
 
     fn count(&self, transaction: i64, search: &TableSearch) -> Result<i64, Failure> {
-        let (sql, parameters) = self.table.statements.count(&self.table.schema, search);
-        let counted = self.database.read(transaction, |connection| {
-            connection.prepare_cached(&sql)?.query_row(params_from_iter(&parameters), |row| row.get(0))
-        });
-        counted.map_err(|error| self.database.failure(&error))
+        self.read(transaction, |table, connection| table.count(connection, search))
     }
 
     fn sum(&self, transaction: i64, search: &TableSearch, column: usize) -> Result<i128, Failure> {
-        let (sql, parameters) = self.table.statements.sum(&self.table.schema, search, column);
-        let summed = self.database.read(transaction, |connection| {
-            let halves = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?));
-            connection.prepare_cached(&sql)?.query_row(params_from_iter(&parameters), halves)
-        });
-        let (high, low) = summed.map_err(|error| self.database.failure(&error))?;
-        Ok((i128::from(high) << 32) + i128::from(low))
+        self.read(transaction, |table, connection| table.sum(connection, search, column))
     }
 
     fn group(&self, transaction: i64, search: &TableSearch, grouping: &TableGrouping) -> Result<Vec<Value>, Failure> {
-        let (sql, parameters) = self.table.statements.group(&self.table.schema, search, grouping);
-        let groups = self.database.read(transaction, |connection| {
-            let mut statement = connection.prepare_cached(&sql)?;
-            let mut rows = statement.query(params_from_iter(&parameters))?;
-            let mut groups = Vec::new();
-            while let Some(row) = rows.next()? {
-                let value = |at, column: &_| sqlite_value(row.get_ref(at).unwrap_or(ValueRef::Null), column);
-                groups.push(grouping.group(&self.table.schema, value));
-            }
-            Ok(groups)
-        });
-        let groups = groups.map_err(|error| self.database.failure(&error))?;
-        groups
-            .into_iter()
-            .collect::<Option<_>>()
-            .ok_or_else(|| constraint::unreadable_group(&self.table.schema, Dialect::Sqlite))
+        self.read(transaction, |table, connection| table.group(connection, search, grouping))?
+    }
+
+    fn takes_long(&self, read: ReadSize<'_>) -> bool {
+        match read {
+            ReadSize::Rows(keys) => keys > KEYS_MAX || self.table.row_times.are_long(),
+            ReadSize::Search(site) => site.times.are_long(),
+        }
+    }
+
+    fn snapshot(&self, _read: &TableRead) -> Option<TableSnapshot> {
+        let snapshot = self.database.snapshot().ok()?;
+        Some(TableSnapshot { table: Arc::clone(&self.table), database: Arc::clone(&self.database), snapshot })
     }
 
     fn insert(&self, transaction: i64, row: Value) -> Result<Value, Failure> {
@@ -350,7 +319,8 @@ impl TableRows for StoredTable {
         let search = search.clone();
         // Nobody knows how many rows it deletes.
         let deleted = self.write((transaction, usize::MAX), &[], move |table, connection| {
-            let (sql, parameters) = table.statements.delete_all(&table.schema, &search);
+            let compose = || table.statements.delete_all(&table.schema, &search);
+            let (sql, parameters) = table.prepared(&search, SqlForm::Deletion, compose);
             connection.prepare_cached(&sql)?.execute(params_from_iter(parameters))
         })?;
         Ok(deleted as i64)
@@ -384,26 +354,6 @@ impl TableRows for StoredTable {
     fn show(&self, commit: u64) {
         self.database.show(commit);
     }
-}
-
-/// Returns the row whose columns begin at a position.
-fn row_of(schema: &Schema, row: &rusqlite::Row<'_>, begin: usize) -> Result<Value, Failure> {
-    let value = |(at, column)| sqlite_value(row.get_ref(begin + at).unwrap_or(ValueRef::Null), column);
-    let columns = || schema.columns.iter().enumerate();
-    // Collected without a list in between, as their number is known.
-    let mut is_whole = true;
-    let values: Values = columns()
-        .map(|column| {
-            value(column).unwrap_or_else(|| {
-                is_whole = false;
-                Value::Absent
-            })
-        })
-        .collect();
-    if is_whole {
-        return Ok(Value::Record(values));
-    }
-    Err(constraint::unreadable(schema, columns().map(value).collect(), Dialect::Sqlite))
 }
 
 /// Returns whether a row breaks a key or a unique index.

@@ -15,8 +15,8 @@ use std::task::{Context, Poll};
 use smallvec::SmallVec;
 use tokio::runtime::Handle;
 use weir_host::{
-    Argument, AwaitedCall, BlockingJob, Call, Failure, FailureKind, FlowTrace, FunctionCode, ImmediateCode, Mode,
-    Outcome, Pending, SeenCommits, Settled, Shared, UnitBudget, Value, memory,
+    Argument, AwaitedCall, BlockingJob, Call, CallRest, Failure, FailureKind, FlowTrace, FunctionCode, ImmediateCode,
+    Mode, Outcome, Pending, SeenCommits, Settled, Shared, UnitBudget, Value, memory,
 };
 
 use super::action::{Ran, Stage};
@@ -346,22 +346,37 @@ impl LongCall {
         if matches!(threads, CallThreads::Long)
             && let Some(awaited) = call.begin(&*code)
         {
-            return without_a_thread(awaited, held, scopes, env);
+            return Self::rest(awaited, held, scopes, path, env);
         }
         let job: BlockingJob = Box::new(move || call.run(&*code));
         elsewhere((job, threads), held, scopes, path, env)
     }
+
+    /// Returns the rest of a call that has begun. It keeps the locks that it needs until it ends, even if its flow is cancelled.
+    fn rest(
+        awaited: AwaitedCall,
+        mut held: Vec<HeldLock>,
+        scopes: Vec<AtomicScope>,
+        path: Arc<str>,
+        env: Env<'_>,
+    ) -> Pending {
+        if !awaited.keeps_locks && scopes.is_empty() {
+            held.clear();
+        }
+        match awaited.rest {
+            CallRest::Awaited(pending) => without_a_thread(pending, held, scopes, env),
+            CallRest::Job(job) => elsewhere((job, CallThreads::Long), held, scopes, path, env),
+        }
+    }
 }
 
-/// Returns the rest of a call that needs no thread. The call keeps the locks that it needs until it ends, even if its flow is
-/// cancelled.
-fn without_a_thread(awaited: AwaitedCall, held: Vec<HeldLock>, scopes: Vec<AtomicScope>, env: Env<'_>) -> Pending {
-    if !awaited.keeps_locks && scopes.is_empty() {
-        drop(held);
-        return awaited.pending;
+/// Returns the rest of a call that needs no thread.
+fn without_a_thread(pending: Pending, held: Vec<HeldLock>, scopes: Vec<AtomicScope>, env: Env<'_>) -> Pending {
+    if held.is_empty() && scopes.is_empty() {
+        return pending;
     }
     let loop_handle = env.instance.first_loop.get_or_init(Handle::current).clone();
-    Box::pin(UncancelledCall { rest: Some((awaited.pending, held, scopes)), loop_handle })
+    Box::pin(UncancelledCall { rest: Some((pending, held, scopes)), loop_handle })
 }
 
 /// A call that goes on if it is dropped.
