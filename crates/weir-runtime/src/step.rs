@@ -64,6 +64,11 @@ pub(crate) struct GatheredCall {
     pub step: u32,
     /// The slots of the values that the iteration has before the call and uses behind it.
     pub live: Box<[u32]>,
+    /// True if the call is the first step, the element is the argument that is gathered, and the others are the same for all
+    /// iterations.
+    pub takes_element: bool,
+    /// True if the answer of the call is the result of the iteration, and nothing runs behind the call, unless it fails.
+    pub yields_answer: bool,
 }
 
 impl Body {

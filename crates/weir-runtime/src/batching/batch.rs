@@ -406,7 +406,7 @@ impl Member {
         if state.bytes_of_answer > 0 {
             memory::charge(state.bytes_of_answer.saturating_mul(requests.len() as i64));
         }
-        Poll::Ready(requests.into_iter().map(|request| state.requests.take_answer(request)).collect())
+        Poll::Ready(state.requests.take_answers(&requests).into())
     }
 }
 
