@@ -30,14 +30,14 @@ use weir_host::{BatchCode, Environment, Value, World};
 use weir_trace::{Detail, EventKind, Histogram, Recorder};
 
 use crate::platform::Platform;
+pub(crate) use batch::{Answers, Member, MemberProgress};
 use batch::{GatheredBatch, Joined};
-pub(crate) use batch::{Member, MemberProgress};
+pub(crate) use forecast::Forecast;
 use latency::{EstimatedLatency, LatencyEstimate};
+pub(crate) use progress::{ALIKE_MAX, FlowProgress, NO_GROUP, StepCertainty, StepProgress};
 pub(crate) use rest::{Claim, at_rest, end_slice, is_awaited, resume};
 use sender::BatchSender;
-pub(crate) use slack::{
-    CallSlack, IterationsProgress, LatencyGraph, LatencyStep, ReturnStep, StepCertainty, StepLatency, StepProgress,
-};
+pub(crate) use slack::{CallSlack, LatencyGraph, LatencyStep, ReturnStep, StepLatency};
 
 mod batch;
 mod forecast;
@@ -46,6 +46,7 @@ mod later_calls;
 #[cfg(test)]
 mod model;
 mod moment;
+mod progress;
 mod requests;
 mod rest;
 mod sender;

@@ -368,6 +368,11 @@ impl Member {
         }
     }
 
+    /// Returns true if these calls and the other ones are in one batch.
+    pub(crate) fn is_in_batch_of(&self, other: &Member) -> bool {
+        Arc::ptr_eq(&self.batch, &other.batch)
+    }
+
     /// Returns true if the flow was woken because the answers are there, and has not taken them yet.
     pub(crate) fn is_woken(&self) -> bool {
         !self.requests.is_empty() && self.batch.state.lock().members[self.index as usize].is_woken

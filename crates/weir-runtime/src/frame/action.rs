@@ -7,7 +7,7 @@ use weir_ir::evaluate::{failure_of, test_holds};
 
 use super::repeat::Run;
 use super::timed::Timed;
-use super::{Frame, record_ran};
+use super::{FlowExit, Frame, record_ran};
 use crate::batching::Member;
 use crate::instance::Env;
 use crate::lock::{HeldLock, LockAcquisition};
@@ -287,7 +287,6 @@ impl Frame {
             (Stage::Function(pending, held, leaves_thread), Action::Call(call)) => {
                 self.function((pending, held, leaves_thread), call, context).spend_call(env)
             }
-            (Stage::Batched(member), Action::Call(call)) => self.batched(member, call, context).spend_call(env),
             (Stage::Function(pending, ..), Action::Simple(call)) => {
                 self.long_simple_ended(pending, call, context).spend_call(env)
             }
@@ -296,7 +295,7 @@ impl Frame {
             }
             (Stage::Locks(locks), Action::Acquire(acquire)) => self.hold(node, locks, acquire, env, context),
             (Stage::Making(making), Action::Acquire(acquire)) => self.make_own(node, making, acquire, env, context),
-            (Stage::Body(run), Action::Repeat(repeat)) => self.repeat(*run, repeat, env, context),
+            (Stage::Body(run), Action::Repeat(repeat)) => self.go_on_repeating(run, repeat, env, context),
             (Stage::Refused, Action::Acquire(_)) => Ran::wait(Stage::Refused),
             (Stage::Timed(run), Action::Timed(timed)) => self.timed(*run, timed, env, context),
             _ => unreachable!("a step waits only for what it can wait for"),
@@ -327,6 +326,9 @@ impl Frame {
 
     fn prim(&mut self, step: &PrimStep, body: &Body, env: Env<'_>) -> Ran {
         let constants: &[Value] = &body.constants;
+        if operations::calculate(step, &mut self.slots, constants) {
+            return Ran::Next;
+        }
         env.units.spend_data(operations::units_of(step, &self.slots, constants));
         match apply(step, &mut self.slots, constants) {
             Ok(()) => Ran::Next,
@@ -358,16 +360,34 @@ impl Frame {
         match run.advance(step, env, context) {
             Advanced::Waits => Ran::wait(Stage::Body(Box::new(run))),
             Advanced::Yields => Ran::yields(Stage::Body(Box::new(run))),
-            Advanced::Ready(result) => {
-                run.restore(step, self);
-                match result {
-                    Ok(value) => {
-                        self.slots[step.out as usize] = value;
-                        Ran::Next
-                    }
-                    Err(ended) => Ran::Ends(Box::new(StepExit { within: ended.path(&step.body), how: ended.how })),
-                }
+            Advanced::Ready(result) => self.repeated(&mut run, result, step),
+        }
+    }
+
+    /// Goes on with a repetition, which stays in its box.
+    fn go_on_repeating(
+        &mut self,
+        mut run: Box<Run>,
+        step: &RepeatStep,
+        env: Env<'_>,
+        context: &mut Context<'_>,
+    ) -> Ran {
+        match run.advance(step, env, context) {
+            Advanced::Waits => self.waits_in(Stage::Body(run)),
+            Advanced::Yields => Ran::yields(Stage::Body(run)),
+            Advanced::Ready(result) => self.repeated(&mut run, result, step),
+        }
+    }
+
+    /// Ends a repetition.
+    fn repeated(&mut self, run: &mut Run, result: Result<Value, FlowExit>, step: &RepeatStep) -> Ran {
+        run.restore(step, self);
+        match result {
+            Ok(value) => {
+                self.slots[step.out as usize] = value;
+                Ran::Next
             }
+            Err(ended) => Ran::Ends(Box::new(StepExit { within: ended.path(&step.body), how: ended.how })),
         }
     }
 

@@ -21,14 +21,14 @@ use weir_host::{
 
 use super::action::{Ran, Stage};
 use super::{AtomicScope, Frame};
-use crate::batching::Member;
+use crate::batching::{Answers, Member};
 use crate::flow_section::NodeSection;
 use crate::instance::{BlockingPlacement, CallThreads, Env};
 use crate::lock::{BorrowedLock, FairRwLock, HeldLock, LockAcquisition, LockHandle, SessionState, SessionTable};
 use crate::operations;
 use crate::operations::panicked;
 use crate::region::LongCall;
-use crate::step::{Body, CallStep, Out, SharedOf};
+use crate::step::{Action, Body, CallStep, Out, PreparedStep, SharedOf};
 
 impl Frame {
     pub(super) fn take_ticket(&mut self, step: &CallStep, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> Ran {
@@ -221,7 +221,8 @@ impl Frame {
     /// Places a call in a batch. Locks that were taken for the call alone are released then, because nothing but its
     /// arguments needed them.
     fn join_batch(&mut self, step: &CallStep, body: &Body, env: Env<'_>) -> Ran {
-        Ran::wait(Stage::Batched(self.join(step, body, env)))
+        let member = self.join(step, body, env);
+        self.waits_in(Stage::Batched(member))
     }
 
     /// Places a call in a batch.
@@ -251,15 +252,11 @@ impl Frame {
         (self.value(body, step.arguments[gathered]), common)
     }
 
-    /// Waits for the answer of a call in a batch.
-    pub(super) fn batched(&mut self, mut member: Member, step: &CallStep, context: &mut Context<'_>) -> Ran {
-        match member.poll(context) {
-            Poll::Pending => Ran::wait(Stage::Batched(member)),
-            Poll::Ready(answers) => {
-                let outcome = answers.into_iter().next().expect("a member with a call");
-                self.answer(outcome, step)
-            }
-        }
+    /// Takes the answer of a call that was in a batch.
+    pub(super) fn take_answers(&mut self, answers: Answers, step: &PreparedStep) -> Ran {
+        let Action::Call(call) = step.action.uncut().form() else { unreachable!("only calls are gathered") };
+        let outcome = answers.into_iter().next().expect("a member with a call");
+        self.answer(outcome, call)
     }
 
     /// Returns the locks of the atomic steps around a node that is within these steps of this frame.
