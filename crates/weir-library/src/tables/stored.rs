@@ -49,8 +49,8 @@ pub(super) struct SqlTable {
     inserted: Vec<usize>,
     /// The columns of the parameters of a replacement.
     replaced: Vec<usize>,
-    /// True if the last number is given: then an insertion takes back its whole group, and gets one of its own.
-    is_used_up: AtomicBool,
+    /// True if the last number may be given. Then an insertion looks first, because SQLite would refuse it with its whole group.
+    may_be_used_up: AtomicBool,
 }
 
 impl StoredTable {
@@ -71,7 +71,7 @@ impl StoredTable {
             row_times: ReadTimes::of_one_row(),
             inserted,
             replaced,
-            is_used_up: AtomicBool::new(false),
+            may_be_used_up: AtomicBool::new(true),
         };
         StoredTable { database, table: Arc::new(table) }
     }
@@ -131,13 +131,6 @@ impl StoredTable {
         self.write((transaction, count), first.as_ref().map_or(&[], fields), replaced)?;
         Ok(count as i64)
     }
-
-    /// Has an insertion that the database would refuse with its whole group begin one.
-    fn protect_group(&self) {
-        if self.table.is_used_up.load(Ordering::Relaxed) {
-            self.database.end_group();
-        }
-    }
 }
 
 impl SqlTable {
@@ -155,16 +148,35 @@ impl SqlTable {
         parts.iter().zip(&self.schema.key).map(|(part, at)| Bound(part, &self.schema.columns[*at]))
     }
 
-    /// Returns whether an insertion failed because the last number is given, for which the database has the error of a full
-    /// disk.
-    fn finds_used_up(&self, error: &rusqlite::Error, connection: &Connection) -> bool {
-        let is_last = || {
-            let sql = "SELECT seq = ?1 FROM sqlite_sequence WHERE name = ?2";
-            connection.query_row(sql, (i64::MAX, &self.schema.name), |row| row.get(0)).unwrap_or(false)
-        };
-        let is_used_up = self.schema.auto && error.sqlite_error_code() == Some(ErrorCode::DiskFull) && is_last();
-        self.is_used_up.fetch_or(is_used_up, Ordering::Relaxed);
-        is_used_up
+    /// Inserts a row, and returns its number; `None` if the last number is given. The writer is locked, so that nobody of this program
+    /// takes the last number meanwhile.
+    fn insert(&self, row: &[Value], connection: &Connection) -> rusqlite::Result<Option<i64>> {
+        if self.may_be_used_up.load(Ordering::Relaxed) {
+            let is_used_up = self.schema.auto && self.has_last_number(connection);
+            self.may_be_used_up.store(is_used_up, Ordering::Relaxed);
+            if is_used_up {
+                return Ok(None);
+            }
+        }
+        connection
+            .prepare_cached(&self.statements.insert)?
+            .execute(params_from_iter(self.bound(&self.inserted, row)))?;
+        let number = connection.last_insert_rowid();
+        self.note_number(number);
+        Ok(Some(number))
+    }
+
+    /// Notes the number of a row that was written.
+    fn note_number(&self, number: i64) {
+        if self.schema.auto && number == i64::MAX {
+            self.may_be_used_up.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns whether the last number is given.
+    fn has_last_number(&self, connection: &Connection) -> bool {
+        let sql = "SELECT seq = ?1 FROM sqlite_sequence WHERE name = ?2";
+        connection.query_row(sql, (i64::MAX, &self.schema.name), |row| row.get(0)).unwrap_or(false)
     }
 
     /// Returns the failure of a row that breaks the rule which the message of the database names by its columns.
@@ -230,20 +242,11 @@ impl TableRows for StoredTable {
     fn insert(&self, transaction: i64, row: Value) -> Result<Value, Failure> {
         let schema = &self.table.schema;
         let row = schema.stored(row)?;
-        self.protect_group();
         let inserted = row.clone();
         let number = self.write((transaction, 1), fields(&row), move |table, connection| {
-            let parameters = table.bound(&table.inserted, fields(&inserted));
-            let inserted = connection.prepare_cached(&table.statements.insert)?.execute(params_from_iter(parameters));
-            match inserted {
-                Err(error) if table.finds_used_up(&error, connection) => Ok(None),
-                inserted => inserted.map(|_| Some(connection.last_insert_rowid())),
-            }
+            table.insert(fields(&inserted), connection)
         })?;
         let number = number.ok_or_else(|| constraint::no_number_left(schema))?;
-        if schema.auto && number == i64::MAX {
-            self.table.is_used_up.store(true, Ordering::Relaxed);
-        }
         Ok(if schema.auto { Value::Int(number) } else { schema.key_of(fields(&row)) })
     }
 
@@ -254,13 +257,13 @@ impl TableRows for StoredTable {
         self.write((transaction, 1), fields(&row), move |table, connection| {
             let parameters =
                 fields(&written).iter().zip(&table.schema.columns).map(|(value, column)| Bound(value, column));
-            connection.prepare_cached(&table.statements.upsert)?.execute(params_from_iter(parameters))
+            connection.prepare_cached(&table.statements.upsert)?.execute(params_from_iter(parameters))?;
+            if let Value::Int(number) = table.schema.key_of(fields(&written)) {
+                table.note_number(number);
+            }
+            Ok(())
         })?;
-        let key = schema.key_of(fields(&row));
-        if schema.auto && key == Value::Int(i64::MAX) {
-            self.table.is_used_up.store(true, Ordering::Relaxed);
-        }
-        Ok(key)
+        Ok(schema.key_of(fields(&row)))
     }
 
     fn replace(&self, transaction: i64, key: &Value, row: Value) -> Result<(), Failure> {

@@ -287,7 +287,7 @@ impl Forecast {
                 Some(next_ns) => CallSlack { latest_ns: NO_LIMIT, next_ns: Some(next_ns) },
                 None => {
                     let reserve_ns = self.rests[at].saturating_add(function.lateness_ns);
-                    CallSlack { latest_ns: end.checked_sub(reserve_ns).unwrap_or(0), next_ns: function.next_ns }
+                    CallSlack { latest_ns: end.saturating_sub(reserve_ns), next_ns: function.next_ns }
                 }
             };
             progress.set(*row, *place, StepProgress::Gathers(Some(progress.slack.len() as u32)));
