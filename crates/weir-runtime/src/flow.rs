@@ -374,8 +374,8 @@ impl FlowState {
         if self.assured > 0 {
             entered.assure(self.assured);
         }
-        if let Some(claims) = self.claims.take() {
-            resume(claims);
+        if let Some(mut claims) = self.claims.take() {
+            resume(&mut claims);
         }
         let mut advanced = frame.advance(body, env, None, context);
         drop((trace, seen));

@@ -62,13 +62,13 @@ pub(super) fn joined(batch: &Arc<GatheredBatch>, is_awaited: bool) {
 
 /// Continues with the claims of a flow whose slice was over.
 #[cfg(not(without_batching))]
-pub(crate) fn resume(claims: Box<FlowClaims>) {
-    CLAIMS.set(claims.0);
+pub(crate) fn resume(claims: &mut FlowClaims) {
+    CLAIMS.set(std::mem::take(&mut claims.0));
 }
 
 #[cfg(without_batching)]
-pub(crate) fn resume(claims: std::convert::Infallible) {
-    match claims {}
+pub(crate) fn resume(claims: &mut std::convert::Infallible) {
+    match *claims {}
 }
 
 /// Ends the slice of the flow of this thread; returns the claims that it keeps, if it `goes_on`.
