@@ -35,7 +35,7 @@ use batch::{GatheredBatch, Joined};
 pub(crate) use forecast::Forecast;
 use latency::{EstimatedLatency, LatencyEstimate};
 pub(crate) use progress::{ALIKE_MAX, FlowProgress, NO_GROUP, StepCertainty, StepProgress};
-pub(crate) use rest::{Claim, at_rest, end_slice, is_awaited, resume};
+pub(crate) use rest::{KeptClaims, at_rest, end_slice, is_awaited, resume};
 use sender::BatchSender;
 pub(crate) use slack::{CallSlack, LatencyGraph, LatencyStep, ReturnStep, StepLatency};
 
@@ -52,6 +52,10 @@ mod rest;
 mod sender;
 mod slack;
 mod sync;
+
+/// True unless Weir is compiled with `--cfg without_batching`, which shows what batching costs programs that make no batched call
+/// (`benches/batching/README.md`).
+pub(crate) const IS_COMPILED: bool = cfg!(not(without_batching));
 
 /// The largest number of calls for which a new batch has room before they join. Chosen by judgement: a few kilobytes.
 const EXPECTED_MAX: usize = 64;

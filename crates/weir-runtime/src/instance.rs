@@ -10,7 +10,7 @@ use weir_host::{Environment, UnitBudget};
 use weir_trace::{Detail, EventKind, FlowKey, Histogram, Recorder};
 
 use crate::admission::AdmissionLimiter;
-use crate::batching::at_rest;
+use crate::batching::{self, at_rest};
 use crate::blocking_pool::{BlockingPool, PoolJob};
 use crate::flow_section::{FlowSection, NodeSection};
 use crate::fork_account::FlowForks;
@@ -286,7 +286,7 @@ impl ProgramInstance {
     /// Returns true if calls of some function are gathered.
     #[inline]
     pub(crate) fn gathers(&self) -> bool {
-        !self.resources.gatherers.is_empty()
+        batching::IS_COMPILED && !self.resources.gatherers.is_empty()
     }
 
     /// Tells the batches that the flow of this thread has joined that it has come to rest.

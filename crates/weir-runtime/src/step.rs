@@ -14,7 +14,7 @@ use weir_host::{Argument, FunctionCode, ImmediateCode, Mode, WordCode};
 use weir_ir::graph::{ArmTest, NodeKind};
 use weir_ir::prim::Prim;
 
-use crate::batching::{Gatherer, LatencyGraph};
+use crate::batching::{self, Gatherer, LatencyGraph};
 use crate::constant_copies::ConstantCopies;
 use crate::flow_section::NodeSection;
 use crate::lock::{FairRwLock, SessionTable};
@@ -258,6 +258,14 @@ pub(crate) struct CallStep {
     pub within: Box<[u32]>,
     /// True if it waits for the peer of a connection.
     pub awaits_peer: bool,
+}
+
+impl CallStep {
+    /// Returns true if the call is gathered.
+    #[inline]
+    pub(crate) fn is_gathered(&self) -> bool {
+        batching::IS_COMPILED && self.gatherer.is_some()
+    }
 }
 
 /// A shared value of a call.

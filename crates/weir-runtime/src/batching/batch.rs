@@ -83,10 +83,17 @@ pub(crate) struct Member {
     /// The request of each call; empty once the answers were taken.
     requests: SmallVec<[u32; 4]>,
     index: u32,
+    /// Without batching there is no member.
+    #[cfg(without_batching)]
+    #[expect(dead_code, reason = "it has no values")]
+    never: std::convert::Infallible,
 }
 
 /// The answers of the calls of a member, in their order.
 pub(crate) type Answers = SmallVec<[Outcome; 1]>;
+
+/// The wakers of flows.
+type Wakers = SmallVec<[Waker; 4]>;
 
 /// The outcome of joining a batch.
 pub(super) struct Joined {
@@ -137,6 +144,7 @@ impl GatheredBatch {
     }
 
     /// Adds calls of a flow that runs, of which there is at least one, until the batch is full.
+    #[cfg_attr(without_batching, expect(unreachable_code, unused_variables, reason = "there is no member"))]
     pub(super) fn join(
         batch: &Arc<GatheredBatch>,
         values: &mut impl ExactSizeIterator<Item = Value>,
@@ -151,7 +159,13 @@ impl GatheredBatch {
             is_full = state.requests.len() >= at_most;
         }
         state.calls += requests.len();
-        let member = Member { batch: Arc::clone(batch), requests, index: state.members.len() as u32 };
+        let member = Member {
+            batch: Arc::clone(batch),
+            requests,
+            index: state.members.len() as u32,
+            #[cfg(without_batching)]
+            never: unreachable!("no call is gathered"),
+        };
         state.members.push(MemberState::default());
         let is_delayed = matches!(state.stage, BatchStage::Delayed { .. });
         if is_full {
@@ -303,7 +317,7 @@ impl GatheredBatch {
 }
 
 /// Wakes the members. Neighbours are often of the same flow, which is woken once.
-fn wake(wakers: Vec<Waker>) {
+fn wake(wakers: Wakers) {
     let mut last: Option<Waker> = None;
     for waker in wakers {
         if !last.as_ref().is_some_and(|last| last.will_wake(&waker)) {
@@ -338,12 +352,12 @@ impl BatchState {
     }
 
     /// Notes that the answers are there; returns the wakers of the members.
-    fn end(&mut self) -> Vec<Waker> {
+    fn end(&mut self) -> Wakers {
         (self.stage, self.sender) = (BatchStage::Answered, None);
         if is(BatchMutant::KeepsAnswers) {
-            return Vec::new();
+            return Wakers::new();
         }
-        let mut wakers = Vec::with_capacity(self.members.len());
+        let mut wakers = Wakers::with_capacity(self.members.len());
         for member in &mut self.members {
             member.is_woken = member.waker.is_some() && !is(BatchMutant::ForgetsWoken);
             wakers.extend(member.waker.take());

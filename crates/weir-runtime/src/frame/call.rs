@@ -67,9 +67,7 @@ impl Frame {
                     Some(outcome) => self.answer(outcome, step),
                 }
             }
-            FunctionCode::Waiting(_) if step.gatherer.is_some() && step.locks.is_empty() => {
-                self.join_batch(step, body, env)
-            }
+            FunctionCode::Waiting(_) if step.is_gathered() && step.locks.is_empty() => self.join_batch(step, body, env),
             FunctionCode::Waiting(code) if step.locks.is_empty() => {
                 let shared = self.shared_of(step, env);
                 let waiting = code(&mut self.call_of(step, body, env, &shared));
@@ -173,7 +171,7 @@ impl Frame {
             return Ran::wait(Stage::Locks(locks));
         }
         let Poll::Ready(held) = locks.poll(context) else { return Ran::wait(Stage::Locks(locks)) };
-        if step.gatherer.is_some() {
+        if step.is_gathered() {
             return self.join_batch(step, body, env);
         }
         if let FunctionCode::Immediate(code) = &step.code {

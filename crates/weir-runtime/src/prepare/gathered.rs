@@ -18,7 +18,7 @@ pub(super) fn gathered_call(
     layout: &SlotLayout,
 ) -> Option<GatheredCall> {
     let is_gathered = |step: &PreparedStep| match step.action.form() {
-        Action::Call(call) => call.gatherer.is_some() && call.locks.is_empty() && call.ticket_gate.is_none(),
+        Action::Call(call) => call.is_gathered() && call.locks.is_empty() && call.ticket_gate.is_none(),
         _ => false,
     };
     let at = steps.iter().position(is_gathered)?;
