@@ -3,7 +3,7 @@
 //! All state is behind one mutex. Two sides share it:
 //!
 //! * *Members*, each with the calls of one flow that have joined together. A member registers the waker of its flow in the
-//!   critical section in which it finds no answers, and the sender takes all wakers in the one in which it stores the
+//!   critical section in which it joins or finds no answers, and the sender takes all wakers in the one in which it stores the
 //!   answers. Dropping a member that has no answers leaves the batch.
 //! * *The sender* registers its waker likewise, before it waits for the flows that have joined to come to rest, and while
 //!   the function works, in case all members leave.
@@ -89,6 +89,10 @@ pub(crate) struct Member {
     never: std::convert::Infallible,
 }
 
+/// The identity of a batch.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BatchIdentity(usize);
+
 /// The answers of the calls of a member, in their order.
 pub(crate) type Answers = SmallVec<[Outcome; 1]>;
 
@@ -143,12 +147,14 @@ impl GatheredBatch {
         &self.common
     }
 
-    /// Adds calls of a flow that runs, of which there is at least one, until the batch is full.
+    /// Adds calls of a flow that runs, of which there is at least one, until the batch is full. The flow is woken when they are
+    /// answered, if there is a waker; otherwise it has to poll them.
     #[cfg_attr(without_batching, expect(unreachable_code, unused_variables, reason = "there is no member"))]
     pub(super) fn join(
         batch: &Arc<GatheredBatch>,
         values: &mut impl ExactSizeIterator<Item = Value>,
         at_most: usize,
+        waker: Option<&Waker>,
     ) -> Joined {
         let mut state = batch.state.lock();
         let expected = values.len().min(at_most.saturating_sub(state.requests.len()));
@@ -166,7 +172,7 @@ impl GatheredBatch {
             #[cfg(without_batching)]
             never: unreachable!("no call is gathered"),
         };
-        state.members.push(MemberState::default());
+        state.members.push(MemberState { waker: waker.cloned(), ..MemberState::default() });
         let is_delayed = matches!(state.stage, BatchStage::Delayed { .. });
         if is_full {
             state.stage = BatchStage::Full;
@@ -382,9 +388,10 @@ impl Member {
         }
     }
 
-    /// Returns true if these calls and the other ones are in one batch.
-    pub(crate) fn is_in_batch_of(&self, other: &Member) -> bool {
-        Arc::ptr_eq(&self.batch, &other.batch)
+    /// Returns the identity of the batch, as long as this member exists.
+    #[inline]
+    pub(crate) fn batch(&self) -> BatchIdentity {
+        BatchIdentity(Arc::as_ptr(&self.batch).addr())
     }
 
     /// Returns true if the flow was woken because the answers are there, and has not taken them yet.

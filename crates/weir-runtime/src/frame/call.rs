@@ -67,7 +67,9 @@ impl Frame {
                     Some(outcome) => self.answer(outcome, step),
                 }
             }
-            FunctionCode::Waiting(_) if step.is_gathered() && step.locks.is_empty() => self.join_batch(step, body, env),
+            FunctionCode::Waiting(_) if step.is_gathered() && step.locks.is_empty() => {
+                self.join_batch(step, body, env, context)
+            }
             FunctionCode::Waiting(code) if step.locks.is_empty() => {
                 let shared = self.shared_of(step, env);
                 let waiting = code(&mut self.call_of(step, body, env, &shared));
@@ -172,7 +174,7 @@ impl Frame {
         }
         let Poll::Ready(held) = locks.poll(context) else { return Ran::wait(Stage::Locks(locks)) };
         if step.is_gathered() {
-            return self.join_batch(step, body, env);
+            return self.join_batch(step, body, env, context);
         }
         if let FunctionCode::Immediate(code) = &step.code {
             return self.immediate(code, held, step, body, env, context);
@@ -218,16 +220,16 @@ impl Frame {
 
     /// Places a call in a batch. Locks that were taken for the call alone are released then, because nothing but its
     /// arguments needed them.
-    fn join_batch(&mut self, step: &CallStep, body: &Body, env: Env<'_>) -> Ran {
-        let member = self.join(step, body, env);
+    fn join_batch(&mut self, step: &CallStep, body: &Body, env: Env<'_>, context: &Context<'_>) -> Ran {
+        let member = self.join(step, body, env, context);
         self.waits_in(Stage::Batched(member))
     }
 
     /// Places a call in a batch.
-    fn join(&mut self, step: &CallStep, body: &Body, env: Env<'_>) -> Member {
+    fn join(&mut self, step: &CallStep, body: &Body, env: Env<'_>, context: &Context<'_>) -> Member {
         let gatherer = step.gatherer.as_ref().expect("the calls of the function are gathered");
         let (gathered, common) = self.gathered_arguments(step, body, env);
-        gatherer.join(gathered, &common)
+        gatherer.join(gathered, &common, context.waker())
     }
 
     /// Returns the argument of a call that is gathered, and the others.

@@ -8,8 +8,8 @@ use super::action::Stage;
 use super::repeat::Run;
 use super::{Frame, Wait};
 use crate::batching::{
-    ALIKE_MAX, CallSlack, FlowProgress, Forecast, LatencyGraph, LatencyStep, Member, MemberProgress, NO_GROUP,
-    ReturnStep, StepCertainty, StepLatency, StepProgress,
+    ALIKE_MAX, BatchIdentity, CallSlack, FlowProgress, Forecast, LatencyGraph, LatencyStep, Member, MemberProgress,
+    NO_GROUP, ReturnStep, StepCertainty, StepLatency, StepProgress,
 };
 use crate::instance::Env;
 use crate::step::{Body, NONE};
@@ -126,7 +126,7 @@ impl Frame {
     fn is_alike(&self, other: &Frame) -> bool {
         let are_alike = |one: &Wait, other: &Wait| match (one.stage.as_deref(), other.stage.as_deref()) {
             (Some(Stage::Batched(member)), Some(Stage::Batched(of_other))) => {
-                one.node == other.node && member.is_in_batch_of(of_other)
+                one.node == other.node && member.batch() == of_other.batch()
             }
             _ => false,
         };
@@ -142,15 +142,17 @@ impl Frame {
 
     /// Returns true if the flow was woken while it ran, because a call of the frame is answered.
     pub(crate) fn is_woken(&self) -> bool {
-        self.waits.iter().any(|wait| match wait.stage.as_deref() {
-            Some(Stage::Batched(member)) => member.is_woken(),
-            Some(Stage::Body(run)) => {
-                let mut is_woken = false;
-                run.each_member(&mut |member| is_woken = is_woken || member.is_woken());
-                is_woken
+        let (mut is_woken, mut unanswered) = (false, SmallVec::<[BatchIdentity; 8]>::new());
+        self.each_member(&mut |member| {
+            if is_woken || unanswered.contains(&member.batch()) {
+                return;
             }
-            _ => false,
-        })
+            match member.progress() {
+                MemberProgress::Answered => is_woken = member.is_woken(),
+                MemberProgress::Gathers | MemberProgress::Sent(_) => unanswered.push(member.batch()),
+            }
+        });
+        is_woken
     }
 
     /// Shows the batches in which calls of the frame are, those of its bodies included.

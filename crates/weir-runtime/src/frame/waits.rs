@@ -78,7 +78,7 @@ impl Frame {
         if let Some(Stage::Batched(member)) = self.waits[index].stage.as_deref_mut() {
             let Poll::Ready(answers) = member.poll(context) else { return None };
             self.cursor = node;
-            drop(self.take_stage(index));
+            self.end_stage(index);
             return Some(self.take_answers(answers, &body.steps[node]).spend_call(env));
         }
         let stage = self.take_stage(index)?;
@@ -88,12 +88,18 @@ impl Frame {
 
     /// Takes the stage of a step that waits, and keeps its box for the next one.
     fn take_stage(&mut self, index: usize) -> Option<Stage> {
-        let mut boxed = self.waits[index].stage.take()?;
-        let stage = std::mem::replace(&mut *boxed, Stage::Moves);
+        let stage = self.waits[index].stage.as_deref_mut().map(|stage| std::mem::replace(stage, Stage::Moves))?;
+        self.end_stage(index);
+        Some(stage)
+    }
+
+    /// Drops the stage of a step that waits, and keeps its box for the next one.
+    fn end_stage(&mut self, index: usize) {
+        let Some(mut boxed) = self.waits[index].stage.take() else { return };
         if self.spare_stages.len() < SPARE_STAGES_MAX {
+            *boxed = Stage::Moves;
             self.spare_stages.push(boxed);
         }
-        Some(stage)
     }
 
     /// Waits in this stage.
@@ -127,7 +133,12 @@ impl Frame {
         let since_ns = if env.records_nodes { env.instance.platform.now_ns() } else { 0 };
         // A call of the simplest kind that takes long begins elsewhere, and is polled later.
         let is_simple = matches!(body.steps[node].action.uncut().form(), Action::Simple(_));
-        let is_polled = matches!(*stage, Stage::Function(..)) && !is_simple;
+        let is_polled = match *stage {
+            Stage::Function(..) => !is_simple,
+            // It has registered the task when it was placed.
+            Stage::Batched(_) => true,
+            _ => false,
+        };
         self.waits.push(Wait { node, stage: Some(stage), since_ns, is_polled });
     }
 
