@@ -94,6 +94,8 @@ pub(crate) struct Frame {
     suspended: Option<usize>,
     /// True if the frame stops because its slice is over.
     yielded: bool,
+    /// True if the frame had stopped before it was last advanced.
+    has_stopped_before: bool,
     end: Option<FlowExit>,
 }
 
@@ -208,6 +210,7 @@ impl Frame {
             self.until = self.until.max(self.end_of_suspended_region(body));
         }
         let had_yielded = self.yielded;
+        self.has_stopped_before = had_yielded || !self.waits.is_empty();
         if had_yielded && !self.resume(body, env, context) && self.suspended.is_some() {
             return if self.yielded { Advanced::Yields } else { Advanced::Waits };
         }

@@ -12,7 +12,7 @@ use weir_trace::{Detail, EventKind, FlowKey, Histogram, Recorder};
 use crate::admission::AdmissionLimiter;
 use crate::batching::{self, at_rest};
 use crate::blocking_pool::{BlockingPool, PoolJob};
-use crate::flow_section::{FlowSection, NodeSection};
+use crate::flow_section::{CallSection, FlowSection};
 use crate::fork_account::FlowForks;
 use crate::helpers::Helpers;
 use crate::overload::{PassedQueues, ThreadQueue};
@@ -43,15 +43,17 @@ pub(crate) enum CallThreads {
     /// The threads of calls that compute for long.
     Long,
     /// The threads of a section of the plan.
-    Section(NodeSection),
+    Section(CallSection),
     /// The threads of a section, for a call that blocks; those of calls that block, if the section shares its threads.
-    BlockingIn(NodeSection),
+    BlockingIn(CallSection),
 }
 
 /// A call that a thread of a section runs.
 pub(crate) struct SectionCall {
+    /// The flow.
+    pub flow: FlowKey,
     /// The section.
-    pub section: NodeSection,
+    pub section: CallSection,
     /// True if it blocks the thread.
     pub blocks: bool,
     /// The work of the thread.
@@ -213,7 +215,7 @@ impl ProgramInstance {
                 _ = done.send(job());
             }
         };
-        let call = SectionCall { section, blocks, job: Box::new(run) };
+        let call = SectionCall { flow: key, section, blocks, job: Box::new(run) };
         if let Some(job) = self.section_calls.get().and_then(|run| run(call)) {
             _ = self.run_blocking(key, ThreadQueue::BlockingCalls, job);
         }

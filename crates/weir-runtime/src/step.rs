@@ -16,7 +16,7 @@ use weir_ir::prim::Prim;
 
 use crate::batching::{self, Gatherer, LatencyGraph};
 use crate::constant_copies::ConstantCopies;
-use crate::flow_section::NodeSection;
+use crate::flow_section::{CallSection, NodeSection};
 use crate::lock::{FairRwLock, SessionTable};
 pub(crate) use crate::operations::{NONE, Out, PrimStep};
 use crate::region::{Region, Scalar};
@@ -51,8 +51,9 @@ pub(crate) struct Body {
     pub gathered_call: Option<GatheredCall>,
     /// The steps that may wait, if calls of batched functions are among them.
     pub latencies: Option<Arc<LatencyGraph>>,
-    /// For each step, the section to which the flow moves before it runs; empty unless a plan cuts a body of the flow.
-    pub cuts: Box<[Option<NodeSection>]>,
+    /// For each step, the section to which the flow moves before it runs, and whether it yields there; empty unless a plan cuts a
+    /// body of the flow.
+    pub cuts: Box<[Option<(NodeSection, CutYield)>]>,
     /// For each parameter, true if it is passed from one iteration to the next, and returned at the end, because it is
     /// changed or move-only.
     pub handed: Box<[bool]>,
@@ -188,8 +189,20 @@ impl Action {
 pub(crate) struct CutStep {
     /// The section.
     pub section: NodeSection,
+    pub yields: CutYield,
     /// The action of the step there.
     pub action: Action,
+}
+
+/// The rule by which a flow yields before a loop in its section, in the rounds of a `for`, so that other rounds hand their calls on
+/// to other sections before the loop holds the thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CutYield {
+    Never,
+    /// If the round comes to the loop without having stopped: others may not have begun.
+    AtFirst,
+    /// In each round, because the calls take turns, and it may be the turn of the next round now.
+    Always,
 }
 
 /// The beginning of a region.
@@ -253,7 +266,7 @@ pub(crate) struct CallStep {
     /// The gatherer of its function, if calls of this function are gathered.
     pub gatherer: Option<Arc<Gatherer>>,
     /// The section whose threads run it while its flow waits elsewhere; `None` for a call on the thread of its flow.
-    pub section: Option<NodeSection>,
+    pub section: Option<CallSection>,
     /// The atomic steps around it, by the node that begins each.
     pub within: Box<[u32]>,
     /// True if it waits for the peer of a connection.

@@ -13,7 +13,9 @@ use crate::instance::Env;
 use crate::lock::{HeldLock, LockAcquisition};
 use crate::operations::{self, apply, unpack};
 use crate::prim_units;
-use crate::step::{Action, Body, Condition, CutStep, PreparedStep, PrimStep, RepeatStep, SwitchStep, TimedStep};
+use crate::step::{
+    Action, Body, Condition, CutStep, CutYield, PreparedStep, PrimStep, RepeatStep, SwitchStep, TimedStep,
+};
 use crate::units::{self, Advanced, Spent};
 
 /// The outcome of running a step.
@@ -234,7 +236,14 @@ impl Frame {
                 // The frame may be given up here.
                 if env.given_up.is_some() { Ran::Yields(None) } else { Ran::Next }
             }
-            Action::Cut(cut) => self.run_cut(node, cut, body, env, context),
+            Action::Cut(cut) => {
+                let yields = match cut.yields {
+                    CutYield::Never => false,
+                    CutYield::AtFirst => !self.has_stopped_before,
+                    CutYield::Always => true,
+                };
+                self.run_cut(node, (cut, yields), body, env, context)
+            }
             Action::Region(_) | Action::Never => never(),
             Action::Return(answer) => Ran::end(Ok(self.value(body, *answer))),
             Action::Fail(failure) => {
@@ -248,8 +257,16 @@ impl Frame {
     /// wait for its locks.
     #[cold]
     #[inline(never)]
-    fn run_cut(&mut self, node: usize, cut: &CutStep, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> Ran {
-        if env.section.here() != cut.section && self.scopes.is_empty() && self.inherited.is_empty() {
+    fn run_cut(
+        &mut self,
+        node: usize,
+        (cut, yields): (&CutStep, bool),
+        body: &Body,
+        env: Env<'_>,
+        context: &mut Context<'_>,
+    ) -> Ran {
+        let moves = yields || env.section.here() != cut.section;
+        if moves && self.scopes.is_empty() && self.inherited.is_empty() {
             env.section.ask_for(cut.section);
             return Ran::yields(Stage::Moves);
         }
@@ -268,6 +285,9 @@ impl Frame {
         env: Env<'_>,
         context: &mut Context<'_>,
     ) -> Ran {
+        if let (Stage::Moves, Action::Cut(cut)) = (&stage, &body.steps[node].action) {
+            return self.run_cut(node, (cut, false), body, env, context);
+        }
         let action = body.steps[node].action.uncut();
         let stage = match (stage, action) {
             (Stage::Region(at, _) | Stage::RegionJoin(at), Action::Region(region)) => {
@@ -276,7 +296,6 @@ impl Frame {
             (Stage::RegionCall(pending, at), Action::Region(region)) => {
                 return self.wait_for_call(region, (pending, at), context);
             }
-            (Stage::Moves, _) => return self.run_form(node, &body.steps[node].action, body, env, context),
             (stage, _) => stage,
         };
         match (stage, action.form()) {
