@@ -34,6 +34,7 @@ mod join;
 mod joined_rows;
 mod later;
 mod memory;
+mod memory_rows;
 mod migration;
 mod new_table;
 mod open_table;
