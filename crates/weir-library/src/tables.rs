@@ -189,7 +189,7 @@ pub async fn settle(all: bool, #[environment] storage: &TableStorage) -> Result<
 #[weir::function(
     internal,
     reads,
-    units = units_of_rows(table, 1),
+    units = units_of_rows((table, transaction), 1),
     later = get_later(table, transaction, key)
 )]
 pub fn get(table: &Table, transaction: i64, key: &RowKey) -> Limited<Option<Row>> {
@@ -200,7 +200,7 @@ pub fn get(table: &Table, transaction: i64, key: &RowKey) -> Limited<Option<Row>
 #[weir::function(
     internal,
     reads,
-    units = units_of_rows(table, if let Value::List(keys) = keys { keys.len() } else { 0 }),
+    units = units_of_rows((table, transaction), if let Value::List(keys) = keys { keys.len() } else { 0 }),
     later = get_all_later(table, transaction, keys)
 )]
 pub fn get_all(table: &Table, transaction: i64, keys: Vec<RowKey>) -> Limited<Vec<Option<Row>>> {
@@ -546,9 +546,11 @@ fn units_of(table: &Value) -> u64 {
     units(table, |_| false)
 }
 
-/// Returns the units of a read of so many rows by their keys: one that takes long leaves the thread of its flow.
-fn units_of_rows(table: &Value, keys: usize) -> u64 {
-    units(table, |table| table.rows.takes_long(ReadSize::Rows(keys)))
+/// Returns the units of a read of so many rows by their keys: one that takes long leaves the thread of its flow. In a transaction,
+/// for which others wait, only one of many rows does.
+fn units_of_rows((table, transaction): (&Value, &Value), keys: usize) -> u64 {
+    let is_outside = matches!(transaction, Value::Int(0));
+    units(table, |table| table.rows.takes_long(ReadSize::Rows { keys, is_outside }))
 }
 
 /// Returns the units of a search: one that takes long leaves the thread of its flow.

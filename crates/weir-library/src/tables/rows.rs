@@ -31,8 +31,8 @@ pub(super) enum TableRead {
 /// What is known of a read before it is executed.
 #[derive(Clone, Copy)]
 pub(super) enum ReadSize<'s> {
-    /// It reads so many rows by their keys.
-    Rows(usize),
+    /// It reads so many rows by their keys, in a transaction or outside of one.
+    Rows { keys: usize, is_outside: bool },
     /// It is a search.
     Search(&'s QuerySite),
 }

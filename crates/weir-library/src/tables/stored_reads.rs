@@ -39,7 +39,7 @@ impl TableSnapshot {
         let table = Arc::clone(&self.table);
         self.reading(|connection| {
             Ok(match read {
-                TableRead::Row(key) => table.get(connection, key)?.map(option),
+                TableRead::Row(key) => table.get_timed(connection, key)?.map(option),
                 TableRead::Rows(keys) => {
                     table.get_all(connection, keys)?.map(|rows| Value::list(rows.into_iter().map(option).collect()))
                 }
@@ -69,10 +69,17 @@ impl TableSnapshot {
 
 impl SqlTable {
     pub(super) fn get(&self, connection: &Connection, key: &Value) -> Found<Option<Value>> {
-        timed(&self.row_times, connection, &self.statements.get, |statement| {
-            let mut rows = statement.query(params_from_iter(self.key(key)))?;
-            Ok(rows.next()?.map(|row| self.row(row)).transpose())
-        })
+        let mut statement = connection.prepare_cached(&self.statements.get)?;
+        let mut rows = statement.query(params_from_iter(self.key(key)))?;
+        Ok(rows.next()?.map(|row| self.row(row)).transpose())
+    }
+
+    /// Like [`SqlTable::get`], and notes how long it took.
+    pub(super) fn get_timed(&self, connection: &Connection, key: &Value) -> Found<Option<Value>> {
+        let begin = Instant::now();
+        let found = self.get(connection, key);
+        self.row_times.note(begin.elapsed(), 0);
+        found
     }
 
     pub(super) fn get_all(&self, connection: &Connection, keys: &[Value]) -> Found<Vec<Option<Value>>> {
