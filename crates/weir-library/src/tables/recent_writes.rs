@@ -20,8 +20,8 @@ use weir::Value;
 
 use super::group_commit::GroupCommit;
 use super::row::fields;
-use super::rows::TableRead;
 use super::schema::TableSearch;
+use super::table_read::TableRead;
 
 /// Maximum number of rows that are noted for a table; if more are not durable, it counts as written as a whole.
 const ROWS_MAX: usize = 4_096;

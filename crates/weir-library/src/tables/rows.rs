@@ -14,19 +14,7 @@ use super::memory::MemoryTable;
 use super::query_site::QuerySite;
 use super::schema::{Schema, TableSearch};
 use super::stored_reads::TableSnapshot;
-
-/// A statement that reads, and owns what it needs.
-#[derive(Clone)]
-pub(super) enum TableRead {
-    /// The row with the key, as an `Option`.
-    Row(Value),
-    /// The row of each key, as a list of `Option`s, all as they are at one moment.
-    Rows(Vec<Value>),
-    /// The rows that fulfil the conditions, as a list.
-    Search(Arc<TableSearch>),
-    /// The number of rows that fulfil the conditions.
-    Count(Arc<TableSearch>),
-}
+pub(super) use super::table_read::TableRead;
 
 /// What is known of a read before it is executed.
 #[derive(Clone, Copy)]

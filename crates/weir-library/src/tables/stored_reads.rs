@@ -14,12 +14,12 @@ use super::grouping::TableGrouping;
 use super::join::{KeyPart, with_joined_rows};
 use super::query_site::{SqlCase, SqlForm};
 use super::read_times::ReadTimes;
-use super::rows::TableRead;
-use super::schema::{Schema, TableSearch};
+use super::schema::{PageStart, Schema, TableSearch};
+use super::sql_table::SqlTable;
 use super::sql_value::{Bound, SqlValue};
 use super::sqlite_value::sqlite_value;
 use super::statements::NUMBER;
-use super::stored::SqlTable;
+use super::table_read::TableRead;
 
 /// Rows that were read, or the failure of the first one that cannot be.
 type Found<T> = rusqlite::Result<Result<T, Failure>>;
@@ -194,7 +194,7 @@ impl SqlTable {
             let bit = 1_u64.checked_shl(u32::try_from(at).ok()?)?;
             absent |= if is_absent(Bound(value, &self.schema.columns[condition.column])) { bit } else { 0 };
         }
-        let has_variant = |after: &Vec<_>| after.iter().any(|start: &super::schema::PageStart| start.is_variant());
+        let has_variant = |after: &Vec<_>| after.iter().any(|start: &PageStart| start.is_variant());
         let case = SqlCase {
             table: self.number,
             form,
