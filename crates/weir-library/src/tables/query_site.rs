@@ -31,7 +31,7 @@ pub(super) struct QuerySite {
     sql: Mutex<Vec<(SqlCase, Arc<str>)>>,
 }
 
-/// What the SQL of a query depends on.
+/// The case of a query on which its SQL depends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SqlCase {
     /// The number of the table.

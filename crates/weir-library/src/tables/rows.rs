@@ -16,7 +16,7 @@ use super::schema::{Schema, TableSearch};
 use super::stored_reads::TableSnapshot;
 pub(super) use super::table_read::TableRead;
 
-/// What is known of a read before it is executed.
+/// The size of a read, as far as it is known before.
 #[derive(Clone, Copy)]
 pub(super) enum ReadSize<'s> {
     /// It reads so many rows by their keys, in a transaction or outside of one.
