@@ -34,12 +34,14 @@ mod join;
 mod joined_rows;
 mod later;
 mod memory;
+mod memory_rows;
 mod migration;
 mod new_table;
 mod open_table;
 mod page_statement;
 mod postgres;
 mod published_rows;
+mod query;
 mod query_plans;
 mod query_site;
 mod read_times;
@@ -52,6 +54,7 @@ mod row_replacement;
 mod rows;
 mod schema;
 mod sql;
+mod sql_table;
 mod sql_value;
 mod sqlite_catalog;
 mod sqlite_log;
@@ -60,6 +63,7 @@ mod statements;
 mod storage;
 mod stored;
 mod stored_reads;
+mod table_read;
 #[cfg(test)]
 mod tests;
 mod write_sets;
@@ -188,7 +192,7 @@ pub async fn settle(all: bool, #[environment] storage: &TableStorage) -> Result<
 #[weir::function(
     internal,
     reads,
-    units = units_of_rows(table, 1),
+    units = units_of_rows((table, transaction), 1),
     later = get_later(table, transaction, key)
 )]
 pub fn get(table: &Table, transaction: i64, key: &RowKey) -> Limited<Option<Row>> {
@@ -199,7 +203,7 @@ pub fn get(table: &Table, transaction: i64, key: &RowKey) -> Limited<Option<Row>
 #[weir::function(
     internal,
     reads,
-    units = units_of_rows(table, if let Value::List(keys) = keys { keys.len() } else { 0 }),
+    units = units_of_rows((table, transaction), if let Value::List(keys) = keys { keys.len() } else { 0 }),
     later = get_all_later(table, transaction, keys)
 )]
 pub fn get_all(table: &Table, transaction: i64, keys: Vec<RowKey>) -> Limited<Vec<Option<Row>>> {
@@ -545,9 +549,11 @@ fn units_of(table: &Value) -> u64 {
     units(table, |_| false)
 }
 
-/// Returns the units of a read of so many rows by their keys: one that takes long leaves the thread of its flow.
-fn units_of_rows(table: &Value, keys: usize) -> u64 {
-    units(table, |table| table.rows.takes_long(ReadSize::Rows(keys)))
+/// Returns the units of a read of so many rows by their keys: one that takes long leaves the thread of its flow. In a transaction,
+/// for which others wait, only one of many rows does.
+fn units_of_rows((table, transaction): (&Value, &Value), keys: usize) -> u64 {
+    let is_outside = matches!(transaction, Value::Int(0));
+    units(table, |table| table.rows.takes_long(ReadSize::Rows { keys, is_outside }))
 }
 
 /// Returns the units of a search: one that takes long leaves the thread of its flow.

@@ -165,8 +165,15 @@ impl Database {
         Ok(value)
     }
 
-    /// Returns the database as other connections see it now.
-    pub(super) fn snapshot(&self) -> rusqlite::Result<Snapshot> {
+    /// Returns the database as other connections see it now; `None` if it is one of other programs, whose journal may be one with
+    /// which a writer waits for readers.
+    pub(super) fn snapshot(&self) -> Option<Snapshot> {
+        self.group_commit.as_ref()?;
+        // If it fails, the read that needs it reports why.
+        self.begin_snapshot().ok()
+    }
+
+    fn begin_snapshot(&self) -> rusqlite::Result<Snapshot> {
         let reader = self.reader()?;
         reader.prepare_cached("BEGIN")?.execute([])?;
         // The first read takes the snapshot.

@@ -11,8 +11,8 @@ use indexmap::IndexMap;
 use parking_lot::Mutex;
 use weir::{Failure, HostType, Type, TypeDefinition, Value};
 
+use super::query::TableQuery;
 use super::read_times::ReadTimes;
-use super::schema::TableQuery;
 
 /// Maximum number of queries that a thread keeps; a program has one for each place.
 const KEPT_MAX: usize = 1_024;
@@ -31,7 +31,7 @@ pub(super) struct QuerySite {
     sql: Mutex<Vec<(SqlCase, Arc<str>)>>,
 }
 
-/// What the SQL of a query depends on.
+/// The case of a query on which its SQL depends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SqlCase {
     /// The number of the table.

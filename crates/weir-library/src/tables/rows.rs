@@ -14,25 +14,13 @@ use super::memory::MemoryTable;
 use super::query_site::QuerySite;
 use super::schema::{Schema, TableSearch};
 use super::stored_reads::TableSnapshot;
+pub(super) use super::table_read::TableRead;
 
-/// A statement that reads, and owns what it needs.
-#[derive(Clone)]
-pub(super) enum TableRead {
-    /// The row with the key, as an `Option`.
-    Row(Value),
-    /// The row of each key, as a list of `Option`s, all as they are at one moment.
-    Rows(Vec<Value>),
-    /// The rows that fulfil the conditions, as a list.
-    Search(Arc<TableSearch>),
-    /// The number of rows that fulfil the conditions.
-    Count(Arc<TableSearch>),
-}
-
-/// What is known of a read before it is executed.
+/// The size of a read, as far as it is known before.
 #[derive(Clone, Copy)]
 pub(super) enum ReadSize<'s> {
-    /// It reads so many rows by their keys.
-    Rows(usize),
+    /// It reads so many rows by their keys, in a transaction or outside of one.
+    Rows { keys: usize, is_outside: bool },
     /// It is a search.
     Search(&'s QuerySite),
 }

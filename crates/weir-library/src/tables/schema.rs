@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use weir::{Value, Values};
 
+pub use super::query::{RowOrder, TableCondition, TableQuery};
 use super::query_site::QuerySite;
 
 /// A table.
@@ -116,48 +117,11 @@ pub struct SoftTable {
     pub capacity: Option<usize>,
 }
 
-/// A query.
-#[derive(weir::Type, Clone, Debug, PartialEq)]
-#[weir(name = "tables.Query")]
-pub struct TableQuery {
-    /// The conditions, all of which a row must fulfil.
-    pub conditions: Vec<TableCondition>,
-    /// The columns by which rows are ordered; the key decides among equal rows.
-    pub order: Vec<RowOrder>,
-}
-
-/// A comparison of a column with a value.
-#[derive(weir::Type, Clone, Debug, PartialEq)]
-#[weir(name = "tables.Condition")]
-pub struct TableCondition {
-    /// The column.
-    pub column: usize,
-    /// `==`, `!=`, `<`, `<=`, `>` or `>=`.
-    pub comparison: String,
-}
-
-/// A column by which rows are ordered.
-#[derive(weir::Type, Clone, Debug, PartialEq)]
-#[weir(name = "tables.RowOrder")]
-pub struct RowOrder {
-    /// The column.
-    pub column: usize,
-    /// True if the largest value comes first.
-    pub descending: bool,
-}
-
 impl Schema {
     /// Returns whether both tables are stored, and in the same database.
     pub(super) fn shares_database(&self, other: &Schema) -> bool {
         let database = |schema: &'_ Schema| schema.existing.as_ref().map(|existing| existing.database.clone());
         self.soft.is_none() && other.soft.is_none() && database(self) == database(other)
-    }
-}
-
-impl TableQuery {
-    /// Returns the query for all rows, in the order of their keys.
-    pub(super) fn of_all() -> TableQuery {
-        TableQuery { conditions: Vec::new(), order: Vec::new() }
     }
 }
 

@@ -14,15 +14,15 @@ use super::grouping::TableGrouping;
 use super::join::{KeyPart, with_joined_rows};
 use super::query_site::{SqlCase, SqlForm};
 use super::read_times::ReadTimes;
-use super::rows::TableRead;
-use super::schema::{Schema, TableSearch};
+use super::schema::{PageStart, Schema, TableSearch};
+use super::sql_table::SqlTable;
 use super::sql_value::{Bound, SqlValue};
 use super::sqlite_value::sqlite_value;
 use super::statements::NUMBER;
-use super::stored::SqlTable;
+use super::table_read::TableRead;
 
 /// Rows that were read, or the failure of the first one that cannot be.
-type Found<T> = rusqlite::Result<Result<T, Failure>>;
+type ReadRows<T> = rusqlite::Result<Result<T, Failure>>;
 
 /// A table as it was at one moment.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ impl TableSnapshot {
         let table = Arc::clone(&self.table);
         self.reading(|connection| {
             Ok(match read {
-                TableRead::Row(key) => table.get(connection, key)?.map(option),
+                TableRead::Row(key) => table.get_timed(connection, key)?.map(option),
                 TableRead::Rows(keys) => {
                     table.get_all(connection, keys)?.map(|rows| Value::list(rows.into_iter().map(option).collect()))
                 }
@@ -61,21 +61,28 @@ impl TableSnapshot {
         self.reading(|connection| table.group(connection, search, grouping))
     }
 
-    fn reading<T>(self, read: impl FnOnce(&Connection) -> Found<T>) -> Result<T, Failure> {
+    fn reading<T>(self, read: impl FnOnce(&Connection) -> ReadRows<T>) -> Result<T, Failure> {
         let TableSnapshot { database, snapshot, .. } = self;
         database.read_snapshot(snapshot, read).map_err(|error| database.failure(&error))?
     }
 }
 
 impl SqlTable {
-    pub(super) fn get(&self, connection: &Connection, key: &Value) -> Found<Option<Value>> {
-        timed(&self.row_times, connection, &self.statements.get, |statement| {
-            let mut rows = statement.query(params_from_iter(self.key(key)))?;
-            Ok(rows.next()?.map(|row| self.row(row)).transpose())
-        })
+    pub(super) fn get(&self, connection: &Connection, key: &Value) -> ReadRows<Option<Value>> {
+        let mut statement = connection.prepare_cached(&self.statements.get)?;
+        let mut rows = statement.query(params_from_iter(self.key(key)))?;
+        Ok(rows.next()?.map(|row| self.row(row)).transpose())
     }
 
-    pub(super) fn get_all(&self, connection: &Connection, keys: &[Value]) -> Found<Vec<Option<Value>>> {
+    /// Like [`SqlTable::get`], and notes how long it took.
+    pub(super) fn get_timed(&self, connection: &Connection, key: &Value) -> ReadRows<Option<Value>> {
+        let begin = Instant::now();
+        let found = self.get(connection, key);
+        self.row_times.note(begin.elapsed(), 0);
+        found
+    }
+
+    pub(super) fn get_all(&self, connection: &Connection, keys: &[Value]) -> ReadRows<Vec<Option<Value>>> {
         // One key needs no transaction, and the connection that writes has one.
         let is_whole = keys.len() < 2 || !connection.is_autocommit();
         let _snapshot = if is_whole { None } else { Some(connection.unchecked_transaction()?) };
@@ -87,7 +94,7 @@ impl SqlTable {
         found.collect::<rusqlite::Result<Result<Vec<_>, Failure>>>()
     }
 
-    pub(super) fn select(&self, connection: &Connection, search: &TableSearch) -> Found<Vec<Value>> {
+    pub(super) fn select(&self, connection: &Connection, search: &TableSearch) -> ReadRows<Vec<Value>> {
         let compose = || self.statements.select(&self.schema, search);
         let (sql, parameters) = self.prepared(search, SqlForm::Rows, compose);
         timed(&search.query.times, connection, &sql, |statement| {
@@ -108,7 +115,7 @@ impl SqlTable {
         connection: &Connection,
         search: &TableSearch,
         joined: &[(&Schema, &[KeyPart<'_>])],
-    ) -> Found<Vec<Vec<Value>>> {
+    ) -> ReadRows<Vec<Vec<Value>>> {
         let (sql, parameters) = self.statements.select_joined(&self.schema, search, joined);
         timed(&search.query.times, connection, &sql, |statement| {
             let mut rows = statement.query(params_from_iter(&parameters))?;
@@ -145,7 +152,7 @@ impl SqlTable {
         connection: &Connection,
         search: &TableSearch,
         grouping: &TableGrouping,
-    ) -> Found<Vec<Value>> {
+    ) -> ReadRows<Vec<Value>> {
         let (sql, parameters) = self.statements.group(&self.schema, search, grouping);
         timed(&search.query.times, connection, &sql, |statement| {
             let mut rows = statement.query(params_from_iter(&parameters))?;
@@ -187,7 +194,7 @@ impl SqlTable {
             let bit = 1_u64.checked_shl(u32::try_from(at).ok()?)?;
             absent |= if is_absent(Bound(value, &self.schema.columns[condition.column])) { bit } else { 0 };
         }
-        let has_variant = |after: &Vec<_>| after.iter().any(|start: &super::schema::PageStart| start.is_variant());
+        let has_variant = |after: &Vec<_>| after.iter().any(|start: &PageStart| start.is_variant());
         let case = SqlCase {
             table: self.number,
             form,
