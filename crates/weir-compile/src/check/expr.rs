@@ -4,6 +4,7 @@ use weir_host::TypeShape;
 use weir_syntax::ast::{Expr, ExprKind, Literal, LiteralValue, MapEntry, TextLiteral, TextPart};
 use weir_syntax::{Code, Diagnostic, Span};
 
+use super::control::ALL_BRANCHES;
 use super::generics::stands_for_any;
 use super::{Exits, Expected, OpenType, TypeChecker};
 use crate::lang_items::{HTML, JSON_VALUE, SECRET};
@@ -80,7 +81,12 @@ impl<'a> TypeChecker<'a, '_> {
         if let Some((place, why)) = &expected.why {
             diagnostic = diagnostic.because(*place, why.clone());
         }
-        self.mismatch_hint(diagnostic, span, &found, &wanted)
+        let is_of_branches = expected.why.as_ref().is_some_and(|(_, why)| why == ALL_BRANCHES);
+        let diagnostic = self.mismatch_hint(diagnostic, span, &found, &wanted);
+        match found == Ty::UNIT || wanted == Ty::UNIT {
+            true if is_of_branches => diagnostic.hint("end each branch with `()` if nothing uses the value"),
+            _ => diagnostic,
+        }
     }
 
     /// Adds the usual fix for a mismatch of these two types.
@@ -136,6 +142,9 @@ impl<'a> TypeChecker<'a, '_> {
             }
             (found, wanted) if *found == Ty::BYTES && *wanted == Ty::TEXT => {
                 diagnostic.hint("decode the bytes, which fails if they are not UTF-8: `….to_text()?`")
+            }
+            (Ty::List(found), Ty::List(wanted)) if **found == Ty::FLOAT && **wanted == Ty::INT => {
+                diagnostic.hint("functions of the module `float` take lists of `Float`s: `float.sum(list)`")
             }
             (Ty::Plain(_), wanted) if *wanted == Ty::TEXT => diagnostic.hint("convert it to a text: `\"{…}\"`"),
             (found, wanted) => match number_hint(found, wanted) {
@@ -333,6 +342,8 @@ impl<'a> TypeChecker<'a, '_> {
                 .at(span, format!("this is `{ty}`"));
         if let Ty::Result(_) = ty {
             diagnostic = diagnostic.suggest("unwrap the value first, with `?` or `else { … }`", span.at_end(), "?");
+        } else if ty == Ty::TEXT && what == "indexed" {
+            diagnostic = diagnostic.hint("take a character: `text.at(position)`, or a part: `text.slice(from, to)`");
         } else {
             diagnostic = diagnostic.hint(format!("only lists and maps can be {what}"));
         }
