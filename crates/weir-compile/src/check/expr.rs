@@ -143,9 +143,6 @@ impl<'a> TypeChecker<'a, '_> {
             (found, wanted) if *found == Ty::BYTES && *wanted == Ty::TEXT => {
                 diagnostic.hint("decode the bytes, which fails if they are not UTF-8: `….to_text()?`")
             }
-            (Ty::List(found), Ty::List(wanted)) if **found == Ty::FLOAT && **wanted == Ty::INT => {
-                diagnostic.hint("functions of the module `float` take lists of `Float`s: `float.sum(list)`")
-            }
             (Ty::Plain(_), wanted) if *wanted == Ty::TEXT => diagnostic.hint("convert it to a text: `\"{…}\"`"),
             (found, wanted) => match number_hint(found, wanted) {
                 Some(hint) => diagnostic.hint(hint),
@@ -419,9 +416,12 @@ pub(super) fn literal_type(literal: &Literal) -> Ty {
     }
 }
 
-/// Returns the usual fix for a number of another type.
+/// Returns the usual fix for a number, or a list of numbers, of another type.
 fn number_hint(found: &Ty, wanted: &Ty) -> Option<&'static str> {
     match (found, wanted) {
+        (Ty::List(found), Ty::List(wanted)) if **found == Ty::FLOAT && **wanted == Ty::INT => {
+            Some("functions of the module `float` take lists of `Float`s: `float.sum(list)`")
+        }
         (found, wanted) if *found == Ty::INT && *wanted == Ty::FLOAT => {
             Some("write a literal with a decimal point, as in `1.0`, and convert other numbers: `n.to_float()`")
         }
