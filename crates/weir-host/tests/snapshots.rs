@@ -181,3 +181,19 @@ fn elements_can_be_taken_out_of_a_persistent_list() {
     assert_eq!((list.get(3), snapshot.get(3)), (Some(Value::Absent), Some(Value::text("3"))));
     assert_eq!(list.unshared().unwrap().len(), 1_001);
 }
+
+#[test]
+fn a_range_is_moved_out_unless_the_list_is_shared_or_packed() {
+    let mut texts: Elements = (0..9).map(|number| Value::text(&number.to_string())).collect();
+    let some: Elements = [Value::text("2"), Value::text("3")].into_iter().collect();
+    let snapshot = texts.clone();
+    assert_eq!(texts.take_range(2, 4), some);
+    assert_eq!(texts, snapshot, "the list is shared");
+    drop(snapshot);
+    assert_eq!(texts.take_range(2, 4), some);
+    let left = [1, 2, 3, 4].map(|index| texts.get(index).unwrap());
+    assert_eq!(left, [Value::text("1"), Value::Absent, Value::Absent, Value::text("4")]);
+    let mut numbers: Elements = (0..9).map(Value::Int).collect();
+    assert_eq!(numbers.take_range(7, 9).as_ints(), Some([7, 8].as_slice()));
+    assert_eq!(numbers.as_ints().map(<[i64]>::len), Some(9));
+}

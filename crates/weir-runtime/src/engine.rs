@@ -41,6 +41,8 @@ mod staged;
 mod submission_buffer;
 mod sync;
 mod thread_per_flow;
+mod vector_code;
+mod vectors;
 mod wakeup_batching;
 
 /// The period in which thread counts are adjusted. Chosen by judgement: longer periods measure throughput more exactly,

@@ -310,6 +310,11 @@ impl FlowState {
         self.key
     }
 
+    /// Returns the frame of the flow if it begins with this step next, and nothing else is under way.
+    pub(crate) fn frame_before(&mut self, step: usize) -> Option<&mut Frame> {
+        self.frame.as_deref_mut().filter(|frame| frame.begins_at(step))
+    }
+
     /// Advances the flow as far as possible with these units, but not beyond the step `until`; returns `None` if it has
     /// reached that step. Functions that block their thread run where the first of `means` says.
     ///

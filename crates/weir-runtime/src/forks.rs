@@ -2,13 +2,16 @@
 //!
 //! A piece is one of two things: some rounds of a loop whose rounds have no order among each other
 //! (`prepare/regions/splits.rs`), or a part that needs nothing of the code before it (`prepare/regions/build/parts.rs`). A flow
-//! offers a piece at a *heartbeat*, a safe point at least 50 µs after the one before, or before a call that takes long, and
-//! only if a core is idle: a saturated machine pays a relaxed load for each. It offers the outermost piece, because that takes
-//! the longest. A part is offered as a whole. Of rounds the upper half of those that are left becomes a [`Fork`], and the flow
-//! goes on with the lower one. A fork does the same.
+//! offers pieces at a *heartbeat*, a safe point at least 50 µs after the one before, or before a call that takes long, and
+//! only if cores are idle: a saturated machine pays a few relaxed loads for each. It offers the outermost piece, because that
+//! takes the longest. A part is offered as a whole. The rounds that are left of a loop are shared with all idle cores at once:
+//! each gets a [`Fork`] of about as many rounds as the flow keeps, if that seems to pay. A fork does the same, and because it
+//! knows the pace of the loop, also before its first round.
 //!
 //! 1. *Offer.* A fork is offered to the [`Helpers`](crate::helpers::Helpers), threads that do nothing else.
-//! 2. *Run.* A helper begins the fork and runs it, slice by slice. It stops at the end of a slice if the fork is given up.
+//! 2. *Run.* A helper begins the fork and runs it, slice by slice. It stops at the end of a slice if the fork is given up. The
+//!    forks of a loop share its list, and each takes its own elements out of it when it begins (`RoundsAhead`), so that no
+//!    thread does that for the others.
 //! 3. *Join.* At the end of a loop, the flow takes the forks of its rounds in their order, and at the beginning of a part the
 //!    fork of the part. It runs one that nobody has begun itself. It takes over what one has done that has ended; if that
 //!    has ended the flow, later ones do not count. For one that is under way it waits, as a step that waits without a wait number
@@ -29,11 +32,13 @@ use weir_host::{Elements, Failure, Value};
 use crate::fork_account::ForkAccount;
 use crate::region::RegionPiece;
 use pieces::ForkedPiece;
+use rounds_ahead::RoundsAhead;
 
 mod parts;
 mod pieces;
 pub(crate) mod region_run;
 mod rounds;
+mod rounds_ahead;
 
 /// A piece of a region that another thread may run.
 pub(crate) struct Fork {
@@ -151,8 +156,8 @@ impl Fork {
 /// A fork of a frame. Dropping it gives the fork up.
 pub(crate) struct ForkHandle {
     piece: RegionPiece,
-    /// The elements of rounds that may have to run once more.
-    elements: Elements,
+    /// The rounds, if they may have to run once more.
+    repeated: Option<RoundsAhead>,
     fork: Arc<Fork>,
 }
 

@@ -1,11 +1,12 @@
 //! Helpers: the threads that run forks on cores that are otherwise idle.
 //!
 //! The threads of an engine say when they begin and end to rest ([`CoreUse`]), so that a core is known to be idle without
-//! asking the system. A fork is offered only while the working threads and the helpers are fewer than the cores.
+//! asking the system. A fork is offered only while the working threads and the forks, those that no helper has begun included, are
+//! fewer than the cores, so that a flow may offer as many forks at once as cores are idle.
 //!
 //! Under an engine whose sections have threads of their own, a fork takes the place of a thread of its section that has no work
 //! ([`SectionThreads`]): threads and forks at work for a section are at most as many as it has threads, unless one
-//! of its threads gets work while a fork is under way.
+//! of its threads gets work while a fork is under way. There a fork is offered when a helper has begun the one before.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -134,6 +135,9 @@ const THREADS_PER_FORK: usize = 4;
 /// The number of forks that a test offers at a time.
 const OFFERED_MAX: usize = 16;
 
+/// The number of forks that a flow offers at once in a test.
+const OFFERED_AT_ONCE: usize = 3;
+
 impl Helpers {
     /// Returns helpers for at most this many forks at a time, for this number of cores, and whether forks take the places of
     /// threads of their sections. Their own threads start when they are needed.
@@ -158,18 +162,20 @@ impl Helpers {
         self.most > 0
     }
 
-    /// Returns true if a core is idle. A hint: two flows may see the same core.
-    pub(crate) fn want_work(&self) -> bool {
+    /// Returns the number of forks for which cores are idle. A hint: two flows may see the same core.
+    pub(crate) fn forks_wanted(&self) -> usize {
         let offered = self.counts.offered.load(Ordering::Relaxed);
         if self.in_sections && !SECTION.with_borrow(|section| self.has_place(section.as_deref())) {
-            return false;
+            return 0;
         }
+        let at_once = if self.in_sections { 1 } else { OFFERED_AT_ONCE };
         if self.fork_always() {
-            return offered < OFFERED_MAX;
+            return OFFERED_MAX.saturating_sub(offered).min(at_once);
         }
-        let running = self.counts.running.load(Ordering::Relaxed);
-        let busy = running + self.cores.working.load(Ordering::Relaxed);
-        offered == 0 && running < self.most && busy < self.cores.cores
+        let forks = offered + self.counts.running.load(Ordering::Relaxed);
+        let idle = self.cores.cores.saturating_sub(forks + self.cores.working.load(Ordering::Relaxed));
+        let wanted = self.most.saturating_sub(forks).min(idle);
+        if self.in_sections { wanted.min(1_usize.saturating_sub(offered)) } else { wanted }
     }
 
     /// Returns true if a section has a thread without work, or if a test does not mind. The event loop, which has no section, leaves
@@ -231,13 +237,29 @@ mod tests {
     use crate::platform::SystemPlatform;
 
     #[test]
+    fn a_fork_is_wanted_for_each_idle_core() {
+        let platform: Arc<dyn Platform> = Arc::new(SystemPlatform::new());
+        let helpers = Helpers::new(5, ForkPolicy::AsPlanned, (8, false), &platform);
+        assert_eq!(helpers.forks_wanted(), 5, "no more than the plan allows");
+        (0..4).for_each(|_| helpers.cores.begin());
+        assert_eq!(helpers.forks_wanted(), 4, "threads have the other cores");
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let (end, ends) = std::sync::mpsc::channel::<()>();
+        helpers.offer(runtime.handle(), move || _ = ends.recv());
+        assert_eq!(helpers.forks_wanted(), 3, "one is for the fork, begun or not");
+        (0..4).for_each(|_| helpers.cores.begin());
+        assert_eq!(helpers.forks_wanted(), 0, "all cores are busy");
+        drop(end);
+    }
+
+    #[test]
     fn a_fork_takes_the_place_of_a_thread_of_its_section() {
         let platform: Arc<dyn Platform> = Arc::new(SystemPlatform::new());
         let helpers = Helpers::new(4, ForkPolicy::AsPlanned, (8, true), &platform);
-        assert!(!helpers.want_work(), "an event loop has no section");
+        assert_eq!(helpers.forks_wanted(), 0, "an event loop has no section");
         let section = SectionThreads::new(2);
         section.begin();
-        assert!(helpers.want_work(), "the other thread has no work");
+        assert_eq!(helpers.forks_wanted(), 1, "the other thread has no work");
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let (begun, has_begun) = std::sync::mpsc::channel();
         let (end, ends) = std::sync::mpsc::channel::<()>();
@@ -246,9 +268,9 @@ mod tests {
             _ = ends.recv();
         });
         has_begun.recv().unwrap();
-        assert!(!helpers.want_work(), "a fork has the place of the other thread");
+        assert_eq!(helpers.forks_wanted(), 0, "a fork has the place of the other thread");
         drop(end);
         SectionThreads::new(1).begin();
-        assert!(!helpers.want_work(), "a section of one thread");
+        assert_eq!(helpers.forks_wanted(), 0, "a section of one thread");
     }
 }

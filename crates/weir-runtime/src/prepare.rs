@@ -6,7 +6,9 @@
 
 use std::sync::Arc;
 
-use weir_host::{Function, FunctionCode, Library, Mode, Passing, Resource, Signature, Text, Type, TypeDefinition};
+use weir_host::{
+    Function, FunctionCode, Library, Mode, Passing, Resource, Signature, Text, Type, TypeDefinition, World,
+};
 use weir_ir::graph::{Graph, Node, NodeKind, Operand, Program};
 use weir_ir::plan::Plan;
 use weir_ir::program::Flow;
@@ -14,9 +16,9 @@ use weir_ir::program::Flow;
 use crate::batching::{BatchedFunction, Gatherer, GathererContext};
 use crate::flow_section::NodeSection;
 use crate::lock::FairRwLock;
-use crate::region::{LARGE_WINDOW, WordTypes};
+use crate::region::{LARGE_WINDOW, Scalar, WordTypes};
 use crate::resources::Resources;
-use crate::step::{Body, Repeat};
+use crate::step::{Body, Repeat, VectorCall};
 
 mod cuts;
 mod error;
@@ -233,11 +235,13 @@ impl<'a> Preparation<'a> {
         if let (Some(state), None) = (&found.signature.state, ticket_gate) {
             locks.push((Arc::default(), state.mode));
         }
+        let effects = &found.signature.effects;
         Ok(Resolved {
             code: found.code.clone(),
             path: path.into(),
             fallible: found.signature.failure.is_some(),
-            awaits_peer: found.signature.effects.awaits_peer,
+            awaits_peer: effects.awaits_peer,
+            vector: vector_call(found),
             optional: found.signature.failure.is_none() && matches!(found.signature.result, Type::Option(_)),
             passing: found.signature.parameters.iter().map(|parameter| parameter.passing).collect(),
             locks: locks.into(),
@@ -355,4 +359,11 @@ pub(crate) fn source_of(
     let found = entry.source.rsplit_once('.').and_then(|(module, name)| library.modules.get(module)?.sources.get(name));
     let (_, source) = found.ok_or_else(|| error(&entry.name, format!("there is no source `{}`", entry.source)))?;
     Ok(Arc::clone(source))
+}
+
+/// Returns the form of a call of this function for vectors, if it has one.
+fn vector_call(function: &Function) -> Option<VectorCall> {
+    let Signature { effects, result, .. } = &function.signature;
+    let (code, result) = (function.words?, Scalar::of(result)?);
+    (effects.world == World::Pure && !effects.declares_units).then_some(VectorCall { code, result })
 }

@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use weir_host::{Argument, FunctionCode, ImmediateCode, Mode};
+use weir_host::{Argument, FunctionCode, ImmediateCode, Mode, WordCode};
 use weir_ir::graph::{ArmTest, NodeKind};
 use weir_ir::prim::Prim;
 
@@ -19,7 +19,7 @@ use crate::constant_copies::ConstantCopies;
 use crate::flow_section::NodeSection;
 use crate::lock::{FairRwLock, SessionTable};
 pub(crate) use crate::operations::{NONE, Out, PrimStep};
-use crate::region::Region;
+use crate::region::{Region, Scalar};
 use crate::wait_set::WaitSet;
 
 /// A prepared graph.
@@ -195,6 +195,15 @@ pub(crate) struct RegionStep {
     pub region: Arc<Region>,
 }
 
+/// A call on scalars that has no effect, uses nothing but its arguments, and takes about the same time for all of them.
+#[derive(Clone, Copy)]
+pub(crate) struct VectorCall {
+    /// The typed entry point of the function.
+    pub code: WordCode,
+    /// The type of its result.
+    pub result: Scalar,
+}
+
 /// A call of the simplest kind.
 pub(crate) struct SimpleStep {
     /// The function.
@@ -207,6 +216,8 @@ pub(crate) struct SimpleStep {
     pub dead: Box<[u32]>,
     /// True if it changes a value of the frame in place, which another thread would not see changed.
     pub changes: bool,
+    /// The form of the call that may be made together with the same call of other flows, if it has one.
+    pub vector: Option<VectorCall>,
     /// The slot of its answer.
     pub out: u32,
 }

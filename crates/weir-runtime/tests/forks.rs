@@ -27,13 +27,19 @@ entry test from test.feed unordered
     yield %1
 ";
 
-/// The number of calls that have begun.
-#[derive(Clone, Default)]
-struct Meeting(Arc<(Mutex<usize>, Condvar)>);
+/// The number of calls that have begun, and the number of those that meet.
+#[derive(Clone)]
+struct Meeting(Arc<(Mutex<usize>, Condvar)>, usize);
+
+impl Default for Meeting {
+    fn default() -> Self {
+        Meeting(Arc::default(), 2)
+    }
+}
 
 impl Meeting {
-    /// Returns a function that blocks its thread until two calls of it have begun, unless its argument is 0; it
-    /// returns its argument, or -1 if no other call begins in time.
+    /// Returns a function that blocks its thread until so many calls of it have begun, unless its argument is 0; it
+    /// returns its argument, or -1 if the other calls do not begin in time.
     fn function(&self, path: &'static str, patience: Duration) -> Function {
         let this = self.clone();
         let code = FunctionCode::Immediate(Arc::new(move |call: &mut weir_host::Call<'_>| {
@@ -50,7 +56,7 @@ impl Meeting {
         let mut state = state.lock().expect("nobody panics");
         *state += 1;
         changed.notify_all();
-        let (state, waited) = changed.wait_timeout_while(state, patience, |begun| *begun < 2).expect("no panic");
+        let (state, waited) = changed.wait_timeout_while(state, patience, |begun| *begun < self.1).expect("no panic");
         drop(state);
         if waited.timed_out() { -1 } else { number }
     }
@@ -84,10 +90,20 @@ const UNITS: u64 = 1_000;
 
 /// Runs three rounds under this engine, of which the last two meet; returns their results.
 fn rounds(engine: &str, patience: Duration, plan: &str) -> Result<Value, Failure> {
-    let (feed, meeting) = (Feed::new(), Meeting::default());
+    rounds_of(PROGRAM, engine, &Meeting::default(), (patience, plan))
+}
+
+/// Runs the rounds of a program.
+fn rounds_of(
+    program: &str,
+    engine: &str,
+    meeting: &Meeting,
+    (patience, plan): (Duration, &str),
+) -> Result<Value, Failure> {
+    let feed = Feed::new();
     let mut library = library([meeting.function("a.meet", patience)]);
     feed.put(&mut library, "test", "feed");
-    let program = weir_ir::parse::expr(PROGRAM).expect("the program is well formed");
+    let program = weir_ir::parse::expr(program).expect("the program is well formed");
     let (plan, problems) = Plan::parse(plan);
     assert!(problems.is_empty(), "{problems:?}");
     let forked = Options { forks: ForkPolicy::Always, slice: SliceLength::ONE_UNIT, plan, ..options(engine, 2) };
@@ -106,6 +122,16 @@ fn numbers(numbers: [i64; 3]) -> Result<Value, Failure> {
 fn rounds_run_beside_each_other_and_their_results_stay_in_order() {
     for row in ENGINES.iter().filter(|row| row.may_fork()) {
         assert_eq!(rounds(row.name, PATIENCE, ""), numbers([0, 1, 2]), "under `{}`", row.name);
+    }
+}
+
+#[test]
+fn rounds_are_shared_with_several_cores_before_any_of_them_ends() {
+    for engine in forking() {
+        let program = PROGRAM.replace("[0, 1, 2]", "[0, 1, 2, 3, 4]");
+        let meeting = Meeting(Arc::default(), 4);
+        let results = rounds_of(&program, engine, &meeting, (PATIENCE, ""));
+        assert_eq!(results, Ok(Value::list((0..5).map(Value::Int).collect())), "under `{engine}`");
     }
 }
 

@@ -15,6 +15,7 @@
 //! Order: an item bypasses a queue only if the queue is empty and no other thread runs the port, so that it overtakes
 //! nothing.
 
+use std::num::NonZeroUsize;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
@@ -114,6 +115,7 @@ impl<W: Work> WorkerLocal<W> {
         let returned = shared.ports[port].queue.take_batch(BATCH, &mut self.batch, &mut self.released);
         self.wake_released(shared);
         let mut batch = std::mem::take(&mut self.batch);
+        let most = shared.work.before_batch(PortId(port), &mut batch).map_or(usize::MAX, NonZeroUsize::get);
         let mut clock = BatchClock::start(shared.platform(), batch.len(), shared.ports[port].is_nonblocking());
         let (mut ended, mut yielded) = (0, false);
         let mut items = batch.drain(..);
@@ -127,7 +129,7 @@ impl<W: Work> WorkerLocal<W> {
                 RunOutcome::Finished => ended += 1,
             }
             self.flush_item_count(slot);
-            if clock.is_over(shared.platform()) && items.len() > 0 {
+            if (clock.is_over(shared.platform()) || clock.ran >= most) && items.len() > 0 {
                 shared.ports[port].queue.return_rest(&mut items, returned);
                 break;
             }

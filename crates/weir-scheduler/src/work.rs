@@ -1,5 +1,7 @@
 //! Work: the interface between the scheduler and the code that runs at its ports.
 
+use std::num::NonZeroUsize;
+
 use crate::platform::SchedulerPlatform;
 
 /// The index of a port. Items usually go from lower to higher ports; a port waits for room only in a higher one.
@@ -24,6 +26,13 @@ pub trait Work: Send + Sync + 'static {
 
     /// Returns the platform that the work runs on.
     fn platform(&self) -> &Self::WorkPlatform;
+
+    /// Called with the items of a batch, in the order in which they are run next, each by [`run`](Work::run). Some of their work
+    /// may be done here, for several of them at once. Returns the number of items for which it was, if the batch is to end
+    /// behind them because the others would take much longer.
+    fn before_batch(&self, _port: PortId, _items: &mut [Self::Item]) -> Option<NonZeroUsize> {
+        None
+    }
 
     /// Called by a thread that has run a batch: effects that were deferred to the end of the batch are due.
     fn after_batch(&self) {}

@@ -91,6 +91,21 @@ impl Elements {
         Elements { form: self.form.range(from, to) }
     }
 
+    /// Returns the elements in a range of positions, which must lie within the list: moved out if the list is not shared, so that
+    /// [`Value::Absent`] stays behind, and otherwise copied. Packed and persistent elements are always copied.
+    ///
+    /// # Panics
+    /// Panics if the range ends beyond the list.
+    #[must_use]
+    pub fn take_range(&mut self, from: usize, to: usize) -> Elements {
+        if let ListForm::Values(all) = &mut self.form
+            && all.is_unique()
+        {
+            return Elements { form: all.make_mut()[from..to].iter_mut().map(Value::take).collect() };
+        }
+        self.range(from, to)
+    }
+
     /// Returns the bytes that the elements take in another list.
     #[must_use]
     pub fn bytes_to_append(&self) -> usize {

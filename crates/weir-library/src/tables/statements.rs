@@ -210,7 +210,8 @@ pub(super) fn parameters<'s>(
 }
 
 /// Returns the `ORDER BY` of a query: its own order, then the key, without columns that a condition fixes. A column counts where it
-/// comes first; SQLite would sort by it once more.
+/// comes first; SQLite would sort by it once more. SQLite prefers a visit of all rows in their order to a sort of those that an index
+/// finds between bounds; `+` keeps it from that.
 fn order((schema, dialect): (&Schema, Dialect), search: &TableSearch, prefix: &str) -> String {
     let own = search.query.order.iter().map(|order| (order.column, order.descending));
     let keys = schema.key.iter().map(|at| (*at, false));
@@ -225,7 +226,22 @@ fn order((schema, dialect): (&Schema, Dialect), search: &TableSearch, prefix: &s
         format!("{}{direction}", ordered_in(prefix, (schema, dialect), at))
     });
     let terms = list(terms, ", ");
-    if terms.is_empty() { terms } else { format!(" ORDER BY {terms}") }
+    match terms.is_empty() {
+        true => terms,
+        false if dialect == Dialect::Sqlite && is_bounded_by_index(schema, search) => format!(" ORDER BY +{terms}"),
+        false => format!(" ORDER BY {terms}"),
+    }
+}
+
+/// Returns whether all rows between bounds of a column are sought that an index finds, and that neither the key nor an equality
+/// finds.
+fn is_bounded_by_index(schema: &Schema, search: &TableSearch) -> bool {
+    let is_bounded = |column: &usize| matches!(search.bounds(*column), (Some(_), _) | (_, Some(_)));
+    let of_key = schema.key.first();
+    let mut of_indexes = schema.indexes.iter().filter_map(|index| index.columns.first());
+    let is_equal = of_key.into_iter().chain(of_indexes.clone()).any(|column| search.equal(*column).is_some());
+    let is_open = search.query.order.is_empty() && !search.is_limited();
+    is_open && !is_equal && !of_key.is_some_and(is_bounded) && of_indexes.any(is_bounded)
 }
 
 /// Returns the value by which rows are ordered by a column. The database has the names of variants, and programs order

@@ -8,6 +8,7 @@
 //! holds a private state has one port only.
 
 use std::ops::{Range, RangeInclusive};
+use std::sync::Arc;
 
 use indexmap::IndexMap;
 use weir_host::{FunctionCode, Text};
@@ -15,6 +16,7 @@ use weir_ir::graph::{Graph, Node, NodeId};
 use weir_ir::plan::{self, Granularity, Located, REST, SectionKey, is_stateless, map_sections};
 use weir_scheduler::{PortId, ThreadControl};
 
+use super::vector_code::VectorCode;
 use super::{Drive, PlannedProgram, ThreadingModel, engine};
 use crate::instance::BlockingPlacement;
 use crate::step::{Action, Body, PreparedStep};
@@ -68,10 +70,11 @@ pub(super) struct SectionPlace {
 }
 
 /// A run of neighbouring steps of a flow that belong to one section.
-#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Segment {
     /// The first step after the segment.
     pub until: usize,
+    /// The calls with which the segment begins, if they may be made together with those of other flows.
+    pub vector: Option<Arc<VectorCode>>,
     /// The place of its section.
     pub place: SectionPlace,
     /// True if a function of the segment may wait, which needs an event loop.
@@ -173,11 +176,17 @@ impl Partitioner<'_> {
                 // The ports follow when all sections are known.
                 None => segments.push(Segment {
                     until: index + 1,
+                    vector: None,
                     place: SectionPlace::of(section, blocking),
                     calls_out,
                     waits,
                 }),
             }
+        }
+        let mut first = 0;
+        for segment in &mut segments {
+            segment.vector = VectorCode::of(prepared, first..segment.until);
+            first = segment.until;
         }
         segments
     }

@@ -33,6 +33,7 @@ use super::partition::{FlowSegments, Segment};
 use super::placement::{PlacedSection, place};
 use super::segment_runner::{SegmentRunner, count_passed, last_fused, next_segment, segment_at, stop_before};
 use super::submission_buffer::SubmissionBuffer;
+use super::vectors::CallVectors;
 use super::{Engine, EngineSetup, ThreadingModel};
 use crate::admission::AdmissionLimiter;
 use crate::blocking_pool::PoolJob;
@@ -92,6 +93,7 @@ pub(super) fn start_sections(threading: ThreadingModel, setup: &EngineSetup<'_>)
         platform: Arc::clone(setup.platform),
         wakeups: Arc::default(),
         predictors: placement.ports.iter().map(|port| port.nonblocking.then(BrevityPredictor::new)).collect(),
+        vectors: placement.ports.iter().map(|_| CallVectors::default()).collect(),
         oversubscribed: AtomicBool::new(false),
         calls: AtomicU64::new(0),
     };

@@ -1,6 +1,7 @@
 //! The work of the scheduler's threads: takes a flow through its segments, from port to port.
 
 use std::cell::RefCell;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Waker};
@@ -14,6 +15,7 @@ use super::brevity::BrevityPredictor;
 use super::job::{DetachedTasks, FlowJob, JobContext, PooledJob, ResumeCallback, park};
 use super::partition::{FlowSegments, SectionPlace, Segment};
 use super::placement::PlacedSection;
+use super::vectors::{CallVectors, VectorScene};
 use super::wakeup_batching::WakeupBatcher;
 use crate::blocking_pool::PoolJob;
 use crate::flow::FlowState;
@@ -41,6 +43,8 @@ pub(super) struct SegmentRunner {
     /// For each port, a prediction of whether flows pass it briefly; `None` if they may block the thread. Answers are
     /// batched only where the prediction is brief.
     pub(super) predictors: Vec<Option<BrevityPredictor>>,
+    /// For each port, what is known of running calls of several flows together.
+    pub(super) vectors: Vec<CallVectors>,
     /// Set if the threads, the event loop among them, outnumber the processors. Written once, before any flow begins.
     pub(super) oversubscribed: AtomicBool,
     /// The number of calls that threads of other sections have run for flows; their ports take turns.
@@ -78,6 +82,14 @@ impl Work for SegmentRunner {
             predictor.record(self.platform.now_ns().saturating_sub(began_ns), BRIEF_NS);
         }
         left
+    }
+
+    fn before_batch(&self, port: PortId, items: &mut [Box<PooledJob>]) -> Option<NonZeroUsize> {
+        if self.detached_tasks.is_over() {
+            return None;
+        }
+        let (instance, segments, platform) = (&self.job_context.instance, &self.segments, &*self.platform);
+        self.vectors[port.0].run_ahead(items, VectorScene { instance, segments, platform })
     }
 
     fn after_batch(&self) {

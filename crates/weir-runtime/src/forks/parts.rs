@@ -67,6 +67,7 @@ impl RegionRun<'_> {
             region: Arc::clone(self.region),
             piece: RegionPiece::Part(part),
             at: row.begin + 1,
+            ahead: None,
             slots,
             words: self.words[..self.region.window()].to_vec(),
             choices: self.choices.clone(),

@@ -10,8 +10,9 @@ use std::task::{Context, Waker};
 use tokio::runtime::Handle;
 use weir_host::{Elements, Failure, FailureKind, UnitBudget, Value, memory};
 
-use super::region_run::{ForkScene, RegionForks, RegionRan, RegionRun};
-use super::{Fork, ForkEnd};
+use super::region_run::{ForkScene, Offers, RegionForks, RegionRan, RegionRun};
+use super::rounds_ahead::RoundsAhead;
+use super::{Fork, ForkEnd, ForkHandle};
 use crate::fork_account::FlowForks;
 use crate::instance::ProgramInstance;
 use crate::operations::panicked;
@@ -24,6 +25,8 @@ pub(crate) struct ForkedPiece {
     pub(super) piece: RegionPiece,
     /// The instruction at which it goes on.
     pub(super) at: usize,
+    /// Its rounds before they begin.
+    pub(super) ahead: Option<RoundsAhead>,
     pub(super) slots: Vec<Value>,
     pub(super) words: Vec<u64>,
     pub(super) choices: Vec<u32>,
@@ -60,6 +63,16 @@ impl Fork {
         };
         piece.note_cost(instance.platform.now_ns().saturating_sub(begun_ns));
         self.end(piece.end(outcome));
+    }
+}
+
+impl RegionRun<'_> {
+    /// Offers a fork, and keeps the rounds that may have to run once more.
+    pub(super) fn offer_fork(&mut self, forked: ForkedPiece, repeated: Option<RoundsAhead>, offers: &Offers<'_>) {
+        let piece = forked.piece;
+        let fork = Fork::new(forked, self.scene.fork.map(|(fork, _)| fork), offers.forks.account());
+        self.forks.handles.push(ForkHandle { piece, repeated, fork: Arc::clone(&fork) });
+        fork.offer(Arc::clone(&offers.program), offers.event_loop);
     }
 }
 
@@ -101,6 +114,9 @@ impl ForkedPiece {
                 fork: Some((fork, self.piece)),
             },
         };
+        if let (RegionPiece::Rounds(split), Some(ahead)) = (self.piece, self.ahead.take()) {
+            run.begin_rounds(split, ahead);
+        }
         match run.run(self.at, &Context::from_waker(Waker::noop())) {
             RegionRan::Yields(at) | RegionRan::Joins(at) | RegionRan::Calls(at, _) => {
                 self.at = at;

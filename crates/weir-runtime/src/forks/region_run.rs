@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::task::Context;
 
+use tokio::runtime::Handle;
 use weir_host::{Failure, UnitBudget, Value};
 
 use super::{Fork, ForkHandle, JoinedFork};
@@ -22,12 +23,34 @@ pub(crate) struct RegionForks {
     pub(super) pace: Option<Pace>,
 }
 
-/// The number of rounds that a loop had begun at some time.
+/// The pace of a loop. A fork has it from the thread that has offered it, so that it can divide its rounds when it begins.
 #[derive(Clone, Copy)]
 pub(super) struct Pace {
     pub split: usize,
+    /// The number of rounds that it had begun when the pace was noted.
     pub taken: u64,
     pub at_ns: u64,
+    /// The time that a round takes; 0 if it is not known yet.
+    pub ns_per_round: u64,
+}
+
+/// The idle cores to which a thread may offer pieces, and what it needs for that.
+pub(super) struct Offers<'a> {
+    /// The number of forks for which cores are idle.
+    pub wanted: usize,
+    pub program: Arc<ProgramInstance>,
+    pub event_loop: &'a Handle,
+    pub forks: &'a FlowForks,
+}
+
+impl<'a> ForkScene<'a> {
+    /// Returns the cores that are idle; `None` if there are none, or if the region may not fork.
+    pub(super) fn offers(self) -> Option<Offers<'a>> {
+        let forks = self.forks?;
+        let wanted = Some(self.instance.helpers.forks_wanted()).filter(|wanted| *wanted > 0)?;
+        let (program, event_loop) = (self.instance.this.upgrade()?, self.instance.first_loop.get()?);
+        Some(Offers { wanted, program, event_loop, forks })
+    }
 }
 
 /// The state of a region, which runs and may fork.
@@ -66,6 +89,15 @@ pub(crate) enum RegionRan {
     Joins(usize),
     /// An instruction ends the flow, with an answer or a failure.
     Ends(usize, Result<Value, Box<Failure>>),
+}
+
+/// The reason why a thread offers pieces.
+#[derive(Clone, Copy)]
+enum OfferReason {
+    /// A safe point some time after the one before.
+    Heartbeat,
+    /// The instruction is a call that takes long.
+    LongCall,
 }
 
 /// The continuation of a region at a border where other threads have run something for it.
@@ -108,7 +140,7 @@ impl RegionRun<'_> {
             let joined = match stopped {
                 RegionStop::Yields(next) => {
                     if may_fork {
-                        self.offer(next, false);
+                        self.offer(next, OfferReason::Heartbeat);
                     }
                     if units.is_over() {
                         return RegionRan::Yields(next);
@@ -117,7 +149,7 @@ impl RegionRun<'_> {
                 }
                 RegionStop::Calls(next, long) => {
                     if may_fork {
-                        self.offer(next, true);
+                        self.offer(next, OfferReason::LongCall);
                     }
                     return RegionRan::Calls(next, long);
                 }
@@ -176,24 +208,24 @@ impl RegionRun<'_> {
         borders
     }
 
-    /// Offers a piece to an idle core, if that seems to pay; `is_long` if the instruction is a call that takes long.
+    /// Offers a part to an idle core, or rounds to all idle cores, if that seems to pay.
     #[cold]
-    fn offer(&mut self, at: usize, is_long: bool) {
-        let instance = self.scene.instance;
-        let Some(forks) = self.scene.forks.filter(|_| instance.helpers.want_work()) else { return };
-        let (Some(program), Some(event_loop)) = (instance.this.upgrade(), instance.first_loop.get()) else { return };
+    fn offer(&mut self, at: usize, reason: OfferReason) {
+        let Some(offers) = self.scene.offers() else { return };
         // No part is in rounds that other threads may run, so that its piece is the outermost.
-        let forked = match (self.part_behind(at), self.rounds_around(at)) {
-            (Some(part), _) => self.split_off(part),
-            (None, Some(rounds)) if instance.helpers.fork_always() || is_long || self.pays(&rounds) => {
-                self.divide(&rounds)
-            }
-            (None, _) => return,
+        if let Some(part) = self.part_behind(at) {
+            let forked = self.split_off(part);
+            return self.offer_fork(forked, None, &offers);
+        }
+        let Some(rounds) = self.rounds_around(at) else { return };
+        self.measure(&rounds);
+        let forks = match reason {
+            OfferReason::Heartbeat => self.forks_that_pay(&rounds, offers.wanted),
+            OfferReason::LongCall => offers.wanted,
         };
-        let (piece, elements) = (forked.piece, self.elements_to_repeat(&forked));
-        let fork = Fork::new(forked, self.scene.fork.map(|(fork, _)| fork), forks.account());
-        self.forks.handles.push(ForkHandle { piece, elements, fork: Arc::clone(&fork) });
-        fork.offer(program, event_loop);
+        if forks > 0 {
+            self.share_rounds(&rounds, forks, &offers);
+        }
     }
 
     /// Takes out a piece that nobody has begun, or the end of a fork.

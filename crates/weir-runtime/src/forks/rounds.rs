@@ -1,4 +1,4 @@
-//! Rounds on several threads: the rounds that are left of a loop are halved, and joined behind the last one.
+//! Rounds on several threads: the rounds that are left of a loop are shared with all idle cores, and joined behind the last one.
 
 use std::sync::Arc;
 use std::task::Context;
@@ -6,9 +6,10 @@ use std::task::Context;
 use weir_host::{Elements, Value};
 
 use super::pieces::ForkedPiece;
-use super::region_run::{AfterJoin, FORKED_MIN_NS, Pace, RegionForks, RegionRun};
+use super::region_run::{AfterJoin, FORKED_MIN_NS, Offers, Pace, RegionForks, RegionRun};
+use super::rounds_ahead::RoundsAhead;
 use super::{ForkEnd, JoinedFork};
-use crate::region::{LoopOutcome, PartialStates, ReducedMap, Reductions, RegionPiece};
+use crate::region::{LoopOutcome, LoopRow, PartialStates, ReducedMap, Reductions, RegionPiece};
 
 /// The units that joining an entry of a map takes: two look-ups.
 const ENTRY_UNITS: u64 = 40;
@@ -20,7 +21,7 @@ const ROUNDS_PER_KEY: u64 = 4;
 /// The rounds that are left of a loop.
 pub(super) struct RoundsLeft {
     split: usize,
-    /// The number of rounds that have begun.
+    /// The number of elements that were taken out of the list.
     taken: u64,
     left: u64,
 }
@@ -28,63 +29,120 @@ pub(super) struct RoundsLeft {
 impl RegionRun<'_> {
     /// Returns the rounds that are left of the outermost loop around an instruction that has any.
     pub(super) fn rounds_around(&self, at: usize) -> Option<RoundsLeft> {
-        self.region.splits_around(at).find_map(|split| self.rounds_left(split))
+        self.region.splits_around(at).find_map(|split| self.rounds_left(split, at))
     }
 
-    fn rounds_left(&self, split: usize) -> Option<RoundsLeft> {
+    fn rounds_left(&self, split: usize, at: usize) -> Option<RoundsLeft> {
         // A fork has only rounds of its own loop, and of those inside.
         if matches!(self.scene.fork, Some((_, RegionPiece::Rounds(own))) if split < own) {
             return None;
         }
-        let row = &self.region.tables.loops[usize::from(self.region.splits[split].row)];
+        let row = self.row(split);
         let Value::List(list) = &self.slots[usize::from(row.list)] else { return None };
-        let taken = self.words[usize::from(row.count)];
+        let is_begun = at > usize::from(self.region.splits[split].first);
+        let taken = if is_begun { self.words[usize::from(row.count)] } else { 0 };
         let left = (list.len() as u64).checked_sub(taken).filter(|left| *left > 0)?;
         Some(RoundsLeft { split, taken, left })
     }
 
-    /// Returns true if the rounds that are left seem to take long enough, at the pace since the last heartbeat.
-    pub(super) fn pays(&mut self, rounds: &RoundsLeft) -> bool {
-        let RoundsLeft { split, taken, left } = *rounds;
-        if self.has_many_keys(rounds) {
-            return false;
-        }
+    /// Notes the pace of a loop since the last heartbeat.
+    pub(super) fn measure(&mut self, rounds: &RoundsLeft) {
+        let RoundsLeft { split, taken, .. } = *rounds;
         let at_ns = self.scene.instance.platform.now_ns();
-        let last = self.forks.pace.replace(Pace { split, taken, at_ns });
-        let Some(last) = last.filter(|last| last.split == split && last.taken <= taken) else { return false };
-        let ns_per_round = at_ns.saturating_sub(last.at_ns) / (taken - last.taken).max(1);
-        ns_per_round.saturating_mul(left) >= FORKED_MIN_NS
+        let last = self.forks.pace.filter(|last| last.split == split && last.taken <= taken);
+        let ns_of = |last: Pace| at_ns.saturating_sub(last.at_ns) / (taken - last.taken).max(1);
+        self.forks.pace = Some(Pace { split, taken, at_ns, ns_per_round: last.map_or(0, ns_of) });
     }
 
-    /// Moves the upper half of the rounds that are left to a fork.
-    pub(super) fn divide(&mut self, rounds: &RoundsLeft) -> ForkedPiece {
-        let row = &self.region.splits[rounds.split];
-        let list = usize::from(self.region.tables.loops[usize::from(row.row)].list);
-        let mut slots = vec![Value::Absent; self.region.slots];
-        if let Value::List(elements) = &mut self.slots[list] {
-            let from = (rounds.taken + rounds.left / 2) as usize;
-            slots[list] = Value::List(elements.range(from, elements.len()));
-            elements.keep(0, from);
+    /// Returns the number of forks that seem to pay for the rounds that are left, at most as many as cores are idle.
+    pub(super) fn forks_that_pay(&self, rounds: &RoundsLeft, idle: usize) -> usize {
+        if self.scene.instance.helpers.fork_always() {
+            return idle;
         }
+        if self.has_many_keys(rounds) {
+            return 0;
+        }
+        let pace = self.forks.pace.filter(|pace| pace.split == rounds.split);
+        let left_ns = pace.map_or(0, |pace| pace.ns_per_round.saturating_mul(rounds.left));
+        idle.min((left_ns / FORKED_MIN_NS) as usize)
+    }
+
+    /// Divides the rounds that are left of a loop, which has begun, among this thread and so many forks.
+    pub(super) fn share_rounds(&mut self, rounds: &RoundsLeft, forks: usize, offers: &Offers<'_>) {
+        let RoundsLeft { split, taken, left } = *rounds;
+        let row = self.row(split);
+        let (list, count) = (usize::from(row.list), usize::from(row.count));
+        let Value::List(elements) = self.slots[list].take() else { return };
+        let mut own = RoundsAhead::new(elements, taken as usize);
+        for part in own.cut_off(forks.min(left as usize)) {
+            self.offer_rounds(split, part, offers);
+        }
+        // The current round may need its element.
+        let current = taken.min(1);
+        own.begin_before(current as usize);
+        self.take_elements(split, &own);
+        self.words[count] = current;
+        self.forks.pace.iter_mut().for_each(|pace| pace.taken = current);
+    }
+
+    /// Begins rounds that nobody else has begun, after sharing them with idle cores if that seems to pay.
+    pub(super) fn begin_rounds(&mut self, split: usize, mut own: RoundsAhead) {
+        // The first round is this thread's.
+        let rounds = RoundsLeft { split, taken: 0, left: own.len().saturating_sub(1) as u64 };
+        if let Some(offers) = self.scene.offers() {
+            let forks = self.forks_that_pay(&rounds, offers.wanted).min(rounds.left as usize);
+            for part in own.cut_off(forks) {
+                self.offer_rounds(split, part, &offers);
+            }
+        }
+        self.take_elements(split, &own);
+        let at_ns = self.scene.instance.platform.now_ns();
+        self.forks.pace.iter_mut().for_each(|pace| (pace.taken, pace.at_ns) = (0, at_ns));
+    }
+
+    /// Offers rounds of a loop.
+    fn offer_rounds(&mut self, split: usize, ahead: RoundsAhead, offers: &Offers<'_>) {
+        let row = &self.region.splits[split];
+        let mut slots = vec![Value::Absent; self.region.slots];
         for captured in &row.captured {
             slots[*captured as usize] = self.slots[*captured as usize].clone();
         }
         let mut words = self.words[..self.region.window()].to_vec();
-        match &row.outcome {
-            LoopOutcome::List(results) => slots[usize::from(*results)] = Value::List(Elements::default()),
+        let repeated = match &row.outcome {
+            LoopOutcome::List(results) => {
+                slots[usize::from(*results)] = Value::List(Elements::default());
+                None
+            }
             LoopOutcome::Reductions(reductions) => {
                 reductions.begin(&mut PartialStates { words: &mut words, slots: &mut slots });
+                Some(ahead.clone())
             }
-        }
-        ForkedPiece {
+        };
+        let forked = ForkedPiece {
             region: Arc::clone(self.region),
-            piece: RegionPiece::Rounds(rounds.split),
+            piece: RegionPiece::Rounds(split),
             at: usize::from(row.first),
+            ahead: Some(ahead),
             slots,
             words,
             choices: self.choices.clone(),
-            forks: RegionForks::default(),
-        }
+            forks: RegionForks { handles: Vec::new(), pace: self.forks.pace },
+        };
+        self.offer_fork(forked, repeated, offers);
+    }
+
+    /// Puts the elements of rounds where the loop takes them from. Rounds of a `fold` may have to run once more.
+    fn take_elements(&mut self, split: usize, rounds: &RoundsAhead) {
+        let elements = match self.region.splits[split].outcome {
+            LoopOutcome::List(_) => rounds.take(),
+            LoopOutcome::Reductions(_) => rounds.copy(),
+        };
+        let list = usize::from(self.row(split).list);
+        self.slots[list] = Value::List(elements);
+    }
+
+    fn row(&self, split: usize) -> &LoopRow {
+        &self.region.tables.loops[usize::from(self.region.splits[split].row)]
     }
 
     /// Joins the states of a fork; returns false, and changes nothing, if its rounds have to run in their order.
@@ -103,27 +161,18 @@ impl RegionRun<'_> {
         reductions.maps.iter().any(is_many)
     }
 
-    /// Returns the elements of a fork whose rounds may have to run once more.
-    pub(super) fn elements_to_repeat(&self, forked: &ForkedPiece) -> Elements {
-        let RegionPiece::Rounds(split) = forked.piece else { return Elements::default() };
-        let split = &self.region.splits[split];
-        match (&split.outcome, &forked.slots[usize::from(self.region.tables.loops[usize::from(split.row)].list)]) {
-            (LoopOutcome::Reductions(_), Value::List(elements)) => elements.clone(),
-            _ => Elements::default(),
-        }
-    }
-
     /// Joins the forks of a loop whose own rounds have all run.
     pub(super) fn join_rounds(&mut self, split: usize, context: &Context<'_>) -> AfterJoin {
         let piece = RegionPiece::Rounds(split);
         let row = &self.region.splits[split];
-        let list = usize::from(self.region.tables.loops[usize::from(row.row)].list);
         // The last fork of a loop has its lowest rounds.
         while let Some(lowest) = self.forks.handles.iter().rposition(|handle| handle.piece == piece) {
             match self.take(lowest, context) {
-                JoinedFork::Unbegun(mut rounds) => {
+                JoinedFork::Unbegun(rounds) => {
                     self.forks.handles.remove(lowest);
-                    self.slots[list] = rounds.slots[list].take();
+                    if let Some(ahead) = rounds.ahead {
+                        self.begin_rounds(split, ahead);
+                    }
                     return AfterJoin::GoOn(row.first.into());
                 }
                 JoinedFork::Ended(ForkEnd::Results(more)) => {
@@ -139,11 +188,10 @@ impl RegionRun<'_> {
                         let ForkEnd::Exit(at, how) = end else { unreachable!("a `for` has results") };
                         return AfterJoin::Ends(at, how);
                     };
-                    let elements = std::mem::take(&mut self.forks.handles[lowest].elements);
-                    self.forks.handles.remove(lowest);
+                    let repeated = self.forks.handles.remove(lowest).repeated.take();
                     if !self.join_states(reductions, end) {
                         // The rounds run once more, in their order, and fail where that fails.
-                        self.slots[list] = Value::List(elements);
+                        repeated.iter().for_each(|rounds| self.take_elements(split, rounds));
                         return AfterJoin::GoOn(row.first.into());
                     }
                 }

@@ -3,14 +3,15 @@
 //! Most steps of most flows are calls of the simplest kind, one after the other. They run in a loop of their own, which
 //! sets up their common state once and writes answers directly into slots.
 
+use std::any::Any;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use weir_host::{Call, Outcome, Pending, UnitBudget, Value};
+use weir_host::{Call, Failure, Outcome, Pending, UnitBudget, Value};
 use weir_ir::evaluate::failure_of;
 
 use super::Frame;
-use super::action::{Ran, Stage};
+use super::action::{Ran, Stage, StepExit};
 use crate::instance::Env;
 use crate::region::LongCall;
 use crate::step::{Action, Body, NONE, PreparedStep, SimpleStep};
@@ -109,6 +110,32 @@ impl Frame {
             turns = !step.ticket_gates.is_empty();
         }
         Ran::Next
+    }
+
+    /// Returns true if the frame begins with this step next, and nothing else is under way.
+    pub(crate) fn begins_at(&self, step: usize) -> bool {
+        let is_idle = self.seen.is_empty() && self.waits.is_empty() && self.scopes.is_empty();
+        self.low == step && is_idle && !self.yielded && self.end.is_none()
+    }
+
+    /// Goes on before this step: those before it have run in a vector.
+    pub(crate) fn go_on_at(&mut self, step: usize) {
+        self.low = step;
+    }
+
+    /// Ends the flow because its call of this step has failed in a vector.
+    #[cold]
+    pub(crate) fn fail_at(&mut self, step: usize, failure: Box<Failure>) {
+        (self.low, self.cursor) = (step, step);
+        self.record_end(step, StepExit { within: String::new(), how: Err(failure) });
+    }
+
+    /// Ends the flow because its call of this step has panicked in a vector.
+    #[cold]
+    pub(crate) fn panic_at(&mut self, step: usize, body: &Body, panic: &(dyn Any + Send)) {
+        (self.low, self.cursor) = (step, step);
+        let exit = self.exit_of_panic(step, body, panic);
+        self.record_end(step, exit);
     }
 
     /// Performs a call of the simplest kind.

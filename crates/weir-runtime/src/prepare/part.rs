@@ -8,7 +8,7 @@ use weir_ir::graph::{Node, NodeKind};
 use crate::batching::{Gatherer, LatencyGraph};
 use crate::flow_section::NodeSection;
 use crate::lock::FairRwLock;
-use crate::step::{Action, Body};
+use crate::step::{Action, Body, VectorCall};
 
 /// A call that is resolved to its function, before its step is created.
 pub(super) struct Resolved {
@@ -19,6 +19,8 @@ pub(super) struct Resolved {
     pub optional: bool,
     /// True if it waits for the peer of a connection.
     pub awaits_peer: bool,
+    /// Its form for vectors, if it has one.
+    pub vector: Option<VectorCall>,
     /// The passing mode of each parameter.
     pub passing: Vec<Passing>,
     pub locks: Box<[(Arc<FairRwLock>, Mode)]>,

@@ -169,7 +169,15 @@ impl Assembly<'_> {
             && self.shape.decides[id.0 as usize].is_none()
         {
             let (code, out) = (Arc::clone(code), self.layout.port(id, 0));
-            return Ok(Action::Simple(Box::new(SimpleStep { code, path, arguments, dead, changes, out })));
+            return Ok(Action::Simple(Box::new(SimpleStep {
+                code,
+                path,
+                arguments,
+                dead,
+                changes,
+                vector: call.vector,
+                out,
+            })));
         }
         let out = match self.shape.decides[id.0 as usize] {
             Some(switch) => self.decided(switch, call.fallible),

@@ -168,6 +168,47 @@ fn the_sql_is_that_which_the_database_gets() {
     }
 }
 
+/// Sessions that end at a time, with what belongs to them.
+const SESSIONS: &str = r#"use http
+
+record Session { id: Int, user: Text, ends: Int }
+record Basket { id: Int, session: Int, item: Text }
+
+table sessions: Session key id auto index ends
+table baskets: Basket key id auto references session: sessions cascade
+
+service s on http(port: 8080) {
+  delete "/over/{now}" (now: Int) { http.json(sessions.delete_all(|s| s.ends < now)?) }
+  get "/over/{now}" (now: Int) { http.json(for s in sessions if s.ends < now { s.user }) }
+  get "/between/{now}" (now: Int) { http.json(for s in sessions if s.ends >= now && s.id > now { s.user }) }
+  get "/at/{now}" (now: Int) { http.json(for s in sessions if s.ends == now { s.user }) }
+}
+"#;
+
+#[test]
+fn an_index_finds_the_rows_between_bounds_that_are_read_or_deleted_with_what_belongs_to_them() {
+    let (program, data) = (Scratch::new("sessions.weir", SESSIONS.as_bytes()), Scratch::folder("bounds"));
+    let said = say(&["tables", program.path(), "--data", data.path()]);
+    assert_eq!(said.code, 0, "{}", said.messages);
+    let rows = "SELECT \"id\", \"user\", \"ends\" FROM \"sessions\"";
+    let found = "SEARCH sessions USING INDEX weir index sessions (ends)";
+    let bounded = format!(
+        "{rows} WHERE \"ends\" < ?1 ORDER BY +\"id\" LIMIT ?2\n      {found} (ends<?)\n      USE TEMP B-TREE FOR ORDER BY"
+    );
+    let shown = [
+        format!("{bounded}\n    finds the rows of `baskets`"),
+        "SEARCH baskets USING INDEX weir index baskets (session) (session=?)".to_owned(),
+        format!("{bounded}\n  at"),
+        format!(
+            "{rows} WHERE \"ends\" >= ?1 AND \"id\" > ?2 ORDER BY \"id\" LIMIT ?3\n      SEARCH sessions USING INTEGER PRIMARY KEY"
+        ),
+        format!("{rows} WHERE \"ends\" = ?1 ORDER BY \"id\" LIMIT ?2\n      {found} (ends=?)\nbaskets"),
+    ];
+    for part in shown {
+        assert!(said.output.contains(&part), "{part} is not in {}", said.output);
+    }
+}
+
 /// Rows that are valid until a time, or for ever. Each condition is searched by the table, and evaluated by the program.
 const EXPIRING: &str = r#"use http
 
