@@ -54,3 +54,39 @@ impl RoundsAhead {
         self.list.read().range(self.from, self.to)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use weir_host::Value;
+
+    use super::*;
+
+    fn ints(rounds: &RoundsAhead) -> Vec<i64> {
+        rounds.take().as_ints().map_or_else(Vec::new, <[i64]>::to_vec)
+    }
+
+    #[test]
+    fn parts_are_about_equal_and_hold_each_round_once() {
+        for (count, forks) in (1..40).flat_map(|count| (0..count as usize).map(move |forks| (count, forks))) {
+            let mut own = RoundsAhead::new((0..count).map(Value::Int).collect(), 0);
+            let mut parts = own.cut_off(forks);
+            parts.push(own);
+            let lengths: Vec<usize> = parts.iter().map(RoundsAhead::len).collect();
+            let (least, most) = (lengths.iter().min(), lengths.iter().max());
+            assert!(least.zip(most).is_some_and(|(least, most)| *least > 0 && most - least <= 1), "{lengths:?}");
+            let all: Vec<i64> = parts.iter().rev().flat_map(ints).collect();
+            assert_eq!(all, (0..count).collect::<Vec<_>>(), "the last part is the first one");
+        }
+    }
+
+    #[test]
+    fn elements_are_moved_out_once_and_copied_as_often_as_needed() {
+        let mut own = RoundsAhead::new(["a", "b", "c"].map(Value::text).into_iter().collect(), 1);
+        let last = own.cut_off(1).remove(0);
+        let taken = [last.copy(), last.copy(), last.take(), last.take()].map(|elements| elements.get(0));
+        let text = || Some(Value::text("c"));
+        assert_eq!(taken, [text(), text(), text(), Some(Value::Absent)]);
+        own.begin_before(1);
+        assert_eq!(own.take().to_vec(), ["a", "b"].map(Value::text));
+    }
+}
