@@ -153,17 +153,25 @@ pub struct Call<'a> {
     pub environment: &'a Environment,
     /// The budget of a function that declares its units.
     pub units: UnitBudget,
-    /// The place for a call that exceeds its budget and can go on without a thread; `None` if it must not begin.
+    /// The place for a call that exceeds its budget and can begin here; `None` if it must not begin.
     pub awaited: Option<&'a mut Option<AwaitedCall>>,
 }
 
-/// A call that has begun, and goes on without a thread, such as one that waits for the answer of another process.
+/// A call that exceeds its units and has begun.
 pub struct AwaitedCall {
     /// The rest of the call. A flow that is cancelled does not cancel it.
-    pub pending: Pending,
+    pub rest: CallRest,
     /// True if the call keeps its locks until it ends; false if what it does is already ordered before what others begin
     /// from now on.
     pub keeps_locks: bool,
+}
+
+/// The rest of a call that has begun.
+pub enum CallRest {
+    /// It needs no thread, such as when it waits for the answer of another process.
+    Awaited(Pending),
+    /// It needs a thread that may block.
+    Job(BlockingJob),
 }
 
 /// The units of work of a call; a unit is about 20 ns. Only functions that declare their units ask for them.
@@ -319,7 +327,7 @@ impl DetachedCall {
         Settled { outcome, restored: Vec::new() }
     }
 
-    /// Begins a call that exceeds its budget without a thread; `None` if it needs one. Then it has not begun.
+    /// Begins a call that exceeds its budget; `None` if a thread has to execute all of it. Then it has not begun.
     #[must_use]
     pub fn begin(&mut self, code: &ImmediateCode) -> Option<AwaitedCall> {
         let mut awaited = None;
@@ -329,7 +337,7 @@ impl DetachedCall {
             return awaited;
         }
         let pending = Box::pin(std::future::ready(Settled { outcome, restored: Vec::new() }));
-        Some(AwaitedCall { pending, keeps_locks: false })
+        Some(AwaitedCall { rest: CallRest::Awaited(pending), keeps_locks: false })
     }
 
     fn call<'a>(&'a mut self, units: UnitBudget, awaited: Option<&'a mut Option<AwaitedCall>>) -> Call<'a> {

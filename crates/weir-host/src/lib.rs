@@ -68,7 +68,7 @@ pub mod macros;
 pub use batch::{Batch, BatchAnswers, BatchCode, PendingBatch};
 pub use bytes::Bytes;
 pub use call::{
-    Argument, AwaitedCall, BlockingCode, BlockingJob, Call, Closing, DetachedCall, Environment, FunctionCode,
+    Argument, AwaitedCall, BlockingCode, BlockingJob, Call, CallRest, Closing, DetachedCall, Environment, FunctionCode,
     ImmediateCode, Pending, Settled, UnitBudget, WaitingCode, WordCode,
 };
 pub use convert::{Borrowable, BorrowedArgument, BorrowedArgumentMut, Generic, HostType, Size};

@@ -3,7 +3,7 @@
 //! A function that can fail returns a `Result`, and every caller has to handle the failure. For failures that are too
 //! rare to be handled at every call, the flow ends with the failure instead, as it does on integer overflow.
 
-use weir::{Failure, HostType, Type, TypeDefinition, Value};
+use weir::{Failure, HostType, Outcome, Type, TypeDefinition, Value};
 
 /// A value, or the failure that ends the flow.
 #[derive(Debug)]
@@ -24,5 +24,10 @@ impl<T: HostType> HostType for Limited<T> {
 
     fn into_value(self) -> Result<Value, Failure> {
         self.0.and_then(T::into_value)
+    }
+
+    #[inline]
+    fn into_outcome(self) -> Result<Outcome, Failure> {
+        self.0.and_then(T::into_outcome)
     }
 }

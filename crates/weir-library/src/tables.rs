@@ -34,13 +34,17 @@ mod join;
 mod joined_rows;
 mod later;
 mod memory;
+mod memory_rows;
 mod migration;
 mod new_table;
 mod open_table;
 mod page_statement;
 mod postgres;
 mod published_rows;
+mod query;
 mod query_plans;
+mod query_site;
+mod read_times;
 mod recent_writes;
 mod reference_notes;
 mod references;
@@ -50,6 +54,7 @@ mod row_replacement;
 mod rows;
 mod schema;
 mod sql;
+mod sql_table;
 mod sql_value;
 mod sqlite_catalog;
 mod sqlite_log;
@@ -57,6 +62,8 @@ mod sqlite_value;
 mod statements;
 mod storage;
 mod stored;
+mod stored_reads;
+mod table_read;
 #[cfg(test)]
 mod tests;
 mod write_sets;
@@ -64,15 +71,19 @@ mod writer;
 
 use std::sync::Arc;
 
-use weir::{Elements, Failure, FailureKind, Generic, Value};
+use weir::{Elements, Failure, FailureKind, Generic, HostType, Value};
 
 use self::cursor::{cursor, page_start};
 use self::grouping::{only_aggregates, sum_of};
 use self::join::key_parts;
 use self::joined_rows::JoinedTable;
-use self::later::{change_later, deletion_later, get_all_later, get_later, search_later};
+use self::later::{
+    average_of_snapshot, change_later, computed_later, deletion_later, distinct_of_snapshot, get_all_later, get_later,
+    groups_of_snapshot, search_later, sum_of_snapshot,
+};
+use self::query_site::DecodedQuery;
 use self::row::fields;
-use self::rows::{RowChange, TableRead};
+use self::rows::{ReadSize, RowChange, TableRead};
 use crate::{Limited, list};
 pub use backup::backup;
 pub use grouping::{TableAggregate, TableGrouping};
@@ -181,7 +192,7 @@ pub async fn settle(all: bool, #[environment] storage: &TableStorage) -> Result<
 #[weir::function(
     internal,
     reads,
-    units = units_of(table),
+    units = units_of_rows((table, transaction), 1),
     later = get_later(table, transaction, key)
 )]
 pub fn get(table: &Table, transaction: i64, key: &RowKey) -> Limited<Option<Row>> {
@@ -192,7 +203,7 @@ pub fn get(table: &Table, transaction: i64, key: &RowKey) -> Limited<Option<Row>
 #[weir::function(
     internal,
     reads,
-    units = units_of(table),
+    units = units_of_rows((table, transaction), if let Value::List(keys) = keys { keys.len() } else { 0 }),
     later = get_all_later(table, transaction, keys)
 )]
 pub fn get_all(table: &Table, transaction: i64, keys: Vec<RowKey>) -> Limited<Vec<Option<Row>>> {
@@ -205,11 +216,11 @@ pub fn get_all(table: &Table, transaction: i64, keys: Vec<RowKey>) -> Limited<Ve
 #[weir::function(
     internal,
     reads,
-    units = units_of(table),
+    units = units_of_search(table, query),
     later = search_later((table, transaction), (query, arguments), TableRead::Search)
 )]
-pub fn select(table: &Table, transaction: i64, query: TableQuery, arguments: QueryArguments) -> Limited<Vec<Row>> {
-    let search = TableSearch::for_rows(&table.0.schema, query, arguments.0);
+pub fn select(table: &Table, transaction: i64, query: DecodedQuery, arguments: QueryArguments) -> Limited<Vec<Row>> {
+    let search = TableSearch::for_rows(&table.0.schema, query.0, arguments.0);
     let rows = search.and_then(|search| table.0.rows.select(transaction, &search));
     Limited(rows.map(|rows| rows.into_iter().map(Generic).collect()))
 }
@@ -231,16 +242,16 @@ pub fn joined_table(table: &Table) -> JoinInput {
 
 /// Returns the rows that fulfil the conditions, in order, each with the rows that it names by keys, all as they are at one
 /// moment.
-#[weir::function(internal, reads, units = units_of(table))]
+#[weir::function(internal, reads, units = units_of_search(table, query))]
 pub fn join(
     table: &Table,
     transaction: i64,
-    query: TableQuery,
+    query: DecodedQuery,
     arguments: QueryArguments,
     joins: Vec<TableJoin>,
     joined: Vec<JoinInput>,
 ) -> Limited<Vec<JoinedRow>> {
-    let rows = TableSearch::for_rows(&table.0.schema, query, arguments.0).and_then(|search| {
+    let rows = TableSearch::for_rows(&table.0.schema, query.0, arguments.0).and_then(|search| {
         let parts = key_parts(&joins, &search).into_iter();
         let joined = joined.into_iter().zip(parts).map(|(joined, parts)| JoinedTable { table: joined.0, parts });
         let joined: Vec<JoinedTable<'_>> = joined.collect();
@@ -259,7 +270,7 @@ pub fn join(
 pub fn check_cursor(
     table: &Table,
     _transaction: i64,
-    query: TableQuery,
+    query: DecodedQuery,
     cursor: Option<String>,
     limit: i64,
 ) -> Result<(), Failure> {
@@ -267,91 +278,102 @@ pub fn check_cursor(
         let message = format!("the limit of a page is {limit}, and a page has at least one row");
         return Err(Failure::new(FailureKind::Argument, message));
     }
-    cursor.map_or(Ok(()), |cursor| page_start(&table.0.schema, &query, &cursor).map(|_| ()))
+    cursor.map_or(Ok(()), |cursor| page_start(&table.0.schema, &query.0, &cursor).map(|_| ()))
 }
 
 /// Returns the cursor of the last row of a page with this limit, if there are rows behind it.
 #[weir::function(internal, reads)]
-pub fn next_page(table: &Table, _transaction: i64, query: TableQuery, rows: &Elements, limit: i64) -> Option<String> {
+pub fn next_page(table: &Table, _transaction: i64, query: DecodedQuery, rows: &Elements, limit: i64) -> Option<String> {
     let last = usize::try_from(limit).ok().filter(|limit| *limit < rows.len())?.checked_sub(1)?;
-    Some(cursor(&table.0.schema, &query, fields(&rows.get(last)?)))
+    Some(cursor(&table.0.schema, &query.0, fields(&rows.get(last)?)))
 }
 
 /// Returns the number of rows that fulfil the conditions.
 #[weir::function(
     internal,
     reads,
-    units = units_of(table),
+    units = units_of_search(table, query),
     later = search_later((table, transaction), (query, arguments), TableRead::Count)
 )]
-pub fn count(table: &Table, transaction: i64, query: TableQuery, arguments: QueryArguments) -> Limited<i64> {
-    let search = TableSearch::new(query, arguments.0);
+pub fn count(table: &Table, transaction: i64, query: DecodedQuery, arguments: QueryArguments) -> Limited<i64> {
+    let search = TableSearch::new(query.0, arguments.0);
     Limited(table.0.rows.count(transaction, &search))
 }
 
 /// Returns the sum of a column of the rows that fulfil the conditions. A sum that does not fit into 64 bits ends the flow.
-#[weir::function(internal, reads, units = units_of(table))]
+#[weir::function(
+    internal,
+    reads,
+    units = units_of_search(table, query),
+    later = computed_later((table, transaction), (query, arguments), sum_of_snapshot(column))
+)]
 pub fn sum(
     table: &Table,
     transaction: i64,
-    query: TableQuery,
+    query: DecodedQuery,
     arguments: QueryArguments,
     column: usize,
 ) -> Limited<i64> {
-    let search = TableSearch::new(query, arguments.0);
+    let search = TableSearch::new(query.0, arguments.0);
     Limited(table.0.rows.sum(transaction, &search, column).and_then(list::whole_sum))
 }
 
 /// Returns the average of a column of the rows that fulfil the conditions; `None` if there are none.
-#[weir::function(internal, reads, units = units_of(table))]
+#[weir::function(
+    internal,
+    reads,
+    units = units_of_search(table, query),
+    later = computed_later((table, transaction), (query, arguments), average_of_snapshot(column))
+)]
 pub fn average(
     table: &Table,
     transaction: i64,
-    query: TableQuery,
+    query: DecodedQuery,
     arguments: QueryArguments,
     column: usize,
 ) -> Limited<Option<f64>> {
-    let search = TableSearch::new(query, arguments.0);
+    let search = TableSearch::new(query.0, arguments.0);
     let groups = table.0.rows.group(transaction, &search, &TableGrouping::average(column));
-    Limited(groups.map(|groups| match &only_aggregates(&groups)[..] {
-        [Value::Record(halves), Value::Int(count)] => match &halves[..] {
-            [Value::Int(high), Value::Int(low)] => list::average_of(sum_of(*high, *low), *count),
-            _ => None,
-        },
-        _ => None,
-    }))
+    Limited(groups.map(|groups| average_in(&groups)))
 }
 
 /// Returns the number of different values of a column in the rows that fulfil the conditions.
-#[weir::function(internal, reads, units = units_of(table))]
+#[weir::function(
+    internal,
+    reads,
+    units = units_of_search(table, query),
+    later = computed_later((table, transaction), (query, arguments), distinct_of_snapshot(column))
+)]
 pub fn distinct(
     table: &Table,
     transaction: i64,
-    query: TableQuery,
+    query: DecodedQuery,
     arguments: QueryArguments,
     column: usize,
 ) -> Limited<i64> {
-    let search = TableSearch::new(query, arguments.0);
+    let search = TableSearch::new(query.0, arguments.0);
     let groups = table.0.rows.group(transaction, &search, &TableGrouping::distinct(column));
-    Limited(groups.map(|groups| match only_aggregates(&groups)[..] {
-        [Value::Int(count)] => count,
-        _ => 0,
-    }))
+    Limited(groups.map(|groups| distinct_in(&groups)))
 }
 
 /// A pair of the values in which the rows of a group agree, and of its aggregates.
 type Group = Generic<'g'>;
 
 /// Returns the groups of the rows that fulfil the conditions, in the order of their first rows.
-#[weir::function(internal, reads, units = units_of(table))]
+#[weir::function(
+    internal,
+    reads,
+    units = units_of_search(table, query),
+    later = computed_later((table, transaction), (query, arguments), groups_of_snapshot(grouping))
+)]
 pub fn group(
     table: &Table,
     transaction: i64,
-    query: TableQuery,
+    query: DecodedQuery,
     arguments: QueryArguments,
     grouping: TableGrouping,
 ) -> Limited<Vec<Group>> {
-    let search = TableSearch::new(query, arguments.0);
+    let search = TableSearch::new(query.0, arguments.0);
     let groups = table.0.rows.group(transaction, &search, &grouping);
     Limited(groups.map(|groups| groups.into_iter().map(Generic).collect()))
 }
@@ -485,11 +507,11 @@ pub fn delete(
 pub fn delete_all(
     table: &mut Table,
     transaction: i64,
-    query: TableQuery,
+    query: DecodedQuery,
     arguments: QueryArguments,
     #[environment] storage: &TableStorage,
 ) -> Result<i64, Failure> {
-    table.0.delete_all(storage, transaction, &TableSearch::new(query, arguments.0))
+    table.0.delete_all(storage, transaction, &TableSearch::new(query.0, arguments.0))
 }
 
 /// Deletes these rows, all or none, and returns their number.
@@ -506,8 +528,43 @@ pub fn delete_rows(
     table.0.delete_rows(storage, transaction, rows.into_iter().map(|row| row.0).collect())
 }
 
+/// Returns the average of the column that a grouping of all rows has; `None` if there are no rows.
+fn average_in(groups: &[Value]) -> Option<f64> {
+    match &only_aggregates(groups)[..] {
+        [Value::Record(halves), Value::Int(count)] => match &halves[..] {
+            [Value::Int(high), Value::Int(low)] => list::average_of(sum_of(*high, *low), *count),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Returns the number of different values that a grouping of all rows has.
+fn distinct_in(groups: &[Value]) -> i64 {
+    if let [Value::Int(count)] = only_aggregates(groups)[..] { count } else { 0 }
+}
+
 /// Returns the units of a statement: one that waits for another process leaves the thread of its flow.
 fn units_of(table: &Value) -> u64 {
+    units(table, |_| false)
+}
+
+/// Returns the units of a read of so many rows by their keys: one that takes long leaves the thread of its flow. In a transaction,
+/// for which others wait, only one of many rows does.
+fn units_of_rows((table, transaction): (&Value, &Value), keys: usize) -> u64 {
+    let is_outside = matches!(transaction, Value::Int(0));
+    units(table, |table| table.rows.takes_long(ReadSize::Rows { keys, is_outside }))
+}
+
+/// Returns the units of a search: one that takes long leaves the thread of its flow.
+fn units_of_search(table: &Value, query: &Value) -> u64 {
+    let search = || DecodedQuery::from_value(query.clone());
+    units(table, |table| {
+        table.rows.is_stored() && search().is_ok_and(|query| table.rows.takes_long(ReadSize::Search(&query.0)))
+    })
+}
+
+fn units(table: &Value, takes_long: impl FnOnce(&OpenTable) -> bool) -> u64 {
     let table = weir::macros::unique_in_place::<Table>(table);
-    if table.is_some_and(|table| table.0.rows.is_shared()) { u64::MAX } else { 0 }
+    if table.is_some_and(|table| table.0.rows.is_shared() || takes_long(&table.0)) { u64::MAX } else { 0 }
 }

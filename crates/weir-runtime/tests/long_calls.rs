@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use test_support::flows::gates::{function, library, on_shared};
 use test_support::flows::{Feed, options, start_expr};
-use weir_host::{AwaitedCall, Failure, Function, FunctionCode, Outcome, Passing, Settled, Value, World};
+use weir_host::{AwaitedCall, CallRest, Failure, Function, FunctionCode, Outcome, Passing, Settled, Value, World};
 use weir_runtime::{ENGINES, Options, RunningProgram, ScriptedPlatform};
 
 const MS: u64 = 1_000_000;
@@ -52,7 +52,25 @@ impl LongCalls {
                     this.begin();
                     Settled { outcome: Outcome::Value(Value::Int(7)), restored: Vec::new() }
                 });
-                *awaited = Some(AwaitedCall { pending, keeps_locks });
+                *awaited = Some(AwaitedCall { rest: CallRest::Awaited(pending), keeps_locks });
+            }
+            Outcome::ExceedsUnits
+        }));
+        function(path, &[], World::Reads, code)
+    }
+
+    /// Returns a function that begins on the thread of its flow, and goes on on another one.
+    fn on_other_thread(&self, path: &'static str, keeps_locks: bool) -> Function {
+        let this = self.clone();
+        let code = FunctionCode::Immediate(Arc::new(move |call: &mut weir_host::Call<'_>| {
+            assert!(!call.declare_units(1 << 40), "no thread runs the whole of it");
+            if let Some(awaited) = call.awaited.take() {
+                let this = this.clone();
+                let job = move || {
+                    this.run();
+                    Settled { outcome: Outcome::Value(Value::Int(7)), restored: Vec::new() }
+                };
+                *awaited = Some(AwaitedCall { rest: CallRest::Job(Box::new(job)), keeps_locks });
             }
             Outcome::ExceedsUnits
         }));
@@ -333,6 +351,29 @@ fn a_call_without_a_thread_keeps_its_locks_if_it_needs_them_also_beyond_its_flow
         assert_eq!(feed.answers(vec![second]), [Some(Ok(Value::Int(7)))], "under `{}`", row.name);
         // Two beginnings, and two ends, of which that of a cancelled call which has no locks may be missing.
         calls.wait_for(if keeps_locks { 4 } else { 3 });
+        drop(feed);
+        running.wait().unwrap();
+    }
+}
+
+#[test]
+fn a_call_that_goes_on_on_another_thread_keeps_its_locks_if_it_needs_them() {
+    let body = "%1: Int = call a.of_shared at l (shared s)\nyield %1";
+    for (row, keeps_locks) in ENGINES.iter().flat_map(|row| [false, true].map(|keeps| (row, keeps))) {
+        let calls = LongCalls::default();
+        let of_shared = on_shared(calls.on_other_thread("a.of_shared", keeps_locks), Passing::Change);
+        let (feed, running) = started_on(body, calls.function("a.long"), of_shared, options(row.name, 2));
+        let first = feed.begin(flow(0));
+        calls.wait_for(1);
+        let second = feed.begin(flow(0));
+        if keeps_locks {
+            assert_eq!(feed.answers(vec![feed.begin(flow(3))]), [Some(Ok(Value::Int(3)))]);
+            assert_eq!(calls.begun(), 1, "under `{}`", row.name);
+        } else {
+            calls.wait_for(2);
+        }
+        calls.release();
+        assert_eq!(feed.answers(vec![first, second]), vec![Some(Ok(Value::Int(7))); 2], "under `{}`", row.name);
         drop(feed);
         running.wait().unwrap();
     }

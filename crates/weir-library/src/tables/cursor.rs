@@ -3,10 +3,13 @@
 //! A cursor has the values of the columns by which the rows are ordered, and a hash of these values and of the order. So a
 //! page goes on behind the row also if that row or others are gone, and a text that is no cursor of the query is refused.
 
+use std::sync::Arc;
+
 use data_encoding::BASE64URL_NOPAD;
 use weir::{Failure, FailureKind, Value};
 
 use super::dialect::stable_hash_of;
+use super::query_site::QuerySite;
 use super::schema::{ColumnSchema, PageStart, Schema, TableQuery, TableSearch};
 
 impl TableSearch {
@@ -14,7 +17,11 @@ impl TableSearch {
     ///
     /// # Errors
     /// Fails if the cursor of a page is none of the query.
-    pub(super) fn for_rows(schema: &Schema, query: TableQuery, arguments: Value) -> Result<TableSearch, Failure> {
+    pub(super) fn for_rows(
+        schema: &Schema,
+        query: impl Into<Arc<QuerySite>>,
+        arguments: Value,
+    ) -> Result<TableSearch, Failure> {
         let mut search = TableSearch::new(query, arguments);
         let Some(Value::Variant(tag, held)) = search.values.get(1).cloned() else { return Ok(search) };
         search.limit = if search.limit == 0 { 0 } else { search.limit.saturating_add(1) };

@@ -54,6 +54,10 @@ pub(super) struct Database {
     _lock: Option<File>,
 }
 
+/// The database as it was at one moment: a connection that reads in a transaction.
+#[derive(Debug)]
+pub(super) struct Snapshot(Connection);
+
 impl Database {
     /// Opens the database, and creates it if it is new.
     pub(super) fn open(path: &Path) -> Result<Database, Failure> {
@@ -155,17 +159,52 @@ impl Database {
                 return statement(&writer.connection);
             }
         }
-        let idle = self.readers.lock().pop();
-        let reader = match idle {
-            Some(reader) => reader,
-            None => read_only(&self.path)?,
-        };
+        let reader = self.reader()?;
         let value = statement(&reader)?;
+        self.keep_reader(reader);
+        Ok(value)
+    }
+
+    /// Returns the database as other connections see it now; `None` if it is one of other programs, whose journal may be one with
+    /// which a writer waits for readers.
+    pub(super) fn snapshot(&self) -> Option<Snapshot> {
+        self.group_commit.as_ref()?;
+        // If it fails, the read that needs it reports why.
+        self.begin_snapshot().ok()
+    }
+
+    fn begin_snapshot(&self) -> rusqlite::Result<Snapshot> {
+        let reader = self.reader()?;
+        reader.prepare_cached("BEGIN")?.execute([])?;
+        // The first read takes the snapshot.
+        reader.prepare_cached("SELECT 1 FROM sqlite_schema LIMIT 1")?.query_row([], |_| Ok(()))?;
+        Ok(Snapshot(reader))
+    }
+
+    /// Reads a snapshot, and gives it up.
+    pub(super) fn read_snapshot<T>(
+        &self,
+        Snapshot(reader): Snapshot,
+        read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<T> {
+        let value = read(&reader)?;
+        reader.prepare_cached("COMMIT")?.execute([])?;
+        self.keep_reader(reader);
+        Ok(value)
+    }
+
+    /// Returns a connection that sees the last commit.
+    fn reader(&self) -> rusqlite::Result<Connection> {
+        let idle = self.readers.lock().pop();
+        idle.map_or_else(|| read_only(&self.path), Ok)
+    }
+
+    /// Keeps a connection for the next read.
+    fn keep_reader(&self, reader: Connection) {
         let mut readers = self.readers.lock();
         if readers.len() < IDLE_READERS_MAX {
             readers.push(reader);
         }
-        Ok(value)
     }
 
     /// Has reads see a commit, and those before it.

@@ -14,6 +14,7 @@ use weir::{Failure, Value};
 use super::access_path::{AccessPath, key_value};
 use super::constraint;
 use super::grouping::{GroupsInMemory, TableGrouping};
+use super::memory_rows::KeyedRows;
 use super::row::fields;
 use super::schema::{Schema, TableSearch};
 
@@ -24,7 +25,7 @@ pub(super) type TableClock = fn() -> SystemTime;
 #[derive(Debug)]
 pub(super) struct MemoryTable {
     schema: Schema,
-    rows: BTreeMap<Value, StoredRow>,
+    rows: KeyedRows<StoredRow>,
     /// For each index, the keys of the rows by the values of its columns.
     indexes: Vec<BTreeMap<Vec<Value>, BTreeSet<Value>>>,
     /// The keys by write number.
@@ -61,7 +62,7 @@ impl MemoryTable {
         MemoryTable {
             indexes: vec![BTreeMap::new(); schema.indexes.len()],
             schema,
-            rows: BTreeMap::new(),
+            rows: KeyedRows::default(),
             written: BTreeMap::new(),
             writes: 0,
             bytes: 0,
@@ -400,7 +401,7 @@ impl MemoryTable {
                 |(values, keys): (&Vec<Value>, &BTreeSet<Value>)| self.visit_keys(plan, values, keys, &mut row);
             _ = if descending { found.rev().all(all) } else { { found }.all(&mut all) };
         } else {
-            let mut found = self.rows.range(key_value(&plan.low)..=key_value(&plan.high)).map(|(_, stored)| stored);
+            let mut found = self.rows.range(key_value(&plan.low)..=key_value(&plan.high));
             _ = if descending { found.rev().all(row) } else { found.all(&mut row) };
         }
     }

@@ -12,8 +12,9 @@ use super::join::KeyPart;
 use super::postgres::wait;
 use super::recent_writes::{OpenWrites, RecentWrites, RowWrite};
 use super::row::fields;
-use super::rows::{ChangeAnswered, LaterAnswer, LaterChange, RowChange, TableRead, TableRows};
+use super::rows::{ChangeAnswered, LaterAnswer, LaterChange, ReadSize, RowChange, TableRead, TableRows};
 use super::schema::{Schema, TableSearch};
+use super::stored_reads::TableSnapshot;
 use super::write_sets::{TableWrite, WriteSets};
 
 /// Time after which a thread looks again whether changes are answered.
@@ -270,12 +271,7 @@ impl TableRows for PublishedRows {
             let answer = answer.await;
             // What the database has executed before it has read was in flight before the answer, or noted.
             in_flight.answered(Some(&read)).await;
-            let commit = match &read {
-                TableRead::Row(key) => recent.commit_of_row(&commits, key),
-                TableRead::Rows(keys) => keys.iter().map(|key| recent.commit_of_row(&commits, key)).max().unwrap_or(0),
-                TableRead::Search(search) | TableRead::Count(search) => recent.commit_of_search(&commits, search),
-            };
-            SeenCommits::note(commit);
+            SeenCommits::note(recent.commit_of(&commits, &read));
             answer
         }))
     }
@@ -296,6 +292,19 @@ impl TableRows for PublishedRows {
             answered(answer);
         });
         self.rows.change_later(change, answered)
+    }
+
+    fn takes_long(&self, read: ReadSize<'_>) -> bool {
+        self.rows.takes_long(read)
+    }
+
+    fn snapshot(&self, read: &TableRead) -> Option<TableSnapshot> {
+        if let Some(commits) = self.rows.commits() {
+            let commit = self.recent.commit_of(commits, read);
+            self.rows.show(commit);
+            SeenCommits::note(commit);
+        }
+        self.rows.snapshot(read)
     }
 
     fn saw_all_in_flight(&self) {

@@ -15,12 +15,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use foldhash::fast::RandomState;
 use indexmap::IndexMap;
 use indexmap::map::Entry;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use weir::Value;
 
 use super::group_commit::GroupCommit;
 use super::row::fields;
 use super::schema::TableSearch;
+use super::table_read::TableRead;
 
 /// Maximum number of rows that are noted for a table; if more are not durable, it counts as written as a whole.
 const ROWS_MAX: usize = 4_096;
@@ -47,6 +48,8 @@ pub(super) struct RecentWrites {
 
 #[derive(Debug, Default)]
 struct RecentRows {
+    /// The writes that no read has asked for yet, each with its commit. Mostly they are durable before one does.
+    unsorted: Vec<(u64, RowWrite)>,
     /// The number of the last commit that may have written any row.
     any: u64,
     /// The rows that were written, by their keys.
@@ -108,21 +111,13 @@ impl RecentWrites {
         }
         let mut rows = self.rows.lock();
         if self.last.load(Ordering::Relaxed) <= durable {
+            rows.unsorted.clear();
             rows.by_key.clear();
-        } else if rows.by_key.len() >= ROWS_MAX {
-            rows.forget(durable);
+        } else if rows.unsorted.len() >= ROWS_MAX {
+            rows.sort(durable);
         }
         self.last.store(commit, Ordering::Release);
-        let Some(key) = write.key.filter(|_| rows.by_key.len() < ROWS_MAX) else {
-            rows.any = commit;
-            return;
-        };
-        match rows.by_key.entry(key) {
-            Entry::Vacant(entry) => {
-                entry.insert(RecentRow { commit, values: write.values });
-            }
-            Entry::Occupied(mut entry) => entry.get_mut().add(commit, write.values),
-        }
+        rows.unsorted.push((commit, write));
     }
 
     /// Returns the last commit on which a read of the row with the key depends; 0 if all are durable.
@@ -130,7 +125,7 @@ impl RecentWrites {
         if self.are_durable(commits) {
             return 0;
         }
-        let rows = self.rows.lock();
+        let rows = self.sorted(commits);
         rows.by_key.get(key).map_or(rows.any, |row| row.commit.max(rows.any))
     }
 
@@ -139,14 +134,32 @@ impl RecentWrites {
         if self.are_durable(commits) {
             return 0;
         }
-        let rows = self.rows.lock();
+        let rows = self.sorted(commits);
         let accepted = rows.by_key.values().filter(|row| row.is_accepted(search)).map(|row| row.commit);
         accepted.fold(rows.any, u64::max)
+    }
+
+    /// Returns the last commit on which a read depends; 0 if all are durable.
+    pub(super) fn commit_of(&self, commits: &GroupCommit, read: &TableRead) -> u64 {
+        match read {
+            TableRead::Row(key) => self.commit_of_row(commits, key),
+            TableRead::Rows(keys) => keys.iter().map(|key| self.commit_of_row(commits, key)).max().unwrap_or(0),
+            TableRead::Search(search) | TableRead::Count(search) => self.commit_of_search(commits, search),
+        }
     }
 
     /// Returns the last commit that has written the table; 0 if all are durable.
     pub(super) fn commit_of_any(&self, commits: &GroupCommit) -> u64 {
         if self.are_durable(commits) { 0 } else { self.last.load(Ordering::Acquire) }
+    }
+
+    /// Returns the writes by the keys of their rows.
+    fn sorted(&self, commits: &GroupCommit) -> MutexGuard<'_, RecentRows> {
+        let mut rows = self.rows.lock();
+        if !rows.unsorted.is_empty() {
+            rows.sort(commits.durable());
+        }
+        rows
     }
 
     fn are_durable(&self, commits: &GroupCommit) -> bool {
@@ -155,6 +168,31 @@ impl RecentWrites {
 }
 
 impl RecentRows {
+    /// Sorts the writes by the keys of their rows.
+    fn sort(&mut self, durable: u64) {
+        let mut unsorted = std::mem::take(&mut self.unsorted);
+        for (commit, write) in unsorted.drain(..).filter(|(commit, _)| *commit > durable) {
+            self.add(commit, write, durable);
+        }
+        self.unsorted = unsorted;
+    }
+
+    fn add(&mut self, commit: u64, write: RowWrite, durable: u64) {
+        if self.by_key.len() >= ROWS_MAX {
+            self.forget(durable);
+        }
+        let Some(key) = write.key.filter(|_| self.by_key.len() < ROWS_MAX) else {
+            self.any = commit;
+            return;
+        };
+        match self.by_key.entry(key) {
+            Entry::Vacant(entry) => {
+                entry.insert(RecentRow { commit, values: write.values });
+            }
+            Entry::Occupied(mut entry) => entry.get_mut().add(commit, write.values),
+        }
+    }
+
     /// Forgets the rows that are durable; if many are not, the table counts as written as a whole.
     fn forget(&mut self, durable: u64) {
         self.by_key.retain(|_, row| row.commit > durable);

@@ -11,19 +11,18 @@ use super::group_commit::GroupCommit;
 use super::grouping::TableGrouping;
 use super::join::KeyPart;
 use super::memory::MemoryTable;
+use super::query_site::QuerySite;
 use super::schema::{Schema, TableSearch};
+use super::stored_reads::TableSnapshot;
+pub(super) use super::table_read::TableRead;
 
-/// A statement that reads, and owns what it needs.
-#[derive(Clone)]
-pub(super) enum TableRead {
-    /// The row with the key, as an `Option`.
-    Row(Value),
-    /// The row of each key, as a list of `Option`s, all as they are at one moment.
-    Rows(Vec<Value>),
-    /// The rows that fulfil the conditions, as a list.
-    Search(Arc<TableSearch>),
-    /// The number of rows that fulfil the conditions.
-    Count(Arc<TableSearch>),
+/// The size of a read, as far as it is known before.
+#[derive(Clone, Copy)]
+pub(super) enum ReadSize<'s> {
+    /// It reads so many rows by their keys, in a transaction or outside of one.
+    Rows { keys: usize, is_outside: bool },
+    /// It is a search.
+    Search(&'s QuerySite),
 }
 
 /// The answer of a statement that needs no thread.
@@ -91,6 +90,15 @@ pub(super) trait TableRows: Debug + Send + Sync {
     /// Orders a change that is no part of a transaction before what others begin from now on; it goes on without a thread. `None`
     /// if it needs one. Then nothing has happened.
     fn change_later(&self, _change: &RowChange, _answered: ChangeAnswered) -> Option<LaterChange> {
+        None
+    }
+    /// Returns whether a read would hold up the thread of its flow.
+    fn takes_long(&self, _read: ReadSize<'_>) -> bool {
+        false
+    }
+    /// Returns the table as it is now for a read of no transaction, which another thread executes; `None` if it has to read the table
+    /// itself. The flow has then seen the commits on which the read depends.
+    fn snapshot(&self, _read: &TableRead) -> Option<TableSnapshot> {
         None
     }
     /// Notes that the flow has read rows of the table beside those of a statement, while changes may have been in flight.

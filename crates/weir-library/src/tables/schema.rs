@@ -1,9 +1,13 @@
 //! Descriptions of tables and queries, which the compiler passes as constants.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 use std::time::Duration;
 
 use weir::{Value, Values};
+
+pub use super::query::{RowOrder, TableCondition, TableQuery};
+use super::query_site::QuerySite;
 
 /// A table.
 #[derive(weir::Type, Clone, Debug, PartialEq)]
@@ -113,48 +117,11 @@ pub struct SoftTable {
     pub capacity: Option<usize>,
 }
 
-/// A query.
-#[derive(weir::Type, Clone, Debug, PartialEq)]
-#[weir(name = "tables.Query")]
-pub struct TableQuery {
-    /// The conditions, all of which a row must fulfil.
-    pub conditions: Vec<TableCondition>,
-    /// The columns by which rows are ordered; the key decides among equal rows.
-    pub order: Vec<RowOrder>,
-}
-
-/// A comparison of a column with a value.
-#[derive(weir::Type, Clone, Debug, PartialEq)]
-#[weir(name = "tables.Condition")]
-pub struct TableCondition {
-    /// The column.
-    pub column: usize,
-    /// `==`, `!=`, `<`, `<=`, `>` or `>=`.
-    pub comparison: String,
-}
-
-/// A column by which rows are ordered.
-#[derive(weir::Type, Clone, Debug, PartialEq)]
-#[weir(name = "tables.RowOrder")]
-pub struct RowOrder {
-    /// The column.
-    pub column: usize,
-    /// True if the largest value comes first.
-    pub descending: bool,
-}
-
 impl Schema {
     /// Returns whether both tables are stored, and in the same database.
     pub(super) fn shares_database(&self, other: &Schema) -> bool {
         let database = |schema: &'_ Schema| schema.existing.as_ref().map(|existing| existing.database.clone());
         self.soft.is_none() && other.soft.is_none() && database(self) == database(other)
-    }
-}
-
-impl TableQuery {
-    /// Returns the query for all rows, in the order of their keys.
-    pub(super) fn of_all() -> TableQuery {
-        TableQuery { conditions: Vec::new(), order: Vec::new() }
     }
 }
 
@@ -175,6 +142,11 @@ pub(super) struct PageStart {
 }
 
 impl PageStart {
+    /// Returns whether the value is one of an enum, which is ordered by its place among the variants.
+    pub(super) fn is_variant(&self) -> bool {
+        matches!(self.value, Value::Variant(_, None))
+    }
+
     /// Compares the column of a row with the one before the page, in the order of the query.
     pub(super) fn compare(&self, row: &[Value]) -> Ordering {
         let compared = row[self.column].cmp(&self.value);
@@ -185,7 +157,7 @@ impl PageStart {
 /// A query with the values of one execution.
 #[derive(Clone)]
 pub(super) struct TableSearch {
-    pub(super) query: TableQuery,
+    pub(super) query: Arc<QuerySite>,
     /// Maximum number of rows.
     pub(super) limit: usize,
     /// The same as a parameter of a statement.
@@ -196,7 +168,7 @@ pub(super) struct TableSearch {
 }
 
 impl TableSearch {
-    pub(super) fn new(query: TableQuery, arguments: Value) -> TableSearch {
+    pub(super) fn new(query: impl Into<Arc<QuerySite>>, arguments: Value) -> TableSearch {
         let values = match arguments {
             Value::Record(values) => values,
             other => Values::from([Value::Int(i64::MAX), Value::Unit, other]),
@@ -206,7 +178,7 @@ impl TableSearch {
             _ => usize::MAX,
         };
         let limit_value = Value::Int(i64::try_from(limit).unwrap_or(i64::MAX));
-        TableSearch { query, limit, limit_value, after: None, values }
+        TableSearch { query: query.into(), limit, limit_value, after: None, values }
     }
 
     /// Returns whether the program bounds the number of rows.

@@ -1,46 +1,34 @@
 //! A table of the SQLite database.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, params_from_iter};
-use weir::{Failure, Value, Values};
+use weir::{Failure, Value};
 
 use super::constraint;
 use super::database::Database;
-use super::dialect::Dialect;
 use super::existing_tables;
 use super::group_commit::GroupCommit;
 use super::grouping::TableGrouping;
-use super::insertion::{columns_beside_key, given_columns};
-use super::join::{KeyPart, with_joined_rows};
+use super::join::KeyPart;
+use super::query_site::SqlForm;
 use super::row::fields;
 use super::row_replacement::RowReplacement;
-use super::rows::TableRows;
+use super::rows::{ReadSize, TableRead, TableRows};
 use super::schema::{Schema, TableSearch};
+use super::sql_table::SqlTable;
 use super::sql_value::Bound;
-use super::sqlite_value::sqlite_value;
-use super::statements::TableStatements;
+use super::stored_reads::TableSnapshot;
+
+/// Maximum number of keys that are looked up on the thread of a flow.
+const KEYS_MAX: usize = 32;
 
 /// A table of the database.
 #[derive(Debug)]
 pub(super) struct StoredTable {
     database: Arc<Database>,
     table: Arc<SqlTable>,
-}
-
-/// A table as its statements need it.
-#[derive(Debug)]
-struct SqlTable {
-    schema: Schema,
-    statements: TableStatements,
-    /// The columns of the parameters of an insertion.
-    inserted: Vec<usize>,
-    /// The columns of the parameters of a replacement.
-    replaced: Vec<usize>,
-    /// True if the last number may be given. Then an insertion looks first, because SQLite would refuse it with its whole group.
-    may_be_used_up: AtomicBool,
 }
 
 impl StoredTable {
@@ -51,11 +39,7 @@ impl StoredTable {
     }
 
     fn new(schema: Schema, database: Arc<Database>) -> StoredTable {
-        let statements = TableStatements::new(&schema, Dialect::Sqlite);
-        let inserted = given_columns(&schema);
-        let replaced = schema.key.iter().copied().chain(columns_beside_key(&schema)).collect();
-        let table = SqlTable { schema, statements, inserted, replaced, may_be_used_up: AtomicBool::new(true) };
-        StoredTable { database, table: Arc::new(table) }
+        StoredTable { database, table: Arc::new(SqlTable::new(schema)) }
     }
 
     /// Opens a table that other programs have declared.
@@ -64,17 +48,14 @@ impl StoredTable {
         Ok(StoredTable::new(schema, database))
     }
 
-    fn query(&self, transaction: i64, sql: &str, parameters: &[Bound<'_>]) -> Result<Vec<Value>, Failure> {
-        let rows = self.database.read(transaction, |connection| {
-            let mut statement = connection.prepare_cached(sql)?;
-            let mut rows = statement.query(params_from_iter(parameters))?;
-            let mut found = Vec::new();
-            while let Some(row) = rows.next()? {
-                found.push(self.table.row(row));
-            }
-            Ok(found)
-        });
-        rows.map_err(|error| self.database.failure(&error))?.into_iter().collect()
+    /// Reads by the connection of the transaction, or by one that sees the last commit.
+    fn read<T>(
+        &self,
+        transaction: i64,
+        read: impl FnOnce(&SqlTable, &Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, Failure> {
+        let read = self.database.read(transaction, |connection| read(&self.table, connection));
+        read.map_err(|error| self.database.failure(&error))
     }
 
     /// Runs a statement that writes at most these rows. A broken rule is a failure that names it, and the row.
@@ -118,98 +99,20 @@ impl StoredTable {
     }
 }
 
-impl SqlTable {
-    fn row(&self, row: &rusqlite::Row<'_>) -> Result<Value, Failure> {
-        row_of(&self.schema, row, 0)
-    }
-
-    /// Returns these columns of a row as parameters.
-    fn bound<'s>(&'s self, columns: &'s [usize], row: &'s [Value]) -> impl Iterator<Item = Bound<'s>> {
-        columns.iter().map(|at| Bound(&row[*at], &self.schema.columns[*at]))
-    }
-
-    /// Returns the parameters of the condition that a row has this key.
-    fn key<'s>(&'s self, key: &'s Value) -> impl Iterator<Item = Bound<'s>> {
-        let parts = match key {
-            Value::Record(parts) if self.schema.key.len() > 1 => parts,
-            only => std::slice::from_ref(only),
-        };
-        parts.iter().zip(&self.schema.key).map(|(part, at)| Bound(part, &self.schema.columns[*at]))
-    }
-
-    /// Inserts a row, and returns its number; `None` if the last number is given. The writer is locked, so that nobody of this program
-    /// takes the last number meanwhile.
-    fn insert(&self, row: &[Value], connection: &Connection) -> rusqlite::Result<Option<i64>> {
-        if self.may_be_used_up.load(Ordering::Relaxed) {
-            let is_used_up = self.schema.auto && self.has_last_number(connection);
-            self.may_be_used_up.store(is_used_up, Ordering::Relaxed);
-            if is_used_up {
-                return Ok(None);
-            }
-        }
-        connection
-            .prepare_cached(&self.statements.insert)?
-            .execute(params_from_iter(self.bound(&self.inserted, row)))?;
-        let number = connection.last_insert_rowid();
-        self.note_number(number);
-        Ok(Some(number))
-    }
-
-    /// Notes the number of a row that was written.
-    fn note_number(&self, number: i64) {
-        if self.schema.auto && number == i64::MAX {
-            self.may_be_used_up.store(true, Ordering::Relaxed);
-        }
-    }
-
-    /// Returns whether the last number is given.
-    fn has_last_number(&self, connection: &Connection) -> bool {
-        let sql = "SELECT seq = ?1 FROM sqlite_sequence WHERE name = ?2";
-        connection.query_row(sql, (i64::MAX, &self.schema.name), |row| row.get(0)).unwrap_or(false)
-    }
-
-    /// Returns the failure of a row that breaks the rule which the message of the database names by its columns.
-    fn taken(&self, error: &rusqlite::Error, row: &[Value]) -> Failure {
-        let message = error.to_string();
-        let named = message.rsplit_once(": ").map_or("", |(_, columns)| columns);
-        let prefix = format!("{}.", self.schema.name);
-        let column = |name: &str| {
-            let name = name.trim().strip_prefix(&prefix)?;
-            self.schema.columns.iter().position(|column| column.name == name)
-        };
-        let columns: Option<Vec<usize>> = named.split(',').map(column).collect();
-        constraint::taken(&self.schema, &columns.unwrap_or_else(|| self.schema.key.clone()), row)
-    }
-}
-
 impl TableRows for StoredTable {
     fn get(&self, transaction: i64, key: &Value) -> Result<Option<Value>, Failure> {
-        let row = self.database.read(transaction, |connection| {
-            let mut statement = connection.prepare_cached(&self.table.statements.get)?;
-            let mut rows = statement.query(params_from_iter(self.table.key(key)))?;
-            Ok(rows.next()?.map(|row| self.table.row(row)))
-        });
-        row.map_err(|error| self.database.failure(&error))?.transpose()
+        self.read(transaction, |table, connection| match transaction {
+            0 => table.get_timed(connection, key),
+            _ => table.get(connection, key),
+        })?
     }
 
     fn get_all(&self, transaction: i64, keys: &[Value]) -> Result<Vec<Option<Value>>, Failure> {
-        let rows = self.database.read(transaction, |connection| {
-            // One key needs no transaction, and the connection that writes has one.
-            let is_whole = keys.len() < 2 || !connection.is_autocommit();
-            let _snapshot = if is_whole { None } else { Some(connection.unchecked_transaction()?) };
-            let mut statement = connection.prepare_cached(&self.table.statements.get)?;
-            let found = keys.iter().map(|key| {
-                let mut rows = statement.query(params_from_iter(self.table.key(key)))?;
-                Ok(rows.next()?.map(|row| self.table.row(row)).transpose())
-            });
-            found.collect::<rusqlite::Result<Vec<_>>>()
-        });
-        rows.map_err(|error| self.database.failure(&error))?.into_iter().collect()
+        self.read(transaction, |table, connection| table.get_all(connection, keys))?
     }
 
     fn select(&self, transaction: i64, search: &TableSearch) -> Result<Vec<Value>, Failure> {
-        let (sql, parameters) = self.table.statements.select(&self.table.schema, search);
-        self.query(transaction, &sql, &parameters)
+        self.read(transaction, |table, connection| table.select(connection, search))?
     }
 
     fn select_joined(
@@ -218,56 +121,31 @@ impl TableRows for StoredTable {
         search: &TableSearch,
         joined: &[(&Schema, &[KeyPart<'_>])],
     ) -> Result<Vec<Vec<Value>>, Failure> {
-        let (sql, parameters) = self.table.statements.select_joined(&self.table.schema, search, joined);
-        let rows = self.database.read(transaction, |connection| {
-            let mut statement = connection.prepare_cached(&sql)?;
-            let mut rows = statement.query(params_from_iter(&parameters))?;
-            let mut found = Vec::new();
-            while let Some(row) = rows.next()? {
-                let is_absent = |at: usize| matches!(row.get_ref(at), Ok(ValueRef::Null) | Err(_));
-                let whole = |schema: &Schema, at: usize| row_of(schema, row, at);
-                found.push(with_joined_rows(&self.table.schema, joined, is_absent, whole));
-            }
-            Ok(found)
-        });
-        rows.map_err(|error| self.database.failure(&error))?.into_iter().collect()
+        self.read(transaction, |table, connection| table.select_joined(connection, search, joined))?
     }
 
     fn count(&self, transaction: i64, search: &TableSearch) -> Result<i64, Failure> {
-        let (sql, parameters) = self.table.statements.count(&self.table.schema, search);
-        let counted = self.database.read(transaction, |connection| {
-            connection.prepare_cached(&sql)?.query_row(params_from_iter(&parameters), |row| row.get(0))
-        });
-        counted.map_err(|error| self.database.failure(&error))
+        self.read(transaction, |table, connection| table.count(connection, search))
     }
 
     fn sum(&self, transaction: i64, search: &TableSearch, column: usize) -> Result<i128, Failure> {
-        let (sql, parameters) = self.table.statements.sum(&self.table.schema, search, column);
-        let summed = self.database.read(transaction, |connection| {
-            let halves = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?));
-            connection.prepare_cached(&sql)?.query_row(params_from_iter(&parameters), halves)
-        });
-        let (high, low) = summed.map_err(|error| self.database.failure(&error))?;
-        Ok((i128::from(high) << 32) + i128::from(low))
+        self.read(transaction, |table, connection| table.sum(connection, search, column))
     }
 
     fn group(&self, transaction: i64, search: &TableSearch, grouping: &TableGrouping) -> Result<Vec<Value>, Failure> {
-        let (sql, parameters) = self.table.statements.group(&self.table.schema, search, grouping);
-        let groups = self.database.read(transaction, |connection| {
-            let mut statement = connection.prepare_cached(&sql)?;
-            let mut rows = statement.query(params_from_iter(&parameters))?;
-            let mut groups = Vec::new();
-            while let Some(row) = rows.next()? {
-                let value = |at, column: &_| sqlite_value(row.get_ref(at).unwrap_or(ValueRef::Null), column);
-                groups.push(grouping.group(&self.table.schema, value));
-            }
-            Ok(groups)
-        });
-        let groups = groups.map_err(|error| self.database.failure(&error))?;
-        groups
-            .into_iter()
-            .collect::<Option<_>>()
-            .ok_or_else(|| constraint::unreadable_group(&self.table.schema, Dialect::Sqlite))
+        self.read(transaction, |table, connection| table.group(connection, search, grouping))?
+    }
+
+    fn takes_long(&self, read: ReadSize<'_>) -> bool {
+        match read {
+            ReadSize::Rows { keys, is_outside } => keys > KEYS_MAX || (is_outside && self.table.row_times.are_long()),
+            ReadSize::Search(site) => site.times.are_long(),
+        }
+    }
+
+    fn snapshot(&self, _read: &TableRead) -> Option<TableSnapshot> {
+        let snapshot = self.database.snapshot()?;
+        Some(TableSnapshot { table: Arc::clone(&self.table), database: Arc::clone(&self.database), snapshot })
     }
 
     fn insert(&self, transaction: i64, row: Value) -> Result<Value, Failure> {
@@ -353,7 +231,8 @@ impl TableRows for StoredTable {
         let search = search.clone();
         // Nobody knows how many rows it deletes.
         let deleted = self.write((transaction, usize::MAX), &[], move |table, connection| {
-            let (sql, parameters) = table.statements.delete_all(&table.schema, &search);
+            let compose = || table.statements.delete_all(&table.schema, &search);
+            let (sql, parameters) = table.prepared(&search, SqlForm::Deletion, compose);
             connection.prepare_cached(&sql)?.execute(params_from_iter(parameters))
         })?;
         Ok(deleted as i64)
@@ -387,26 +266,6 @@ impl TableRows for StoredTable {
     fn show(&self, commit: u64) {
         self.database.show(commit);
     }
-}
-
-/// Returns the row whose columns begin at a position.
-fn row_of(schema: &Schema, row: &rusqlite::Row<'_>, begin: usize) -> Result<Value, Failure> {
-    let value = |(at, column)| sqlite_value(row.get_ref(begin + at).unwrap_or(ValueRef::Null), column);
-    let columns = || schema.columns.iter().enumerate();
-    // Collected without a list in between, as their number is known.
-    let mut is_whole = true;
-    let values: Values = columns()
-        .map(|column| {
-            value(column).unwrap_or_else(|| {
-                is_whole = false;
-                Value::Absent
-            })
-        })
-        .collect();
-    if is_whole {
-        return Ok(Value::Record(values));
-    }
-    Err(constraint::unreadable(schema, columns().map(value).collect(), Dialect::Sqlite))
 }
 
 /// Returns whether a row breaks a key or a unique index.

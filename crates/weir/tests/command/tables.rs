@@ -4,6 +4,7 @@ mod backups;
 mod database_kills;
 mod existing;
 mod groups;
+mod long_reads;
 mod migrations;
 mod of_modules;
 mod pages;
