@@ -78,6 +78,11 @@ impl FlowProgress {
         self.slack.clear();
     }
 
+    /// Returns the number of steps in all rows.
+    pub(crate) fn len(&self) -> usize {
+        self.steps.len()
+    }
+
     /// Adds a row with this progress of the steps; returns its place.
     pub(crate) fn add_row(&mut self, steps: impl Iterator<Item = StepProgress>) -> u32 {
         let row = self.steps.len() as u32;

@@ -14,6 +14,9 @@ use crate::batching::{
 use crate::instance::Env;
 use crate::step::{Body, NONE};
 
+/// The largest progress, in steps, of which the lists are kept. Chosen by judgement: a quarter of a megabyte.
+const KEPT_STEPS_MAX: usize = 16_384;
+
 /// The lists with which the slack of a flow is computed.
 #[derive(Default)]
 struct SlackLists {
@@ -39,7 +42,9 @@ impl Frame {
         let row = self.note_progress(latencies, progress);
         latencies.grant_slack(env.instance.platform.now_ns(), row, progress, forecast);
         self.pass_slack(latencies, row, progress);
-        LISTS.set(Some(lists));
+        if lists.progress.len() <= KEPT_STEPS_MAX {
+            LISTS.set(Some(lists));
+        }
     }
 
     /// Returns true if a call that gathers, of a function whose calls may wait in the flow of this graph, is in this frame.
