@@ -88,6 +88,29 @@ pub(crate) fn keep() -> Function {
     keep
 }
 
+/// Returns the function `same` of an `Int`, which returns at once.
+pub(crate) fn same() -> Function {
+    let mut same = keep();
+    same.signature.name = "same".into();
+    same.signature.effects = Effects::default();
+    same
+}
+
+/// Returns the function `wait` of an `Int`, which returns it after the other tasks of the event loop have had their turn.
+pub(crate) fn wait() -> Function {
+    let mut wait = same();
+    wait.signature.name = "wait".into();
+    wait.signature.effects.waits = true;
+    wait.code = FunctionCode::Waiting(Arc::new(|call| {
+        let outcome = Outcome::Value(call.value(0));
+        Ok(Box::pin(async {
+            tokio::task::yield_now().await;
+            Settled { outcome, restored: Vec::new() }
+        }))
+    }));
+    wait
+}
+
 /// Returns the batched function `get` of an `Int`, which reads.
 pub(crate) fn batched(limits: Batch, code: impl Fn(Vec<Value>) -> PendingBatch + Send + Sync + 'static) -> Function {
     let code = move |arguments: Vec<Value>, _: &[Value], _: &Environment| Ok(code(arguments));

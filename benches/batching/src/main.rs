@@ -5,7 +5,8 @@
 //!
 //! The cases are `element`, `saturation`, `modules`, `pages` and `databases`, and for tools that count instructions `requests`: as
 //! many as `--requests` of each client, of Weir or, with `--by-hand 1`, of the batcher that is written by hand;
-//! and, with `--page NAME`, as many of this page over SQLite.
+//! and, with `--page NAME`, as many of this page over SQLite. With `plain` it makes as many requests of a program without batched
+//! calls, with `--waits 1` of one that waits.
 #![allow(clippy::print_stdout, reason = "a benchmark prints its results")]
 
 mod database_pages;
@@ -72,10 +73,12 @@ fn main() -> BenchResult<()> {
     };
     let graphs = Graphs { per_level: number("--graphs", 1_000)?, levels: number("--levels", 20)? };
     let (requests, by_hand) = (number("--requests", 100)?, number("--by-hand", 0)? == 1);
+    let waits = number("--waits", 0)? == 1;
     let page = taken(&mut arguments, "--page");
     match taken(&mut arguments, "--case").as_deref() {
         None => {}
         Some("element") => return publish("bench-batching-element", &saturation::element()?),
+        Some("plain") => return publish("bench-batching-plain", &saturation::plain(waits, requests)?),
         Some("saturation") => return publish("bench-batching-saturation", &Value::Array(saturation::saturation()?)),
         Some("requests") => {
             let made = match &page {
@@ -90,7 +93,7 @@ fn main() -> BenchResult<()> {
         }
         Some("pages") => return publish("bench-batching-pages", &Value::Array(pages()?)),
         Some(other) => {
-            let cases = "`element`, `saturation`, `modules`, `pages`, `databases` and `requests`";
+            let cases = "`element`, `saturation`, `modules`, `pages`, `databases`, `plain` and `requests`";
             return Err(format!("there is no case `{other}`: {cases} are").into());
         }
     }

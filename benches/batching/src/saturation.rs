@@ -14,7 +14,7 @@ use weir_host::{
 };
 use weir_runtime::{Options, start};
 
-use crate::host::{batched, library, once};
+use crate::host::{batched, library, once, same, wait};
 
 /// The limits of the store, for both.
 const LIMITS: Batch = Batch { at_most: 64, in_flight: 4, gathered: 0 };
@@ -270,12 +270,55 @@ impl Opened for ListSource {
     }
 }
 
+/// Executes this many flows, one after the other, whose calls are not batched: a call that returns at once, or, if `waits`, then
+/// one that waits. For a tool that counts instructions.
+pub(crate) fn plain(waits: bool, count: usize) -> BenchResult<Json> {
+    let waiting = if waits { "%2: Int = call wait.wait at wait (%1)\n    yield %2" } else { "yield %1" };
+    let body = format!("%1: Int = call same.same at same (%0)\n    {waiting}");
+    run_with(
+        &body,
+        Type::Int,
+        Arc::new(PlainSource(count)),
+        [("same".to_owned(), same()), ("wait".to_owned(), wait())],
+    )?;
+    Ok(json!({ "waits": waits, "flows": count }))
+}
+
+/// A source of so many flows, one after the other.
+struct PlainSource(usize);
+
+impl Opened for PlainSource {
+    fn describe(&self) -> String {
+        "one client".into()
+    }
+
+    fn run(self: Arc<Self>, flows: Arc<dyn Flows>, _stop: Stop) -> LocalFuture<Result<(), Failure>> {
+        Box::pin(async move {
+            for key in (0..).take(self.0) {
+                if let Begun::Pending(answer) = flows.begin(0, &mut vec![Value::Int(key)]) {
+                    answer.await?;
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
 fn run(body: &str, element: Type, source: Arc<dyn Opened>, function: weir_host::Function) -> BenchResult<()> {
+    run_with(body, element, source, [("store".to_owned(), function)])
+}
+
+fn run_with(
+    body: &str,
+    element: Type,
+    source: Arc<dyn Opened>,
+    functions: impl IntoIterator<Item = (String, weir_host::Function)>,
+) -> BenchResult<()> {
     let parameter = if element == Type::Int { "Int" } else { "List(Int)" };
     let text = format!(
         "entry test from test.feed ordered\n  arguments\n    yield (0,)\n  flow feed (%0: {parameter}) -> Int\n    {body}\n"
     );
-    let library = library(element, once(source), [("store".to_owned(), function)])?;
+    let library = library(element, once(source), functions)?;
     let graph = weir_ir::optimize(&weir_ir::parse::expr(&text).map_err(|error| error.to_string())?, &library);
     let options = Options { threads: Some(1), ..Options::default() };
     let running = start(&graph, &library, options).map_err(|error| error.to_string())?;

@@ -282,6 +282,7 @@ impl Declarer<'_, '_> {
         let mut fields = Vec::new();
         for field in &record.fields {
             if self.first_of(&mut seen, &field.name, "field") {
+                self.no_function(&field.ty);
                 let ty = self.resolve_type(&field.ty).to_type();
                 let whole = self.declarations.own(&record.name.text);
                 let symbol = Symbol::Field(whole.into(), (&*field.name.text).into());
@@ -312,11 +313,28 @@ impl Declarer<'_, '_> {
         TypeShape::Enum(variants)
     }
 
+    /// Reports a function in the type of a field.
+    fn no_function(&mut self, ty: &ast::Type) {
+        match &ty.kind {
+            ast::TypeKind::Named { arguments: parts, .. } | ast::TypeKind::Tuple(parts) => {
+                parts.iter().for_each(|part| self.no_function(part));
+            }
+            ast::TypeKind::Function { .. } => {
+                let diagnostic = Diagnostic::new(Code::FunctionAsValue, "a field cannot hold a function")
+                    .at(ty.span, "a function is only called, and passed to a `fn`")
+                    .hint("name the choices in an `enum`, and `match` it where the function would be called");
+                self.context.report(diagnostic);
+            }
+            ast::TypeKind::Error => {}
+        }
+    }
+
     fn variant(&mut self, variant: &ast::Variant) -> Variant {
         let mut fields = Vec::new();
         for (index, field) in variant.payload.iter().enumerate() {
             let index = index.to_string();
             let name = field.name.as_ref().map_or(&*index, |name| &*name.text);
+            self.no_function(&field.ty);
             fields.push(Field::new(name, self.resolve_type(&field.ty).to_type()));
         }
         Variant::new(&variant.name.text, fields)

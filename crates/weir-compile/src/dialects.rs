@@ -1,5 +1,14 @@
 //! Dialect recovery for names: types, values and methods of other languages, with their counterparts in Weir for hints.
 
+/// Changes of collections in other languages and the functions that change a shared value so.
+const CHANGES: &[(&str, &str, &str)] = &[
+    ("list", "add", "push"),
+    ("list", "append", "push"),
+    ("map", "delete", "remove"),
+    ("map", "insert", "put"),
+    ("map", "set_at", "put"),
+];
+
 /// Types of other languages and the types of Weir that replace them.
 const TYPES: &[(&str, &str)] = &[
     ("Array", "List"),
@@ -277,6 +286,11 @@ pub(crate) fn type_named(name: &str) -> Option<Advice> {
 /// Returns the advice on a value of another language.
 pub(crate) fn value_named(name: &str) -> Option<Advice> {
     looked_up(VALUES, name).map(Advice::Write).or_else(|| looked_up(NO_VALUES, name).map(Advice::Do))
+}
+
+/// Returns the function that changes a shared value of `module` as this method of another language does.
+pub(crate) fn change_named(module: &str, name: &str) -> Option<&'static str> {
+    CHANGES.iter().find(|(of, theirs, _)| *of == module && *theirs == name).map(|(_, _, ours)| *ours)
 }
 
 /// Returns the advice on a method of another language whose receiver belongs to `module`.

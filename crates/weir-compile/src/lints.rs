@@ -45,7 +45,8 @@ pub(crate) fn check(context: &mut CheckContext<'_>, typed: &TypedTree, (cache, k
         return;
     }
     let names = context.files.names();
-    let keys = (0..names.len()).map(|file| Some(hashed((keys.key(file)?, effects_of_callees(typed, file)))));
+    let errors = error_responses::written_in(context.tree());
+    let keys = (0..names.len()).map(|file| Some(hashed((keys.key(file)?, effects_of_callees(typed, file), &errors))));
     let keys: Vec<Option<u64>> = keys.collect();
     let kept = cache.kept_lints(names, &keys);
     let files: Vec<Arc<FileLints>> = kept

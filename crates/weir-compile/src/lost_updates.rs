@@ -11,13 +11,17 @@
 //! The order of two uses matters if one is a change and the other a read that a change depends on, or if both are
 //! changes and one depends on a read. A change that depends on the same value within one step, such as a call that takes
 //! the value by `&mut`, counts as independent: changes of that kind are assumed to commute.
+//!
+//! A read of `before` is the permission of the request, which counts from the moment of the read: no step can hold a `before` and
+//! its route together. So it makes no fault with a use of the route, except for a lost update.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use weir_host::Text;
-use weir_ir::expr::{Block, Program};
+use weir_ir::expr::{Block, Origin, Program};
 use weir_ir::program::AT_END;
-use weir_syntax::{Code, Diagnostic};
+use weir_syntax::ast::ItemKind;
+use weir_syntax::{Code, Diagnostic, Span};
 
 use self::uses::{BodyUses, SharedUse, UseKind};
 use crate::context::CheckContext;
@@ -29,11 +33,16 @@ mod uses;
 
 /// Checks the flows of a program, each against every flow that may run at the same time.
 pub(crate) fn check(program: &Program, typed: &TypedTree, context: &mut CheckContext<'_>) {
+    let befores = spans_of_befores(context);
+    let is_in_before = |origin: Origin| {
+        let called_at = program.inlined_calls_around(origin).last().map_or(origin, |(_, call)| call.called_at);
+        befores.iter().any(|before| before.start <= called_at.start && called_at.end <= before.end)
+    };
     let mut flows = Vec::new();
     for (number, entry) in program.entries.iter().enumerate() {
         for (index, flow) in entry.flows.iter().enumerate() {
             let at_end = index == AT_END && flow.route.is_none();
-            flows.push((number, at_end, FlowUses::of(&flow.body, typed, context)));
+            flows.push((number, at_end, FlowUses::of(&flow.body, typed, context, &is_in_before)));
         }
     }
     for (entry, at_end, flow) in &flows {
@@ -45,8 +54,17 @@ pub(crate) fn check(program: &Program, typed: &TypedTree, context: &mut CheckCon
 
 /// Checks a body against itself.
 pub(crate) fn check_body(body: &Block, typed: &TypedTree, context: &mut CheckContext<'_>) {
-    let flow = FlowUses::of(body, typed, context);
+    let flow = FlowUses::of(body, typed, context, &|_| false);
     report(&flow, &[&flow], typed, context);
+}
+
+/// Returns the places of the bodies that run before those of routes.
+fn spans_of_befores(context: &CheckContext<'_>) -> Vec<Span> {
+    let services = context.tree().items.iter().filter_map(|item| match &item.kind {
+        ItemKind::Service(service) => Some(service),
+        _ => None,
+    });
+    services.flat_map(|service| service.befores().map(|before| before.span)).collect()
 }
 
 /// The part that a use has in a conflict.
@@ -85,6 +103,8 @@ type PairKey = (Text, Text, Role);
 /// The uses of one flow, summarised by pairs of values `x` and `y`.
 struct FlowUses {
     body: BodyUses,
+    /// True for each use of a `before`.
+    of_before: Vec<bool>,
     /// Deciding reads of `x` with a use of `y`.
     reads: BTreeMap<PairKey, UsePair>,
     /// Deciding reads of `x` before a use of `y` in another step; one for each such use.
@@ -96,9 +116,16 @@ struct FlowUses {
 }
 
 impl FlowUses {
-    fn of(body: &Block, typed: &TypedTree, context: &CheckContext<'_>) -> FlowUses {
+    fn of(
+        body: &Block,
+        typed: &TypedTree,
+        context: &CheckContext<'_>,
+        is_in_before: &dyn Fn(Origin) -> bool,
+    ) -> FlowUses {
+        let body = BodyUses::of(body, typed, context.library);
         let mut flow = FlowUses {
-            body: BodyUses::of(body, typed, context.library),
+            of_before: body.uses.iter().map(|found| is_in_before(found.origin)).collect(),
+            body,
             reads: BTreeMap::new(),
             split_reads: BTreeMap::new(),
             changes: BTreeMap::new(),
@@ -118,16 +145,17 @@ impl FlowUses {
     fn pair(&mut self, (x, role_of_x): (usize, Role), (y, role_of_y): (usize, Role)) {
         let key = (self.body.uses[x].shared.clone(), self.body.uses[y].shared.clone(), role_of_y);
         if role_of_x == Role::DecidingRead {
-            if self.body.is_split(x, y) {
-                let pairs = self.split_reads.entry(key.clone()).or_default();
-                pairs.entry(y).or_insert(UsePair { first: x, second: y });
+            let pair = UsePair { first: x, second: y };
+            if self.body.is_split(x, y) && (self.is_lost_update(pair) || !self.is_permission(pair)) {
+                self.split_reads.entry(key.clone()).or_default().entry(y).or_insert(pair);
             }
-            self.reads.entry(key).or_insert(UsePair { first: x, second: y });
+            self.reads.entry(key).or_insert(pair);
         } else {
-            if self.body.is_split(y, x) {
-                self.split_changes.entry(key.clone()).or_insert(UsePair { first: y, second: x });
+            let pair = UsePair { first: y, second: x };
+            if self.body.is_split(y, x) && !self.is_permission(pair) {
+                self.split_changes.entry(key.clone()).or_insert(pair);
             }
-            self.changes.entry(key).or_insert(UsePair { first: y, second: x });
+            self.changes.entry(key).or_insert(pair);
         }
     }
 
@@ -135,6 +163,11 @@ impl FlowUses {
     fn is_lost_update(&self, pair: UsePair) -> bool {
         let later = self.at(pair.second);
         later.reads.contains(&pair.first) && later.shared == self.at(pair.first).shared
+    }
+
+    /// Returns whether the earlier use is a read that permits the request, and the later one is none of `before`.
+    fn is_permission(&self, pair: UsePair) -> bool {
+        self.of_before[pair.first] && !self.of_before[pair.second] && self.at(pair.first).kind == UseKind::Read
     }
 
     fn at(&self, index: usize) -> &SharedUse {
@@ -211,18 +244,28 @@ impl FaultReport<'_, '_> {
         Diagnostic::new(Code::LostUpdate, message)
             .at(self.context.span(later.origin), "this write depends on the read")
             .because(self.context.span(read.origin), "read here")
-            .hint(self.one_step(read, later))
+            .hint(match self.flow.is_permission(pair) {
+                true => format!("read `{}` again in the route, in one step with the write", read.shared),
+                false => self.one_step(read, later),
+            })
     }
 
     /// Reports a read and a later use, between which another flow may change the value that was read.
     fn stale_read(&self, pair: UsePair, changed: &SharedUse) -> Diagnostic {
         let (read, later) = (self.flow.at(pair.first), self.flow.at(pair.second));
         let x = &read.shared;
-        let message =
-            format!("another flow may change `{x}` between this read and the {} `{}`", noun(later), later.shared);
-        Diagnostic::new(Code::LostUpdate, message)
-            .at(self.context.span(later.origin), format!("the {} `{}`", noun(later), later.shared))
-            .because(self.context.span(read.origin), "a write depends on this read")
+        let diagnostic = if pair.first == pair.second {
+            let message = format!("another flow may change `{x}` between this read and that of the next round");
+            Diagnostic::new(Code::LostUpdate, message)
+                .at(self.context.span(read.origin), "a write depends on this read, in several rounds")
+        } else {
+            let message =
+                format!("another flow may change `{x}` between this read and the {} `{}`", noun(later), later.shared);
+            Diagnostic::new(Code::LostUpdate, message)
+                .at(self.context.span(later.origin), format!("the {} `{}`", noun(later), later.shared))
+                .because(self.context.span(read.origin), "a write depends on this read")
+        };
+        diagnostic
             .because(self.context.span(changed.origin), format!("this changes `{x}`"))
             .hint(self.one_step(read, later))
     }

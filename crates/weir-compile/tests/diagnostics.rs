@@ -26,11 +26,12 @@ fn cases() -> Vec<(String, String)> {
     named.collect()
 }
 
-/// The first line of a program that is checked with the standard library. The one of these tests has no tables.
+/// The first or second line of a program that is checked with the standard library. The one of these tests has no tables.
 const STANDARD_LIBRARY: &str = "// With the standard library.";
 
 fn library_of(text: &str) -> Library {
-    if text.starts_with(STANDARD_LIBRARY) { weir_library::library() } else { fixture::library() }
+    let has_standard = text.lines().take(2).any(|line| line == STANDARD_LIBRARY);
+    if has_standard { weir_library::library() } else { fixture::library() }
 }
 
 /// Returns the diagnostics of a text with the chosen codes, as a terminal without colours shows them.

@@ -46,7 +46,7 @@ mod functions {
 /// Reads the whole file at `path`.
 ///
 /// # Errors
-/// Fails with a [`FileError`] if the file cannot be opened or read.
+/// Fails if the file cannot be opened or read.
 #[weir::function(reads)]
 pub async fn read(#[environment] root: &Root, path: &str) -> Result<Bytes, FileError> {
     if let Some(read) = root.read_from_memory(path) {
@@ -71,7 +71,7 @@ pub fn exists(#[environment] root: &Root, path: &str) -> bool {
 /// Returns the names in the directory at `path`, sorted; `.` is the root itself.
 ///
 /// # Errors
-/// Fails with a [`FileError`] if the directory cannot be read.
+/// Fails if the directory cannot be read.
 #[weir::function(reads, blocking)]
 pub fn list(#[environment] root: &Root, path: &str) -> Result<Vec<String>, FileError> {
     root.list(path)

@@ -6,6 +6,7 @@ mod fields;
 mod lines;
 mod number;
 mod parse;
+mod syntax_errors;
 mod tree;
 
 pub use tree::{Json, TooDeep};
@@ -75,7 +76,7 @@ fn why(error: &serde_json::Error) -> String {
         (_, "recursion limit exceeded") => format!("JSON nests more than {DEPTH_MAX} deep"),
         // An error about JSON that is well-formed.
         (Category::Data, said) => said.to_owned(),
-        (_, said) => format!("not JSON: {said}"),
+        (_, said) => format!("not JSON: {}", syntax_errors::in_plain_words(said)),
     }
 }
 
@@ -231,7 +232,7 @@ pub fn null() -> Json {
 /// Creates a JSON list.
 ///
 /// # Errors
-/// Fails with [`TooDeep`] if the list nests too deep.
+/// Fails if the list nests too deep.
 #[weir::function(pure, units = units::length(items))]
 pub fn list(items: Vec<Json>) -> Result<Json, TooDeep> {
     Json::list(items)
@@ -240,7 +241,7 @@ pub fn list(items: Vec<Json>) -> Result<Json, TooDeep> {
 /// Creates a JSON object.
 ///
 /// # Errors
-/// Fails with [`TooDeep`] if the object nests too deep.
+/// Fails if the object nests too deep.
 #[weir::function(pure, units = 4 * units::length(fields))]
 pub fn object(fields: IndexMap<Text, Json>) -> Result<Json, TooDeep> {
     Json::object(fields.into_iter().collect())

@@ -238,7 +238,7 @@ pub fn lines(text: &str) -> Texts {
 /// Joins all parts with the separator between them.
 ///
 /// # Errors
-/// Fails with [`TooLong`] if the result would be longer than [`TEXT_BYTES_MAX`].
+/// Fails if the result would be longer than 64 MiB.
 #[weir::function(pure, room = joined_length(parts, separator).min(TEXT_BYTES_MAX), units = units::to_join(parts, separator))]
 pub fn join(parts: &Texts, separator: &str) -> Result<Text, TooLong> {
     let mut joined = Text::with_capacity(within_limit(joined_length(parts, separator))?);
@@ -252,7 +252,7 @@ pub fn join(parts: &Texts, separator: &str) -> Result<Text, TooLong> {
 /// Replaces every occurrence of `part` by `by`.
 ///
 /// # Errors
-/// Fails with [`TooLong`] if the result would be longer than [`TEXT_BYTES_MAX`].
+/// Fails if the result would be longer than 64 MiB.
 #[weir::function(pure, room = 2 * replaced_length(text, part, by).min(TEXT_BYTES_MAX), units = units::to_transform(text))]
 pub fn replace(text: &str, part: &str, by: &str) -> Result<String, TooLong> {
     within_limit(replaced_length(text, part, by))?;
@@ -262,7 +262,7 @@ pub fn replace(text: &str, part: &str, by: &str) -> Result<String, TooLong> {
 /// Repeats the text `times` times; the result is empty for zero and below.
 ///
 /// # Errors
-/// Fails with [`TooLong`] if the result would be longer than [`TEXT_BYTES_MAX`].
+/// Fails if the result would be longer than 64 MiB.
 #[weir::function(pure, room = 2 * repeated_length(text, *times).min(TEXT_BYTES_MAX), units = units::to_repeat(text, times))]
 pub fn repeat(text: &str, times: i64) -> Result<String, TooLong> {
     within_limit(repeated_length(text, times))?;
@@ -299,7 +299,7 @@ pub fn slice(text: &str, from: i64, to: i64) -> String {
 /// 36: `"ff".parse_int(base: 16)` is 255.
 ///
 /// # Errors
-/// Fails with [`NotANumber`] for any other text, and for any text in another base.
+/// Fails for any other text, and for any text in another base.
 #[weir::function(pure, total, units = units::to_transform(text))]
 pub fn parse_int(text: &str, #[default(10)] base: i64) -> Result<i64, NotANumber> {
     match u32::try_from(base).ok().filter(|base| BASES.contains(base)) {
@@ -314,7 +314,7 @@ pub fn parse_int(text: &str, #[default(10)] base: i64) -> Result<i64, NotANumber
 /// Parses a number: decimal digits with an optional sign, fraction and exponent.
 ///
 /// # Errors
-/// Fails with [`NotANumber`] for any other text, such as `inf`, and for numbers beyond the largest.
+/// Fails for any other text, such as `inf`, and for numbers beyond the largest.
 #[weir::function(pure, total, units = units::to_transform(text))]
 pub fn parse_float(text: &str) -> Result<f64, NotANumber> {
     text.parse().ok().filter(|value: &f64| value.is_finite()).ok_or_else(|| NotANumber::new(text, "a number"))

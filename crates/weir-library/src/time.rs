@@ -66,14 +66,14 @@ pub fn from_unix(seconds: i64) -> Result<SystemTime, Failure> {
 const NANOSECONDS: i64 = 1_000_000_000;
 
 /// Waits for the duration. Calls of other modules that do not depend on its result do not wait with it.
-#[weir::function]
+#[weir::function(idempotent)]
 pub async fn sleep(duration: Duration) {
     tokio::time::sleep(duration).await;
 }
 
 /// Waits as `retry` does between two attempts: for a random time between half of the duration and all of it, so that
 /// flows that failed together do not retry together.
-#[weir::function]
+#[weir::function(idempotent)]
 pub async fn back_off(duration: Duration) {
     weir_events::after_about(duration).await;
 }

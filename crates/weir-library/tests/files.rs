@@ -209,7 +209,10 @@ fn a_root_can_leave_out_programs_and_plans() {
     let root = place.root().without_private_files();
     for hidden in ["main.weir", "./main.weir", "main.plan.toml", "sub/Other.WEIR"] {
         assert!(matches!(root.read(hidden), Err(FileError::NotFound(_))), "{hidden}");
-        assert!(!root.exists(hidden) && root.open_to_append(hidden).is_err() && root.replace(hidden, b"").is_err());
+        assert!(!root.exists(hidden));
+        let said = format!("`{hidden}` cannot be written: it belongs to the program");
+        assert_eq!(root.open_to_append(hidden).unwrap_err().to_string(), said);
+        assert_eq!(root.replace(hidden, b"").unwrap_err().to_string(), said);
         assert_eq!(place.root().read(hidden).unwrap(), hidden.trim_start_matches("./"), "{hidden}");
     }
     assert_eq!(root.read("notes.weir.txt").unwrap(), "notes.weir.txt");

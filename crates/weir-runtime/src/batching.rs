@@ -22,6 +22,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::task::Waker;
 
 use foldhash::fast::FixedState;
 use parking_lot::Mutex;
@@ -30,14 +31,14 @@ use weir_host::{BatchCode, Environment, Value, World};
 use weir_trace::{Detail, EventKind, Histogram, Recorder};
 
 use crate::platform::Platform;
+pub(crate) use batch::{Answers, BatchIdentity, Member, MemberProgress};
 use batch::{GatheredBatch, Joined};
-pub(crate) use batch::{Member, MemberProgress};
+pub(crate) use forecast::Forecast;
 use latency::{EstimatedLatency, LatencyEstimate};
-pub(crate) use rest::{Claim, at_rest, end_slice, is_awaited, resume};
+pub(crate) use progress::{ALIKE_MAX, FlowProgress, NO_GROUP, StepCertainty, StepProgress};
+pub(crate) use rest::{KeptClaims, at_rest, end_slice, is_awaited, resume};
 use sender::BatchSender;
-pub(crate) use slack::{
-    CallSlack, IterationsProgress, LatencyGraph, LatencyStep, ReturnStep, StepCertainty, StepLatency, StepProgress,
-};
+pub(crate) use slack::{CallSlack, LatencyGraph, LatencyStep, ReturnStep, StepLatency};
 
 mod batch;
 mod forecast;
@@ -46,11 +47,16 @@ mod later_calls;
 #[cfg(test)]
 mod model;
 mod moment;
+mod progress;
 mod requests;
 mod rest;
 mod sender;
 mod slack;
 mod sync;
+
+/// True unless Weir is compiled with `--cfg without_batching`, which shows what batching costs programs that make no batched call
+/// (`benches/batching/README.md`).
+pub(crate) const IS_COMPILED: bool = cfg!(not(without_batching));
 
 /// The largest number of calls for which a new batch has room before they join. Chosen by judgement: a few kilobytes.
 const EXPECTED_MAX: usize = 64;
@@ -179,9 +185,9 @@ impl Gatherer {
         (!self.writes() || self.function.idempotent) && self.function.copies_requests
     }
 
-    /// Places a call, with the argument that is gathered and the others.
-    pub(crate) fn join(self: &Arc<Self>, gathered: Value, common: &[Value]) -> Member {
-        self.join_one_batch(&mut std::iter::once(gathered), common)
+    /// Places a call, with the argument that is gathered and the others. The flow is woken when it is answered.
+    pub(crate) fn join(self: &Arc<Self>, gathered: Value, common: &[Value], waker: &Waker) -> Member {
+        self.join_one_batch(&mut std::iter::once(gathered), common, Some(waker))
     }
 
     /// Places calls that differ in the argument that is gathered only, in this order. Those that get into one batch become one
@@ -193,7 +199,7 @@ impl Gatherer {
         mut joined: impl FnMut(Member),
     ) {
         while gathered.len() > 0 {
-            joined(self.join_one_batch(&mut gathered, common));
+            joined(self.join_one_batch(&mut gathered, common, None));
         }
     }
 
@@ -202,6 +208,7 @@ impl Gatherer {
         self: &Arc<Self>,
         gathered: &mut impl ExactSizeIterator<Item = Value>,
         common: &[Value],
+        waker: Option<&Waker>,
     ) -> Member {
         let mut batches = self.batches.lock();
         let open = batches.open.iter().position(|batch| batch.common() == common);
@@ -211,7 +218,7 @@ impl Gatherer {
         };
         let batch = Arc::clone(&batches.open[index]);
         let Joined { member, is_full, is_awaited } =
-            GatheredBatch::join(&batch, gathered, self.function.limits.at_most);
+            GatheredBatch::join(&batch, gathered, self.function.limits.at_most, waker);
         if is_full {
             batches.open.swap_remove(index);
         }

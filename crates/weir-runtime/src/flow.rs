@@ -8,7 +8,7 @@ use std::task::{Context, Waker};
 use weir_host::{Failure, FlowTrace, PropagationSite, Value, memory};
 use weir_trace::{BacktraceEntry, Detail, EventKind, FlowKey};
 
-use crate::batching::{Claim, end_slice, is_awaited, resume};
+use crate::batching::{KeptClaims, end_slice, is_awaited, resume};
 use crate::flow_section::{FlowSection, NodeSection};
 use crate::fork_account::FlowForks;
 use crate::frame::{Finished, FlowExit, Frame};
@@ -54,7 +54,7 @@ pub(crate) struct FlowState {
     /// The section in which it runs.
     section: FlowSection,
     /// The batches that wait for the flow, while it does not run because its slice was over.
-    claims: Vec<Claim>,
+    claims: KeptClaims,
     /// The trace that its calls of other services pass on.
     trace: FlowTrace,
 }
@@ -136,7 +136,7 @@ impl<'a> NewFlow<'a> {
         let frame = Some(frame);
         let (assured, given_up, turns, computes) = (0, false, FlowTurns::default(), false);
         let (forks, section) = (FlowForks::default(), FlowSection::default());
-        let (claims, trace) = (Vec::new(), FlowTrace::inherited());
+        let (claims, trace) = (None, FlowTrace::inherited());
         let state = FlowState {
             key,
             frame,
@@ -238,7 +238,7 @@ impl<L: Deref<Target = ProgramInstance>> ActiveFlow<L> {
 
     /// Returns true if the flow waits for batched calls alone, of which none is answered; the task is woken when one is.
     pub(crate) fn awaits_batches(&self, context: &Context<'_>) -> bool {
-        self.state.frame.as_ref().is_some_and(|frame| frame.awaits_batches(context))
+        self.instance.gathers() && self.state.frame.as_ref().is_some_and(|frame| frame.awaits_batches(context))
     }
 
     /// Returns the key of the flow.
@@ -379,8 +379,8 @@ impl FlowState {
         if self.assured > 0 {
             entered.assure(self.assured);
         }
-        if !self.claims.is_empty() {
-            resume(&mut self.claims);
+        if let Some(mut claims) = self.claims.take() {
+            resume(&mut claims);
         }
         let mut advanced = frame.advance(body, env, None, context);
         drop((trace, seen));
@@ -493,7 +493,7 @@ impl FlowState {
     /// the flow has ended already.
     fn release(&mut self, instance: &ProgramInstance) -> bool {
         let Some(frame) = self.frame.take() else { return false };
-        self.claims.clear();
+        self.claims = None;
         Frame::give_back(frame);
         if self.computes {
             self.note_computing(instance, false);

@@ -33,6 +33,14 @@ impl Default for NodeSection {
     }
 }
 
+/// The section whose threads run a call while its flow stays in another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CallSection {
+    pub section: NodeSection,
+    /// The node of the flow's own body around the call.
+    pub around: u32,
+}
+
 /// The section in which a flow runs, and the one in which it has to go on.
 #[derive(Default)]
 pub(crate) struct FlowSection {

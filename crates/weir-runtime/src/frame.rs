@@ -24,6 +24,7 @@ use std::sync::Arc;
 use std::task::Context;
 use std::thread::LocalKey;
 
+use smallvec::SmallVec;
 use weir_host::{Argument, SeenCommits, Value};
 use weir_trace::{Detail, EventKind};
 
@@ -50,6 +51,9 @@ mod stopped;
 mod straight;
 mod timed;
 mod waits;
+
+/// The largest number of boxes that a frame keeps for stages. Chosen by judgement: as many as calls of a small page are out.
+const SPARE_STAGES_MAX: usize = 4;
 
 /// One execution of a body.
 #[derive(Default)]
@@ -84,10 +88,14 @@ pub(crate) struct Frame {
     seen: Vec<u64>,
     /// The steps that wait or yield. The suspended step is the last, because no step begins after it.
     waits: Vec<Wait>,
+    /// Boxes for stages, so that a call that waits needs no allocation.
+    spare_stages: SmallVec<[Box<Stage>; SPARE_STAGES_MAX]>,
     /// The step without a wait number that was interrupted.
     suspended: Option<usize>,
     /// True if the frame stops because its slice is over.
     yielded: bool,
+    /// True if the frame had stopped before it was last advanced.
+    has_stopped_before: bool,
     end: Option<FlowExit>,
 }
 
@@ -202,6 +210,7 @@ impl Frame {
             self.until = self.until.max(self.end_of_suspended_region(body));
         }
         let had_yielded = self.yielded;
+        self.has_stopped_before = had_yielded || !self.waits.is_empty();
         if had_yielded && !self.resume(body, env, context) && self.suspended.is_some() {
             return if self.yielded { Advanced::Yields } else { Advanced::Waits };
         }

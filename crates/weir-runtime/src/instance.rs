@@ -10,9 +10,9 @@ use weir_host::{Environment, UnitBudget};
 use weir_trace::{Detail, EventKind, FlowKey, Histogram, Recorder};
 
 use crate::admission::AdmissionLimiter;
-use crate::batching::at_rest;
+use crate::batching::{self, at_rest};
 use crate::blocking_pool::{BlockingPool, PoolJob};
-use crate::flow_section::{FlowSection, NodeSection};
+use crate::flow_section::{CallSection, FlowSection};
 use crate::fork_account::FlowForks;
 use crate::helpers::Helpers;
 use crate::overload::{PassedQueues, ThreadQueue};
@@ -43,15 +43,17 @@ pub(crate) enum CallThreads {
     /// The threads of calls that compute for long.
     Long,
     /// The threads of a section of the plan.
-    Section(NodeSection),
+    Section(CallSection),
     /// The threads of a section, for a call that blocks; those of calls that block, if the section shares its threads.
-    BlockingIn(NodeSection),
+    BlockingIn(CallSection),
 }
 
 /// A call that a thread of a section runs.
 pub(crate) struct SectionCall {
+    /// The flow.
+    pub flow: FlowKey,
     /// The section.
-    pub section: NodeSection,
+    pub section: CallSection,
     /// True if it blocks the thread.
     pub blocks: bool,
     /// The work of the thread.
@@ -213,7 +215,7 @@ impl ProgramInstance {
                 _ = done.send(job());
             }
         };
-        let call = SectionCall { section, blocks, job: Box::new(run) };
+        let call = SectionCall { flow: key, section, blocks, job: Box::new(run) };
         if let Some(job) = self.section_calls.get().and_then(|run| run(call)) {
             _ = self.run_blocking(key, ThreadQueue::BlockingCalls, job);
         }
@@ -286,7 +288,7 @@ impl ProgramInstance {
     /// Returns true if calls of some function are gathered.
     #[inline]
     pub(crate) fn gathers(&self) -> bool {
-        !self.resources.gatherers.is_empty()
+        batching::IS_COMPILED && !self.resources.gatherers.is_empty()
     }
 
     /// Tells the batches that the flow of this thread has joined that it has come to rest.

@@ -60,6 +60,19 @@ pub(crate) fn units_of(step: &PrimStep, slots: &[Value], constants: &[Value]) ->
     prim_units::units(step.prim, step.operands.iter().map(|operand| place(operand, slots, constants)), step.reuses)
 }
 
+/// Applies arithmetic to two integers, unless it fails; returns false if this is something else.
+#[inline]
+pub(crate) fn calculate(step: &PrimStep, slots: &mut [Value], constants: &[Value]) -> bool {
+    let [one, other] = &step.operands[..] else { return false };
+    let (Value::Int(one), Value::Int(other)) = (place(one, slots, constants), place(other, slots, constants)) else {
+        return false;
+    };
+    let Some(result) = step.prim.calculate(*one, *other) else { return false };
+    forget(&step.dead, slots);
+    slots[step.out as usize].put(Value::Int(result));
+    true
+}
+
 /// Applies a primitive to the values of slots and constants, and puts its result into a slot.
 ///
 /// # Errors

@@ -14,7 +14,7 @@ use weir_ir::plan::Plan;
 use weir_ir::program::Flow;
 
 use crate::batching::{BatchedFunction, Gatherer, GathererContext};
-use crate::flow_section::NodeSection;
+use crate::flow_section::{CallSection, NodeSection};
 use crate::lock::FairRwLock;
 use crate::region::{LARGE_WINDOW, Scalar, WordTypes};
 use crate::resources::Resources;
@@ -83,8 +83,12 @@ pub(crate) struct Preparation<'a> {
 /// The surroundings of a body that is being prepared.
 #[derive(Clone, Copy, Default)]
 struct BodyPlace {
-    /// The section of the plan to which the node of the body belongs.
-    section: Option<usize>,
+    /// The section of the plan to which the calls belong that the plan does not name.
+    rest: Option<usize>,
+    /// The section of the plan in which the flow stays while it runs the body.
+    home: Option<usize>,
+    /// The node of the flow's own body around it.
+    around: u32,
     /// True in the body of a `for`, whose rounds may overlap.
     in_for: bool,
     /// True in an atomic step.
@@ -134,8 +138,8 @@ impl<'a> Preparation<'a> {
         self.ticket_gates.clear();
         self.flow = Some(flow.name.clone());
         let mut body = self.body(&flow.body, None, 0).map_err(|error| error.within(&flow.name))?;
-        if let Some(plan) = self.plan {
-            Cuts { plan, flow: &flow.name }.mark(&flow.body, &mut body);
+        if let Some(cuts) = self.cuts() {
+            cuts.mark(&flow.body, &mut body);
         }
         regions::form(self.region_rules(), &flow.body, &mut body);
         cuts::insert(&mut body);
@@ -181,7 +185,13 @@ impl<'a> Preparation<'a> {
         if depth > NESTING_MAX {
             return Err(error("", format!("bodies nest deeper than {NESTING_MAX}")));
         }
-        let parts = graph.nodes.iter().map(|node| self.part(graph, node, depth)).collect::<Result<Vec<_>, _>>()?;
+        let parts = graph.nodes.iter().enumerate().map(|(index, node)| {
+            if depth == 0 {
+                self.place.around = index as u32;
+            }
+            self.part(graph, node, depth)
+        });
+        let parts = parts.collect::<Result<Vec<_>, _>>()?;
         let shape = shape::ControlShape::of(graph, &parts, repeat, &self.moves);
         let order = order::StepOrder::of(graph, &parts, repeat, &self.moves, self.may_be_given_up);
         let layout = slots::SlotLayout::of(graph, &shape, &order, repeat);
@@ -202,8 +212,11 @@ impl<'a> Preparation<'a> {
                 let repeat = Repeat::of(kind);
                 let (outside, around) = (self.may_be_given_up, self.place);
                 self.may_be_given_up |= kind.cancels_bodies();
+                let rest = self.planned_section(node).or(around.rest);
                 self.place = BodyPlace {
-                    section: self.planned_section(node).or(around.section),
+                    rest,
+                    home: self.cuts().and_then(|cuts| cuts.home(node, rest)).or(rest),
+                    around: around.around,
                     in_for: repeat == Some(Repeat::Map),
                     in_step: around.in_step || node.within.is_some(),
                 };
@@ -252,17 +265,25 @@ impl<'a> Preparation<'a> {
         })
     }
 
-    /// Returns the section of the plan that names a node; `None` if the plan does not cut bodies, or for a body of no flow.
+    /// Returns the plan's sections for the nodes of this flow; `None` if no plan cuts bodies, or for a body of no flow.
+    fn cuts(&self) -> Option<Cuts<'_>> {
+        Some(Cuts { plan: self.plan?, flow: self.flow.as_ref()? })
+    }
+
+    /// Returns the section of the plan that names a node.
     fn planned_section(&self, node: &Node) -> Option<usize> {
-        self.plan?.section_of_node(self.flow.as_ref()?, node)
+        self.cuts()?.planned(node)
     }
 
     /// Returns the section whose threads run this call while its flow stays where it is: the call is in a `for`, so that other
-    /// rounds go on meanwhile, and belongs to another section than the `for`. A call that changes an argument in place, or
-    /// that uses a shared value, runs on the thread of its flow.
-    fn section_of_call(&self, node: &Node, found: &Function) -> Option<NodeSection> {
-        let BodyPlace { section, in_for, in_step } = self.place;
-        let named = self.planned_section(node).filter(|named| in_for && Some(*named) != section)?;
+    /// rounds go on meanwhile, and belongs to another section than the one in which the flow stays. A call that changes an
+    /// argument in place, or that uses a shared value, runs on the thread of its flow.
+    fn section_of_call(&self, node: &Node, found: &Function) -> Option<CallSection> {
+        let BodyPlace { rest, home, around, in_for, in_step } = self.place;
+        let own = self.planned_section(node).or(rest);
+        if !in_for || own == home {
+            return None;
+        }
         let changes = || found.signature.parameters.iter().any(|parameter| parameter.passing == Passing::Change);
         let is_fit = match &found.code {
             FunctionCode::Immediate(_) => !changes(),
@@ -270,7 +291,9 @@ impl<'a> Preparation<'a> {
             FunctionCode::Waiting(_) => false,
         };
         let shares = node.uses.iter().any(|used| matches!(used.resource, Resource::Shared(_)));
-        (is_fit && !shares && !in_step && node.within.is_none()).then(|| NodeSection::planned(named))?
+        let section = own.map_or(Some(NodeSection::OUTER), NodeSection::planned);
+        let is_handed_on = is_fit && !shares && !in_step && node.within.is_none();
+        section.filter(|_| is_handed_on).map(|section| CallSection { section, around })
     }
 
     /// Returns the gatherer of a function; `None` if its calls are not gathered.

@@ -14,9 +14,9 @@ use weir_host::{Argument, FunctionCode, ImmediateCode, Mode, WordCode};
 use weir_ir::graph::{ArmTest, NodeKind};
 use weir_ir::prim::Prim;
 
-use crate::batching::{Gatherer, LatencyGraph};
+use crate::batching::{self, Gatherer, LatencyGraph};
 use crate::constant_copies::ConstantCopies;
-use crate::flow_section::NodeSection;
+use crate::flow_section::{CallSection, NodeSection};
 use crate::lock::{FairRwLock, SessionTable};
 pub(crate) use crate::operations::{NONE, Out, PrimStep};
 use crate::region::{Region, Scalar};
@@ -51,8 +51,9 @@ pub(crate) struct Body {
     pub gathered_call: Option<GatheredCall>,
     /// The steps that may wait, if calls of batched functions are among them.
     pub latencies: Option<Arc<LatencyGraph>>,
-    /// For each step, the section to which the flow moves before it runs; empty unless a plan cuts a body of the flow.
-    pub cuts: Box<[Option<NodeSection>]>,
+    /// For each step, the section to which the flow moves before it runs, and whether it yields there; empty unless a plan cuts a
+    /// body of the flow.
+    pub cuts: Box<[Option<(NodeSection, CutYield)>]>,
     /// For each parameter, true if it is passed from one iteration to the next, and returned at the end, because it is
     /// changed or move-only.
     pub handed: Box<[bool]>,
@@ -64,6 +65,11 @@ pub(crate) struct GatheredCall {
     pub step: u32,
     /// The slots of the values that the iteration has before the call and uses behind it.
     pub live: Box<[u32]>,
+    /// True if the call is the first step, the element is the argument that is gathered, and the others are the same for all
+    /// iterations.
+    pub takes_element: bool,
+    /// True if the answer of the call is the result of the iteration, and nothing runs behind the call, unless it fails.
+    pub yields_answer: bool,
 }
 
 impl Body {
@@ -183,8 +189,20 @@ impl Action {
 pub(crate) struct CutStep {
     /// The section.
     pub section: NodeSection,
+    pub yields: CutYield,
     /// The action of the step there.
     pub action: Action,
+}
+
+/// The rule by which a flow yields before a loop in its section, in the rounds of a `for`, so that other rounds hand their calls on
+/// to other sections before the loop holds the thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CutYield {
+    Never,
+    /// If the round comes to the loop without having stopped: others may not have begun.
+    AtFirst,
+    /// In each round, because the calls take turns, and it may be the turn of the next round now.
+    Always,
 }
 
 /// The beginning of a region.
@@ -248,11 +266,19 @@ pub(crate) struct CallStep {
     /// The gatherer of its function, if calls of this function are gathered.
     pub gatherer: Option<Arc<Gatherer>>,
     /// The section whose threads run it while its flow waits elsewhere; `None` for a call on the thread of its flow.
-    pub section: Option<NodeSection>,
+    pub section: Option<CallSection>,
     /// The atomic steps around it, by the node that begins each.
     pub within: Box<[u32]>,
     /// True if it waits for the peer of a connection.
     pub awaits_peer: bool,
+}
+
+impl CallStep {
+    /// Returns true if the call is gathered.
+    #[inline]
+    pub(crate) fn is_gathered(&self) -> bool {
+        batching::IS_COMPILED && self.gatherer.is_some()
+    }
 }
 
 /// A shared value of a call.

@@ -95,6 +95,39 @@ fn the_rounds_of_a_for_are_one_batch_in_which_equal_reads_are_one_request() {
 }
 
 #[test]
+fn equal_reads_of_a_long_for_are_one_request() {
+    let body = ROUNDS.replace("[1, 2, 2, 3]", "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 3, 12, 9, 1]");
+    every_engine(|options, name| {
+        let gates = BatchGates::new();
+        let (feed, _running) = started([gates.batched("a.get", World::Reads, limits(20, 2))], "", &body, options);
+        let flow = feed.begin(vec![Value::Int(0)]);
+        let batch = gates.next();
+        assert_eq!(batch.arguments, (1..=12).collect::<Vec<_>>(), "{name}");
+        batch.answer();
+        assert_eq!(answer(flow), int(780 + 250), "{name}");
+    });
+}
+
+/// One call for each of three elements, of which each yields the answer, or the element if the call fails; their sum.
+const ANSWERS: &str = "%1: List(Int) = for %2: Int in [1, 2, 3]\n  \
+                       %3: Result(Int, Failure) = call a.get at a (%2)\n  \
+                       %4: Int = switch %3\n    tag 0 (%5: Int)\n      yield %5\n    tag 1 (%6: Failure)\n      \
+                       yield %2\n  yield %4\n\
+                       %7: Int = fold %1 from 0 as %8: Int, %9: Int\n  %10: Int = add(%8, %9)\n  yield %10\nyield %7";
+
+#[test]
+fn a_for_yields_the_answers_of_its_calls_or_what_stands_for_those_that_fail() {
+    every_engine(|options, name| {
+        let gates = BatchGates::new();
+        let (feed, _running) = started([gates.batched("a.get", World::Writes, limits(2, 1))], "", ANSWERS, options);
+        let flow = feed.begin(vec![Value::Int(0)]);
+        gates.next().fail("down");
+        gates.next().answer();
+        assert_eq!(answer(flow), int(1 + 2 + 30), "{name}");
+    });
+}
+
+#[test]
 fn a_flow_is_charged_for_the_answers_of_its_batch() {
     const BYTES: usize = 1 << 30;
     every_engine(|options, name| {

@@ -285,51 +285,85 @@ fn stage(
     function(path, &parameters(), world, code)
 }
 
-#[test]
-fn the_rounds_of_one_for_are_in_different_sections_at_the_same_time() {
+/// Rounds with a loop inside, which makes the second call; the results are the digits of the answer.
+const NESTED: &str = "    %1: List(Int) = list(%0, 1, 2, 3, 4, 5, 6, 7)
+    %2: List(List(Int)) = for %3: Int in %1
+      %4: Int = call a.first at first (%3)
+      %5: List(Int) = list(%4)
+      %6: List(Int) = for %7: Int in %5
+        %8: Int = call b.second at second (%7)
+        yield %8
+      yield %6
+    %9: Int = fold %2 from 0 as %10: Int, %11: List(Int)
+      %12: Int = fold %11 from %10 as %13: Int, %14: Int
+        %15: Int = multiply(%13, 10)
+        %16: Int = add(%15, %14)
+        yield %16
+      yield %12
+    yield %9
+";
+
+/// Runs eight rounds of two calls. The second call of each round holds its thread until the first call of the next round
+/// has begun.
+fn run_rounds_that_overlap(body: &str, plan_text: &str, (world, blocks, has_state): (World, bool, bool)) {
+    let (begun, order) = (Arc::new(Begun::default()), Called::default());
+    let (counted, awaited) = (Arc::clone(&begun), Arc::clone(&begun));
+    let [first_order, second_order] = [(); 2].map(|()| Arc::clone(&order));
+    let first = stage("a.first", world, blocks, move |x| {
+        first_order.lock().push(("a.first", x.to_string()));
+        counted.add();
+    });
+    let second = stage("b.second", world, blocks, move |x| {
+        let next = (x as usize + 2).min(8);
+        assert!(awaited.wait_for(next), "the next round has not come to the first section");
+        second_order.lock().push(("b.second", x.to_string()));
+    });
+    let functions = [first, second].map(|function| if has_state { with_state(function) } else { function });
+    let (feed, running) = run(functions.to_vec(), body, Options { plan: plan(plan_text), ..options("event", 2) });
+    let what = format!("{world:?}, blocks: {blocks}, has state: {has_state}, under\n{plan_text}");
+    assert_eq!(feed.run(vec![Value::Int(0)]), Ok(Value::Int(1_234_567)), "{what}");
+    drop(feed);
+    running.wait().expect("the source ends");
+    if world == World::Writes || has_state {
+        for path in ["a.first", "b.second"] {
+            let order = order.lock();
+            let rounds: Vec<i64> = order.iter().filter(|of| of.0 == path).flat_map(|of| of.1.parse()).collect();
+            assert_eq!(rounds, (0..8).collect::<Vec<_>>(), "{what}");
+        }
+    }
+}
+
+/// Calls `see` for each kind of call under each engine that has threads of its own for it.
+fn for_each_kind(see: impl Fn(&str, (World, bool, bool))) {
     for engine in ["manual", "staged", "dedicated", "elastic"] {
         for (world, blocks) in
             [(World::Pure, false), (World::Writes, false), (World::Pure, true), (World::Writes, true)]
         {
-            if engine == "elastic" && !blocks {
-                // The engine decides how many threads it has for calls that do not block.
-                continue;
-            }
-            for has_state in [false, true] {
-                let (begun, order) = (Arc::new(Begun::default()), Called::default());
-                let (counted, awaited) = (Arc::clone(&begun), Arc::clone(&begun));
-                let [first_order, second_order] = [(); 2].map(|()| Arc::clone(&order));
-                let first = stage("a.first", world, blocks, move |x| {
-                    first_order.lock().push(("a.first", x.to_string()));
-                    counted.add();
-                });
-                // It holds the thread of its section until the next round has been in the first section.
-                let second = stage("b.second", world, blocks, move |x| {
-                    assert!(
-                        awaited.wait_for((x as usize + 2).min(8)),
-                        "the next round has not come to the first section"
-                    );
-                    second_order.lock().push(("b.second", x.to_string()));
-                });
-                let functions = [first, second].map(|function| if has_state { with_state(function) } else { function });
-                let text = PLAN.replace("manual", engine).replace("threads = 1", "threads = 2");
-                let (feed, running) =
-                    run(functions.to_vec(), ROUNDS, Options { plan: plan(&text), ..options("event", 2) });
-                let what = format!("under {engine}: {world:?}, blocks: {blocks}, has state: {has_state}");
-                assert_eq!(feed.run(vec![Value::Int(0)]), Ok(Value::Int(1_234_567)), "{what}");
-                drop(feed);
-                running.wait().expect("the source ends");
-                if world == World::Writes || has_state {
-                    for path in ["a.first", "b.second"] {
-                        let order = order.lock();
-                        let rounds: Vec<i64> =
-                            order.iter().filter(|of| of.0 == path).flat_map(|of| of.1.parse()).collect();
-                        assert_eq!(rounds, (0..8).collect::<Vec<_>>(), "{what}");
-                    }
-                }
+            // An elastic engine decides how many threads it has for calls that do not block.
+            if engine != "elastic" || blocks {
+                [false, true].into_iter().for_each(|has_state| see(engine, (world, blocks, has_state)));
             }
         }
     }
+}
+
+#[test]
+fn the_rounds_of_one_for_are_in_different_sections_at_the_same_time() {
+    for_each_kind(|engine, kind| {
+        let plan = PLAN.replace("manual", engine).replace("threads = 1", "threads = 2");
+        run_rounds_that_overlap(ROUNDS, &plan, kind);
+    });
+}
+
+#[test]
+fn rounds_overlap_with_a_loop_inside_that_the_plan_puts_into_a_section() {
+    for_each_kind(|engine, kind| {
+        // The plan names the calls of the inner loop, and those beside it or not.
+        let both = PLAN.replace("manual", engine);
+        let second = both.replace("[[section]]\nname = \"one\"\nnodes = [\"first\"]\n", "");
+        run_rounds_that_overlap(NESTED, &both, kind);
+        run_rounds_that_overlap(NESTED, &second, kind);
+    });
 }
 
 /// Rounds that change a value of their own, and rounds that change one from outside; the results are the digits of the answer.

@@ -1,8 +1,9 @@
 //! Random `for`s whose calls are in several sections of a random plan, compared with the reference evaluator: answers,
 //! failures, and the effects on each part of the outside world in their order. Some calls change an argument in place: a value
-//! of their round, or one from outside that rounds hand on.
+//! of their round, or one from outside that rounds hand on. Some plans put all calls of the inner one of two `for`s into a section.
 
 use std::fmt::Write;
+use std::ops::Range;
 
 use test_support::flows::options;
 use test_support::flows::random_cases::{execute, seeds};
@@ -29,6 +30,8 @@ struct Rounds {
     counters: Vec<u64>,
     /// The nodes that the plan may name.
     nodes: Vec<String>,
+    /// The nodes in the inner one of two `for`s.
+    inner: Range<usize>,
     next: u64,
 }
 
@@ -41,6 +44,7 @@ impl Rounds {
             integers: vec![0],
             counters: Vec::new(),
             nodes: Vec::new(),
+            inner: 0..0,
             next: 1,
         };
         if program.random.below(6) == 0 {
@@ -74,7 +78,9 @@ impl Rounds {
             self.statement(depth + 1);
         }
         if is_nested {
+            let first = self.nodes.len();
             let inner = self.rounds(depth + 1, false);
+            self.inner = first..self.nodes.len();
             self.integers.push(inner);
             self.statement(depth + 1);
         }
@@ -199,13 +205,15 @@ impl Rounds {
         _ = writeln!(self.text, "{}{line}", "  ".repeat(depth));
     }
 
-    /// Returns a plan that assigns most of the nodes to sections; each section may have an engine of its own.
-    fn plan(&mut self) -> String {
+    /// Returns a plan that assigns most of the nodes to sections; each section may have an engine of its own. If `inner` says so,
+    /// the first section has all nodes of the inner `for`.
+    fn plan(&mut self, inner: InnerFor) -> String {
         let engines: Vec<&str> = ENGINES.iter().filter(|row| row.has_sections()).map(|row| row.name).collect();
         let mut sections = vec![Vec::new(); 1 + self.random.below(4) as usize];
-        for node in &self.nodes {
-            let count = sections.len() as u64;
-            if let Some(section) = sections.get_mut(self.random.below(count + 1) as usize) {
+        for (index, node) in self.nodes.iter().enumerate() {
+            let any = self.random.below(sections.len() as u64 + 1) as usize;
+            let is_first = inner == InnerFor::InOneSection && self.inner.contains(&index);
+            if let Some(section) = sections.get_mut(if is_first { 0 } else { any }) {
                 section.push(format!("{node:?}"));
             }
         }
@@ -220,11 +228,19 @@ impl Rounds {
     }
 }
 
+/// The way in which a plan divides the inner one of two `for`s.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum InnerFor {
+    Divided,
+    InOneSection,
+}
+
 #[test]
 fn rounds_in_several_sections_give_the_evaluators_answers_and_effects() {
     for seed in seeds(PROGRAMS).chain(REGRESSIONS) {
         let mut generated = Rounds::program(seed);
-        let (plan, text) = (generated.plan(), generated.text);
+        let inner = if seed % 3 == 1 { InnerFor::InOneSection } else { InnerFor::Divided };
+        let (plan, text) = (generated.plan(inner), generated.text);
         let program = weir_ir::parse::expr(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
         let case = Case { program, inputs: (0..4).map(|flow| vec![Value::Int(flow * 2)]).collect() };
         let expected = evaluate(&case, seed).unwrap_or_else(|failure| panic!("{failure}\n{text}"));

@@ -254,8 +254,9 @@ impl<'t> Parser<'t> {
         if self.at(TokenKind::Word) {
             return self.word();
         }
-        // Before a colon, no construct goes on.
-        let is_meant = !self.peek().joins() && !self.at_new_line() || self.nth_kind(1) == TokenKind::Colon;
+        // Before a colon or `=`, no construct goes on.
+        let is_named = matches!(self.nth_kind(1), TokenKind::Colon | TokenKind::Equal);
+        let is_meant = is_named || !self.peek().joins() && !self.at_new_line();
         if self.peek().is_reserved() && is_meant {
             self.reserved_word(what);
             return self.word();

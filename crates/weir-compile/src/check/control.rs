@@ -329,6 +329,9 @@ impl<'a> TypeChecker<'a, '_> {
     }
 }
 
+/// The reason why a branch has the type of another one.
+pub(super) const ALL_BRANCHES: &str = "all branches have the type of this one";
+
 /// The common type of several branches: the expected one, or that of the first branch that yields a value.
 pub(super) struct Join {
     expected: Option<Expected>,
@@ -349,7 +352,7 @@ impl Join {
             return;
         }
         self.all_leave = false;
-        self.expected.get_or_insert_with(|| Expected::new(ty, span, "all branches have the type of this one"));
+        self.expected.get_or_insert_with(|| Expected::new(ty, span, ALL_BRANCHES));
     }
 
     pub(super) fn ty(self) -> Ty {

@@ -4,6 +4,7 @@ use weir_host::TypeShape;
 use weir_syntax::ast::{Expr, ExprKind, Literal, LiteralValue, MapEntry, TextLiteral, TextPart};
 use weir_syntax::{Code, Diagnostic, Span};
 
+use super::control::ALL_BRANCHES;
 use super::generics::stands_for_any;
 use super::{Exits, Expected, OpenType, TypeChecker};
 use crate::lang_items::{HTML, JSON_VALUE, SECRET};
@@ -80,7 +81,12 @@ impl<'a> TypeChecker<'a, '_> {
         if let Some((place, why)) = &expected.why {
             diagnostic = diagnostic.because(*place, why.clone());
         }
-        self.mismatch_hint(diagnostic, span, &found, &wanted)
+        let is_of_branches = expected.why.as_ref().is_some_and(|(_, why)| why == ALL_BRANCHES);
+        let diagnostic = self.mismatch_hint(diagnostic, span, &found, &wanted);
+        match found == Ty::UNIT || wanted == Ty::UNIT {
+            true if is_of_branches => diagnostic.hint("end each branch with `()` if nothing uses the value"),
+            _ => diagnostic,
+        }
     }
 
     /// Adds the usual fix for a mismatch of these two types.
@@ -333,6 +339,8 @@ impl<'a> TypeChecker<'a, '_> {
                 .at(span, format!("this is `{ty}`"));
         if let Ty::Result(_) = ty {
             diagnostic = diagnostic.suggest("unwrap the value first, with `?` or `else { … }`", span.at_end(), "?");
+        } else if ty == Ty::TEXT && what == "indexed" {
+            diagnostic = diagnostic.hint("take a character: `text.at(position)`, or a part: `text.slice(from, to)`");
         } else {
             diagnostic = diagnostic.hint(format!("only lists and maps can be {what}"));
         }
@@ -408,9 +416,12 @@ pub(super) fn literal_type(literal: &Literal) -> Ty {
     }
 }
 
-/// Returns the usual fix for a number of another type.
+/// Returns the usual fix for a number, or a list of numbers, of another type.
 fn number_hint(found: &Ty, wanted: &Ty) -> Option<&'static str> {
     match (found, wanted) {
+        (Ty::List(found), Ty::List(wanted)) if **found == Ty::FLOAT && **wanted == Ty::INT => {
+            Some("functions of the module `float` take lists of `Float`s: `float.sum(list)`")
+        }
         (found, wanted) if *found == Ty::INT && *wanted == Ty::FLOAT => {
             Some("write a literal with a decimal point, as in `1.0`, and convert other numbers: `n.to_float()`")
         }

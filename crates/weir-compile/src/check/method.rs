@@ -58,8 +58,21 @@ impl<'a> TypeChecker<'a, '_> {
             self.arguments("length", CallTarget::Length, taken, given);
             return Ty::INT;
         }
-        self.no_method(object.span, &ty, name);
+        match self.is_shared(object).then(|| dialects::change_named(module_of(&ty)?, name.as_str())).flatten() {
+            Some(ours) => self.other_change(object, &ty, name, ours),
+            None => self.no_method(object.span, &ty, name),
+        }
         self.ignore(given)
+    }
+
+    /// Reports a change of a shared value that has another name in Weir.
+    fn other_change(&mut self, object: &Expr, ty: &Ty, name: &Name, ours: &str) {
+        let shown = self.inference.resolve(ty);
+        let diagnostic = Diagnostic::new(Code::UnknownMethod, format!("`{shown}` has no function `{name}`"))
+            .at(name.span, "no such function")
+            .because(object.span, format!("this is a shared `{shown}`"))
+            .suggest(format!("write `{ours}`"), name.span, ours);
+        self.report(diagnostic);
     }
 
     /// Reports `count.get()`: the value of a shared value is its name, and `get` reads an entry of a map.

@@ -1,7 +1,9 @@
 //! Checks tables: keyed reads, statements, and the clauses of queries.
 
 use weir_host::{Mode, Passing, Resource};
-use weir_syntax::ast::{AtomicResource, Expr, ExprKind, Name, Pattern, PatternKind, QueryClauses, QueryOrder};
+use weir_syntax::ast::{
+    AtomicResource, Expr, ExprKind, Name, Pattern, PatternKind, QueryClauses, QueryOrder, UnaryOperator,
+};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::arguments::{CallArguments, CalleeParameter};
@@ -226,15 +228,22 @@ impl<'a> TypeChecker<'a, '_> {
     }
 
     fn order_key(&mut self, table: Option<usize>, pattern: &Pattern, key: &'a QueryOrder) {
+        if let Some(at) = table
+            && self.is_bare_column(at, pattern, &key.value)
+        {
+            return;
+        }
         let ty = self.expr(&key.value, None);
         let span = key.value.span;
         let is_name = matches!(pattern.kind, PatternKind::Bind(_));
         if table.is_some() && !(is_name && is_column(pattern, &key.value)) {
-            return self.no_query(
-                span,
-                "the rows of a table are ordered by their columns",
-                "write `row.column`, where `row` is the name of the row; a list is ordered by any expression",
-            );
+            let advice = match &key.value.kind {
+                ExprKind::Unary { operator: UnaryOperator::Negate, operand } if is_column(pattern, operand) => {
+                    "write the column with `desc` behind it"
+                }
+                _ => "write `row.column`, where `row` is the name of the row; a list is ordered by any expression",
+            };
+            return self.no_query(span, "the rows of a table are ordered by their columns", advice);
         }
         let ty = self.inference.resolve(&ty);
         self.demand(&ty, Demand::Order, span);
@@ -244,14 +253,37 @@ impl<'a> TypeChecker<'a, '_> {
         }
     }
 
+    /// Reports the name of a column without that of the row, and returns whether it is one.
+    fn is_bare_column(&mut self, table: usize, pattern: &Pattern, value: &Expr) -> bool {
+        let (Some(row), ExprKind::Name(column)) = (bound_name(pattern), &value.kind) else { return false };
+        let columns = &self.typed.declarations.tables[table].columns;
+        let is_column = columns.iter().any(|known| known.name.as_str() == column.as_str());
+        if is_column {
+            let whole = format!("{row}.{column}");
+            let diagnostic = Diagnostic::new(Code::QueryForm, "the rows of a table are ordered by their columns")
+                .at(value.span, "a column is a field of the row")
+                .fix(format!("write `{whole}`"), value.span, whole);
+            self.report(diagnostic);
+        }
+        is_column
+    }
+
     fn no_query(&mut self, span: Span, message: &str, hint: &str) {
         self.report(Diagnostic::new(Code::QueryForm, message).at(span, "not possible here").hint(hint));
     }
 }
 
+/// Returns the name that a pattern binds.
+fn bound_name(pattern: &Pattern) -> Option<&Name> {
+    match &pattern.kind {
+        PatternKind::Bind(name) => Some(name),
+        _ => None,
+    }
+}
+
 /// Returns whether an expression is a field of the name that a pattern binds.
 fn is_column(pattern: &Pattern, value: &Expr) -> bool {
-    let PatternKind::Bind(row) = &pattern.kind else { return false };
+    let Some(row) = bound_name(pattern) else { return false };
     match &value.kind {
         ExprKind::Field { object, .. } => matches!(&object.kind, ExprKind::Name(name) if name.text == row.text),
         _ => false,

@@ -124,7 +124,7 @@ impl Declarer<'_, '_> {
     fn no_column(&mut self, row: &Text, field: &Field, place: Span) {
         let message = format!("the field `{}` of `{row}` cannot be a column", field.name);
         let diagnostic = Diagnostic::new(Code::TableDeclaration, message)
-            .at(place, format!("it is `{}`", field.ty))
+            .at(place, format!("`{}` is `{}`", field.name, field.ty))
             .note("a column is a number, text, bytes, time, duration, size, truth value, or an enum without values")
             .hint("keep the parts of a list or record in a table of their own, with the key of this one");
         self.context.report(diagnostic);

@@ -1,7 +1,7 @@
 //! Dropped values: warns of statements that compute a value without an effect and do not use it.
 
 use weir_host::Library;
-use weir_syntax::ast::{Block, Expr, ExprKind, Statement, StatementKind, TextPart};
+use weir_syntax::ast::{Arm, Block, Expr, ExprKind, Let, Statement, StatementKind, TextPart};
 use weir_syntax::{Code, Diagnostic};
 
 use super::total_expressions::{TotalExpressions, is_pure, receiver};
@@ -43,7 +43,7 @@ impl<'c> DroppedValues<'c> {
             let effect = if is_total { "has no effect" } else { "has no effect unless it fails" };
             let diagnostic = Diagnostic::new(Code::UnusedValue, "this value is not used")
                 .at(expr.span, format!("{effect}; its value of type `{ty}` is dropped"))
-                .hint(advice(expr));
+                .hint(self.advice(expr));
             let lines = alone_on_lines(self.text, expr.span).filter(|lines| !has_comment(self.text, *lines));
             self.found.push(match lines {
                 _ if !is_total => {
@@ -62,6 +62,15 @@ impl<'c> DroppedValues<'c> {
             ExprKind::Literal(_) => true,
             ExprKind::Name(_) => self.names_pure(expr),
             ExprKind::Closure { body, .. } => self.is_pure(body),
+            ExprKind::Formatted { value, .. } => self.is_pure(value),
+            ExprKind::Else { value, otherwise, .. } => self.is_pure(value) && self.is_pure(otherwise),
+            ExprKind::If { condition, then, otherwise } => {
+                self.is_pure(condition)
+                    && self.is_pure_block(then)
+                    && otherwise.iter().all(|otherwise| self.is_pure(otherwise))
+            }
+            ExprKind::Match { value, arms } => self.is_pure(value) && arms.iter().all(|arm| self.is_pure_arm(arm)),
+            ExprKind::Block(block) => self.is_pure_block(block),
             ExprKind::Text(text) | ExprKind::Html(text) => text.parts.iter().all(|part| match part {
                 TextPart::Literal { .. } => true,
                 TextPart::Expr(expr) => self.is_pure(expr),
@@ -89,6 +98,20 @@ impl<'c> DroppedValues<'c> {
             }
             _ => false,
         }
+    }
+
+    fn is_pure_block(&self, block: &Block) -> bool {
+        block.statements.iter().all(|statement| match &statement.kind {
+            StatementKind::Expr(expr) => self.is_pure(expr),
+            StatementKind::Let(Let { value, otherwise, .. }) => {
+                self.is_pure(value) && otherwise.iter().all(|otherwise| self.is_pure(&otherwise.body))
+            }
+            StatementKind::Expect(_) | StatementKind::FailureHandler(_) => false,
+        })
+    }
+
+    fn is_pure_arm(&self, arm: &Arm) -> bool {
+        arm.guard.iter().all(|guard| self.is_pure(guard)) && self.is_pure(&arm.body)
     }
 
     /// Returns whether a name stands for a value, or for a function that has no effect when it is called.
@@ -124,16 +147,25 @@ impl<'c> DroppedValues<'c> {
             | None => false,
         }
     }
-}
 
-fn advice(expr: &Expr) -> String {
-    match &expr.kind {
-        ExprKind::Call { function, .. } => match receiver(function).map(|object| &object.kind) {
-            Some(ExprKind::Name(name)) if !name.is_upper() => {
+    fn advice(&self, expr: &Expr) -> String {
+        let receiver = match &expr.kind {
+            ExprKind::Call { function, .. } => receiver(function),
+            _ => None,
+        };
+        match receiver.map(|object| (&object.kind, self.typed.resolution(object.id))) {
+            Some((ExprKind::Name(name), Some(Resolution::Shared(_) | Resolution::SharedNow(_)))) => {
+                let others = match self.typed.expr_type(receiver.map_or(expr.id, |object| object.id)) {
+                    Ty::Map(..) => format!(", `{name}.put(key, value)` one entry"),
+                    Ty::List(_) => format!(", `{name}.push(value)` appends to it"),
+                    _ => String::new(),
+                };
+                format!("this does not change the shared value: `{name}.set(…)` replaces it{others}")
+            }
+            Some((ExprKind::Name(name), _)) if !name.is_upper() => {
                 format!("values never change: give the new one a name, `let new_{name} = …`")
             }
             _ => "give it a name with `let`".to_owned(),
-        },
-        _ => "give it a name with `let`".to_owned(),
+        }
     }
 }

@@ -63,6 +63,12 @@ impl fmt::Display for FileError {
 impl std::error::Error for FileError {}
 
 impl FileError {
+    /// Returns the error of a write of a file that belongs to the program.
+    pub(super) fn of_program(path: &str) -> FileError {
+        let reason = io::Error::new(io::ErrorKind::PermissionDenied, "it belongs to the program");
+        FileError::NotWritten { path: path.into(), reason }
+    }
+
     /// Converts the error of a write; an error that already says which file it is about stays itself.
     pub(super) fn not_written(path: &str, reason: io::Error) -> FileError {
         match reason.downcast::<FileError>() {

@@ -17,7 +17,7 @@ pub struct OpenFile {
 /// Opens the file at `path` without reading it.
 ///
 /// # Errors
-/// Fails with a [`FileError`] if the file cannot be opened.
+/// Fails if the file cannot be opened.
 #[weir::function(reads, blocking)]
 pub fn open(#[environment] root: &Root, path: &str) -> Result<OpenFile, FileError> {
     let file = root.open_to_read(path)?;

@@ -103,7 +103,7 @@ impl Root {
         }
         let folder = path_of(folder).map_err(|reason| FileError::not_written(path, reason))?;
         let is_left_out = self.private_paths.contains(&folder.join(name));
-        if is_left_out { Err(FileError::NotFound(path.into())) } else { Ok(()) }
+        if is_left_out { Err(FileError::of_program(path)) } else { Ok(()) }
     }
 
     /// Returns the root with an empty file cache of these limits.
@@ -284,7 +284,10 @@ impl Root {
         }
         let below = BeneathPath::new(path).ok_or_else(|| FileError::Outside(path.into()))?;
         if self.hides(path) {
-            return Err(FileError::NotFound(path.into()));
+            return Err(match access {
+                OpenMode::Append => FileError::of_program(path),
+                OpenMode::Read => FileError::NotFound(path.into()),
+            });
         }
         let opened = open(&self.directory, &below, access).map_err(|errno| explain(path, errno))?;
         self.check_not_private(path, &opened).map(|()| opened)

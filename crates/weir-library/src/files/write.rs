@@ -30,7 +30,7 @@ impl Root {
             return Err(FileError::NotAFile(path.into()));
         }
         if self.hides(name) {
-            return Err(FileError::NotFound(path.into()));
+            return Err(FileError::of_program(path));
         }
         let directory = self.open_directory(above)?;
         self.check_not_left_out(path, &directory, name)?;

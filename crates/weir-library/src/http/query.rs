@@ -67,7 +67,15 @@ impl<'q> Query<'q> {
             let default = parameter.default.clone().filter(|_| given.is_empty());
             return Ok(default.unwrap_or_else(|| Value::list(given)));
         }
-        match (self.occurrences(&parameter.name), &parameter.ty) {
+        let found = self.occurrences(&parameter.name);
+        // A browser sends a field that was left blank.
+        if matches!(found, Occurrences::Once(""))
+            && !is_text(&parameter.ty)
+            && let Some(value) = left_out(parameter)
+        {
+            return Ok(value);
+        }
+        match (found, &parameter.ty) {
             (Occurrences::Once(text), Type::Option(some)) => one(some, text).map(Value::some),
             (Occurrences::Once(text), ty) => one(ty, text),
             (Occurrences::Twice, _) => Err(problem("given twice".into())),
@@ -96,6 +104,11 @@ impl<'q> Query<'q> {
             value.or_else(|| decoded.find(|(other, _)| other == name).map(|(_, value)| &**value))
         })
     }
+}
+
+/// Returns whether an empty text is a value of the type.
+fn is_text(ty: &Type) -> bool {
+    matches!(ty, Type::Text) || matches!(ty, Type::Option(some) if **some == Type::Text)
 }
 
 /// Returns the pairs of a query, undecoded.

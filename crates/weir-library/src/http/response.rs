@@ -90,7 +90,7 @@ pub enum ResponseError {
     TooManyFields,
     /// The status is not one of an error.
     NoProblem(i64),
-    /// The redirect leads to another site.
+    /// The redirect leads to another site, or to a path that depends on the page that asks for it.
     OtherSite,
 }
 
@@ -105,7 +105,10 @@ impl fmt::Display for ResponseError {
             }
             ResponseError::NoProblem(code) => write!(f, "the status of a problem must be 400 to 599, not {code}"),
             ResponseError::OtherSite => {
-                write!(f, "the redirect leads to another site; `external: true` permits it, for URLs that are trusted")
+                f.write_str(
+                    "the redirect leads to no path of this site, which begins with `/`, `./`, `../`, `?` or `#`; `external: true` permits \
+                     other URLs, if they are trusted",
+                )
             }
             ResponseError::TooManyFields => write!(f, "the header fields take more than {FIELDS_BYTES_MAX} bytes"),
         }

@@ -32,7 +32,7 @@ impl Default for DecodeLimits {
 /// Decodes a PPM image within the default limits.
 ///
 /// # Errors
-/// Fails with an [`ImageError`] that says what is wrong with the file.
+/// Fails with a message that says what is wrong with the file.
 #[weir::function(pure, units = units::to_transform(file))]
 pub fn decode(file: Bytes) -> Result<Ppm, ImageError> {
     decode_within(file, DecodeLimits::default())
@@ -41,7 +41,7 @@ pub fn decode(file: Bytes) -> Result<Ppm, ImageError> {
 /// Decodes a PPM image within `limits`. The samples of a binary image with maximum value 255 are not copied.
 ///
 /// # Errors
-/// Fails with an [`ImageError`] that says what is wrong with the file.
+/// Fails with a message that says what is wrong with the file.
 pub fn decode_within(file: Bytes, limits: DecodeLimits) -> Result<Ppm, ImageError> {
     let plain = match file.get(..2) {
         Some(b"P3") => true,

@@ -40,7 +40,7 @@ impl std::error::Error for EncodeError {}
 /// Encodes an image as JPEG with a `quality` of 1 (smallest) to 100 (best).
 ///
 /// # Errors
-/// Fails with an [`EncodeError`] if the quality is out of range, or if the width or the height exceeds 65,535 pixels.
+/// Fails if the quality is out of range, or if the width or the height exceeds 65,535 pixels.
 #[weir::function(pure, units = 4 * units_of(image))]
 pub fn to_jpeg(image: &Ppm, #[default(85)] quality: i64) -> Result<Bytes, EncodeError> {
     let quality = u8::try_from(quality).ok().filter(|q| (1..=100).contains(q)).ok_or(EncodeError::Quality(quality))?;

@@ -26,7 +26,7 @@ impl std::error::Error for ScaleError {}
 /// Scales an image to `eighths` of its width and height. With eight eighths the image is returned uncopied.
 ///
 /// # Errors
-/// Fails with a [`ScaleError`] unless `eighths` is 1 to 8.
+/// Fails unless `eighths` is 1 to 8.
 #[weir::function(pure, units = units_of(image))]
 pub fn scale(image: &Ppm, eighths: i64) -> Result<Ppm, ScaleError> {
     match eighths {

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use rusqlite::{Connection, ErrorCode};
+use rusqlite::{Connection, params_from_iter};
 use weir::{Failure, Value};
 
 use super::constraint;
@@ -26,11 +26,11 @@ pub(super) struct SqlTable {
     /// The times of reads by a key.
     pub(super) row_times: ReadTimes,
     /// The columns of the parameters of an insertion.
-    pub(super) inserted: Vec<usize>,
+    inserted: Vec<usize>,
     /// The columns of the parameters of a replacement.
     pub(super) replaced: Vec<usize>,
-    /// True if the last number is given: then an insertion takes back its whole group, and gets one of its own.
-    pub(super) is_used_up: AtomicBool,
+    /// True if the last number may be given. Then an insertion looks first, because SQLite would refuse it with its whole group.
+    may_be_used_up: AtomicBool,
 }
 
 impl SqlTable {
@@ -45,7 +45,7 @@ impl SqlTable {
             row_times: ReadTimes::of_one_row(),
             inserted,
             replaced,
-            is_used_up: AtomicBool::new(false),
+            may_be_used_up: AtomicBool::new(true),
         }
     }
 
@@ -63,16 +63,35 @@ impl SqlTable {
         parts.iter().zip(&self.schema.key).map(|(part, at)| Bound(part, &self.schema.columns[*at]))
     }
 
-    /// Returns whether an insertion failed because the last number is given, for which the database has the error of a full
-    /// disk.
-    pub(super) fn finds_used_up(&self, error: &rusqlite::Error, connection: &Connection) -> bool {
-        let is_last = || {
-            let sql = "SELECT seq = ?1 FROM sqlite_sequence WHERE name = ?2";
-            connection.query_row(sql, (i64::MAX, &self.schema.name), |row| row.get(0)).unwrap_or(false)
-        };
-        let is_used_up = self.schema.auto && error.sqlite_error_code() == Some(ErrorCode::DiskFull) && is_last();
-        self.is_used_up.fetch_or(is_used_up, Ordering::Relaxed);
-        is_used_up
+    /// Inserts a row, and returns its number; `None` if the last number is given. The writer is locked, so that nobody of this program
+    /// takes the last number meanwhile.
+    pub(super) fn insert(&self, row: &[Value], connection: &Connection) -> rusqlite::Result<Option<i64>> {
+        if self.may_be_used_up.load(Ordering::Relaxed) {
+            let is_used_up = self.schema.auto && self.has_last_number(connection);
+            self.may_be_used_up.store(is_used_up, Ordering::Relaxed);
+            if is_used_up {
+                return Ok(None);
+            }
+        }
+        connection
+            .prepare_cached(&self.statements.insert)?
+            .execute(params_from_iter(self.bound(&self.inserted, row)))?;
+        let number = connection.last_insert_rowid();
+        self.note_number(number);
+        Ok(Some(number))
+    }
+
+    /// Notes the number of a row that was written.
+    pub(super) fn note_number(&self, number: i64) {
+        if self.schema.auto && number == i64::MAX {
+            self.may_be_used_up.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns whether the last number is given.
+    fn has_last_number(&self, connection: &Connection) -> bool {
+        let sql = "SELECT seq = ?1 FROM sqlite_sequence WHERE name = ?2";
+        connection.query_row(sql, (i64::MAX, &self.schema.name), |row| row.get(0)).unwrap_or(false)
     }
 
     /// Returns the failure of a row that breaks the rule which the message of the database names by its columns.

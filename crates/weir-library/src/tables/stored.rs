@@ -97,13 +97,6 @@ impl StoredTable {
         self.write((transaction, count), first.as_ref().map_or(&[], fields), replaced)?;
         Ok(count as i64)
     }
-
-    /// Has an insertion that the database would refuse with its whole group begin one.
-    fn protect_group(&self) {
-        if self.table.is_used_up.load(Ordering::Relaxed) {
-            self.database.end_group();
-        }
-    }
 }
 
 impl TableRows for StoredTable {
@@ -158,20 +151,11 @@ impl TableRows for StoredTable {
     fn insert(&self, transaction: i64, row: Value) -> Result<Value, Failure> {
         let schema = &self.table.schema;
         let row = schema.stored(row)?;
-        self.protect_group();
         let inserted = row.clone();
         let number = self.write((transaction, 1), fields(&row), move |table, connection| {
-            let parameters = table.bound(&table.inserted, fields(&inserted));
-            let inserted = connection.prepare_cached(&table.statements.insert)?.execute(params_from_iter(parameters));
-            match inserted {
-                Err(error) if table.finds_used_up(&error, connection) => Ok(None),
-                inserted => inserted.map(|_| Some(connection.last_insert_rowid())),
-            }
+            table.insert(fields(&inserted), connection)
         })?;
         let number = number.ok_or_else(|| constraint::no_number_left(schema))?;
-        if schema.auto && number == i64::MAX {
-            self.table.is_used_up.store(true, Ordering::Relaxed);
-        }
         Ok(if schema.auto { Value::Int(number) } else { schema.key_of(fields(&row)) })
     }
 
@@ -182,13 +166,13 @@ impl TableRows for StoredTable {
         self.write((transaction, 1), fields(&row), move |table, connection| {
             let parameters =
                 fields(&written).iter().zip(&table.schema.columns).map(|(value, column)| Bound(value, column));
-            connection.prepare_cached(&table.statements.upsert)?.execute(params_from_iter(parameters))
+            connection.prepare_cached(&table.statements.upsert)?.execute(params_from_iter(parameters))?;
+            if let Value::Int(number) = table.schema.key_of(fields(&written)) {
+                table.note_number(number);
+            }
+            Ok(())
         })?;
-        let key = schema.key_of(fields(&row));
-        if schema.auto && key == Value::Int(i64::MAX) {
-            self.table.is_used_up.store(true, Ordering::Relaxed);
-        }
-        Ok(key)
+        Ok(schema.key_of(fields(&row)))
     }
 
     fn replace(&self, transaction: i64, key: &Value, row: Value) -> Result<(), Failure> {

@@ -128,6 +128,35 @@ fn numbers_are_not_used_twice() {
 }
 
 #[test]
+fn an_insertion_without_a_number_left_takes_back_nothing() {
+    let settled = |storage: &TableStorage| {
+        tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(storage.settled(true))
+    };
+    for database in TestDatabase::each("numbers_left") {
+        let numbered = || Schema {
+            auto: true,
+            ..declared("numbered", vec![column("id", "Int", false), column("text", "Text", false)])
+        };
+        let row = |id| Value::Record([Value::Int(id), Value::text("x")].into());
+        // The last number is taken by this start, and then by one before.
+        for start in 0..2 {
+            let storage = database.storage();
+            let table = storage.open(numbered()).unwrap();
+            if start == 0 {
+                table.rows.upsert(0, row(i64::MAX)).unwrap();
+            }
+            settled(&storage).unwrap();
+            table.rows.upsert(0, row(start)).unwrap();
+            assert_eq!(table.rows.insert(0, row(0)).unwrap_err().kind, FailureKind::Constraint);
+            table.rows.upsert(0, row(start + 10)).unwrap();
+            settled(&storage).unwrap();
+            let keys = [start, start + 10].map(|key| table.rows.get(0, &Value::Int(key)).unwrap().is_some());
+            assert_eq!(keys, [true, true], "{database:?}");
+        }
+    }
+}
+
+#[test]
 fn soft_tables_evict() {
     let soft = |ttl, at_most| Schema {
         soft: Some(SoftTable { ttl, at_most, capacity: None }),

@@ -3,7 +3,7 @@
 //! All state is behind one mutex. Two sides share it:
 //!
 //! * *Members*, each with the calls of one flow that have joined together. A member registers the waker of its flow in the
-//!   critical section in which it finds no answers, and the sender takes all wakers in the one in which it stores the
+//!   critical section in which it joins or finds no answers, and the sender takes all wakers in the one in which it stores the
 //!   answers. Dropping a member that has no answers leaves the batch.
 //! * *The sender* registers its waker likewise, before it waits for the flows that have joined to come to rest, and while
 //!   the function works, in case all members leave.
@@ -83,10 +83,21 @@ pub(crate) struct Member {
     /// The request of each call; empty once the answers were taken.
     requests: SmallVec<[u32; 4]>,
     index: u32,
+    /// Without batching there is no member.
+    #[cfg(without_batching)]
+    #[expect(dead_code, reason = "it has no values")]
+    never: std::convert::Infallible,
 }
+
+/// The identity of a batch.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BatchIdentity(usize);
 
 /// The answers of the calls of a member, in their order.
 pub(crate) type Answers = SmallVec<[Outcome; 1]>;
+
+/// The wakers of flows.
+type Wakers = SmallVec<[Waker; 4]>;
 
 /// The outcome of joining a batch.
 pub(super) struct Joined {
@@ -136,11 +147,14 @@ impl GatheredBatch {
         &self.common
     }
 
-    /// Adds calls of a flow that runs, of which there is at least one, until the batch is full.
+    /// Adds calls of a flow that runs, of which there is at least one, until the batch is full. The flow is woken when they are
+    /// answered, if there is a waker; otherwise it has to poll them.
+    #[cfg_attr(without_batching, expect(unreachable_code, unused_variables, reason = "there is no member"))]
     pub(super) fn join(
         batch: &Arc<GatheredBatch>,
         values: &mut impl ExactSizeIterator<Item = Value>,
         at_most: usize,
+        waker: Option<&Waker>,
     ) -> Joined {
         let mut state = batch.state.lock();
         let expected = values.len().min(at_most.saturating_sub(state.requests.len()));
@@ -151,8 +165,14 @@ impl GatheredBatch {
             is_full = state.requests.len() >= at_most;
         }
         state.calls += requests.len();
-        let member = Member { batch: Arc::clone(batch), requests, index: state.members.len() as u32 };
-        state.members.push(MemberState::default());
+        let member = Member {
+            batch: Arc::clone(batch),
+            requests,
+            index: state.members.len() as u32,
+            #[cfg(without_batching)]
+            never: unreachable!("no call is gathered"),
+        };
+        state.members.push(MemberState { waker: waker.cloned(), ..MemberState::default() });
         let is_delayed = matches!(state.stage, BatchStage::Delayed { .. });
         if is_full {
             state.stage = BatchStage::Full;
@@ -303,7 +323,7 @@ impl GatheredBatch {
 }
 
 /// Wakes the members. Neighbours are often of the same flow, which is woken once.
-fn wake(wakers: Vec<Waker>) {
+fn wake(wakers: Wakers) {
     let mut last: Option<Waker> = None;
     for waker in wakers {
         if !last.as_ref().is_some_and(|last| last.will_wake(&waker)) {
@@ -338,12 +358,12 @@ impl BatchState {
     }
 
     /// Notes that the answers are there; returns the wakers of the members.
-    fn end(&mut self) -> Vec<Waker> {
+    fn end(&mut self) -> Wakers {
         (self.stage, self.sender) = (BatchStage::Answered, None);
         if is(BatchMutant::KeepsAnswers) {
-            return Vec::new();
+            return Wakers::new();
         }
-        let mut wakers = Vec::with_capacity(self.members.len());
+        let mut wakers = Wakers::with_capacity(self.members.len());
         for member in &mut self.members {
             member.is_woken = member.waker.is_some() && !is(BatchMutant::ForgetsWoken);
             wakers.extend(member.waker.take());
@@ -366,6 +386,12 @@ impl Member {
             BatchStage::Answered => MemberProgress::Answered,
             _ => MemberProgress::Gathers,
         }
+    }
+
+    /// Returns the identity of the batch, as long as this member exists.
+    #[inline]
+    pub(crate) fn batch(&self) -> BatchIdentity {
+        BatchIdentity(Arc::as_ptr(&self.batch).addr())
     }
 
     /// Returns true if the flow was woken because the answers are there, and has not taken them yet.
@@ -406,7 +432,7 @@ impl Member {
         if state.bytes_of_answer > 0 {
             memory::charge(state.bytes_of_answer.saturating_mul(requests.len() as i64));
         }
-        Poll::Ready(requests.into_iter().map(|request| state.requests.take_answer(request)).collect())
+        Poll::Ready(state.requests.take_answers(&requests).into())
     }
 }
 

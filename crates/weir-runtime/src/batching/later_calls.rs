@@ -12,65 +12,73 @@
 //! its own later call would be before the first, and that cannot go on for ever.
 
 use super::moment::{FlowMoment, MomentState};
-use super::slack::{FunctionGatherer, StepCertainty};
+use super::progress::StepCertainty;
 
 /// The calls of a flow that are certain, and the order of its moments.
-pub(super) struct LaterCalls<'a> {
-    moments: &'a [FlowMoment<'a>],
+#[derive(Default)]
+pub(super) struct LaterCalls {
+    certain: Vec<usize>,
+    /// For each function, true if a call of it gathers that may wait.
+    wanted: Vec<bool>,
+    /// The moments that keep what comes behind them from being certain.
+    hold_up: Vec<u64>,
     /// For each moment all that it comes behind.
     before: MomentSets,
     /// For each moment all that each of the next moments behind it which matter comes behind.
     before_each_next: MomentSets,
-    certain: Vec<usize>,
 }
 
 /// A set of moments for each moment.
+#[derive(Default)]
 struct MomentSets {
     words: Vec<u64>,
     /// The number of words of a set.
     width: usize,
 }
 
-impl<'a> LaterCalls<'a> {
-    /// Returns the calls of a flow that are certain; `None` if no call could wait for one.
-    pub(super) fn of(moments: &'a [FlowMoment<'a>]) -> Option<LaterCalls<'a>> {
-        let waits = |call: &FlowMoment<'_>| call.state == MomentState::Gathers && call.delays && call.is_described;
-        let is_wanted = |call: &FlowMoment<'_>| {
-            let gatherer = call.gatherer();
-            gatherer.is_some_and(|gatherer| moments.iter().any(|earlier| waits(earlier) && earlier.calls(gatherer)))
-        };
+impl LaterCalls {
+    /// Finds the calls of a flow that are certain and for which another one could wait.
+    pub(super) fn find(&mut self, moments: &[FlowMoment], edges: &[u32], functions: usize) {
+        self.wanted.clear();
+        self.wanted.resize(functions, false);
+        for moment in moments {
+            if moment.state == MomentState::Gathers && moment.delays && moment.is_described {
+                moment.function.into_iter().for_each(|function| self.wanted[function as usize] = true);
+            }
+        }
         let is_candidate = |at: &usize| {
             let call = &moments[*at];
-            let repeats = call.step.is_some_and(|step| step.latency.repeats());
             let is_ahead = call.state == MomentState::Ahead(StepCertainty::UnlessFailed);
-            is_ahead && call.is_described && !repeats && is_wanted(call)
+            let is_wanted = || call.function.is_some_and(|function| self.wanted[function as usize]);
+            is_ahead && call.is_described && !call.kind.repeats && is_wanted()
         };
-        let mut certain: Vec<usize> = (0..moments.len()).filter(is_candidate).collect();
-        if certain.is_empty() {
-            return None;
+        self.certain.clear();
+        self.certain.extend((0..moments.len()).filter(is_candidate));
+        if self.certain.is_empty() {
+            return;
         }
-        let before = MomentSets::before(moments);
-        let holds_up = |at: &usize| {
-            let moment = &moments[*at];
-            let is_of_batches = moment.step.is_none_or(|step| step.latency.is_of_batches());
-            match moment.state {
+        self.before.find_before(moments, edges);
+        self.hold_up.clear();
+        self.hold_up.resize(self.before.width, 0);
+        for (at, moment) in moments.iter().enumerate() {
+            let holds_up = match moment.state {
                 MomentState::Over => false,
                 MomentState::Waits => true,
-                _ => !(is_of_batches && moment.is_described),
-            }
-        };
-        let holds_up: Vec<usize> = (0..moments.len()).filter(holds_up).collect();
-        certain.retain(|call| !holds_up.iter().any(|at| before.contains(*call, *at)));
-        let before_each_next = MomentSets::before_each_next(moments, &before);
-        Some(LaterCalls { moments, before, before_each_next, certain })
+                _ => !(moment.kind.is_of_batches && moment.is_described),
+            };
+            self.hold_up[at / 64] |= u64::from(holds_up) << (at % 64);
+        }
+        let (before, hold_up) = (&self.before, &self.hold_up);
+        self.certain.retain(|call| before.of(*call).iter().zip(hold_up).all(|(before, hold_up)| before & hold_up == 0));
+        self.before_each_next.find_before_each_next(moments, edges, &self.before);
     }
 
     /// Returns the calls for which a call of this function that gathers may wait without a limit: they need none of its
     /// answers, and all that does needs theirs.
-    pub(super) fn certain(&self, call: usize, gatherer: &FunctionGatherer) -> impl Iterator<Item = usize> {
+    pub(super) fn certain(&self, call: usize, function: u32, moments: &[FlowMoment]) -> impl Iterator<Item = usize> {
         let joins = move |later: &usize| {
-            self.moments[call].is_described
-                && self.moments[*later].calls(gatherer)
+            moments[call].is_described
+                && moments[*later].function == Some(function)
                 && !self.before.contains(*later, call)
                 && self.before_each_next.contains(call, *later)
         };
@@ -79,43 +87,51 @@ impl<'a> LaterCalls<'a> {
 }
 
 impl MomentSets {
-    fn new(count: usize, word: u64) -> MomentSets {
-        let width = count.div_ceil(64);
-        MomentSets { words: vec![word; count * width], width }
+    fn reset(&mut self, count: usize, word: u64) {
+        self.width = count.div_ceil(64);
+        self.words.clear();
+        self.words.resize(count * self.width, word);
     }
 
-    /// Returns for each moment all that it comes behind.
-    fn before(moments: &[FlowMoment<'_>]) -> MomentSets {
-        let mut sets = MomentSets::new(moments.len(), 0);
+    fn of(&self, moment: usize) -> &[u64] {
+        &self.words[moment * self.width..][..self.width]
+    }
+
+    /// Finds for each moment all that it comes behind.
+    fn find_before(&mut self, moments: &[FlowMoment], edges: &[u32]) {
+        self.reset(moments.len(), 0);
         for (at, moment) in moments.iter().enumerate() {
-            let (earlier, own) = sets.words.split_at_mut(at * sets.width);
-            for before in moment.before.iter().map(|before| *before as usize) {
-                let of_before = &earlier[before * sets.width..][..sets.width];
+            let (earlier, own) = self.words.split_at_mut(at * self.width);
+            for before in edges_of(moment, edges) {
+                let of_before = &earlier[before * self.width..][..self.width];
                 own.iter_mut().zip(of_before).for_each(|(own, of_before)| *own |= of_before);
                 own[before / 64] |= 1 << (before % 64);
             }
         }
-        sets
     }
 
-    /// Returns for each moment what the next ones behind it have in common that matter: everything, if there are none. Those
+    /// Finds for each moment what the next ones behind it have in common that matter: everything, if there are none. Those
     /// that are over, or only compute, do not matter, but what comes next behind them does.
-    fn before_each_next(moments: &[FlowMoment<'_>], before: &MomentSets) -> MomentSets {
-        let mut sets = MomentSets::new(moments.len(), u64::MAX);
+    fn find_before_each_next(&mut self, moments: &[FlowMoment], edges: &[u32], before: &MomentSets) {
+        self.reset(moments.len(), u64::MAX);
         for (next, moment) in moments.iter().enumerate().rev() {
-            let (earlier, own) = sets.words.split_at_mut(next * sets.width);
-            let matters = moment.state != MomentState::Over && !moment.only_computes();
-            let of_next = if matters { &before.words[next * sets.width..] } else { own };
-            for at in moment.before.iter().map(|before| *before as usize) {
-                let common = &mut earlier[at * sets.width..][..sets.width];
-                common.iter_mut().zip(of_next.iter()).for_each(|(common, of_next)| *common &= of_next);
+            let (earlier, own) = self.words.split_at_mut(next * self.width);
+            let matters = moment.state != MomentState::Over && !moment.kind.only_computes;
+            let of_next = if matters { before.of(next) } else { &own[..self.width] };
+            for at in edges_of(moment, edges) {
+                let common = &mut earlier[at * self.width..][..self.width];
+                common.iter_mut().zip(of_next).for_each(|(common, of_next)| *common &= of_next);
             }
         }
-        sets
     }
 
     /// Returns true if the set of a moment contains another one.
     fn contains(&self, of: usize, moment: usize) -> bool {
         self.words[of * self.width + moment / 64] & (1 << (moment % 64)) != 0
     }
+}
+
+/// Returns the moments directly before one.
+fn edges_of(moment: &FlowMoment, edges: &[u32]) -> impl Iterator<Item = usize> {
+    edges[moment.before.0 as usize..moment.before.1 as usize].iter().map(|before| *before as usize)
 }

@@ -67,7 +67,7 @@ fn joined(merges: Option<FixedState>, values: [i64; 2]) -> (Arc<GatheredBatch>, 
 }
 
 fn join(batch: &Arc<GatheredBatch>, value: i64, at_most: usize) -> Member {
-    GatheredBatch::join(batch, &mut std::iter::once(Value::Int(value)), at_most).member
+    GatheredBatch::join(batch, &mut std::iter::once(Value::Int(value)), at_most, None).member
 }
 
 /// Sends a batch to a function that returns its arguments.
@@ -100,6 +100,18 @@ fn members_that_wait_are_answered() {
     assert_eq!(answer(&mut stays), Outcome::Value(Value::Int(1)));
     sender.join().unwrap();
     other.join().unwrap();
+}
+
+/// A member has joined with its waker, and does not poll before it is woken.
+fn a_member_may_wait_since_it_has_joined() {
+    let batch = Arc::new(GatheredBatch::new(Box::default(), None, 0, 0));
+    let waker = Waker::from(Arc::new(UnparkWaker(thread::current())));
+    let mut member = GatheredBatch::join(&batch, &mut std::iter::once(Value::Int(1)), 10, Some(&waker)).member;
+    batch.end_run();
+    let sender = thread::spawn(move || send(&batch));
+    thread::park();
+    assert!(member.poll(&Context::from_waker(Waker::noop())).is_ready(), "it is woken when it is answered");
+    sender.join().unwrap();
 }
 
 /// A member sees no answers, and then the batch is answered: its flow was woken, but not one that does not wait.
@@ -205,6 +217,7 @@ fn a_batch_that_waits_leaves_when_nothing_more_is_expected() {
 
 fn every_model() {
     loom::model(members_that_wait_are_answered);
+    loom::model(a_member_may_wait_since_it_has_joined);
     loom::model(an_answer_wakes_the_flows_that_wait);
     loom::model(a_request_stays_as_long_as_a_member_makes_it);
     loom::model(a_batch_that_all_have_left_is_given_up);

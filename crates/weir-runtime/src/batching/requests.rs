@@ -1,42 +1,50 @@
 //! The requests of one batch, and their answers.
 
+use std::hash::BuildHasher;
+
 use foldhash::fast::FixedState;
-use indexmap::IndexSet;
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 use weir_host::{Outcome, Value};
 
 /// The requests of a batch. Each is made by one call, or by several if equal ones are sent once.
 pub(super) struct Requests {
-    unsent: UnsentRequests,
+    /// The requests that have not been sent.
+    unsent: Vec<Value>,
+    /// Finds equal requests, if these are sent once.
+    known: Option<KnownRequests>,
     /// For each request, the number of calls that have made it and not left.
     users: Vec<u32>,
     /// For each request, its answer; empty before there are answers.
     answers: Vec<Option<Outcome>>,
 }
 
-/// The requests that have not been sent.
-enum UnsentRequests {
-    /// One for each call.
-    Each(Vec<Value>),
-    /// Equal ones once.
-    Distinct(IndexSet<Value, FixedState>),
+/// The indices of requests by their hashes.
+struct KnownRequests {
+    hasher: FixedState,
+    /// Empty while there are at most [`COMPARED_MAX`] requests.
+    indices: HashTable<u32>,
 }
+
+/// The number of requests with each of which a further one is compared. Chosen by judgement: this takes about as long as to hash
+/// one, and a table would have to be allocated.
+const COMPARED_MAX: usize = 8;
 
 /// The requests of a batch that is sent.
 pub(super) struct SentRequests {
     /// The requests.
     pub values: Vec<Value>,
-    /// The index of each of them among all requests of the batch.
-    places: Vec<u32>,
+    /// The index of each of them among all requests of the batch; `None` if all were sent.
+    places: Option<Vec<u32>>,
 }
 
 impl Requests {
     /// Returns no requests, with room for this many. Equal ones are sent once if there is a hash function, `merges`.
     pub(super) fn new(merges: Option<FixedState>, expected: usize) -> Requests {
-        let unsent = match merges {
-            Some(hasher) => UnsentRequests::Distinct(IndexSet::with_capacity_and_hasher(expected, hasher)),
-            None => UnsentRequests::Each(Vec::with_capacity(expected)),
-        };
-        Requests { unsent, users: Vec::with_capacity(expected), answers: Vec::new() }
+        let known = merges.map(|hasher| KnownRequests { hasher, indices: HashTable::new() });
+        let mut requests = Requests { unsent: Vec::new(), known, users: Vec::new(), answers: Vec::new() };
+        requests.reserve(expected);
+        requests
     }
 
     /// Returns the number of requests.
@@ -44,32 +52,28 @@ impl Requests {
         self.users.len()
     }
 
-    /// Makes room for this many requests, if they are several.
+    /// Makes room for this many requests.
     pub(super) fn reserve(&mut self, more: usize) {
-        if more < 2 {
-            return;
-        }
         self.users.reserve(more);
-        match &mut self.unsent {
-            UnsentRequests::Each(values) => values.reserve(more),
-            UnsentRequests::Distinct(values) => values.reserve(more),
+        self.unsent.reserve(more);
+        let all = self.unsent.len() + more;
+        if let Some(known) = self.known.as_mut().filter(|_| all > COMPARED_MAX) {
+            known.reserve(more, &self.unsent);
         }
     }
 
     /// Adds the request of a call; returns its index.
+    #[inline]
     pub(super) fn add(&mut self, value: Value) -> u32 {
-        let index = match &mut self.unsent {
-            UnsentRequests::Each(values) => {
-                values.push(value);
-                values.len() - 1
-            }
-            UnsentRequests::Distinct(values) => values.insert_full(value).0,
-        };
-        match self.users.get_mut(index) {
-            Some(users) => *users += 1,
-            None => self.users.push(1),
+        let index = self.unsent.len() as u32;
+        let equal = self.known.as_mut().and_then(|known| known.find_or_insert(&value, index, &self.unsent));
+        if let Some(equal) = equal {
+            self.users[equal as usize] += 1;
+            return equal;
         }
-        index as u32
+        self.unsent.push(value);
+        self.users.push(1);
+        index
     }
 
     /// Notes that so many calls do not make a request any more.
@@ -84,24 +88,26 @@ impl Requests {
 
     /// Takes out the requests to send: those for which `is_sent` holds of the number of their users.
     pub(super) fn send(&mut self, is_sent: impl Fn(u32) -> bool) -> SentRequests {
-        let unsent = std::mem::replace(&mut self.unsent, UnsentRequests::Each(Vec::new()));
-        let mut values: Vec<Value> = match unsent {
-            UnsentRequests::Each(values) => values,
-            UnsentRequests::Distinct(values) => values.into_iter().collect(),
-        };
-        let places: Vec<u32> =
-            (0..).zip(&self.users).filter(|(_, users)| is_sent(**users)).map(|(place, _)| place).collect();
-        if places.len() < values.len() {
-            values = places.iter().map(|place| values[*place as usize].take()).collect();
+        self.known = None;
+        let mut values = std::mem::take(&mut self.unsent);
+        if self.users.iter().all(|users| is_sent(*users)) {
+            return SentRequests { values, places: None };
         }
-        SentRequests { values, places }
+        let sent = (0..).zip(&self.users).filter(|(_, users)| is_sent(**users));
+        let places: Vec<u32> = sent.map(|(place, _)| place).collect();
+        values = places.iter().map(|place| values[*place as usize].take()).collect();
+        SentRequests { values, places: Some(places) }
     }
 
     /// Stores the answers of requests that were sent. `fault` answers those for which there is none.
     pub(super) fn answer(&mut self, sent: &SentRequests, answers: Vec<Outcome>, fault: impl Fn() -> Outcome) {
+        let Some(places) = &sent.places else {
+            self.answers = answers.into_iter().map(Some).collect();
+            return self.answers.resize_with(self.users.len(), || Some(fault()));
+        };
         let mut answers = answers.into_iter();
         self.answers.resize_with(self.users.len(), || None);
-        for place in &sent.places {
+        for place in places {
             self.answers[*place as usize] = Some(answers.next().unwrap_or_else(&fault));
         }
     }
@@ -111,11 +117,68 @@ impl Requests {
         self.answers = self.users.iter().map(|_| Some(fault())).collect();
     }
 
+    /// Returns the answers of these requests, of which there are several, for the calls of a member.
+    pub(super) fn take_answers(&mut self, requests: &[u32]) -> Vec<Outcome> {
+        // Most often these calls have made all requests, and no two of them the same.
+        if requests.len() == self.users.len() && self.users.iter().all(|users| *users == 1) {
+            self.users.fill(0);
+            return std::mem::take(&mut self.answers).into_iter().map(answered).collect();
+        }
+        requests.iter().map(|request| self.take_answer(*request)).collect()
+    }
+
     /// Returns the answer of a request for one of the calls that have made it.
+    #[inline]
     pub(super) fn take_answer(&mut self, request: u32) -> Outcome {
         self.leave(request, 1);
         let answer = &mut self.answers[request as usize];
         let taken = if self.users[request as usize] == 0 { answer.take() } else { answer.clone() };
-        taken.expect("a request of a member is answered")
+        answered(taken)
+    }
+}
+
+fn answered(answer: Option<Outcome>) -> Outcome {
+    answer.expect("a request of a member is answered")
+}
+
+impl KnownRequests {
+    /// Returns the index of the request that equals this one, or `None` and knows this one by its own index from now on.
+    #[inline]
+    fn find_or_insert(&mut self, value: &Value, index: u32, requests: &[Value]) -> Option<u32> {
+        let KnownRequests { hasher, indices } = self;
+        if indices.is_empty() {
+            if requests.len() < COMPARED_MAX {
+                return (0..).zip(requests).find(|(_, request)| *request == value).map(|(equal, _)| equal);
+            }
+            know(requests, 1, indices, hasher);
+        }
+        let hash = |index: &u32| hasher.hash_one(&requests[*index as usize]);
+        let is_equal = |known: &u32| requests[*known as usize] == *value;
+        match indices.entry(hasher.hash_one(value), is_equal, hash) {
+            Entry::Occupied(equal) => Some(*equal.get()),
+            Entry::Vacant(place) => {
+                place.insert(index);
+                None
+            }
+        }
+    }
+
+    /// Makes room for this many further requests.
+    fn reserve(&mut self, more: usize, requests: &[Value]) {
+        let KnownRequests { hasher, indices } = self;
+        if indices.is_empty() {
+            return know(requests, more, indices, hasher);
+        }
+        indices.reserve(more, |index| hasher.hash_one(&requests[*index as usize]));
+    }
+}
+
+/// Adds these requests to an empty table, with room for this many further ones.
+#[cold]
+fn know(requests: &[Value], more: usize, indices: &mut HashTable<u32>, hasher: &FixedState) {
+    let hash = |index: &u32| hasher.hash_one(&requests[*index as usize]);
+    indices.reserve(requests.len() + more, hash);
+    for (index, request) in (0..).zip(requests) {
+        indices.insert_unique(hasher.hash_one(request), index, hash);
     }
 }

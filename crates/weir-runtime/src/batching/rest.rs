@@ -31,6 +31,17 @@ pub(crate) struct Claim {
     slices_left: u32,
 }
 
+/// The claims that a flow keeps while it does not run, if it has any: one word, because few flows do.
+#[cfg(not(without_batching))]
+pub(crate) type KeptClaims = Option<Box<FlowClaims>>;
+/// The same where no call is gathered.
+#[cfg(without_batching)]
+pub(crate) type KeptClaims = Option<std::convert::Infallible>;
+
+/// The claims of a flow.
+#[cfg(not(without_batching))]
+pub(crate) struct FlowClaims(Vec<Claim>);
+
 impl Drop for Claim {
     fn drop(&mut self) {
         self.batch.end_run();
@@ -50,16 +61,22 @@ pub(super) fn joined(batch: &Arc<GatheredBatch>, is_awaited: bool) {
 }
 
 /// Continues with the claims of a flow whose slice was over.
-pub(crate) fn resume(claims: &mut Vec<Claim>) {
-    CLAIMS.set(std::mem::take(claims));
+#[cfg(not(without_batching))]
+pub(crate) fn resume(claims: &mut FlowClaims) {
+    CLAIMS.set(std::mem::take(&mut claims.0));
+}
+
+#[cfg(without_batching)]
+pub(crate) fn resume(claims: &mut std::convert::Infallible) {
+    match *claims {}
 }
 
 /// Ends the slice of the flow of this thread; returns the claims that it keeps, if it `goes_on`.
-pub(crate) fn end_slice(goes_on: bool) -> Vec<Claim> {
+pub(crate) fn end_slice(goes_on: bool) -> KeptClaims {
     let has_joined = HAS_JOINED.replace(false);
     if !goes_on {
         drop_all();
-        return Vec::new();
+        return None;
     }
     let mut claims = CLAIMS.take();
     if has_joined {
@@ -67,7 +84,17 @@ pub(crate) fn end_slice(goes_on: bool) -> Vec<Claim> {
     }
     claims.iter_mut().for_each(|claim| claim.slices_left -= 1);
     claims.retain(|claim| claim.slices_left > 0);
-    claims
+    kept(claims)
+}
+
+#[cfg(not(without_batching))]
+fn kept(claims: Vec<Claim>) -> KeptClaims {
+    (!claims.is_empty()).then(|| Box::new(FlowClaims(claims)))
+}
+
+#[cfg(without_batching)]
+fn kept(_: Vec<Claim>) -> KeptClaims {
+    None
 }
 
 /// Drops the claims of the flow of this thread, but keeps the list for the next one.

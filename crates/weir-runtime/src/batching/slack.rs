@@ -19,31 +19,28 @@
 use std::sync::Arc;
 
 use super::Gatherer;
-use super::latency::EstimatedLatency;
 use crate::wait_set::WaitSet;
 
 /// The largest number of waiting steps of a body whose calls have slack. Chosen by judgement.
 pub(crate) const LATENCY_STEPS_MAX: usize = 255;
 
-/// The largest number of groups of iterations that have come equally far. Chosen by judgement: each iteration is compared with
-/// each group.
-const ALIKE_MAX: usize = 64;
-
 /// The latest time of a call that waits for another one without a limit.
 pub(super) const NO_LIMIT: u64 = u64::MAX;
 
-/// The gatherer of a function.
-pub(super) type FunctionGatherer = Arc<Gatherer>;
+/// Stands for "none" where the place of a step is expected: a body has fewer waiting steps.
+const NO_PLACE: u8 = u8::MAX;
 
 /// The steps of a body that may wait.
 pub(crate) struct LatencyGraph {
     steps: Box<[LatencyStep]>,
+    /// For each step of the body up to the last one that may wait its place among these, or [`NO_PLACE`].
+    places: Box<[u8]>,
     /// For each step the steps that it comes directly after, by their places.
     direct: Box<[Box<[u32]>]>,
     /// The steps that no other step comes after, by their places.
     last: Box<[u32]>,
     /// The functions of which a call might wait for another one.
-    pub(super) delaying: Box<[FunctionGatherer]>,
+    pub(super) delaying: Box<[FunctionIdentity]>,
     /// The steps that may end the flow with an answer.
     returns: Box<[ReturnStep]>,
     /// True if a step waits for its turn among the iterations of a `map`.
@@ -85,50 +82,14 @@ pub(crate) enum StepLatency {
     Unknown,
 }
 
-/// The progress of a step in a flow.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum StepProgress {
-    /// It has run, or will not run.
-    Over,
-    /// It waits for something that is not estimated.
-    Waits,
-    /// Its call was sent at this time.
-    Sent(u64),
-    /// Its call gathers, with this slack.
-    Gathers(CallSlack),
-    /// It has not begun.
-    Ahead(StepCertainty),
-    /// Iterations are under way.
-    Iterates(IterationsProgress),
-}
+/// The identity of a batched function, while its gatherer exists.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct FunctionIdentity(usize);
 
-/// The certainty that a step will begin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum StepCertainty {
-    /// It is in an arm that is not chosen yet.
-    Perhaps,
-    /// It will, unless the flow fails or ends with an answer before.
-    UnlessEnded,
-    /// It will, unless the flow fails.
-    UnlessFailed,
-}
-
-/// The progress of a `map` whose iterations overlap.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct IterationsProgress {
-    /// The iterations under way. Those that have come equally far are together: mostly, these are all.
-    pub alike: Vec<AlikeIterations>,
-    /// True if there are further iterations, which begin when others have ended or which are left out here.
-    pub more: bool,
-}
-
-/// Iterations that have come equally far.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct AlikeIterations {
-    /// The progress of each step.
-    pub progress: Vec<StepProgress>,
-    /// The places of the iterations among those under way.
-    pub places: Vec<usize>,
+impl FunctionIdentity {
+    pub(super) fn of(gatherer: &Arc<Gatherer>) -> FunctionIdentity {
+        FunctionIdentity(Arc::as_ptr(gatherer).addr())
+    }
 }
 
 /// The slack of a call that gathers.
@@ -147,6 +108,8 @@ impl LatencyGraph {
         if steps.len() > LATENCY_STEPS_MAX {
             return None;
         }
+        let mut places = vec![NO_PLACE; steps.last().map_or(0, |last| last.index + 1)];
+        (0..).zip(&steps).for_each(|(place, step)| places[step.index] = place);
         let direct = |step: &LatencyStep| {
             let mut indirect = WaitSet::default();
             step.before.numbers().for_each(|before| indirect.insert_all(&steps[before as usize].before));
@@ -155,12 +118,26 @@ impl LatencyGraph {
         let direct: Box<[Box<[u32]>]> = steps.iter().map(direct).collect();
         let is_last = |place: &u32| !direct.iter().any(|before| before.contains(place));
         let last = (0..steps.len() as u32).filter(is_last).collect();
-        Some(LatencyGraph { steps, direct, last, delaying: Box::default(), returns, takes_turns })
+        Some(LatencyGraph {
+            steps,
+            places: places.into(),
+            direct,
+            last,
+            delaying: Box::default(),
+            returns,
+            takes_turns,
+        })
     }
 
     /// Returns the steps, in the order of the body.
     pub(crate) fn steps(&self) -> &[LatencyStep] {
         &self.steps
+    }
+
+    /// Returns the place of the step with this index in its body; `None` if it does not wait.
+    #[inline]
+    pub(crate) fn place_of(&self, index: usize) -> Option<usize> {
+        self.places.get(index).filter(|place| **place != NO_PLACE).map(|place| usize::from(*place))
     }
 
     /// Returns the steps that may end the flow with an answer, in the order of the body.
@@ -184,33 +161,20 @@ impl LatencyGraph {
     }
 
     /// Returns true if a call of this function might wait for another one.
-    pub(crate) fn may_delay_call(&self, gatherer: &FunctionGatherer) -> bool {
-        self.delaying.iter().any(|delaying| Arc::ptr_eq(delaying, gatherer))
-    }
-}
-
-impl IterationsProgress {
-    /// Adds an iteration under way, unless it belongs to none of the groups and these are many.
-    pub(crate) fn add(&mut self, place: usize, progress: &[StepProgress]) {
-        match self.alike.iter().position(|alike| alike.progress == progress) {
-            Some(index) => self.alike[index].places.push(place),
-            None if self.alike.len() == ALIKE_MAX => self.more = true,
-            None => self.alike.push(AlikeIterations { progress: progress.to_vec(), places: vec![place] }),
-        }
+    pub(crate) fn may_delay_call(&self, gatherer: &Arc<Gatherer>) -> bool {
+        self.delaying.contains(&FunctionIdentity::of(gatherer))
     }
 }
 
 impl StepLatency {
-    fn estimate(&self) -> Option<EstimatedLatency> {
-        match self {
-            StepLatency::Gathered { gatherer, .. } => gatherer.latency(),
-            _ => None,
-        }
-    }
-
     /// Returns the gatherer of a call that is gathered.
     pub(crate) fn gatherer(&self) -> Option<&Arc<Gatherer>> {
         if let StepLatency::Gathered { gatherer, .. } = self { Some(gatherer) } else { None }
+    }
+
+    /// Returns the body of a `map` whose iterations overlap.
+    pub(crate) fn iterations(&self) -> Option<&LatencyGraph> {
+        if let StepLatency::Iterations { body, .. } = self { Some(body) } else { None }
     }
 
     /// Returns true for calls that may wait for others.
@@ -226,24 +190,5 @@ impl StepLatency {
     /// Returns true for the calls of a `map`, of which there may be none.
     pub(super) fn repeats(&self) -> bool {
         matches!(self, StepLatency::Gathered { repeats: true, .. } | StepLatency::Iterations { .. })
-    }
-
-    /// Returns the time by which the step begins after the moment at which it was due.
-    pub(super) fn lateness_ns(&self) -> u64 {
-        self.gatherer().map_or(0, |gatherer| gatherer.lateness_ns())
-    }
-
-    /// Returns the time that the step takes on average, as far as it is known.
-    pub(super) fn mean_ns(&self) -> u64 {
-        self.estimate().map_or(0, |latency| latency.mean_ns)
-    }
-
-    /// Returns the time that the step seldom exceeds; `None` if it is unknown.
-    pub(super) fn high_ns(&self) -> Option<u64> {
-        match self {
-            StepLatency::None | StepLatency::OtherFlows | StepLatency::Iterations { .. } => Some(0),
-            StepLatency::Gathered { .. } => self.estimate().map(|latency| latency.high_ns),
-            StepLatency::Unknown => None,
-        }
     }
 }

@@ -141,10 +141,9 @@ fn put_back(scheduler: &Scheduler<SegmentRunner>, port: PortId, job: Box<PooledJ
 /// number of flows in progress and of the rounds that each has under way.
 fn run_section_call(scheduler: &Weak<Scheduler<SegmentRunner>>, call: SectionCall) -> Option<PoolJob> {
     let scheduler = scheduler.upgrade()?;
-    let SectionCall { section, blocks, job } = call;
-    match scheduler.work().port_of_call(section, blocks) {
-        Some(port) => put_back(&scheduler, port, PooledJob::of_call(job)),
-        None => return Some(job),
+    match scheduler.work().port_of_call(&call) {
+        Some(port) => put_back(&scheduler, port, PooledJob::of_call(call.job)),
+        None => return Some(call.job),
     }
     None
 }

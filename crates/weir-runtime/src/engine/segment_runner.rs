@@ -19,9 +19,9 @@ use super::vectors::{CallVectors, VectorScene};
 use super::wakeup_batching::WakeupBatcher;
 use crate::blocking_pool::PoolJob;
 use crate::flow::FlowState;
-use crate::flow_section::NodeSection;
+use crate::flow_section::{CallSection, NodeSection};
 use crate::helpers::SectionThreads;
-use crate::instance::BlockingPlacement;
+use crate::instance::{BlockingPlacement, SectionCall};
 use crate::object_pool;
 use crate::platform::Platform;
 use crate::units::{Advanced, Units};
@@ -124,11 +124,14 @@ impl SegmentRunner {
         call();
     }
 
-    /// Returns the port at which a call of this section runs, and counts it as passed; `None` if it blocks, and the threads of
-    /// the section must not.
-    pub(super) fn port_of_call(&self, section: NodeSection, blocks: bool) -> Option<PortId> {
-        let place = self.planned.get(section.index()?)?.as_ref()?;
-        if blocks && place.blocking == BlockingPlacement::Elsewhere {
+    /// Returns the port at which a call runs for a flow that is in another section, and counts it as passed; `None` if it
+    /// blocks, and the threads of its section must not.
+    pub(super) fn port_of_call(&self, call: &SectionCall) -> Option<PortId> {
+        let CallSection { section, around } = call.section;
+        let segments = &self.segments[call.flow.entry as usize][call.flow.route as usize];
+        let outer = segments.iter().find(|segment| segment.until > around as usize).map(|segment| &segment.place);
+        let place = section.index().map_or(outer, |index| self.planned.get(index)?.as_ref())?;
+        if call.blocks && place.blocking == BlockingPlacement::Elsewhere {
             return None;
         }
         if self.job_context.instance.recorder.wants(Detail::Sections) {

@@ -7,13 +7,15 @@ use weir_ir::evaluate::{failure_of, test_holds};
 
 use super::repeat::Run;
 use super::timed::Timed;
-use super::{Frame, record_ran};
+use super::{FlowExit, Frame, record_ran};
 use crate::batching::Member;
 use crate::instance::Env;
 use crate::lock::{HeldLock, LockAcquisition};
 use crate::operations::{self, apply, unpack};
 use crate::prim_units;
-use crate::step::{Action, Body, Condition, CutStep, PreparedStep, PrimStep, RepeatStep, SwitchStep, TimedStep};
+use crate::step::{
+    Action, Body, Condition, CutStep, CutYield, PreparedStep, PrimStep, RepeatStep, SwitchStep, TimedStep,
+};
 use crate::units::{self, Advanced, Spent};
 
 /// The outcome of running a step.
@@ -234,7 +236,14 @@ impl Frame {
                 // The frame may be given up here.
                 if env.given_up.is_some() { Ran::Yields(None) } else { Ran::Next }
             }
-            Action::Cut(cut) => self.run_cut(node, cut, body, env, context),
+            Action::Cut(cut) => {
+                let yields = match cut.yields {
+                    CutYield::Never => false,
+                    CutYield::AtFirst => !self.has_stopped_before,
+                    CutYield::Always => true,
+                };
+                self.run_cut(node, (cut, yields), body, env, context)
+            }
             Action::Region(_) | Action::Never => never(),
             Action::Return(answer) => Ran::end(Ok(self.value(body, *answer))),
             Action::Fail(failure) => {
@@ -248,8 +257,16 @@ impl Frame {
     /// wait for its locks.
     #[cold]
     #[inline(never)]
-    fn run_cut(&mut self, node: usize, cut: &CutStep, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> Ran {
-        if env.section.here() != cut.section && self.scopes.is_empty() && self.inherited.is_empty() {
+    fn run_cut(
+        &mut self,
+        node: usize,
+        (cut, yields): (&CutStep, bool),
+        body: &Body,
+        env: Env<'_>,
+        context: &mut Context<'_>,
+    ) -> Ran {
+        let moves = yields || env.section.here() != cut.section;
+        if moves && self.scopes.is_empty() && self.inherited.is_empty() {
             env.section.ask_for(cut.section);
             return Ran::yields(Stage::Moves);
         }
@@ -268,6 +285,9 @@ impl Frame {
         env: Env<'_>,
         context: &mut Context<'_>,
     ) -> Ran {
+        if let (Stage::Moves, Action::Cut(cut)) = (&stage, &body.steps[node].action) {
+            return self.run_cut(node, (cut, false), body, env, context);
+        }
         let action = body.steps[node].action.uncut();
         let stage = match (stage, action) {
             (Stage::Region(at, _) | Stage::RegionJoin(at), Action::Region(region)) => {
@@ -276,7 +296,6 @@ impl Frame {
             (Stage::RegionCall(pending, at), Action::Region(region)) => {
                 return self.wait_for_call(region, (pending, at), context);
             }
-            (Stage::Moves, _) => return self.run_form(node, &body.steps[node].action, body, env, context),
             (stage, _) => stage,
         };
         match (stage, action.form()) {
@@ -287,7 +306,6 @@ impl Frame {
             (Stage::Function(pending, held, leaves_thread), Action::Call(call)) => {
                 self.function((pending, held, leaves_thread), call, context).spend_call(env)
             }
-            (Stage::Batched(member), Action::Call(call)) => self.batched(member, call, context).spend_call(env),
             (Stage::Function(pending, ..), Action::Simple(call)) => {
                 self.long_simple_ended(pending, call, context).spend_call(env)
             }
@@ -296,7 +314,7 @@ impl Frame {
             }
             (Stage::Locks(locks), Action::Acquire(acquire)) => self.hold(node, locks, acquire, env, context),
             (Stage::Making(making), Action::Acquire(acquire)) => self.make_own(node, making, acquire, env, context),
-            (Stage::Body(run), Action::Repeat(repeat)) => self.repeat(*run, repeat, env, context),
+            (Stage::Body(run), Action::Repeat(repeat)) => self.go_on_repeating(run, repeat, env, context),
             (Stage::Refused, Action::Acquire(_)) => Ran::wait(Stage::Refused),
             (Stage::Timed(run), Action::Timed(timed)) => self.timed(*run, timed, env, context),
             _ => unreachable!("a step waits only for what it can wait for"),
@@ -327,6 +345,9 @@ impl Frame {
 
     fn prim(&mut self, step: &PrimStep, body: &Body, env: Env<'_>) -> Ran {
         let constants: &[Value] = &body.constants;
+        if operations::calculate(step, &mut self.slots, constants) {
+            return Ran::Next;
+        }
         env.units.spend_data(operations::units_of(step, &self.slots, constants));
         match apply(step, &mut self.slots, constants) {
             Ok(()) => Ran::Next,
@@ -358,16 +379,34 @@ impl Frame {
         match run.advance(step, env, context) {
             Advanced::Waits => Ran::wait(Stage::Body(Box::new(run))),
             Advanced::Yields => Ran::yields(Stage::Body(Box::new(run))),
-            Advanced::Ready(result) => {
-                run.restore(step, self);
-                match result {
-                    Ok(value) => {
-                        self.slots[step.out as usize] = value;
-                        Ran::Next
-                    }
-                    Err(ended) => Ran::Ends(Box::new(StepExit { within: ended.path(&step.body), how: ended.how })),
-                }
+            Advanced::Ready(result) => self.repeated(&mut run, result, step),
+        }
+    }
+
+    /// Goes on with a repetition, which stays in its box.
+    fn go_on_repeating(
+        &mut self,
+        mut run: Box<Run>,
+        step: &RepeatStep,
+        env: Env<'_>,
+        context: &mut Context<'_>,
+    ) -> Ran {
+        match run.advance(step, env, context) {
+            Advanced::Waits => self.waits_in(Stage::Body(run)),
+            Advanced::Yields => Ran::yields(Stage::Body(run)),
+            Advanced::Ready(result) => self.repeated(&mut run, result, step),
+        }
+    }
+
+    /// Ends a repetition.
+    fn repeated(&mut self, run: &mut Run, result: Result<Value, FlowExit>, step: &RepeatStep) -> Ran {
+        run.restore(step, self);
+        match result {
+            Ok(value) => {
+                self.slots[step.out as usize] = value;
+                Ran::Next
             }
+            Err(ended) => Ran::Ends(Box::new(StepExit { within: ended.path(&step.body), how: ended.how })),
         }
     }
 

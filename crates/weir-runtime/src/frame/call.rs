@@ -21,14 +21,14 @@ use weir_host::{
 
 use super::action::{Ran, Stage};
 use super::{AtomicScope, Frame};
-use crate::batching::Member;
-use crate::flow_section::NodeSection;
+use crate::batching::{Answers, Member};
+use crate::flow_section::CallSection;
 use crate::instance::{BlockingPlacement, CallThreads, Env};
 use crate::lock::{BorrowedLock, FairRwLock, HeldLock, LockAcquisition, LockHandle, SessionState, SessionTable};
 use crate::operations;
 use crate::operations::panicked;
 use crate::region::LongCall;
-use crate::step::{Body, CallStep, Out, SharedOf};
+use crate::step::{Action, Body, CallStep, Out, PreparedStep, SharedOf};
 
 impl Frame {
     pub(super) fn take_ticket(&mut self, step: &CallStep, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> Ran {
@@ -67,8 +67,8 @@ impl Frame {
                     Some(outcome) => self.answer(outcome, step),
                 }
             }
-            FunctionCode::Waiting(_) if step.gatherer.is_some() && step.locks.is_empty() => {
-                self.join_batch(step, body, env)
+            FunctionCode::Waiting(_) if step.is_gathered() && step.locks.is_empty() => {
+                self.join_batch(step, body, env, context)
             }
             FunctionCode::Waiting(code) if step.locks.is_empty() => {
                 let shared = self.shared_of(step, env);
@@ -173,8 +173,8 @@ impl Frame {
             return Ran::wait(Stage::Locks(locks));
         }
         let Poll::Ready(held) = locks.poll(context) else { return Ran::wait(Stage::Locks(locks)) };
-        if step.gatherer.is_some() {
-            return self.join_batch(step, body, env);
+        if step.is_gathered() {
+            return self.join_batch(step, body, env, context);
         }
         if let FunctionCode::Immediate(code) = &step.code {
             return self.immediate(code, held, step, body, env, context);
@@ -213,22 +213,23 @@ impl Frame {
 
     /// Returns the section whose threads run the call: not the one in which the flow is, and none while the frame is in an
     /// atomic step, for whose locks others wait.
-    fn other_section(&self, step: &CallStep, env: Env<'_>) -> Option<NodeSection> {
-        let section = step.section.filter(|section| *section != env.section.here())?;
+    fn other_section(&self, step: &CallStep, env: Env<'_>) -> Option<CallSection> {
+        let section = step.section.filter(|call| call.section != env.section.here())?;
         (self.scopes.is_empty() && self.inherited.is_empty()).then_some(section)
     }
 
     /// Places a call in a batch. Locks that were taken for the call alone are released then, because nothing but its
     /// arguments needed them.
-    fn join_batch(&mut self, step: &CallStep, body: &Body, env: Env<'_>) -> Ran {
-        Ran::wait(Stage::Batched(self.join(step, body, env)))
+    fn join_batch(&mut self, step: &CallStep, body: &Body, env: Env<'_>, context: &Context<'_>) -> Ran {
+        let member = self.join(step, body, env, context);
+        self.waits_in(Stage::Batched(member))
     }
 
     /// Places a call in a batch.
-    fn join(&mut self, step: &CallStep, body: &Body, env: Env<'_>) -> Member {
+    fn join(&mut self, step: &CallStep, body: &Body, env: Env<'_>, context: &Context<'_>) -> Member {
         let gatherer = step.gatherer.as_ref().expect("the calls of the function are gathered");
         let (gathered, common) = self.gathered_arguments(step, body, env);
-        gatherer.join(gathered, &common)
+        gatherer.join(gathered, &common, context.waker())
     }
 
     /// Returns the argument of a call that is gathered, and the others.
@@ -251,15 +252,11 @@ impl Frame {
         (self.value(body, step.arguments[gathered]), common)
     }
 
-    /// Waits for the answer of a call in a batch.
-    pub(super) fn batched(&mut self, mut member: Member, step: &CallStep, context: &mut Context<'_>) -> Ran {
-        match member.poll(context) {
-            Poll::Pending => Ran::wait(Stage::Batched(member)),
-            Poll::Ready(answers) => {
-                let outcome = answers.into_iter().next().expect("a member with a call");
-                self.answer(outcome, step)
-            }
-        }
+    /// Takes the answer of a call that was in a batch.
+    pub(super) fn take_answers(&mut self, answers: Answers, step: &PreparedStep) -> Ran {
+        let Action::Call(call) = step.action.uncut().form() else { unreachable!("only calls are gathered") };
+        let outcome = answers.into_iter().next().expect("a member with a call");
+        self.answer(outcome, call)
     }
 
     /// Returns the locks of the atomic steps around a node that is within these steps of this frame.

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 use std::task::Context;
 
-use weir_host::Value;
+use weir_host::{Outcome, Value};
 
 use super::Frame;
 use super::exit::{Finished, FlowExit};
@@ -48,14 +48,25 @@ impl Frame {
         loop {
             if iterations.activity == Activity::Free {
                 match iterations.next(step.body.overlap_max, gatherer, context) {
-                    NextActivity::Begin(element) => {
+                    NextActivity::Begin(count) => {
                         self.until = node;
-                        self.slots[0].put(element);
+                        self.slots[0].put(iterations.take_element());
                         if node == 0 {
                             self.suspend_iteration(iterations, step, env);
+                            if gathered.takes_element {
+                                iterations.begin_at_call(count - 1, &gathered.live);
+                            }
                             continue;
                         }
                         iterations.activity = Activity::BeforeCall;
+                    }
+                    NextActivity::Answered(Outcome::Value(answer)) if gathered.yields_answer => {
+                        iterations.results.push(answer);
+                        iterations.suspended.forget(gathered.live.len(), self.choices_kept(node));
+                        match env.units.spend_timed(step.body.units, &*env.instance.platform) {
+                            Spent::GoOn => continue,
+                            Spent::Yield => return Advanced::Yields,
+                        }
                     }
                     NextActivity::Answered(answer) => {
                         self.resume_iteration(iterations, gathered, node + 1);
@@ -83,7 +94,13 @@ impl Frame {
         iterations.activity = Activity::AfterCall;
         self.until = usize::MAX;
         (self.low, self.cursor) = (next, gathered.step as usize);
-        iterations.suspended.take_back(&gathered.live, &mut self.slots, &mut self.choices);
+        let kept = self.choices_kept(gathered.step as usize);
+        iterations.suspended.take_back(&gathered.live, &mut self.slots, &mut self.choices[..kept]);
+    }
+
+    /// Returns the number of arms that are kept of an iteration at its call: none can be chosen before the first step.
+    fn choices_kept(&self, node: usize) -> usize {
+        if node == 0 { 0 } else { self.choices.len() }
     }
 
     /// Runs the steps before or behind the call; returns the end of the flow by an iteration behind its call.
@@ -124,11 +141,12 @@ impl Frame {
         let node = gathered.step as usize;
         let at = if self.low == node {
             iterations.calls.add(self.gathered_arguments(call, &step.body, env), gatherer_of(&step.body));
-            SuspendedAt::Call
+            SuspendedAt::Calls(1)
         } else {
             SuspendedAt::Behind(self.low.max(node + 1))
         };
-        iterations.suspended.push(at, &gathered.live, &mut self.slots, &self.choices);
+        let kept = self.choices_kept(node);
+        iterations.suspended.push(at, &gathered.live, &mut self.slots, &self.choices[..kept]);
     }
 }
 

@@ -40,8 +40,8 @@ pub(super) enum Activity {
 
 /// The use of the frame after it was free.
 pub(super) enum NextActivity {
-    /// An iteration begins, with this element.
-    Begin(Value),
+    /// An iteration begins: as many may as there are here.
+    Begin(usize),
     /// The first suspended iteration, which has made its call, goes on with this answer.
     Answered(Outcome),
     /// The first suspended iteration, which has skipped its call, goes on at this step.
@@ -55,6 +55,7 @@ pub(super) enum NextActivity {
 /// The iterations that have come to their call and have not gone on, in order.
 #[derive(Default)]
 pub(super) struct SuspendedIterations {
+    count: usize,
     places: VecDeque<SuspendedAt>,
     /// The values of each that it needs behind its call.
     values: VecDeque<Value>,
@@ -62,12 +63,12 @@ pub(super) struct SuspendedIterations {
     choices: VecDeque<u32>,
 }
 
-/// The place of a suspended iteration.
+/// The place of suspended iterations.
 #[derive(Clone, Copy)]
 pub(super) enum SuspendedAt {
-    /// At its call, which is made.
-    Call,
-    /// Behind the call, which it has skipped, before this step.
+    /// So many are at their calls, which are made.
+    Calls(usize),
+    /// One is behind the call, which it has skipped, before this step.
     Behind(usize),
 }
 
@@ -113,35 +114,79 @@ impl GatheredIterations {
         let first = self.suspended.places.front().copied();
         match first {
             Some(SuspendedAt::Behind(step)) => {
-                self.suspended.places.pop_front();
+                self.suspended.pass_first();
                 return NextActivity::Skipped(step);
             }
-            Some(SuspendedAt::Call) => {
+            Some(SuspendedAt::Calls(_)) => {
                 if let Poll::Ready(answer) = self.calls.poll_first(context) {
-                    self.suspended.places.pop_front();
+                    self.suspended.pass_first();
                     return NextActivity::Answered(answer);
                 }
             }
             None => {}
         }
-        let has_room = self.suspended.places.len() < overlap_max as usize && self.end.is_none();
-        if has_room && self.next < self.list.len() {
-            self.next += 1;
-            return NextActivity::Begin(element(&mut self.list, self.next - 1));
+        let room = (overlap_max as usize).saturating_sub(self.suspended.count);
+        let left = if self.end.is_none() { self.list.len() - self.next } else { 0 };
+        if room > 0 && left > 0 {
+            return NextActivity::Begin(room.min(left));
         }
         if first.is_none() {
             return NextActivity::End;
         }
         if self.calls.place(gatherer) { self.next(overlap_max, gatherer, context) } else { NextActivity::Wait }
     }
+
+    /// Takes the element of the iteration that begins.
+    pub(super) fn take_element(&mut self) -> Value {
+        self.next += 1;
+        element(&mut self.list, self.next - 1)
+    }
+
+    /// Begins so many iterations that make their calls with their elements at once, and with the other arguments of the last
+    /// call. The elements are kept if they are among the values that are `live` behind the call.
+    pub(super) fn begin_at_call(&mut self, count: usize, live: &[u32]) {
+        self.calls.collected.reserve(count);
+        for _ in 0..count {
+            let element = self.take_element();
+            live.iter().for_each(|_| self.suspended.values.push_back(element.clone()));
+            self.calls.collected.push(element);
+        }
+        self.suspended.add(SuspendedAt::Calls(count));
+    }
 }
 
 impl SuspendedIterations {
     /// Adds an iteration, with the values of these slots.
     pub(super) fn push(&mut self, at: SuspendedAt, live: &[u32], slots: &mut [Value], choices: &[u32]) {
-        self.places.push_back(at);
+        self.add(at);
         live.iter().for_each(|slot| self.values.push_back(slots[*slot as usize].take()));
         choices.iter().for_each(|choice| self.choices.push_back(*choice));
+    }
+
+    /// Adds iterations behind the others.
+    fn add(&mut self, at: SuspendedAt) {
+        match (self.places.back_mut(), at) {
+            (Some(SuspendedAt::Calls(count)), SuspendedAt::Calls(more)) => *count += more,
+            _ => self.places.push_back(at),
+        }
+        self.count += if let SuspendedAt::Calls(more) = at { more } else { 1 };
+    }
+
+    /// Passes the first iteration, which goes on.
+    fn pass_first(&mut self) {
+        self.count -= 1;
+        match self.places.front_mut() {
+            Some(SuspendedAt::Calls(count)) if *count > 1 => *count -= 1,
+            _ => drop(self.places.pop_front()),
+        }
+    }
+
+    /// Drops so many values and choices of the iteration that goes on.
+    pub(super) fn forget(&mut self, values: usize, choices: usize) {
+        if values + choices > 0 {
+            self.values.drain(..values);
+            self.choices.drain(..choices);
+        }
     }
 
     /// Puts the values and choices of the iteration back that goes on.

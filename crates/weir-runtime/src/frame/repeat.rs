@@ -352,7 +352,7 @@ impl OverlappedRun {
         context: &mut Context<'_>,
     ) -> Advanced<Result<Value, FlowExit>> {
         loop {
-            let begun = self.begin_more(step);
+            self.begin_more(step);
             let spent = self.advance_all(step, env, context);
             if self.running.is_empty() && (self.end.is_some() || self.next == self.list.len()) {
                 let results = std::mem::take(&mut self.results);
@@ -361,7 +361,7 @@ impl OverlappedRun {
             if spent == Spent::Yield {
                 return Advanced::Yields;
             }
-            if !begun && self.running.len() == self.room(step) {
+            if self.running.len() == self.room(step) {
                 return Advanced::Waits;
             }
         }
@@ -373,8 +373,7 @@ impl OverlappedRun {
         (step.body.overlap_max as usize).min(self.running.len() + left)
     }
 
-    fn begin_more(&mut self, step: &RepeatStep) -> bool {
-        let before = self.running.len();
+    fn begin_more(&mut self, step: &RepeatStep) {
         while self.running.len() < self.room(step) {
             let mut frame = frame_of(step, self.captured.iter().cloned(), &self.scopes);
             frame.slots[0] = element(&mut self.list, self.next);
@@ -382,7 +381,6 @@ impl OverlappedRun {
             self.running.push_back((self.next as u64, frame));
             self.next += 1;
         }
-        self.running.len() > before
     }
 
     /// Advances every iteration, in order, so that an iteration order that one leaves is free for the next. An iteration
@@ -393,6 +391,10 @@ impl OverlappedRun {
         while index < self.running.len() {
             let (iteration, frame) = &mut self.running[index];
             let iteration = *iteration;
+            if self.turns.is_empty() && frame.awaits_batches(context) {
+                index += 1;
+                continue;
+            }
             let place = (!self.turns.is_empty()).then_some(IterationTurn { turns: &self.turns, iteration });
             let polled = frame.advance(&step.body, env, place, context);
             self.leave_orders(index, iteration);

@@ -1,13 +1,30 @@
 //! The slack of a flow that has come to rest: its calls that gather learn how long they may wait for others.
 
+use std::cell::Cell;
+
+use smallvec::SmallVec;
+
 use super::action::Stage;
+use super::repeat::Run;
 use super::{Frame, Wait};
 use crate::batching::{
-    CallSlack, IterationsProgress, LatencyGraph, LatencyStep, Member, MemberProgress, ReturnStep, StepCertainty,
-    StepLatency, StepProgress,
+    ALIKE_MAX, BatchIdentity, CallSlack, FlowProgress, Forecast, LatencyGraph, LatencyStep, Member, MemberProgress,
+    NO_GROUP, ReturnStep, StepCertainty, StepLatency, StepProgress,
 };
 use crate::instance::Env;
 use crate::step::{Body, NONE};
+
+/// The lists with which the slack of a flow is computed.
+#[derive(Default)]
+struct SlackLists {
+    progress: FlowProgress,
+    forecast: Forecast,
+}
+
+thread_local! {
+    /// The lists of this thread, except while they are used.
+    static LISTS: Cell<Option<Box<SlackLists>>> = const { Cell::new(None) };
+}
 
 impl Frame {
     /// Tells the batches of this flow's calls until when these may wait, because the flow waits.
@@ -16,53 +33,64 @@ impl Frame {
         if !self.has_call_that_may_wait(latencies, latencies) {
             return;
         }
-        let mut progress = self.progress(latencies);
-        latencies.grant_slack(env.instance.platform.now_ns(), &mut progress);
-        self.pass_slack(latencies, &progress);
+        let mut lists = LISTS.take().unwrap_or_default();
+        let SlackLists { progress, forecast } = &mut *lists;
+        progress.clear();
+        let row = self.note_progress(latencies, progress);
+        latencies.grant_slack(env.instance.platform.now_ns(), row, progress, forecast);
+        self.pass_slack(latencies, row, progress);
+        LISTS.set(Some(lists));
     }
 
     /// Returns true if a call that gathers, of a function whose calls may wait in the flow of this graph, is in this frame.
     fn has_call_that_may_wait(&self, latencies: &LatencyGraph, of_flow: &LatencyGraph) -> bool {
-        let may_wait = |wait: &Wait| {
-            let step = latencies.steps().iter().find(|step| step.index == wait.node);
-            match (step.map(|step| &step.latency), wait.stage.as_deref()) {
-                (Some(StepLatency::Iterations { body, .. }), Some(Stage::Body(run))) => {
+        self.waits.iter().any(|wait| {
+            let Some(place) = latencies.place_of(wait.node) else { return false };
+            match (&latencies.steps()[place].latency, wait.stage.as_deref()) {
+                (StepLatency::Iterations { body, .. }, Some(Stage::Body(run))) => {
                     run.frames().any(|frame| frame.has_call_that_may_wait(body, of_flow))
                 }
-                (Some(StepLatency::Gathered { gatherer, .. }), _) => of_flow.may_delay_call(gatherer) && wait.gathers(),
+                (StepLatency::Gathered { gatherer, .. }, _) => of_flow.may_delay_call(gatherer) && wait.gathers(),
                 _ => false,
             }
-        };
-        self.waits.iter().any(may_wait)
+        })
     }
 
-    /// Tells the batches of the calls in this frame until when these may wait.
-    fn pass_slack(&self, latencies: &LatencyGraph, progress: &[StepProgress]) {
-        for (step, progress) in latencies.steps().iter().zip(progress) {
-            let Some(wait) = self.waits.iter().find(|wait| wait.node == step.index) else { continue };
-            match progress {
+    /// Tells the batches of the calls in this frame, which has this row, until when these may wait.
+    fn pass_slack(&self, latencies: &LatencyGraph, row: u32, progress: &FlowProgress) {
+        for wait in &self.waits {
+            let Some(place) = latencies.place_of(wait.node) else { continue };
+            match progress.step(row, place) {
                 // The answers of these calls let further iterations begin.
-                StepProgress::Gathers(_) if wait.has_more() => {
-                    wait.each_member(&mut |member| member.delay(CallSlack::default()));
+                StepProgress::Gathers(_) if wait.has_more() => wait.delay(CallSlack::default()),
+                StepProgress::Gathers(slack) => wait.delay(progress.slack_at(slack)),
+                StepProgress::Iterates(map) => {
+                    let rows = progress.rows_of_iterations(progress.map(map));
+                    wait.pass_slack(&latencies.steps()[place], rows, progress);
                 }
-                StepProgress::Gathers(slack) => wait.each_member(&mut |member| member.delay(*slack)),
-                StepProgress::Iterates(iterations) => wait.pass_slack(step, iterations),
                 StepProgress::Over | StepProgress::Waits | StepProgress::Sent(_) | StepProgress::Ahead(_) => {}
             }
         }
     }
 
-    fn progress(&self, latencies: &LatencyGraph) -> Vec<StepProgress> {
-        let mut progress = Vec::with_capacity(latencies.steps().len());
-        self.note_progress(latencies, &mut progress);
-        progress
-    }
-
-    /// Adds the progress of each step.
-    fn note_progress(&self, latencies: &LatencyGraph, progress: &mut Vec<StepProgress>) {
+    /// Adds the progress of each step; returns the row.
+    fn note_progress(&self, latencies: &LatencyGraph, progress: &mut FlowProgress) -> u32 {
         let may_return = latencies.returns().iter().find(|returns| self.is_undecided(returns));
         let may_return_at = may_return.map_or(usize::MAX, |returns| returns.index);
-        progress.extend(latencies.steps().iter().map(|step| self.progress_of(step, may_return_at)));
+        // Steps behind an end of the flow do not begin, and those behind the end of the section do not before all others are
+        // through.
+        let limit = self.end.as_ref().map_or(self.until, |end| end.node);
+        let steps = latencies.steps().iter();
+        let row = progress.add_row(steps.map(|step| match step.index < limit {
+            true => self.progress_unless_it_waits(step, may_return_at),
+            false => StepProgress::Over,
+        }));
+        for wait in self.waits.iter().filter(|wait| wait.node < limit) {
+            let Some(place) = latencies.place_of(wait.node) else { continue };
+            let of_step = wait.progress(&latencies.steps()[place], progress);
+            progress.set(row, place, of_step);
+        }
+        row
     }
 
     /// Returns true if a step that may end the flow with an answer can still do so.
@@ -81,33 +109,8 @@ impl Frame {
         arms.iter().any(|(switch, arm)| chosen(*switch) != NONE && chosen(*switch) != *arm)
     }
 
-    fn progress_of(&self, step: &LatencyStep, may_return_at: usize) -> StepProgress {
-        // Steps behind an end of the flow do not begin, and those behind the end of the section do not before all others are
-        // through.
-        if step.index >= self.end.as_ref().map_or(self.until, |end| end.node) {
-            return StepProgress::Over;
-        }
-        if let Some(wait) = self.waits.iter().find(|wait| wait.node == step.index) {
-            if let Some(iterations) = wait.iterations(step) {
-                return StepProgress::Iterates(iterations);
-            }
-            if wait.gathers() {
-                return StepProgress::Gathers(CallSlack::default());
-            }
-            // The answer of iterations is there when the last one is.
-            let (mut last_ns, mut is_of_batches) = (None, false);
-            wait.each_member(&mut |member| {
-                is_of_batches = true;
-                if let MemberProgress::Sent(sent_ns) = member.progress() {
-                    last_ns = last_ns.max(Some(sent_ns));
-                }
-            });
-            return match last_ns {
-                Some(sent_ns) => StepProgress::Sent(sent_ns),
-                None if is_of_batches => StepProgress::Over,
-                None => StepProgress::Waits,
-            };
-        }
+    /// Returns the progress of a step that does not wait now.
+    fn progress_unless_it_waits(&self, step: &LatencyStep, may_return_at: usize) -> StepProgress {
         if self.has_begun(step.index) || self.is_passed_over(&step.arms) {
             return StepProgress::Over;
         }
@@ -118,10 +121,37 @@ impl Frame {
         })
     }
 
+    /// Returns true if another frame of this body has come equally far, as can be seen at once: if its calls are in the same
+    /// batches.
+    fn is_alike(&self, other: &Frame) -> bool {
+        let are_alike = |one: &Wait, other: &Wait| match (one.stage.as_deref(), other.stage.as_deref()) {
+            (Some(Stage::Batched(member)), Some(Stage::Batched(of_other))) => {
+                one.node == other.node && member.batch() == of_other.batch()
+            }
+            _ => false,
+        };
+        self.low == other.low
+            && self.waits.len() == other.waits.len()
+            && self.seen == other.seen
+            && self.choices == other.choices
+            && self.end.is_none()
+            && other.end.is_none()
+            && self.until == other.until
+            && self.waits.iter().zip(&other.waits).all(|(one, other)| are_alike(one, other))
+    }
+
     /// Returns true if the flow was woken while it ran, because a call of the frame is answered.
     pub(crate) fn is_woken(&self) -> bool {
-        let mut is_woken = false;
-        self.each_member(&mut |member| is_woken = is_woken || member.is_woken());
+        let (mut is_woken, mut unanswered) = (false, SmallVec::<[BatchIdentity; 8]>::new());
+        self.each_member(&mut |member| {
+            if is_woken || unanswered.contains(&member.batch()) {
+                return;
+            }
+            match member.progress() {
+                MemberProgress::Answered => is_woken = member.is_woken(),
+                MemberProgress::Gathers | MemberProgress::Sent(_) => unanswered.push(member.batch()),
+            }
+        });
         is_woken
     }
 
@@ -145,43 +175,80 @@ impl Wait {
         matches!(self.stage.as_deref(), Some(Stage::Body(run)) if run.has_more())
     }
 
+    /// Tells the batches of the calls until when these may wait.
+    fn delay(&self, slack: CallSlack) {
+        self.each_member(&mut |member| member.delay(slack));
+    }
+
     fn gathers(&self) -> bool {
         let mut gathers = false;
-        self.each_member(&mut |member| gathers |= member.progress() == MemberProgress::Gathers);
+        self.each_member(&mut |member| gathers = gathers || member.progress() == MemberProgress::Gathers);
         gathers
     }
 
-    /// Returns the iterations of a `map` that are under way, if they overlap.
-    fn iterations(&self, step: &LatencyStep) -> Option<IterationsProgress> {
-        let (StepLatency::Iterations { body, .. }, Some(Stage::Body(run))) = (&step.latency, self.stage.as_deref())
-        else {
-            return None;
-        };
-        let mut iterations = IterationsProgress { more: run.has_more(), ..IterationsProgress::default() };
-        let mut progress = Vec::with_capacity(body.steps().len());
-        for (place, frame) in run.frames().enumerate() {
-            progress.clear();
-            frame.note_progress(body, &mut progress);
-            iterations.add(place, &progress);
+    /// Returns the progress of this step, which waits.
+    fn progress(&self, step: &LatencyStep, progress: &mut FlowProgress) -> StepProgress {
+        if let (StepLatency::Iterations { body, .. }, Some(Stage::Body(run))) = (&step.latency, self.stage.as_deref()) {
+            return run.note_progress(body, progress);
         }
-        Some(iterations)
+        // The answer of iterations is there when the last one is.
+        let (mut last_ns, mut is_of_batches, mut gathers) = (None, false, false);
+        self.each_member(&mut |member| {
+            is_of_batches = true;
+            match member.progress() {
+                MemberProgress::Gathers => gathers = true,
+                MemberProgress::Sent(sent_ns) => last_ns = last_ns.max(Some(sent_ns)),
+                MemberProgress::Answered => {}
+            }
+        });
+        match last_ns {
+            _ if gathers => StepProgress::Gathers(None),
+            Some(sent_ns) => StepProgress::Sent(sent_ns),
+            None if is_of_batches => StepProgress::Over,
+            None => StepProgress::Waits,
+        }
     }
 
-    /// Tells the batches of the calls in iterations until when these may wait.
-    fn pass_slack(&self, step: &LatencyStep, iterations: &IterationsProgress) {
+    /// Tells the batches of the calls in iterations, which have these rows, until when these may wait.
+    fn pass_slack(&self, step: &LatencyStep, rows: impl Iterator<Item = Option<u32>>, progress: &FlowProgress) {
         let (StepLatency::Iterations { body, .. }, Some(Stage::Body(run))) = (&step.latency, self.stage.as_deref())
         else {
             return;
         };
-        let mut progress = vec![None; run.frames().count()];
-        for alike in &iterations.alike {
-            alike.places.iter().for_each(|place| progress[*place] = Some(&alike.progress));
-        }
-        for (frame, progress) in run.frames().zip(progress) {
-            match progress {
-                Some(progress) => frame.pass_slack(body, progress),
+        for (frame, row) in run.frames().zip(rows) {
+            match row {
+                Some(row) => frame.pass_slack(body, row, progress),
                 None => frame.each_member(&mut |member| member.delay(CallSlack::default())),
             }
         }
+    }
+}
+
+impl Run {
+    /// Adds the progress of the iterations of a `map` that are under way, if they overlap. Those that have come equally far are
+    /// added once, unless they belong to none of the groups and these are many.
+    fn note_progress(&self, body: &LatencyGraph, progress: &mut FlowProgress) -> StepProgress {
+        let mut more = self.has_more();
+        let mut first_of_groups = SmallVec::<[&Frame; 8]>::new();
+        let mut rows = SmallVec::<[u32; 8]>::new();
+        let mut groups = SmallVec::<[u32; 64]>::new();
+        for frame in self.frames() {
+            let mut group = first_of_groups.iter().position(|first| frame.is_alike(first));
+            if group.is_none() {
+                let mark = progress.mark();
+                let row = frame.note_progress(body, progress);
+                group = rows.iter().position(|known| progress.are_alike(body, *known, row));
+                if group.is_none() && rows.len() < ALIKE_MAX {
+                    group = Some(rows.len());
+                    first_of_groups.push(frame);
+                    rows.push(row);
+                } else {
+                    progress.return_to(mark);
+                }
+            }
+            more |= group.is_none();
+            groups.push(group.map_or(NO_GROUP, |group| group as u32));
+        }
+        progress.add_map(&rows, &groups, more)
     }
 }

@@ -2,12 +2,12 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::task::Context;
+use std::task::{Context, Poll};
 
 use weir_trace::{Detail, EventKind};
 
 use super::action::{Ran, Stage};
-use super::{Frame, Wait, record_ran};
+use super::{Frame, SPARE_STAGES_MAX, Wait, record_ran};
 use crate::instance::Env;
 use crate::step::{Action, Body};
 
@@ -32,17 +32,16 @@ impl Frame {
                 index += 1;
                 continue;
             }
-            if let Some(Stage::Batched(member)) = self.waits[index].stage.as_deref()
-                && member.waits(context)
-            {
-                index += 1;
-                continue;
-            }
-            let Some(stage) = self.waits[index].stage.take() else { continue };
-            let is_placed = matches!(*stage, Stage::Batched(_));
-            self.cursor = node;
-            let polled = catch_unwind(AssertUnwindSafe(|| self.go_on(node, *stage, body, env, context)));
-            let ran = polled.unwrap_or_else(|panic| Ran::Ends(Box::new(self.exit_of_panic(node, body, &*panic))));
+            let is_placed = matches!(self.waits[index].stage.as_deref(), Some(Stage::Batched(_)));
+            let polled = catch_unwind(AssertUnwindSafe(|| self.poll_wait(index, body, env, context)));
+            let ran = match polled {
+                Ok(Some(ran)) => ran,
+                Ok(None) => {
+                    index += 1;
+                    continue;
+                }
+                Err(panic) => Ran::Ends(Box::new(self.exit_of_panic(node, body, &*panic))),
+            };
             self.yielded |= matches!(ran, Ran::Yields(_));
             if let Ran::Waits(stage) | Ran::Yields(Some(stage)) = ran {
                 if !is_placed && matches!(*stage, Stage::Batched(_)) {
@@ -53,8 +52,9 @@ impl Frame {
                 continue;
             }
             progressed = true;
-            let wait = self.waits.remove(index);
-            record_ran(body, env, node, wait.since_ns);
+            let since_ns = self.waits[index].since_ns;
+            drop(if index + 1 == self.waits.len() { self.waits.pop() } else { Some(self.waits.remove(index)) });
+            record_ran(body, env, node, since_ns);
             // A region has moved the cursor to the last node that it has run.
             self.see_region(node, body, env);
             if self.suspended == Some(node) {
@@ -69,6 +69,48 @@ impl Frame {
             self.signal(step.signals_orders & !if is_placed { step.placed_orders } else { 0 });
         }
         progressed
+    }
+
+    /// Polls a pending step; returns `None` if it is a batched call that is not answered, which stays where it is.
+    #[inline]
+    fn poll_wait(&mut self, index: usize, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> Option<Ran> {
+        let node = self.waits[index].node;
+        if let Some(Stage::Batched(member)) = self.waits[index].stage.as_deref_mut() {
+            let Poll::Ready(answers) = member.poll(context) else { return None };
+            self.cursor = node;
+            self.end_stage(index);
+            return Some(self.take_answers(answers, &body.steps[node]).spend_call(env));
+        }
+        let stage = self.take_stage(index)?;
+        self.cursor = node;
+        Some(self.go_on(node, stage, body, env, context))
+    }
+
+    /// Takes the stage of a step that waits, and keeps its box for the next one.
+    fn take_stage(&mut self, index: usize) -> Option<Stage> {
+        let stage = self.waits[index].stage.as_deref_mut().map(|stage| std::mem::replace(stage, Stage::Moves))?;
+        self.end_stage(index);
+        Some(stage)
+    }
+
+    /// Drops the stage of a step that waits, and keeps its box for the next one.
+    fn end_stage(&mut self, index: usize) {
+        let Some(mut boxed) = self.waits[index].stage.take() else { return };
+        if self.spare_stages.len() < SPARE_STAGES_MAX {
+            *boxed = Stage::Moves;
+            self.spare_stages.push(boxed);
+        }
+    }
+
+    /// Waits in this stage.
+    pub(super) fn waits_in(&mut self, stage: Stage) -> Ran {
+        match self.spare_stages.pop() {
+            Some(mut boxed) => {
+                *boxed = stage;
+                Ran::Waits(boxed)
+            }
+            None => Ran::wait(stage),
+        }
     }
 
     /// Returns true if the frame waits for batched calls alone, of which none is answered; the task is woken when one is.
@@ -91,7 +133,12 @@ impl Frame {
         let since_ns = if env.records_nodes { env.instance.platform.now_ns() } else { 0 };
         // A call of the simplest kind that takes long begins elsewhere, and is polled later.
         let is_simple = matches!(body.steps[node].action.uncut().form(), Action::Simple(_));
-        let is_polled = matches!(*stage, Stage::Function(..)) && !is_simple;
+        let is_polled = match *stage {
+            Stage::Function(..) => !is_simple,
+            // It has registered the task when it was placed.
+            Stage::Batched(_) => true,
+            _ => false,
+        };
         self.waits.push(Wait { node, stage: Some(stage), since_ns, is_polled });
     }
 

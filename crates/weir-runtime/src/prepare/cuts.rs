@@ -5,23 +5,35 @@
 //!
 //! * a node that the plan assigns to a section;
 //! * a node that it does not name and that works: the section of the node around it;
-//! * of several neighbours in one section that are reached together, the first one only.
+//! * of several neighbours in one section that are reached together, the first one only;
+//! * a `for` with a loop in its rounds that belongs to another section: the flow stays in that section for all rounds.
 //!
-//! Other nodes, and calls that wait without a thread, run wherever the flow is. So does a call in a `for` that belongs to
-//! another section: the threads of that section run it, while the flow stays and goes on with other rounds
-//! (`Preparation::section_of_call`).
+//! Other nodes, and calls that wait without a thread, run wherever the flow is. A call in a `for` that belongs to another section
+//! than the one in which the flow stays does not move the flow, either: the threads of that section run the call, while the
+//! flow goes on with other rounds (`Preparation::section_of_call`).
 
-use weir_ir::graph::{Graph, Node};
+use weir_ir::graph::{Graph, Node, NodeKind};
 use weir_ir::plan::Plan;
 
 use crate::flow_section::NodeSection;
-use crate::step::{Action, Body, CutStep};
+use crate::step::{Action, Body, CutStep, CutYield, PreparedStep};
 
 /// The plan's sections for the nodes of one flow.
 #[derive(Clone, Copy)]
 pub(super) struct Cuts<'a> {
     pub plan: &'a Plan,
     pub flow: &'a str,
+}
+
+/// The sections around a body.
+#[derive(Clone, Copy)]
+struct Around {
+    /// That of the node around it.
+    section: Option<usize>,
+    /// That of the node of the flow's own body around it.
+    first: Option<usize>,
+    /// The one in which the flow stays while it runs the rounds of a `for`.
+    home: Option<usize>,
 }
 
 impl Cuts<'_> {
@@ -36,8 +48,26 @@ impl Cuts<'_> {
         }
     }
 
-    fn planned(self, node: &Node) -> Option<usize> {
+    /// Returns the section of the plan that names a node.
+    pub(super) fn planned(self, node: &Node) -> Option<usize> {
         self.plan.section_of_node(self.flow, node)
+    }
+
+    /// Returns the section in which a flow stays while it runs the rounds of this `for`, which belongs to the section `own`: that
+    /// of the first loop in its rounds that belongs to another one. From there the flow hands the calls of other sections on,
+    /// and does not move for the loop.
+    pub(super) fn home(self, node: &Node, own: Option<usize>) -> Option<usize> {
+        let is_for = matches!(node.kind, NodeKind::Map { .. });
+        is_for.then(|| node.bodies().iter().find_map(|body| self.other_body(body, own)))?
+    }
+
+    /// Returns the section of the first node with bodies that belongs to another section than `own`, and to which a flow moves.
+    fn other_body(self, body: &Graph, own: Option<usize>) -> Option<usize> {
+        let mut nodes = body.nodes.iter().filter(|node| !node.bodies().is_empty() && node.within.is_none());
+        nodes.find_map(|node| {
+            let planned = self.planned(node).filter(|planned| Some(*planned) != own);
+            planned.or_else(|| node.bodies().iter().find_map(|inner| self.other_body(inner, own)))
+        })
     }
 
     /// Returns true if a node of a body belongs to another section than `home`. Nodes without a name in the plan belong to
@@ -49,39 +79,50 @@ impl Cuts<'_> {
         })
     }
 
-    /// Notes the sections of the steps of a body; `around` are the sections of the node around it, and of the node of the
-    /// flow's own body; `None` for that body itself.
-    fn mark_body(self, graph: &Graph, body: &mut Body, around: Option<(Option<usize>, Option<usize>)>) {
+    /// Notes the sections of the steps of a body.
+    fn mark_body(self, graph: &Graph, body: &mut Body, around: Option<Around>) {
         // No step of this body has run, so that the flow may be anywhere; its own body begins where it belongs.
         let mut last = around.is_none().then_some((NodeSection::OUTER, None));
         let mut cuts = vec![None; graph.nodes.len()];
+        let handed_on = body.steps.iter().filter(|step| is_handed_on(step)).map(|step| step.awaits_orders);
+        let at_home = match handed_on.reduce(|one, other| one | other) {
+            None => CutYield::Never,
+            Some(0) => CutYield::AtFirst,
+            Some(_) => CutYield::Always,
+        };
         for ((step, node), cut) in body.steps.iter_mut().zip(&graph.nodes).zip(&mut cuts) {
             let named = self.planned(node);
-            let (own, home) = around.map_or((named, named), |(around, home)| (named.or(around), home));
+            let (own, first) = around.map_or((named, named), |around| (named.or(around.section), around.first));
+            let yields = |section: Option<usize>| {
+                let is_at_home = section.is_some() && around.is_some_and(|around| around.home == section);
+                if is_at_home && !node.bodies().is_empty() { at_home } else { CutYield::Never }
+            };
             if node.bodies().iter().any(|inner| self.leaves(inner, (own, own))) {
-                self.mark_bodies(node, &mut step.action, (own, home));
+                let home = self.home(node, own);
+                self.mark_bodies(node, &mut step.action, Around { section: own, first, home });
+                *cut = home.and_then(NodeSection::planned).map(|section| (section, yields(home)));
                 last = None;
                 continue;
             }
-            if matches!(&step.action, Action::Call(call) if call.section.is_some()) {
+            if is_handed_on(step) {
                 continue;
             }
             if !(named.is_some() && around.is_some() || node.works() && !step.calls_out()) {
                 continue;
             }
             let section = match own {
-                Some(index) if own != home => NodeSection::planned(index).unwrap_or(NodeSection::OUTER),
+                Some(index) if own != first => NodeSection::planned(index).unwrap_or(NodeSection::OUTER),
                 _ => NodeSection::OUTER,
             };
             if last.is_none_or(|(before, arm)| before != section || arm.is_some() && arm != node.control) {
-                *cut = Some(section);
+                *cut = Some((section, yields(named)));
                 last = Some((section, node.control));
             }
         }
         body.cuts = cuts.into();
     }
 
-    fn mark_bodies(self, node: &Node, action: &mut Action, around: (Option<usize>, Option<usize>)) {
+    fn mark_bodies(self, node: &Node, action: &mut Action, around: Around) {
         match action {
             Action::Repeat(repeat) => {
                 repeat.body.gathered_call = None;
@@ -97,13 +138,18 @@ impl Cuts<'_> {
     }
 }
 
+/// Returns true if the threads of another section run the call of this step.
+fn is_handed_on(step: &PreparedStep) -> bool {
+    matches!(&step.action, Action::Call(call) if call.section.is_some())
+}
+
 /// Lets the steps with sections move their flows. Regions have been formed: none contains such a step behind its first.
 pub(super) fn insert(body: &mut Body) {
     for (step, cut) in body.steps.iter_mut().zip(&body.cuts) {
         each_body(&mut step.action, insert);
-        if let Some(section) = *cut {
+        if let Some((section, yields)) = *cut {
             let action = std::mem::replace(&mut step.action, Action::Nothing);
-            step.action = Action::Cut(Box::new(CutStep { section, action }));
+            step.action = Action::Cut(Box::new(CutStep { section, yields, action }));
         }
     }
 }

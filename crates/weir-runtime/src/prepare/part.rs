@@ -6,7 +6,7 @@ use weir_host::{Argument, FunctionCode, Mode, Passing, Text};
 use weir_ir::graph::{Node, NodeKind};
 
 use crate::batching::{Gatherer, LatencyGraph};
-use crate::flow_section::NodeSection;
+use crate::flow_section::CallSection;
 use crate::lock::FairRwLock;
 use crate::step::{Action, Body, VectorCall};
 
@@ -28,7 +28,7 @@ pub(super) struct Resolved {
     pub state: Option<usize>,
     pub gatherer: Option<Arc<Gatherer>>,
     /// The section whose threads run the call, while its flow waits elsewhere.
-    pub section: Option<NodeSection>,
+    pub section: Option<CallSection>,
 }
 
 /// The parts of a node that are prepared before its step: its call, or its bodies.

@@ -51,21 +51,22 @@ impl Assembly<'_> {
         }
         self.link_skips(&mut steps);
         Self::link_idle(&mut steps);
+        let result = match self.shape.tuple_of_states {
+            Some(_) => None,
+            None => self.layout.result(&self.graph.result, self.shared(&self.graph.result)),
+        };
         Ok(Body {
             names: self.graph.nodes.iter().map(|node| Arc::from(node.name.as_str())).collect(),
             constants: ConstantCopies::new(&self.graph.constants),
             units: u32::try_from(self.graph.nodes.len()).unwrap_or(u32::MAX).max(1),
             slots: self.layout.slots,
             switches: self.shape.switches(),
-            result: match self.shape.tuple_of_states {
-                Some(_) => None,
-                None => self.layout.result(&self.graph.result, self.shared(&self.graph.result)),
-            },
+            result,
             result_parts: self.result_parts(),
             waits,
             order_lengths: self.order.order_lengths.clone().into(),
             overlap_max,
-            gathered_call: if overlap_max > 0 { gathered_call(&steps, self.order, self.layout) } else { None },
+            gathered_call: if overlap_max > 0 { gathered_call(&steps, result, self.order, self.layout) } else { None },
             latencies: None,
             cuts: Box::default(),
             handed: handed.collect(),

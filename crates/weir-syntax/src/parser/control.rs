@@ -117,9 +117,9 @@ impl Parser<'_> {
 
     /// The value of a `match` or loop: a head, which has no `else`.
     fn subject(&mut self) -> Expr {
+        let start = self.span();
         let value = self.head();
-        self.else_in_head();
-        value
+        self.else_in_head(start, value)
     }
 
     /// `loop pattern = head block until operators at most operators`

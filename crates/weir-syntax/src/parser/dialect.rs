@@ -7,6 +7,7 @@ mod items;
 mod lists;
 mod services;
 mod statements;
+mod tables;
 mod types;
 
 use super::Parser;

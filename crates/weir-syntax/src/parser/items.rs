@@ -70,11 +70,17 @@ impl Parser<'_> {
     }
 
     fn at_config(&self) -> bool {
-        self.at_pair("config", T::Word) || self.at_pair("secret", T::Word)
+        self.at_named("config") || self.at_named("secret")
     }
 
     fn at_constant(&self) -> bool {
-        self.at_pair("const", T::Word)
+        self.at_named("const")
+    }
+
+    /// Returns true at a word and the name that it declares, also if that is a reserved word.
+    pub(super) fn at_named(&self, word: &str) -> bool {
+        let is_reserved = self.nth_kind(1).is_reserved() && matches!(self.nth_kind(2), T::Colon | T::Equal);
+        self.at_pair(word, T::Word) || (is_reserved && self.at_pair(word, self.nth_kind(1)))
     }
 
     fn at_alias(&self) -> bool {
@@ -189,7 +195,7 @@ impl Parser<'_> {
 
     /// `[config | secret] name : type [= expression]?`
     fn config(&mut self) -> Config {
-        let secret = self.at_pair("secret", T::Word);
+        let secret = self.at_word("secret");
         self.bump();
         let name = self.lower_name("the name of a configured value");
         self.expect(T::Colon, "`:` and a type");

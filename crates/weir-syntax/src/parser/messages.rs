@@ -40,15 +40,20 @@ impl Parser<'_> {
         self.report(diagnostic);
     }
 
-    /// Reports the `else` of a value where a body begins.
-    pub(super) fn else_in_head(&mut self) {
-        if self.at(TokenKind::Else) {
-            let before = self.diagnostics.len();
-            self.unexpected("`{`");
-            if let Some(last) = self.diagnostics.get_mut(before) {
-                *last = last.clone().hint("put a value with `else` into parentheses: `(value else { … })`");
-            }
+    /// Reports the `else` of a value where a body begins, and reads it as a part of the value.
+    pub(super) fn else_in_head(&mut self, start: Span, value: Expr) -> Expr {
+        if !self.at(TokenKind::Else) {
+            return value;
         }
+        let before = self.diagnostics.len();
+        self.unexpected("`{`");
+        if let Some(last) = self.diagnostics.get_mut(before) {
+            *last = last.clone().hint("put a value with `else` into parentheses: `(value else { … })`");
+        }
+        self.bump();
+        let (value, failure) = (Box::new(value), self.failure_name());
+        let otherwise = Box::new(self.else_body());
+        self.expr(start, ExprKind::Else { value, failure, otherwise })
     }
 
     /// Adds a hint to the report of a parameter without a type.
@@ -194,6 +199,9 @@ impl Parser<'_> {
                 let object = &self.text[object.span.range()];
                 match self.is_declared_shared(object) {
                     true => diagnostic.hint(format!("call a function of the shared map: `{object}.put(key, value)`")),
+                    false if self.is_declared_table(object) => diagnostic
+                        .hint(format!("`{object}.upsert(row)` writes a row, whether it is new or not"))
+                        .hint(format!("`{object}.update(key, |row| …)` replaces one that is there")),
                     false => diagnostic
                         .hint("create a new list with `for`, or a new map with `map.with(key, value)`")
                         .hint(format!("declare the map `shared` if all flows change it: `{object}.put(key, value)`")),
@@ -218,6 +226,14 @@ impl Parser<'_> {
     pub(super) fn is_declared_shared(&self, name: &str) -> bool {
         let is_declaration = |pair: &[Token]| pair[0].kind == TokenKind::Shared && self.text_of(pair[1]) == name;
         self.tokens.windows(2).any(is_declaration)
+    }
+
+    /// Returns whether the file declares a table of this name.
+    fn is_declared_table(&self, name: &str) -> bool {
+        let is_declaration = |three: &[Token]| {
+            self.text_of(three[0]) == "table" && self.text_of(three[1]) == name && three[2].kind == TokenKind::Colon
+        };
+        self.tokens.windows(3).any(is_declaration)
     }
 
     pub(super) fn misplaced(&mut self, span: Span, what: &str, belongs: &str) {

@@ -223,6 +223,11 @@ impl Parser<'_> {
         if !begins {
             self.invalid_path(path.span, "a path must begin with `/`", "missing `/`");
         }
+        let has_query = |part: &PathPart| matches!(part, PathPart::Literal(text) if text.contains(['?', '#']));
+        if path.parts.iter().any(has_query) {
+            let label = "declare parameters of the query behind it: `(page: Int = 1)`";
+            self.invalid_path(path.span, "a path has no query and no fragment", label);
+        }
         let names: Vec<Name> = path.names().cloned().collect();
         for (at, name) in names.iter().enumerate() {
             if names[..at].iter().any(|earlier| earlier.text == name.text) {

@@ -4,9 +4,18 @@ use super::{BraceRole, Parser};
 use crate::ast::{Name, QueryClauses, QueryOrder, TableClause, TableClauseKind, TableDeclaration};
 use crate::token::TokenKind as T;
 
+/// The clauses of a query, in their order.
+#[derive(Clone, Copy)]
+enum Clause {
+    Condition = 1,
+    Order,
+    Limit,
+    After,
+}
+
 impl Parser<'_> {
     pub(super) fn at_table(&self) -> bool {
-        self.at_pair("table", T::Word)
+        self.at_named("table")
     }
 
     /// `table name : type clause*`; a clause may begin a line.
@@ -59,31 +68,72 @@ impl Parser<'_> {
         if self.at(T::ParenOpen) {
             return self.delimited(T::ParenOpen, |parser| parser.lower_name("a column"));
         }
-        vec![self.lower_name("a column")]
+        let start = self.span();
+        let mut columns = vec![self.lower_name("a column")];
+        while self.at(T::Comma) && self.nth_kind(1) == T::Word {
+            self.bump();
+            columns.push(self.lower_name("a column"));
+        }
+        if columns.len() > 1 {
+            self.columns_without_parentheses(self.since(start));
+        }
+        columns
     }
 
     /// `[if head]? [order by order_key,+]? [limit head]? [after head]?`
     pub(super) fn query_clauses(&mut self) -> QueryClauses {
-        let condition = self.eat(T::If).map(|_| self.head());
-        let mut order = Vec::new();
-        if self.at_pair("order", T::Word) && self.text_of(self.nth(1)) == "by" {
-            self.bump();
-            self.bump();
-            order.push(self.order_key());
-            while self.eat(T::Comma).is_some() {
-                order.push(self.order_key());
+        let mut clauses = QueryClauses { condition: None, order: Vec::new(), limit: None, after: None };
+        let mut last = 0;
+        while let Some(clause) = self.query_clause() {
+            let (place, start) = (clause as u32, self.span());
+            match clause {
+                Clause::Condition => {
+                    self.bump();
+                    clauses.condition = Some(self.head());
+                }
+                Clause::Order => {
+                    self.bump();
+                    self.bump();
+                    clauses.order.push(self.order_key());
+                    while self.eat(T::Comma).is_some() {
+                        clauses.order.push(self.order_key());
+                    }
+                }
+                Clause::Limit => {
+                    self.bump();
+                    clauses.limit = Some(self.head());
+                }
+                Clause::After => {
+                    self.bump();
+                    clauses.after = Some(self.head());
+                }
             }
+            if place <= last {
+                self.misplaced_clause(self.since(start));
+            }
+            last = last.max(place);
         }
-        let limit = self.eat_word("limit").map(|_| self.head());
-        let after = self.eat_word("after").map(|_| self.head());
-        QueryClauses { condition, order, limit, after }
+        clauses
+    }
+
+    /// Returns the clause that begins here.
+    fn query_clause(&mut self) -> Option<Clause> {
+        let is_pair = |parser: &Self, word: &str| parser.text_of(parser.nth(1)) == word;
+        match self.token_text() {
+            _ if self.at(T::If) || self.where_word() => Some(Clause::Condition),
+            "order" if self.at_pair("order", T::Word) && is_pair(self, "by") => Some(Clause::Order),
+            "limit" if self.at(T::Word) => Some(Clause::Limit),
+            "after" if self.at(T::Word) => Some(Clause::After),
+            _ => None,
+        }
     }
 
     /// `operators [asc | desc]?`
     fn order_key(&mut self) -> QueryOrder {
         let ignored = self.line_ends_ignored;
         let value = self.within_mode(BraceRole::Body, ignored, Self::operators);
-        let descending = self.eat_word("desc").is_some();
+        self.direction_word();
+        let descending = self.eat_word("desc").is_some() || self.descending_word();
         QueryOrder { value, descending }
     }
 }

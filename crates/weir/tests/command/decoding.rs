@@ -44,7 +44,7 @@ test "JSON is read, and written as it is read" {
 
 test "a failure says where, what was expected and what was found" {
   expect said(order("[]")) == "expected an object, found a list of 0"
-  expect said(order("{text} x")) == "not JSON: trailing characters at line 2 column 103"
+  expect said(order("{text} x")) == "not JSON: expected the end, found more at line 2 column 103"
   let cases = [
     ("\{}", "order-id: missing, expected a whole number"),
     ("\{\"order-id\": 1.5}", "order-id: expected a whole number, found `1.5`"),

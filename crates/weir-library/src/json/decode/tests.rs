@@ -84,7 +84,7 @@ fn an_invalid_body_is_refused_with_its_position() {
     let refused = |body: &str, ty: Type| said(body.as_bytes(), ty).expect_err("it is no such body");
     let post = || Type::named("Post");
     assert_eq!(refused(&nested(100_000), post()), "body: JSON nests more than 127 deep at line 1 column 128");
-    assert_eq!(refused("{\"id\": 1} x", post()), "body: not JSON: trailing characters at line 1 column 11");
+    assert_eq!(refused("{\"id\": 1} x", post()), "body: not JSON: expected the end, found more at line 1 column 11");
     assert_eq!(
         refused("{\n  \"id\": 1,\n  \"id\": 2\n}", post()),
         "body: the key \"id\" is repeated at line 3 column 6"
@@ -93,7 +93,7 @@ fn an_invalid_body_is_refused_with_its_position() {
         refused("{\"id\": 1, \"x\": [{\"a\": 1, \"a\": 2}]}", post()),
         "body: the key \"a\" is repeated at line 1 column 28"
     );
-    assert_eq!(refused("1e999", Type::Float), "body: not JSON: number out of range at line 1 column 5");
+    assert_eq!(refused("1e999", Type::Float), "body: not JSON: the number is beyond ±1.8·10³⁰⁸ at line 1 column 5");
     let range = "a whole number from -9223372036854775808 to 9223372036854775807";
     for large in ["9223372036854775808", "18446744073709551616", "-9223372036854775809"] {
         assert_eq!(refused(large, Type::Int), format!("body: expected {range}, found `{large}`"));
@@ -104,10 +104,26 @@ fn an_invalid_body_is_refused_with_its_position() {
     let long = "9".repeat(300);
     assert_eq!(refused(&long, Type::Int), format!("body: expected {range}, found `{}…`", &long[..40]));
     assert_eq!(refused("1.5", Type::Int), "body: expected a whole number, found `1.5`");
-    assert_eq!(refused("", post()), "body: not JSON: EOF while parsing a value at line 1 column 0");
-    assert_eq!(refused("{\"id\": NaN}", post()), "body: not JSON: expected value at line 1 column 8");
+    assert_eq!(refused("", post()), "body: not JSON: expected a value, found the end at line 1 column 0");
+    assert_eq!(
+        refused("{\"id\": NaN}", post()),
+        "body: not JSON: expected a value: an object, list, text or number, or `true`, `false` or `null` at line 1 column 8"
+    );
+    for (text, said) in [
+        ("[tru]", "expected `true`, `false` or `null` at line 1 column 5"),
+        ("[1,]", "expected a further element behind the comma at line 1 column 4"),
+        ("{'id': 1}", "expected a key in double quotation marks at line 1 column 2"),
+        ("[1", "expected `,` or `]`, found the end at line 1 column 2"),
+        ("[1 2]", "expected `,` or `]` at line 1 column 4"),
+        ("[01]", "this is no number at line 1 column 3"),
+        ("[\"a\nb\"]", "a control character in a text is written as an escape, such as `\\n` at line 2 column 0"),
+        ("[\"\\x\"]", "`\\` begins none of the escapes `\\\" \\\\ \\/ \\b \\f \\n \\r \\t \\u0000` at line 1 column 4"),
+        ("[\"\\ud800\"]", "`\\ud800` to `\\udfff` stand for a character only in pairs at line 1 column 9"),
+    ] {
+        assert_eq!(refused(text, post()), format!("body: not JSON: {said}"));
+    }
     let no_text = said(b"\"\xff\"", Type::Text).expect_err("no text");
-    assert_eq!(no_text, "body: not JSON: invalid unicode code point at line 1 column 2");
+    assert_eq!(no_text, "body: not JSON: the text is not UTF-8 at line 1 column 2");
     assert_eq!(
         said(b"{\"id\": 1, \"more\": [[[]]]}", post()),
         Ok(Value::Record([Value::Int(1), Value::none()].into()))
