@@ -25,6 +25,7 @@ mod evolution;
 mod existing_columns;
 mod existing_rows;
 mod existing_tables;
+mod failure_site;
 mod group_commit;
 mod group_statement;
 mod grouping;
@@ -38,6 +39,7 @@ mod migration;
 mod new_table;
 mod open_table;
 mod page_statement;
+mod placing;
 mod postgres;
 mod published_rows;
 mod query_plans;
@@ -70,11 +72,15 @@ use self::cursor::{cursor, page_start};
 use self::grouping::{only_aggregates, sum_of};
 use self::join::key_parts;
 use self::joined_rows::JoinedTable;
-use self::later::{change_later, deletion_later, get_all_later, get_later, search_later};
+use self::later::{
+    change_later, commit_later, deletion_later, get_all_later, get_later, roll_back_later, search_later,
+};
+use self::placing::{ending_units, placing_units, taking_back_units};
 use self::row::fields;
 use self::rows::{RowChange, TableRead};
 use crate::{Limited, list};
 pub use backup::backup;
+pub use failure_site::{FailureSite, PassedPlace};
 pub use grouping::{TableAggregate, TableGrouping};
 pub use join::TableJoin;
 use open_table::OpenTable;
@@ -93,7 +99,7 @@ weir::library! {
     /// Statements on tables. Programs call them on a declared table.
     pub(crate) tables: open, begin, commit, roll_back, settle, get, get_all, select, joined_table, join, count, sum, average, distinct,
         group, check_cursor, next_page, whole_sum, whole_average, insert, upsert, replace,
-        replace_rows, delete, delete_all, delete_rows, old_rows, store_converted
+        replace_rows, place_insert, place_upsert, place_replace, delete, delete_all, delete_rows, old_rows, store_converted
 }
 
 /// A table of the program.
@@ -153,19 +159,31 @@ pub fn begin(#[environment] storage: &TableStorage) -> i64 {
 ///
 /// # Errors
 /// Fails if the database cannot commit: then nothing of the transaction takes effect.
-#[weir::function(internal, reads, units = units_of(table))]
+#[weir::function(
+    internal,
+    reads,
+    units = ending_units(table, last),
+    later = commit_later(table, transaction)
+)]
 pub fn commit(table: &mut Table, transaction: i64, last: bool) -> Result<i64, Failure> {
     table.0.rows.commit(transaction, last)?;
     Ok(transaction)
 }
 
-/// Takes back what the transaction has done to the table; if `last`, to all stored tables. Returns its number.
-#[weir::function(internal, reads, units = units_of(table))]
-pub fn roll_back(table: &mut Table, transaction: i64, last: bool) -> i64 {
+/// Takes back what the transaction has done to the table; if `last`, to all stored tables. Returns its number. If a change was
+/// refused that was placed before, the flow ends with its failure.
+#[weir::function(
+    internal,
+    reads,
+    units = taking_back_units(table, transaction, last),
+    later = roll_back_later(table, transaction)
+)]
+pub fn roll_back(table: &mut Table, transaction: i64, last: bool) -> Limited<i64> {
     if last || !table.0.rows.is_stored() {
         table.0.rows.roll_back(transaction);
     }
-    transaction
+    let refused = if last { table.0.rows.refused(transaction) } else { None };
+    Limited(refused.map_or(Ok(transaction), Err))
 }
 
 /// Waits until what the flow has read is durable; if `all`, until everything that was written before is.
@@ -384,10 +402,7 @@ pub fn insert(
     row: Row,
     #[environment] storage: &TableStorage,
 ) -> Result<RowKey, Failure> {
-    table.0.with_references(storage, transaction, |transaction| {
-        table.0.check_references(storage, transaction, (&row.0, table.0.schema.auto))?;
-        table.0.rows.insert(transaction, row.0).map(Generic)
-    })
+    table.0.changed(storage, transaction, RowChange::Insert(row.0)).map(Generic)
 }
 
 /// Inserts a row in place of the one with its key, if there is one, and returns the key.
@@ -406,10 +421,7 @@ pub fn upsert(
     row: Row,
     #[environment] storage: &TableStorage,
 ) -> Result<RowKey, Failure> {
-    table.0.with_references(storage, transaction, |transaction| {
-        table.0.check_references(storage, transaction, (&row.0, false))?;
-        table.0.rows.upsert(transaction, row.0).map(Generic)
-    })
+    table.0.changed(storage, transaction, RowChange::Upsert(row.0)).map(Generic)
 }
 
 /// Replaces the row with the key.
@@ -430,10 +442,76 @@ pub fn replace(
     row: Row,
     #[environment] storage: &TableStorage,
 ) -> Result<(), Failure> {
-    table.0.with_references(storage, transaction, |transaction| {
-        table.0.check_references(storage, transaction, (&row.0, false))?;
-        table.0.rows.replace(transaction, &key.0, row.0)
-    })
+    table.0.changed(storage, transaction, RowChange::Replace(key.0, row.0)).map(|_| ())
+}
+
+/// Inserts a row in a transaction that ends if this fails, and returns its key. The database may not have executed it yet: then its
+/// failure, which belongs to the site, ends the flow when it is learned.
+///
+/// # Errors
+/// Fails like `insert`, if that is known at once.
+#[weir::function(
+    internal,
+    reads,
+    units = placing_units(table, transaction),
+    later = change_later((table, transaction), row, RowChange::Insert)
+)]
+pub fn place_insert(
+    table: &mut Table,
+    transaction: i64,
+    row: Row,
+    site: Option<FailureSite>,
+    #[environment] storage: &TableStorage,
+) -> Result<RowKey, Failure> {
+    let change = RowChange::Insert(row.0);
+    let placed = table.0.rows.place(transaction, &change, site.as_ref());
+    placed.unwrap_or_else(|| table.0.changed(storage, transaction, change)).map(Generic)
+}
+
+/// Inserts a row in place of the one with its key in a transaction that ends if this fails, like `place_insert`.
+///
+/// # Errors
+/// Fails like `upsert`, if that is known at once.
+#[weir::function(
+    internal,
+    reads,
+    units = placing_units(table, transaction),
+    later = change_later((table, transaction), row, RowChange::Upsert)
+)]
+pub fn place_upsert(
+    table: &mut Table,
+    transaction: i64,
+    row: Row,
+    site: Option<FailureSite>,
+    #[environment] storage: &TableStorage,
+) -> Result<RowKey, Failure> {
+    let change = RowChange::Upsert(row.0);
+    let placed = table.0.rows.place(transaction, &change, site.as_ref());
+    placed.unwrap_or_else(|| table.0.changed(storage, transaction, change)).map(Generic)
+}
+
+/// Replaces a row in a transaction that ends if this fails, like `place_insert`. Without a site, the failure is that of the next
+/// statement.
+///
+/// # Errors
+/// Fails like `replace`, if that is known at once.
+#[weir::function(
+    internal,
+    reads,
+    units = placing_units(table, transaction),
+    later = change_later((table, transaction), row, |row| RowChange::Replace(key.clone(), row))
+)]
+pub fn place_replace(
+    table: &mut Table,
+    transaction: i64,
+    key: RowKey,
+    row: Row,
+    site: Option<FailureSite>,
+    #[environment] storage: &TableStorage,
+) -> Result<(), Failure> {
+    let change = RowChange::Replace(key.0, row.0);
+    let placed = table.0.rows.place(transaction, &change, site.as_ref());
+    placed.unwrap_or_else(|| table.0.changed(storage, transaction, change)).map(|_| ())
 }
 
 /// Replaces these rows by new ones with the same keys, all or none, and returns their number.

@@ -1,9 +1,10 @@
 //! Flows: executions of an entry point's body, from the inputs to the answer.
 
 use std::ops::Deref;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::task::{Context, Waker};
+use std::task::{Context, Poll, Waker};
 
 use weir_host::{Failure, FlowTrace, PropagationSite, Value, memory};
 use weir_trace::{BacktraceEntry, Detail, EventKind, FlowKey};
@@ -57,6 +58,14 @@ pub(crate) struct FlowState {
     claims: Vec<Claim>,
     /// The trace that its calls of other services pass on.
     trace: FlowTrace,
+    /// Its end with a failure, while it waits for the answers of calls that it has placed before.
+    ending: Option<Box<Ending>>,
+}
+
+/// The failure with which a flow ends, unless a call has failed that it has placed before.
+struct Ending {
+    exit: FlowExit,
+    failed: Pin<Box<dyn Future<Output = Option<Failure>> + Send>>,
 }
 
 /// The way in which a flow goes on that was advanced without blocking the thread.
@@ -151,6 +160,7 @@ impl<'a> NewFlow<'a> {
             section,
             claims,
             trace,
+            ending: None,
         };
         ActiveFlow { instance, state }
     }
@@ -167,7 +177,7 @@ impl ActiveFlow<&ProgramInstance> {
         let FlowState { key, began_ns, records_nodes, balance, assured, given_up, turns, computes, .. } = self.state;
         let (frame, claims) = (self.state.frame.take(), std::mem::take(&mut self.state.claims));
         let (forks, trace) = (std::mem::take(&mut self.state.forks), std::mem::take(&mut self.state.trace));
-        let section = std::mem::take(&mut self.state.section);
+        let (section, ending) = (std::mem::take(&mut self.state.section), self.state.ending.take());
         FlowState {
             key,
             frame,
@@ -182,6 +192,7 @@ impl ActiveFlow<&ProgramInstance> {
             section,
             claims,
             trace,
+            ending,
         }
     }
 }
@@ -377,13 +388,21 @@ impl FlowState {
         if !self.claims.is_empty() {
             resume(&mut self.claims);
         }
-        let mut advanced = frame.advance(body, env, None, context);
+        let mut advanced = match &mut self.ending {
+            None => frame.advance(body, env, None, context),
+            Some(ending) => ending.poll(context),
+        };
         drop((trace, seen));
         frame.commits = commits;
         if !matches!(advanced, Advanced::Ready(_))
             && let Err(failure) = memory::check()
         {
             advanced = Advanced::Ready(Finished::Ended(frame.exit_where_stopped(body, failure)));
+        }
+        if matches!(&advanced, Advanced::Ready(Finished::Ended(exit)) if exit.how.is_err())
+            && let Some(group) = frame.commits.take_placed()
+        {
+            advanced = ends_with(&mut self.ending, advanced, (group, instance), context);
         }
         if instance.gathers() {
             let waits = matches!(advanced, Advanced::Waits);
@@ -479,6 +498,7 @@ impl FlowState {
                 kind: failure.kind.name(),
                 message: failure.message.as_str().into(),
                 backtrace: failure.backtrace().iter().map(entry).collect(),
+                position: failure.place(),
                 trace_id: self.trace.context().map(|context| context.trace_id().into()),
             }
         });
@@ -512,6 +532,33 @@ impl FlowState {
 impl<L: Deref<Target = ProgramInstance>> Drop for ActiveFlow<L> {
     fn drop(&mut self) {
         self.state.give_up(&self.instance);
+    }
+}
+
+/// Waits, before a flow ends with a failure, for the calls of a group that it has placed.
+#[cold]
+fn ends_with(
+    ending: &mut Option<Box<Ending>>,
+    advanced: Advanced<Finished>,
+    (group, instance): (i64, &ProgramInstance),
+    context: &mut Context<'_>,
+) -> Advanced<Finished> {
+    match (advanced, instance.environment.failed_placed_call(group)) {
+        (Advanced::Ready(Finished::Ended(exit)), Some(failed)) => {
+            ending.insert(Box::new(Ending { exit, failed })).poll(context)
+        }
+        (advanced, _) => advanced,
+    }
+}
+
+impl Ending {
+    fn poll(&mut self, context: &mut Context<'_>) -> Advanced<Finished> {
+        let Poll::Ready(failed) = self.failed.as_mut().poll(context) else { return Advanced::Waits };
+        let exit =
+            FlowExit { node: self.exit.node, within: std::mem::take(&mut self.exit.within), how: Ok(Value::Unit) };
+        let how = std::mem::replace(&mut self.exit.how, Ok(Value::Unit));
+        let how = failed.map_or(how, |failed| Err(Box::new(failed)));
+        Advanced::Ready(Finished::Ended(FlowExit { how, ..exit }))
     }
 }
 

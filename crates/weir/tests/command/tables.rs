@@ -7,6 +7,7 @@ mod groups;
 mod migrations;
 mod of_modules;
 mod pages;
+mod placed;
 mod postgres;
 mod query_plans;
 mod scratch_schemas;

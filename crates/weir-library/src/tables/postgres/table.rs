@@ -1,5 +1,6 @@
 //! A table of the database in PostgreSQL.
 
+use std::pin::Pin;
 use std::sync::Arc;
 
 use tokio_postgres::Row;
@@ -14,12 +15,13 @@ use super::value::{Presence, column_value};
 use crate::tables::constraint;
 use crate::tables::dialect::Dialect;
 use crate::tables::existing_tables;
+use crate::tables::failure_site::FailureSite;
 use crate::tables::group_commit::GroupCommit;
 use crate::tables::grouping::TableGrouping;
 use crate::tables::insertion::columns_beside_key;
 use crate::tables::join::{KeyPart, with_joined_rows};
 use crate::tables::row::fields;
-use crate::tables::rows::{ChangeAnswered, LaterAnswer, LaterChange, RowChange, TableRead, TableRows};
+use crate::tables::rows::{ChangeAnswered, LaterAnswer, LaterChange, LaterEnd, RowChange, TableRead, TableRows};
 use crate::tables::schema::{Schema, TableSearch};
 use crate::tables::sql_value::{Bound, key_parameters};
 use crate::tables::statements::{TableStatements, parameters};
@@ -116,8 +118,8 @@ fn row_of(schema: &Schema, row: &Row, begin: usize) -> Result<Value, Failure> {
     whole.map(Value::Record).ok_or_else(|| constraint::unreadable(schema, values().collect(), Dialect::Postgres))
 }
 
-/// Begins a statement that reads, and goes on without a thread.
-fn read_later(table: &PostgresTable, read: &TableRead) -> Option<LaterAnswer> {
+/// Begins a statement that reads, in a transaction unless its number is 0, and goes on without a thread.
+fn read_later(table: &PostgresTable, transaction: i64, read: &TableRead) -> Option<LaterAnswer> {
     let schema = Arc::clone(&table.schema);
     let read = read.clone();
     let keys: Vec<Vec<Bound<'_>>>;
@@ -143,7 +145,11 @@ fn read_later(table: &PostgresTable, read: &TableRead) -> Option<LaterAnswer> {
     if statements.is_empty() {
         return None;
     }
-    let (executing, address) = (table.database.read_later(&statements)?, table.database.connector.address.clone());
+    let address = table.database.connector.address.clone();
+    let executing: StatementsAnswered = match transaction {
+        0 => Box::pin(table.database.read_later(&statements)?),
+        number => Box::pin(table.database.execute_later(number, &statements, true)?),
+    };
     drop(statements);
     Some(Box::pin(async move {
         let failed = |error| failure(&address, &error);
@@ -162,6 +168,9 @@ fn read_later(table: &PostgresTable, read: &TableRead) -> Option<LaterAnswer> {
         }
     }))
 }
+
+/// The answer to statements.
+type StatementsAnswered = Pin<Box<dyn Future<Output = Result<Vec<Executed>, StatementError>> + Send>>;
 
 fn list_of(values: impl Iterator<Item = Result<Value, Failure>>) -> Result<Value, Failure> {
     values.map(|value| value.map(Generic::<'e'>)).collect::<Result<Vec<_>, _>>()?.into_value()
@@ -276,15 +285,56 @@ impl TableRows for PostgresTable {
     }
 
     fn roll_back(&self, transaction: i64) {
-        self.database.roll_back(transaction);
+        // A placed change that was refused is asked for.
+        _ = self.database.roll_back(transaction);
     }
 
     fn read_later(&self, read: &TableRead) -> Option<LaterAnswer> {
-        read_later(self, read)
+        read_later(self, 0, read)
     }
 
     fn change_later(&self, change: &RowChange, answered: ChangeAnswered) -> Option<LaterChange> {
         self.queue_change(change, answered)
+    }
+
+    fn read_in_transaction(&self, transaction: i64, read: &TableRead) -> Option<LaterAnswer> {
+        read_later(self, transaction, read)
+    }
+
+    fn change_in_transaction(&self, transaction: i64, change: &RowChange) -> Option<LaterAnswer> {
+        self.begin_change(transaction, change)
+    }
+
+    fn may_place(&self, transaction: i64) -> bool {
+        self.places_changes() && self.database.may_place(transaction)
+    }
+
+    fn place(
+        &self,
+        transaction: i64,
+        change: &RowChange,
+        site: Option<&FailureSite>,
+    ) -> Option<Result<Value, Failure>> {
+        self.place_change(transaction, change, site)
+    }
+
+    fn commit_later(&self, transaction: i64) -> Option<LaterEnd> {
+        let committing = self.database.commit_later(transaction)?;
+        let database = Arc::clone(&self.database);
+        Some(Box::pin(async move { committing.await.map_err(|error| database.failure(&error)) }))
+    }
+
+    fn has_placed(&self, transaction: i64) -> bool {
+        self.database.has_placed(transaction)
+    }
+
+    fn roll_back_later(&self, transaction: i64) -> Option<LaterEnd> {
+        let refused = Arc::clone(&self.database).placed_refused(transaction);
+        Some(Box::pin(async { refused.await.map_or(Ok(()), Err) }))
+    }
+
+    fn refused(&self, transaction: i64) -> Option<Failure> {
+        self.database.refused(transaction)
     }
 
     fn commits(&self) -> Option<&Arc<GroupCommit>> {
