@@ -14,6 +14,7 @@ mod conditions;
 mod config;
 mod constants;
 mod entry;
+mod expecting;
 mod expr;
 mod failures;
 mod formatted;

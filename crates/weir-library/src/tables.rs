@@ -25,6 +25,7 @@ mod evolution;
 mod existing_columns;
 mod existing_rows;
 mod existing_tables;
+mod expecting;
 mod failure_site;
 mod group_commit;
 mod group_statement;
@@ -75,11 +76,12 @@ use self::joined_rows::JoinedTable;
 use self::later::{
     change_later, commit_later, deletion_later, get_all_later, get_later, roll_back_later, search_later,
 };
-use self::placing::{ending_units, placing_units, taking_back_units};
+use self::placing::{ending_units, placing_units, reading_units, taking_back_units};
 use self::row::fields;
 use self::rows::{RowChange, TableRead};
 use crate::{Limited, list};
 pub use backup::backup;
+pub use expecting::ExpectedKeyPart;
 pub use failure_site::{FailureSite, PassedPlace};
 pub use grouping::{TableAggregate, TableGrouping};
 pub use join::TableJoin;
@@ -97,7 +99,7 @@ pub use write_sets::{TableWrite, WriteSet};
 
 weir::library! {
     /// Statements on tables. Programs call them on a declared table.
-    pub(crate) tables: open, begin, commit, roll_back, settle, get, get_all, select, joined_table, join, count, sum, average, distinct,
+    pub(crate) tables: open, begin, commit, roll_back, settle, expect, expect_each, get, get_all, select, joined_table, join, count, sum, average, distinct,
         group, check_cursor, next_page, whole_sum, whole_average, insert, upsert, replace,
         replace_rows, place_insert, place_upsert, place_replace, delete, delete_all, delete_rows, old_rows, store_converted
 }
@@ -195,11 +197,36 @@ pub async fn settle(all: bool, #[environment] storage: &TableStorage) -> Result<
     storage.settled(all).await
 }
 
+/// Asks for the row with the key, which the transaction is about to read.
+#[weir::function(internal, reads)]
+pub fn expect(table: &Table, transaction: i64, key: &RowKey) {
+    table.0.rows.expect(transaction, &mut std::iter::once(key.0.clone()));
+}
+
+/// Asks for the rows that the transaction is about to read for each element of a list. A part of their keys is a field of the
+/// element, or one of the values outside.
+#[weir::function(internal, reads)]
+pub fn expect_each(
+    table: &Table,
+    transaction: i64,
+    list: &Elements,
+    key: Vec<ExpectedKeyPart>,
+    outside: OutsideValues,
+) {
+    if table.0.rows.is_shared() {
+        let mut keys = list.iter().filter_map(|element| expecting::key_of(&element, &key, &outside.0));
+        table.0.rows.expect(transaction, &mut keys);
+    }
+}
+
+/// The values of keys that are no fields of elements, as a tuple, and `()` behind them; `()` if there are none.
+type OutsideValues = Generic<'u'>;
+
 /// Returns the row with the key.
 #[weir::function(
     internal,
     reads,
-    units = units_of(table),
+    units = reading_units(table, transaction, key),
     later = get_later(table, transaction, key)
 )]
 pub fn get(table: &Table, transaction: i64, key: &RowKey) -> Limited<Option<Row>> {

@@ -19,16 +19,18 @@ const PLACED: [&str; 3] = ["insert", "upsert", "replace"];
 
 impl Lowering<'_, '_> {
     /// Places changes in the transactions of a body.
-    pub(super) fn place_changes(&self, body: &mut Block) {
+    pub(super) fn place_changes(&mut self, body: &mut Block) {
         if self.program.declarations.tables.is_empty() {
             return;
         }
         for binding in &mut body.lets {
             if let Op::Atomic { body, .. } = &mut binding.op
                 && let Some(transaction) = transaction_of(body)
-                && self.changes_only_tables(body)
             {
-                place_in(body, transaction);
+                if self.changes_only_tables(body) {
+                    place_in(body, transaction);
+                }
+                self.expect_rows(body, transaction);
             }
             binding.op.blocks_mut().for_each(|inner| self.place_changes(inner));
         }

@@ -1,11 +1,19 @@
-//! Units of the statements that end a transaction, or place a change: as a statement of another process leaves the thread of its
-//! flow if it waits for an answer, it needs none if it does not wait.
+//! Units of the statements of transactions: as a statement of another process leaves the thread of its flow if it waits for an
+//! answer, it needs none if it does not wait.
 
 use weir::Value;
 use weir::macros::unique_in_place;
 
 use super::Table;
 use super::rows::TableRows;
+
+/// Returns the units of a read of a row, whose answer may be there already.
+pub(super) fn reading_units(table: &Value, transaction: &Value, key: &Value) -> u64 {
+    match transaction {
+        Value::Int(transaction) if *transaction != 0 => waiting(table, |rows| !rows.has_row(*transaction, key)),
+        _ => waiting(table, |_| true),
+    }
+}
 
 /// Returns the units of the commit of a table.
 pub(super) fn ending_units(table: &Value, last: &Value) -> u64 {

@@ -17,6 +17,7 @@ mod connection;
 mod connector;
 mod durability;
 mod errors;
+mod expected_rows;
 mod group_execution;
 mod io;
 mod layout;

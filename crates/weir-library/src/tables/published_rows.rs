@@ -276,6 +276,14 @@ impl TableRows for PublishedRows {
         self.rows.read_in_transaction(transaction, read)
     }
 
+    fn expect(&self, transaction: i64, keys: &mut dyn Iterator<Item = Value>) {
+        self.rows.expect(transaction, keys);
+    }
+
+    fn has_row(&self, transaction: i64, key: &Value) -> bool {
+        self.rows.has_row(transaction, key)
+    }
+
     fn change_in_transaction(&self, transaction: i64, change: &RowChange) -> Option<LaterAnswer> {
         let answer = self.rows.change_in_transaction(transaction, change)?;
         let (note, change) = (self.noting(), change.clone());

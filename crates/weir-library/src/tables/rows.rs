@@ -101,6 +101,12 @@ pub(super) trait TableRows: Debug + Send + Sync {
     fn read_in_transaction(&self, _transaction: i64, _read: &TableRead) -> Option<LaterAnswer> {
         None
     }
+    /// Asks for the rows with these keys, which a transaction is about to read.
+    fn expect(&self, _transaction: i64, _keys: &mut dyn Iterator<Item = Value>) {}
+    /// Returns whether a transaction has the row with a key, so that its read needs not wait.
+    fn has_row(&self, _transaction: i64, _key: &Value) -> bool {
+        false
+    }
     /// Begins a change in a transaction, which goes on without a thread; `None` if it needs one.
     fn change_in_transaction(&self, _transaction: i64, _change: &RowChange) -> Option<LaterAnswer> {
         None

@@ -81,8 +81,12 @@ impl PostgresTable {
         });
         let (parameters, published) = (self.change_parameters(&change), self.publications(&change));
         let statements = self.change_statements(&change, &parameters, &published);
+        let row = match &change {
+            RowChange::Insert(row) | RowChange::Upsert(row) => self.row_of_key(self.schema.key_of(fields(row))),
+            RowChange::Replace(key, _) | RowChange::Delete(key) => self.row_of_key(key.clone()),
+        };
         match statements {
-            Some(statements) if !self.database.place(transaction, &statements, refused) => None,
+            Some(statements) if !self.database.place(transaction, &statements, (&row, refused)) => None,
             _ => Some(self.change_answer(&change, None)),
         }
     }

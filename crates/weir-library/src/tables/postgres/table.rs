@@ -3,14 +3,16 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use tokio_postgres::Row;
+use tokio_postgres::{Row, Statement};
 use weir::{Failure, Generic, HostType, Value, Values};
 
 use super::PostgresDatabase;
 use super::connection::{Executed, SqlStatement};
 use super::errors::{StatementError, failure};
+use super::expected_rows::RowOf;
 use super::publications::Publications;
 use super::replacement::PostgresReplacement;
+use super::sent_statement::SentStatement;
 use super::value::{Presence, column_value};
 use crate::tables::constraint;
 use crate::tables::dialect::Dialect;
@@ -93,6 +95,11 @@ impl PostgresTable {
         Ok(rows.len() as i64)
     }
 
+    /// Returns the identity of a row.
+    pub(super) fn row_of_key(&self, key: Value) -> RowOf {
+        (Arc::as_ptr(&self.schema) as usize, key)
+    }
+
     /// Returns the failure of a row that breaks a unique index.
     pub(super) fn taken(&self, index: &str, row: &[Value]) -> Failure {
         let named = |of: &&crate::tables::schema::IndexSchema| Dialect::Postgres.index_name(&self.schema, of) == index;
@@ -147,8 +154,11 @@ fn read_later(table: &PostgresTable, transaction: i64, read: &TableRead) -> Opti
     }
     let address = table.database.connector.address.clone();
     let executing: StatementsAnswered = match transaction {
-        0 => Box::pin(table.database.read_later(&statements)?),
-        number => Box::pin(table.database.execute_later(number, &statements, true)?),
+        0 => shared(table.database.read_later(&statements)?),
+        number => match expected_later(table, number, (&read, &statements)) {
+            Some(expected) => expected,
+            None => shared(table.database.execute_later(number, &statements, true)?),
+        },
     };
     drop(statements);
     Some(Box::pin(async move {
@@ -169,8 +179,41 @@ fn read_later(table: &PostgresTable, transaction: i64, read: &TableRead) -> Opti
     }))
 }
 
+/// Waits for rows that a transaction has asked for; `None` if it has not.
+fn expected_later(
+    table: &PostgresTable,
+    transaction: i64,
+    (read, statements): (&TableRead, &[SqlStatement<'_>]),
+) -> Option<StatementsAnswered> {
+    let rows: Vec<RowOf> = match read {
+        TableRead::Row(key) => vec![table.row_of_key(key.clone())],
+        TableRead::Rows(keys) => keys.iter().map(|key| table.row_of_key(key.clone())).collect(),
+        TableRead::Search(_) | TableRead::Count(_) => return None,
+    };
+    let database = Arc::clone(&table.database);
+    if !database.has_expected(transaction, &rows) {
+        return None;
+    }
+    let sent = database.keep(statements)?;
+    Some(Box::pin(async move {
+        match database.expected_answered(transaction, &rows).await {
+            Some(executed) => Ok(executed),
+            None => {
+                let executed = database.execute_again(transaction, sent, true).await?;
+                Ok(executed.into_iter().map(Arc::new).collect())
+            }
+        }
+    }))
+}
+
 /// The answer to statements.
-type StatementsAnswered = Pin<Box<dyn Future<Output = Result<Vec<Executed>, StatementError>> + Send>>;
+type StatementsAnswered = Pin<Box<dyn Future<Output = Result<Vec<Arc<Executed>>, StatementError>> + Send>>;
+
+fn shared(
+    executing: impl Future<Output = Result<Vec<Executed>, StatementError>> + Send + 'static,
+) -> StatementsAnswered {
+    Box::pin(async { Ok(executing.await?.into_iter().map(Arc::new).collect()) })
+}
 
 fn list_of(values: impl Iterator<Item = Result<Value, Failure>>) -> Result<Value, Failure> {
     values.map(|value| value.map(Generic::<'e'>)).collect::<Result<Vec<_>, _>>()?.into_value()
@@ -183,6 +226,13 @@ impl TableRows for PostgresTable {
     }
 
     fn get_all(&self, transaction: i64, keys: &[Value]) -> Result<Vec<Option<Value>>, Failure> {
+        let rows: Vec<RowOf> = match transaction {
+            0 => Vec::new(),
+            _ => keys.iter().map(|key| self.row_of_key(key.clone())).collect(),
+        };
+        if let Some(found) = self.database.expected_rows(transaction, &rows) {
+            return found.iter().map(|found| found.rows.first().map(|row| self.row(row)).transpose()).collect();
+        }
         let keys: Vec<Vec<Bound<'_>>> = keys.iter().map(|key| key_parameters(&self.schema, key)).collect();
         let statements: Vec<SqlStatement<'_>> =
             keys.iter().map(|key| SqlStatement::new(&self.statements.get, key)).collect();
@@ -299,6 +349,19 @@ impl TableRows for PostgresTable {
 
     fn read_in_transaction(&self, transaction: i64, read: &TableRead) -> Option<LaterAnswer> {
         read_later(self, transaction, read)
+    }
+
+    fn expect(&self, transaction: i64, keys: &mut dyn Iterator<Item = Value>) {
+        let sql = &self.statements.get;
+        let sent = |key: &Value, prepared: &Statement| {
+            let key = key_parameters(&self.schema, key);
+            SentStatement::keep(&[SqlStatement::new(sql, &key)], std::slice::from_ref(prepared))
+        };
+        self.database.expect(transaction, keys.map(|key| self.row_of_key(key)), (sql, sent));
+    }
+
+    fn has_row(&self, transaction: i64, key: &Value) -> bool {
+        self.database.expected_rows(transaction, &[self.row_of_key(key.clone())]).is_some()
     }
 
     fn change_in_transaction(&self, transaction: i64, change: &RowChange) -> Option<LaterAnswer> {

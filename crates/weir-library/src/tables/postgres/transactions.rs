@@ -4,17 +4,20 @@
 //! its flow comes to it, and the flow waits without a thread, or goes on if the statement is placed. A statement needs a thread if
 //! the connection has to be made, or something else is to be waited for before the statement is sent.
 
+use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 use tokio_postgres::Statement;
-use weir::{Failure, SeenCommits};
+use weir::{Failure, SeenCommits, Value};
 
 use super::PostgresDatabase;
 use super::connection::{Executed, SqlStatement};
 use super::errors::StatementError;
+use super::expected_rows::RowOf;
 use super::placed_statements::{PlacedStatements, Refused};
 use super::publications::without_publications;
 use super::sent_statement::SentStatement;
@@ -34,7 +37,7 @@ impl PostgresDatabase {
         if writer.transaction == 0 && !self.groups.are_idle() {
             return None;
         }
-        let begun = writer.begin_statements(transaction, statements)?;
+        let begun = writer.begin_statements(transaction, (statements, reads))?;
         drop(writer);
         let in_flight = InFlight { database: Arc::clone(self), transaction, is_answered: false };
         Some(async move {
@@ -56,7 +59,7 @@ impl PostgresDatabase {
         })
     }
 
-    async fn execute_again(
+    pub(super) async fn execute_again(
         self: &Arc<Self>,
         transaction: i64,
         sent: Vec<SentStatement>,
@@ -84,6 +87,10 @@ impl PostgresDatabase {
             return None;
         }
         let connection = writer.open_connection(transaction)?;
+        if !writer.has_begun(transaction) {
+            // It has executed nothing.
+            writer.take_back();
+        }
         let placed = Arc::clone(&writer.placed);
         writer.is_in_flight = true;
         drop(writer);
@@ -159,19 +166,113 @@ impl PostgresDatabase {
         writer.transaction == transaction && (writer.is_in_flight || writer.placed.lock().are_any())
     }
 
+    /// Asks for rows that a transaction is about to read, and begins it with them if it has not begun.
+    pub(super) fn expect(
+        &self,
+        transaction: i64,
+        rows: impl Iterator<Item = RowOf>,
+        (sql, parameters): (&str, impl Fn(&Value, &Statement) -> Vec<SentStatement>),
+    ) {
+        // Nobody asks under the evaluator, which executes statements on its thread.
+        if !SeenCommits::may_place() || self.check().is_err() {
+            return;
+        }
+        let Some(mut writer) = self.writer.try_lock() else { return };
+        let may_begin = writer.transaction == transaction || self.groups.are_idle();
+        let Some(connection) = writer.open_connection(transaction).filter(|_| may_begin) else { return };
+        let Some(prepared) = connection.known(sql) else { return };
+        if !writer.send_begin(transaction, &connection) {
+            return;
+        }
+        let mut expected = writer.expected.lock();
+        for row in rows {
+            let (connection, prepared, sent) =
+                (Arc::clone(&connection), prepared.clone(), parameters(&row.1, &prepared));
+            expected.ask(row, || {
+                Box::pin(async move {
+                    let statements: Vec<SqlStatement<'_>> = sent.iter().map(SentStatement::again).collect();
+                    let executed = connection.execute(&statements, std::slice::from_ref(&prepared)).await;
+                    let executed = executed.map_err(|(_, error)| error)?;
+                    Ok(executed.into_iter().next().unwrap_or_default())
+                })
+            });
+        }
+    }
+
+    /// Returns whether a transaction has asked for these rows.
+    pub(super) fn has_expected(&self, transaction: i64, rows: &[RowOf]) -> bool {
+        self.writer.try_lock().is_some_and(|writer| {
+            writer.transaction == transaction && transaction != 0 && writer.expected.lock().has_all(rows)
+        })
+    }
+
+    /// Returns rows that a transaction has asked for, if all are there.
+    pub(super) fn expected_rows(&self, transaction: i64, rows: &[RowOf]) -> Option<Vec<Arc<Executed>>> {
+        match self.poll_expected(transaction, rows, &mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(executed) => executed,
+            Poll::Pending => None,
+        }
+    }
+
+    /// Waits for rows that a transaction has asked for; `None` if they have to be read, such as after a failure.
+    pub(super) async fn expected_answered(&self, transaction: i64, rows: &[RowOf]) -> Option<Vec<Arc<Executed>>> {
+        timeout(self.limit(), poll_fn(|context| self.poll_expected(transaction, rows, context))).await.ok().flatten()
+    }
+
+    fn poll_expected(
+        &self,
+        transaction: i64,
+        rows: &[RowOf],
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Vec<Arc<Executed>>>> {
+        if transaction == 0 {
+            return Poll::Ready(None);
+        }
+        let Some(mut writer) = self.writer.try_lock() else { return Poll::Ready(None) };
+        if writer.transaction != transaction || writer.open_connection(transaction).is_none() {
+            return Poll::Ready(None);
+        }
+        if writer.poll_begun(context).is_pending() {
+            return Poll::Pending;
+        }
+        let mut expected = writer.expected.lock();
+        let mut executed = Vec::with_capacity(rows.len());
+        for row in rows {
+            match expected.poll(row, context) {
+                Poll::Ready(Ok(answer)) => executed.push(answer),
+                Poll::Ready(Err(_)) => return Poll::Ready(None),
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+        Poll::Ready(Some(executed).filter(|executed| !executed.is_empty()))
+    }
+
+    /// Keeps statements that are prepared on the connection that writes, so that a thread can execute them.
+    pub(super) fn keep(&self, statements: &[SqlStatement<'_>]) -> Option<Vec<SentStatement>> {
+        let connection = self.writer.try_lock()?.connection.clone()?;
+        let prepared: Option<Vec<Statement>> = statements.iter().map(|of| connection.known(of.sql)).collect();
+        Some(SentStatement::keep(statements, &prepared?))
+    }
+
     /// Returns whether statements of a transaction can be placed.
     pub(super) fn may_place(&self, transaction: i64) -> bool {
         SeenCommits::may_place()
             && self.check().is_ok()
-            && self.writer.try_lock().is_some_and(|writer| {
+            && self.writer.try_lock().is_some_and(|mut writer| {
                 writer.transaction == transaction
+                    && writer.has_begun(transaction)
                     && writer.open_connection(transaction).is_some()
                     && writer.placed.lock().has_room()
             })
     }
 
     /// Places statements of a transaction, of which the first makes the failure. Returns whether they are placed.
-    pub(super) fn place(&self, transaction: i64, statements: &[SqlStatement<'_>], refused: Refused) -> bool {
+    pub(super) fn place(
+        &self,
+        transaction: i64,
+        statements: &[SqlStatement<'_>],
+        (row, refused): (&RowOf, Refused),
+    ) -> bool {
         if !SeenCommits::may_place() || self.check().is_err() {
             return false;
         }
@@ -179,6 +280,9 @@ impl PostgresDatabase {
             return false;
         };
         let Some(connection) = writer.open_connection(transaction) else { return false };
+        if !writer.has_begun(transaction) {
+            return false;
+        }
         let statements = if writer.is_unheard { without_publications(statements) } else { statements };
         let prepared: Option<Vec<Statement>> = statements.iter().map(|of| connection.known(of.sql)).collect();
         let Some(prepared) = prepared else { return false };
@@ -189,6 +293,7 @@ impl PostgresDatabase {
             let executed = pin!(connection.execute(&statements, &prepared));
             executed.await.map(|_| ()).map_err(|(_, error)| error)
         };
+        writer.expected.lock().written(Some(row));
         writer.placed.lock().place(answer, refused);
         SeenCommits::place(transaction);
         true

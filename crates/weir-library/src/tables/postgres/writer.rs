@@ -10,6 +10,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -19,6 +20,7 @@ use weir::{Failure, FailureKind};
 use super::connection::{Executed, PostgresConnection, SqlStatement};
 use super::durability::{COUNT_COMMIT, CommitNumber};
 use super::errors::{StatementError, is_conflict, is_lost};
+use super::expected_rows::ExpectedRows;
 use super::placed_statements::PlacedStatements;
 use super::publications::{is_publication, without_publications};
 use super::sent_statement::SentStatement;
@@ -55,6 +57,10 @@ pub(super) struct PostgresWriter {
     pub(super) transaction: i64,
     /// True while a statement of it waits for its answer without a thread. Others wait for that.
     pub(super) is_in_flight: bool,
+    /// Its beginning, which was sent and whose answer nobody has taken yet.
+    pub(super) begun: Option<PendingBegin>,
+    /// The rows that it has asked for.
+    pub(super) expected: Arc<Mutex<ExpectedRows>>,
     /// Its placed statements.
     pub(super) placed: Arc<Mutex<PlacedStatements>>,
     /// The number of the commit of the open transaction, if it will not wait for the disk.
@@ -173,6 +179,15 @@ impl PostgresWriter {
         if self.transaction != 0 && self.connection.as_ref().is_none_or(|connection| connection.is_closed()) {
             return Err(self.lose(why_lost()));
         }
+        if self.transaction == transaction
+            && let Some(begun) = self.begun.take()
+        {
+            match begun.await {
+                Ok(begun) => self.note_begun(Some(begun)),
+                // Nothing of it is done, and it can begin anew.
+                Err(_) => self.take_back(),
+            }
+        }
         Ok(())
     }
 
@@ -202,6 +217,9 @@ impl PostgresWriter {
             Err(error) if begins => return Err(error.into()),
             Err(error) => return self.executed(transaction, begins, Err(TransactionError::Aborted(error))),
         };
+        if !reads {
+            self.expected.lock().written(None);
+        }
         let begin = match begins {
             true => Some(Beginning::prepare(&connection, self.turns).await?.pending(&connection)),
             false => None,
@@ -217,16 +235,16 @@ impl PostgresWriter {
     }
 
     /// Notes that statements of a transaction are sent, which begin it if there is none.
-    fn begin(&mut self, transaction: i64) {
+    pub(super) fn begin(&mut self, transaction: i64) {
         if self.transaction == 0 {
             (self.unsynced, self.redo, self.is_unheard) = (None, Vec::new(), false);
-            self.placed = Arc::default();
+            (self.placed, self.expected) = (Arc::default(), Arc::default());
         }
         self.transaction = transaction;
     }
 
     /// Notes how the transaction has begun, if it has.
-    fn note_begun(&mut self, begun: Option<Begun>) {
+    pub(super) fn note_begun(&mut self, begun: Option<Begun>) {
         if let Some(begun) = begun {
             (self.unsynced, self.is_unheard) = (begun.unsynced, begun.is_unheard);
         }
@@ -245,7 +263,7 @@ impl PostgresWriter {
     }
 
     /// Goes on behind the answer of statements.
-    fn executed(
+    pub(super) fn executed(
         &mut self,
         transaction: i64,
         began: bool,
@@ -271,16 +289,19 @@ impl PostgresWriter {
     pub(super) fn begin_statements(
         &mut self,
         transaction: i64,
-        statements: &[SqlStatement<'_>],
+        (statements, reads): (&[SqlStatement<'_>], bool),
     ) -> Option<BegunStatements> {
         let connection = self.open_connection(transaction)?;
-        let begins = self.transaction == 0;
+        let begins = self.transaction == 0 || self.begun.is_some();
         let statements = if !begins && self.is_unheard { without_publications(statements) } else { statements };
         let prepared: Vec<Statement> = statements.iter().map(|of| connection.known(of.sql)).collect::<Option<_>>()?;
-        let begin = match begins {
-            true => Some(Beginning::prepared(&connection, self.turns)?.pending(&connection)),
-            false => None,
+        let begin = match (begins, self.begun.take()) {
+            (true, None) => Some(Beginning::prepared(&connection, self.turns)?.pending(&connection)),
+            (_, begun) => begun,
         };
+        if !reads {
+            self.expected.lock().written(None);
+        }
         let sent = SentStatement::keep(statements, &prepared);
         self.begin(transaction);
         self.is_in_flight = true;
@@ -289,6 +310,41 @@ impl PostgresWriter {
             begins,
             answer: StatementsAnswer { connection, prepared, begin, placed: Arc::clone(&self.placed) },
         })
+    }
+
+    /// Sends the beginning of a transaction. Returns whether it is sent.
+    pub(super) fn send_begin(&mut self, transaction: i64, connection: &Arc<PostgresConnection>) -> bool {
+        if self.transaction == transaction {
+            return true;
+        }
+        let Some(beginning) = Beginning::prepared(connection, self.turns) else { return false };
+        let mut begun = beginning.pending(connection);
+        // An error is there only if the connection is lost, which its other statements notice.
+        if begun.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready() {
+            return false;
+        }
+        self.begin(transaction);
+        self.begun = Some(begun);
+        true
+    }
+
+    /// Takes the answer to the beginning of the transaction, if it was sent beforehand.
+    pub(super) fn poll_begun(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        if let Some(begun) = &mut self.begun {
+            let Poll::Ready(answer) = begun.as_mut().poll(context) else { return Poll::Pending };
+            self.begun = None;
+            match answer {
+                Ok(begun) => self.note_begun(Some(begun)),
+                // Nothing of it is done, and it can begin anew.
+                Err(_) => self.take_back(),
+            }
+        }
+        Poll::Ready(())
+    }
+
+    /// Returns whether the transaction has begun, as far as that is known.
+    pub(super) fn has_begun(&mut self, transaction: i64) -> bool {
+        self.poll_begun(&mut Context::from_waker(Waker::noop())).is_ready() && self.transaction == transaction
     }
 
     /// Goes on behind the answer of statements that needed no thread; `None` if there was none in time.
@@ -354,6 +410,11 @@ impl PostgresWriter {
         if self.transaction != transaction {
             return Ok(None);
         }
+        if self.begun.is_some() {
+            // It has executed nothing.
+            self.take_back();
+            return Ok(None);
+        }
         let open = self.connection.clone().filter(|connection| !connection.is_closed());
         let Some(connection) = open else { return Err(self.lose(why_lost())) };
         let placed = Arc::clone(&self.placed);
@@ -384,6 +445,7 @@ impl PostgresWriter {
             return;
         }
         self.transaction = 0;
+        self.forget_expected();
         let failed = match &self.connection {
             Some(connection) => connection.command("ROLLBACK").await.is_err(),
             None => false,
@@ -397,6 +459,7 @@ impl PostgresWriter {
     /// Takes back the open transaction, before what the connection executes next.
     pub(super) fn take_back(&mut self) {
         self.transaction = 0;
+        self.forget_expected();
         if let Some(connection) = &self.connection {
             connection.send_command("ROLLBACK");
         }
@@ -404,11 +467,16 @@ impl PostgresWriter {
 
     /// Gives up the connection, on which a statement may still be executed.
     pub(super) fn cut(&mut self) {
+        self.forget_expected();
         if self.transaction != 0 {
             self.lost = Some((self.transaction, why_lost()));
             self.transaction = 0;
         }
         self.connection.take().into_iter().for_each(|connection| connection.abort());
+    }
+
+    fn forget_expected(&mut self) {
+        (self.begun, self.expected) = (None, Arc::default());
     }
 
     fn lose(&mut self, failure: Failure) -> StatementError {
@@ -457,7 +525,7 @@ impl StatementsAnswer {
 }
 
 /// An error of a statement in a transaction.
-enum TransactionError {
+pub(super) enum TransactionError {
     /// The statements were taken back, because the one at this place was refused. The transaction goes on.
     Refused(tokio_postgres::Error, usize),
     /// The transaction cannot go on.

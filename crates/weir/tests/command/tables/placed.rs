@@ -1,7 +1,8 @@
-//! Changes of transactions that are placed in PostgreSQL: their failures are what they are in other stores, and at the same places.
+//! Transactions in PostgreSQL whose changes are placed, and whose rows are asked for beforehand: their answers and failures are what
+//! they are in other stores, and at the same places.
 
 use super::{post, text};
-use crate::support::{Scratch, Served, TableStore};
+use crate::support::{Scratch, Served, TableStore, say};
 
 const PLACED: &str = r#"use http
 
@@ -201,9 +202,103 @@ fn a_placed_change_fails_where_it_stands_in_every_store_and_nothing_behind_it_is
         let all = text(&served.get("/all")).to_owned();
         let (_, log) = served.stop();
         let failed = failures(&log);
+        assert_eq!(failed.len(), 15, "{failed:#?}");
         let found = (all, failed);
-        eprintln!("{found:#?}");
         let known = known.get_or_insert_with(|| found.clone());
         assert_eq!(*known, found);
     }
+}
+
+const EXPECTED: &str = r#"use http, list
+
+record Stock { item: Int, left: Int }
+record Sold { shop: Int, item: Int, count: Int }
+
+table stocks: Stock key item
+table sold: Sold key (shop, item)
+
+service shop on http(port: 8080) {
+  post "/fill" {
+    atomic stocks, sold {
+      for item in list.numbers(1, 9)? {
+        stocks.upsert(Stock { item, left: 10 })?
+        sold.upsert(Sold { shop: 1, item, count: 0 })?
+      }
+    }
+    http.text("filled")
+  }
+  post "/sell/{shop}/{a}/{b}" (shop: Int, a: Int, b: Int) {
+    let said = atomic stocks, sold {
+      let first = stocks[a] else { fail("no first") }
+      let picked = [(a, 1), (b, 2), (a, 3)]
+      let names = for (item, _) in picked { stocks[item] }
+      let each = for ((item, count), known) in picked.zip(names) {
+        let stock = stocks.update(item, |s| Stock { ..s, left: s.left - count })? else { fail("no stock of {item}") }
+        let before = known else { fail("nothing known of {item}") }
+        let so_far = sold[(shop, item)] else { Sold { shop, item, count: 0 } }
+        sold.upsert(Sold { ..so_far, count: so_far.count + count })?
+        "{before.left} {stock.left}"
+      }
+      let last = stocks[a] else { fail("no last") }
+      let total = sold[(shop, a)] else { fail("nothing sold") }
+      if b == 8 { stocks.delete(b)? }
+      "{first.left} {each} {last.left} {total.count} {stocks[b] == None}"
+    }
+    http.text(said)
+  }
+  get "/all" {
+    let all = for s in stocks { "{s.item} {s.left}" }
+    let counts = for s in sold if s.count > 0 { "{s.shop} {s.item} {s.count}" }
+    http.text("{all} {counts}")
+  }
+}
+"#;
+
+#[test]
+fn a_transaction_that_asks_for_rows_beforehand_reads_what_it_has_written_itself() {
+    let program = Scratch::new("expected.weir", EXPECTED.as_bytes());
+    let mut known: Option<Vec<String>> = None;
+    for store in TableStore::each("expected") {
+        let served = Served::start(program.path(), &store.with(&[]));
+        let requests =
+            ["/fill", "/sell/1/1/2", "/sell/1/2/1", "/sell/2/3/3", "/sell/1/99/1", "/sell/1/4/99", "/sell/1/4/8"];
+        let answers = requests.iter().map(|path| {
+            let answer = post(&served, path).expect("an answer");
+            format!("{} {}", answer.status, text(&answer))
+        });
+        let mut found: Vec<String> = answers.collect();
+        found.push(text(&served.get("/all")).to_owned());
+        served.stop();
+        assert_eq!(found[1], "200 10 [\"10 9\", \"10 8\", \"10 6\"] 6 4 false");
+        let known = known.get_or_insert_with(|| found.clone());
+        assert_eq!(*known, found);
+    }
+}
+
+/// Returns the outline of the graph of a program.
+fn outline(name: &str, text: &str) -> String {
+    let program = Scratch::new(name, text.as_bytes());
+    let said = say(&["graph", program.path()]);
+    assert_eq!(said.code, 0, "{}", said.messages);
+    said.output
+}
+
+#[test]
+fn changes_that_end_the_flow_if_they_fail_are_placed_and_others_are_not() {
+    let graph = outline("placed.weir", PLACED);
+    let count = |part: &str| graph.matches(part).count();
+    // The fourth of these is the one of `/fn`, in `add`.
+    assert_eq!((count(" tables.place_insert("), count(" tables.place_upsert(")), (15, 2), "{graph}");
+    assert_eq!((count(" tables.place_replace("), count(" tables.replace(")), (3, 0), "{graph}");
+    // Those of a `fn` that returns them, one that is matched, and those beside a shared value.
+    assert_eq!(count(" tables.insert("), 5, "{graph}");
+}
+
+#[test]
+fn a_transaction_asks_for_the_rows_of_a_loop_before_its_first_read() {
+    let graph = outline("expected.weir", EXPECTED);
+    let transaction = graph.split("/sell/").nth(1).expect("the route");
+    let at = |part: &str| transaction.find(part).unwrap_or_else(|| panic!("no {part}\n{graph}"));
+    assert!(at("tables.expect_each(stocks") < at("tables.get(stocks"), "{graph}");
+    assert!(at("tables.expect_each(sold") < at("tables.get(stocks"), "{graph}");
 }
