@@ -1,10 +1,9 @@
 //! Flows: executions of an entry point's body, from the inputs to the answer.
 
 use std::ops::Deref;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Waker};
 
 use weir_host::{Failure, FlowTrace, PropagationSite, Value, memory};
 use weir_trace::{BacktraceEntry, Detail, EventKind, FlowKey};
@@ -12,7 +11,7 @@ use weir_trace::{BacktraceEntry, Detail, EventKind, FlowKey};
 use crate::batching::{Claim, end_slice, is_awaited, resume};
 use crate::flow_section::{FlowSection, NodeSection};
 use crate::fork_account::FlowForks;
-use crate::frame::{Finished, FlowExit, Frame};
+use crate::frame::{EndingFlow, Finished, FlowExit, Frame};
 #[cfg(doc)]
 use crate::instance::EntryInstance;
 use crate::instance::{BlockingPlacement, Env, ProgramInstance, RouteCounters};
@@ -58,14 +57,6 @@ pub(crate) struct FlowState {
     claims: Vec<Claim>,
     /// The trace that its calls of other services pass on.
     trace: FlowTrace,
-    /// Its end with a failure, while it waits for the answers of calls that it has placed before.
-    ending: Option<Box<Ending>>,
-}
-
-/// The failure with which a flow ends, unless a call has failed that it has placed before.
-struct Ending {
-    exit: FlowExit,
-    failed: Pin<Box<dyn Future<Output = Option<Failure>> + Send>>,
 }
 
 /// The way in which a flow goes on that was advanced without blocking the thread.
@@ -160,7 +151,6 @@ impl<'a> NewFlow<'a> {
             section,
             claims,
             trace,
-            ending: None,
         };
         ActiveFlow { instance, state }
     }
@@ -177,7 +167,7 @@ impl ActiveFlow<&ProgramInstance> {
         let FlowState { key, began_ns, records_nodes, balance, assured, given_up, turns, computes, .. } = self.state;
         let (frame, claims) = (self.state.frame.take(), std::mem::take(&mut self.state.claims));
         let (forks, trace) = (std::mem::take(&mut self.state.forks), std::mem::take(&mut self.state.trace));
-        let (section, ending) = (std::mem::take(&mut self.state.section), self.state.ending.take());
+        let section = std::mem::take(&mut self.state.section);
         FlowState {
             key,
             frame,
@@ -192,7 +182,6 @@ impl ActiveFlow<&ProgramInstance> {
             section,
             claims,
             trace,
-            ending,
         }
     }
 }
@@ -388,10 +377,7 @@ impl FlowState {
         if !self.claims.is_empty() {
             resume(&mut self.claims);
         }
-        let mut advanced = match &mut self.ending {
-            None => frame.advance(body, env, None, context),
-            Some(ending) => ending.poll(context),
-        };
+        let mut advanced = frame.advance_flow(body, env, context);
         drop((trace, seen));
         frame.commits = commits;
         if !matches!(advanced, Advanced::Ready(_))
@@ -399,11 +385,7 @@ impl FlowState {
         {
             advanced = Advanced::Ready(Finished::Ended(frame.exit_where_stopped(body, failure)));
         }
-        if matches!(&advanced, Advanced::Ready(Finished::Ended(exit)) if exit.how.is_err())
-            && let Some(group) = frame.commits.take_placed()
-        {
-            advanced = ends_with(&mut self.ending, advanced, (group, instance), context);
-        }
+        advanced = behind_placed_calls(frame, advanced, instance, context);
         if instance.gathers() {
             let waits = matches!(advanced, Advanced::Waits);
             let is_woken = waits && is_awaited() && frame.is_woken();
@@ -535,30 +517,20 @@ impl<L: Deref<Target = ProgramInstance>> Drop for ActiveFlow<L> {
     }
 }
 
-/// Waits, before a flow ends with a failure, for the calls of a group that it has placed.
-#[cold]
-fn ends_with(
-    ending: &mut Option<Box<Ending>>,
+/// Waits, before a flow ends with a failure, for the calls that it has placed.
+#[inline]
+fn behind_placed_calls(
+    frame: &mut Frame,
     advanced: Advanced<Finished>,
-    (group, instance): (i64, &ProgramInstance),
+    instance: &ProgramInstance,
     context: &mut Context<'_>,
 ) -> Advanced<Finished> {
-    match (advanced, instance.environment.failed_placed_call(group)) {
-        (Advanced::Ready(Finished::Ended(exit)), Some(failed)) => {
-            ending.insert(Box::new(Ending { exit, failed })).poll(context)
+    let fails = matches!(&advanced, Advanced::Ready(Finished::Ended(exit)) if exit.how.is_err());
+    match if fails { frame.commits.take_placed() } else { None } {
+        Some(group) => {
+            EndingFlow::begin(&mut frame.ending, advanced, instance.environment.failed_placed_call(group), context)
         }
-        (advanced, _) => advanced,
-    }
-}
-
-impl Ending {
-    fn poll(&mut self, context: &mut Context<'_>) -> Advanced<Finished> {
-        let Poll::Ready(failed) = self.failed.as_mut().poll(context) else { return Advanced::Waits };
-        let exit =
-            FlowExit { node: self.exit.node, within: std::mem::take(&mut self.exit.within), how: Ok(Value::Unit) };
-        let how = std::mem::replace(&mut self.exit.how, Ok(Value::Unit));
-        let how = failed.map_or(how, |failed| Err(Box::new(failed)));
-        Advanced::Ready(Finished::Ended(FlowExit { how, ..exit }))
+        None => advanced,
     }
 }
 

@@ -21,10 +21,10 @@ const PATH_MAX: usize = 16;
 
 /// A request for a row, or for the rows of all rounds of a loop.
 #[derive(Clone)]
-struct Request {
+struct RowRequest {
     table: Text,
     /// The parts of the key; one that is the whole key if the key has several columns.
-    key: Vec<Part>,
+    key: Vec<RequestedPart>,
     /// The list of a loop around it, and the element.
     round: Option<(Atom, Var)>,
     site: Text,
@@ -33,7 +33,7 @@ struct Request {
 
 /// A part of a key: a field of a field of a value.
 #[derive(Clone)]
-struct Part {
+struct RequestedPart {
     of: Atom,
     /// The fields, outermost first, with their types.
     path: Vec<(u32, Type)>,
@@ -56,7 +56,7 @@ impl Lowering<'_, '_> {
     }
 
     /// Places the requests of a block that cannot leave it, and returns the others, which may stand before it.
-    fn requests_in(&mut self, block: &mut Block, transaction: Var) -> Vec<Request> {
+    fn requests_in(&mut self, block: &mut Block, transaction: Var) -> Vec<RowRequest> {
         let (mut leaving, mut staying) = (Vec::new(), Vec::new());
         for at in 0..block.lets.len() {
             let (before, behind) = block.lets.split_at_mut(at);
@@ -80,7 +80,7 @@ impl Lowering<'_, '_> {
     }
 
     /// Returns the requests of an operation that may stand before it.
-    fn requests_of(&mut self, binding: &mut Let, transaction: Var) -> Vec<Request> {
+    fn requests_of(&mut self, binding: &mut Let, transaction: Var) -> Vec<RowRequest> {
         let origin = binding.origin;
         match &mut binding.op {
             Op::Call(call) => self.request_of(call, transaction, origin).into_iter().collect(),
@@ -90,8 +90,8 @@ impl Lowering<'_, '_> {
                 for arm in arms {
                     let own: Vec<Var> = arm.payload.iter().map(|variable| variable.var).collect();
                     let found = self.requests_in(&mut arm.body, transaction);
-                    let may_leave = |of: &Request| going == 1 && !ends_flow(&arm.body) && !of.mentions(&own);
-                    let (leave, stay): (Vec<Request>, Vec<Request>) = found.into_iter().partition(may_leave);
+                    let may_leave = |of: &RowRequest| going == 1 && !ends_flow(&arm.body) && !of.mentions(&own);
+                    let (leave, stay): (Vec<RowRequest>, Vec<RowRequest>) = found.into_iter().partition(may_leave);
                     leaving.extend(leave);
                     let stay = stay.into_iter().flat_map(|request| self.asked(request, transaction));
                     let stay: Vec<Let> = stay.collect();
@@ -113,26 +113,26 @@ impl Lowering<'_, '_> {
         (list, element, states): (&Atom, &Variable, &[Variable]),
         body: &mut Block,
         transaction: Var,
-    ) -> Vec<Request> {
+    ) -> Vec<RowRequest> {
         let found = self.requests_in(body, transaction);
         let states: Vec<Var> = states.iter().map(|variable| variable.var).collect();
-        let (leave, stay): (Vec<Request>, Vec<Request>) =
+        let (leave, stay): (Vec<RowRequest>, Vec<RowRequest>) =
             found.into_iter().partition(|of| of.round.is_none() && !of.mentions(&states));
         let stay: Vec<Let> = stay.into_iter().flat_map(|request| self.asked(request, transaction)).collect();
         body.lets.splice(0..0, stay);
-        leave.into_iter().map(|of| Request { round: Some((list.clone(), element.var)), ..of }).collect()
+        leave.into_iter().map(|of| RowRequest { round: Some((list.clone(), element.var)), ..of }).collect()
     }
 
-    fn request_of(&self, call: &Call, transaction: Var, origin: Origin) -> Option<Request> {
+    fn request_of(&self, call: &Call, transaction: Var, origin: Origin) -> Option<RowRequest> {
         let [Atom::Shared(table), Atom::Var(number), key] = &call.arguments[..] else { return None };
         let is_read = *call.function == format!("{TABLES}.get") && *number == transaction && self.is_stored(table);
-        let key = vec![Part { of: key.clone(), path: Vec::new() }];
-        is_read.then(|| Request { table: table.clone(), key, round: None, site: call.site.clone(), origin })
+        let key = vec![RequestedPart { of: key.clone(), path: Vec::new() }];
+        is_read.then(|| RowRequest { table: table.clone(), key, round: None, site: call.site.clone(), origin })
     }
 
     /// Returns the operations that ask for rows.
-    fn asked(&mut self, request: Request, transaction: Var) -> Vec<Let> {
-        let Request { table, key, round, site, origin } = request;
+    fn asked(&mut self, request: RowRequest, transaction: Var) -> Vec<Let> {
+        let RowRequest { table, key, round, site, origin } = request;
         let columns = self.table(&table).key_type();
         let types: Vec<Type> = match &columns {
             Type::Tuple(types) if key.len() > 1 => types.to_vec(),
@@ -178,7 +178,7 @@ impl Lowering<'_, '_> {
     }
 
     /// Appends the operations that find a part of a key.
-    fn key_part(&mut self, part: Part, lets: &mut Vec<Let>, origin: Origin) -> Atom {
+    fn key_part(&mut self, part: RequestedPart, lets: &mut Vec<Let>, origin: Origin) -> Atom {
         part.path.into_iter().fold(part.of, |of, (field, ty)| {
             let bound = self.vars.variable("", ty);
             let atom = Atom::Var(bound.var);
@@ -198,7 +198,7 @@ impl Lowering<'_, '_> {
     }
 }
 
-impl Request {
+impl RowRequest {
     fn mentions(&self, variables: &[Var]) -> bool {
         let is_one = |atom: &Atom| matches!(atom, Atom::Var(var) if variables.contains(var));
         self.key.iter().any(|part| is_one(&part.of)) || self.round.as_ref().is_some_and(|(list, _)| is_one(list))
@@ -219,25 +219,25 @@ impl Request {
             needed = known(list);
         }
         let mut parts = Vec::new();
-        let mut open: Vec<Part> = std::mem::take(&mut self.key).into_iter().rev().collect();
+        let mut open: Vec<RequestedPart> = std::mem::take(&mut self.key).into_iter().rev().collect();
         while let Some(mut part) = open.pop() {
             let Some(at) = known(&part.of) else {
                 parts.push(part);
                 continue;
             };
             match &before[at].op {
-                Op::Prim(Prim::Copy, of) => open.push(Part { of: of[0].clone(), ..part }),
+                Op::Prim(Prim::Copy, of) => open.push(RequestedPart { of: of[0].clone(), ..part }),
                 Op::Prim(Prim::Field(field), of) if part.path.len() < PATH_MAX => {
                     part.path.insert(0, (*field, before[at].bound.ty.clone()));
-                    open.push(Part { of: of[0].clone(), ..part });
+                    open.push(RequestedPart { of: of[0].clone(), ..part });
                 }
                 Op::Prim(Prim::Record, of) if !part.path.is_empty() => {
                     let (field, _) = part.path.remove(0);
-                    open.push(Part { of: of[field as usize].clone(), ..part });
+                    open.push(RequestedPart { of: of[field as usize].clone(), ..part });
                 }
                 // The whole key.
                 Op::Prim(Prim::Record, of) if parts.is_empty() && open.is_empty() && of.len() > 1 => {
-                    open.extend(of.iter().rev().map(|of| Part { of: of.clone(), path: Vec::new() }));
+                    open.extend(of.iter().rev().map(|of| RequestedPart { of: of.clone(), path: Vec::new() }));
                 }
                 _ => {
                     needed = needed.max(Some(at));
@@ -257,8 +257,9 @@ impl Request {
             if call.function.as_str() != "list.zip" {
                 return;
             }
-            let of_element: Vec<&mut Part> = self.key.iter_mut().filter(|part| part.of == Atom::Var(element)).collect();
-            let side = |part: &Part| part.path.first().map(|(field, _)| *field);
+            let of_element: Vec<&mut RequestedPart> =
+                self.key.iter_mut().filter(|part| part.of == Atom::Var(element)).collect();
+            let side = |part: &RequestedPart| part.path.first().map(|(field, _)| *field);
             let Some(side) = of_element.first().and_then(|part| side(part)) else { return };
             if of_element.iter().any(|part| part.path.first().map(|(field, _)| *field) != Some(side)) {
                 return;

@@ -126,7 +126,7 @@ pub(super) struct TriedCall {
     pub(super) call: ExprId,
     /// The place of the `?`.
     pub(super) span: Span,
-    /// Where its failure goes.
+    /// The target of its failure.
     pub(super) to: FailureTarget,
     /// The callee.
     pub(super) of: Option<CallTarget>,

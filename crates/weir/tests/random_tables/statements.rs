@@ -30,7 +30,7 @@ impl RandomProgram {
             steps.push(step(&items, &mut random));
         }
         steps.push("json.encode((for r in items { r }, for o in owners { o }))".to_owned());
-        RandomProgram { items, ends_flows: seed % 3 == 0, steps }
+        RandomProgram { items, ends_flows: seed.is_multiple_of(3), steps }
     }
 
     /// Returns the text of the program.

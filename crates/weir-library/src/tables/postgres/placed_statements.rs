@@ -1,4 +1,5 @@
-//! Statements of a transaction that were *placed*: they were sent, and their flow goes on before they are answered.
+//! Statements of a transaction that were *placed*: their flow goes on before they are answered. They are sent together, at the latest
+//! before what is sent next.
 //!
 //! If the database refuses one, it executes nothing more of the transaction. Whoever waits for the next answer of the transaction
 //! waits for these first, and gets the failure of the first that was refused.
@@ -17,6 +18,8 @@ use super::errors::StatementError;
 
 /// Maximum number of placed statements without an answer.
 const PLACED_MAX: usize = 256;
+/// Number of placed statements that are sent together.
+const SENT_TOGETHER: usize = 32;
 
 /// Makes the failure of a statement from the error of the database.
 pub(super) type Refused = Box<dyn FnOnce(&StatementError) -> Failure + Send>;
@@ -24,13 +27,17 @@ pub(super) type Refused = Box<dyn FnOnce(&StatementError) -> Failure + Send>;
 /// The placed statements of a transaction whose answers nobody has taken yet, in their order.
 #[derive(Default)]
 pub(super) struct PlacedStatements {
-    unanswered: VecDeque<PlacedStatement>,
+    unanswered: VecDeque<PlacedChange>,
+    /// The number of the last ones that are not sent.
+    unsent: usize,
     /// The failure of the first that was refused.
     refused: Option<Failure>,
 }
 
-struct PlacedStatement {
+struct PlacedChange {
     answer: Pin<Box<dyn Future<Output = Result<(), Error>> + Send>>,
+    /// The answer that was there at once, such as that the connection is lost.
+    answered: Option<Result<(), Error>>,
     refused: Refused,
 }
 
@@ -45,16 +52,22 @@ impl PlacedStatements {
         !self.unanswered.is_empty() || self.refused.is_some()
     }
 
-    /// Sends a statement, which is what the first poll of the answer does.
+    /// Places a statement, which the first poll of the answer sends. Several are sent together: each would wake the thread of the
+    /// connection.
     pub(super) fn place(&mut self, answer: impl Future<Output = Result<(), Error>> + Send + 'static, refused: Refused) {
-        let mut statement = PlacedStatement { answer: Box::pin(answer), refused };
-        match statement.answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Pending => self.unanswered.push_back(statement),
-            Poll::Ready(Ok(())) => {}
-            // The connection is lost, also for those before.
-            Poll::Ready(Err(error)) => {
-                let failure = (statement.refused)(&StatementError::from(error));
-                self.refused.get_or_insert(failure);
+        self.unanswered.push_back(PlacedChange { answer: Box::pin(answer), answered: None, refused });
+        self.unsent += 1;
+        if self.unsent >= SENT_TOGETHER {
+            self.send();
+        }
+    }
+
+    /// Sends what is placed, before what the connection executes next.
+    pub(super) fn send(&mut self) {
+        let sent = self.unanswered.len() - std::mem::take(&mut self.unsent);
+        for placed in self.unanswered.range_mut(sent..) {
+            if let Poll::Ready(answer) = placed.answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+                placed.answered = Some(answer);
             }
         }
     }
@@ -68,10 +81,17 @@ impl PlacedStatements {
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Failure>> {
+        self.send();
         while let Some(first) = self.unanswered.front_mut() {
-            let Poll::Ready(answer) = first.answer.as_mut().poll(context) else { return Poll::Pending };
+            let answer = match first.answered.take() {
+                Some(answer) => answer,
+                None => match first.answer.as_mut().poll(context) {
+                    Poll::Ready(answer) => answer,
+                    Poll::Pending => return Poll::Pending,
+                },
+            };
             let answered = self.unanswered.pop_front();
-            if let (Err(error), Some(PlacedStatement { refused, .. })) = (answer, answered) {
+            if let (Err(error), Some(PlacedChange { refused, .. })) = (answer, answered) {
                 // Those behind it are not executed.
                 self.unanswered.clear();
                 self.refused = Some(refused(&StatementError::from(error)));

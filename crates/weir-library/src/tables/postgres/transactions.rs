@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use tokio::runtime::Handle;
-use tokio::time::timeout;
+use tokio::time::{Timeout, timeout};
 use tokio_postgres::Statement;
 use weir::{Failure, SeenCommits, Value};
 
@@ -43,7 +43,7 @@ impl PostgresDatabase {
         Some(async move {
             let mut in_flight = in_flight;
             let database = Arc::clone(&in_flight.database);
-            let answer = timeout(database.limit(), begun.answer.answer(&begun.sent, reads)).await;
+            let answer = database.limited(begun.answer.answer(&begun.sent, reads)).await;
             let again = begun.begins.then(|| begun.sent.clone());
             in_flight.is_answered = true;
             let executed =
@@ -92,6 +92,7 @@ impl PostgresDatabase {
             writer.take_back();
         }
         let placed = Arc::clone(&writer.placed);
+        placed.lock().send();
         writer.is_in_flight = true;
         drop(writer);
         let in_flight = InFlight { database: Arc::clone(self), transaction, is_answered: false };
@@ -101,7 +102,7 @@ impl PostgresDatabase {
             // The database takes the transaction back instead if it has refused a placed statement.
             let both =
                 async { tokio::join!(biased; connection.command("COMMIT"), PlacedStatements::answered(&placed)) };
-            let answer = timeout(database.limit(), both).await;
+            let answer = database.limited(both).await;
             in_flight.is_answered = true;
             let mut writer = database.writer.lock();
             writer.is_in_flight = false;
@@ -117,6 +118,12 @@ impl PostgresDatabase {
             database.committed(committed?);
             Ok(())
         })
+    }
+
+    /// Gives an answer up after the time limit. Not every thread on which flows run has timers.
+    fn limited<F: Future>(&self, answer: F) -> Timeout<F> {
+        let _entered = Handle::try_current().is_err().then(|| self.connector.io.handle.enter());
+        timeout(self.limit(), answer)
     }
 
     /// Takes back a transaction, unless that has to be waited for. Returns whether it is taken back.
@@ -141,7 +148,7 @@ impl PostgresDatabase {
             (writer.transaction == transaction).then(|| Arc::clone(&writer.placed))
         };
         if let Some(placed) = placed {
-            let answered = timeout(self.limit(), PlacedStatements::answered(&placed)).await;
+            let answered = self.limited(PlacedStatements::answered(&placed)).await;
             let mut writer = self.writer.lock();
             if writer.transaction == transaction {
                 writer.take_back();
@@ -184,6 +191,7 @@ impl PostgresDatabase {
         if !writer.send_begin(transaction, &connection) {
             return;
         }
+        writer.placed.lock().send();
         let mut expected = writer.expected.lock();
         for row in rows {
             let (connection, prepared, sent) =
@@ -216,7 +224,7 @@ impl PostgresDatabase {
 
     /// Waits for rows that a transaction has asked for; `None` if they have to be read, such as after a failure.
     pub(super) async fn expected_answered(&self, transaction: i64, rows: &[RowOf]) -> Option<Vec<Arc<Executed>>> {
-        timeout(self.limit(), poll_fn(|context| self.poll_expected(transaction, rows, context))).await.ok().flatten()
+        self.limited(poll_fn(|context| self.poll_expected(transaction, rows, context))).await.ok().flatten()
     }
 
     fn poll_expected(

@@ -90,7 +90,7 @@ pub(super) async fn execute_alone(
         connection.command("COMMIT")
     );
     // All three are sent together: what comes back is no sign of what the database has done.
-    let Begun { unsynced, .. } = began.map_err(|error| unknown_if_lost(error, 0))?;
+    let TransactionBegun { unsynced, .. } = began.map_err(|error| unknown_if_lost(error, 0))?;
     let executed = executed.map_err(|(at, error)| unknown_if_lost(error, at))?;
     committed.map_err(|error| unknown_if_lost(error, 0))?;
     Ok((executed, unsynced.map(|number| (number, SentStatement::keep(statements, &prepared)))))
@@ -105,7 +105,7 @@ enum Beginning {
 
 /// The answer to the beginning of a transaction.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Begun {
+pub(super) struct TransactionBegun {
     /// The number of its commit, if that will not wait for the disk.
     pub(super) unsynced: Option<CommitNumber>,
     /// True if no program listens until it ends.
@@ -113,7 +113,7 @@ pub(super) struct Begun {
 }
 
 /// The beginning of a transaction, which is sent when it is first polled.
-pub(super) type PendingBegin = Pin<Box<dyn Future<Output = Result<Begun, tokio_postgres::Error>> + Send>>;
+pub(super) type PendingBegin = Pin<Box<dyn Future<Output = Result<TransactionBegun, tokio_postgres::Error>> + Send>>;
 
 impl Beginning {
     const COUNT: [SqlStatement<'static>; 1] = [SqlStatement { sql: COUNT_COMMIT, parameters: Vec::new() }];
@@ -135,16 +135,18 @@ impl Beginning {
     }
 
     /// Begins the transaction. All is sent when this is first polled.
-    async fn begin(&self, connection: &PostgresConnection) -> Result<Begun, tokio_postgres::Error> {
+    async fn begin(&self, connection: &PostgresConnection) -> Result<TransactionBegun, tokio_postgres::Error> {
         let Beginning::InTurn(prepared) = self else {
-            return connection.command(BEGIN_AT_ONCE).await.map(|()| Begun::default());
+            return connection.command(BEGIN_AT_ONCE).await.map(|()| TransactionBegun::default());
         };
         let count = Self::COUNT;
         let (began, counted) = tokio::join!(biased; connection.command(BEGIN), connection.execute(&count, prepared));
         began?;
         let counted = counted.map_err(|(_, error)| error)?;
-        let Some(row) = counted.first().and_then(|counted| counted.rows.first()) else { return Ok(Begun::default()) };
-        Ok(Begun { unsynced: Some(CommitNumber(row.try_get(0)?)), is_unheard: row.try_get(1)? })
+        let Some(row) = counted.first().and_then(|counted| counted.rows.first()) else {
+            return Ok(TransactionBegun::default());
+        };
+        Ok(TransactionBegun { unsynced: Some(CommitNumber(row.try_get(0)?)), is_unheard: row.try_get(1)? })
     }
 
     /// Returns the same as a future of its own.
@@ -244,7 +246,7 @@ impl PostgresWriter {
     }
 
     /// Notes how the transaction has begun, if it has.
-    pub(super) fn note_begun(&mut self, begun: Option<Begun>) {
+    pub(super) fn note_begun(&mut self, begun: Option<TransactionBegun>) {
         if let Some(begun) = begun {
             (self.unsynced, self.is_unheard) = (begun.unsynced, begun.is_unheard);
         }
@@ -304,6 +306,7 @@ impl PostgresWriter {
         }
         let sent = SentStatement::keep(statements, &prepared);
         self.begin(transaction);
+        self.placed.lock().send();
         self.is_in_flight = true;
         Some(BegunStatements {
             sent,
@@ -319,13 +322,13 @@ impl PostgresWriter {
         }
         let Some(beginning) = Beginning::prepared(connection, self.turns) else { return false };
         let mut begun = beginning.pending(connection);
-        // An error is there only if the connection is lost, which its other statements notice.
-        if begun.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready() {
-            return false;
-        }
         self.begin(transaction);
-        self.begun = Some(begun);
-        true
+        match begun.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Pending => self.begun = Some(begun),
+            Poll::Ready(Ok(begun)) => self.note_begun(Some(begun)),
+            Poll::Ready(Err(_)) => self.take_back(),
+        }
+        self.transaction == transaction
     }
 
     /// Takes the answer to the beginning of the transaction, if it was sent beforehand.
@@ -418,6 +421,7 @@ impl PostgresWriter {
         let open = self.connection.clone().filter(|connection| !connection.is_closed());
         let Some(connection) = open else { return Err(self.lose(why_lost())) };
         let placed = Arc::clone(&self.placed);
+        placed.lock().send();
         // The database takes it back instead if it has refused one.
         let committing = connection.command("COMMIT");
         let (committed, placed) = tokio::join!(biased; committing, PlacedStatements::answered(&placed));
@@ -432,6 +436,7 @@ impl PostgresWriter {
         placed: Result<(), Failure>,
     ) -> Result<Option<UnsyncedTransaction>, StatementError> {
         self.transaction = 0;
+        self.forget_placed();
         committed.map_err(|error| unknown_if_lost(error, 0))?;
         if let Err(refused) = placed {
             return Err(self.lose_number(transaction, refused));
@@ -445,7 +450,7 @@ impl PostgresWriter {
             return;
         }
         self.transaction = 0;
-        self.forget_expected();
+        self.forget_placed();
         let failed = match &self.connection {
             Some(connection) => connection.command("ROLLBACK").await.is_err(),
             None => false,
@@ -459,7 +464,7 @@ impl PostgresWriter {
     /// Takes back the open transaction, before what the connection executes next.
     pub(super) fn take_back(&mut self) {
         self.transaction = 0;
-        self.forget_expected();
+        self.forget_placed();
         if let Some(connection) = &self.connection {
             connection.send_command("ROLLBACK");
         }
@@ -467,7 +472,7 @@ impl PostgresWriter {
 
     /// Gives up the connection, on which a statement may still be executed.
     pub(super) fn cut(&mut self) {
-        self.forget_expected();
+        self.forget_placed();
         if self.transaction != 0 {
             self.lost = Some((self.transaction, why_lost()));
             self.transaction = 0;
@@ -475,12 +480,14 @@ impl PostgresWriter {
         self.connection.take().into_iter().for_each(|connection| connection.abort());
     }
 
-    fn forget_expected(&mut self) {
-        (self.begun, self.expected) = (None, Arc::default());
+    /// Forgets what the transaction has asked for and placed. What is not sent is never sent.
+    fn forget_placed(&mut self) {
+        (self.begun, self.expected, self.placed) = (None, Arc::default(), Arc::default());
     }
 
     fn lose(&mut self, failure: Failure) -> StatementError {
         let transaction = std::mem::take(&mut self.transaction);
+        self.begun = None;
         self.lose_number(transaction, failure)
     }
 
@@ -508,7 +515,7 @@ pub(super) struct StatementsAnswer {
 
 /// The answer to statements.
 pub(super) struct AnsweredStatements {
-    begun: Option<Begun>,
+    begun: Option<TransactionBegun>,
     executed: Result<Vec<Executed>, TransactionError>,
     /// The failure of a statement that was placed before.
     refused: Option<Failure>,
@@ -539,7 +546,7 @@ async fn in_transaction(
     (statements, prepared): (&[SqlStatement<'_>], &[Statement]),
     begin: Option<PendingBegin>,
     reads: bool,
-) -> (Option<Begun>, Result<Vec<Executed>, TransactionError>) {
+) -> (Option<TransactionBegun>, Result<Vec<Executed>, TransactionError>) {
     let command = async |wanted: bool, sql: &str| if wanted { connection.command(sql).await } else { Ok(()) };
     let (began, saved, executed, released) = tokio::join!(
         biased;
