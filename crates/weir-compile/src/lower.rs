@@ -14,6 +14,7 @@ mod conditions;
 mod config;
 mod constants;
 mod entry;
+mod expecting;
 mod expr;
 mod failures;
 mod formatted;
@@ -30,6 +31,7 @@ mod migrations;
 mod own_transactions;
 mod pages;
 mod pattern;
+mod placing;
 mod queries;
 mod references;
 mod repeat;
@@ -65,7 +67,7 @@ use block_builder::{BlockBuilder, ClosingRules, InlineFrameId, VariableSupply};
 use handled_calls::{ArgumentAtoms, HandledCalls};
 use surroundings::{
     Binding, Callable, CheckedCode, CodeScope, DeferredHandler, InlineFrame, InlineFrameKind, Names, StepScope,
-    Transaction,
+    Transaction, TriedCall,
 };
 use table_description::GroupedRows;
 
@@ -171,6 +173,8 @@ struct Lowering<'a, 'd> {
     group_patterns: BTreeMap<PatternId, Type>,
     /// The atomic steps around the current expression, innermost last.
     steps: Vec<StepScope>,
+    /// The `?` of which the call that is lowered next is the operand.
+    tried: Option<TriedCall>,
     /// The handlers that run after the step in which the failure arose, by the exits that carry the failures.
     deferred: BTreeMap<InlineFrameId, DeferredHandler<'a>>,
     handled_calls: HandledCalls,
@@ -214,6 +218,7 @@ impl<'a, 'd> Lowering<'a, 'd> {
             grouped_rows: BTreeMap::new(),
             group_patterns: BTreeMap::new(),
             steps: Vec::new(),
+            tried: None,
             deferred: BTreeMap::new(),
             handled_calls: HandledCalls::new(typed),
             inlined: BTreeSet::new(),
@@ -267,6 +272,7 @@ impl<'a, 'd> Lowering<'a, 'd> {
             ClosingRules { vars: &mut self.vars, ty: result.clone(), fall: &yield_value, leave: &yield_exit_value };
         let mut block = open_block.close(&mut rules);
         self.settle_only_reads(&mut block);
+        self.place_changes(&mut block);
         block
     }
 

@@ -87,6 +87,7 @@ pub struct Environment {
     /// A few values, for which a linear search is faster than hashing.
     values: Vec<(TypeId, Arc<dyn Any + Send + Sync>)>,
     closing: Vec<Arc<dyn Closing>>,
+    placed: Option<Arc<dyn PlacedCalls>>,
 }
 
 /// A value of the environment that has to be closed when the program ends, such as a buffer with unwritten data.
@@ -97,6 +98,17 @@ pub trait Closing: Any + Send + Sync {
     /// # Errors
     /// Fails if data is lost.
     fn close(&self) -> Result<(), Failure>;
+}
+
+/// A value of the environment whose functions may *place* calls: they return before it is known whether a call has failed.
+///
+/// The calls of a flow are placed in a group, such as a transaction. The failure of one ends the flow, as if it had been there at
+/// once: so a later function of the group fails with it, and a flow that ends with another failure asks for it
+/// ([`SeenCommits::place`](crate::SeenCommits::place)).
+pub trait PlacedCalls: Any + Send + Sync {
+    /// Returns the failure of the first call of a group that has failed, when all are answered, if one has. No call of the group
+    /// follows.
+    fn failed(&self, group: i64) -> Pin<Box<dyn Future<Output = Option<Failure>> + Send>>;
 }
 
 impl Environment {
@@ -110,6 +122,20 @@ impl Environment {
         let value = Arc::new(value);
         self.put(Arc::clone(&value));
         self.closing.push(value);
+    }
+
+    /// Adds a value that is closed when the program ends, and whose functions may place calls.
+    pub fn insert_placing<T: Closing + PlacedCalls>(&mut self, value: T) {
+        let value = Arc::new(value);
+        self.put(Arc::clone(&value));
+        self.placed = Some(Arc::clone(&value) as Arc<dyn PlacedCalls>);
+        self.closing.push(value);
+    }
+
+    /// Returns the failure of the first placed call of a group that has failed, if one has.
+    #[must_use]
+    pub fn failed_placed_call(&self, group: i64) -> Option<Pin<Box<dyn Future<Output = Option<Failure>> + Send>>> {
+        self.placed.as_ref().map(|placed| placed.failed(group))
     }
 
     fn put<T: Send + Sync + 'static>(&mut self, value: Arc<T>) {

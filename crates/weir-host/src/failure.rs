@@ -18,6 +18,7 @@ pub struct Failure {
     /// One sentence without a full stop.
     pub message: Text,
     backtrace: Vec<PropagationSite>,
+    place: Option<u32>,
 }
 
 /// A place where a `fn` has given a failure to its caller.
@@ -70,7 +71,7 @@ impl Failure {
     /// Creates a failure of this kind.
     #[must_use]
     pub fn new(kind: FailureKind, message: impl Into<Text>) -> Self {
-        Failure { kind, message: message.into(), backtrace: Vec::new() }
+        Failure { kind, message: message.into(), backtrace: Vec::new(), place: None }
     }
 
     /// Returns the places that the failure has passed on its way, innermost first.
@@ -79,9 +80,26 @@ impl Failure {
         &self.backtrace
     }
 
+    /// Returns the failure of a call whose failure is learned later ([`PlacedCalls`](crate::PlacedCalls)). `sites` are the places
+    /// that it passes on its way, and `place` is the position in the source, in bytes, where it leaves the flow. It ends the flow
+    /// wherever it is learned, and passes no other places.
+    #[must_use]
+    pub fn placed_at(mut self, place: u32, sites: Vec<PropagationSite>) -> Failure {
+        sites.into_iter().for_each(|site| self.propagated(site));
+        self.place = Some(place);
+        self
+    }
+
+    /// Returns the position in the source, in bytes, of a failure that was learned later; `None` if it belongs to the operation
+    /// that has ended the flow.
+    #[must_use]
+    pub fn place(&self) -> Option<u32> {
+        self.place
+    }
+
     /// Appends a place to the backtrace, up to a limit.
     pub fn propagated(&mut self, site: PropagationSite) {
-        if self.backtrace.len() < BACKTRACE_MAX {
+        if self.backtrace.len() < BACKTRACE_MAX && self.place.is_none() {
             self.backtrace.push(site);
         }
     }

@@ -69,7 +69,7 @@ pub use batch::{Batch, BatchAnswers, BatchCode, PendingBatch};
 pub use bytes::Bytes;
 pub use call::{
     Argument, AwaitedCall, BlockingCode, BlockingJob, Call, CallRest, Closing, DetachedCall, Environment, FunctionCode,
-    ImmediateCode, Pending, Settled, UnitBudget, WaitingCode, WordCode,
+    ImmediateCode, Pending, PlacedCalls, Settled, UnitBudget, WaitingCode, WordCode,
 };
 pub use convert::{Borrowable, BorrowedArgument, BorrowedArgumentMut, Generic, HostType, Size};
 pub use failure::{Failure, FailureKind, PropagationSite};

@@ -1,4 +1,5 @@
-//! The commits that a flow has seen or made and that may not be durable yet: its answer waits for them.
+//! The commits that a flow has seen or made and that may not be durable yet: its answer waits for them. And the calls that it has
+//! placed: its failure waits for them.
 //!
 //! 1. An engine enters the commits of a flow whenever it takes up the flow ([`SeenCommits::enter`]).
 //! 2. Host functions that read what was committed note its number ([`SeenCommits::note`]), and so do those that commit
@@ -9,7 +10,7 @@ use std::cell::Cell;
 
 thread_local! {
     /// The commits of the flow that runs on this thread.
-    static CURRENT: Cell<SeenCommits> = const { Cell::new(SeenCommits { last: 0, first_own: 0 }) };
+    static CURRENT: Cell<SeenCommits> = const { Cell::new(SeenCommits { last: 0, first_own: 0, placed: NO_FLOW }) };
 }
 
 /// The commits that a flow has seen or made since it last waited for them. Numbers begin with 1.
@@ -19,7 +20,13 @@ pub struct SeenCommits {
     pub last: u64,
     /// The number of the first one that the flow itself has made; 0 if there is none.
     pub first_own: u64,
+    /// The group in which it has placed calls last ([`PlacedCalls`](crate::PlacedCalls)); 0 if there is none, and less if nobody
+    /// would ask for their failures, because no flow of an engine runs.
+    pub placed: i64,
 }
+
+/// Stands for calls that no flow of an engine makes.
+const NO_FLOW: i64 = -1;
 
 /// The running flow of a thread, as far as commits are concerned. Dropping it gives the flow what it has seen, and the thread
 /// what was there before.
@@ -36,24 +43,43 @@ impl SeenCommits {
 
     /// Notes that the flow on this thread has seen the commit with this number.
     pub fn note(commit: u64) {
-        SeenCommits::add(SeenCommits { last: commit, first_own: 0 });
+        SeenCommits::add(SeenCommits { last: commit, ..SeenCommits::default() });
     }
 
     /// Notes that the flow on this thread has made the commit with this number.
     pub fn wrote(commit: u64) {
-        SeenCommits::add(SeenCommits { last: commit, first_own: commit });
+        SeenCommits::add(SeenCommits { last: commit, first_own: commit, placed: 0 });
     }
 
     /// Adds commits to those of the flow on this thread.
     pub fn add(further: SeenCommits) {
-        let SeenCommits { last, first_own } = CURRENT.get();
+        let SeenCommits { last, first_own, placed } = CURRENT.get();
         let first_own = if first_own == 0 { further.first_own } else { first_own };
-        CURRENT.set(SeenCommits { last: last.max(further.last), first_own });
+        let placed = if placed == NO_FLOW { placed } else { placed.max(further.placed) };
+        CURRENT.set(SeenCommits { last: last.max(further.last), first_own, placed });
+    }
+
+    /// Returns whether the flow on this thread may place calls: whoever runs it asks for their failures.
+    #[must_use]
+    pub fn may_place() -> bool {
+        CURRENT.get().placed != NO_FLOW
+    }
+
+    /// Notes that the flow on this thread has placed a call in this group, whose number is above 0 and greater than that of earlier
+    /// groups.
+    pub fn place(group: i64) {
+        CURRENT.set(SeenCommits { placed: group, ..CURRENT.get() });
+    }
+
+    /// Takes the number of the last group in which the flow has placed calls; `None` if there is none.
+    #[must_use]
+    pub fn take_placed(&mut self) -> Option<i64> {
+        Some(std::mem::take(&mut self.placed)).filter(|group| *group > 0)
     }
 
     /// Forgets the commits of the flow on this thread, which has waited for them.
     pub fn forget() {
-        CURRENT.set(SeenCommits::default());
+        CURRENT.set(SeenCommits { placed: CURRENT.get().placed, ..SeenCommits::default() });
     }
 
     /// Enters the commits of a flow, which runs on this thread until the result is dropped.
@@ -94,10 +120,27 @@ mod tests {
             SeenCommits::note(2);
             SeenCommits::wrote(4);
             SeenCommits::wrote(5);
-            assert_eq!(SeenCommits::current(), SeenCommits { last: 5, first_own: 4 });
+            assert_eq!(SeenCommits::current(), SeenCommits { last: 5, first_own: 4, placed: 0 });
         }
-        assert_eq!(SeenCommits::current(), SeenCommits::default());
+        assert_eq!(SeenCommits::current().last, 0);
         let _second = second.enter();
         assert_eq!(SeenCommits::current().last, 9);
+    }
+
+    #[test]
+    fn only_a_flow_may_place_calls_and_it_is_asked_for_their_failures_once() {
+        SeenCommits::note(1);
+        assert!(!SeenCommits::may_place(), "nobody asks for them");
+        SeenCommits::forget();
+        let mut flow = SeenCommits::default();
+        {
+            let _flow = flow.enter();
+            assert!(SeenCommits::may_place());
+            SeenCommits::place(7);
+            SeenCommits::note(3);
+            SeenCommits::forget();
+        }
+        assert!(!SeenCommits::may_place());
+        assert_eq!((flow.take_placed(), flow.take_placed()), (Some(7), None));
     }
 }

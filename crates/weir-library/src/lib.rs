@@ -69,7 +69,7 @@ pub fn library() -> weir::Library {
     library.environment.insert(log::LogSettings::default());
     library.environment.insert(random::Randomness::default());
     library.environment.insert(uuid::LastUuid::default());
-    library.environment.insert_closing(tables::TableStorage::default());
+    library.environment.insert_placing(tables::TableStorage::default());
     let network = network::Network::default();
     library.environment.insert(client::Client::new(network.clone()));
     library.environment.insert(network);

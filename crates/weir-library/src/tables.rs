@@ -25,6 +25,8 @@ mod evolution;
 mod existing_columns;
 mod existing_rows;
 mod existing_tables;
+mod expecting;
+mod failure_site;
 mod group_commit;
 mod group_statement;
 mod grouping;
@@ -59,6 +61,7 @@ mod sql_value;
 mod sqlite_catalog;
 mod sqlite_log;
 mod sqlite_value;
+mod statement_units;
 mod statements;
 mod storage;
 mod stored;
@@ -71,21 +74,26 @@ mod writer;
 
 use std::sync::Arc;
 
-use weir::{Elements, Failure, FailureKind, Generic, HostType, Value};
+use weir::{Elements, Failure, FailureKind, Generic, Value};
 
 use self::cursor::{cursor, page_start};
 use self::grouping::{only_aggregates, sum_of};
 use self::join::key_parts;
 use self::joined_rows::JoinedTable;
 use self::later::{
-    average_of_snapshot, change_later, computed_later, deletion_later, distinct_of_snapshot, get_all_later, get_later,
-    groups_of_snapshot, search_later, sum_of_snapshot,
+    average_of_snapshot, change_later, commit_later, computed_later, deletion_later, distinct_of_snapshot,
+    get_all_later, get_later, groups_of_snapshot, roll_back_later, search_later, sum_of_snapshot,
 };
 use self::query_site::DecodedQuery;
 use self::row::fields;
-use self::rows::{ReadSize, RowChange, TableRead};
+use self::rows::{RowChange, TableRead};
+use self::statement_units::{
+    ending_units, placing_units, taking_back_units, units_of, units_of_row, units_of_rows, units_of_search,
+};
 use crate::{Limited, list};
 pub use backup::backup;
+pub use expecting::ExpectedKeyPart;
+pub use failure_site::{FailureSite, PassedPlace};
 pub use grouping::{TableAggregate, TableGrouping};
 pub use join::TableJoin;
 use open_table::OpenTable;
@@ -102,9 +110,9 @@ pub use write_sets::{TableWrite, WriteSet};
 
 weir::library! {
     /// Statements on tables. Programs call them on a declared table.
-    pub(crate) tables: open, begin, commit, roll_back, settle, get, get_all, select, joined_table, join, count, sum, average, distinct,
+    pub(crate) tables: open, begin, commit, roll_back, settle, expect, expect_each, get, get_all, select, joined_table, join, count, sum, average, distinct,
         group, check_cursor, next_page, whole_sum, whole_average, insert, upsert, replace,
-        replace_rows, delete, delete_all, delete_rows, old_rows, store_converted
+        replace_rows, place_insert, place_upsert, place_replace, delete, delete_all, delete_rows, old_rows, store_converted
 }
 
 /// A table of the program.
@@ -164,19 +172,31 @@ pub fn begin(#[environment] storage: &TableStorage) -> i64 {
 ///
 /// # Errors
 /// Fails if the database cannot commit: then nothing of the transaction takes effect.
-#[weir::function(internal, reads, units = units_of(table))]
+#[weir::function(
+    internal,
+    reads,
+    units = ending_units(table, last),
+    later = commit_later(table, transaction)
+)]
 pub fn commit(table: &mut Table, transaction: i64, last: bool) -> Result<i64, Failure> {
     table.0.rows.commit(transaction, last)?;
     Ok(transaction)
 }
 
-/// Takes back what the transaction has done to the table; if `last`, to all stored tables. Returns its number.
-#[weir::function(internal, reads, units = units_of(table))]
-pub fn roll_back(table: &mut Table, transaction: i64, last: bool) -> i64 {
+/// Takes back what the transaction has done to the table; if `last`, to all stored tables. Returns its number. If a change was
+/// refused that was placed before, the flow ends with its failure.
+#[weir::function(
+    internal,
+    reads,
+    units = taking_back_units(table, transaction, last),
+    later = roll_back_later(table, transaction)
+)]
+pub fn roll_back(table: &mut Table, transaction: i64, last: bool) -> Limited<i64> {
     if last || !table.0.rows.is_stored() {
         table.0.rows.roll_back(transaction);
     }
-    transaction
+    let refused = if last { table.0.rows.refused(transaction) } else { None };
+    Limited(refused.map_or(Ok(transaction), Err))
 }
 
 /// Waits until what the flow has read is durable; if `all`, until everything that was written before is.
@@ -188,11 +208,36 @@ pub async fn settle(all: bool, #[environment] storage: &TableStorage) -> Result<
     storage.settled(all).await
 }
 
+/// Asks for the row with the key, which the transaction is about to read.
+#[weir::function(internal, reads)]
+pub fn expect(table: &Table, transaction: i64, key: &RowKey) {
+    table.0.rows.expect(transaction, &mut std::iter::once(key.0.clone()));
+}
+
+/// Asks for the rows that the transaction is about to read for each element of a list. A part of their keys is a field of the
+/// element, or one of the values outside.
+#[weir::function(internal, reads)]
+pub fn expect_each(
+    table: &Table,
+    transaction: i64,
+    list: &Elements,
+    key: Vec<ExpectedKeyPart>,
+    outside: OutsideValues,
+) {
+    if table.0.rows.is_shared() {
+        let mut keys = list.iter().filter_map(|element| expecting::key_of(&element, &key, &outside.0));
+        table.0.rows.expect(transaction, &mut keys);
+    }
+}
+
+/// The values of keys that are no fields of elements, as a tuple, and `()` behind them; `()` if there are none.
+type OutsideValues = Generic<'u'>;
+
 /// Returns the row with the key.
 #[weir::function(
     internal,
     reads,
-    units = units_of_rows((table, transaction), 1),
+    units = units_of_row((table, transaction), key),
     later = get_later(table, transaction, key)
 )]
 pub fn get(table: &Table, transaction: i64, key: &RowKey) -> Limited<Option<Row>> {
@@ -406,10 +451,7 @@ pub fn insert(
     row: Row,
     #[environment] storage: &TableStorage,
 ) -> Result<RowKey, Failure> {
-    table.0.with_references(storage, transaction, |transaction| {
-        table.0.check_references(storage, transaction, (&row.0, table.0.schema.auto))?;
-        table.0.rows.insert(transaction, row.0).map(Generic)
-    })
+    table.0.changed(storage, transaction, RowChange::Insert(row.0)).map(Generic)
 }
 
 /// Inserts a row in place of the one with its key, if there is one, and returns the key.
@@ -428,10 +470,7 @@ pub fn upsert(
     row: Row,
     #[environment] storage: &TableStorage,
 ) -> Result<RowKey, Failure> {
-    table.0.with_references(storage, transaction, |transaction| {
-        table.0.check_references(storage, transaction, (&row.0, false))?;
-        table.0.rows.upsert(transaction, row.0).map(Generic)
-    })
+    table.0.changed(storage, transaction, RowChange::Upsert(row.0)).map(Generic)
 }
 
 /// Replaces the row with the key.
@@ -452,10 +491,76 @@ pub fn replace(
     row: Row,
     #[environment] storage: &TableStorage,
 ) -> Result<(), Failure> {
-    table.0.with_references(storage, transaction, |transaction| {
-        table.0.check_references(storage, transaction, (&row.0, false))?;
-        table.0.rows.replace(transaction, &key.0, row.0)
-    })
+    table.0.changed(storage, transaction, RowChange::Replace(key.0, row.0)).map(|_| ())
+}
+
+/// Inserts a row in a transaction that ends if this fails, and returns its key. The database may not have executed it yet: then its
+/// failure, which belongs to the site, ends the flow when it is learned.
+///
+/// # Errors
+/// Fails like `insert`, if that is known at once.
+#[weir::function(
+    internal,
+    reads,
+    units = placing_units(table, transaction),
+    later = change_later((table, transaction), row, RowChange::Insert)
+)]
+pub fn place_insert(
+    table: &mut Table,
+    transaction: i64,
+    row: Row,
+    site: Option<FailureSite>,
+    #[environment] storage: &TableStorage,
+) -> Result<RowKey, Failure> {
+    let change = RowChange::Insert(row.0);
+    let placed = table.0.rows.place(transaction, &change, site.as_ref());
+    placed.unwrap_or_else(|| table.0.changed(storage, transaction, change)).map(Generic)
+}
+
+/// Inserts a row in place of the one with its key in a transaction that ends if this fails, like `place_insert`.
+///
+/// # Errors
+/// Fails like `upsert`, if that is known at once.
+#[weir::function(
+    internal,
+    reads,
+    units = placing_units(table, transaction),
+    later = change_later((table, transaction), row, RowChange::Upsert)
+)]
+pub fn place_upsert(
+    table: &mut Table,
+    transaction: i64,
+    row: Row,
+    site: Option<FailureSite>,
+    #[environment] storage: &TableStorage,
+) -> Result<RowKey, Failure> {
+    let change = RowChange::Upsert(row.0);
+    let placed = table.0.rows.place(transaction, &change, site.as_ref());
+    placed.unwrap_or_else(|| table.0.changed(storage, transaction, change)).map(Generic)
+}
+
+/// Replaces a row in a transaction that ends if this fails, like `place_insert`. Without a site, the failure is that of the next
+/// statement.
+///
+/// # Errors
+/// Fails like `replace`, if that is known at once.
+#[weir::function(
+    internal,
+    reads,
+    units = placing_units(table, transaction),
+    later = change_later((table, transaction), row, |row| RowChange::Replace(key.clone(), row))
+)]
+pub fn place_replace(
+    table: &mut Table,
+    transaction: i64,
+    key: RowKey,
+    row: Row,
+    site: Option<FailureSite>,
+    #[environment] storage: &TableStorage,
+) -> Result<(), Failure> {
+    let change = RowChange::Replace(key.0, row.0);
+    let placed = table.0.rows.place(transaction, &change, site.as_ref());
+    placed.unwrap_or_else(|| table.0.changed(storage, transaction, change)).map(|_| ())
 }
 
 /// Replaces these rows by new ones with the same keys, all or none, and returns their number.
@@ -542,29 +647,4 @@ fn average_in(groups: &[Value]) -> Option<f64> {
 /// Returns the number of different values that a grouping of all rows has.
 fn distinct_in(groups: &[Value]) -> i64 {
     if let [Value::Int(count)] = only_aggregates(groups)[..] { count } else { 0 }
-}
-
-/// Returns the units of a statement: one that waits for another process leaves the thread of its flow.
-fn units_of(table: &Value) -> u64 {
-    units(table, |_| false)
-}
-
-/// Returns the units of a read of so many rows by their keys: one that takes long leaves the thread of its flow. In a transaction,
-/// for which others wait, only one of many rows does.
-fn units_of_rows((table, transaction): (&Value, &Value), keys: usize) -> u64 {
-    let is_outside = matches!(transaction, Value::Int(0));
-    units(table, |table| table.rows.takes_long(ReadSize::Rows { keys, is_outside }))
-}
-
-/// Returns the units of a search: one that takes long leaves the thread of its flow.
-fn units_of_search(table: &Value, query: &Value) -> u64 {
-    let search = || DecodedQuery::from_value(query.clone());
-    units(table, |table| {
-        table.rows.is_stored() && search().is_ok_and(|query| table.rows.takes_long(ReadSize::Search(&query.0)))
-    })
-}
-
-fn units(table: &Value, takes_long: impl FnOnce(&OpenTable) -> bool) -> u64 {
-    let table = weir::macros::unique_in_place::<Table>(table);
-    if table.is_some_and(|table| table.0.rows.is_shared() || takes_long(&table.0)) { u64::MAX } else { 0 }
 }

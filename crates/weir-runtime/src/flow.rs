@@ -11,7 +11,7 @@ use weir_trace::{BacktraceEntry, Detail, EventKind, FlowKey};
 use crate::batching::{KeptClaims, end_slice, is_awaited, resume};
 use crate::flow_section::{FlowSection, NodeSection};
 use crate::fork_account::FlowForks;
-use crate::frame::{Finished, FlowExit, Frame};
+use crate::frame::{EndingFlow, Finished, FlowExit, Frame};
 #[cfg(doc)]
 use crate::instance::EntryInstance;
 use crate::instance::{BlockingPlacement, Env, ProgramInstance, RouteCounters};
@@ -382,7 +382,7 @@ impl FlowState {
         if let Some(mut claims) = self.claims.take() {
             resume(&mut claims);
         }
-        let mut advanced = frame.advance(body, env, None, context);
+        let mut advanced = frame.advance_flow(body, env, context);
         drop((trace, seen));
         frame.commits = commits;
         if !matches!(advanced, Advanced::Ready(_))
@@ -390,6 +390,7 @@ impl FlowState {
         {
             advanced = Advanced::Ready(Finished::Ended(frame.exit_where_stopped(body, failure)));
         }
+        advanced = behind_placed_calls(frame, advanced, instance, context);
         if instance.gathers() {
             let waits = matches!(advanced, Advanced::Waits);
             let is_woken = waits && is_awaited() && frame.is_woken();
@@ -484,6 +485,7 @@ impl FlowState {
                 kind: failure.kind.name(),
                 message: failure.message.as_str().into(),
                 backtrace: failure.backtrace().iter().map(entry).collect(),
+                position: failure.place(),
                 trace_id: self.trace.context().map(|context| context.trace_id().into()),
             }
         });
@@ -517,6 +519,23 @@ impl FlowState {
 impl<L: Deref<Target = ProgramInstance>> Drop for ActiveFlow<L> {
     fn drop(&mut self) {
         self.state.give_up(&self.instance);
+    }
+}
+
+/// Waits, before a flow ends with a failure, for the calls that it has placed.
+#[inline]
+fn behind_placed_calls(
+    frame: &mut Frame,
+    advanced: Advanced<Finished>,
+    instance: &ProgramInstance,
+    context: &mut Context<'_>,
+) -> Advanced<Finished> {
+    let fails = matches!(&advanced, Advanced::Ready(Finished::Ended(exit)) if exit.how.is_err());
+    match if fails { frame.commits.take_placed() } else { None } {
+        Some(group) => {
+            EndingFlow::begin(&mut frame.ending, advanced, instance.environment.failed_placed_call(group), context)
+        }
+        None => advanced,
     }
 }
 

@@ -36,7 +36,7 @@ use crate::step::{Action, Body, NONE, PreparedStep};
 use crate::units::Advanced;
 use crate::wait_set::WaitSet;
 use action::{Ran, Stage, StepExit};
-pub(crate) use exit::{Finished, FlowExit};
+pub(crate) use exit::{EndingFlow, Finished, FlowExit};
 
 mod action;
 mod atomic;
@@ -97,6 +97,8 @@ pub(crate) struct Frame {
     /// True if the frame had stopped before it was last advanced.
     has_stopped_before: bool,
     end: Option<FlowExit>,
+    /// The end of the flow, while it waits for calls that it has placed.
+    pub ending: Option<Box<EndingFlow>>,
 }
 
 /// An atomic step that has begun.
@@ -194,8 +196,17 @@ impl Frame {
         (self.suspended, self.yielded) = (None, false);
         self.scopes.clear();
         self.seen.clear();
-        self.end = None;
+        (self.end, self.ending) = (None, None);
         self.low = 0;
+    }
+
+    /// Runs a flow as far as possible, until its slice is over, or waits for its end.
+    #[inline]
+    pub(crate) fn advance_flow(&mut self, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> Advanced<Finished> {
+        match &mut self.ending {
+            None => self.advance(body, env, None, context),
+            Some(ending) => ending.poll(context),
+        }
     }
 
     /// Runs as far as possible, until the slice is over.

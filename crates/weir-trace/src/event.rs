@@ -79,6 +79,9 @@ pub enum EventKind {
         message: Arc<str>,
         /// The places where a `fn` has given the failure to its caller, innermost first.
         backtrace: Vec<BacktraceEntry>,
+        /// The position in the source, in bytes, if the failure belongs to another operation than the node, which has learned of it
+        /// later.
+        position: Option<u32>,
         /// The identity of the distributed trace that the flow belongs to, if it has one.
         trace_id: Option<Arc<str>>,
     },

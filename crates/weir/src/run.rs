@@ -108,7 +108,7 @@ fn place_tables(library: &mut Library, arguments: &RunArguments, effective: &Eff
     let planned = effective.plan.tables.as_ref().map(|address| address.value.as_str());
     let place = table_location(&arguments.file, arguments.data.as_deref(), arguments.tables.as_deref(), planned)?;
     let storage = TableStorage::at(place).with_existing(existing_databases(&arguments.file));
-    library.environment.insert_closing(storage);
+    library.environment.insert_placing(storage);
     Ok(())
 }
 

@@ -187,7 +187,7 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// Returns the call path, with a number from its second use on.
-    fn unique(&mut self, site: String) -> String {
+    pub(super) fn unique(&mut self, site: String) -> String {
         super::numbered(&mut self.call_paths, site)
     }
 

@@ -13,7 +13,7 @@ use weir_syntax::ast::{
 };
 
 use super::branch::FallibleValue;
-use super::{Binding, Callable, CodeScope, DEPTH_MAX, Lowering};
+use super::{Binding, Callable, CodeScope, DEPTH_MAX, Lowering, TriedCall};
 use crate::constant::{literal_value, prim_of};
 use crate::typed_tree::{FailureTarget, LocalId, Resolution};
 use crate::types::{Substitution, Ty};
@@ -199,7 +199,16 @@ impl<'a> Lowering<'a, '_> {
 
     /// Lowers `value?`. A failure ends the flow, or exits the `fn` as its `Err`.
     fn try_(&mut self, expr: &'a Expr, value: &'a Expr) -> Atom {
+        let tried = self.typed.of(expr.id).tries.get(&expr.id);
+        let tried = tried.filter(|_| !self.handled_calls.are_wanted()).map(|of| TriedCall {
+            call: value.id,
+            span: expr.span,
+            to: of.to,
+            of: of.of.clone(),
+        });
+        let around = std::mem::replace(&mut self.tried, tried);
         let subject = self.expr(value);
+        self.tried = around;
         let arguments = match self.typed.resolution(value.id) {
             Some(Resolution::Local(local)) => self.handled_calls.of_local(*local),
             _ => self.handled_calls.of_call(value.id),

@@ -11,8 +11,8 @@ use super::conditions::DividedCondition;
 use super::keyed_reads::PairedList;
 use super::repeat::exit_targets;
 use super::table_description::record;
-use super::tables::outside;
-use super::{Binding, Callable, Lowering, pattern_name};
+use super::tables::{ReplaceFailure, outside};
+use super::{Binding, Callable, Lowering, TriedCall, pattern_name};
 use crate::lang_items::TABLES;
 use crate::typed_tree::{Resolution, TableStatement};
 
@@ -98,7 +98,8 @@ impl<'a> Lowering<'a, '_> {
                 let (Some(Some(Binding::Atom(key))), Some(Some(change))) = (given.next(), given.next()) else {
                     return Atom::Value(Value::Unit);
                 };
-                self.update(&table, (key, change), &ty, span)
+                let tried = self.tried.take().filter(|tried| tried.call == expr.id);
+                self.update(&table, (key, change), (&ty, tried), span)
             }
             TableStatement::UpdateAll => {
                 let (condition, change) = (given.next().flatten(), given.next().flatten());
@@ -120,8 +121,16 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    fn update(&mut self, table: &Text, (key, change): (Atom, Binding<'a>), ty: &Type, span: Span) -> Atom {
+    /// Lowers an update of a row. `tried` is the `?` behind it.
+    fn update(
+        &mut self,
+        table: &Text,
+        (key, change): (Atom, Binding<'a>),
+        (ty, tried): (&Type, Option<TriedCall>),
+        span: Span,
+    ) -> Atom {
         let (row_type, Type::Result(pair)) = (self.row_type(table), ty) else { return Atom::Value(Value::Unit) };
+        let steps = self.steps.len();
         self.holding((table, false), ty, span, |lowering| {
             let found = vec![Atom::Shared(table.clone()), outside(), key.clone()];
             let found = lowering.call_tables("get", found, pair.0.clone(), span);
@@ -132,7 +141,13 @@ impl<'a> Lowering<'a, '_> {
                     let Binding::Callable(change) = change else { return Atom::Value(Value::Unit) };
                     let given = vec![Some(Binding::Atom(old_row))];
                     let new = lowering.call_value(change, given, &row_type, (span, &[]));
-                    lowering.replaced(table, (key, new), ty, span)
+                    let began = lowering.steps.get(steps).is_some_and(|step| step.transaction.is_some());
+                    let failure = match tried {
+                        _ if began => ReplaceFailure::OfCommit,
+                        Some(tried) if lowering.steps.len() == steps => ReplaceFailure::Tried(tried),
+                        _ => ReplaceFailure::Returned,
+                    };
+                    lowering.replaced(table, (key, new), (ty, failure), span)
                 }),
                 lowering.arm(ArmTest::Tag(Value::NONE), Vec::new(), |lowering| {
                     let none = Atom::Value(Value::none());

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use weir_host::{Text, Type};
 use weir_ir::expr::{Atom, InlinedCallId};
 use weir_syntax::Span;
-use weir_syntax::ast::{ClosureParameter, Expr, FailureHandler, Tree};
+use weir_syntax::ast::{ClosureParameter, Expr, ExprId, FailureHandler, Tree};
 
 use super::block_builder::InlineFrameId;
 use super::handled_calls::ArgumentAtoms;
-use crate::typed_tree::{LocalId, TypedTree};
+use crate::typed_tree::{CallTarget, FailureTarget, LocalId, TypedTree};
 use crate::types::Substitution;
 
 /// The value that a local name stands for.
@@ -117,6 +117,19 @@ pub(super) struct Transaction {
     pub(super) tables: Vec<Text>,
     /// True if it is that of one statement.
     pub(super) is_own: bool,
+}
+
+/// A call that is the operand of a `?`.
+#[derive(Clone)]
+pub(super) struct TriedCall {
+    /// The call.
+    pub(super) call: ExprId,
+    /// The place of the `?`.
+    pub(super) span: Span,
+    /// The target of its failure.
+    pub(super) to: FailureTarget,
+    /// The callee.
+    pub(super) of: Option<CallTarget>,
 }
 
 /// A handler that runs after an atomic step, when its locks are released.

@@ -19,7 +19,7 @@ use weir_syntax::{Code, Diagnostic, Span};
 use super::branch::FallibleValue;
 use super::references::references;
 use super::table_description::{numbers, option, record};
-use super::{Binding, Lowering, Transaction};
+use super::{Binding, Lowering, Transaction, TriedCall};
 use crate::declarations::{DatabaseAddress, Declarations, DeclaredTable, TableColumn, name_in_database};
 use crate::lang_items::{ROLL_BACK, TABLE, TABLES};
 use crate::typed_tree::{FailureTarget, Resolution};
@@ -324,11 +324,21 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// Lowers the call of `replace` inside `update`, and returns the result of the `update`.
-    pub(super) fn replaced(&mut self, table: &Text, (key, row): (Atom, Atom), ty: &Type, span: Span) -> Atom {
+    pub(super) fn replaced(
+        &mut self,
+        table: &Text,
+        (key, row): (Atom, Atom),
+        (ty, fails): (&Type, ReplaceFailure),
+        span: Span,
+    ) -> Atom {
         let of = Type::result(Type::Unit, Type::Failure);
         let given = [Atom::Shared(table.clone()), outside(), key, row.clone()];
-        let given = given.into_iter().map(|atom| Some(Binding::Atom(atom))).collect();
-        let subject = self.call_host(&format!("{TABLES}.replace").into(), given, of.clone(), (span, &[]));
+        // The commit follows, whose failure is that of the `update`, too.
+        let places = matches!(fails, ReplaceFailure::OfCommit);
+        let site = places.then(|| Atom::Value(option(None)));
+        let given = given.into_iter().chain(site).map(|atom| Some(Binding::Atom(atom))).collect();
+        let function = if places { "place_replace" } else { "replace" };
+        let subject = self.call_host(&format!("{TABLES}.{function}").into(), given, of.clone(), (span, &[]));
         let Type::Result(pair) = ty else { return subject };
         let unit = self.vars.variable("", Type::Unit);
         let failure = self.vars.variable("", Type::Failure);
@@ -338,12 +348,25 @@ impl<'a> Lowering<'a, '_> {
                 let some = lowering.prim(Prim::Variant(Value::SOME), vec![row], pair.0.clone(), span);
                 lowering.prim(Prim::Variant(Value::OK), vec![some], ty.clone(), span)
             }),
-            self.arm(ArmTest::Tag(Value::ERR), vec![failure], |lowering| {
-                lowering.prim(Prim::Variant(Value::ERR), vec![failed], ty.clone(), span)
+            self.arm(ArmTest::Tag(Value::ERR), vec![failure], |lowering| match fails {
+                ReplaceFailure::Tried(TriedCall { to, of, span, .. }) => {
+                    lowering.failed(failed, &Type::Failure, (to, of.as_ref(), Vec::new()), span)
+                }
+                _ => lowering.prim(Prim::Variant(Value::ERR), vec![failed], ty.clone(), span),
             }),
         ];
         self.switch(subject, arms, ty, span)
     }
+}
+
+/// The way of the failure of the `replace` of an `update`.
+pub(super) enum ReplaceFailure {
+    /// It is the result of the `update`.
+    Returned,
+    /// It is the result of the `update`, and so is that of the commit, which follows.
+    OfCommit,
+    /// It goes where that `?` passes it.
+    Tried(TriedCall),
 }
 
 /// Returns the number of a statement that is in no transaction.

@@ -156,7 +156,7 @@ impl GroupCommit {
 
     /// Waits until every commit that was executed before is durable.
     pub(super) async fn settled(&self) -> Result<(), Failure> {
-        self.settled_to(SeenCommits { last: u64::MAX, first_own: 0 }).await
+        self.settled_to(SeenCommits { last: u64::MAX, ..SeenCommits::default() }).await
     }
 
     /// Waits until these commits are durable, and those before. Fails if one that the flow has made is lost.

@@ -1,7 +1,7 @@
 //! Statements that would hold up the thread of their flow: those of a table in another process, which wait for its answers without
 //! a thread, and long reads of a table in SQLite, which another thread executes.
 //!
-//! Each function begins a statement that is no part of a transaction, and returns the rest of the call, which needs no locks: others
+//! Each function begins a statement, and returns the rest of the call. If that is no part of a transaction, it needs no locks: others
 //! may write the table meanwhile. `None` if a thread has to execute all of it.
 
 use std::pin::pin;
@@ -12,7 +12,7 @@ use weir::{AwaitedCall, CallRest, Failure, Generic, HostType, Outcome, SeenCommi
 
 use super::grouping::TableGrouping;
 use super::query_site::DecodedQuery;
-use super::rows::{RowChange, TableRead};
+use super::rows::{LaterAnswer, LaterEnd, RowChange, TableRead, TableRows};
 use super::schema::TableSearch;
 use super::stored_reads::TableSnapshot;
 use super::{RowKey, Table, average_in, distinct_in};
@@ -93,24 +93,63 @@ fn search_of(table: &Value, query: &Value, arguments: &Value) -> Option<Arc<Tabl
 
 /// Begins a statement that reads: without a thread, or on one that reads the table as it is now.
 fn read_later(table: &Value, transaction: &Value, read: impl FnOnce() -> Option<TableRead>) -> Option<AwaitedCall> {
-    let table = unique_in_place::<Table>(table).filter(|_| matches!(transaction, Value::Int(0)))?;
-    if !table.0.rows.is_shared() {
-        let read = read()?;
-        let snapshot = table.0.rows.snapshot(&read)?;
-        return Some(on_thread(move || snapshot.read(&read)));
-    }
-    let found = table.0.rows.read_later(&read()?)?;
+    let Value::Int(transaction) = *transaction else { return None };
+    let rows = &unique_in_place::<Table>(table)?.0.rows;
+    let found = match transaction {
+        0 if !rows.is_shared() => {
+            let read = read()?;
+            let snapshot = rows.snapshot(&read)?;
+            return Some(on_thread(move || snapshot.read(&read)));
+        }
+        0 => rows.read_later(&read()?)?,
+        _ if rows.is_shared() => rows.read_in_transaction(transaction, &read()?)?,
+        _ => return None,
+    };
+    // Other flows may write meanwhile: the statement sees the table at one moment between its begin and its end.
+    Some(awaited(async { answer(Limited(found.await.map(Generic::<'r'>))) }))
+}
+
+/// Returns a call that waits for its outcome. What it does is ordered before what others begin, by the locks of its step if it
+/// is in a transaction.
+fn awaited(outcome: impl Future<Output = Outcome> + Send + 'static) -> AwaitedCall {
     let pending = Box::pin(async move {
-        let answered = pin!(async { Ok(answer(Limited(found.await.map(Generic::<'r'>)))) });
+        let answered = pin!(async { Ok(outcome.await) });
         Settled { outcome: catch_panic_async(answered).await, restored: Vec::new() }
     });
-    // The statement sees the table at one moment between its begin and its end.
-    Some(AwaitedCall { rest: CallRest::Awaited(pending), keeps_locks: false })
+    AwaitedCall { rest: CallRest::Awaited(pending), keeps_locks: false }
 }
 
 fn on_thread(read: impl FnOnce() -> Result<Value, Failure> + Send + 'static) -> AwaitedCall {
     let job = move || Settled { outcome: answer(Limited(read().map(Generic::<'r'>))), restored: Vec::new() };
     AwaitedCall { rest: CallRest::Job(Box::new(job)), keeps_locks: false }
+}
+
+/// Returns the outcome of a statement that can fail. The failure of a change that was placed before ends the flow.
+fn outcome(answer: Result<Value, Failure>) -> Outcome {
+    match answer {
+        Ok(value) => Outcome::Value(value),
+        Err(failure) if failure.place().is_some() => Outcome::Fault(Box::new(failure)),
+        Err(failure) => Outcome::Error(Value::Failure(Box::new(failure))),
+    }
+}
+
+/// Begins to commit a transaction without a thread, if this is the last of its tables.
+pub(super) fn commit_later(table: &Value, transaction: &Value) -> Option<AwaitedCall> {
+    end_later((table, transaction), |rows, transaction| rows.commit_later(transaction))
+}
+
+/// Begins to take back a transaction without a thread.
+pub(super) fn roll_back_later(table: &Value, transaction: &Value) -> Option<AwaitedCall> {
+    end_later((table, transaction), |rows, transaction| rows.roll_back_later(transaction))
+}
+
+fn end_later(
+    (table, transaction): (&Value, &Value),
+    end: impl FnOnce(&dyn TableRows, i64) -> Option<LaterEnd>,
+) -> Option<AwaitedCall> {
+    let Value::Int(transaction) = *transaction else { return None };
+    let ending = end(&*shared_table(table)?.0.rows, transaction)?;
+    Some(awaited(async move { outcome(ending.await.map(|()| Value::Int(transaction))) }))
 }
 
 /// Begins a change of a row without a thread, unless the row references others.
@@ -130,19 +169,17 @@ pub(super) fn deletion_later((table, transaction): (&Value, &Value), key: &Value
 }
 
 fn table_change_later(table: &Table, transaction: &Value, change: RowChange) -> Option<AwaitedCall> {
-    if !matches!(transaction, Value::Int(0)) {
-        return None;
+    let Value::Int(transaction) = *transaction else { return None };
+    if transaction != 0 {
+        let changing: LaterAnswer = table.0.rows.change_in_transaction(transaction, &change)?;
+        return Some(awaited(async { outcome(changing.await) }));
     }
     let changing = table.0.rows.change_later(&change, Box::new(|_| {}))?;
-    let pending = Box::pin(async move {
-        let answered = pin!(async {
-            let (changed, commit) = changing.await;
-            commit.into_iter().for_each(SeenCommits::wrote);
-            Ok(changed.map_or_else(|failure| Outcome::Error(Value::Failure(Box::new(failure))), Outcome::Value))
-        });
-        Settled { outcome: catch_panic_async(answered).await, restored: Vec::new() }
-    });
-    Some(AwaitedCall { rest: CallRest::Awaited(pending), keeps_locks: false })
+    Some(awaited(async {
+        let (changed, commit) = changing.await;
+        commit.into_iter().for_each(SeenCommits::wrote);
+        outcome(changed)
+    }))
 }
 
 /// Returns a table whose statements are answered by another process.

@@ -17,11 +17,13 @@ mod connection;
 mod connector;
 mod durability;
 mod errors;
+mod expected_rows;
 mod group_execution;
 mod io;
 mod layout;
 mod notifications;
 mod pipelines;
+mod placed_statements;
 mod publications;
 mod readers;
 mod reads;
@@ -30,6 +32,7 @@ mod scratch;
 mod sent_statement;
 mod table;
 mod tls;
+mod transactions;
 mod value;
 mod write_groups;
 mod writer;
@@ -39,7 +42,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use weir::Failure;
 
 use super::catalog::{Catalog, StartCheck};
@@ -64,6 +67,8 @@ use writer::{ATTEMPTS_MAX, PostgresWriter, Turns, UnsyncedTransaction, execute_a
 pub(super) struct PostgresDatabase {
     connector: PostgresConnector,
     writer: Mutex<PostgresWriter>,
+    /// Is told when a statement of the writer that waits without a thread is answered.
+    landed: Condvar,
     unsynced: Arc<UnsyncedCommits>,
     /// The syncs; none for an existing database, and while one is only examined.
     group_commit: OnceLock<Arc<GroupCommit>>,
@@ -121,6 +126,7 @@ impl PostgresDatabase {
         Ok(PostgresDatabase {
             connector: PostgresConnector::new(address)?,
             writer: Mutex::default(),
+            landed: Condvar::new(),
             unsynced: Arc::default(),
             group_commit: OnceLock::new(),
             readers: Readers::default(),
@@ -165,7 +171,7 @@ impl PostgresDatabase {
     fn write(&self, transaction: i64, statements: &[SqlStatement<'_>]) -> Result<Vec<Executed>, StatementError> {
         self.check()?;
         self.begin_after_groups(transaction);
-        let mut writer = self.writer.lock();
+        let mut writer = self.lock_writer();
         self.again(|| self.execute(&mut writer, transaction, statements, false))
     }
 
@@ -181,7 +187,7 @@ impl PostgresDatabase {
         }
         self.again(|| {
             let number = self.own_transactions.fetch_sub(1, Ordering::Relaxed) - 1;
-            let value = statements(number).inspect_err(|_| self.roll_back(number))?;
+            let value = statements(number).inspect_err(|_| _ = self.roll_back(number))?;
             self.commit_once(number)?;
             Ok(value)
         })
@@ -221,7 +227,7 @@ impl PostgresDatabase {
     fn read(&self, transaction: i64, statements: &[SqlStatement<'_>]) -> Result<Vec<Executed>, StatementError> {
         if transaction != 0 {
             self.begin_after_groups(transaction);
-            let mut writer = self.writer.lock();
+            let mut writer = self.lock_writer();
             return self.again(|| self.execute(&mut writer, transaction, statements, true));
         }
         while_lost(|| self.read_once(statements))
@@ -280,7 +286,7 @@ impl PostgresDatabase {
     }
 
     fn commit_once(&self, transaction: i64) -> Result<(), StatementError> {
-        let mut writer = self.writer.lock();
+        let mut writer = self.lock_writer();
         let committed = self.answered(writer.commit(transaction));
         if matches!(committed, Err(StatementError::NoAnswer)) {
             writer.cut();
@@ -317,18 +323,40 @@ impl PostgresDatabase {
         lost.map_or(Ok(()), |failure| Err(StatementError::TakenBack(failure)))
     }
 
-    /// Takes back a transaction, if it is open.
-    fn roll_back(&self, transaction: i64) {
-        let mut writer = self.writer.lock();
+    /// Takes back a transaction, if it is open. Fails if a placed statement was refused.
+    fn roll_back(&self, transaction: i64) -> Result<(), Failure> {
+        if self.take_back(transaction) {
+            return Ok(());
+        }
+        let mut writer = self.lock_writer();
+        let placed = self.answered(writer.placed_answered(transaction));
         if writer.transaction == transaction && wait(self.limit(), writer.roll_back()).is_none() {
             writer.cut();
         }
+        match placed.and_then(|()| writer.check(transaction)) {
+            Err(StatementError::TakenBack(failure)) if failure.place().is_some() => Err(failure),
+            _ => Ok(()),
+        }
+    }
+
+    /// Locks the writer, while no statement of it waits for its answer without a thread.
+    fn lock_writer(&self) -> MutexGuard<'_, PostgresWriter> {
+        let mut writer = self.writer.lock();
+        let deadline = Instant::now() + self.limit();
+        while writer.is_in_flight {
+            if self.landed.wait_until(&mut writer, deadline).timed_out() {
+                // Its flow is not run any more.
+                writer.is_in_flight = false;
+                writer.cut();
+            }
+        }
+        writer
     }
 
     /// Takes back what is open.
     pub(super) fn close(&self) {
         let open = self.writer.lock().transaction;
-        self.roll_back(open);
+        _ = self.roll_back(open);
     }
 
     fn failure(&self, error: &StatementError) -> Failure {
@@ -353,7 +381,7 @@ impl PostgresDatabase {
     fn connected<'w>(&self, writer: &'w mut PostgresWriter) -> Result<&'w PostgresConnection, StatementError> {
         let open = writer.connection.take().filter(|connection| !connection.is_closed());
         Ok(match open {
-            Some(open) => &*writer.connection.insert(open),
+            Some(open) => &**writer.connection.insert(open),
             None => {
                 let connection = self.connect_again()?;
                 // Other databases know nothing of the programs of this one.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use weir::{Failure, SeenCommits, Value};
 
+use super::failure_site::FailureSite;
 use super::group_commit::GroupCommit;
 use super::grouping::TableGrouping;
 use super::in_flight_writes::InFlightWrites;
@@ -12,7 +13,7 @@ use super::join::KeyPart;
 use super::postgres::wait;
 use super::recent_writes::{OpenWrites, RecentWrites, RowWrite};
 use super::row::fields;
-use super::rows::{ChangeAnswered, LaterAnswer, LaterChange, ReadSize, RowChange, TableRead, TableRows};
+use super::rows::{ChangeAnswered, LaterAnswer, LaterChange, LaterEnd, ReadSize, RowChange, TableRead, TableRows};
 use super::schema::{Schema, TableSearch};
 use super::stored_reads::TableSnapshot;
 use super::write_sets::{TableWrite, WriteSets};
@@ -116,8 +117,8 @@ struct ChangeNotes {
 }
 
 impl ChangeNotes {
-    /// Notes a change that was committed, with its answer.
-    fn changed(&self, change: &RowChange, answer: &Value) {
+    /// Notes a change in a transaction, or that was committed, if the number is 0; with its answer.
+    fn changed(&self, transaction: i64, change: &RowChange, answer: &Value) {
         let key = match change {
             RowChange::Insert(_) | RowChange::Upsert(_) => answer,
             RowChange::Replace(key, _) => key,
@@ -129,12 +130,27 @@ impl ChangeNotes {
                 RowChange::Insert(row) => RowWrite::of_values(key.clone(), vec![inserted(&self.schema, row, key)]),
                 _ => RowWrite::of_key(key.clone()),
             };
-            self.recent.wrote(commits, &self.open_writes, 0, write);
+            self.recent.wrote(commits, &self.open_writes, transaction, write);
         }
-        self.write_sets.wrote(0, || match change {
+        self.write_sets.wrote(transaction, || match change {
             RowChange::Replace(..) => vec![TableWrite::of_replaced(&self.schema, key)],
             _ => vec![TableWrite::of_row(&self.schema, key)],
         });
+    }
+}
+
+impl ChangeNotes {
+    /// Notes the end of a transaction.
+    fn ended(&self, transaction: i64, is_committed: bool) {
+        if !is_committed {
+            self.write_sets.rolled_back(transaction);
+            self.open_writes.rolled_back(transaction);
+            return;
+        }
+        if let Some(commits) = &self.commits {
+            self.open_writes.committed(commits, transaction);
+        }
+        self.write_sets.committed(transaction);
     }
 }
 
@@ -243,24 +259,85 @@ impl TableRows for PublishedRows {
     }
 
     fn commit(&self, transaction: i64, last: bool) -> Result<(), Failure> {
-        self.rows.commit(transaction, last).inspect_err(|_| {
-            self.write_sets.rolled_back(transaction);
-            self.open_writes.rolled_back(transaction);
-        })?;
-        if let (true, Some(commits)) = (last, self.rows.commits()) {
-            self.open_writes.committed(commits, transaction);
-        }
+        let committed = self.rows.commit(transaction, last);
         // The tables in memory follow the last stored one, and add nothing to what was published.
-        if last || !self.is_stored() {
-            self.write_sets.committed(transaction);
+        if committed.is_err() || last || !self.is_stored() {
+            self.noting().ended(transaction, committed.is_ok());
         }
-        Ok(())
+        committed
     }
 
     fn roll_back(&self, transaction: i64) {
         self.rows.roll_back(transaction);
-        self.write_sets.rolled_back(transaction);
-        self.open_writes.rolled_back(transaction);
+        self.noting().ended(transaction, false);
+    }
+
+    fn read_in_transaction(&self, transaction: i64, read: &TableRead) -> Option<LaterAnswer> {
+        // A transaction sees all commits, and waits for them at its end.
+        self.rows.read_in_transaction(transaction, read)
+    }
+
+    fn expect(&self, transaction: i64, keys: &mut dyn Iterator<Item = Value>) {
+        self.rows.expect(transaction, keys);
+    }
+
+    fn has_row(&self, transaction: i64, key: &Value) -> bool {
+        self.rows.has_row(transaction, key)
+    }
+
+    fn change_in_transaction(&self, transaction: i64, change: &RowChange) -> Option<LaterAnswer> {
+        let answer = self.rows.change_in_transaction(transaction, change)?;
+        let (note, change) = (self.noting(), change.clone());
+        Some(Box::pin(async move {
+            let answer = answer.await?;
+            note.changed(transaction, &change, &answer);
+            Ok(answer)
+        }))
+    }
+
+    fn may_place(&self, transaction: i64) -> bool {
+        self.rows.may_place(transaction)
+    }
+
+    fn place(
+        &self,
+        transaction: i64,
+        change: &RowChange,
+        site: Option<&FailureSite>,
+    ) -> Option<Result<Value, Failure>> {
+        let placed = self.rows.place(transaction, change, site)?;
+        if let Ok(answer) = &placed {
+            self.noting().changed(transaction, change, answer);
+        }
+        Some(placed)
+    }
+
+    fn commit_later(&self, transaction: i64) -> Option<LaterEnd> {
+        let committing = self.rows.commit_later(transaction)?;
+        let note = self.noting();
+        Some(Box::pin(async move {
+            let committed = committing.await;
+            note.ended(transaction, committed.is_ok());
+            committed
+        }))
+    }
+
+    fn has_placed(&self, transaction: i64) -> bool {
+        self.rows.has_placed(transaction)
+    }
+
+    fn roll_back_later(&self, transaction: i64) -> Option<LaterEnd> {
+        let taking_back = self.rows.roll_back_later(transaction)?;
+        let note = self.noting();
+        Some(Box::pin(async move {
+            let taken_back = taking_back.await;
+            note.ended(transaction, false);
+            taken_back
+        }))
+    }
+
+    fn refused(&self, transaction: i64) -> Option<Failure> {
+        self.rows.refused(transaction)
     }
 
     fn read_later(&self, read: &TableRead) -> Option<LaterAnswer> {
@@ -282,7 +359,7 @@ impl TableRows for PublishedRows {
         let (note, change_noted) = (self.noting(), change.clone());
         let answered: ChangeAnswered = Box::new(move |answer| {
             if let Ok(value) = answer {
-                note.changed(&change_noted, value);
+                note.changed(0, &change_noted, value);
                 if let (RowChange::Insert(_), true) = (&change_noted, note.schema.auto) {
                     in_flight.given(value);
                 }

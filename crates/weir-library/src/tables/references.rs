@@ -15,6 +15,7 @@ use weir::{Failure, Value};
 use super::constraint;
 use super::open_table::OpenTable;
 use super::row::fields;
+use super::rows::RowChange;
 use super::schema::{TableCondition, TableQuery, TableReference, TableSearch};
 use super::storage::TableStorage;
 
@@ -59,6 +60,28 @@ impl OpenTable {
         let value = statement(number).inspect_err(|_| self.rows.roll_back(number))?;
         self.rows.commit(number, true)?;
         Ok(value)
+    }
+
+    /// Inserts or replaces a row, after it has looked up the rows that this references. Returns its key; `()` for one that
+    /// replaces another.
+    pub(super) fn changed(
+        &self,
+        storage: &TableStorage,
+        transaction: i64,
+        change: RowChange,
+    ) -> Result<Value, Failure> {
+        let numbers = matches!(change, RowChange::Insert(_)) && self.schema.auto;
+        self.with_references(storage, transaction, |transaction| {
+            if let RowChange::Insert(row) | RowChange::Upsert(row) | RowChange::Replace(_, row) = &change {
+                self.check_references(storage, transaction, (row, numbers))?;
+            }
+            match change {
+                RowChange::Insert(row) => self.rows.insert(transaction, row),
+                RowChange::Upsert(row) => self.rows.upsert(transaction, row),
+                RowChange::Replace(key, row) => self.rows.replace(transaction, &key, row).map(|()| Value::Unit),
+                RowChange::Delete(key) => self.rows.delete(transaction, &key).map(Value::Bool),
+            }
+        })
     }
 
     /// Fails if the row references a row that does not exist. `numbered` if the table gives the row its key.

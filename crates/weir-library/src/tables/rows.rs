@@ -7,6 +7,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use weir::{Failure, Value};
 
+use super::failure_site::FailureSite;
 use super::group_commit::GroupCommit;
 use super::grouping::TableGrouping;
 use super::join::KeyPart;
@@ -27,6 +28,9 @@ pub(super) enum ReadSize<'s> {
 
 /// The answer of a statement that needs no thread.
 pub(super) type LaterAnswer = Pin<Box<dyn Future<Output = Result<Value, Failure>> + Send>>;
+
+/// The end of a transaction that needs no thread.
+pub(super) type LaterEnd = Pin<Box<dyn Future<Output = Result<(), Failure>> + Send>>;
 
 /// A change of one row that is a statement of its own, and owns what it needs.
 #[derive(Clone, Debug)]
@@ -99,6 +103,50 @@ pub(super) trait TableRows: Debug + Send + Sync {
     /// Returns the table as it is now for a read of no transaction, which another thread executes; `None` if it has to read the table
     /// itself. The flow has then seen the commits on which the read depends.
     fn snapshot(&self, _read: &TableRead) -> Option<TableSnapshot> {
+        None
+    }
+    /// Begins a statement of a transaction that reads, and goes on without a thread; `None` if it needs one.
+    fn read_in_transaction(&self, _transaction: i64, _read: &TableRead) -> Option<LaterAnswer> {
+        None
+    }
+    /// Asks for the rows with these keys, which a transaction is about to read.
+    fn expect(&self, _transaction: i64, _keys: &mut dyn Iterator<Item = Value>) {}
+    /// Returns whether a transaction has the row with a key, so that its read needs not wait.
+    fn has_row(&self, _transaction: i64, _key: &Value) -> bool {
+        false
+    }
+    /// Begins a change in a transaction, which goes on without a thread; `None` if it needs one.
+    fn change_in_transaction(&self, _transaction: i64, _change: &RowChange) -> Option<LaterAnswer> {
+        None
+    }
+    /// Returns whether changes in a transaction can be placed now.
+    fn may_place(&self, _transaction: i64) -> bool {
+        false
+    }
+    /// Places a change in a transaction: its answer is known before the database has executed it. If that refuses it, the next
+    /// statement of the transaction fails. `None` if the change has to be waited for; then nothing has happened.
+    fn place(
+        &self,
+        _transaction: i64,
+        _change: &RowChange,
+        _site: Option<&FailureSite>,
+    ) -> Option<Result<Value, Failure>> {
+        None
+    }
+    /// Begins to commit a transaction, and goes on without a thread; `None` if it needs one.
+    fn commit_later(&self, _transaction: i64) -> Option<LaterEnd> {
+        None
+    }
+    /// Returns whether a transaction has placed changes that are not answered.
+    fn has_placed(&self, _transaction: i64) -> bool {
+        false
+    }
+    /// Takes back a transaction when its placed changes are answered. Fails if one was refused.
+    fn roll_back_later(&self, _transaction: i64) -> Option<LaterEnd> {
+        None
+    }
+    /// Returns the failure of a placed change for which a transaction was taken back.
+    fn refused(&self, _transaction: i64) -> Option<Failure> {
         None
     }
     /// Notes that the flow has read rows of the table beside those of a statement, while changes may have been in flight.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::SystemTime;
@@ -142,6 +143,23 @@ impl weir::Closing for TableStorage {
         let database = self.database.lock().clone();
         let attached: Vec<OpenDatabase> = self.attached.lock().values().cloned().collect();
         database.into_iter().chain(attached).map(|database| database.close()).fold(Ok(()), Result::and)
+    }
+}
+
+impl weir::PlacedCalls for TableStorage {
+    fn failed(&self, group: i64) -> Pin<Box<dyn Future<Output = Option<Failure>> + Send>> {
+        let database = self.database.lock().clone();
+        let open: Vec<OpenDatabase> = database.into_iter().chain(self.attached.lock().values().cloned()).collect();
+        Box::pin(async move {
+            for database in open {
+                if let OpenDatabase::Postgres(database) = database
+                    && let Some(refused) = database.placed_refused(group).await
+                {
+                    return Some(refused);
+                }
+            }
+            None
+        })
     }
 }
 

@@ -1,8 +1,12 @@
 //! The outcomes of a frame: a result, or an early end of the flow.
 
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
 use weir_host::{Failure, Value};
 
 use crate::step::Body;
+use crate::units::Advanced;
 
 /// An early end of a flow, before the result of its body.
 #[derive(Debug)]
@@ -23,6 +27,42 @@ pub(crate) enum Finished {
     Ended(FlowExit),
     /// The frame has reached the step before which it stops, at the end of a segment.
     SegmentEnd,
+}
+
+/// The failure with which a flow ends, unless a call has failed that it has placed before.
+pub(crate) struct EndingFlow {
+    /// Taken when it is known.
+    exit: Option<FlowExit>,
+    failed: FailedPlacedCall,
+}
+
+/// The failure of the first placed call that has failed, if one has.
+type FailedPlacedCall = Pin<Box<dyn Future<Output = Option<Failure>> + Send>>;
+
+impl EndingFlow {
+    /// Waits, before the flow ends with a failure, for the calls that it has placed.
+    #[cold]
+    pub(crate) fn begin(
+        ending: &mut Option<Box<EndingFlow>>,
+        advanced: Advanced<Finished>,
+        placed: Option<FailedPlacedCall>,
+        context: &mut Context<'_>,
+    ) -> Advanced<Finished> {
+        match (advanced, placed) {
+            (Advanced::Ready(Finished::Ended(exit)), Some(failed)) => {
+                ending.insert(Box::new(EndingFlow { exit: Some(exit), failed })).poll(context)
+            }
+            (advanced, _) => advanced,
+        }
+    }
+
+    /// Waits for the calls that the flow has placed.
+    pub(crate) fn poll(&mut self, context: &mut Context<'_>) -> Advanced<Finished> {
+        let Poll::Ready(failed) = self.failed.as_mut().poll(context) else { return Advanced::Waits };
+        let exit = self.exit.take().expect("a flow is not polled after its end");
+        let how = failed.map_or(exit.how, |failed| Err(Box::new(failed)));
+        Advanced::Ready(Finished::Ended(FlowExit { how, ..exit }))
+    }
 }
 
 impl FlowExit {

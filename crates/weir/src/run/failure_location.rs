@@ -25,12 +25,21 @@ pub(crate) struct FailureTrace {
 }
 
 impl FailureLocator {
-    /// Returns the places of the failure of a flow.
-    pub(super) fn flow(&self, key: FlowKey, path: &str, backtrace: &[BacktraceEntry]) -> FailureTrace {
+    /// Returns the places of the failure of a flow. One with a position belongs there, and not to the node that has learned of it.
+    pub(super) fn flow(
+        &self,
+        key: FlowKey,
+        path: &str,
+        backtrace: &[BacktraceEntry],
+        position: Option<u32>,
+    ) -> FailureTrace {
         let flow = self.program.entries.get(key.entry as usize).and_then(|of| of.flows.get(key.route as usize));
         let found = flow.and_then(|flow| {
             let node_path = path.strip_prefix(&*flow.name)?.strip_prefix(": ")?;
-            let trace = self.body(&flow.body, node_path, backtrace)?;
+            let trace = match position {
+                Some(position) => self.passed(&weir_syntax::location(&self.file, position), backtrace),
+                None => self.body(&flow.body, node_path, backtrace)?,
+            };
             Some(FailureTrace { place: format!("{} at {}", flow.name, trace.place), ..trace })
         });
         found.unwrap_or_else(|| self.passed(path, backtrace))

@@ -121,9 +121,9 @@ fn event_line(kind: &EventKind, locator: &FailureLocator) -> Option<EventLine> {
     };
     let plain = |level, event, message: Option<String>| EventLine { level, event, message, ..EventLine::default() };
     Some(match kind {
-        EventKind::FlowFailed { flow, path, kind, message, backtrace, trace_id } => {
+        EventKind::FlowFailed { flow, path, kind, message, backtrace, position, trace_id } => {
             let kind = if *kind == "function" { String::new() } else { format!(" ({kind})") };
-            let trace = locator.flow(*flow, path, backtrace);
+            let trace = locator.flow(*flow, path, backtrace, *position);
             EventLine {
                 level: LogLevel::Error,
                 event: "failure",

@@ -8,6 +8,7 @@ mod long_reads;
 mod migrations;
 mod of_modules;
 mod pages;
+mod placed;
 mod postgres;
 mod query_plans;
 mod scratch_schemas;

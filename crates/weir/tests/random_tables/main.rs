@@ -5,7 +5,7 @@
 //! as functions on the list of all rows; a statement of which the two differ says so.
 //!
 //! `WEIR_RANDOM_TABLES` sets the number of programs, `WEIR_RANDOM_TABLES_FROM` the first seed. PostgreSQL gets one program of
-//! fifty.
+//! fifty, or of `WEIR_RANDOM_TABLES_POSTGRES`.
 
 mod conditions;
 mod queries;
@@ -27,7 +27,7 @@ use statements::RandomProgram;
 /// Default number of programs.
 const PROGRAMS: u64 = 60;
 
-/// One program of this many runs in PostgreSQL, too.
+/// By default, one program of this many runs in PostgreSQL, too.
 const POSTGRES_EVERY: u64 = 50;
 
 /// Returns the number in a variable of the environment.
@@ -60,7 +60,7 @@ impl Drop for ScratchDatabase {
 /// Returns the library whose stored tables are at this place.
 fn library_at(place: TableLocation) -> Library {
     let mut library = weir_library::library();
-    library.environment.insert(TableStorage::at(place));
+    library.environment.insert_placing(TableStorage::at(place));
     library
 }
 
@@ -68,6 +68,7 @@ fn library_at(place: TableLocation) -> Library {
 fn shown(answer: Result<Value, Failure>) -> String {
     match answer {
         Ok(value) => format!("{value:?}"),
+        Err(failure) if failure.message.contains("differ") => failure.message.to_string(),
         Err(failure) => format!("the flow fails: {:?}", failure.kind),
     }
 }
@@ -124,7 +125,7 @@ fn same_everywhere(seed: u64) {
     compare(&program, seed, &wanted, "in memory", &executed(&expr, flows, TableLocation::Memory));
     let database = ScratchDatabase::new(seed);
     compare(&program, seed, &wanted, "SQLite", &executed(&expr, flows, database.place()));
-    if seed.is_multiple_of(POSTGRES_EVERY)
+    if seed.is_multiple_of(number("WEIR_RANDOM_TABLES_POSTGRES", POSTGRES_EVERY))
         && let Some(server) = PostgresServer::shared()
     {
         let address = server.schema(&format!("random_{seed}"));

@@ -14,6 +14,8 @@ const FILLING: u64 = 8;
 /// A random program.
 pub(crate) struct RandomProgram {
     items: Items,
+    /// True if failures end the flows.
+    ends_flows: bool,
     /// The bodies of the flows, each of which returns a `Text`.
     pub(crate) steps: Vec<String>,
 }
@@ -28,11 +30,16 @@ impl RandomProgram {
             steps.push(step(&items, &mut random));
         }
         steps.push("json.encode((for r in items { r }, for o in owners { o }))".to_owned());
-        RandomProgram { items, steps }
+        RandomProgram { items, ends_flows: seed.is_multiple_of(3), steps }
     }
 
     /// Returns the text of the program.
+    /// The statements of a third of the programs are in the bodies of flows, which their failures end, and those of the others in `fn`s
+    /// that return them.
     pub(crate) fn text(&self) -> String {
+        if self.ends_flows {
+            return self.text_of_flows();
+        }
         let mut text = format!("use float\nuse http\nuse json\n\n{}\n", self.items.declarations());
         for (at, step) in self.steps.iter().enumerate() {
             _ = write!(
@@ -48,6 +55,18 @@ impl RandomProgram {
                  let said = run(n) else as failure {\n      \
                  return http.text(if \"{failure}\".contains(\"differ\") { \"{failure}\" } else { failure.kind() })\n    }\n    \
                  http.text(said)\n  }\n}\n";
+        text
+    }
+}
+
+impl RandomProgram {
+    fn text_of_flows(&self) -> String {
+        let mut text = format!("use float\nuse http\nuse json\n\n{}\n", self.items.declarations());
+        text += "service steps on http(port: 8080) {\n  get \"/{n}\" (n: Int) {\n    let said = match n {\n";
+        for (at, step) in self.steps.iter().enumerate() {
+            _ = writeln!(text, "    {at} => {{\n  {step}\n  }}");
+        }
+        text += "    _ => \"\"\n    }\n    http.text(said)\n  }\n}\n";
         text
     }
 }

@@ -7,9 +7,10 @@ use super::errors::StatementError;
 use super::publications::Publications;
 use super::table::PostgresTable;
 use crate::tables::constraint;
+use crate::tables::failure_site::FailureSite;
 use crate::tables::insertion::{columns_beside_key, given_columns};
 use crate::tables::row::fields;
-use crate::tables::rows::RowChange;
+use crate::tables::rows::{LaterAnswer, RowChange};
 use crate::tables::sql_value::{Bound, key_parameters};
 use crate::tables::statements::parameters;
 use crate::tables::write_sets::TableWrite;
@@ -36,6 +37,58 @@ impl PostgresTable {
         let executed = self.database.write(transaction, &statements);
         let executed = executed.map_err(|error| self.refused(&change, &error))?;
         self.change_answer(&change, executed.first())
+    }
+
+    /// Begins a change in a transaction; `None` if it needs a thread.
+    pub(super) fn begin_change(&self, transaction: i64, change: &RowChange) -> Option<LaterAnswer> {
+        // The thread of a statement gives the failure of a row that cannot be stored.
+        let change = self.stored_change(change.clone()).ok()?;
+        let executing = {
+            let (parameters, published) = (self.change_parameters(&change), self.publications(&change));
+            let statements = self.change_statements(&change, &parameters, &published)?;
+            self.database.execute_later(transaction, &statements, false)?
+        };
+        let table = self.clone();
+        Some(Box::pin(async move {
+            let executed = executing.await.map_err(|error| table.refused(&change, &error))?;
+            table.change_answer(&change, executed.first())
+        }))
+    }
+
+    /// Returns whether the answers of some changes are known before the database has executed them.
+    pub(super) fn places_changes(&self) -> bool {
+        !self.schema.auto && self.schema.references.is_empty()
+    }
+
+    /// Places a change in a transaction; `None` if it has to be waited for.
+    pub(super) fn place_change(
+        &self,
+        transaction: i64,
+        change: &RowChange,
+        site: Option<&FailureSite>,
+    ) -> Option<Result<Value, Failure>> {
+        if !self.places_changes() || matches!(change, RowChange::Delete(_)) {
+            return None;
+        }
+        let change = match self.stored_change(change.clone()) {
+            Ok(change) => change,
+            Err(failure) => return Some(Err(failure)),
+        };
+        let (table, refused, site) = (self.clone(), change.clone(), site.cloned());
+        let refused = Box::new(move |error: &StatementError| {
+            let failure = table.refused(&refused, error);
+            site.map_or_else(|| failure.clone(), |site| site.failure(failure.clone()))
+        });
+        let (parameters, published) = (self.change_parameters(&change), self.publications(&change));
+        let statements = self.change_statements(&change, &parameters, &published);
+        let row = match &change {
+            RowChange::Insert(row) | RowChange::Upsert(row) => self.row_of_key(self.schema.key_of(fields(row))),
+            RowChange::Replace(key, _) | RowChange::Delete(key) => self.row_of_key(key.clone()),
+        };
+        match statements {
+            Some(statements) if !self.database.place(transaction, &statements, (&row, refused)) => None,
+            _ => Some(self.change_answer(&change, None)),
+        }
     }
 
     pub(super) fn change_parameters<'c>(&'c self, change: &'c RowChange) -> Vec<Bound<'c>> {

@@ -2,6 +2,7 @@
 
 use std::future::poll_fn;
 use std::pin::pin;
+use std::task::{Context, Waker};
 
 use futures_core::Stream;
 use indexmap::IndexMap;
@@ -55,12 +56,7 @@ impl PostgresConnection {
         self.client.is_closed()
     }
 
-    /// Closes the connection at once: the database is not waited for.
-    pub(super) fn cut(self) {
-        self.abort();
-    }
-
-    /// Closes the connection at once, also for others that use it.
+    /// Closes the connection at once, also for others that use it: the database is not waited for.
     pub(super) fn abort(&self) {
         self.driver.abort();
     }
@@ -68,6 +64,11 @@ impl PostgresConnection {
     /// Executes commands without parameters. They are sent when this is first polled.
     pub(super) async fn command(&self, sql: &str) -> Result<(), Error> {
         self.client.batch_execute(sql).await
+    }
+
+    /// Sends a command without parameters, whose answer nobody waits for.
+    pub(super) fn send_command(&self, sql: &str) {
+        _ = pin!(self.command(sql)).poll(&mut Context::from_waker(Waker::noop()));
     }
 
     /// Returns the rows of a query, with their values as texts.

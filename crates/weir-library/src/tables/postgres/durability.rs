@@ -28,10 +28,12 @@ use crate::tables::group_commit::{LogSync, SyncFailure};
 
 /// Counts the commit of a transaction that has its turn. The answer is its number if it will not wait for the disk, and empty
 /// beside another program. The number of the lock is `Weir` in ASCII, and that of the table. It is prepared, because each
-/// transaction executes it: to plan it takes the server longer than to execute it.
+/// transaction executes it: to plan it takes the server longer than to execute it. The answer also tells whether nobody listens to
+/// write sets before the end of the transaction (`publications`).
 pub(super) const COUNT_COMMIT: &str = "UPDATE \"weir_numbers\" SET \"last\" = \"last\" + 1 WHERE \"table\" = '' AND CASE \
     WHEN pg_try_advisory_xact_lock((1466263922::bigint << 32) | '\"weir_database\"'::regclass::oid::bigint) \
-    THEN set_config('synchronous_commit', 'off', true) = 'off' ELSE false END RETURNING \"last\"";
+    THEN set_config('synchronous_commit', 'off', true) = 'off' ELSE false END RETURNING \"last\", \
+    pg_try_advisory_xact_lock((1466263923::bigint << 32) | '\"weir_database\"'::regclass::oid::bigint)";
 /// Joins the programs of the schema: from now on, others wait for the disk. The last row of the answer is the number of the last
 /// commit that has not waited.
 const JOIN: &str = "SELECT pg_advisory_lock_shared((1466263922::bigint << 32) | '\"weir_database\"'::regclass::oid::bigint); \

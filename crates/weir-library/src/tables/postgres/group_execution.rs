@@ -77,7 +77,7 @@ impl PostgresDatabase {
         if let Err(lost) = self.check() {
             return group.into_iter().for_each(|queued| queued.end(Err(self.failure(&lost)), None));
         }
-        let mut writer = self.writer.lock();
+        let mut writer = self.lock_writer();
         if may_join && group.len() > 1 {
             match self.execute_together(&mut writer, &group) {
                 Ok(answers) => {

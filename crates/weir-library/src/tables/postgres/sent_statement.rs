@@ -1,21 +1,21 @@
 //! Statements that own their parameters, so that they can be executed later or once more.
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 use tokio_postgres::{Error, Statement};
 
 use super::connection::{PostgresConnection, SqlStatement};
 
 /// A statement that was executed, with its parameters as they were sent.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct SentStatement {
     sql: String,
     parameters: Vec<SentParameter>,
 }
 
 /// A parameter as it was sent; `None` is `NULL`.
-#[derive(Debug)]
-struct SentParameter(Option<BytesMut>);
+#[derive(Clone, Debug)]
+struct SentParameter(Option<Bytes>);
 
 impl SentStatement {
     /// Returns a statement without parameters.
@@ -52,7 +52,7 @@ impl SentParameter {
         let mut bytes = BytesMut::new();
         // It was sent before, so that it can be encoded.
         match parameter.to_sql_checked(of, &mut bytes) {
-            Ok(IsNull::No) => SentParameter(Some(bytes)),
+            Ok(IsNull::No) => SentParameter(Some(bytes.freeze())),
             Ok(IsNull::Yes) | Err(_) => SentParameter(None),
         }
     }

@@ -1,25 +1,29 @@
 //! A table of the database in PostgreSQL.
 
+use std::pin::Pin;
 use std::sync::Arc;
 
-use tokio_postgres::Row;
+use tokio_postgres::{Row, Statement};
 use weir::{Failure, Generic, HostType, Value, Values};
 
 use super::PostgresDatabase;
 use super::connection::{Executed, SqlStatement};
 use super::errors::{StatementError, failure};
+use super::expected_rows::RowOf;
 use super::publications::Publications;
 use super::replacement::PostgresReplacement;
+use super::sent_statement::SentStatement;
 use super::value::{Presence, column_value};
 use crate::tables::constraint;
 use crate::tables::dialect::Dialect;
 use crate::tables::existing_tables;
+use crate::tables::failure_site::FailureSite;
 use crate::tables::group_commit::GroupCommit;
 use crate::tables::grouping::TableGrouping;
 use crate::tables::insertion::columns_beside_key;
 use crate::tables::join::{KeyPart, with_joined_rows};
 use crate::tables::row::fields;
-use crate::tables::rows::{ChangeAnswered, LaterAnswer, LaterChange, RowChange, TableRead, TableRows};
+use crate::tables::rows::{ChangeAnswered, LaterAnswer, LaterChange, LaterEnd, RowChange, TableRead, TableRows};
 use crate::tables::schema::{Schema, TableSearch};
 use crate::tables::sql_value::{Bound, key_parameters};
 use crate::tables::statements::{TableStatements, parameters};
@@ -91,6 +95,11 @@ impl PostgresTable {
         Ok(rows.len() as i64)
     }
 
+    /// Returns the identity of a row.
+    pub(super) fn row_of_key(&self, key: Value) -> RowOf {
+        (Arc::as_ptr(&self.schema) as usize, key)
+    }
+
     /// Returns the failure of a row that breaks a unique index.
     pub(super) fn taken(&self, index: &str, row: &[Value]) -> Failure {
         let named = |of: &&crate::tables::schema::IndexSchema| Dialect::Postgres.index_name(&self.schema, of) == index;
@@ -116,8 +125,8 @@ fn row_of(schema: &Schema, row: &Row, begin: usize) -> Result<Value, Failure> {
     whole.map(Value::Record).ok_or_else(|| constraint::unreadable(schema, values().collect(), Dialect::Postgres))
 }
 
-/// Begins a statement that reads, and goes on without a thread.
-fn read_later(table: &PostgresTable, read: &TableRead) -> Option<LaterAnswer> {
+/// Begins a statement that reads, in a transaction unless its number is 0, and goes on without a thread.
+fn read_later(table: &PostgresTable, transaction: i64, read: &TableRead) -> Option<LaterAnswer> {
     let schema = Arc::clone(&table.schema);
     let read = read.clone();
     let keys: Vec<Vec<Bound<'_>>>;
@@ -143,7 +152,14 @@ fn read_later(table: &PostgresTable, read: &TableRead) -> Option<LaterAnswer> {
     if statements.is_empty() {
         return None;
     }
-    let (executing, address) = (table.database.read_later(&statements)?, table.database.connector.address.clone());
+    let address = table.database.connector.address.clone();
+    let executing: StatementsAnswered = match transaction {
+        0 => shared(table.database.read_later(&statements)?),
+        number => match expected_later(table, number, (&read, &statements)) {
+            Some(expected) => expected,
+            None => shared(table.database.execute_later(number, &statements, true)?),
+        },
+    };
     drop(statements);
     Some(Box::pin(async move {
         let failed = |error| failure(&address, &error);
@@ -163,6 +179,42 @@ fn read_later(table: &PostgresTable, read: &TableRead) -> Option<LaterAnswer> {
     }))
 }
 
+/// Waits for rows that a transaction has asked for; `None` if it has not.
+fn expected_later(
+    table: &PostgresTable,
+    transaction: i64,
+    (read, statements): (&TableRead, &[SqlStatement<'_>]),
+) -> Option<StatementsAnswered> {
+    let rows: Vec<RowOf> = match read {
+        TableRead::Row(key) => vec![table.row_of_key(key.clone())],
+        TableRead::Rows(keys) => keys.iter().map(|key| table.row_of_key(key.clone())).collect(),
+        TableRead::Search(_) | TableRead::Count(_) => return None,
+    };
+    let database = Arc::clone(&table.database);
+    if !database.has_expected(transaction, &rows) {
+        return None;
+    }
+    let sent = database.keep(statements)?;
+    Some(Box::pin(async move {
+        match database.expected_answered(transaction, &rows).await {
+            Some(executed) => Ok(executed),
+            None => {
+                let executed = database.execute_again(transaction, sent, true).await?;
+                Ok(executed.into_iter().map(Arc::new).collect())
+            }
+        }
+    }))
+}
+
+/// The answer to statements.
+type StatementsAnswered = Pin<Box<dyn Future<Output = Result<Vec<Arc<Executed>>, StatementError>> + Send>>;
+
+fn shared(
+    executing: impl Future<Output = Result<Vec<Executed>, StatementError>> + Send + 'static,
+) -> StatementsAnswered {
+    Box::pin(async { Ok(executing.await?.into_iter().map(Arc::new).collect()) })
+}
+
 fn list_of(values: impl Iterator<Item = Result<Value, Failure>>) -> Result<Value, Failure> {
     values.map(|value| value.map(Generic::<'e'>)).collect::<Result<Vec<_>, _>>()?.into_value()
 }
@@ -174,6 +226,13 @@ impl TableRows for PostgresTable {
     }
 
     fn get_all(&self, transaction: i64, keys: &[Value]) -> Result<Vec<Option<Value>>, Failure> {
+        let rows: Vec<RowOf> = match transaction {
+            0 => Vec::new(),
+            _ => keys.iter().map(|key| self.row_of_key(key.clone())).collect(),
+        };
+        if let Some(found) = self.database.expected_rows(transaction, &rows) {
+            return found.iter().map(|found| found.rows.first().map(|row| self.row(row)).transpose()).collect();
+        }
         let keys: Vec<Vec<Bound<'_>>> = keys.iter().map(|key| key_parameters(&self.schema, key)).collect();
         let statements: Vec<SqlStatement<'_>> =
             keys.iter().map(|key| SqlStatement::new(&self.statements.get, key)).collect();
@@ -276,15 +335,69 @@ impl TableRows for PostgresTable {
     }
 
     fn roll_back(&self, transaction: i64) {
-        self.database.roll_back(transaction);
+        // A placed change that was refused is asked for.
+        _ = self.database.roll_back(transaction);
     }
 
     fn read_later(&self, read: &TableRead) -> Option<LaterAnswer> {
-        read_later(self, read)
+        read_later(self, 0, read)
     }
 
     fn change_later(&self, change: &RowChange, answered: ChangeAnswered) -> Option<LaterChange> {
         self.queue_change(change, answered)
+    }
+
+    fn read_in_transaction(&self, transaction: i64, read: &TableRead) -> Option<LaterAnswer> {
+        read_later(self, transaction, read)
+    }
+
+    fn expect(&self, transaction: i64, keys: &mut dyn Iterator<Item = Value>) {
+        let sql = &self.statements.get;
+        let sent = |key: &Value, prepared: &Statement| {
+            let key = key_parameters(&self.schema, key);
+            SentStatement::keep(&[SqlStatement::new(sql, &key)], std::slice::from_ref(prepared))
+        };
+        self.database.expect(transaction, keys.map(|key| self.row_of_key(key)), (sql, sent));
+    }
+
+    fn has_row(&self, transaction: i64, key: &Value) -> bool {
+        self.database.expected_rows(transaction, &[self.row_of_key(key.clone())]).is_some()
+    }
+
+    fn change_in_transaction(&self, transaction: i64, change: &RowChange) -> Option<LaterAnswer> {
+        self.begin_change(transaction, change)
+    }
+
+    fn may_place(&self, transaction: i64) -> bool {
+        self.places_changes() && self.database.may_place(transaction)
+    }
+
+    fn place(
+        &self,
+        transaction: i64,
+        change: &RowChange,
+        site: Option<&FailureSite>,
+    ) -> Option<Result<Value, Failure>> {
+        self.place_change(transaction, change, site)
+    }
+
+    fn commit_later(&self, transaction: i64) -> Option<LaterEnd> {
+        let committing = self.database.commit_later(transaction)?;
+        let database = Arc::clone(&self.database);
+        Some(Box::pin(async move { committing.await.map_err(|error| database.failure(&error)) }))
+    }
+
+    fn has_placed(&self, transaction: i64) -> bool {
+        self.database.has_placed(transaction)
+    }
+
+    fn roll_back_later(&self, transaction: i64) -> Option<LaterEnd> {
+        let refused = Arc::clone(&self.database).placed_refused(transaction);
+        Some(Box::pin(async { refused.await.map_or(Ok(()), Err) }))
+    }
+
+    fn refused(&self, transaction: i64) -> Option<Failure> {
+        self.database.refused(transaction)
     }
 
     fn commits(&self) -> Option<&Arc<GroupCommit>> {

@@ -69,6 +69,11 @@ impl WriteGroups {
         }
     }
 
+    /// Returns whether no change waits.
+    pub(super) fn are_idle(&self) -> bool {
+        !self.queue.lock().is_running
+    }
+
     /// Queues a change, and returns whether a thread has to begin to execute changes; `None` if too many wait.
     pub(super) fn push(&self, change: impl FnOnce() -> Box<dyn QueuedChange>) -> Option<bool> {
         let mut queue = self.queue.lock();

@@ -6,16 +6,22 @@
 //! programs, which take no turns, are noticed.
 //!
 //! A statement in a transaction has a savepoint: if the database refuses it, such as a row that breaks a rule, the program may
-//! go on with the transaction.
+//! go on with the transaction. A *placed* statement has none: the transaction ends if it is refused (`placed_statements`).
 
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio_postgres::Statement;
 use weir::{Failure, FailureKind};
 
 use super::connection::{Executed, PostgresConnection, SqlStatement};
 use super::durability::{COUNT_COMMIT, CommitNumber};
 use super::errors::{StatementError, is_conflict, is_lost};
+use super::expected_rows::ExpectedRows;
+use super::placed_statements::PlacedStatements;
 use super::publications::{is_publication, without_publications};
 use super::sent_statement::SentStatement;
 
@@ -46,11 +52,19 @@ pub(super) struct PostgresWriter {
     /// The turns of its transactions.
     pub(super) turns: Turns,
     /// The connection; `None` before the first statement, and after it has failed.
-    pub(super) connection: Option<PostgresConnection>,
+    pub(super) connection: Option<Arc<PostgresConnection>>,
     /// The number of the open transaction; 0 if there is none.
     pub(super) transaction: i64,
+    /// True while a statement of it waits for its answer without a thread. Others wait for that.
+    pub(super) is_in_flight: bool,
+    /// Its beginning, which was sent and whose answer nobody has taken yet.
+    pub(super) begun: Option<PendingBegin>,
+    /// The rows that it has asked for.
+    pub(super) expected: Arc<Mutex<ExpectedRows>>,
+    /// Its placed statements.
+    pub(super) placed: Arc<Mutex<PlacedStatements>>,
     /// The number of the commit of the open transaction, if it will not wait for the disk.
-    unsynced: Option<CommitNumber>,
+    pub(super) unsynced: Option<CommitNumber>,
     /// The statements with which the open transaction has written, in that case.
     pub(super) redo: Vec<SentStatement>,
     /// True if no program listens until the open transaction ends, so that it has nothing to publish.
@@ -76,7 +90,7 @@ pub(super) async fn execute_alone(
         connection.command("COMMIT")
     );
     // All three are sent together: what comes back is no sign of what the database has done.
-    let unsynced = began.map_err(|error| unknown_if_lost(error, 0))?;
+    let TransactionBegun { unsynced, .. } = began.map_err(|error| unknown_if_lost(error, 0))?;
     let executed = executed.map_err(|(at, error)| unknown_if_lost(error, at))?;
     committed.map_err(|error| unknown_if_lost(error, 0))?;
     Ok((executed, unsynced.map(|number| (number, SentStatement::keep(statements, &prepared)))))
@@ -89,6 +103,18 @@ enum Beginning {
     AtOnce,
 }
 
+/// The answer to the beginning of a transaction.
+#[derive(Clone, Copy, Default)]
+pub(super) struct TransactionBegun {
+    /// The number of its commit, if that will not wait for the disk.
+    pub(super) unsynced: Option<CommitNumber>,
+    /// True if no program listens until it ends.
+    pub(super) is_unheard: bool,
+}
+
+/// The beginning of a transaction, which is sent when it is first polled.
+pub(super) type PendingBegin = Pin<Box<dyn Future<Output = Result<TransactionBegun, tokio_postgres::Error>> + Send>>;
+
 impl Beginning {
     const COUNT: [SqlStatement<'static>; 1] = [SqlStatement { sql: COUNT_COMMIT, parameters: Vec::new() }];
 
@@ -100,23 +126,38 @@ impl Beginning {
         }
     }
 
-    /// Begins the transaction. All is sent when this is first polled. Returns the number of its commit, if that will not wait for
-    /// the disk.
-    async fn begin(&self, connection: &PostgresConnection) -> Result<Option<CommitNumber>, tokio_postgres::Error> {
+    /// Returns the beginning of a transaction, if what it executes first is prepared.
+    fn prepared(connection: &PostgresConnection, turns: Turns) -> Option<Beginning> {
+        match turns {
+            Turns::Taken => Some(Beginning::InTurn(vec![connection.known(COUNT_COMMIT)?])),
+            Turns::None => Some(Beginning::AtOnce),
+        }
+    }
+
+    /// Begins the transaction. All is sent when this is first polled.
+    async fn begin(&self, connection: &PostgresConnection) -> Result<TransactionBegun, tokio_postgres::Error> {
         let Beginning::InTurn(prepared) = self else {
-            return connection.command(BEGIN_AT_ONCE).await.map(|()| None);
+            return connection.command(BEGIN_AT_ONCE).await.map(|()| TransactionBegun::default());
         };
         let count = Self::COUNT;
         let (began, counted) = tokio::join!(biased; connection.command(BEGIN), connection.execute(&count, prepared));
         began?;
         let counted = counted.map_err(|(_, error)| error)?;
-        let row = counted.first().and_then(|counted| counted.rows.first());
-        row.map(|row| row.try_get(0).map(CommitNumber)).transpose()
+        let Some(row) = counted.first().and_then(|counted| counted.rows.first()) else {
+            return Ok(TransactionBegun::default());
+        };
+        Ok(TransactionBegun { unsynced: Some(CommitNumber(row.try_get(0)?)), is_unheard: row.try_get(1)? })
+    }
+
+    /// Returns the same as a future of its own.
+    fn pending(self, connection: &Arc<PostgresConnection>) -> PendingBegin {
+        let connection = Arc::clone(connection);
+        Box::pin(async move { self.begin(&connection).await })
     }
 }
 
 /// Returns the error of a statement that may have been committed when the connection was lost.
-fn unknown_if_lost(error: tokio_postgres::Error, at: usize) -> StatementError {
+pub(super) fn unknown_if_lost(error: tokio_postgres::Error, at: usize) -> StatementError {
     if is_lost(&error) { StatementError::Unknown } else { StatementError::Database(error, at) }
 }
 
@@ -128,7 +169,7 @@ pub(super) fn pause(attempt: u32) {
 impl PostgresWriter {
     /// Writes by this connection from now on.
     pub(super) fn connect(&mut self, connection: PostgresConnection) -> &PostgresConnection {
-        self.connection.insert(connection)
+        self.connection.insert(Arc::new(connection))
     }
 
     /// Fails if the transaction was taken back. Takes back another one that was left unfinished.
@@ -137,8 +178,17 @@ impl PostgresWriter {
         if self.transaction != 0 && self.transaction != transaction {
             self.roll_back().await;
         }
-        if self.transaction != 0 && self.connection.as_ref().is_none_or(PostgresConnection::is_closed) {
+        if self.transaction != 0 && self.connection.as_ref().is_none_or(|connection| connection.is_closed()) {
             return Err(self.lose(why_lost()));
+        }
+        if self.transaction == transaction
+            && let Some(begun) = self.begun.take()
+        {
+            match begun.await {
+                Ok(begun) => self.note_begun(Some(begun)),
+                // Nothing of it is done, and it can begin anew.
+                Err(_) => self.take_back(),
+            }
         }
         Ok(())
     }
@@ -160,42 +210,201 @@ impl PostgresWriter {
         statements: &[SqlStatement<'_>],
         reads: bool,
     ) -> Result<Vec<Executed>, StatementError> {
-        let Some(connection) = &self.connection else { return Err(self.lose(why_lost())) };
+        self.placed_answered(transaction).await?;
+        let Some(connection) = self.connection.clone() else { return Err(self.lose(why_lost())) };
         let begins = self.transaction == 0;
-        if begins {
+        let statements = if !begins && self.is_unheard { without_publications(statements) } else { statements };
+        let prepared = match connection.prepare(statements).await {
+            Ok(prepared) => prepared,
+            Err(error) if begins => return Err(error.into()),
+            Err(error) => return self.executed(transaction, begins, Err(TransactionError::Aborted(error))),
+        };
+        if !reads {
+            self.expected.lock().written(None);
+        }
+        let begin = match begins {
+            true => Some(Beginning::prepare(&connection, self.turns).await?.pending(&connection)),
+            false => None,
+        };
+        self.begin(transaction);
+        let (begun, executed) = in_transaction(&connection, (statements, &prepared), begin, reads).await;
+        self.note_begun(begun);
+        if executed.is_ok() && !reads {
+            self.note_written(|| SentStatement::keep(statements, &prepared));
+            self.note_unheard(statements, executed.as_deref().unwrap_or_default());
+        }
+        self.executed(transaction, begins, executed)
+    }
+
+    /// Notes that statements of a transaction are sent, which begin it if there is none.
+    pub(super) fn begin(&mut self, transaction: i64) {
+        if self.transaction == 0 {
             (self.unsynced, self.redo, self.is_unheard) = (None, Vec::new(), false);
+            (self.placed, self.expected) = (Arc::default(), Arc::default());
         }
-        let statements = if self.is_unheard { without_publications(statements) } else { statements };
-        let mut unsynced = (self.unsynced, Vec::new());
-        let begins_with = begins.then_some(self.turns);
-        let executed = in_transaction(connection, statements, (begins_with, reads), &mut unsynced).await;
-        self.unsynced = unsynced.0;
-        self.redo.extend(unsynced.1);
-        if begins && !matches!(executed, Err(TransactionError::NotBegun(_))) {
-            self.transaction = transaction;
+        self.transaction = transaction;
+    }
+
+    /// Notes how the transaction has begun, if it has.
+    pub(super) fn note_begun(&mut self, begun: Option<TransactionBegun>) {
+        if let Some(begun) = begun {
+            (self.unsynced, self.is_unheard) = (begun.unsynced, begun.is_unheard);
         }
+    }
+
+    /// Notes what the transaction has written, if it may have to be executed once more.
+    pub(super) fn note_written(&mut self, sent: impl FnOnce() -> Vec<SentStatement>) {
+        if self.unsynced.is_some() {
+            self.redo.extend(sent());
+        }
+    }
+
+    fn note_unheard(&mut self, statements: &[SqlStatement<'_>], executed: &[Executed]) {
+        let mut each = statements.iter().zip(executed);
+        self.is_unheard |= each.any(|(of, done)| is_publication(of) && done.count == 0);
+    }
+
+    /// Goes on behind the answer of statements.
+    pub(super) fn executed(
+        &mut self,
+        transaction: i64,
+        began: bool,
+        executed: Result<Vec<Executed>, TransactionError>,
+    ) -> Result<Vec<Executed>, StatementError> {
         match executed {
-            Ok(executed) => {
-                let each = statements.iter().zip(&executed);
-                self.is_unheard |= each.into_iter().any(|(of, done)| is_publication(of) && done.count == 0);
-                Ok(executed)
-            }
+            Ok(executed) => Ok(executed),
             Err(TransactionError::Refused(error, at)) => Err(StatementError::Database(error, at)),
-            // Nothing of the transaction is done, and it can begin anew.
-            Err(TransactionError::NotBegun(error)) => Err(error.into()),
-            Err(TransactionError::Aborted(error)) if begins => {
-                self.roll_back().await;
-                Err(error.into())
-            }
             Err(TransactionError::Aborted(error)) => {
                 let error = StatementError::from(error);
-                let failure = if error.is_conflict() { why_conflict() } else { why_lost() };
-                self.transaction = transaction;
-                self.roll_back().await;
-                self.lost = Some((transaction, failure));
+                self.take_back();
+                // Nothing of a transaction is done that has just begun, and it can begin anew.
+                if !began {
+                    let failure = if error.is_conflict() { why_conflict() } else { why_lost() };
+                    self.lost = Some((transaction, failure));
+                }
                 Err(error)
             }
         }
+    }
+
+    /// Begins to execute statements in a transaction, as far as that needs no thread; `None` if it does.
+    pub(super) fn begin_statements(
+        &mut self,
+        transaction: i64,
+        (statements, reads): (&[SqlStatement<'_>], bool),
+    ) -> Option<BegunStatements> {
+        let connection = self.open_connection(transaction)?;
+        let begins = self.transaction == 0 || self.begun.is_some();
+        let statements = if !begins && self.is_unheard { without_publications(statements) } else { statements };
+        let prepared: Vec<Statement> = statements.iter().map(|of| connection.known(of.sql)).collect::<Option<_>>()?;
+        let begin = match (begins, self.begun.take()) {
+            (true, None) => Some(Beginning::prepared(&connection, self.turns)?.pending(&connection)),
+            (_, begun) => begun,
+        };
+        if !reads {
+            self.expected.lock().written(None);
+        }
+        let sent = SentStatement::keep(statements, &prepared);
+        self.begin(transaction);
+        self.placed.lock().send();
+        self.is_in_flight = true;
+        Some(BegunStatements {
+            sent,
+            begins,
+            answer: StatementsAnswer { connection, prepared, begin, placed: Arc::clone(&self.placed) },
+        })
+    }
+
+    /// Sends the beginning of a transaction. Returns whether it is sent.
+    pub(super) fn send_begin(&mut self, transaction: i64, connection: &Arc<PostgresConnection>) -> bool {
+        if self.transaction == transaction {
+            return true;
+        }
+        let Some(beginning) = Beginning::prepared(connection, self.turns) else { return false };
+        let mut begun = beginning.pending(connection);
+        self.begin(transaction);
+        match begun.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Pending => self.begun = Some(begun),
+            Poll::Ready(Ok(begun)) => self.note_begun(Some(begun)),
+            Poll::Ready(Err(_)) => self.take_back(),
+        }
+        self.transaction == transaction
+    }
+
+    /// Takes the answer to the beginning of the transaction, if it was sent beforehand.
+    pub(super) fn poll_begun(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        if let Some(begun) = &mut self.begun {
+            let Poll::Ready(answer) = begun.as_mut().poll(context) else { return Poll::Pending };
+            self.begun = None;
+            match answer {
+                Ok(begun) => self.note_begun(Some(begun)),
+                // Nothing of it is done, and it can begin anew.
+                Err(_) => self.take_back(),
+            }
+        }
+        Poll::Ready(())
+    }
+
+    /// Returns whether the transaction has begun, as far as that is known.
+    pub(super) fn has_begun(&mut self, transaction: i64) -> bool {
+        self.poll_begun(&mut Context::from_waker(Waker::noop())).is_ready() && self.transaction == transaction
+    }
+
+    /// Goes on behind the answer of statements that needed no thread; `None` if there was none in time.
+    pub(super) fn end_statements(
+        &mut self,
+        (transaction, begins, reads): (i64, bool, bool),
+        sent: Vec<SentStatement>,
+        answer: Option<AnsweredStatements>,
+    ) -> Result<Vec<Executed>, StatementError> {
+        self.is_in_flight = false;
+        self.check(transaction)?;
+        let Some(AnsweredStatements { begun, executed, refused }) = answer else {
+            self.cut();
+            return Err(StatementError::NoAnswer);
+        };
+        if self.transaction != transaction {
+            return Err(self.lose_number(transaction, why_lost()));
+        }
+        if let Some(refused) = refused {
+            self.take_back();
+            return Err(self.lose_number(transaction, refused));
+        }
+        self.note_begun(begun);
+        if let (Ok(executed), false) = (&executed, reads) {
+            let statements: Vec<SqlStatement<'_>> = sent.iter().map(SentStatement::again).collect();
+            self.note_unheard(&statements, executed);
+            drop(statements);
+            self.note_written(|| sent);
+        }
+        self.executed(transaction, begins, executed)
+    }
+
+    /// Forgets statements whose answer nobody waits for any longer: nobody knows what they have done.
+    pub(super) fn abandon_statements(&mut self, transaction: i64) {
+        self.is_in_flight = false;
+        if self.transaction == transaction {
+            self.lost = Some((transaction, why_lost()));
+        }
+    }
+
+    /// Returns the connection, if statements of a transaction can be sent at once.
+    pub(super) fn open_connection(&self, transaction: i64) -> Option<Arc<PostgresConnection>> {
+        let may_go_on = self.transaction == 0 || self.transaction == transaction;
+        if self.is_in_flight || !may_go_on || self.check(transaction).is_err() {
+            return None;
+        }
+        self.connection.as_ref().filter(|connection| !connection.is_closed()).cloned()
+    }
+
+    /// Waits for the placed statements of a transaction. Fails if one was refused: then it is taken back.
+    pub(super) async fn placed_answered(&mut self, transaction: i64) -> Result<(), StatementError> {
+        if self.transaction != transaction {
+            return Ok(());
+        }
+        let Err(refused) = PlacedStatements::answered(&self.placed).await else { return Ok(()) };
+        self.take_back();
+        Err(self.lose_number(transaction, refused))
     }
 
     /// Commits the transaction, if it has begun. Returns it, if it has not waited for the disk.
@@ -204,10 +413,34 @@ impl PostgresWriter {
         if self.transaction != transaction {
             return Ok(None);
         }
+        if self.begun.is_some() {
+            // It has executed nothing.
+            self.take_back();
+            return Ok(None);
+        }
+        let open = self.connection.clone().filter(|connection| !connection.is_closed());
+        let Some(connection) = open else { return Err(self.lose(why_lost())) };
+        let placed = Arc::clone(&self.placed);
+        placed.lock().send();
+        // The database takes it back instead if it has refused one.
+        let committing = connection.command("COMMIT");
+        let (committed, placed) = tokio::join!(biased; committing, PlacedStatements::answered(&placed));
+        self.committed(transaction, committed, placed)
+    }
+
+    /// Goes on behind the answer to a commit. Returns the transaction, if it has not waited for the disk.
+    pub(super) fn committed(
+        &mut self,
+        transaction: i64,
+        committed: Result<(), tokio_postgres::Error>,
+        placed: Result<(), Failure>,
+    ) -> Result<Option<UnsyncedTransaction>, StatementError> {
         self.transaction = 0;
-        let open = self.connection.as_ref().filter(|connection| !connection.is_closed());
-        let Some(connection) = open else { return Err(StatementError::TakenBack(why_lost())) };
-        connection.command("COMMIT").await.map_err(|error| unknown_if_lost(error, 0))?;
+        self.forget_placed();
+        committed.map_err(|error| unknown_if_lost(error, 0))?;
+        if let Err(refused) = placed {
+            return Err(self.lose_number(transaction, refused));
+        }
         Ok(self.unsynced.take().map(|number| (number, std::mem::take(&mut self.redo))))
     }
 
@@ -217,93 +450,133 @@ impl PostgresWriter {
             return;
         }
         self.transaction = 0;
+        self.forget_placed();
         let failed = match &self.connection {
             Some(connection) => connection.command("ROLLBACK").await.is_err(),
             None => false,
         };
         if failed {
             // The database takes it back when the connection ends.
-            self.connection.take().into_iter().for_each(PostgresConnection::cut);
+            self.connection.take().into_iter().for_each(|connection| connection.abort());
+        }
+    }
+
+    /// Takes back the open transaction, before what the connection executes next.
+    pub(super) fn take_back(&mut self) {
+        self.transaction = 0;
+        self.forget_placed();
+        if let Some(connection) = &self.connection {
+            connection.send_command("ROLLBACK");
         }
     }
 
     /// Gives up the connection, on which a statement may still be executed.
     pub(super) fn cut(&mut self) {
+        self.forget_placed();
         if self.transaction != 0 {
             self.lost = Some((self.transaction, why_lost()));
             self.transaction = 0;
         }
-        self.connection.take().into_iter().for_each(PostgresConnection::cut);
+        self.connection.take().into_iter().for_each(|connection| connection.abort());
+    }
+
+    /// Forgets what the transaction has asked for and placed. What is not sent is never sent.
+    fn forget_placed(&mut self) {
+        (self.begun, self.expected, self.placed) = (None, Arc::default(), Arc::default());
     }
 
     fn lose(&mut self, failure: Failure) -> StatementError {
-        self.lost = Some((self.transaction, failure.clone()));
-        self.transaction = 0;
+        let transaction = std::mem::take(&mut self.transaction);
+        self.begun = None;
+        self.lose_number(transaction, failure)
+    }
+
+    fn lose_number(&mut self, transaction: i64, failure: Failure) -> StatementError {
+        self.lost = Some((transaction, failure.clone()));
         StatementError::TakenBack(failure)
     }
 }
 
+/// Statements of a transaction that are about to be sent.
+pub(super) struct BegunStatements {
+    pub(super) sent: Vec<SentStatement>,
+    /// True if they begin it.
+    pub(super) begins: bool,
+    pub(super) answer: StatementsAnswer,
+}
+
+/// The parts of which the answer to statements is made.
+pub(super) struct StatementsAnswer {
+    connection: Arc<PostgresConnection>,
+    prepared: Vec<Statement>,
+    begin: Option<PendingBegin>,
+    placed: Arc<Mutex<PlacedStatements>>,
+}
+
+/// The answer to statements.
+pub(super) struct AnsweredStatements {
+    begun: Option<TransactionBegun>,
+    executed: Result<Vec<Executed>, TransactionError>,
+    /// The failure of a statement that was placed before.
+    refused: Option<Failure>,
+}
+
+impl StatementsAnswer {
+    /// Sends the statements when this is first polled, and waits for the answer.
+    pub(super) async fn answer(self, sent: &[SentStatement], reads: bool) -> AnsweredStatements {
+        let statements: Vec<SqlStatement<'_>> = sent.iter().map(SentStatement::again).collect();
+        let executing = in_transaction(&self.connection, (&statements, &self.prepared), self.begin, reads);
+        let ((begun, executed), placed) = tokio::join!(biased; executing, PlacedStatements::answered(&self.placed));
+        AnsweredStatements { begun, executed, refused: placed.err() }
+    }
+}
+
 /// An error of a statement in a transaction.
-enum TransactionError {
-    /// The transaction could not begin.
-    NotBegun(tokio_postgres::Error),
+pub(super) enum TransactionError {
     /// The statements were taken back, because the one at this place was refused. The transaction goes on.
     Refused(tokio_postgres::Error, usize),
     /// The transaction cannot go on.
     Aborted(tokio_postgres::Error),
 }
 
-/// Executes statements in a transaction. A statement that reads cannot be refused for a row, and needs no savepoint. If they begin
-/// it, the number of `unsynced` is set if its commit will not wait for the disk; then the statements are added that were executed.
+/// Executes statements in a transaction. A statement that reads cannot be refused for a row, and needs no savepoint. Also
+/// returns the answer to its beginning.
 async fn in_transaction(
     connection: &PostgresConnection,
-    statements: &[SqlStatement<'_>],
-    (begins, reads): (Option<Turns>, bool),
-    unsynced: &mut (Option<CommitNumber>, Vec<SentStatement>),
-) -> Result<Vec<Executed>, TransactionError> {
-    let prepared = match connection.prepare(statements).await {
-        Ok(prepared) => prepared,
-        Err(error) if begins.is_some() => return Err(TransactionError::NotBegun(error)),
-        Err(error) => return Err(TransactionError::Aborted(error)),
-    };
-    let beginning = match begins {
-        Some(turns) => Some(Beginning::prepare(connection, turns).await.map_err(TransactionError::NotBegun)?),
-        None => None,
-    };
+    (statements, prepared): (&[SqlStatement<'_>], &[Statement]),
+    begin: Option<PendingBegin>,
+    reads: bool,
+) -> (Option<TransactionBegun>, Result<Vec<Executed>, TransactionError>) {
     let command = async |wanted: bool, sql: &str| if wanted { connection.command(sql).await } else { Ok(()) };
     let (began, saved, executed, released) = tokio::join!(
         biased;
         async {
-            match &beginning {
-                Some(beginning) => beginning.begin(connection).await,
-                None => Ok(unsynced.0),
+            match begin {
+                Some(begin) => begin.await.map(Some),
+                None => Ok(None),
             }
         },
         command(!reads, "SAVEPOINT statement"),
-        connection.execute(statements, &prepared),
+        connection.execute(statements, prepared),
         command(!reads, "RELEASE SAVEPOINT statement")
     );
-    let number = began.map_err(TransactionError::Aborted)?;
-    saved.map_err(TransactionError::Aborted)?;
-    match executed {
-        Ok(executed) => {
-            released.map_err(TransactionError::Aborted)?;
-            let writes = number.is_some() && !reads;
-            *unsynced = (number, if writes { SentStatement::keep(statements, &prepared) } else { Vec::new() });
-            Ok(executed)
-        }
-        Err((_, error)) if reads || is_conflict(&error) => Err(TransactionError::Aborted(error)),
-        Err((at, error)) => match connection.command(TAKE_BACK).await {
-            Ok(()) => {
-                unsynced.0 = number;
-                Err(TransactionError::Refused(error, at))
-            }
+    let begun = match began {
+        Ok(begun) => begun,
+        Err(error) => return (None, Err(TransactionError::Aborted(error))),
+    };
+    let executed = match (saved, executed, released) {
+        (Err(error), ..) | (_, Ok(_), Err(error)) => Err(TransactionError::Aborted(error)),
+        (_, Ok(executed), _) => Ok(executed),
+        (_, Err((_, error)), _) if reads || is_conflict(&error) => Err(TransactionError::Aborted(error)),
+        (_, Err((at, error)), _) => match connection.command(TAKE_BACK).await {
+            Ok(()) => Err(TransactionError::Refused(error, at)),
             Err(_) => Err(TransactionError::Aborted(error)),
         },
-    }
+    };
+    (begun, executed)
 }
 
-fn why_lost() -> Failure {
+pub(super) fn why_lost() -> Failure {
     Failure::function("the transaction was taken back, because its connection to the database was lost")
 }
 

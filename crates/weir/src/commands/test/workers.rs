@@ -144,7 +144,7 @@ impl TestRun {
     fn result(&self, at: usize) -> TestResult {
         let mut library = self.library.clone();
         library.environment.insert(Randomness::seeded(self.seed));
-        library.environment.insert_closing(self.tables());
+        library.environment.insert_placing(self.tables());
         let outputs = Outputs::capturing();
         library.environment.insert(outputs.clone());
         let routes = RouteFailures::default();

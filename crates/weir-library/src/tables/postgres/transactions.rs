@@ -1,0 +1,325 @@
+//! Statements of transactions that need no thread.
+//!
+//! A transaction has the connection that writes for itself, because its flow holds the constraint `tables`. A statement is sent when
+//! its flow comes to it, and the flow waits without a thread, or goes on if the statement is placed. A statement needs a thread if
+//! the connection has to be made, or something else is to be waited for before the statement is sent.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use tokio::runtime::Handle;
+use tokio::time::{Timeout, timeout};
+use tokio_postgres::Statement;
+use weir::{Failure, SeenCommits, Value};
+
+use super::PostgresDatabase;
+use super::connection::{Executed, SqlStatement};
+use super::errors::StatementError;
+use super::expected_rows::RowOf;
+use super::placed_statements::{PlacedStatements, Refused};
+use super::publications::without_publications;
+use super::sent_statement::SentStatement;
+
+impl PostgresDatabase {
+    /// Begins statements of a transaction; `None` if they need a thread.
+    pub(super) fn execute_later(
+        self: &Arc<Self>,
+        transaction: i64,
+        statements: &[SqlStatement<'_>],
+        reads: bool,
+    ) -> Option<impl Future<Output = Result<Vec<Executed>, StatementError>> + Send + use<>> {
+        if Handle::try_current().is_err() || (!reads && self.check().is_err()) {
+            return None;
+        }
+        let mut writer = self.writer.try_lock()?;
+        if writer.transaction == 0 && !self.groups.are_idle() {
+            return None;
+        }
+        let begun = writer.begin_statements(transaction, (statements, reads))?;
+        drop(writer);
+        let in_flight = InFlight { database: Arc::clone(self), transaction, is_answered: false };
+        Some(async move {
+            let mut in_flight = in_flight;
+            let database = Arc::clone(&in_flight.database);
+            let answer = database.limited(begun.answer.answer(&begun.sent, reads)).await;
+            let again = begun.begins.then(|| begun.sent.clone());
+            in_flight.is_answered = true;
+            let executed =
+                database.writer.lock().end_statements((transaction, begun.begins, reads), begun.sent, answer.ok());
+            database.landed.notify_all();
+            match (executed, again) {
+                // A thread tries it again: it may have to wait for a connection.
+                (Err(error), Some(sent)) if error.is_conflict() || error.is_lost() => {
+                    database.execute_again(transaction, sent, reads).await
+                }
+                (executed, _) => executed,
+            }
+        })
+    }
+
+    pub(super) async fn execute_again(
+        self: &Arc<Self>,
+        transaction: i64,
+        sent: Vec<SentStatement>,
+        reads: bool,
+    ) -> Result<Vec<Executed>, StatementError> {
+        let database = Arc::clone(self);
+        let again = self.connector.io.handle.spawn_blocking(move || {
+            let statements: Vec<SqlStatement<'_>> = sent.iter().map(SentStatement::again).collect();
+            match reads {
+                true => database.read(transaction, &statements),
+                false => database.write(transaction, &statements),
+            }
+        });
+        again.await.unwrap_or(Err(StatementError::NoAnswer))
+    }
+
+    /// Begins the commit of a transaction; `None` if it needs a thread.
+    pub(super) fn commit_later(
+        self: &Arc<Self>,
+        transaction: i64,
+    ) -> Option<impl Future<Output = Result<(), StatementError>> + Send + use<>> {
+        Handle::try_current().ok()?;
+        let mut writer = self.writer.try_lock()?;
+        if writer.transaction != transaction {
+            return None;
+        }
+        let connection = writer.open_connection(transaction)?;
+        if !writer.has_begun(transaction) {
+            // It has executed nothing.
+            writer.take_back();
+        }
+        let placed = Arc::clone(&writer.placed);
+        placed.lock().send();
+        writer.is_in_flight = true;
+        drop(writer);
+        let in_flight = InFlight { database: Arc::clone(self), transaction, is_answered: false };
+        Some(async move {
+            let mut in_flight = in_flight;
+            let database = Arc::clone(&in_flight.database);
+            // The database takes the transaction back instead if it has refused a placed statement.
+            let both =
+                async { tokio::join!(biased; connection.command("COMMIT"), PlacedStatements::answered(&placed)) };
+            let answer = database.limited(both).await;
+            in_flight.is_answered = true;
+            let mut writer = database.writer.lock();
+            writer.is_in_flight = false;
+            let committed = match answer {
+                Ok((committed, placed)) => writer.committed(transaction, committed, placed),
+                Err(_) => {
+                    writer.cut();
+                    Err(StatementError::NoAnswer)
+                }
+            };
+            drop(writer);
+            database.landed.notify_all();
+            database.committed(committed?);
+            Ok(())
+        })
+    }
+
+    /// Gives an answer up after the time limit. Not every thread on which flows run has timers.
+    fn limited<F: Future>(&self, answer: F) -> Timeout<F> {
+        let _entered = Handle::try_current().is_err().then(|| self.connector.io.handle.enter());
+        timeout(self.limit(), answer)
+    }
+
+    /// Takes back a transaction, unless that has to be waited for. Returns whether it is taken back.
+    pub(super) fn take_back(&self, transaction: i64) -> bool {
+        let Some(mut writer) = self.writer.try_lock() else { return false };
+        if writer.is_in_flight || writer.check(transaction).is_err() {
+            return false;
+        }
+        if writer.transaction == transaction {
+            if writer.placed.lock().are_any() {
+                return false;
+            }
+            writer.take_back();
+        }
+        true
+    }
+
+    /// Waits for the placed statements of a transaction, and takes it back. Returns the failure of the first that was refused.
+    pub(in crate::tables) async fn placed_refused(self: Arc<Self>, transaction: i64) -> Option<Failure> {
+        let placed = {
+            let writer = self.writer.lock();
+            (writer.transaction == transaction).then(|| Arc::clone(&writer.placed))
+        };
+        if let Some(placed) = placed {
+            let answered = self.limited(PlacedStatements::answered(&placed)).await;
+            let mut writer = self.writer.lock();
+            if writer.transaction == transaction {
+                writer.take_back();
+            }
+            drop(writer);
+            return answered.ok()?.err();
+        }
+        self.refused(transaction)
+    }
+
+    /// Returns the failure of the placed statement for which a transaction was taken back, if one was refused.
+    pub(super) fn refused(&self, transaction: i64) -> Option<Failure> {
+        match self.writer.lock().check(transaction) {
+            Err(StatementError::TakenBack(failure)) if failure.place().is_some() => Some(failure),
+            _ => None,
+        }
+    }
+
+    /// Returns whether a transaction has placed statements that are not answered.
+    pub(super) fn has_placed(&self, transaction: i64) -> bool {
+        let writer = self.writer.lock();
+        writer.transaction == transaction && (writer.is_in_flight || writer.placed.lock().are_any())
+    }
+
+    /// Asks for rows that a transaction is about to read, and begins it with them if it has not begun.
+    pub(super) fn expect(
+        &self,
+        transaction: i64,
+        rows: impl Iterator<Item = RowOf>,
+        (sql, parameters): (&str, impl Fn(&Value, &Statement) -> Vec<SentStatement>),
+    ) {
+        // Nobody asks under the evaluator, which executes statements on its thread.
+        if !SeenCommits::may_place() || self.check().is_err() {
+            return;
+        }
+        let Some(mut writer) = self.writer.try_lock() else { return };
+        let may_begin = writer.transaction == transaction || self.groups.are_idle();
+        let Some(connection) = writer.open_connection(transaction).filter(|_| may_begin) else { return };
+        let Some(prepared) = connection.known(sql) else { return };
+        if !writer.send_begin(transaction, &connection) {
+            return;
+        }
+        writer.placed.lock().send();
+        let mut expected = writer.expected.lock();
+        for row in rows {
+            let (connection, prepared, sent) =
+                (Arc::clone(&connection), prepared.clone(), parameters(&row.1, &prepared));
+            expected.ask(row, || {
+                Box::pin(async move {
+                    let statements: Vec<SqlStatement<'_>> = sent.iter().map(SentStatement::again).collect();
+                    let executed = connection.execute(&statements, std::slice::from_ref(&prepared)).await;
+                    let executed = executed.map_err(|(_, error)| error)?;
+                    Ok(executed.into_iter().next().unwrap_or_default())
+                })
+            });
+        }
+    }
+
+    /// Returns whether a transaction has asked for these rows.
+    pub(super) fn has_expected(&self, transaction: i64, rows: &[RowOf]) -> bool {
+        self.writer.try_lock().is_some_and(|writer| {
+            writer.transaction == transaction && transaction != 0 && writer.expected.lock().has_all(rows)
+        })
+    }
+
+    /// Returns rows that a transaction has asked for, if all are there.
+    pub(super) fn expected_rows(&self, transaction: i64, rows: &[RowOf]) -> Option<Vec<Arc<Executed>>> {
+        match self.poll_expected(transaction, rows, &mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(executed) => executed,
+            Poll::Pending => None,
+        }
+    }
+
+    /// Waits for rows that a transaction has asked for; `None` if they have to be read, such as after a failure.
+    pub(super) async fn expected_answered(&self, transaction: i64, rows: &[RowOf]) -> Option<Vec<Arc<Executed>>> {
+        self.limited(poll_fn(|context| self.poll_expected(transaction, rows, context))).await.ok().flatten()
+    }
+
+    fn poll_expected(
+        &self,
+        transaction: i64,
+        rows: &[RowOf],
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Vec<Arc<Executed>>>> {
+        if transaction == 0 {
+            return Poll::Ready(None);
+        }
+        let Some(mut writer) = self.writer.try_lock() else { return Poll::Ready(None) };
+        if writer.transaction != transaction || writer.open_connection(transaction).is_none() {
+            return Poll::Ready(None);
+        }
+        if writer.poll_begun(context).is_pending() {
+            return Poll::Pending;
+        }
+        let mut expected = writer.expected.lock();
+        let mut executed = Vec::with_capacity(rows.len());
+        for row in rows {
+            match expected.poll(row, context) {
+                Poll::Ready(Ok(answer)) => executed.push(answer),
+                Poll::Ready(Err(_)) => return Poll::Ready(None),
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+        Poll::Ready(Some(executed).filter(|executed| !executed.is_empty()))
+    }
+
+    /// Keeps statements that are prepared on the connection that writes, so that a thread can execute them.
+    pub(super) fn keep(&self, statements: &[SqlStatement<'_>]) -> Option<Vec<SentStatement>> {
+        let connection = self.writer.try_lock()?.connection.clone()?;
+        let prepared: Option<Vec<Statement>> = statements.iter().map(|of| connection.known(of.sql)).collect();
+        Some(SentStatement::keep(statements, &prepared?))
+    }
+
+    /// Returns whether statements of a transaction can be placed.
+    pub(super) fn may_place(&self, transaction: i64) -> bool {
+        SeenCommits::may_place()
+            && self.check().is_ok()
+            && self.writer.try_lock().is_some_and(|mut writer| {
+                writer.transaction == transaction
+                    && writer.has_begun(transaction)
+                    && writer.open_connection(transaction).is_some()
+                    && writer.placed.lock().has_room()
+            })
+    }
+
+    /// Places statements of a transaction, of which the first makes the failure. Returns whether they are placed.
+    pub(super) fn place(
+        &self,
+        transaction: i64,
+        statements: &[SqlStatement<'_>],
+        (row, refused): (&RowOf, Refused),
+    ) -> bool {
+        if !SeenCommits::may_place() || self.check().is_err() {
+            return false;
+        }
+        let Some(mut writer) = self.writer.try_lock().filter(|writer| writer.transaction == transaction) else {
+            return false;
+        };
+        let Some(connection) = writer.open_connection(transaction) else { return false };
+        if !writer.has_begun(transaction) {
+            return false;
+        }
+        let statements = if writer.is_unheard { without_publications(statements) } else { statements };
+        let prepared: Option<Vec<Statement>> = statements.iter().map(|of| connection.known(of.sql)).collect();
+        let Some(prepared) = prepared else { return false };
+        let sent = SentStatement::keep(statements, &prepared);
+        writer.note_written(|| sent.clone());
+        let answer = async move {
+            let statements: Vec<SqlStatement<'_>> = sent.iter().map(SentStatement::again).collect();
+            let executed = pin!(connection.execute(&statements, &prepared));
+            executed.await.map(|_| ()).map_err(|(_, error)| error)
+        };
+        writer.expected.lock().written(Some(row));
+        writer.placed.lock().place(answer, refused);
+        SeenCommits::place(transaction);
+        true
+    }
+}
+
+/// Statements whose answer is not there yet. If their flow ends before, the transaction is taken back.
+struct InFlight {
+    database: Arc<PostgresDatabase>,
+    transaction: i64,
+    is_answered: bool,
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        if !self.is_answered {
+            self.database.writer.lock().abandon_statements(self.transaction);
+            self.database.landed.notify_all();
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Units of statements on tables: a statement that would hold up the thread of its flow, because it waits for another process
+//! or reads much, declares more units than a call may take there, and any other one declares none.
+
+use weir::macros::unique_in_place;
+use weir::{HostType, Value};
+
+use super::Table;
+use super::query_site::DecodedQuery;
+use super::rows::{ReadSize, TableRows};
+
+/// Returns the units of a statement: one that waits for another process leaves the thread of its flow.
+pub(super) fn units_of(table: &Value) -> u64 {
+    units(table, |rows| rows.is_shared())
+}
+
+/// Returns the units of a read of a row. The answer of another process may be there already, in a transaction.
+pub(super) fn units_of_row((table, transaction): (&Value, &Value), key: &Value) -> u64 {
+    units(table, |rows| match transaction {
+        Value::Int(transaction) if *transaction != 0 && rows.is_shared() => !rows.has_row(*transaction, key),
+        _ => takes_long(rows, transaction, 1),
+    })
+}
+
+/// Returns the units of a read of so many rows by their keys. In a transaction, for which others wait, only one of many rows leaves
+/// the thread.
+pub(super) fn units_of_rows((table, transaction): (&Value, &Value), keys: usize) -> u64 {
+    units(table, |rows| takes_long(rows, transaction, keys))
+}
+
+fn takes_long(rows: &dyn TableRows, transaction: &Value, keys: usize) -> bool {
+    let is_outside = matches!(transaction, Value::Int(0));
+    rows.is_shared() || rows.takes_long(ReadSize::Rows { keys, is_outside })
+}
+
+/// Returns the units of a search.
+pub(super) fn units_of_search(table: &Value, query: &Value) -> u64 {
+    let search = || DecodedQuery::from_value(query.clone());
+    units(table, |rows| {
+        let reads_much = || search().is_ok_and(|query| rows.takes_long(ReadSize::Search(&query.0)));
+        rows.is_shared() || (rows.is_stored() && reads_much())
+    })
+}
+
+/// Returns the units of the commit of a table.
+pub(super) fn ending_units(table: &Value, last: &Value) -> u64 {
+    units(table, |rows| *last == Value::Bool(true) && rows.is_shared())
+}
+
+/// Returns the units of a statement that takes back a table.
+pub(super) fn taking_back_units(table: &Value, transaction: &Value, last: &Value) -> u64 {
+    units(table, |rows| match (transaction, last) {
+        (Value::Int(transaction), Value::Bool(true)) => rows.is_shared() && rows.has_placed(*transaction),
+        _ => false,
+    })
+}
+
+/// Returns the units of a change that may be placed.
+pub(super) fn placing_units(table: &Value, transaction: &Value) -> u64 {
+    units(table, |rows| match transaction {
+        Value::Int(transaction) => rows.is_shared() && !rows.may_place(*transaction),
+        _ => false,
+    })
+}
+
+fn units(table: &Value, leaves_thread: impl FnOnce(&dyn TableRows) -> bool) -> u64 {
+    let table = unique_in_place::<Table>(table);
+    if table.is_some_and(|table| leaves_thread(&*table.0.rows)) { u64::MAX } else { 0 }
+}
