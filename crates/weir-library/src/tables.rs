@@ -92,6 +92,7 @@ use self::statement_units::{
 };
 use crate::{Limited, list};
 pub use backup::backup;
+use expecting::EXPECTED_MAX;
 pub use expecting::ExpectedKeyPart;
 pub use failure_site::{FailureSite, PassedPlace};
 pub use grouping::{TableAggregate, TableGrouping};
@@ -225,7 +226,8 @@ pub fn expect_each(
     outside: OutsideValues,
 ) {
     if table.0.rows.is_shared() {
-        let mut keys = list.iter().filter_map(|element| expecting::key_of(&element, &key, &outside.0));
+        let mut keys =
+            list.iter().take(EXPECTED_MAX).filter_map(|element| expecting::key_of(&element, &key, &outside.0));
         table.0.rows.expect(transaction, &mut keys);
     }
 }

@@ -10,14 +10,15 @@ const MODULE: &str = "tables.";
 /// The function that waits until what was written is durable.
 const SETTLE: &str = "tables.settle";
 
-/// The function that names a table for a query that is joined with it, and reads nothing.
-const JOINED: &str = "tables.joined_table";
+/// The functions that take a table and are no statements: one names it for a query that is joined with it, the others ask early for
+/// rows that a statement reads.
+const NO_STATEMENTS: [&str; 3] = ["tables.joined_table", "tables.expect", "tables.expect_each"];
 
 /// Returns the table of a statement, if the node is one.
 pub(super) fn table_of(node: &Node) -> Option<&Text> {
     let NodeKind::Call { function } = &node.kind else { return None };
     let Some(Operand::Shared(table)) = node.inputs.first() else { return None };
-    (function.starts_with(MODULE) && function.as_str() != JOINED).then_some(table)
+    (function.starts_with(MODULE) && !NO_STATEMENTS.contains(&function.as_str())).then_some(table)
 }
 
 /// Returns true if a flow writes a table, so that its answer waits for the commit.

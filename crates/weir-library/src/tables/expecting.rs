@@ -4,6 +4,9 @@ use weir::Value;
 
 use super::row::fields;
 
+/// Maximum number of rows that a transaction asks for beforehand.
+pub(super) const EXPECTED_MAX: usize = 1_024;
+
 /// A part of the keys of rows that are read for the elements of a list.
 #[derive(weir::Type, Clone, Debug, PartialEq)]
 #[weir(name = "tables.ExpectedKeyPart")]

@@ -11,8 +11,10 @@
 //! connection is lost; the failure of one that may have taken effect says so.
 
 mod address;
+mod beginning;
 mod catalog;
 mod changes;
+mod commit_numbers;
 mod connection;
 mod connector;
 mod durability;
@@ -32,6 +34,7 @@ mod scratch;
 mod sent_statement;
 mod table;
 mod tls;
+mod transaction_statements;
 mod transactions;
 mod value;
 mod write_groups;
@@ -50,6 +53,7 @@ use super::group_commit::GroupCommit;
 use super::migration;
 use super::schema::Schema;
 pub use address::PostgresAddress;
+use beginning::Turns;
 use catalog::PostgresCatalog;
 use connection::{Executed, PostgresConnection, SNAPSHOT, SqlStatement};
 use connector::{PostgresConnector, RECONNECT_PAUSE, RECONNECT_TIMEOUT};
@@ -61,7 +65,7 @@ use readers::Readers;
 pub use scratch::{ScratchSchema, ScratchSchemas};
 pub(super) use table::PostgresTable;
 use write_groups::WriteGroups;
-use writer::{ATTEMPTS_MAX, PostgresWriter, Turns, UnsyncedTransaction, execute_alone, pause};
+use writer::{ATTEMPTS_MAX, PostgresWriter, UnsyncedTransaction, execute_alone, pause};
 
 /// The database of a program.
 pub(super) struct PostgresDatabase {

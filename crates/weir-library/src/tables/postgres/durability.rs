@@ -5,7 +5,7 @@
 //! disk makes all commits before it durable. Such a commit, on a connection of its own, is a sync.
 //!
 //! *Other programs* would see rows that are not durable yet. Therefore each program holds a shared advisory lock while its writer
-//! is connected. A transaction commits without waiting only if it gets that lock exclusively ([`COUNT_COMMIT`]), which it does not
+//! is connected. A transaction commits without waiting only if it gets that lock exclusively ([`COUNT_COMMIT`](super::commit_numbers::COUNT_COMMIT)), which it does not
 //! beside another program. A program that joins makes durable what is there ([`JOIN`]).
 //!
 //! *A crash of the database* loses the last commits that are not durable, and cuts all connections. The program executes them
@@ -20,20 +20,13 @@ use parking_lot::Mutex;
 use weir::Failure;
 
 use super::PostgresDatabase;
+use super::commit_numbers::{COUNT_BITS, CommitNumber};
 use super::connection::PostgresConnection;
 use super::connector::{PostgresConnector, RECONNECT_PAUSE, RECONNECT_TIMEOUT};
 use super::errors::{StatementError, failure};
 use super::sent_statement::SentStatement;
 use crate::tables::group_commit::{LogSync, SyncFailure};
 
-/// Counts the commit of a transaction that has its turn. The answer is its number if it will not wait for the disk, and empty
-/// beside another program. The number of the lock is `Weir` in ASCII, and that of the table. It is prepared, because each
-/// transaction executes it: to plan it takes the server longer than to execute it. The answer also tells whether nobody listens to
-/// write sets before the end of the transaction (`publications`).
-pub(super) const COUNT_COMMIT: &str = "UPDATE \"weir_numbers\" SET \"last\" = \"last\" + 1 WHERE \"table\" = '' AND CASE \
-    WHEN pg_try_advisory_xact_lock((1466263922::bigint << 32) | '\"weir_database\"'::regclass::oid::bigint) \
-    THEN set_config('synchronous_commit', 'off', true) = 'off' ELSE false END RETURNING \"last\", \
-    pg_try_advisory_xact_lock((1466263923::bigint << 32) | '\"weir_database\"'::regclass::oid::bigint)";
 /// Joins the programs of the schema: from now on, others wait for the disk. The last row of the answer is the number of the last
 /// commit that has not waited.
 const JOIN: &str = "SELECT pg_advisory_lock_shared((1466263922::bigint << 32) | '\"weir_database\"'::regclass::oid::bigint); \
@@ -47,24 +40,8 @@ const REDO: &str = "BEGIN ISOLATION LEVEL SERIALIZABLE; LOCK TABLE \"weir_databa
     UPDATE \"weir_numbers\" SET \"last\" = \"last\" + 1 WHERE \"table\" = ''";
 /// A commit that waits for the disk. A transaction that writes nothing would not.
 const SYNC: &str = "SELECT pg_logical_emit_message(true, 'weir', '')";
-/// The number of bits that count commits.
-const COUNT_BITS: u32 = 40;
 /// The number of commits after which a sync begins, even if nobody waits for it.
 const UNSYNCED_MAX: usize = 1_000;
-
-/// The number of a commit that does not wait for the disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct CommitNumber(pub(super) i64);
-
-impl CommitNumber {
-    fn count(self) -> i64 {
-        self.0 & ((1 << COUNT_BITS) - 1)
-    }
-
-    fn programs(self) -> i64 {
-        self.0 >> COUNT_BITS
-    }
-}
 
 /// The commits that may not be durable yet, in their order.
 #[derive(Debug, Default)]

@@ -13,9 +13,7 @@ use tokio_postgres::Error;
 use weir::Value;
 
 use super::connection::Executed;
-
-/// Maximum number of rows that a transaction asks for beforehand.
-const EXPECTED_MAX: usize = 1_024;
+use crate::tables::expecting::EXPECTED_MAX;
 
 /// The identity of a table within its program, and the key of a row.
 pub(super) type RowOf = (usize, Value);

@@ -8,7 +8,6 @@
 //! A statement in a transaction has a savepoint: if the database refuses it, such as a row that breaks a rule, the program may
 //! go on with the transaction. A *placed* statement has none: the transaction ends if it is refused (`placed_statements`).
 
-use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -17,34 +16,22 @@ use parking_lot::Mutex;
 use tokio_postgres::Statement;
 use weir::{Failure, FailureKind};
 
+use super::beginning::{Beginning, PendingBegin, TransactionBegun, Turns};
+use super::commit_numbers::CommitNumber;
 use super::connection::{Executed, PostgresConnection, SqlStatement};
-use super::durability::{COUNT_COMMIT, CommitNumber};
-use super::errors::{StatementError, is_conflict, is_lost};
+use super::errors::{StatementError, is_lost};
 use super::expected_rows::ExpectedRows;
 use super::placed_statements::PlacedStatements;
 use super::publications::{is_publication, without_publications};
 use super::sent_statement::SentStatement;
+use super::transaction_statements::{
+    AnsweredStatements, BegunStatements, StatementsAnswer, TransactionError, in_transaction,
+};
 
-/// Begins a transaction when it is its turn.
-const BEGIN: &str = "BEGIN ISOLATION LEVEL SERIALIZABLE; LOCK TABLE \"weir_database\" IN EXCLUSIVE MODE";
-/// Begins a transaction in an existing database, whose programs take no turns.
-const BEGIN_AT_ONCE: &str = "BEGIN ISOLATION LEVEL SERIALIZABLE";
-/// Takes back a statement.
-const TAKE_BACK: &str = "ROLLBACK TO SAVEPOINT statement; RELEASE SAVEPOINT statement";
 /// Maximum number of times that a transaction is tried.
 pub(super) const ATTEMPTS_MAX: u32 = 8;
 /// Time before the second attempt; before each further one twice as long.
 const PAUSE: Duration = Duration::from_millis(2);
-
-/// The turns that programs take to write.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Turns {
-    /// One program after the other.
-    #[default]
-    Taken,
-    /// None: the database is an existing one, whose other programs know nothing of turns.
-    None,
-}
 
 /// The connection that writes.
 #[derive(Default)]
@@ -94,66 +81,6 @@ pub(super) async fn execute_alone(
     let executed = executed.map_err(|(at, error)| unknown_if_lost(error, at))?;
     committed.map_err(|error| unknown_if_lost(error, 0))?;
     Ok((executed, unsynced.map(|number| (number, SentStatement::keep(statements, &prepared)))))
-}
-
-/// The beginning of a transaction.
-enum Beginning {
-    /// It waits for its turn, and counts its commit by this statement.
-    InTurn(Vec<Statement>),
-    AtOnce,
-}
-
-/// The answer to the beginning of a transaction.
-#[derive(Clone, Copy, Default)]
-pub(super) struct TransactionBegun {
-    /// The number of its commit, if that will not wait for the disk.
-    pub(super) unsynced: Option<CommitNumber>,
-    /// True if no program listens until it ends.
-    pub(super) is_unheard: bool,
-}
-
-/// The beginning of a transaction, which is sent when it is first polled.
-pub(super) type PendingBegin = Pin<Box<dyn Future<Output = Result<TransactionBegun, tokio_postgres::Error>> + Send>>;
-
-impl Beginning {
-    const COUNT: [SqlStatement<'static>; 1] = [SqlStatement { sql: COUNT_COMMIT, parameters: Vec::new() }];
-
-    /// Prepares what the transaction executes first. Nothing is executed.
-    async fn prepare(connection: &PostgresConnection, turns: Turns) -> Result<Beginning, tokio_postgres::Error> {
-        match turns {
-            Turns::Taken => Ok(Beginning::InTurn(connection.prepare(&Self::COUNT).await?)),
-            Turns::None => Ok(Beginning::AtOnce),
-        }
-    }
-
-    /// Returns the beginning of a transaction, if what it executes first is prepared.
-    fn prepared(connection: &PostgresConnection, turns: Turns) -> Option<Beginning> {
-        match turns {
-            Turns::Taken => Some(Beginning::InTurn(vec![connection.known(COUNT_COMMIT)?])),
-            Turns::None => Some(Beginning::AtOnce),
-        }
-    }
-
-    /// Begins the transaction. All is sent when this is first polled.
-    async fn begin(&self, connection: &PostgresConnection) -> Result<TransactionBegun, tokio_postgres::Error> {
-        let Beginning::InTurn(prepared) = self else {
-            return connection.command(BEGIN_AT_ONCE).await.map(|()| TransactionBegun::default());
-        };
-        let count = Self::COUNT;
-        let (began, counted) = tokio::join!(biased; connection.command(BEGIN), connection.execute(&count, prepared));
-        began?;
-        let counted = counted.map_err(|(_, error)| error)?;
-        let Some(row) = counted.first().and_then(|counted| counted.rows.first()) else {
-            return Ok(TransactionBegun::default());
-        };
-        Ok(TransactionBegun { unsynced: Some(CommitNumber(row.try_get(0)?)), is_unheard: row.try_get(1)? })
-    }
-
-    /// Returns the same as a future of its own.
-    fn pending(self, connection: &Arc<PostgresConnection>) -> PendingBegin {
-        let connection = Arc::clone(connection);
-        Box::pin(async move { self.begin(&connection).await })
-    }
 }
 
 /// Returns the error of a statement that may have been committed when the connection was lost.
@@ -495,85 +422,6 @@ impl PostgresWriter {
         self.lost = Some((transaction, failure.clone()));
         StatementError::TakenBack(failure)
     }
-}
-
-/// Statements of a transaction that are about to be sent.
-pub(super) struct BegunStatements {
-    pub(super) sent: Vec<SentStatement>,
-    /// True if they begin it.
-    pub(super) begins: bool,
-    pub(super) answer: StatementsAnswer,
-}
-
-/// The parts of which the answer to statements is made.
-pub(super) struct StatementsAnswer {
-    connection: Arc<PostgresConnection>,
-    prepared: Vec<Statement>,
-    begin: Option<PendingBegin>,
-    placed: Arc<Mutex<PlacedStatements>>,
-}
-
-/// The answer to statements.
-pub(super) struct AnsweredStatements {
-    begun: Option<TransactionBegun>,
-    executed: Result<Vec<Executed>, TransactionError>,
-    /// The failure of a statement that was placed before.
-    refused: Option<Failure>,
-}
-
-impl StatementsAnswer {
-    /// Sends the statements when this is first polled, and waits for the answer.
-    pub(super) async fn answer(self, sent: &[SentStatement], reads: bool) -> AnsweredStatements {
-        let statements: Vec<SqlStatement<'_>> = sent.iter().map(SentStatement::again).collect();
-        let executing = in_transaction(&self.connection, (&statements, &self.prepared), self.begin, reads);
-        let ((begun, executed), placed) = tokio::join!(biased; executing, PlacedStatements::answered(&self.placed));
-        AnsweredStatements { begun, executed, refused: placed.err() }
-    }
-}
-
-/// An error of a statement in a transaction.
-pub(super) enum TransactionError {
-    /// The statements were taken back, because the one at this place was refused. The transaction goes on.
-    Refused(tokio_postgres::Error, usize),
-    /// The transaction cannot go on.
-    Aborted(tokio_postgres::Error),
-}
-
-/// Executes statements in a transaction. A statement that reads cannot be refused for a row, and needs no savepoint. Also
-/// returns the answer to its beginning.
-async fn in_transaction(
-    connection: &PostgresConnection,
-    (statements, prepared): (&[SqlStatement<'_>], &[Statement]),
-    begin: Option<PendingBegin>,
-    reads: bool,
-) -> (Option<TransactionBegun>, Result<Vec<Executed>, TransactionError>) {
-    let command = async |wanted: bool, sql: &str| if wanted { connection.command(sql).await } else { Ok(()) };
-    let (began, saved, executed, released) = tokio::join!(
-        biased;
-        async {
-            match begin {
-                Some(begin) => begin.await.map(Some),
-                None => Ok(None),
-            }
-        },
-        command(!reads, "SAVEPOINT statement"),
-        connection.execute(statements, prepared),
-        command(!reads, "RELEASE SAVEPOINT statement")
-    );
-    let begun = match began {
-        Ok(begun) => begun,
-        Err(error) => return (None, Err(TransactionError::Aborted(error))),
-    };
-    let executed = match (saved, executed, released) {
-        (Err(error), ..) | (_, Ok(_), Err(error)) => Err(TransactionError::Aborted(error)),
-        (_, Ok(executed), _) => Ok(executed),
-        (_, Err((_, error)), _) if reads || is_conflict(&error) => Err(TransactionError::Aborted(error)),
-        (_, Err((at, error)), _) => match connection.command(TAKE_BACK).await {
-            Ok(()) => Err(TransactionError::Refused(error, at)),
-            Err(_) => Err(TransactionError::Aborted(error)),
-        },
-    };
-    (begun, executed)
 }
 
 pub(super) fn why_lost() -> Failure {

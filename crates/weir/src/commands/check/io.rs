@@ -48,7 +48,7 @@ fn name(call: &IoCall) -> String {
     let Some(table) = &call.table else {
         return if is_commit(call) { "commit of the tables".to_owned() } else { call.function.to_string() };
     };
-    match call.function.as_str().trim_start_matches("tables.") {
+    match call.function.trim_start_matches("tables.").trim_start_matches("place_") {
         "get" => format!("{table}[key]"),
         "get_all" => format!("{table}[key] for all elements"),
         "join" => format!("query of {table} with rows that it names"),

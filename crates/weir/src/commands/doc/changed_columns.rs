@@ -68,7 +68,7 @@ impl<'p> BodyDefinitions<'p> {
             NeededParts::Parts(columns.collect())
         };
         match (call.function.as_str(), at) {
-            ("tables.replace", 3) => changed(),
+            ("tables.replace" | "tables.place_replace", 3) => changed(),
             ("tables.replace_rows", 3) => NeededParts::with(ValuePart::Element, changed()),
             ("tables.replace_rows", 2) => NeededParts::Nothing,
             _ => NeededParts::All,
@@ -78,7 +78,7 @@ impl<'p> BodyDefinitions<'p> {
     /// Returns the columns in which the rows that a call of `tables.replace` or `tables.replace_rows` stores may differ from
     /// those that they replace; `None` if they may be all.
     pub(super) fn changed_columns(&self, call: &Call) -> Columns {
-        let [table, transaction, _, rows] = &call.arguments[..] else { return None };
+        let [table, transaction, _, rows, ..] = &call.arguments[..] else { return None };
         let changed = self.changed(rows, RowsReplaced { table, transaction }, &mut BTreeSet::new())?;
         let schema = self.schemas.get(table.shared()?)?;
         // With another key it is another row, of which all columns are copied.

@@ -49,6 +49,7 @@ impl ProgramTables {
                 && let Some(table) = call.arguments.first().and_then(Atom::shared)
                 && let Some(schema) = self.0.get(table)
             {
+                let function = function.strip_prefix("place_").unwrap_or(function);
                 uses.statement(function, call, schema, &uses.needs.of_variable(binding.bound.var));
             }
         });

@@ -275,6 +275,15 @@ fn a_transaction_that_asks_for_rows_beforehand_reads_what_it_has_written_itself(
     }
 }
 
+#[test]
+fn placed_changes_are_explained_as_the_program_writes_them() {
+    let program = Scratch::new("placed.weir", PLACED.as_bytes());
+    let said = say(&["check", program.path(), "--explain", "io"]);
+    assert_eq!(said.code, 0, "{}", said.messages);
+    assert!(said.output.contains("notes.insert") && said.output.contains("notes.replace"), "{}", said.output);
+    assert!(!said.output.contains("place_") && !said.output.contains(".expect"), "{}", said.output);
+}
+
 /// Returns the outline of the graph of a program.
 fn outline(name: &str, text: &str) -> String {
     let program = Scratch::new(name, text.as_bytes());

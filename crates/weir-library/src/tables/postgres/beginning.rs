@@ -1,0 +1,90 @@
+//! The beginning of a transaction: its turn, its snapshot, and the number of its commit.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use tokio_postgres::Statement;
+
+use super::commit_numbers::{COUNT_COMMIT, CommitNumber};
+use super::connection::{PostgresConnection, SqlStatement};
+
+/// Begins a transaction when it is its turn.
+const BEGIN: &str = "BEGIN ISOLATION LEVEL SERIALIZABLE; LOCK TABLE \"weir_database\" IN EXCLUSIVE MODE";
+/// Begins a transaction in an existing database, whose programs take no turns.
+const BEGIN_AT_ONCE: &str = "BEGIN ISOLATION LEVEL SERIALIZABLE";
+
+/// The turns that programs take to write.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Turns {
+    /// One program after the other.
+    #[default]
+    Taken,
+    /// None: the database is an existing one, whose other programs know nothing of turns.
+    None,
+}
+
+/// The beginning of a transaction.
+pub(super) enum Beginning {
+    /// It waits for its turn, and counts its commit by this statement.
+    InTurn(Vec<Statement>),
+    AtOnce,
+}
+
+/// The answer to the beginning of a transaction.
+#[derive(Clone, Copy, Default)]
+pub(super) struct TransactionBegun {
+    /// The number of its commit, if that will not wait for the disk.
+    pub(super) unsynced: Option<CommitNumber>,
+    /// True if no program listens until it ends.
+    pub(super) is_unheard: bool,
+}
+
+/// The beginning of a transaction, which is sent when it is first polled.
+pub(super) type PendingBegin = Pin<Box<dyn Future<Output = Result<TransactionBegun, tokio_postgres::Error>> + Send>>;
+
+impl Beginning {
+    const COUNT: [SqlStatement<'static>; 1] = [SqlStatement { sql: COUNT_COMMIT, parameters: Vec::new() }];
+
+    /// Prepares what the transaction executes first. Nothing is executed.
+    pub(super) async fn prepare(
+        connection: &PostgresConnection,
+        turns: Turns,
+    ) -> Result<Beginning, tokio_postgres::Error> {
+        match turns {
+            Turns::Taken => Ok(Beginning::InTurn(connection.prepare(&Self::COUNT).await?)),
+            Turns::None => Ok(Beginning::AtOnce),
+        }
+    }
+
+    /// Returns the beginning of a transaction, if what it executes first is prepared.
+    pub(super) fn prepared(connection: &PostgresConnection, turns: Turns) -> Option<Beginning> {
+        match turns {
+            Turns::Taken => Some(Beginning::InTurn(vec![connection.known(COUNT_COMMIT)?])),
+            Turns::None => Some(Beginning::AtOnce),
+        }
+    }
+
+    /// Begins the transaction. All is sent when this is first polled.
+    pub(super) async fn begin(
+        &self,
+        connection: &PostgresConnection,
+    ) -> Result<TransactionBegun, tokio_postgres::Error> {
+        let Beginning::InTurn(prepared) = self else {
+            return connection.command(BEGIN_AT_ONCE).await.map(|()| TransactionBegun::default());
+        };
+        let count = Self::COUNT;
+        let (began, counted) = tokio::join!(biased; connection.command(BEGIN), connection.execute(&count, prepared));
+        began?;
+        let counted = counted.map_err(|(_, error)| error)?;
+        let Some(row) = counted.first().and_then(|counted| counted.rows.first()) else {
+            return Ok(TransactionBegun::default());
+        };
+        Ok(TransactionBegun { unsynced: Some(CommitNumber(row.try_get(0)?)), is_unheard: row.try_get(1)? })
+    }
+
+    /// Returns the same as a future of its own.
+    pub(super) fn pending(self, connection: &Arc<PostgresConnection>) -> PendingBegin {
+        let connection = Arc::clone(connection);
+        Box::pin(async move { self.begin(&connection).await })
+    }
+}
