@@ -46,7 +46,7 @@ mod published_rows;
 mod query;
 mod query_plans;
 mod query_site;
-mod read_times;
+mod read_work;
 mod recent_writes;
 mod reference_notes;
 mod references;
@@ -250,7 +250,7 @@ pub fn get(table: &Table, transaction: i64, key: &RowKey) -> Limited<Option<Row>
 #[weir::function(
     internal,
     reads,
-    units = units_of_rows((table, transaction), if let Value::List(keys) = keys { keys.len() } else { 0 }),
+    units = units_of_rows(table, if let Value::List(keys) = keys { keys.len() } else { 0 }),
     later = get_all_later(table, transaction, keys)
 )]
 pub fn get_all(table: &Table, transaction: i64, keys: Vec<RowKey>) -> Limited<Vec<Option<Row>>> {

@@ -1,4 +1,4 @@
-//! The queries of a program: constants that are decoded once, with the SQL and the times of their executions.
+//! The queries of a program: constants that are decoded once, with the SQL and the work of their executions.
 //!
 //! A query is a constant of the program, so that its place in memory tells which one it is. Each thread decodes it when it meets
 //! it first. The SQL differs only in what [`SqlCase`] says; everything else is a parameter.
@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use weir::{Failure, HostType, Type, TypeDefinition, Value};
 
 use super::query::TableQuery;
-use super::read_times::ReadTimes;
+use super::read_work::ReadWork;
 
 /// Maximum number of queries that a thread keeps; a program has one for each place.
 const KEPT_MAX: usize = 1_024;
@@ -27,7 +27,7 @@ pub struct DecodedQuery(pub(super) Arc<QuerySite>);
 #[derive(Debug)]
 pub(super) struct QuerySite {
     query: TableQuery,
-    pub(super) times: ReadTimes,
+    pub(super) work: ReadWork,
     sql: Mutex<Vec<(SqlCase, Arc<str>)>>,
 }
 
@@ -70,7 +70,7 @@ impl QuerySite {
 
 impl From<TableQuery> for Arc<QuerySite> {
     fn from(query: TableQuery) -> Self {
-        Arc::new(QuerySite { query, times: ReadTimes::unknown(), sql: Mutex::default() })
+        Arc::new(QuerySite { query, work: ReadWork::unknown(), sql: Mutex::default() })
     }
 }
 

@@ -20,8 +20,8 @@ pub(super) use super::table_read::TableRead;
 /// The size of a read, as far as it is known before.
 #[derive(Clone, Copy)]
 pub(super) enum ReadSize<'s> {
-    /// It reads so many rows by their keys, in a transaction or outside of one.
-    Rows { keys: usize, is_outside: bool },
+    /// It reads so many rows by their keys.
+    Rows(usize),
     /// It is a search.
     Search(&'s QuerySite),
 }

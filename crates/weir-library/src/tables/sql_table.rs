@@ -8,7 +8,6 @@ use weir::{Failure, Value};
 use super::constraint;
 use super::dialect::Dialect;
 use super::insertion::{columns_beside_key, given_columns};
-use super::read_times::ReadTimes;
 use super::schema::Schema;
 use super::sql_value::Bound;
 use super::statements::TableStatements;
@@ -23,8 +22,6 @@ pub(super) struct SqlTable {
     pub(super) number: u64,
     pub(super) schema: Schema,
     pub(super) statements: TableStatements,
-    /// The times of reads by a key.
-    pub(super) row_times: ReadTimes,
     /// The columns of the parameters of an insertion.
     inserted: Vec<usize>,
     /// The columns of the parameters of a replacement.
@@ -42,7 +39,6 @@ impl SqlTable {
             number: TABLES.fetch_add(1, Ordering::Relaxed),
             schema,
             statements,
-            row_times: ReadTimes::of_one_row(),
             inserted,
             replaced,
             may_be_used_up: AtomicBool::new(true),

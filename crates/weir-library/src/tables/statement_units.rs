@@ -17,19 +17,17 @@ pub(super) fn units_of(table: &Value) -> u64 {
 pub(super) fn units_of_row((table, transaction): (&Value, &Value), key: &Value) -> u64 {
     units(table, |rows| match transaction {
         Value::Int(transaction) if *transaction != 0 && rows.is_shared() => !rows.has_row(*transaction, key),
-        _ => takes_long(rows, transaction, 1),
+        _ => takes_long(rows, 1),
     })
 }
 
-/// Returns the units of a read of so many rows by their keys. In a transaction, for which others wait, only one of many rows leaves
-/// the thread.
-pub(super) fn units_of_rows((table, transaction): (&Value, &Value), keys: usize) -> u64 {
-    units(table, |rows| takes_long(rows, transaction, keys))
+/// Returns the units of a read of so many rows by their keys.
+pub(super) fn units_of_rows(table: &Value, keys: usize) -> u64 {
+    units(table, |rows| takes_long(rows, keys))
 }
 
-fn takes_long(rows: &dyn TableRows, transaction: &Value, keys: usize) -> bool {
-    let is_outside = matches!(transaction, Value::Int(0));
-    rows.is_shared() || rows.takes_long(ReadSize::Rows { keys, is_outside })
+fn takes_long(rows: &dyn TableRows, keys: usize) -> bool {
+    rows.is_shared() || rows.takes_long(ReadSize::Rows(keys))
 }
 
 /// Returns the units of a search.

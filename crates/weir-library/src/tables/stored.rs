@@ -101,10 +101,7 @@ impl StoredTable {
 
 impl TableRows for StoredTable {
     fn get(&self, transaction: i64, key: &Value) -> Result<Option<Value>, Failure> {
-        self.read(transaction, |table, connection| match transaction {
-            0 => table.get_timed(connection, key),
-            _ => table.get(connection, key),
-        })?
+        self.read(transaction, |table, connection| table.get(connection, key))?
     }
 
     fn get_all(&self, transaction: i64, keys: &[Value]) -> Result<Vec<Option<Value>>, Failure> {
@@ -138,8 +135,8 @@ impl TableRows for StoredTable {
 
     fn takes_long(&self, read: ReadSize<'_>) -> bool {
         match read {
-            ReadSize::Rows { keys, is_outside } => keys > KEYS_MAX || (is_outside && self.table.row_times.are_long()),
-            ReadSize::Search(site) => site.times.are_long(),
+            ReadSize::Rows(keys) => keys > KEYS_MAX,
+            ReadSize::Search(site) => site.work.is_long(),
         }
     }
 

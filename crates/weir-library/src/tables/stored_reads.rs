@@ -1,7 +1,6 @@
 //! Reads of a table of the SQLite database, by any connection; and the table as it was at one moment.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use rusqlite::types::ValueRef;
 use rusqlite::{CachedStatement, Connection, StatementStatus, params_from_iter};
@@ -13,7 +12,7 @@ use super::dialect::Dialect;
 use super::grouping::TableGrouping;
 use super::join::{KeyPart, with_joined_rows};
 use super::query_site::{SqlCase, SqlForm};
-use super::read_times::ReadTimes;
+use super::read_work::ReadWork;
 use super::schema::{PageStart, Schema, TableSearch};
 use super::sql_table::SqlTable;
 use super::sql_value::{Bound, SqlValue};
@@ -39,7 +38,7 @@ impl TableSnapshot {
         let table = Arc::clone(&self.table);
         self.reading(|connection| {
             Ok(match read {
-                TableRead::Row(key) => table.get_timed(connection, key)?.map(option),
+                TableRead::Row(key) => table.get(connection, key)?.map(option),
                 TableRead::Rows(keys) => {
                     table.get_all(connection, keys)?.map(|rows| Value::list(rows.into_iter().map(option).collect()))
                 }
@@ -74,14 +73,6 @@ impl SqlTable {
         Ok(rows.next()?.map(|row| self.row(row)).transpose())
     }
 
-    /// Like [`SqlTable::get`], and notes how long it took.
-    pub(super) fn get_timed(&self, connection: &Connection, key: &Value) -> ReadRows<Option<Value>> {
-        let begin = Instant::now();
-        let found = self.get(connection, key);
-        self.row_times.note(begin.elapsed(), 0);
-        found
-    }
-
     pub(super) fn get_all(&self, connection: &Connection, keys: &[Value]) -> ReadRows<Vec<Option<Value>>> {
         // One key needs no transaction, and the connection that writes has one.
         let is_whole = keys.len() < 2 || !connection.is_autocommit();
@@ -97,7 +88,7 @@ impl SqlTable {
     pub(super) fn select(&self, connection: &Connection, search: &TableSearch) -> ReadRows<Vec<Value>> {
         let compose = || self.statements.select(&self.schema, search);
         let (sql, parameters) = self.prepared(search, SqlForm::Rows, compose);
-        timed(&search.query.times, connection, &sql, |statement| {
+        counted(&search.query.work, connection, &sql, |statement| {
             let mut rows = statement.query(params_from_iter(&parameters))?;
             let mut found = Vec::new();
             while let Some(row) = rows.next()? {
@@ -117,7 +108,7 @@ impl SqlTable {
         joined: &[(&Schema, &[KeyPart<'_>])],
     ) -> ReadRows<Vec<Vec<Value>>> {
         let (sql, parameters) = self.statements.select_joined(&self.schema, search, joined);
-        timed(&search.query.times, connection, &sql, |statement| {
+        counted(&search.query.work, connection, &sql, |statement| {
             let mut rows = statement.query(params_from_iter(&parameters))?;
             let mut found = Vec::new();
             while let Some(row) = rows.next()? {
@@ -132,7 +123,7 @@ impl SqlTable {
     pub(super) fn count(&self, connection: &Connection, search: &TableSearch) -> rusqlite::Result<i64> {
         let compose = || self.statements.count(&self.schema, search);
         let (sql, parameters) = self.prepared(search, SqlForm::Count, compose);
-        timed(&search.query.times, connection, &sql, |statement| {
+        counted(&search.query.work, connection, &sql, |statement| {
             statement.query_row(params_from_iter(&parameters), |row| row.get(0))
         })
     }
@@ -140,7 +131,7 @@ impl SqlTable {
     pub(super) fn sum(&self, connection: &Connection, search: &TableSearch, column: usize) -> rusqlite::Result<i128> {
         let compose = || self.statements.sum(&self.schema, search, column);
         let (sql, parameters) = self.prepared(search, SqlForm::Sum(column), compose);
-        timed(&search.query.times, connection, &sql, |statement| {
+        counted(&search.query.work, connection, &sql, |statement| {
             let halves = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?));
             let (high, low) = statement.query_row(params_from_iter(&parameters), halves)?;
             Ok((i128::from(high) << 32) + i128::from(low))
@@ -154,7 +145,7 @@ impl SqlTable {
         grouping: &TableGrouping,
     ) -> ReadRows<Vec<Value>> {
         let (sql, parameters) = self.statements.group(&self.schema, search, grouping);
-        timed(&search.query.times, connection, &sql, |statement| {
+        counted(&search.query.work, connection, &sql, |statement| {
             let mut rows = statement.query(params_from_iter(&parameters))?;
             let mut groups = Vec::new();
             while let Some(row) = rows.next()? {
@@ -224,18 +215,17 @@ fn is_absent(bound: Bound<'_>) -> bool {
     bound.1.optional && bound.stored() == SqlValue::Null
 }
 
-/// Executes a statement, and notes how long it took.
-fn timed<T>(
-    times: &ReadTimes,
+/// Executes a statement, and notes its work.
+fn counted<T>(
+    work: &ReadWork,
     connection: &Connection,
     sql: &str,
     read: impl FnOnce(&mut CachedStatement<'_>) -> rusqlite::Result<T>,
 ) -> rusqlite::Result<T> {
     let mut statement = connection.prepare_cached(sql)?;
-    let begin = Instant::now();
     let found = read(&mut statement);
     let steps = u32::try_from(statement.reset_status(StatementStatus::VmStep)).unwrap_or(u32::MAX);
-    times.note(begin.elapsed(), steps);
+    work.note(steps);
     found
 }
 
