@@ -167,6 +167,39 @@ entry test from a.elements ordered
     yield %16
 ";
 
+/// The last `for` may run beside the one before it, and lies in another part, which begins with the counter: both need the counter,
+/// which can only be moved.
+const MOVE_ONLY_IN_PARTS: &str = "\
+entry test from a.elements ordered
+  arguments
+    yield (0,)
+  flow f (%0: List(Int)) -> List(Int)
+    %1: List(Int) = for %2: Int in %0
+      yield %2
+    %3: count.Counter = call count.new at count.new (0)
+    %4: List(Int) = for %5: Int in %0
+      %6: List(Int) = for %7: Int in [2, 3]
+        %8: List(Int) = for %9: Int in [1, 2, 3]
+          yield %9
+        %10: List(Int) = for %11: Int in [4, 5]
+          %12: Int = call count.value at count.value (%3, %7)
+          yield %12
+        yield %7
+      yield %5
+    %13: List(Int) = add(%1, %4)
+    yield %13
+";
+
+#[test]
+fn a_part_has_what_can_only_be_moved_and_a_part_around_it_needs_too() {
+    let program = weir_ir::parse::expr(MOVE_ONLY_IN_PARTS).expect("the program can be parsed");
+    for length in 0..6 {
+        let list = Value::list((0..length).map(Value::Int).collect());
+        let case = Case { program: program.clone(), inputs: vec![vec![list]] };
+        assert_eq!(compare(&case, 0), Ok(()), "{length}");
+    }
+}
+
 #[test]
 fn rounds_that_nobody_has_begun_have_what_a_later_part_needs() {
     let program = weir_ir::parse::expr(NEEDED_BY_ROUNDS).expect("the program can be parsed");

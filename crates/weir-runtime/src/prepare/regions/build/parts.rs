@@ -49,22 +49,29 @@ pub(super) fn mark(emitter: &mut CodeEmitter) {
             orders.push(order);
         }
     }
-    leave_shared(&mut parts);
+    leave_shared(&mut parts, &survey);
     emitter.tables.computations = orders;
     markers::insert(emitter, parts);
 }
 
-/// Lets parts clone what other parts need, too: each may be on another thread before another one goes there.
-fn leave_shared(parts: &mut [RegionPart]) {
+/// Lets parts clone what other parts need, too: each may be on another thread before another one goes there. What can only be
+/// moved stays with a part and one within it, which are never on other threads at the same time; a part that would have to
+/// clone it runs in its turn.
+fn leave_shared(parts: &mut Vec<RegionPart>, survey: &CodeSurvey<'_>) {
     let needed = |part: &RegionPart| part.moved.iter().chain(&part.cloned).copied().collect::<BTreeSet<FrameSlot>>();
-    let needed: Vec<BTreeSet<FrameSlot>> = parts.iter().map(needed).collect();
+    let needed: Vec<_> = parts.iter().map(|part| (part.begin..part.end, needed(part))).collect();
+    let is_move_only = |slot: FrameSlot| survey.is_move_only(StateLocation::Slot(slot));
     for (index, part) in parts.iter_mut().enumerate() {
-        let others = needed.iter().enumerate().filter(|(other, _)| *other != index);
-        let is_shared = |slot: &FrameSlot| others.clone().any(|(_, needed)| needed.contains(slot));
+        let (begin, end) = (part.begin, part.end);
+        let may_meet = |other: &Range<usize>, slot| !is_move_only(slot) || end < other.start || other.end < begin;
+        let others = needed.iter().enumerate().filter(|(other, _)| *other != index).map(|(_, other)| other);
+        let is_shared =
+            |slot: &FrameSlot| others.clone().any(|(range, needed)| needed.contains(slot) && may_meet(range, *slot));
         let (cloned, moved): (Vec<FrameSlot>, Vec<FrameSlot>) = part.moved.iter().copied().partition(is_shared);
         part.cloned = part.cloned.iter().copied().chain(cloned).collect();
         part.moved = moved.into();
     }
+    parts.retain(|part| !part.cloned.iter().any(|slot| is_move_only(*slot)));
 }
 
 /// A computation with the instructions that only it needs, and the code before it.
