@@ -137,7 +137,7 @@ fn said(compiled: &Compiled) -> Vec<(Code, &str)> {
 
 /// Returns the lowered program without source locations.
 fn lowered(compiled: &Compiled) -> [Option<String>; 3] {
-    let places_out = |text: &str| backtraceless(&placeless(text));
+    let places_out = |text: &str| siteless(&backtraceless(&placeless(text)));
     let expr = compiled.expr.as_ref().map(|program| places_out(&weir_ir::print::expr(program)));
     let graph = compiled.graph.as_ref().map(|program| places_out(&weir_ir::print::graph(program)));
     let tests = compiled.tests.as_ref().map(|program| quoteless(&places_out(&weir_ir::print::expr(program))));
@@ -154,6 +154,16 @@ fn placeless(text: &str) -> String {
         out.push_str(if is_place { rest } else { part });
     }
     out
+}
+
+/// Removes the positions of the failures of placed changes, such as that of `#1(([], 365))`, from the text of an IR.
+fn siteless(text: &str) -> String {
+    let mut parts = text.split("], ");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |out, part| {
+        let rest = part.trim_start_matches(|each: char| each.is_ascii_digit());
+        out + "], " + if rest.starts_with("))") { rest } else { part }
+    })
 }
 
 /// Removes the positions of backtraces, such as that of `("text.parse_int", "amount", 66)`, from the text of an IR.
