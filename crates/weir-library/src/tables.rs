@@ -9,8 +9,10 @@
 //! back first: the locks of the program ensure that nobody works on it any more.
 
 mod access_path;
+mod aggregates;
 mod backup;
 mod catalog;
+mod changes;
 mod checkpoint;
 mod connection;
 mod constraint;
@@ -77,20 +79,14 @@ use std::sync::Arc;
 use weir::{Elements, Failure, FailureKind, Generic, Value};
 
 use self::cursor::{cursor, page_start};
-use self::grouping::{only_aggregates, sum_of};
 use self::join::key_parts;
 use self::joined_rows::JoinedTable;
-use self::later::{
-    average_of_snapshot, change_later, commit_later, computed_later, deletion_later, distinct_of_snapshot,
-    get_all_later, get_later, groups_of_snapshot, roll_back_later, search_later, sum_of_snapshot,
-};
+use self::later::{commit_later, get_all_later, get_later, roll_back_later, search_later};
 use self::query_site::DecodedQuery;
 use self::row::fields;
-use self::rows::{RowChange, TableRead};
-use self::statement_units::{
-    ending_units, placing_units, taking_back_units, units_of, units_of_row, units_of_rows, units_of_search,
-};
-use crate::{Limited, list};
+use self::rows::TableRead;
+use self::statement_units::{ending_units, taking_back_units, units_of_row, units_of_rows, units_of_search};
+use crate::Limited;
 pub use backup::backup;
 use expecting::EXPECTED_MAX;
 pub use expecting::ExpectedKeyPart;
@@ -111,9 +107,11 @@ pub use write_sets::{TableWrite, WriteSet};
 
 weir::library! {
     /// Statements on tables. Programs call them on a declared table.
-    pub(crate) tables: open, begin, commit, roll_back, settle, expect, expect_each, get, get_all, select, joined_table, join, count, sum, average, distinct,
-        group, check_cursor, next_page, whole_sum, whole_average, insert, upsert, replace,
-        replace_rows, place_insert, place_upsert, place_replace, delete, delete_all, delete_rows, old_rows, store_converted
+    pub(crate) tables: open, begin, commit, roll_back, settle, expect, expect_each, get, get_all, select, joined_table, join, count,
+        aggregates::sum, aggregates::average, aggregates::distinct, aggregates::group, check_cursor, next_page,
+        aggregates::whole_sum, aggregates::whole_average, changes::insert, changes::upsert, changes::replace,
+        changes::replace_rows, changes::place_insert, changes::place_upsert, changes::place_replace, changes::delete,
+        changes::delete_all, changes::delete_rows, old_rows, store_converted
 }
 
 /// A table of the program.
@@ -345,308 +343,4 @@ pub fn next_page(table: &Table, _transaction: i64, query: DecodedQuery, rows: &E
 pub fn count(table: &Table, transaction: i64, query: DecodedQuery, arguments: QueryArguments) -> Limited<i64> {
     let search = TableSearch::new(query.0, arguments.0);
     Limited(table.0.rows.count(transaction, &search))
-}
-
-/// Returns the sum of a column of the rows that fulfil the conditions. A sum that does not fit into 64 bits ends the flow.
-#[weir::function(
-    internal,
-    reads,
-    units = units_of_search(table, query),
-    later = computed_later((table, transaction), (query, arguments), sum_of_snapshot(column))
-)]
-pub fn sum(
-    table: &Table,
-    transaction: i64,
-    query: DecodedQuery,
-    arguments: QueryArguments,
-    column: usize,
-) -> Limited<i64> {
-    let search = TableSearch::new(query.0, arguments.0);
-    Limited(table.0.rows.sum(transaction, &search, column).and_then(list::whole_sum))
-}
-
-/// Returns the average of a column of the rows that fulfil the conditions; `None` if there are none.
-#[weir::function(
-    internal,
-    reads,
-    units = units_of_search(table, query),
-    later = computed_later((table, transaction), (query, arguments), average_of_snapshot(column))
-)]
-pub fn average(
-    table: &Table,
-    transaction: i64,
-    query: DecodedQuery,
-    arguments: QueryArguments,
-    column: usize,
-) -> Limited<Option<f64>> {
-    let search = TableSearch::new(query.0, arguments.0);
-    let groups = table.0.rows.group(transaction, &search, &TableGrouping::average(column));
-    Limited(groups.map(|groups| average_in(&groups)))
-}
-
-/// Returns the number of different values of a column in the rows that fulfil the conditions.
-#[weir::function(
-    internal,
-    reads,
-    units = units_of_search(table, query),
-    later = computed_later((table, transaction), (query, arguments), distinct_of_snapshot(column))
-)]
-pub fn distinct(
-    table: &Table,
-    transaction: i64,
-    query: DecodedQuery,
-    arguments: QueryArguments,
-    column: usize,
-) -> Limited<i64> {
-    let search = TableSearch::new(query.0, arguments.0);
-    let groups = table.0.rows.group(transaction, &search, &TableGrouping::distinct(column));
-    Limited(groups.map(|groups| distinct_in(&groups)))
-}
-
-/// A pair of the values in which the rows of a group agree, and of its aggregates.
-type Group = Generic<'g'>;
-
-/// Returns the groups of the rows that fulfil the conditions, in the order of their first rows.
-#[weir::function(
-    internal,
-    reads,
-    units = units_of_search(table, query),
-    later = computed_later((table, transaction), (query, arguments), groups_of_snapshot(grouping))
-)]
-pub fn group(
-    table: &Table,
-    transaction: i64,
-    query: DecodedQuery,
-    arguments: QueryArguments,
-    grouping: TableGrouping,
-) -> Limited<Vec<Group>> {
-    let search = TableSearch::new(query.0, arguments.0);
-    let groups = table.0.rows.group(transaction, &search, &grouping);
-    Limited(groups.map(|groups| groups.into_iter().map(Generic).collect()))
-}
-
-/// Returns the sum of a group. A sum that does not fit into 64 bits ends the flow.
-#[weir::function(internal, pure)]
-pub fn whole_sum(high: i64, low: i64) -> Limited<i64> {
-    Limited(list::whole_sum(sum_of(high, low)))
-}
-
-/// Returns the average of a group with this sum and this number of rows.
-#[weir::function(internal, pure, total)]
-pub fn whole_average(high: i64, low: i64, count: i64) -> Option<f64> {
-    list::average_of(sum_of(high, low), count)
-}
-
-/// Inserts a row, and returns its key.
-///
-/// # Errors
-/// Fails if another row has its key, or the values of a unique index, or if a row that it references does not exist.
-#[weir::function(
-    internal,
-    reads,
-    units = units_of(table),
-    later = change_later((table, transaction), row, RowChange::Insert)
-)]
-pub fn insert(
-    table: &mut Table,
-    transaction: i64,
-    row: Row,
-    #[environment] storage: &TableStorage,
-) -> Result<RowKey, Failure> {
-    table.0.changed(storage, transaction, RowChange::Insert(row.0)).map(Generic)
-}
-
-/// Inserts a row in place of the one with its key, if there is one, and returns the key.
-///
-/// # Errors
-/// Fails if another row has the values of a unique index, or if a row that it references does not exist.
-#[weir::function(
-    internal,
-    reads,
-    units = units_of(table),
-    later = change_later((table, transaction), row, RowChange::Upsert)
-)]
-pub fn upsert(
-    table: &mut Table,
-    transaction: i64,
-    row: Row,
-    #[environment] storage: &TableStorage,
-) -> Result<RowKey, Failure> {
-    table.0.changed(storage, transaction, RowChange::Upsert(row.0)).map(Generic)
-}
-
-/// Replaces the row with the key.
-///
-/// # Errors
-/// Fails if the new row has another key, another row has the values of a unique index, or a row that it references does not
-/// exist.
-#[weir::function(
-    internal,
-    reads,
-    units = units_of(table),
-    later = change_later((table, transaction), row, |row| RowChange::Replace(key.clone(), row))
-)]
-pub fn replace(
-    table: &mut Table,
-    transaction: i64,
-    key: RowKey,
-    row: Row,
-    #[environment] storage: &TableStorage,
-) -> Result<(), Failure> {
-    table.0.changed(storage, transaction, RowChange::Replace(key.0, row.0)).map(|_| ())
-}
-
-/// Inserts a row in a transaction that ends if this fails, and returns its key. The database may not have executed it yet: then its
-/// failure, which belongs to the site, ends the flow when it is learned.
-///
-/// # Errors
-/// Fails like `insert`, if that is known at once.
-#[weir::function(
-    internal,
-    reads,
-    units = placing_units(table, transaction),
-    later = change_later((table, transaction), row, RowChange::Insert)
-)]
-pub fn place_insert(
-    table: &mut Table,
-    transaction: i64,
-    row: Row,
-    site: Option<FailureSite>,
-    #[environment] storage: &TableStorage,
-) -> Result<RowKey, Failure> {
-    let change = RowChange::Insert(row.0);
-    let placed = table.0.rows.place(transaction, &change, site.as_ref());
-    placed.unwrap_or_else(|| table.0.changed(storage, transaction, change)).map(Generic)
-}
-
-/// Inserts a row in place of the one with its key in a transaction that ends if this fails, like `place_insert`.
-///
-/// # Errors
-/// Fails like `upsert`, if that is known at once.
-#[weir::function(
-    internal,
-    reads,
-    units = placing_units(table, transaction),
-    later = change_later((table, transaction), row, RowChange::Upsert)
-)]
-pub fn place_upsert(
-    table: &mut Table,
-    transaction: i64,
-    row: Row,
-    site: Option<FailureSite>,
-    #[environment] storage: &TableStorage,
-) -> Result<RowKey, Failure> {
-    let change = RowChange::Upsert(row.0);
-    let placed = table.0.rows.place(transaction, &change, site.as_ref());
-    placed.unwrap_or_else(|| table.0.changed(storage, transaction, change)).map(Generic)
-}
-
-/// Replaces a row in a transaction that ends if this fails, like `place_insert`. Without a site, the failure is that of the next
-/// statement.
-///
-/// # Errors
-/// Fails like `replace`, if that is known at once.
-#[weir::function(
-    internal,
-    reads,
-    units = placing_units(table, transaction),
-    later = change_later((table, transaction), row, |row| RowChange::Replace(key.clone(), row))
-)]
-pub fn place_replace(
-    table: &mut Table,
-    transaction: i64,
-    key: RowKey,
-    row: Row,
-    site: Option<FailureSite>,
-    #[environment] storage: &TableStorage,
-) -> Result<(), Failure> {
-    let change = RowChange::Replace(key.0, row.0);
-    let placed = table.0.rows.place(transaction, &change, site.as_ref());
-    placed.unwrap_or_else(|| table.0.changed(storage, transaction, change)).map(|_| ())
-}
-
-/// Replaces these rows by new ones with the same keys, all or none, and returns their number.
-///
-/// # Errors
-/// Fails if a new row has another key, two rows would have the values of a unique index, or a row that one references does
-/// not exist.
-#[weir::function(internal, reads, units = units_of(table))]
-pub fn replace_rows(
-    table: &mut Table,
-    transaction: i64,
-    old: Vec<Row>,
-    new: Vec<Row>,
-    #[environment] storage: &TableStorage,
-) -> Result<i64, Failure> {
-    let (old, new): (Vec<Value>, Vec<Value>) = old.into_iter().zip(new).map(|(old, new)| (old.0, new.0)).unzip();
-    table.0.with_references(storage, transaction, |transaction| {
-        for row in &new {
-            table.0.check_references(storage, transaction, (row, false))?;
-        }
-        table.0.rows.replace_rows(transaction, &old, new)
-    })
-}
-
-/// Deletes the row with the key, and returns `true` if there was one.
-///
-/// # Errors
-/// Fails if the database does.
-#[weir::function(
-    internal,
-    reads,
-    units = units_of(table),
-    later = deletion_later((table, transaction), key)
-)]
-pub fn delete(
-    table: &mut Table,
-    transaction: i64,
-    key: RowKey,
-    #[environment] storage: &TableStorage,
-) -> Result<bool, Failure> {
-    table.0.delete(storage, transaction, &key.0)
-}
-
-/// Deletes the rows that fulfil the conditions, and returns their number.
-///
-/// # Errors
-/// Fails if the database does.
-#[weir::function(internal, reads, units = units_of(table))]
-pub fn delete_all(
-    table: &mut Table,
-    transaction: i64,
-    query: DecodedQuery,
-    arguments: QueryArguments,
-    #[environment] storage: &TableStorage,
-) -> Result<i64, Failure> {
-    table.0.delete_all(storage, transaction, &TableSearch::new(query.0, arguments.0))
-}
-
-/// Deletes these rows, all or none, and returns their number.
-///
-/// # Errors
-/// Fails if the database does.
-#[weir::function(internal, reads, units = units_of(table))]
-pub fn delete_rows(
-    table: &mut Table,
-    transaction: i64,
-    rows: Vec<Row>,
-    #[environment] storage: &TableStorage,
-) -> Result<i64, Failure> {
-    table.0.delete_rows(storage, transaction, rows.into_iter().map(|row| row.0).collect())
-}
-
-/// Returns the average of the column that a grouping of all rows has; `None` if there are no rows.
-fn average_in(groups: &[Value]) -> Option<f64> {
-    match &only_aggregates(groups)[..] {
-        [Value::Record(halves), Value::Int(count)] => match &halves[..] {
-            [Value::Int(high), Value::Int(low)] => list::average_of(sum_of(*high, *low), *count),
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
-/// Returns the number of different values that a grouping of all rows has.
-fn distinct_in(groups: &[Value]) -> i64 {
-    if let [Value::Int(count)] = only_aggregates(groups)[..] { count } else { 0 }
 }

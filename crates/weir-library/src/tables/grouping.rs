@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use weir::Value;
 
 use super::schema::{ColumnSchema, Schema, TableSearch, accepts};
+use crate::list;
 
 /// The columns in which the rows of a group agree, and its aggregates.
 #[derive(weir::Type, Clone, Debug, PartialEq)]
@@ -282,4 +283,20 @@ impl Accumulator {
             Accumulator::Sum(sum) => in_halves(sum),
         }
     }
+}
+
+/// Returns the average of the column that a grouping of all rows has; `None` if there are no rows.
+pub(super) fn average_in(groups: &[Value]) -> Option<f64> {
+    match &only_aggregates(groups)[..] {
+        [Value::Record(halves), Value::Int(count)] => match &halves[..] {
+            [Value::Int(high), Value::Int(low)] => list::average_of(sum_of(*high, *low), *count),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Returns the number of different values that a grouping of all rows has.
+pub(super) fn distinct_in(groups: &[Value]) -> i64 {
+    if let [Value::Int(count)] = only_aggregates(groups)[..] { count } else { 0 }
 }

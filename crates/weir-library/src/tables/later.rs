@@ -10,12 +10,12 @@ use std::sync::Arc;
 use weir::macros::{answer, catch_panic_async, unique_in_place};
 use weir::{AwaitedCall, CallRest, Failure, Generic, HostType, Outcome, SeenCommits, Settled, Value};
 
-use super::grouping::TableGrouping;
+use super::grouping::{TableGrouping, average_in, distinct_in};
 use super::query_site::DecodedQuery;
 use super::rows::{LaterAnswer, LaterEnd, RowChange, TableRead, TableRows};
 use super::schema::TableSearch;
 use super::stored_reads::TableSnapshot;
-use super::{RowKey, Table, average_in, distinct_in};
+use super::{RowKey, Table};
 use crate::{Limited, list};
 
 /// Begins `get` without a thread.
