@@ -59,6 +59,7 @@ impl PostgresDatabase {
         })
     }
 
+    /// Executes the first statements of a transaction once more, on a thread.
     pub(super) async fn execute_again(
         self: &Arc<Self>,
         transaction: i64,
