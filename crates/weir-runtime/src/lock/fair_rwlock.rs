@@ -57,9 +57,11 @@ pub(crate) struct FairRwLock {
 #[derive(Default)]
 struct LockQueue {
     tickets: u64,
+    /// The waiting flows, first in, first out, and so in the order of their tickets: thousands may wait, and each is found
+    /// by a binary search.
     waiting: VecDeque<LockWaiter>,
-    /// Tickets that were granted the lock and have not been polled since.
-    granted: Vec<LockTicket>,
+    /// Tickets that were granted the lock and have not been polled since, in their order.
+    granted: VecDeque<LockTicket>,
 }
 
 struct LockWaiter {
@@ -69,7 +71,7 @@ struct LockWaiter {
 }
 
 /// A place in the queue of a lock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct LockTicket(u64);
 
 /// The outcome of [`FairRwLock::acquire`].
@@ -99,8 +101,13 @@ fn is_free(word: usize, mode: Mode) -> bool {
 impl LockQueue {
     /// Takes the grant of a ticket, and returns true if there was one.
     fn take_grant(&mut self, ticket: LockTicket) -> bool {
-        let found = self.granted.iter().position(|granted| *granted == ticket);
-        found.map(|index| self.granted.swap_remove(index)).is_some()
+        let found = self.granted.binary_search(&ticket);
+        found.is_ok_and(|index| self.granted.remove(index).is_some())
+    }
+
+    /// Returns the position of a ticket in the queue.
+    fn position(&self, ticket: LockTicket) -> Option<usize> {
+        self.waiting.binary_search_by_key(&ticket, |waiter| waiter.ticket).ok()
     }
 }
 
@@ -203,7 +210,7 @@ impl FairRwLock {
             queue.waiting.pop_front_if(|front| is_free(self.word.load(Ordering::Acquire), front.mode))
         {
             self.word.fetch_add(weight(waiter.mode), Ordering::AcqRel);
-            queue.granted.push(waiter.ticket);
+            queue.granted.push_back(waiter.ticket);
             if let Some(waker) = waiter.waker {
                 waker.wake();
             }
@@ -219,8 +226,11 @@ impl FairRwLock {
         if queue.take_grant(ticket) {
             return Poll::Ready(());
         }
-        let waiter = queue.waiting.iter_mut().find(|waiter| waiter.ticket == ticket);
-        waiter.expect("a ticket is granted or queued").waker = Some(context.waker().clone());
+        let position = queue.position(ticket).expect("a ticket is granted or queued");
+        match &mut queue.waiting[position].waker {
+            Some(waker) => waker.clone_from(context.waker()),
+            waker => *waker = Some(context.waker().clone()),
+        }
         Poll::Pending
     }
 
@@ -230,7 +240,9 @@ impl FairRwLock {
         if queue.take_grant(ticket) {
             return self.release_locked(&mut queue, mode);
         }
-        queue.waiting.retain(|waiter| waiter.ticket != ticket);
+        if let Some(position) = queue.position(ticket) {
+            queue.waiting.remove(position);
+        }
         // Readers behind a writer that left the queue may be free to go.
         self.hand_over(&mut queue);
     }
