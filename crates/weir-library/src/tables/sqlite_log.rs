@@ -1,6 +1,7 @@
 //! The log of an SQLite database: its syncs, and the checkpoints that follow them.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
+use std::io::Error;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,6 +14,8 @@ use super::writer::SharedWriter;
 /// The log of an SQLite database. If a sync fails, the log may hold anything.
 pub(super) struct SqliteLog {
     path: PathBuf,
+    /// The database when it was opened.
+    opened: Option<Metadata>,
     log: Option<File>,
     writer: Arc<SharedWriter>,
     checkpoints: Checkpoints,
@@ -20,16 +23,20 @@ pub(super) struct SqliteLog {
 
 impl SqliteLog {
     pub(super) fn new(path: &Path, writer: Arc<SharedWriter>, checkpoints: Checkpoints) -> SqliteLog {
-        SqliteLog { path: path.to_owned(), log: None, writer, checkpoints }
+        SqliteLog { path: path.to_owned(), opened: std::fs::metadata(path).ok(), log: None, writer, checkpoints }
+    }
+
+    fn log_path(&self) -> PathBuf {
+        let mut name = self.path.clone().into_os_string();
+        name.push("-wal");
+        name.into()
     }
 
     fn sync_file(&mut self) -> std::io::Result<()> {
         let log = match self.log.take() {
             Some(log) => log,
             None => {
-                let mut name = self.path.clone().into_os_string();
-                name.push("-wal");
-                let log = File::open(name)?;
+                let log = File::open(self.log_path())?;
                 if let Some(folder) = self.path.parent() {
                     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
                     File::open(folder)?.sync_all()?;
@@ -37,12 +44,34 @@ impl SqliteLog {
                 log
             }
         };
+        // What is written to a file without a name ends with the program.
+        if self.opened.as_ref().is_some_and(|opened| !is_at(opened, &self.path)) {
+            return Err(Error::other(format!("the file {} was removed or replaced", self.path.display())));
+        }
+        let log_path = self.log_path();
+        if !is_at(&log.metadata()?, &log_path) {
+            return Err(Error::other(format!("the file {} was removed or replaced", log_path.display())));
+        }
         let log = self.log.insert(log);
         #[cfg(test)]
         return super::durable_files::DurableFiles::synced(&self.path, || log.sync_data());
         #[cfg(not(test))]
         log.sync_data()
     }
+}
+
+/// Returns whether the path leads to the same file as before.
+#[cfg(unix)]
+fn is_at(file: &Metadata, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+
+    std::fs::metadata(path).is_ok_and(|now| (now.dev(), now.ino()) == (file.dev(), file.ino()))
+}
+
+/// Returns `true`: only Unix lets anybody remove a file that is open.
+#[cfg(not(unix))]
+fn is_at(_: &Metadata, _: &Path) -> bool {
+    true
 }
 
 impl LogSync for SqliteLog {

@@ -4,7 +4,7 @@ use test_support::postgres::PostgresServer;
 use weir::Value;
 
 use super::evolution::user;
-use super::{everything, users};
+use super::{TestDatabase, everything, users};
 use crate::tables::postgres::PostgresAddress;
 use crate::tables::schema::{ExistingTable, Schema};
 use crate::tables::storage::{TableLocation, TableStorage};
@@ -146,4 +146,29 @@ fn a_program_that_is_not_alone_waits_for_each_commit() {
     assert_eq!(stored(&server), ROWS);
     drop((first, tables));
     settle(&second).unwrap();
+}
+
+/// Rows in a file without a name end with the program, so nobody is told that they are durable.
+#[cfg(unix)]
+#[test]
+fn a_database_that_is_removed_or_replaced_is_noticed() {
+    let remove: fn(&std::path::Path) = |file| std::fs::remove_file(file).unwrap();
+    let replace: fn(&std::path::Path) = |file| {
+        std::fs::copy(file, file.with_extension("copy")).unwrap();
+        std::fs::rename(file.with_extension("copy"), file).unwrap();
+    };
+    for (name, file, change) in
+        [("removed", "test.db", remove), ("replaced", "test.db", replace), ("log", "test.db-wal", remove)]
+    {
+        let database = TestDatabase::sqlite(&format!("{name}-file"));
+        let storage = database.storage();
+        let table = storage.open(users()).unwrap();
+        table.rows.insert(0, named(1)).unwrap();
+        settle(&storage).unwrap();
+        change(&database.file().with_file_name(file));
+        _ = table.rows.insert(0, named(2));
+        let failure = settle(&storage).unwrap_err();
+        assert!(failure.message.contains(&format!("{file} was removed or replaced")), "{failure}");
+        assert!(table.rows.insert(0, named(3)).is_err(), "{name}");
+    }
 }
