@@ -17,12 +17,16 @@ use weir::Text;
 /// The number of decimal digits that every `f64` keeps.
 const DIGITS_KEPT: usize = f64::DIGITS as usize;
 
+/// Zero with a sign, which the parser hands on as a number with a fraction.
+const MINUS_ZERO: &str = "-0";
+
 /// A number of JSON.
 #[derive(Clone, Debug)]
 pub(super) enum JsonNumber {
     /// A number that is written again with the same value.
     Machine(Number),
-    /// A number that no integer and no `f64` of 64 bits holds, as it was written.
+    /// A number that no integer and no `f64` of 64 bits holds, as it was written; and `-0`, which is a whole number for an
+    /// `Int` and has a sign for a `Float`.
     Exact(Text),
 }
 
@@ -30,6 +34,9 @@ impl JsonNumber {
     /// Returns the number of this text, whose nearest `f64` is known. `None` if that is not finite.
     pub(super) fn of_text(nearest: f64, text: &str) -> Option<JsonNumber> {
         let machine = Number::from_f64(nearest)?;
+        if text == MINUS_ZERO {
+            return Some(JsonNumber::Exact(MINUS_ZERO.into()));
+        }
         // A text that is as short has no more digits, whatever they are.
         if text.len() <= DIGITS_KEPT && nearest.is_normal() {
             return Some(JsonNumber::Machine(machine));
@@ -46,7 +53,7 @@ impl JsonNumber {
     pub(super) fn as_i64(&self) -> Option<i64> {
         match self {
             JsonNumber::Machine(number) => number.as_i64(),
-            JsonNumber::Exact(_) => None,
+            JsonNumber::Exact(text) => (text.as_str() == MINUS_ZERO).then_some(0),
         }
     }
 
@@ -190,7 +197,7 @@ mod tests {
     #[test]
     fn only_numbers_that_would_lose_digits_are_kept_as_texts() {
         for kept in
-            ["1.0", "1e22", "10000000000000000000000", "0.1", "1.50", "-0", "-0.0e5", "5e-324", "123456789.012345e3"]
+            ["1.0", "1e22", "10000000000000000000000", "0.1", "1.50", "-0.0", "-0.0e5", "5e-324", "123456789.012345e3"]
         {
             assert!(matches!(number(kept), JsonNumber::Machine(_)), "{kept}");
         }
@@ -200,6 +207,14 @@ mod tests {
             assert!(matches!(number(exact), JsonNumber::Exact(_)), "{exact}");
             assert_eq!(number(exact).to_string(), exact);
         }
+    }
+
+    #[test]
+    fn zero_with_a_sign_is_a_whole_number() {
+        assert_eq!(number("-0").as_i64(), Some(0));
+        assert_eq!(number("-0").to_string(), "-0");
+        assert!(number("-0").as_f64().is_some_and(|zero| zero == 0.0 && zero.is_sign_negative()));
+        assert_eq!(number("-0.0").as_i64(), None);
     }
 
     #[test]
