@@ -38,6 +38,7 @@ mod repeat;
 mod service_call;
 mod settling;
 mod show;
+mod statement_place;
 mod surroundings;
 mod table_description;
 mod tables;
@@ -65,6 +66,7 @@ pub(crate) use test_items::lower_tests;
 
 use block_builder::{BlockBuilder, ClosingRules, InlineFrameId, VariableSupply};
 use handled_calls::{ArgumentAtoms, HandledCalls};
+use statement_place::StatementPlace;
 use surroundings::{
     Binding, Callable, CheckedCode, CodeScope, DeferredHandler, InlineFrame, InlineFrameKind, Names, StepScope,
     Transaction, TriedCall,
@@ -188,6 +190,8 @@ struct Lowering<'a, 'd> {
     starts: bool,
     /// True if this lowers a flow of an entry point, whose answer and effects wait until its writes are durable.
     answers: bool,
+    /// The place of the last statement of the flow that writes tables, or of the last one that reads them.
+    statement: StatementPlace,
     /// The variables whose values are known at compile time.
     constants: constants::Constants,
     /// The number of uses of each call path.
@@ -226,6 +230,7 @@ impl<'a, 'd> Lowering<'a, 'd> {
             alone: false,
             starts: false,
             answers: false,
+            statement: StatementPlace::default(),
             constants: constants::Constants::default(),
             call_paths: IndexMap::new(),
             operations: 0,
@@ -262,6 +267,7 @@ impl<'a, 'd> Lowering<'a, 'd> {
             parameters,
             scope: self.scope(),
         });
+        self.statement = StatementPlace::default();
         let open_block = self.build_block(|lowering| {
             let value = body(lowering);
             lowering.settle(Span::default());
@@ -353,6 +359,9 @@ impl<'a, 'd> Lowering<'a, 'd> {
         if self.operations > OPERATIONS_MAX {
             self.too_large(span);
             return Atom::Value(Value::Unit);
+        }
+        if let Op::Call(call) = &op {
+            self.statement.see(&call.function, span);
         }
         let never = ty == Type::Never;
         let origin = self.origin(span);

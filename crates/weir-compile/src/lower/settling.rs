@@ -8,36 +8,19 @@ use weir_ir::expr::{Atom, Block, Op};
 use weir_syntax::Span;
 
 use super::branch::FallibleValue;
+use super::statement_place::READS;
 use super::{Binding, Lowering};
 use crate::lang_items::{SETTLE, TABLES};
 
-/// The functions of the module `tables` that only read.
-const READS: [&str; 16] = [
-    "get",
-    "get_all",
-    "select",
-    "joined_table",
-    "join",
-    "count",
-    "sum",
-    "average",
-    "distinct",
-    "group",
-    "check_cursor",
-    "next_page",
-    "whole_sum",
-    "whole_average",
-    "settle",
-    "open",
-];
-
 impl Lowering<'_, '_> {
-    /// Waits until what the flow has read and written is durable, before its answer and before effects outside.
+    /// Waits until what the flow has read and written is durable, before its answer and before effects outside. `span` is the
+    /// place of the wait if the flow has no statement before it.
     pub(super) fn settle(&mut self, span: Span) {
         let stored = self.program.declarations.tables.values().any(|table| table.soft.is_none());
         if !stored || !self.answers || self.builder().has_ended() {
             return;
         }
+        let span = self.statement.write.or(self.statement.read).unwrap_or(span);
         let of = Type::result(Type::Unit, Type::Failure);
         let all = vec![Some(Binding::Atom(Atom::Value(Value::Bool(true))))];
         let subject = self.call_host(&SETTLE.into(), all, of.clone(), (span, &[]));
