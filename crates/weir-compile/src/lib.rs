@@ -179,7 +179,7 @@ fn lower_and_check<'a>(
     for warning in context.handlers.unused() {
         context.report_once(warning);
     }
-    lock_order::order(&mut program, context);
+    lock_order::order(&mut program, &typed.declarations, context);
     session_values::check(&program, context);
     check_values(&program, context, &mut flows);
     cache.flows = kept_flows;
@@ -191,7 +191,7 @@ fn lower_and_check<'a>(
     for warning in context.handlers.unreached() {
         context.report_once(warning);
     }
-    lock_order::order(&mut tests, context);
+    lock_order::order(&mut tests, &typed.declarations, context);
     check_values(&tests, context, &mut kept_tests);
     tables_without_module(context, typed);
     (!context.has_errors()).then_some((program, tests))

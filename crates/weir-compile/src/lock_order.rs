@@ -6,15 +6,26 @@ use weir_ir::passes::{Hoisting, order_locks};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use crate::context::CheckContext;
+use crate::declarations::Declarations;
 use crate::lang_items::TABLES;
 
 /// Hoists constraints in every step of a program, and reports each that makes flows wait longer.
-pub(crate) fn order(program: &mut Program, context: &mut CheckContext<'_>) {
+pub(crate) fn order(program: &mut Program, declarations: &Declarations, context: &mut CheckContext<'_>) {
     for hoisting in order_locks(program, context.library) {
-        if !hoisting.is_used_throughout {
+        if !hoisting.is_used_throughout && !is_read_in_transaction(&hoisting, declarations) {
             report(&hoisting, context);
         }
     }
+}
+
+/// Returns `true` for a stored table that a transaction reads. It delays nobody: whoever writes the table needs the database, which
+/// the transaction holds anyway, and readers go together.
+fn is_read_in_transaction(hoisting: &Hoisting, declarations: &Declarations) -> bool {
+    let Resource::Shared(name) = &hoisting.resource else { return false };
+    let is_stored =
+        declarations.tables.get(name.as_str()).is_some_and(|table| table.soft.is_none() && table.existing.is_none());
+    let has_database = matches!(&hoisting.last, Resource::Constraint(last) if last.as_str() == TABLES);
+    is_stored && has_database && hoisting.mode == Mode::Read
 }
 
 /// Returns the span of a step's keyword, `atomic`.

@@ -9,8 +9,9 @@
 //!    Serializable", TODS 2005, whose cycles of two transactions these are).
 //!
 //! The order of two uses matters if one is a change and the other a read that a change depends on, or if both are
-//! changes and one depends on a read. A change that depends on the same value within one step, such as a call that takes
-//! the value by `&mut`, counts as independent: changes of that kind are assumed to commute.
+//! changes and one depends on a read, unless both commute, as additions and insertions under a new number do. A change that
+//! depends on the same value within one step, such as a call that takes the value by `&mut`, counts as independent: changes of
+//! that kind are assumed to commute.
 //!
 //! A read of `before` is the permission of the request, which counts from the moment of the read: no step can hold a `before` and
 //! its route together. So it makes no fault with a use of the route, except for a lost update.
@@ -76,17 +77,38 @@ enum Role {
     DependentChange,
     /// A change that depends on nothing that another flow can change.
     IndependentChange,
+    /// A change that depends on a read, and that commutes with others of its kind.
+    DependentAddition,
+    /// A change that depends on nothing, and that commutes with others of its kind.
+    IndependentAddition,
 }
 
 impl Role {
-    const ALL: [Role; 3] = [Role::DecidingRead, Role::DependentChange, Role::IndependentChange];
+    const ALL: [Role; 5] = [
+        Role::DecidingRead,
+        Role::DependentChange,
+        Role::IndependentChange,
+        Role::DependentAddition,
+        Role::IndependentAddition,
+    ];
 
     /// Returns whether the order of two uses of one value matters.
     fn conflicts(self, other: Role) -> bool {
-        match (self, other) {
-            (Role::DecidingRead, Role::DecidingRead) | (Role::IndependentChange, Role::IndependentChange) => false,
-            (Role::DecidingRead | Role::DependentChange | Role::IndependentChange, _) => true,
-        }
+        let both = |test: fn(Role) -> bool| test(self) && test(other);
+        !(both(|role| role == Role::DecidingRead) || both(Role::is_independent) || both(Role::is_addition))
+    }
+
+    fn is_independent(self) -> bool {
+        matches!(self, Role::IndependentChange | Role::IndependentAddition)
+    }
+
+    fn is_addition(self) -> bool {
+        matches!(self, Role::DependentAddition | Role::IndependentAddition)
+    }
+
+    /// Returns the role of a change that depends on a read.
+    fn dependent(self) -> Role {
+        if self.is_addition() { Role::DependentAddition } else { Role::DependentChange }
     }
 }
 
@@ -105,6 +127,8 @@ struct FlowUses {
     body: BodyUses,
     /// True for each use of a `before`.
     of_before: Vec<bool>,
+    /// For each read, the changes that depend on it.
+    decided: Vec<Vec<usize>>,
     /// Deciding reads of `x` with a use of `y`.
     reads: BTreeMap<PairKey, UsePair>,
     /// Deciding reads of `x` before a use of `y` in another step; one for each such use.
@@ -125,13 +149,14 @@ impl FlowUses {
         let body = BodyUses::of(body, typed, context.library);
         let mut flow = FlowUses {
             of_before: body.uses.iter().map(|found| is_in_before(found.origin)).collect(),
+            decided: decided(&body),
             body,
             reads: BTreeMap::new(),
             split_reads: BTreeMap::new(),
             changes: BTreeMap::new(),
             split_changes: BTreeMap::new(),
         };
-        let roles = roles(&flow.body);
+        let roles = roles(&flow.body, &flow.decided);
         for (x, role_of_x) in roles.iter().enumerate() {
             for (y, role_of_y) in roles.iter().enumerate() {
                 if let (Some(role_of_x), Some(role_of_y)) = (role_of_x, role_of_y) {
@@ -143,6 +168,11 @@ impl FlowUses {
     }
 
     fn pair(&mut self, (x, role_of_x): (usize, Role), (y, role_of_y): (usize, Role)) {
+        // In the executions with the use of `y`, the read must decide about some change.
+        let decides = || self.decided[x].iter().any(|change| !self.body.are_exclusive(*change, y));
+        if self.body.are_exclusive(x, y) || (role_of_x == Role::DecidingRead && !decides()) {
+            return;
+        }
         let key = (self.body.uses[x].shared.clone(), self.body.uses[y].shared.clone(), role_of_y);
         if role_of_x == Role::DecidingRead {
             let pair = UsePair { first: x, second: y };
@@ -175,23 +205,31 @@ impl FlowUses {
     }
 }
 
-/// Returns the role of each use; `None` for a read that no change depends on.
-fn roles(body: &BodyUses) -> Vec<Option<Role>> {
-    let mut roles: Vec<Option<Role>> = body
-        .uses
-        .iter()
-        .map(|found| match found.kind {
-            UseKind::Read => None,
-            UseKind::Change => Some(Role::IndependentChange),
-        })
-        .collect();
+/// Returns, for each read, the changes that depend on it; a dependence within one step on one value does not count.
+fn decided(body: &BodyUses) -> Vec<Vec<usize>> {
+    let mut decided = vec![Vec::new(); body.uses.len()];
     for (change, found) in body.uses.iter().enumerate() {
         for read in &found.reads {
-            let same = body.uses[*read].shared == found.shared;
-            if !(same && body.in_one_step(*read, change)) {
-                roles[*read] = Some(Role::DecidingRead);
-                roles[change] = Some(Role::DependentChange);
+            if body.uses[*read].shared != found.shared || !body.in_one_step(*read, change) {
+                decided[*read].push(change);
             }
+        }
+    }
+    decided
+}
+
+/// Returns the role of each use; `None` for a read that no change depends on.
+fn roles(body: &BodyUses, decided: &[Vec<usize>]) -> Vec<Option<Role>> {
+    let role = |found: &SharedUse| match found.kind {
+        UseKind::Read => None,
+        UseKind::Change if found.commutes => Some(Role::IndependentAddition),
+        UseKind::Change => Some(Role::IndependentChange),
+    };
+    let mut roles: Vec<Option<Role>> = body.uses.iter().map(role).collect();
+    for (read, changes) in decided.iter().enumerate().filter(|(_, changes)| !changes.is_empty()) {
+        roles[read] = Some(Role::DecidingRead);
+        for change in changes {
+            roles[*change] = roles[*change].map(Role::dependent);
         }
     }
     roles

@@ -75,6 +75,8 @@ pub struct Effects {
     pub deferrable: bool,
     /// `true` if executing a call twice has the same effect as once, so that it may be retried.
     pub idempotent: bool,
+    /// `true` if calls of it leave an argument that they change the same in whichever order they are executed.
+    pub commutes: bool,
     /// `true` if the function blocks its thread, so that it must not run on an event loop.
     pub blocking: bool,
     /// `true` if the function may wait (`async`).
@@ -111,6 +113,7 @@ impl Default for Effects {
             fresh_ns: None,
             deferrable: false,
             idempotent: false,
+            commutes: false,
             blocking: false,
             waits: false,
             awaits_peer: false,

@@ -27,7 +27,7 @@ pub fn set(value: &mut Value, to: Value) -> Value {
 }
 
 /// Adds to a shared `Int`, `Float`, `Duration` or `Size`, and returns the sum. A sum that does not fit into 64 bits saturates.
-#[weir::function(reads)]
+#[weir::function(reads, commutes)]
 pub fn add(number: &mut Value, by: Value) -> Value {
     *number = sum(number, &by);
     number.clone()
@@ -36,7 +36,7 @@ pub fn add(number: &mut Value, by: Value) -> Value {
 /// Adds to the number under the key of a shared map, and returns the sum: `counts.add_at(word, 1)`. A key that the map does not
 /// have begins at zero, and a sum that does not fit into 64 bits saturates. If the map then has more than `keep` entries, the
 /// oldest are removed.
-#[weir::function(reads)]
+#[weir::function(reads, commutes)]
 pub fn add_at(
     map: &mut Entries,
     key: Generic<'k'>,

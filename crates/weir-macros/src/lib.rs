@@ -39,6 +39,7 @@ mod words;
 /// | `fresh = "2m"` | the result may be reused for this time |
 /// | `deferrable` | the effect may follow the response |
 /// | `idempotent` | executing twice has the same effect as once |
+/// | `commutes` | calls leave an argument that they change the same in whichever order they are executed |
 /// | `blocking` | blocks its thread |
 /// | `awaits_peer` | waits for the peer of a connection, which takes any time it likes, or for others whose work it shares |
 /// | `internal` | only the compiler and the library call it; documentation and completion do not show it |

@@ -13,6 +13,7 @@ pub(crate) enum Flag {
     Reads,
     Deferrable,
     Idempotent,
+    Commutes,
     Blocking,
     AwaitsPeer,
     Total,
@@ -20,11 +21,12 @@ pub(crate) enum Flag {
     Internal,
 }
 
-const FLAGS: [(&str, Flag); 9] = [
+const FLAGS: [(&str, Flag); 10] = [
     ("pure", Flag::Pure),
     ("reads", Flag::Reads),
     ("deferrable", Flag::Deferrable),
     ("idempotent", Flag::Idempotent),
+    ("commutes", Flag::Commutes),
     ("blocking", Flag::Blocking),
     ("awaits_peer", Flag::AwaitsPeer),
     ("total", Flag::Total),
@@ -39,9 +41,9 @@ const CONTRADICTIONS: [(Flag, Flag, &str); 3] = [
     (Flag::Deferrable, Flag::Reads, "`deferrable` contradicts `reads`: there is no effect to defer"),
 ];
 
-const EXPECTED: &str = "the marks are `pure`, `reads`, `fresh = \"2m\"`, `deferrable`, `idempotent`, `blocking`, \
-                        `awaits_peer`, `total`, `replaces_element`, `internal`, `name = \"…\"`, `new = path`, `room = bytes`, \
-                        `units = work` and `later = call`";
+const EXPECTED: &str = "the marks are `pure`, `reads`, `fresh = \"2m\"`, `deferrable`, `idempotent`, `commutes`, \
+                        `blocking`, `awaits_peer`, `total`, `replaces_element`, `internal`, `name = \"…\"`, \
+                        `new = path`, `room = bytes`, `units = work` and `later = call`";
 
 /// The marks of one function.
 #[derive(Clone, Default)]
@@ -221,6 +223,7 @@ impl FunctionMarks {
         let fresh_ns = self.fresh.map_or(quote!(None), |(nanos, _)| quote!(Some(#nanos)));
         let deferrable = self.has(Flag::Deferrable);
         let idempotent = self.has(Flag::Idempotent) || (leaves && !changes);
+        let commutes = self.has(Flag::Commutes);
         let blocking = self.has(Flag::Blocking);
         let awaits_peer = self.has(Flag::AwaitsPeer);
         let total = self.has(Flag::Total);
@@ -232,6 +235,7 @@ impl FunctionMarks {
                 fresh_ns: ::core::option::Option::#fresh_ns,
                 deferrable: #deferrable,
                 idempotent: #idempotent,
+                commutes: #commutes,
                 blocking: #blocking,
                 waits: #waits,
                 awaits_peer: #awaits_peer,

@@ -45,6 +45,8 @@ pub(super) struct SharedUse {
     pub(super) shared: Text,
     pub(super) kind: UseKind,
     pub(super) origin: Origin,
+    /// True for a change that commutes with others of its kind: the order of two of them leaves the same value.
+    pub(super) commutes: bool,
     /// The reads that a change depends on, by index, in program order; empty for a read.
     pub(super) reads: Vec<usize>,
     node: DependenceNode,
@@ -118,12 +120,19 @@ impl BodyUses {
     }
 
     fn may_precede(&self, first: usize, second: usize) -> bool {
+        self.in_one_loop(first, second) || (first < second && !self.are_exclusive(first, second))
+    }
+
+    /// Returns whether no execution of the flow makes both uses, because they are in two arms of one `switch`.
+    pub(super) fn are_exclusive(&self, first: usize, second: usize) -> bool {
         let (one, other) = (&self.uses[first].position, &self.uses[second].position);
-        if one.loops.first().is_some_and(|outermost| other.loops.first() == Some(outermost)) {
-            return true;
-        }
         let apart = one.arms.iter().zip(&other.arms).find(|(one, other)| one != other);
-        first < second && apart.is_none_or(|(one, other)| one.0 != other.0)
+        !self.in_one_loop(first, second) && apart.is_some_and(|(one, other)| one.0 == other.0)
+    }
+
+    fn in_one_loop(&self, first: usize, second: usize) -> bool {
+        let outermost = self.uses[first].position.loops.first();
+        outermost.is_some() && outermost == self.uses[second].position.loops.first()
     }
 }
 
@@ -333,7 +342,11 @@ impl Collector<'_> {
             // The end of a transaction changes no more than its statements do, which are uses of their own.
             let change = parameter.passing == Passing::Change;
             if ![COMMIT, ROLL_BACK].contains(&call.function.as_str()) {
-                result.extend(self.shared_use(name, change, &arguments, origin));
+                let node = self.shared_use(name, change, &arguments, origin);
+                result.extend(node);
+                if change && self.commutes(call, name) {
+                    self.found.uses.last_mut().into_iter().for_each(|found| found.commutes = true);
+                }
             }
         }
         let bound = self.bound;
@@ -351,6 +364,18 @@ impl Collector<'_> {
             Some(_) if changes => ValueNodes::of_variant(result, Value::OK),
             _ => ValueNodes { may_be_missing: self.is_read_of_cache(call), ..result.into() },
         }
+    }
+
+    /// Returns `true` if calls of this function leave the shared value the same in whichever order they are executed. An insertion
+    /// under a number that the table chooses does, up to the number, unless another column is unique.
+    fn commutes(&self, call: &Call, name: &Text) -> bool {
+        let function = self.library.function(&call.function);
+        let is_new_row = || {
+            let table = self.declarations.tables.get(name.as_str());
+            let is_insert = call.function.strip_prefix(TABLES).is_some_and(|function| function == ".insert");
+            is_insert && table.is_some_and(|table| table.auto && table.indexes.iter().all(|(_, unique)| !unique))
+        };
+        function.is_some_and(|function| function.signature.effects.commutes) || is_new_row()
     }
 
     /// Returns `true` for the read of one row of a table that may lose rows at any time.
@@ -372,7 +397,7 @@ impl Collector<'_> {
         let node = self.node(on);
         let kind = if change { UseKind::Change } else { UseKind::Read };
         let (position, shared) = (self.position.clone(), name.clone());
-        self.found.uses.push(SharedUse { shared, kind, origin, reads: Vec::new(), node, position });
+        self.found.uses.push(SharedUse { shared, kind, origin, commutes: false, reads: Vec::new(), node, position });
         (!change).then_some(node)
     }
 

@@ -40,7 +40,7 @@ pub(crate) mod cell {
     pub(crate) fn set(cell: &mut Cell, to: i64) {
         step(cell.0, Some(to), |value| *value = to);
     }
-    #[weir::function(reads)]
+    #[weir::function(reads, commutes)]
     pub(crate) fn add(cell: &mut Cell, by: i64) {
         step(cell.0, Some(by), |value| *value += by);
     }
