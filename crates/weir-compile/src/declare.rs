@@ -18,6 +18,7 @@ use weir_syntax::{Code, Diagnostic, Span};
 
 use crate::context::CheckContext;
 use crate::declarations::{Declarations, DeclaredAlias, DeclaredType, FileScope, ImportedModule};
+use crate::dialects;
 use crate::lang_items::{HTML, TABLES};
 use crate::suggest::nearest;
 use crate::symbol::{Reference, Symbol};
@@ -184,6 +185,9 @@ impl Declarer<'_, '_> {
             return diagnostic.fix(format!("modules are imported as a whole: write `use {first}`"), members, "");
         }
         let known = library.keys().chain(self.context.files.names()).map(Text::as_str);
+        if let Some(advice) = dialects::module_named(path) {
+            return diagnostic.hint(advice);
+        }
         match nearest(path, known.filter(|name| !name.is_empty())) {
             Some(near) => diagnostic.suggest(format!("did you mean `{near}`?"), place, near),
             None => diagnostic.hint("create the file; modules in Rust are made by `weir new NAME --rust`"),

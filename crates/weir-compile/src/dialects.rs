@@ -2,8 +2,17 @@
 
 /// Changes of collections in other languages and the functions that change a shared value so.
 const CHANGES: &[(&str, &str, &str)] = &[
+    ("float", "update", "set"),
+    ("int", "fetch_add", "add"),
+    ("int", "inc", "add"),
+    ("int", "increment", "add"),
+    ("int", "store", "set"),
+    ("int", "update", "set"),
     ("list", "add", "push"),
     ("list", "append", "push"),
+    ("list", "clear", "set"),
+    ("list", "update", "set"),
+    ("map", "clear", "set"),
     ("map", "delete", "remove"),
     ("map", "insert", "put"),
     ("map", "set_at", "put"),
@@ -124,27 +133,68 @@ const VALUES: &[(&str, &str)] = &[
 
 /// Names of other languages that Weir lacks, and the advice to give.
 const NO_VALUES: &[(&str, &str)] = &[
+    ("Date", "use `time.now()`"),
+    ("JSON", "use `json.encode(value)` and `json.decode(text)?`"),
+    ("Lock", "call functions of a shared value, each of which is one step; `atomic` makes several one step"),
+    ("Math", "numbers have functions: `n.abs()`, `x.round()`, `x.square_root()`, `n.min(m)`"),
+    ("Mutex", "call functions of a shared value, each of which is one step; `atomic` makes several one step"),
+    ("abs", "call `n.abs()`"),
     ("assert", "write `expect condition` in a `test`"),
     ("assert_eq", "write `expect a == b` in a `test`"),
     ("bool", "compare: `value != 0`, `text != \"\"`, `list.length() > 0`"),
     ("break", "leave the `fn` with `return`, or repeat with `loop state = first { … } until done at most 100`"),
+    ("chan", "pass values by `shared` lists and maps, or by rows of a table"),
+    ("channel", "pass values by `shared` lists and maps, or by rows of a table"),
     ("console", "use `stdio.print`"),
     ("continue", "put the rest of the body into an `if`"),
+    ("env", "declare what the environment sets: `config port: Int = 8080`"),
+    ("fetch", "call `client.get(url)?`"),
+    ("filter", "call `list.filter(|x| …)`, or write `for x in list if … { x }`"),
     ("fmt", "use `stdio.print`, and braces in texts: `\"{value}\"`"),
     ("float", "read a text with `text.parse_float()`, and convert a number with `n.to_float()`"),
     ("format", "put values into a text with braces: `\"{value}\"`"),
     ("int", "read a text with `text.parse_int()`, and convert a number with `x.to_int()`"),
     ("Int", "read a text with `text.parse_int()`, and convert a number with `x.to_int()`"),
     ("Float", "read a text with `text.parse_float()`, and convert a number with `n.to_float()`"),
+    ("it", "write a closure with its parameter: `|x| x + 1`"),
     ("len", "call `list.length()`"),
     ("not", "write `!`"),
+    ("max", "call `list.max()`, or `n.max(m)` of two numbers"),
+    ("min", "call `list.min()`, or `n.min(m)` of two numbers"),
+    ("os", "declare what the environment sets: `config port: Int = 8080`"),
+    ("parseFloat", "read a text with `text.parse_float()`"),
+    ("parseInt", "read a text with `text.parse_int()`"),
     ("pass", "remove it: `{ }` is an empty block"),
-    ("range", "use `list.numbers(0, 10)`"),
+    ("process", "declare what the environment sets: `config port: Int = 8080`"),
+    ("range", "use `list.numbers(0, 10)?`"),
+    ("require", "import modules at the top of the file: `use http`"),
+    ("round", "call `x.round()`"),
     ("self", "take the value as a parameter"),
     ("str", "put the value into a text with braces: `\"{value}\"`"),
     ("String", "put the value into a text with braces: `\"{value}\"`"),
     ("Text", "put the value into a text with braces: `\"{value}\"`"),
+    ("sum", "call `list.sum()`"),
     ("this", "take the value as a parameter"),
+    ("todo", "write `fail(\"not written yet\")`"),
+];
+
+/// Modules of other languages, and the advice to give.
+const MODULES: &[(&str, &str)] = &[
+    ("axios", "other services are called by the module `client`"),
+    ("database", "declare a table: `table users: User key name`"),
+    ("db", "declare a table: `table users: User key name`"),
+    ("env", "declare what the environment sets: `config port: Int = 8080`"),
+    ("fmt", "put values into texts with braces: `\"{value}\"`"),
+    ("fs", "files are read and written by the module `files`"),
+    ("io", "the standard streams are in the module `stdio`, and files in `files`"),
+    ("math", "the functions of numbers are in the modules `int` and `float`, which need no `use`: `x.square_root()`"),
+    ("os", "declare what the environment sets, `config port: Int = 8080`; files are in the module `files`"),
+    ("postgres", "declare a table, `table users: User key name`, and run the program with `--tables postgres://…`"),
+    ("requests", "other services are called by the module `client`"),
+    ("sql", "declare a table: `table users: User key name`"),
+    ("sqlite", "declare a table: `table users: User key name`"),
+    ("strings", "the functions of texts need no `use`: `\"a\".upper()`"),
+    ("sync", "declare a `shared` value, each of whose functions is one step"),
 ];
 
 /// Methods of other languages: the module of the receiver, the method, and the replacement or the advice.
@@ -161,6 +211,12 @@ const METHODS: &[(&str, &str, &str)] = &[
     ("*", "toString", "put the value into a text with braces: `\"{value}\"`"),
     ("*", "str", "put the value into a text with braces: `\"{value}\"`"),
     ("*", "to_owned", "values are shared automatically: remove it"),
+    ("duration", "hours", "divide it: `duration / 1h`"),
+    ("duration", "microseconds", "divide it: `duration / 1us`"),
+    ("duration", "milliseconds", "divide it: `duration / 1ms`"),
+    ("duration", "millis", "divide it: `duration / 1ms`"),
+    ("duration", "minutes", "divide it: `duration / 1m`"),
+    ("duration", "to_int", "divide it: `duration / 1ms`"),
     ("float", "ceil", "ceiling"),
     ("float", "pow", "power"),
     ("float", "sqrt", "square_root"),
@@ -267,6 +323,13 @@ const METHODS: &[(&str, &str, &str)] = &[
     ("text", "to_upper", "upper"),
     ("text", "to_uppercase", "upper"),
     ("text", "uppercase", "upper"),
+    ("time", "day", "take its date apart: `time.date()?.day`"),
+    ("time", "hour", "take its date apart: `time.date()?.hour`"),
+    ("time", "minute", "take its date apart: `time.date()?.minute`"),
+    ("time", "month", "take its date apart: `time.date()?.month`"),
+    ("time", "since", "subtract: `time.now() - start` is a `Duration`"),
+    ("time", "weekday", "take its date apart: `time.date()?.weekday`"),
+    ("time", "year", "take its date apart: `time.date()?.year`"),
 ];
 
 /// Advice on a word of another language.
@@ -281,6 +344,11 @@ pub(crate) enum Advice {
 /// Returns the advice on a type of another language.
 pub(crate) fn type_named(name: &str) -> Option<Advice> {
     looked_up(TYPES, name).map(Advice::Write).or_else(|| looked_up(NO_TYPES, name).map(Advice::Do))
+}
+
+/// Returns the advice on a module of another language.
+pub(crate) fn module_named(name: &str) -> Option<&'static str> {
+    looked_up(MODULES, name)
 }
 
 /// Returns the advice on a value of another language.

@@ -4,6 +4,7 @@
 //! `_` is never reported.
 
 mod constant_conditions;
+mod dollar_braces;
 mod dropped_values;
 mod error_responses;
 mod kept_writes;
@@ -32,6 +33,7 @@ use crate::file_lints::FileLints;
 use crate::symbol::Symbol;
 use crate::typed_tree::{FileTypes, TypedTree};
 use constant_conditions::ConstantConditions;
+use dollar_braces::DollarBraces;
 use dropped_values::DroppedValues;
 use kept_writes::{KeptWrites, writes_tables};
 use number_braces::NumberBraces;
@@ -80,13 +82,14 @@ fn lints_of(context: &CheckContext<'_>, typed: &TypedTree, file: usize) -> FileL
         shadowing: ShadowingPatterns::new(context.text, typed),
         keys: RepeatedKeySearch::new(context, typed),
         numbers: NumberBraces::new(context.text),
+        dollars: DollarBraces::new(context.text, typed),
         writes: KeptWrites::new(context, typed, file),
     };
     context.tree().items[context.file_items(file)].iter().for_each(|item| walk.item(item));
-    let LintWalk { names, dropped, conditions, shadowing, keys, numbers, writes } = walk;
+    let LintWalk { names, dropped, conditions, shadowing, keys, numbers, dollars, writes } = walk;
     let mut found = names.found;
     found.extend(dropped.found.into_iter().chain(conditions.found).chain(shadowing.found).chain(keys.found));
-    found.extend(numbers.found.into_iter().chain(writes.found));
+    found.extend(numbers.found.into_iter().chain(dollars.found).chain(writes.found));
     FileLints {
         found,
         unused_parameters: names.parameters,
@@ -103,6 +106,7 @@ struct LintWalk<'t> {
     shadowing: ShadowingPatterns<'t>,
     keys: RepeatedKeySearch<'t>,
     numbers: NumberBraces<'t>,
+    dollars: DollarBraces<'t>,
     writes: KeptWrites<'t>,
 }
 
@@ -129,6 +133,7 @@ impl<'t> Visitor<'t> for LintWalk<'t> {
         self.shadowing.expr(expr);
         self.keys.expr(expr);
         self.numbers.expr(expr);
+        self.dollars.expr(expr);
         self.writes.expr(expr);
         walk_expr(self, expr);
     }

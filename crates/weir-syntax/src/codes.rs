@@ -162,6 +162,7 @@ codes! {
     W0719 UnpairedCookie,
     W0720 NumberBraces,
     W0721 KeptWrites,
+    W0722 DollarBraces,
 }
 
 impl Code {

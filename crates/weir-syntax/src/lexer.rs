@@ -280,7 +280,8 @@ fn character_hint(character: char) -> Option<&'static str> {
         '#' => Some("comments begin with `//`"),
         '\\' => Some("write the parameters of a closure between bars: `|x| x + 1`"),
         '@' => Some("Weir has no attributes"),
-        '^' | '~' => Some("Weir has no bitwise operators"),
+        '^' => Some("call `n.power(2)` for a power, or `n.bit_xor(m)` for bits"),
+        '~' => Some("call `n.bit_not()`"),
         _ => None,
     }
 }

@@ -1,6 +1,6 @@
 //! Checks each form of expression.
 
-use weir_host::TypeShape;
+use weir_host::{Type, TypeShape};
 use weir_syntax::ast::{Expr, ExprKind, Literal, LiteralValue, MapEntry, TextLiteral, TextPart};
 use weir_syntax::{Code, Diagnostic, Span};
 
@@ -94,6 +94,11 @@ impl<'a> TypeChecker<'a, '_> {
         if let Some(name) = wanted.parameter_name().or(found.parameter_name()) {
             return diagnostic.note(stands_for_any(name));
         }
+        if *wanted == Ty::named(RESPONSE)
+            && let Some(function) = self.response_of(found)
+        {
+            return diagnostic.hint(format!("make it a response: `http.{function}(…)`"));
+        }
         match (found, wanted) {
             (Ty::Result(pair), Ty::Result(_)) if pair.0 == *wanted => {
                 diagnostic.hint("its value is a `Result` already: leave out `Ok(…)`, or add `?` inside of it")
@@ -121,14 +126,8 @@ impl<'a> TypeChecker<'a, '_> {
             (Ty::Result(found), Ty::Result(wanted)) if found.1 == Ty::TEXT && wanted.1 == Ty::FAILURE => {
                 diagnostic.hint("create a failure from the text: `Err(Failure(…))`, or use `fail(…)`")
             }
-            (found, Ty::Plain(wanted)) if *found == Ty::TEXT && wanted.to_string() == "http.Response" => {
-                diagnostic.hint("make it a response: `http.text(…)`")
-            }
             (found, wanted) if *found == Ty::TEXT && *wanted == Ty::named(HTML) => {
                 diagnostic.hint("write a template, whose interpolations are escaped: `html\"…\"`")
-            }
-            (found, Ty::Plain(wanted)) if *found == Ty::named(HTML) && wanted.to_string() == "http.Response" => {
-                diagnostic.hint("make it a response: `http.html(…)`")
             }
             (found, wanted) if *found == Ty::named(HTML) && *wanted == Ty::TEXT => {
                 diagnostic.hint("answer with `http.html(page)`, or insert it into a template: `html\"{page}\"`; `to_text` returns its text")
@@ -148,6 +147,17 @@ impl<'a> TypeChecker<'a, '_> {
                 Some(hint) => diagnostic.hint(hint),
                 None => diagnostic,
             },
+        }
+    }
+
+    /// Returns the function of `http` that makes a response of a value.
+    fn response_of(&self, found: &Ty) -> Option<&'static str> {
+        match found {
+            found if *found == Ty::TEXT => Some("text"),
+            found if *found == Ty::named(HTML) => Some("html"),
+            Ty::List(_) | Ty::Map(_) => Some("json"),
+            Ty::Plain(Type::Named(name)) if !self.is_opaque(name.as_str()) => Some("json"),
+            _ => None,
         }
     }
 
@@ -312,6 +322,7 @@ impl<'a> TypeChecker<'a, '_> {
         match self.inference.shallow(&ty) {
             Ty::List(element) => {
                 self.expr(index, Some(&Expected::new(Ty::INT, object.span, "a list is indexed by a number")));
+                self.index_from_the_end(index);
                 (*element).clone()
             }
             Ty::Map(pair) => {
@@ -323,6 +334,16 @@ impl<'a> TypeChecker<'a, '_> {
                 self.expr(index, None);
                 self.not_a_collection(object.span, &other, "indexed")
             }
+        }
+    }
+
+    /// Reports `list[-1]`, which other languages take for the last element, and which always fails.
+    fn index_from_the_end(&mut self, index: &Expr) {
+        if matches!(&index.kind, ExprKind::Literal(Literal { value: LiteralValue::Int(number), .. }) if *number < 0) {
+            let diagnostic = Diagnostic::new(Code::DialectSyntax, "a list has no element before the first")
+                .at(index.span, "an index counts from 0")
+                .hint("the last element is `list.last()`, an `Option`; `list.take_last(2)` are the last two");
+            self.report(diagnostic);
         }
     }
 
@@ -341,6 +362,9 @@ impl<'a> TypeChecker<'a, '_> {
             diagnostic = diagnostic.suggest("unwrap the value first, with `?` or `else { … }`", span.at_end(), "?");
         } else if ty == Ty::TEXT && what == "indexed" {
             diagnostic = diagnostic.hint("take a character: `text.at(position)`, or a part: `text.slice(from, to)`");
+        } else if let Ty::Option(_) = ty {
+            diagnostic = diagnostic
+                .hint("handle `None` first: `value else { [] }` of a list, `value.map(|x| …)` of another value, or `match` it");
         } else {
             diagnostic = diagnostic.hint(format!("only lists and maps can be {what}"));
         }
@@ -381,7 +405,7 @@ impl<'a> TypeChecker<'a, '_> {
         self.alike(
             entries.iter().map(|entry| &entry.value),
             &value,
-            "the values of a map have one type: this is the first",
+            "the values of a map have one type, and this is the first; a `record` has fields of several types",
         );
         if entries.is_empty() {
             self.open.push(OpenType { span, ty: value.clone(), function: None });
@@ -415,6 +439,9 @@ pub(super) fn literal_type(literal: &Literal) -> Ty {
         LiteralValue::Duration(_) => Ty::DURATION,
     }
 }
+
+/// The type of the answers of a service.
+const RESPONSE: &str = "http.Response";
 
 /// Returns the usual fix for a number, or a list of numbers, of another type.
 fn number_hint(found: &Ty, wanted: &Ty) -> Option<&'static str> {

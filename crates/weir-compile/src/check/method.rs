@@ -58,11 +58,18 @@ impl<'a> TypeChecker<'a, '_> {
             self.arguments("length", CallTarget::Length, taken, given);
             return Ty::INT;
         }
-        match self.is_shared(object).then(|| dialects::change_named(module_of(&ty)?, name.as_str())).flatten() {
-            Some(ours) => self.other_change(object, &ty, name, ours),
+        let is_shared = self.is_shared(object);
+        match is_shared.then(|| self.change_named(&ty, name.as_str())).flatten() {
+            Some(ours) => self.other_change(object, &ty, name, &ours),
             None => self.no_method(object.span, &ty, name),
         }
         self.ignore(given)
+    }
+
+    /// Returns the function that changes a shared value, if this is its name in another language, or almost its name.
+    fn change_named(&self, ty: &Ty, name: &str) -> Option<String> {
+        let named = module_of(ty).and_then(|module| dialects::change_named(module, name)).map(str::to_owned);
+        named.or_else(|| nearest(name, self.functions_of(STATE).iter().map(String::as_str)).map(str::to_owned))
     }
 
     /// Reports a change of a shared value that has another name in Weir.

@@ -140,6 +140,9 @@ fn arithmetic_hint(diagnostic: Diagnostic, operator: BinaryOperator, l: &Ty, r: 
         return diagnostic
             .hint("write a literal with a decimal point, as in `1.0`, and convert other numbers: `n.to_float()`");
     }
+    if has(&Ty::DURATION) && has(&Ty::FLOAT) {
+        return diagnostic.hint("calculate with whole numbers: `duration * 3 / 2`");
+    }
     if matches!(l, Ty::Option(_)) || matches!(r, Ty::Option(_)) {
         return diagnostic.hint("handle `None` first: `(value else { 0 })`, or `match` it");
     }

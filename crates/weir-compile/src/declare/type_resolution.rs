@@ -292,6 +292,10 @@ impl TypeResolver<'_, '_> {
             Diagnostic::new(Code::UnknownType, format!("there is no type `{path}`")).at(path.span, "not declared");
         diagnostic = match near {
             Some(near) => diagnostic.suggest(format!("did you mean `{near}`?"), path.span, near),
+            None if path.to_string().len() == 1 => diagnostic
+                .hint(format!("a type that stands for any type is in lower case: `{}`", path.to_string().to_lowercase())),
+            None if path.to_string().eq_ignore_ascii_case("http.request") => diagnostic
+                .hint("name what the route reads as its parameters: `(page: Int = 1, header accept: Text, body order: Order)`"),
             None => diagnostic.hint(format!("declare it: `record {} {{ … }}`", path.last())),
         };
         self.context.report(diagnostic);

@@ -372,12 +372,12 @@ fn is_of_this_site(url: &str) -> bool {
     is_path || url.starts_with(['?', '#']) || url.starts_with("./") || url.starts_with("../")
 }
 
-/// Creates a response with this status and a plain text.
+/// Creates a response with this status and a plain text: `http.status(204)?` has none.
 ///
 /// # Errors
 /// Fails unless `code` is 200 to 599.
 #[weir::function(pure)]
-pub fn status(code: i64, text: &str) -> Result<Response, ResponseError> {
+pub fn status(code: i64, #[default("")] text: &str) -> Result<Response, ResponseError> {
     let status = final_status(code).ok_or(ResponseError::Status(code))?;
     Ok(Response::plain(status, Bytes::copy_from_slice(text.as_bytes())))
 }

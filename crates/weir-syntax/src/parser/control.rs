@@ -22,6 +22,7 @@ impl Parser<'_> {
             T::Retry => self.retry_kind(),
             T::With => self.with_kind(),
             T::Word if self.token_text() == "switch" => self.match_kind(),
+            T::Within if matches!(self.nth_kind(1), T::Number | T::Word | T::ParenOpen) => self.limit_before_value(),
             _ => {
                 self.unexpected("an expression");
                 return self.error_expr();

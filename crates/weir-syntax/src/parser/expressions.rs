@@ -67,6 +67,9 @@ impl Parser<'_> {
     pub(super) fn operators(&mut self) -> Expr {
         let start = self.span();
         let mut value = self.binary(LOOSEST);
+        if self.at_choice() {
+            value = self.choice(start, value);
+        }
         while self.eat(T::Pipe).is_some() {
             value = self.pipe_step(start, value);
             if self.infix().is_some() {
@@ -197,8 +200,9 @@ impl Parser<'_> {
                 T::Dot if self.dot_await() => value,
                 T::Dot => self.field(start, value),
                 T::DotIndex => self.tuple_index(start, value),
+                T::Question if self.at_choice() => return value,
                 T::Question => {
-                    let kind = self.question(start, &value).unwrap_or_else(|| {
+                    let kind = self.question(&value).unwrap_or_else(|| {
                         self.bump();
                         ExprKind::Try(Box::new(value))
                     });
@@ -255,7 +259,9 @@ impl Parser<'_> {
     /// `[ expression ]`
     fn index(&mut self, start: Span, object: Expr) -> Expr {
         let mut indices = self.delimited(T::BracketOpen, |parser| {
+            let before = parser.diagnostics.len();
             let index = parser.expression();
+            parser.range_as_index(before);
             parser.part_as_index();
             index
         });

@@ -34,6 +34,8 @@ impl Parser<'_> {
             diagnostic = diagnostic.fix(format!("write `{replacement}`"), self.span(), replacement);
         } else if what == "`{`" && self.at(TokenKind::Colon) {
             diagnostic = diagnostic.hint("put `{` here, and `}` after the last line of the body");
+        } else if what == "an expression" && self.at_reserved_name() {
+            diagnostic = diagnostic.hint(format!("`{}` is a reserved word, and no name", self.token_text()));
         } else if let Some((word, weir_form)) = self.dialect_word() {
             diagnostic = diagnostic.fix(format!("write `{weir_form}` for `{word}`"), self.span(), weir_form);
         }
@@ -98,6 +100,12 @@ impl Parser<'_> {
             true => diagnostic.hint("a quotation mark in a text is written `\\\"`; HTML can have `'` in its place"),
             false => diagnostic.fix("separate them with `;`", statement.at_end(), ";"),
         });
+    }
+
+    /// Returns true at a reserved word that begins no part of a construct around it, and so was meant as a name.
+    fn at_reserved_name(&self) -> bool {
+        let kind = self.peek();
+        kind.is_reserved() && kind.joins() && !matches!(kind, TokenKind::Else | TokenKind::In)
     }
 
     pub(super) fn dialect_word(&self) -> Option<(&str, &'static str)> {

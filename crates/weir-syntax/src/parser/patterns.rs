@@ -42,7 +42,7 @@ impl Parser<'_> {
             T::TextOpen | T::BlockTextOpen => self.text_pattern(),
             T::ParenOpen => self.tuple_pattern(),
             T::BracketOpen => self.list_pattern(),
-            kind if kind.is_reserved() && !kind.joins() && !self.at_new_line() => {
+            kind if kind.is_reserved() && (!kind.joins() || self.nth_kind(1) == T::Equal) && !self.at_new_line() => {
                 self.reserved_word("a name");
                 PatternKind::Bind(self.word())
             }

@@ -69,11 +69,18 @@ impl Parser<'_> {
         }
         let mut is_map = None;
         let entries = self.delimited(T::BracketOpen, |parser| {
+            if let Some(spread) = parser.spread_element() {
+                return (spread, None);
+            }
             let mut key = parser.expression();
             parser.comprehension(&mut key);
-            let is_entry = *is_map.get_or_insert(parser.at(T::Colon));
+            let is_arrow = parser.at(T::FatArrow);
+            let is_entry = *is_map.get_or_insert(parser.at_colon_of_entry());
             let value = is_entry.then(|| {
-                parser.expect(T::Colon, "`:` and a value");
+                match is_arrow {
+                    true => _ = parser.bump(),
+                    false => _ = parser.expect(T::Colon, "`:` and a value"),
+                }
                 parser.expression()
             });
             (key, value)

@@ -131,6 +131,7 @@ impl Parser<'_> {
     /// `operators [asc | desc]?`
     fn order_key(&mut self) -> QueryOrder {
         let ignored = self.line_ends_ignored;
+        self.direction_before_key();
         let value = self.within_mode(BraceRole::Body, ignored, Self::operators);
         self.direction_word();
         let descending = self.eat_word("desc").is_some() || self.descending_word();

@@ -29,7 +29,8 @@ impl Parser<'_> {
     /// `path [( type,* )]?`
     fn named_type(&mut self) -> TypeKind {
         let path = self.path("a type");
-        if self.at(T::Less) && !self.token().first_on_line {
+        let is_bracket = self.at(T::BracketOpen) && self.nth_kind(1) != T::BracketClose;
+        if (self.at(T::Less) || is_bracket) && !self.token().first_on_line {
             return TypeKind::Named { arguments: self.types_in_angles(&path), path };
         }
         let has_arguments = self.at(T::ParenOpen) && !self.token().first_on_line;

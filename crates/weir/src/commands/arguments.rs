@@ -234,7 +234,8 @@ pub(crate) struct TestArguments {
 /// Arguments of `weir doc`.
 #[derive(Args, Debug)]
 pub(crate) struct DocArguments {
-    /// Program, or folder with a `main.weir`; without one, the standard library is documented
+    /// Program, or folder with a `main.weir`; or a module or function of the library, such as `http` or `list.map`; without one,
+    /// the whole library is documented
     #[arg(value_parser = programs::program_argument())]
     pub(crate) file: Option<PathBuf>,
     /// Output file; default: standard output, or a temporary file with `--open`

@@ -1,5 +1,5 @@
 //! `weir doc`: documentation of a program (services, types and functions with their effects) or of the library's
-//! modules, as one HTML page.
+//! modules, as one HTML page; and of one module or function of the library, as text.
 //!
 //! The page is static: it has no scripts and loads nothing.
 
@@ -9,9 +9,10 @@ mod markdown;
 mod page;
 mod program;
 mod table_uses;
+mod text;
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -24,6 +25,23 @@ use crate::{Exit, Library};
 
 /// Writes the page.
 pub(crate) fn doc(arguments: &DocArguments, library: &Library, terminal: &mut Terminal) -> Exit {
+    match &arguments.file {
+        None if arguments.output.is_none() && !arguments.open && io::stdout().is_terminal() => {
+            return terminal.print(&text::overview(library));
+        }
+        Some(name) if !name.exists() && !arguments.open => {
+            match name.to_str().and_then(|name| text::of_name(name, library)) {
+                Some(Ok(text)) => return terminal.write(arguments.output.as_deref(), &text),
+                Some(Err(message)) => {
+                    let module = name.to_str().and_then(|name| name.split('.').next()).unwrap_or_default();
+                    let hint = format!("`weir doc {module}` lists what it has");
+                    return terminal.fail(Exit::Environment, &message, &[&hint]);
+                }
+                None => {}
+            }
+        }
+        _ => {}
+    }
     let page = match &arguments.file {
         None => library::page(library),
         Some(file) => match of_program(file, library, terminal) {

@@ -127,3 +127,28 @@ service shop on http(port: 0) {
         "order: Order = Cheapest, word: Text = \"\", orders: List(Order) = [Newest], page: Option(Int) = Some(1)";
     assert!(served.greeting.contains(shown), "{}", served.greeting);
 }
+
+#[test]
+fn a_module_and_a_function_are_documented_as_text() {
+    let module = say(&["doc", "duration"]).output;
+    assert!(module.starts_with("Functions on durations"), "{module}");
+    assert!(
+        module.contains("fn min(duration: Duration, other: Duration) -> Duration\n    Returns the shorter duration.")
+    );
+    let function = say(&["doc", "http.problem"]).output;
+    assert!(function.starts_with("fn http.problem(status: Int"), "{function}");
+    assert!(function.contains("Effects: pure."), "{function}");
+    let missing = say(&["doc", "http.txt"]);
+    assert!(missing.messages.contains("`http` has no `txt`") && missing.messages.contains("`weir doc http` lists"));
+    assert!(say(&["doc", "nowhere.weir"]).messages.contains("no such file"));
+}
+
+#[test]
+fn a_type_and_a_function_of_one_name_have_two_anchors() {
+    let page = say(&["doc"]).output;
+    let mut anchors: Vec<&str> = page.split("id=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    anchors.sort_unstable();
+    let all = anchors.len();
+    anchors.dedup();
+    assert_eq!(anchors.len(), all);
+}

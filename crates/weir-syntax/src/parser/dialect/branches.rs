@@ -136,10 +136,19 @@ impl Parser<'_> {
         if is_then {
             self.bump();
         }
-        let then = if self.at(T::Return) { self.control() } else { self.operators() };
+        let then = if self.at(T::Return) { self.return_before_else() } else { self.operators() };
         let weir_form = self.weir_if(condition, &then);
         self.report_rewrite(self.since(start), "the branches of an `if` are written in braces", weir_form);
         true
+    }
+
+    /// `return [operators]?`, whose value has no `else` of its own
+    fn return_before_else(&mut self) -> Expr {
+        let start = self.bump();
+        let is_alone =
+            self.at_new_line() || self.peek().is_closing() || matches!(self.peek(), T::Semicolon | T::Else | T::End);
+        let value = (!is_alone).then(|| Box::new(self.operators()));
+        self.expr(start, ExprKind::Return(value))
     }
 
     /// Returns the Weir form of an `if` with these parts, and consumes an `else` if one follows.

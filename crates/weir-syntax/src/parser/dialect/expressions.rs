@@ -1,5 +1,6 @@
 //! Dialect recovery for expressions.
 
+use super::lists::RANGE;
 use super::{Parser, begins_operand};
 use crate::ast::{
     BinaryOperator, Block, ClosureParameter, Expr, ExprKind, Path, Pattern, PatternKind, Statement, StatementKind,
@@ -50,9 +51,11 @@ impl Parser<'_> {
         let whole = Span { end: self.span().end, ..first };
         match operator {
             BinaryOperator::Add => self.report_substitution(whole, "+"),
-            BinaryOperator::Multiply => self.report_with_advice(whole, "Weir has no `**`", "multiply, or use `fold`"),
-            BinaryOperator::Less => self.report_with_advice(whole, "Weir has no `<<`", "multiply by 2, 4, 8, …"),
-            BinaryOperator::Greater => self.report_with_advice(whole, "Weir has no `>>`", "divide by 2, 4, 8, …"),
+            BinaryOperator::Multiply => {
+                self.report_with_advice(whole, "Weir has no `**`", "call `n.power(2)`, or `x.power(2.0)` of a `Float`")
+            }
+            BinaryOperator::Less => self.report_with_advice(whole, "Weir has no `<<`", "call `n.shift_left(3)`"),
+            BinaryOperator::Greater => self.report_with_advice(whole, "Weir has no `>>`", "call `n.shift_right(3)`"),
             _ => return,
         }
         self.bump();
@@ -106,8 +109,8 @@ impl Parser<'_> {
         found
     }
 
-    /// Reads the operators of other languages that begin with `?`: `a ? b : c`, `a ?? b`, `a ?: b`.
-    pub(in crate::parser) fn question(&mut self, start: Span, value: &Expr) -> Option<ExprKind> {
+    /// Reads the operators of other languages that begin with `?`, and bind as closely as a suffix: `a ?? b`, `a ?: b`.
+    pub(in crate::parser) fn question(&mut self, value: &Expr) -> Option<ExprKind> {
         let (next, behind) = (self.nth(1), self.nth_kind(2));
         let adjacent = self.adjacent(0);
         // Inside brackets, a `?` before a colon may end a key.
@@ -124,21 +127,30 @@ impl Parser<'_> {
             let value = Box::new(value.clone());
             return Some(ExprKind::Else { value, failure: None, otherwise: Box::new(otherwise) });
         }
-        let is_choice = !next.first_on_line && begins_operand(next.kind);
-        if !is_choice || self.goes_on_behind(1) || !self.has_colon_ahead() {
-            return None;
-        }
+        None
+    }
+
+    /// Returns true before the `?` of `a ? b : c`.
+    pub(in crate::parser) fn at_choice(&self) -> bool {
+        let next = self.nth(1);
+        let is_choice = self.at(T::Question) && !next.first_on_line && begins_operand(next.kind);
+        is_choice && !self.goes_on_behind(1) && self.has_colon_ahead()
+    }
+
+    /// Reads `a ? b : c`, after its condition.
+    pub(in crate::parser) fn choice(&mut self, start: Span, condition: Expr) -> Expr {
         self.bump();
         let then = self.nested(Self::operators).unwrap_or_else(|| self.error_expr());
         self.expect(T::Colon, "`:`");
         let otherwise = self.nested(Self::operators).unwrap_or_else(|| self.error_expr());
         let text = |expr: &Expr| self.text[expr.span.range()].to_owned();
-        let weir_form = format!("if {} {{ {} }} else {{ {} }}", text(value), text(&then), text(&otherwise));
+        let weir_form = format!("if {} {{ {} }} else {{ {} }}", text(&condition), text(&then), text(&otherwise));
         self.report_rewrite(self.since(start), "a conditional expression is an `if`", weir_form);
         let (then, otherwise) = (block_of(then), block_of(otherwise));
         let span = otherwise.span;
         let otherwise = Expr { span, ..self.expr(span, ExprKind::Block(otherwise)) };
-        Some(ExprKind::If { condition: Box::new(value.clone()), then, otherwise: Some(Box::new(otherwise)) })
+        let kind = ExprKind::If { condition: Box::new(condition), then, otherwise: Some(Box::new(otherwise)) };
+        self.expr(start, kind)
     }
 
     /// Returns true if words come at `ahead` that belong to the construct around the operand: to a `loop`, a shared value, or
@@ -363,12 +375,23 @@ impl Parser<'_> {
         let (from, to) = (&self.text[value.span.range()], &self.text[end.span.range()]);
         let weir_form = format!("list.numbers({from}, {to}{plus})?");
         let whole = Span { start: value.span.start, ..self.since(value.span) };
-        self.report_rewrite(
-            whole,
-            "ranges are allowed only in patterns; use `list.numbers` for a list of numbers",
-            weir_form,
-        );
+        self.report_rewrite(whole, &format!("{RANGE}; use `list.numbers` for a list of numbers"), weir_form);
         self.expr(value.span, ExprKind::Error)
+    }
+}
+
+impl Parser<'_> {
+    /// Reads `within 5s { … }`: a limit before its value.
+    pub(in crate::parser) fn limit_before_value(&mut self) -> ExprKind {
+        let start = self.bump();
+        let limit = self.head();
+        let message = "a time limit comes behind its value";
+        let weir_form = format!("write `{{ … }} within {}`", &self.text[limit.span.range()]);
+        self.report_with_advice(self.since(start), message, &weir_form);
+        if self.at(T::BraceOpen) {
+            let _body = self.block();
+        }
+        ExprKind::Error
     }
 }
 

@@ -195,13 +195,14 @@ impl Parser<'_> {
 
     /// Reads `for (let i = 0; i < 10; i++) { … }`, after its `for`.
     pub(in crate::parser) fn counting_for(&mut self, start: Span) -> Option<ExprKind> {
-        let counts = self.at(T::ParenOpen) && (self.nth_kind(1) == T::Let || self.nth_kind(3) == T::Equal);
+        let counts = self.at(T::ParenOpen)
+            && (self.nth_kind(1) == T::Let || [2, 3].map(|ahead| self.nth_kind(ahead)).contains(&T::Equal));
         if !counts {
             return None;
         }
         self.skip_token();
         let span = self.since(start);
-        let advice = "iterate over numbers: `for i in list.numbers(0, 10) { … }`";
+        let advice = "iterate over numbers: `for i in list.numbers(0, 10)? { … }`";
         self.report_with_advice(span, "a `for` iterates over a list", advice);
         let _body = self.block();
         Some(ExprKind::Error)

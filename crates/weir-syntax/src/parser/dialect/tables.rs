@@ -22,6 +22,19 @@ impl Parser<'_> {
         }
     }
 
+    /// Drops `desc` before a column of an order.
+    pub(in crate::parser) fn direction_before_key(&mut self) {
+        if self.at_word_before(&["asc", "ascending", "desc", "descending"], |kind| kind == T::Word) {
+            let word = self.token_text().to_owned();
+            let advice = match word.starts_with("desc") {
+                true => "put `desc` behind the value: `order by row.column desc`",
+                false => "remove it: the order is ascending unless `desc` follows",
+            };
+            self.report_with_advice(self.span(), "the direction of an order comes behind its value", advice);
+            self.bump();
+        }
+    }
+
     /// Reads `descending` as `desc`.
     pub(in crate::parser) fn descending_word(&mut self) -> bool {
         let found = self.at(T::Word) && self.token_text() == "descending";

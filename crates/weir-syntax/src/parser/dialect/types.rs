@@ -103,8 +103,8 @@ impl Parser<'_> {
         let span = self.since(start);
         self.report_with_advice(
             span,
-            "a `fn` has no type parameters",
-            "write concrete types; only host functions can be generic",
+            "a `fn` has no list of type parameters",
+            "remove this: a type in lower case stands for any type, as in `fn first_of(items: List(a), other: a) -> a`",
         );
     }
 
@@ -177,17 +177,18 @@ impl Parser<'_> {
         TypeKind::Named { path: Path { names: vec![name], span }, arguments: vec![inner] }
     }
 
-    /// Reads `< type,* >` after the name of a type.
+    /// Reads `< type,* >` or `[ type,* ]` after the name of a type.
     pub(in crate::parser) fn types_in_angles(&mut self, path: &Path) -> Vec<Type> {
+        let close = if self.at(T::BracketOpen) { T::BracketClose } else { T::Greater };
         self.bump();
         let mut arguments = Vec::new();
-        while !self.at(T::Greater) && !self.ends_behind(0) {
+        while !self.at(close) && (close == T::BracketClose || !self.ends_behind(0)) {
             arguments.push(self.ty());
             if self.eat(T::Comma).is_none() {
                 break;
             }
         }
-        self.eat(T::Greater);
+        self.eat(close);
         let span = self.since(path.span);
         let texts: Vec<&str> = arguments.iter().map(|ty| &self.text[ty.span.range()]).collect();
         self.report_substitution(span, &format!("{path}({})", texts.join(", ")));

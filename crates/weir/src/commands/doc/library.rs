@@ -24,6 +24,16 @@ pub(super) fn page(library: &Library) -> DocPage {
 }
 
 fn section(module: &Module, library: &Library, modules: &WeirModules) -> PageSection {
+    let entries = entries(module, library, modules).into_iter();
+    PageSection {
+        title: module.name.to_string(),
+        lead: markdown::html(&module.doc),
+        entries: entries.map(|entry| PageEntry { doc: markdown::html(&entry.doc), ..entry }).collect(),
+    }
+}
+
+/// Returns the public items of a module, with their documentation in Markdown.
+pub(super) fn entries(module: &Module, library: &Library, modules: &WeirModules) -> Vec<PageEntry> {
     let sources = module.sources.values().map(|(signature, _)| source(module, signature));
     let functions = module.public_functions().map(|each| function(module, each));
     let in_weir = modules.names(&module.name, library).into_iter().filter_map(|name| {
@@ -32,11 +42,7 @@ fn section(module: &Module, library: &Library, modules: &WeirModules) -> PageSec
         Some(weir_function(path, &described))
     });
     let types = module.types.values().filter(|definition| belongs(module, definition)).map(definition);
-    PageSection {
-        title: module.name.to_string(),
-        lead: markdown::html(&module.doc),
-        entries: sources.chain(functions).chain(in_weir).chain(types).collect(),
-    }
+    sources.chain(functions).chain(in_weir).chain(types).collect()
 }
 
 /// Documents a function that is written in Weir.
@@ -44,7 +50,7 @@ fn weir_function(path: String, described: &SymbolInfo) -> PageEntry {
     PageEntry {
         name: path,
         signature: described.signature.clone(),
-        doc: markdown::html(&described.doc),
+        doc: described.doc.to_string(),
         effects: described.effects.as_ref().map(|effects| format!("{effects}, apart from the functions that it takes")),
         parts: Vec::new(),
     }
@@ -67,7 +73,7 @@ fn source(module: &Module, signature: &SourceSignature) -> PageEntry {
     PageEntry {
         name: shown.clone(),
         signature: format!("source {shown}({}){of}", required(&signature.parameters)),
-        doc: markdown::html(&signature.doc),
+        doc: signature.doc.to_string(),
         effects: Some(order.into()),
         parts: optional(&signature.parameters),
     }
@@ -83,7 +89,7 @@ fn function(module: &Module, function: &Function) -> PageEntry {
             all(signature.written()),
             signature.call_type()
         ),
-        doc: markdown::html(&signature.doc),
+        doc: signature.doc.to_string(),
         effects: Some(effects(signature, &module.name)),
         parts: Vec::new(),
     }
@@ -149,7 +155,7 @@ fn effects(signature: &Signature, module: &str) -> String {
     if words.is_empty() { "pure".into() } else { words.join(", ") }
 }
 
-/// Documents a record, an enum or a host type.
+/// Documents a record, an enum or a host type, in Markdown.
 pub(super) fn definition(definition: &TypeDefinition) -> PageEntry {
     let (word, parts) = match &definition.shape {
         TypeShape::Record(fields) => (
@@ -163,7 +169,7 @@ pub(super) fn definition(definition: &TypeDefinition) -> PageEntry {
     PageEntry {
         name: definition.name.to_string(),
         signature: format!("{word} {}", definition.name),
-        doc: markdown::html(&definition.doc),
+        doc: definition.doc.to_string(),
         effects: moved.then(|| "moved, not copied".into()),
         parts,
     }

@@ -113,11 +113,10 @@ fn entry(section: &str, entry: &PageEntry) -> String {
     )
 }
 
-/// Returns the anchor of an entry.
+/// Returns the anchor of an entry. Its case tells a type from a function: `files.Open` from `files.open`.
 fn anchor(section: &str, name: &str) -> String {
-    let plain = |text: &str| -> String {
-        text.chars().map(|each| if each.is_alphanumeric() { each.to_ascii_lowercase() } else { '-' }).collect()
-    };
+    let plain =
+        |text: &str| -> String { text.chars().map(|each| if each.is_alphanumeric() { each } else { '-' }).collect() };
     format!("{}.{}", plain(section), plain(name))
 }
 
