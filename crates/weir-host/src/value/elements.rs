@@ -316,6 +316,7 @@ impl fmt::Debug for Elements {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Entries;
 
     fn numbers(numbers: impl IntoIterator<Item = i64>) -> Elements {
         numbers.into_iter().map(Value::Int).collect()
@@ -441,6 +442,33 @@ mod tests {
         assert_eq!(list, numbers(1..4));
         list.keep(1, 3);
         assert_eq!((list, earlier), (numbers(2..4), numbers(0..5)));
+    }
+
+    /// The sign of NaN depends on the processor and the compiler.
+    #[test]
+    fn nan_equals_nan_and_comes_last_whatever_its_bits_are() {
+        let float = |number: f64| Value::Float(number);
+        let pair = |number: f64, other: i64| Value::Record([float(number), Value::Int(other)].into());
+        assert_eq!(float(f64::NAN), float(-f64::NAN));
+        assert_eq!(Value::list(vec![float(f64::NAN)]), Value::list(vec![float(-f64::NAN)]));
+        let records = |number: f64, other: i64| Value::list(vec![pair(number, other)]);
+        assert_eq!(records(f64::NAN, 1), records(-f64::NAN, 1));
+        assert!(records(f64::NAN, 1) < records(-f64::NAN, 2) && records(-f64::NAN, 1) < records(f64::NAN, 2));
+
+        let mut map = Entries::default();
+        map.insert(float(f64::NAN), Value::Int(1));
+        map.insert(float(-f64::NAN), Value::Int(2));
+        assert_eq!((map.len(), map.get(&float(f64::NAN))), (1, Some(&Value::Int(2))));
+
+        let sorted = |numbers: &[f64]| {
+            let mut list: Elements = numbers.iter().map(|number| Value::Float(*number)).collect();
+            list.sort();
+            list
+        };
+        let (infinity, nan) = (f64::INFINITY, f64::NAN);
+        assert_eq!(sorted(&[-nan, infinity, 1.0, -infinity]), sorted(&[-infinity, 1.0, infinity, nan]));
+        let last = sorted(&[-nan, infinity]).get(1);
+        assert!(matches!(last, Some(Value::Float(number)) if number.is_nan()));
     }
 
     #[test]
