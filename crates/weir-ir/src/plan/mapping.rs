@@ -170,12 +170,12 @@ impl Node {
         matches!(self.kind, NodeKind::Call { .. }) || !self.bodies().is_empty()
     }
 
-    fn is_for(&self) -> bool {
+    pub(super) fn is_for(&self) -> bool {
         matches!(self.kind, NodeKind::Map { .. })
     }
 
     /// Returns true if rounds make this call one after the other, because it has private state or writes a resource.
-    fn takes_turns(&self) -> bool {
+    pub(super) fn takes_turns(&self) -> bool {
         !is_stateless(self) || self.uses.iter().any(|used| used.mode == Mode::Write)
     }
 }

@@ -68,16 +68,7 @@ impl Cuts<'_> {
     /// of the first loop in its rounds that belongs to another one. From there the flow hands the calls of other sections on,
     /// and does not move for the loop.
     pub(super) fn home(self, node: &Node, own: Option<usize>) -> Option<usize> {
-        is_for(node).then(|| node.bodies().iter().find_map(|body| self.inside(node).other_body(body, own)))?
-    }
-
-    /// Returns the section of the first node with bodies that belongs to another section than `own`, and to which a flow moves.
-    fn other_body(self, body: &Graph, own: Option<usize>) -> Option<usize> {
-        let mut nodes = body.nodes.iter().filter(|node| !node.bodies().is_empty() && node.within.is_none());
-        nodes.find_map(|node| {
-            let planned = self.planned(node).filter(|planned| Some(*planned) != own);
-            planned.or_else(|| node.bodies().iter().find_map(|inner| self.inside(node).other_body(inner, own)))
-        })
+        self.plan.home_of_rounds(self.flow, node, own)
     }
 
     /// Returns true if a node of a body belongs to another section than `home`. Nodes without a name in the plan belong to
