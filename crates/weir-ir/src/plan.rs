@@ -31,6 +31,7 @@ mod mapping;
 mod parallelism;
 mod parse;
 mod pattern;
+mod pipelines;
 mod print;
 mod problem;
 
@@ -40,6 +41,7 @@ pub use mapping::{Granularity, SectionKey, map_sections};
 pub use parallelism::Parallelism;
 pub use parse::parse_size;
 pub use pattern::NodePattern;
+pub use pipelines::{HoldReason, HoldingLoop};
 pub use print::plan_reference;
 pub use problem::{Located, PlanProblem, ProblemSeverity};
 

@@ -267,7 +267,7 @@ impl<'a> Preparation<'a> {
 
     /// Returns the plan's sections for the nodes of this flow; `None` if no plan cuts bodies, or for a body of no flow.
     fn cuts(&self) -> Option<Cuts<'_>> {
-        Some(Cuts { plan: self.plan?, flow: self.flow.as_ref()? })
+        Some(Cuts { plan: self.plan?, flow: self.flow.as_ref()?, in_rounds: self.place.in_for })
     }
 
     /// Returns the section of the plan that names a node.

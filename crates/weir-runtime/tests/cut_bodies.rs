@@ -366,6 +366,43 @@ fn rounds_overlap_with_a_loop_inside_that_the_plan_puts_into_a_section() {
     });
 }
 
+#[test]
+fn a_loop_inside_is_a_stage_if_the_plan_divides_its_calls_or_names_one_of_them() {
+    // The inner loop makes two calls with private state, beside the first one of the round.
+    let body = NESTED.replace(
+        "(%7)\n        yield %8\n",
+        "(%7)\n        %17: Int = call c.third at third (%8)\n        yield %17\n",
+    );
+    let second = "engine = \"manual\"\nthreads = 1\n[[section]]\nname = \"two\"\nnodes = [\"second\"]\n";
+    let third = "[[section]]\nname = \"three\"\nnodes = [\"third\"]\n";
+    for plan_text in [second.to_owned(), format!("{second}{third}"), format!("{PLAN}{third}")] {
+        let (begun, order) = (Arc::new(Begun::default()), Called::default());
+        let (counted, awaited) = (Arc::clone(&begun), Arc::clone(&begun));
+        let [second_order, third_order] = [(); 2].map(|()| Arc::clone(&order));
+        let first = stage("a.first", World::Pure, false, move |x| {
+            assert!(
+                awaited.wait_for((x as usize).saturating_sub(1)),
+                "the second call of a round before has not begun"
+            );
+        });
+        let second = stage("b.second", World::Pure, false, move |x| {
+            counted.add();
+            second_order.lock().push(("b.second", x.to_string()));
+        });
+        let third = stage("c.third", World::Pure, false, move |x| third_order.lock().push(("c.third", x.to_string())));
+        let functions = vec![first, with_state(second), with_state(third)];
+        let (feed, running) = run(functions, &body, Options { plan: plan(&plan_text), ..options("event", 2) });
+        assert_eq!(feed.run(vec![Value::Int(0)]), Ok(Value::Int(1_234_567)), "under\n{plan_text}");
+        drop(feed);
+        running.wait().expect("the source ends");
+        for path in ["b.second", "c.third"] {
+            let order = order.lock();
+            let rounds: Vec<i64> = order.iter().filter(|of| of.0 == path).flat_map(|of| of.1.parse()).collect();
+            assert_eq!(rounds, (0..8).collect::<Vec<_>>(), "{path} under\n{plan_text}");
+        }
+    }
+}
+
 /// Rounds that change a value of their own, and rounds that change one from outside; the results are the digits of the answer.
 const CHANGES: [&str; 2] = [
     "    %1: List(Int) = list(%0, 1, 2, 3, 4, 5, 6, 7)

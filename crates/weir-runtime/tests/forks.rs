@@ -136,6 +136,15 @@ fn rounds_are_shared_with_several_cores_before_any_of_them_ends() {
 }
 
 #[test]
+fn two_rounds_of_a_slow_function_that_declares_no_units_run_beside_each_other() {
+    let two = PROGRAM.replace("[0, 1, 2]", "[1, 2]");
+    for engine in forking() {
+        let met = rounds_of(&two, engine, &Meeting::default(), (PATIENCE, ""));
+        assert_eq!(met, Ok(Value::list([1, 2].map(Value::Int).to_vec())), "{engine}");
+    }
+}
+
+#[test]
 fn rounds_run_one_after_the_other_if_the_plan_or_the_engine_keeps_a_flow_on_its_thread() {
     for row in ENGINES {
         let plan = if row.may_fork() { "parallel = \"off\"" } else { "" };

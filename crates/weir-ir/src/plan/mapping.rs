@@ -11,6 +11,8 @@
 
 use std::iter::successors;
 
+use weir_host::Mode;
+
 use super::{Plan, is_stateless};
 use crate::graph::{Control, Graph, Node, NodeId, NodeKind};
 
@@ -135,10 +137,28 @@ impl Plan {
     pub fn section_of_node(&self, flow: &str, node: &Node) -> Option<usize> {
         self.section_of(flow, &node.name).or_else(|| {
             let works = node.bodies().iter().flat_map(|body| &body.nodes).filter(|node| node.works());
-            let mut sections = works.map(|node| self.section_of_node(flow, node));
+            let mut sections = works.map(|inner| self.section_of_inner_node(flow, node, inner));
             let first = sections.next()??;
-            let is_for = matches!(node.kind, NodeKind::Map { .. });
-            sections.all(|section| section.is_some_and(|section| !is_for || section == first)).then_some(first)
+            sections.all(|section| section.is_some_and(|section| !node.is_for() || section == first)).then_some(first)
+        })
+    }
+
+    /// Returns the index of the section to which patterns assign a node in a body of the node `around`.
+    #[must_use]
+    pub fn section_of_inner_node(&self, flow: &str, around: &Node, node: &Node) -> Option<usize> {
+        if around.is_for() { self.section_in_rounds(flow, node) } else { self.section_of_node(flow, node) }
+    }
+
+    /// Returns the index of the section to which patterns assign a node in the rounds of a `for`. Another `for` there that has no
+    /// loop of its own belongs to the section of the first call in it that the plan names and that rounds make in turns: its
+    /// calls without a name would otherwise have to wait for that section in each round.
+    #[must_use]
+    pub fn section_in_rounds(&self, flow: &str, node: &Node) -> Option<usize> {
+        self.section_of_node(flow, node).or_else(|| {
+            let inner = || node.bodies().iter().flat_map(|body| &body.nodes);
+            let is_innermost = node.is_for() && inner().all(|inner| inner.bodies().is_empty());
+            let mut in_turns = inner().filter(|inner| is_innermost && inner.takes_turns());
+            in_turns.find_map(|inner| self.section_of(flow, &inner.name))
         })
     }
 }
@@ -148,5 +168,14 @@ impl Node {
     #[must_use]
     pub fn works(&self) -> bool {
         matches!(self.kind, NodeKind::Call { .. }) || !self.bodies().is_empty()
+    }
+
+    pub(super) fn is_for(&self) -> bool {
+        matches!(self.kind, NodeKind::Map { .. })
+    }
+
+    /// Returns true if rounds make this call one after the other, because it has private state or writes a resource.
+    pub(super) fn takes_turns(&self) -> bool {
+        !is_stateless(self) || self.uses.iter().any(|used| used.mode == Mode::Write)
     }
 }

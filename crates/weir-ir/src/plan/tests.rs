@@ -251,3 +251,57 @@ fn the_example_of_the_reference_is_a_plan_with_every_key() {
     assert_eq!(problems, []);
     assert_eq!(plan.to_string(), example);
 }
+
+/// A `for` whose rounds make a call and run the loops.
+fn rounds(inner: Vec<Node>) -> Graph {
+    let nodes = std::iter::once(node("read", &[])).chain(inner).collect();
+    let kind = NodeKind::Map { body: Box::new(Graph { nodes, ..Graph::default() }) };
+    Graph { nodes: vec![Node { kind, ..node("for", &[]) }], ..Graph::default() }
+}
+
+fn repeated(name: &str, kind: impl FnOnce(Box<Graph>) -> NodeKind, nodes: Vec<Node>) -> Node {
+    Node { kind: kind(Box::new(Graph { nodes, ..Graph::default() })), ..node(name, &[]) }
+}
+
+#[test]
+fn a_loop_in_rounds_belongs_to_the_first_call_in_it_that_takes_turns() {
+    let calls = || {
+        let state = |name: &str| node(name, &[Resource::State(name.into())]);
+        vec![node("parse", &[]), state("pack"), state("write")]
+    };
+    let body = rounds(vec![repeated("pairs", |body| NodeKind::Map { body }, calls())]);
+    let section = |name: &str, node: &str| format!("[[section]]\nname = \"{name}\"\nnodes = [\"{node}\"]\n");
+    let of_pairs = |sections: &[String]| {
+        let plan = Plan::parse(&sections.concat()).0;
+        let outer = &body.nodes[0];
+        let pairs = plan.section_of_inner_node("", outer, &outer.bodies()[0].nodes[1]);
+        assert_eq!(plan.section_of_node("", outer), None, "the rounds are in several sections");
+        assert_eq!(plan.home_of_rounds("", outer, None), pairs, "the flow stays there");
+        (pairs, plan.holding_loops("", &body).first().map(|holding| holding.reason))
+    };
+    let [parse, pack, write] = ["parse", "pack", "write"].map(|name| section(name, name));
+    assert_eq!(of_pairs(std::slice::from_ref(&pack)), (Some(0), None));
+    let in_turns = Some(HoldReason::CallsInTurns(Some(0)));
+    assert_eq!(of_pairs(&[write.clone(), pack]), (Some(1), in_turns), "`pack` comes first in the text");
+    assert_eq!(of_pairs(&[parse.clone(), write]), (Some(1), None), "`parse` takes no turns");
+    assert_eq!(of_pairs(&[parse]), (None, None));
+}
+
+#[test]
+fn loops_that_keep_the_rounds_around_them_from_overlapping_are_found() {
+    let map = |body| NodeKind::Map { body };
+    let again = |body| NodeKind::Loop { body, states: 1, at_most: 9 };
+    let pairs = repeated("pairs", map, vec![node("pack", &[])]);
+    let others = repeated("others", map, vec![node("write", &[])]);
+    let body = rounds(vec![pairs, others, repeated("loop", again, vec![node("trim", &[]), node("pack", &[])])]);
+    let sections = [("a", "pack"), ("b", "write")];
+    let plan = sections.map(|(name, node)| format!("[[section]]\nname = \"{name}\"\nnodes = [\"{node}\"]\n")).concat();
+    let (plan, _) = Plan::parse(&plan);
+    let holding = plan.holding_loops("", &body);
+    let found: Vec<_> = holding.iter().map(|of| (of.rounds.name.as_str(), of.inner.name.as_str(), of.reason)).collect();
+    let elsewhere = |of_loop| HoldReason::OtherSection { of_loop, home: Some(0) };
+    assert_eq!(found, [("for", "others", elsewhere(Some(1))), ("for", "loop", elsewhere(None))]);
+    let in_turns = rounds(vec![repeated("loop", again, vec![node("trim", &[]), node("pack", &[])])]);
+    let holding = plan.holding_loops("", &in_turns);
+    assert_eq!(holding.iter().map(|of| of.reason).collect::<Vec<_>>(), [HoldReason::DependentRounds]);
+}

@@ -199,11 +199,11 @@ impl Partitioner<'_> {
             _ => Vec::new(),
         };
         let inner = node.bodies().iter().zip(bodies).flat_map(|(graph, body)| graph.nodes.iter().zip(&body.steps));
-        for (node, step) in inner {
-            if let Some(named) = self.planned.plan.section_of_node(flow, node) {
-                self.add_to_section((SectionKey::Named(named), None), flow, node, step);
+        for (inner, step) in inner {
+            if let Some(named) = self.planned.plan.section_of_inner_node(flow, node, inner) {
+                self.add_to_section((SectionKey::Named(named), None), flow, inner, step);
             }
-            self.add_inner(flow, node, step);
+            self.add_inner(flow, inner, step);
         }
     }
 

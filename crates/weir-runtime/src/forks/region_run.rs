@@ -134,9 +134,12 @@ impl RegionRun<'_> {
     /// Runs from an instruction on.
     pub(crate) fn run(&mut self, mut at: usize, context: &Context<'_>) -> RegionRan {
         let may_fork = self.scene.forks.is_some() && self.region.may_fork() && self.scene.instance.helpers.has_any();
+        let mut begun = None;
         loop {
             let units = self.scene.units;
-            let stopped = if may_fork { units.with_heartbeats(|| self.run_on(at)) } else { self.run_on(at) };
+            let borders = self.borders(may_fork, begun.take());
+            let mut run = || self.run_on(at, borders);
+            let stopped = if may_fork { units.with_heartbeats(run) } else { run() };
             let joined = match stopped {
                 RegionStop::Yields(next) => {
                     if may_fork {
@@ -152,6 +155,11 @@ impl RegionRun<'_> {
                         self.offer(next, OfferReason::LongCall);
                     }
                     return RegionRan::Calls(next, long);
+                }
+                RegionStop::LoopBegins(split, next) => {
+                    self.begin_loop(split);
+                    begun = Some(split);
+                    AfterJoin::GoOn(next)
                 }
                 RegionStop::LoopEnds(split) => self.join_rounds(split, context),
                 RegionStop::PartBegins(part) => self.join_part(part, context),
@@ -174,8 +182,8 @@ impl RegionRun<'_> {
         }
     }
 
-    fn run_on(&mut self, at: usize) -> RegionStop {
-        let (instance, borders, reduces) = (self.scene.instance, self.borders(), self.reduces());
+    fn run_on(&mut self, at: usize, borders: RegionBorders) -> RegionStop {
+        let (instance, reduces) = (self.scene.instance, self.reduces());
         let machine = Machine {
             slots: self.slots,
             words: self.words,
@@ -197,15 +205,28 @@ impl RegionRun<'_> {
         matches!(self.scene.fork, Some((_, RegionPiece::Rounds(split))) if of_fold(split))
     }
 
-    /// Returns the borders at which the region stops.
-    fn borders(&self) -> RegionBorders {
+    /// Returns the borders at which the region stops. The loop `begun` begins now.
+    fn borders(&self, may_fork: bool, begun: Option<usize>) -> RegionBorders {
         let mut borders = self.forks.borders();
+        if may_fork {
+            borders.loop_beginnings = self.slow_loops() & !begun.map_or(0, |split| 1 << split);
+            borders.loop_ends |= self.forks.pace.map_or(0, |pace| 1 << pace.split);
+        }
         match self.scene.fork {
             Some((_, RegionPiece::Rounds(split))) => borders.loop_ends |= 1 << split,
             Some((_, RegionPiece::Part(part))) => borders.part_ends |= 1 << part,
             None => {}
         }
         borders
+    }
+
+    /// Returns the outermost loops whose rounds may be slow: a set of bits.
+    fn slow_loops(&self) -> u64 {
+        if self.scene.instance.helpers.fork_always() {
+            return self.region.outer_splits;
+        }
+        let slow = self.region.round_costs.iter().enumerate().filter(|(_, cost)| cost.may_be_slow());
+        slow.fold(0, |set, (split, _)| set | 1 << split) & self.region.outer_splits
     }
 
     /// Offers a part to an idle core, or rounds to all idle cores, if that seems to pay.
@@ -218,7 +239,7 @@ impl RegionRun<'_> {
             return self.offer_fork(forked, None, &offers);
         }
         let Some(rounds) = self.rounds_around(at) else { return };
-        self.measure(&rounds);
+        self.note_rounds(&rounds);
         let forks = match reason {
             OfferReason::Heartbeat => self.forks_that_pay(&rounds, offers.wanted),
             OfferReason::LongCall => offers.wanted,

@@ -45,13 +45,38 @@ impl RegionRun<'_> {
         Some(RoundsLeft { split, taken, left })
     }
 
-    /// Notes the pace of a loop since the last heartbeat.
-    pub(super) fn measure(&mut self, rounds: &RoundsLeft) {
-        let RoundsLeft { split, taken, .. } = *rounds;
-        let at_ns = self.scene.instance.platform.now_ns();
-        let last = self.forks.pace.filter(|last| last.split == split && last.taken <= taken);
-        let ns_of = |last: Pace| at_ns.saturating_sub(last.at_ns) / (taken - last.taken).max(1);
-        self.forks.pace = Some(Pace { split, taken, at_ns, ns_per_round: last.map_or(0, ns_of) });
+    /// Notes the pace of a loop at a heartbeat.
+    pub(super) fn note_rounds(&mut self, rounds: &RoundsLeft) {
+        self.note_pace(rounds.split, rounds.taken);
+    }
+
+    /// Notes the pace of a loop since it was noted last. At the first time it is that of an earlier run.
+    fn note_pace(&mut self, split: usize, taken: u64) {
+        let (at_ns, cost) = (self.scene.instance.platform.now_ns(), &self.region.round_costs[split]);
+        if let Some(last) = self.forks.pace.filter(|last| last.split == split && last.taken < taken) {
+            cost.note(at_ns.saturating_sub(last.at_ns) / (taken - last.taken));
+        }
+        self.forks.pace = Some(Pace { split, taken, at_ns, ns_per_round: cost.ns() });
+    }
+
+    /// Begins a loop whose rounds may be slow: shares them with idle cores if they are, or if they call functions of the host
+    /// and it is not known how long these take. A slow round would otherwise come to a heartbeat only behind it.
+    pub(super) fn begin_loop(&mut self, split: usize) {
+        let Value::List(list) = &self.slots[usize::from(self.row(split).list)] else { return };
+        let count = list.len();
+        let rounds = RoundsLeft { split, taken: 0, left: count as u64 };
+        self.note_pace(split, 0);
+        let Some(offers) = self.scene.offers() else { return };
+        let is_known = self.region.round_costs[split].ns() > 0;
+        let forks = match is_known || !self.region.calls_in_rounds(split) {
+            true => self.forks_that_pay(&rounds, offers.wanted),
+            false => offers.wanted,
+        };
+        // The first round is this thread's.
+        let forks = forks.min(count.saturating_sub(1));
+        if forks > 0 {
+            self.share_rounds(&rounds, forks, &offers);
+        }
     }
 
     /// Returns the number of forks that seem to pay for the rounds that are left, at most as many as cores are idle.
@@ -164,6 +189,10 @@ impl RegionRun<'_> {
     /// Joins the forks of a loop whose own rounds have all run.
     pub(super) fn join_rounds(&mut self, split: usize, context: &Context<'_>) -> AfterJoin {
         let piece = RegionPiece::Rounds(split);
+        let taken = self.words[usize::from(self.row(split).count)];
+        if self.forks.pace.is_some_and(|pace| pace.split == split && pace.taken < taken) {
+            self.note_pace(split, taken);
+        }
         let row = &self.region.splits[split];
         // The last fork of a loop has its lowest rounds.
         while let Some(lowest) = self.forks.handles.iter().rposition(|handle| handle.piece == piece) {
@@ -202,6 +231,7 @@ impl RegionRun<'_> {
                 }
             }
         }
+        self.forks.pace.take_if(|pace| pace.split == split);
         match self.scene.fork {
             Some((_, own)) if own == piece => AfterJoin::Through,
             _ => AfterJoin::GoOn(row.end + 1),

@@ -23,6 +23,8 @@ use crate::step::{Action, Body, CutStep, CutYield, PreparedStep};
 pub(super) struct Cuts<'a> {
     pub plan: &'a Plan,
     pub flow: &'a str,
+    /// True for the nodes in the body of a `for`.
+    pub in_rounds: bool,
 }
 
 /// The sections around a body.
@@ -41,33 +43,32 @@ impl Cuts<'_> {
     pub(super) fn mark(self, graph: &Graph, body: &mut Body) {
         let is_cut = graph.nodes.iter().any(|node| {
             let own = self.planned(node);
-            node.bodies().iter().any(|inner| self.leaves(inner, (own, own)))
+            node.bodies().iter().any(|inner| self.inside(node).leaves(inner, (own, own)))
         });
         if is_cut {
             self.mark_body(graph, body, None);
         }
     }
 
-    /// Returns the section of the plan that names a node.
+    /// Returns the section to which the plan assigns a node.
     pub(super) fn planned(self, node: &Node) -> Option<usize> {
-        self.plan.section_of_node(self.flow, node)
+        if self.in_rounds {
+            self.plan.section_in_rounds(self.flow, node)
+        } else {
+            self.plan.section_of_node(self.flow, node)
+        }
+    }
+
+    /// Returns the sections for the bodies of a node.
+    fn inside(self, node: &Node) -> Self {
+        Cuts { in_rounds: is_for(node), ..self }
     }
 
     /// Returns the section in which a flow stays while it runs the rounds of this `for`, which belongs to the section `own`: that
     /// of the first loop in its rounds that belongs to another one. From there the flow hands the calls of other sections on,
     /// and does not move for the loop.
     pub(super) fn home(self, node: &Node, own: Option<usize>) -> Option<usize> {
-        let is_for = matches!(node.kind, NodeKind::Map { .. });
-        is_for.then(|| node.bodies().iter().find_map(|body| self.other_body(body, own)))?
-    }
-
-    /// Returns the section of the first node with bodies that belongs to another section than `own`, and to which a flow moves.
-    fn other_body(self, body: &Graph, own: Option<usize>) -> Option<usize> {
-        let mut nodes = body.nodes.iter().filter(|node| !node.bodies().is_empty() && node.within.is_none());
-        nodes.find_map(|node| {
-            let planned = self.planned(node).filter(|planned| Some(*planned) != own);
-            planned.or_else(|| node.bodies().iter().find_map(|inner| self.other_body(inner, own)))
-        })
+        self.plan.home_of_rounds(self.flow, node, own)
     }
 
     /// Returns true if a node of a body belongs to another section than `home`. Nodes without a name in the plan belong to
@@ -75,7 +76,7 @@ impl Cuts<'_> {
     fn leaves(self, graph: &Graph, (around, home): (Option<usize>, Option<usize>)) -> bool {
         graph.nodes.iter().any(|node| {
             let own = self.planned(node).or(around);
-            own != home || node.bodies().iter().any(|inner| self.leaves(inner, (own, home)))
+            own != home || node.bodies().iter().any(|inner| self.inside(node).leaves(inner, (own, home)))
         })
     }
 
@@ -97,9 +98,10 @@ impl Cuts<'_> {
                 let is_at_home = section.is_some() && around.is_some_and(|around| around.home == section);
                 if is_at_home && !node.bodies().is_empty() { at_home } else { CutYield::Never }
             };
-            if node.bodies().iter().any(|inner| self.leaves(inner, (own, own))) {
+            if node.bodies().iter().any(|inner| self.inside(node).leaves(inner, (own, own))) {
                 let home = self.home(node, own);
-                self.mark_bodies(node, &mut step.action, Around { section: own, first, home });
+                self.inside(node).mark_bodies(node, &mut step.action, Around { section: own, first, home });
+                let home = home.or(named.filter(|_| self.in_rounds && is_for(node)));
                 *cut = home.and_then(NodeSection::planned).map(|section| (section, yields(home)));
                 last = None;
                 continue;
@@ -136,6 +138,10 @@ impl Cuts<'_> {
             _ => {}
         }
     }
+}
+
+fn is_for(node: &Node) -> bool {
+    matches!(node.kind, NodeKind::Map { .. })
 }
 
 /// Returns true if the threads of another section run the call of this step.

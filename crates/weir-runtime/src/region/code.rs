@@ -9,7 +9,7 @@ use weir_ir::prim::Prim;
 
 use super::changes::{EntryUpdate, RoundsAtOnce};
 use super::instruction::{FrameSlot, Instruction, Register, RegisterAccess, TableIndex, Target};
-use super::parts::{ComputationOrder, PartCost, RegionPart};
+use super::parts::{ComputationOrder, PartCost, RegionPart, RoundCost};
 use super::place::CodePlace;
 use super::reductions::{FoldObstacle, ReducedState, Reductions};
 use super::shapes::{Scalar, WordShape};
@@ -34,6 +34,10 @@ pub(crate) struct Region {
     pub(crate) constants: ConstantCopies,
     /// The loops whose rounds may run on several threads, each before those inside of it.
     pub(crate) splits: Box<[SplitLoop]>,
+    /// Those that are in no other one: a set of bits.
+    pub(crate) outer_splits: u64,
+    /// The time that a round of each of them takes.
+    pub(crate) round_costs: Box<[RoundCost]>,
     /// The parts that may run on another thread.
     pub(crate) parts: Box<[RegionPart]>,
     /// The time that each of them took when it ran on another thread.
@@ -448,6 +452,31 @@ impl Region {
     pub(crate) fn splits_around(&self, at: usize) -> impl Iterator<Item = usize> + '_ {
         let contains = move |split: &SplitLoop| usize::from(split.first) <= at && at <= split.end;
         self.splits.iter().enumerate().filter(move |(_, split)| contains(split)).map(|(index, _)| index)
+    }
+
+    /// Returns the loops that are in no other one, and that are reached: a set of bits.
+    pub(crate) fn outermost(splits: &[SplitLoop]) -> u64 {
+        let mut until = 0;
+        let outer = splits.iter().enumerate().filter(|(_, split)| {
+            let is_outer = split.end > until;
+            until = until.max(split.end);
+            is_outer
+        });
+        outer.fold(0, |set, (number, _)| set | 1 << number)
+    }
+
+    /// Returns the loop with this row if its number is in the set.
+    #[cold]
+    pub(super) fn split_of_row(&self, row: TableIndex, set: u64) -> Option<usize> {
+        let mut splits = self.splits.iter().enumerate();
+        splits.find(|(number, split)| split.row == row && set >> number & 1 != 0).map(|(number, _)| number)
+    }
+
+    /// Returns true if a round of this loop calls host functions.
+    pub(crate) fn calls_in_rounds(&self, split: usize) -> bool {
+        let split = &self.splits[split];
+        let is_call = |code: &Instruction| matches!(code, Instruction::Call(_) | Instruction::CallWords(..));
+        self.code[usize::from(split.first)..=split.end].iter().any(is_call)
     }
 
     /// Returns true if the rounds of the loop at this place may run on several threads.

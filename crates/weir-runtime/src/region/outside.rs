@@ -125,6 +125,12 @@ impl Region {
                 rounds.run(&tables.loops[r(rounds.row)], words, slots, outside.units);
             }
             BeginMap(to) => slots[r(to)] = Value::List(Elements::default()),
+            FirstWord(row, ..) | FirstValue(row, ..) | FirstElement(row, _)
+                if outside.borders.loop_beginnings != 0
+                    && let Some(split) = self.split_of_row(row, outside.borders.loop_beginnings) =>
+            {
+                return After::Stop(RegionStop::LoopBegins(split, at));
+            }
             FirstWord(..) | FirstValue(..) | NextValue(..) => return self.list(instruction, at, words, outside),
             FirstElement(..) | AppendParts(_) => {
                 return self.step_on_elements(instruction, at, words, outside);

@@ -119,6 +119,31 @@ impl PartCost {
     }
 }
 
+/// The time that a round of a loop took when it was last measured. A hint: all accesses are relaxed.
+#[derive(Default)]
+pub(crate) struct RoundCost(AtomicU64);
+
+/// The time that a round must take for the rounds to be offered before the first one. Rounds that are shorter come to a heartbeat
+/// soon enough.
+const SLOW_ROUND_NS: u64 = 10_000;
+
+impl RoundCost {
+    /// Notes the time.
+    pub(crate) fn note(&self, ns: u64) {
+        self.0.store(ns.max(1), Ordering::Relaxed);
+    }
+
+    /// Returns the time in nanoseconds; 0 if it is not known.
+    pub(crate) fn ns(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Returns true if a round seems to take long, or if that is not known.
+    pub(crate) fn may_be_slow(&self) -> bool {
+        !(1..SLOW_ROUND_NS).contains(&self.ns())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -131,5 +156,15 @@ mod tests {
         assert_eq!((0..).find(|_| cost.is_at_least(10)), Some(KEPT_MAX));
         cost.note(10);
         assert!(cost.is_at_least(10));
+    }
+
+    #[test]
+    fn rounds_are_offered_early_if_they_are_slow_or_unknown() {
+        let cost = RoundCost::default();
+        assert!(cost.may_be_slow(), "nothing is known yet");
+        for (ns, is_slow) in [(0, false), (SLOW_ROUND_NS - 1, false), (SLOW_ROUND_NS, true)] {
+            cost.note(ns);
+            assert_eq!(cost.may_be_slow(), is_slow);
+        }
     }
 }

@@ -14,6 +14,8 @@ pub(crate) enum RegionStop {
     Yields(usize),
     /// The call of this instruction takes too long for the thread, and has not begun.
     Calls(usize, LongCall),
+    /// It has come to this loop, whose rounds may be slow, at this instruction.
+    LoopBegins(usize, usize),
     /// The last round of this loop has run, whose rounds run on several threads.
     LoopEnds(usize),
     /// It has come to this part, which another thread runs.
@@ -28,6 +30,8 @@ pub(crate) enum RegionStop {
 /// field is a set of bits.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct RegionBorders {
+    /// The loops whose beginning it is, because their rounds may be slow.
+    pub loop_beginnings: u64,
     /// The loops whose end it is.
     pub loop_ends: u64,
     /// The parts whose beginning it is.

@@ -10,6 +10,7 @@ use weir_runtime::{EngineSection, Options};
 
 use batches::gathered_calls;
 use parallel::parallelism;
+use pipelines::holding_loops;
 
 use crate::commands::arguments::PlanArguments;
 use crate::effective_plan::{EffectivePlan, start_hints};
@@ -19,6 +20,7 @@ use crate::{Exit, Library, project};
 
 mod batches;
 mod parallel;
+mod pipelines;
 
 /// Checks and prints a plan.
 pub(crate) fn plan(arguments: &PlanArguments, library: &Library, terminal: &mut Terminal) -> Exit {
@@ -48,10 +50,11 @@ pub(crate) fn plan(arguments: &PlanArguments, library: &Library, terminal: &mut 
         Ok(sections) => {
             let paint = terminal.output();
             let shown = shown(&effective, &program, &sections, paint);
+            let holding = if sections.is_empty() { String::new() } else { holding_loops(&effective, &program, paint) };
             let held = if effective.engine() == POOL { held_threads(&program, library, paint) } else { String::new() };
             let gathered = gathered_calls(&program, library, paint);
             let rounds = parallelism(&effective, &program, library, paint);
-            terminal.print(&format!("{}{shown}{gathered}{held}{rounds}", heading(&effective, paint)))
+            terminal.print(&format!("{}{shown}{holding}{gathered}{held}{rounds}", heading(&effective, paint)))
         }
         Err(error) => terminal.fail(Exit::Failure, &error.to_string(), start_hints(&error)),
     }

@@ -34,6 +34,26 @@ fn pool_says_which_calls_hold_their_thread() {
 }
 
 #[test]
+fn loops_that_keep_rounds_from_overlapping_are_named_with_the_reason() {
+    let program = "use stdio, stream, text\n\nfor n in stream.range(0, 3) {\n  let done = for m in [n, n] {\n    \
+                   let lines = for k in [m] { text.upper(\"{k}\") }\n    for line in lines { stdio.print(line)? }\n    \
+                   loop line = \"\" { text.trim(text.lower(line)) } until line == \"\" at most 3\n  }\n  \
+                   stdio.print(\"{done.length()}\")?\n}\n";
+    let program = Scratch::new("moving.weir", program.as_bytes());
+    let section = |name: &str, nodes: &str| format!("[[section]]\nname = \"{name}\"\nnodes = [\"{nodes}\"]\n");
+    let said = |sections: &[String]| {
+        let plan = Scratch::new("moving.plan.toml", format!("engine = \"manual\"\n{}", sections.concat()).as_bytes());
+        all(&["plan", program.path(), "--plan", plan.path()])
+    };
+    let heading = "loops that keep the rounds of the `for` around them from overlapping\n";
+    let upper = section("upper", "text.upper");
+    let two = said(&[upper.clone(), section("lower", "text.lower")]);
+    let lines = two.split_once(heading).map(|(_, lines)| lines.split("\n\n").next().unwrap_or_default());
+    insta::assert_snapshot!(lines.unwrap_or(&two));
+    assert!(!said(&[]).contains(heading), "a plan that divides no loop");
+}
+
+#[test]
 fn an_engine_that_cannot_cut_is_refused_where_the_plan_does() {
     let plan = Scratch::new("cut.plan.toml", PLAN);
     let arguments = ["examples/image_server/main.weir", "--plan", plan.path(), "--engine", "pool"];

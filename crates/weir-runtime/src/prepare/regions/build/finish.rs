@@ -7,7 +7,9 @@ use super::parts::positions;
 use super::problem::{NodeObstacle, RegionProblem};
 use super::reductions::reducing_code;
 use crate::constant_copies::ConstantCopies;
-use crate::region::{Instruction, LARGE_WINDOW, PartCost, Region, RegionPart, SplitLoop, TableIndex, Target};
+use crate::region::{
+    Instruction, LARGE_WINDOW, PartCost, Region, RegionPart, RoundCost, SplitLoop, TableIndex, Target,
+};
 
 /// Assembles the region of these nodes.
 pub(super) fn finished(mut emitter: CodeEmitter, nodes: Range<usize>) -> Result<Region, RegionProblem> {
@@ -54,6 +56,8 @@ pub(super) fn finished(mut emitter: CodeEmitter, nodes: Range<usize>) -> Result<
         tables: emitter.tables,
         registers: emitter.registers,
         words: emitter.words.into_iter().map(|(word, register)| (register, word)).collect(),
+        outer_splits: Region::outermost(&splits),
+        round_costs: splits.iter().map(|_| RoundCost::default()).collect(),
         splits: splits.into(),
         part_costs: parts.iter().map(|_| PartCost::default()).collect(),
         parts,
