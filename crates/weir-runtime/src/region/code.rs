@@ -34,7 +34,7 @@ pub(crate) struct Region {
     pub(crate) constants: ConstantCopies,
     /// The loops whose rounds may run on several threads, each before those inside of it.
     pub(crate) splits: Box<[SplitLoop]>,
-    /// Those that are in no other one: a set of bits.
+    /// The loops of `splits` that are in no other one: a set of bits.
     pub(crate) outer_splits: u64,
     /// The time that a round of each of them takes.
     pub(crate) round_costs: Box<[RoundCost]>,
