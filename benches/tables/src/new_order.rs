@@ -26,14 +26,21 @@ pub(crate) fn run(stores: &[Store], setting: &Setting, options: LoadOptions) -> 
         let Some(place) = setting.place(&format!("order-hand-{name}"), *store)? else { continue };
         fill_by_hand(setting, &place)?;
         let mut servers = vec![place.start_by_hand(&format!("hand-{name}"), &format!("orders-{name}"))?];
+        let mut places = vec![(place.folder.join("orders.db"), place)];
         for engine in &setting.engines {
             let Some(place) = setting.place(&format!("order-{engine}-{name}"), *store)? else { continue };
             // The first start creates the tables.
             place.start_weir("first", PROGRAM, engine)?.terminate()?;
             fill(setting, &place, &place.database())?;
             servers.push(place.start_weir(&format!("weir-{engine}"), PROGRAM, engine)?);
+            places.push((place.database(), place));
         }
         check(&servers)?;
+        let rows = places.iter().map(|(database, place)| rows_of(setting, place, database));
+        let rows = rows.collect::<BenchResult<Vec<String>>>()?;
+        if rows.iter().any(|row| *row != rows[0]) {
+            return Err(format!("the servers write different rows: {rows:?}").into());
+        }
         let request = |random: u64, request: &mut String| {
             write!(request, "POST /orders/{}", random % 330_000).expect("a `String` takes everything");
         };
@@ -51,6 +58,25 @@ fn check(servers: &[bench_harness::ServerProcess]) -> BenchResult<()> {
         return Err(format!("the servers give different totals: {answers:?}").into());
     }
     Ok(())
+}
+
+/// Returns sums over the rows that orders write.
+fn rows_of(setting: &Setting, place: &Place, database: &std::path::Path) -> BenchResult<String> {
+    const SUMS: [(&str, &str); 7] = [
+        ("quantity", "stocks"),
+        ("item * ordered", "stocks"),
+        ("orders", "stocks"),
+        ("next_order", "districts"),
+        ("line_count * id", "orders"),
+        ("id", "new_orders"),
+        ("number * amount", "lines"),
+    ];
+    let sums = SUMS.map(|(of, table)| format!("(SELECT CAST(sum({of}) AS text) FROM {table})"));
+    let sql = format!("SELECT {}", sums.join(" || ' ' || "));
+    Ok(match (&place.address, setting.postgres()) {
+        (Some(address), Some(server)) => server.execute(schema_of(address), &sql).trim().to_owned(),
+        _ => Connection::open(database)?.query_row(&sql, [], |row| row.get(0))?,
+    })
 }
 
 /// Creates the tables of the peer, and fills them.

@@ -47,15 +47,16 @@ fn total(amounts: i64, discount: i64, taxes: i64) -> i64 {
     amounts * (1_000 - discount) * (1_000 + taxes) / 1_000_000
 }
 
+// SQLite takes `?2` for the second parameter, and `$2` for a name.
 const WAREHOUSE: &str = "SELECT tax FROM warehouses WHERE id = 1";
-const CUSTOMER: &str = "SELECT discount FROM customers WHERE district = $1 AND id = $2";
-const DISTRICT: &str = "UPDATE districts SET next_order = next_order + 1 WHERE id = $1 RETURNING next_order - 1, tax";
-const ITEM: &str = "SELECT price FROM items WHERE id = $1";
-const STOCK: &str = "SELECT quantity, ordered, orders FROM stocks WHERE item = $1";
-const NEW_STOCK: &str = "UPDATE stocks SET quantity = $2, ordered = $3, orders = $4 WHERE item = $1";
-const ORDER: &str = "INSERT INTO orders VALUES ($1, $2, $3, $4)";
-const NEW_ORDER: &str = "INSERT INTO new_orders VALUES ($1, $2)";
-const LINE: &str = "INSERT INTO lines VALUES ($1, $2, $3, $4, $5, $6)";
+const CUSTOMER: &str = "SELECT discount FROM customers WHERE district = ?1 AND id = ?2";
+const DISTRICT: &str = "UPDATE districts SET next_order = next_order + 1 WHERE id = ?1 RETURNING next_order - 1, tax";
+const ITEM: &str = "SELECT price FROM items WHERE id = ?1";
+const STOCK: &str = "SELECT quantity, ordered, orders FROM stocks WHERE item = ?1";
+const NEW_STOCK: &str = "UPDATE stocks SET quantity = ?2, ordered = ?3, orders = ?4 WHERE item = ?1";
+const ORDER: &str = "INSERT INTO orders VALUES (?1, ?2, ?3, ?4)";
+const NEW_ORDER: &str = "INSERT INTO new_orders VALUES (?1, ?2)";
+const LINE: &str = "INSERT INTO lines VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
 /// All statements.
 const ALL: [&str; 9] = [WAREHOUSE, CUSTOMER, DISTRICT, ITEM, STOCK, NEW_STOCK, ORDER, NEW_ORDER, LINE];
 
@@ -72,7 +73,9 @@ pub(crate) fn serve(kind: &str, port: u16, folder: &Path, address: Option<String
         return Err(format!("there is no server {kind}").into());
     }
     let writer = Connection::open(folder.join("orders.db"))?;
-    writer.execute_batch("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;")?;
+    writer.execute_batch(
+        "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-16000; PRAGMA temp_store=MEMORY;",
+    )?;
     let (orders, waiting) = mpsc::channel();
     std::thread::spawn(move || write(&writer, &waiting).expect("the disk is not full"));
     by_hand::serve(port, move |request| {
@@ -182,7 +185,7 @@ impl Pool {
                 for sql in ALL {
                     // Another district may sell the same item at the same time.
                     let locks = if sql == STOCK { " FOR UPDATE" } else { "" };
-                    statements.push(client.prepare(&format!("{sql}{locks}")).await?);
+                    statements.push(client.prepare(&format!("{}{locks}", sql.replace('?', "$"))).await?);
                 }
                 Arc::new(Prepared { client, statements })
             }

@@ -26,11 +26,13 @@ use super::connection::{read_only, read_write};
 use super::database_error::{explain, in_use, refused};
 use super::disk_waits::DiskWaits;
 use super::group_commit::GroupCommit;
+use super::group_log::Redo;
 use super::migration;
+use super::row_statement::{RowChanged, RowStatement};
 use super::schema::Schema;
 use super::sqlite_catalog::SqliteCatalog;
 use super::sqlite_log::SqliteLog;
-use super::writer::{Redo, SharedWriter, Writer};
+use super::writer::{SharedWriter, Writer};
 
 /// Marks the database of a Weir program: `Weir` in ASCII.
 const APPLICATION_ID: i32 = 0x5765_6972;
@@ -135,18 +137,34 @@ impl Database {
     where
         S: Fn(&Connection) -> rusqlite::Result<T> + Send + 'static,
     {
+        let again = |statement: S, _: &T| Redo::Other(Box::new(move |connection| statement(connection).map(|_| ())));
+        self.execute((transaction, rows), statement, |statement, connection| statement(connection), again)
+    }
+
+    /// Runs a statement that changes one row, like [`Database::write`].
+    pub(super) fn change_row(&self, transaction: i64, statement: RowStatement) -> rusqlite::Result<RowChanged> {
+        let again = |statement, changed: &RowChanged| Redo::Row(statement, *changed);
+        self.execute((transaction, 1), statement, RowStatement::execute, again)
+    }
+
+    fn execute<S, T>(
+        &self,
+        (transaction, rows): (i64, usize),
+        statement: S,
+        execute: impl FnOnce(&S, &Connection) -> rusqlite::Result<T>,
+        again: impl FnOnce(S, &T) -> Redo,
+    ) -> rusqlite::Result<T> {
         let mut writer = self.writer.lock();
         writer.enter(transaction)?;
         writer.bound_member(rows)?;
-        let written = statement(&writer.connection);
-        let result = written.as_ref().map(|_| ());
+        let written = execute(&statement, &writer.connection);
+        match &written {
+            Ok(answer) => writer.executed(transaction, rows, || again(statement, answer)),
+            Err(error) => writer.refused(transaction, error),
+        }
         if transaction == 0 {
-            writer.executed_in_group(result);
             drop(writer);
             self.begin_sync();
-        } else {
-            let again = || Box::new(move |connection: &Connection| statement(connection).map(|_| ())) as Redo;
-            writer.executed_in_transaction(result, (rows, again));
         }
         written
     }

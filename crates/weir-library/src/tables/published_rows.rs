@@ -54,14 +54,14 @@ impl PublishedRows {
         depends_on: impl Fn(&RecentWrites, &GroupCommit) -> u64,
         read: impl FnOnce() -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let Some(commits) = self.rows.commits() else { return read() };
+        let Some(commits) = self.rows.commits().filter(|_| transaction == 0) else { return read() };
         let commit = depends_on(&self.recent, commits);
-        if commit > 0 && transaction == 0 {
+        if commit > 0 {
             self.rows.show(commit);
             SeenCommits::note(commit);
         }
         let found = read();
-        if transaction == 0 && self.is_shared() {
+        if self.is_shared() {
             // The read may have seen a change that was in flight, whose commit had no number before its answer.
             self.wait_for_changes();
             SeenCommits::note(depends_on(&self.recent, commits));
@@ -127,7 +127,7 @@ impl ChangeNotes {
         };
         if let Some(commits) = &self.commits {
             let write = match change {
-                RowChange::Insert(row) => RowWrite::of_values(key.clone(), vec![inserted(&self.schema, row, key)]),
+                RowChange::Insert(row) => RowWrite::of_value(key.clone(), inserted(&self.schema, row, key)),
                 _ => RowWrite::of_key(key.clone()),
             };
             self.recent.wrote(commits, &self.open_writes, transaction, write);
@@ -204,7 +204,7 @@ impl TableRows for PublishedRows {
         let given = self.rows.commits().map(|_| row.clone());
         let key = self.rows.insert(transaction, row)?;
         self.note(transaction, || {
-            given.map(|given| RowWrite::of_values(key.clone(), vec![inserted(&self.schema, &given, &key)]))
+            given.map(|given| RowWrite::of_value(key.clone(), inserted(&self.schema, &given, &key)))
         });
         self.wrote(transaction, || vec![TableWrite::of_row(&self.schema, &key)]);
         Ok(key)
@@ -252,7 +252,7 @@ impl TableRows for PublishedRows {
 
     fn delete_rows(&self, transaction: i64, rows: &[Value]) -> Result<i64, Failure> {
         let deleted = self.rows.delete_rows(transaction, rows)?;
-        let each = rows.iter().map(|row| RowWrite::of_values(self.schema.key_of(fields(row)), vec![row.clone()]));
+        let each = rows.iter().map(|row| RowWrite::of_value(self.schema.key_of(fields(row)), row.clone()));
         self.note(transaction, || each);
         self.wrote(transaction, || TableWrite::of_deleted(&self.schema, rows));
         Ok(deleted)

@@ -25,6 +25,8 @@ use super::table_read::TableRead;
 
 /// Maximum number of rows that are noted for a table; if more are not durable, it counts as written as a whole.
 const ROWS_MAX: usize = 4_096;
+/// Number of rows below which those that have become durable are not looked for.
+const ROWS_MIN: usize = 64;
 /// Maximum number of values that are noted for a row; of more, nobody knows which conditions they fulfil.
 const VALUES_MAX: usize = 4;
 
@@ -52,16 +54,29 @@ struct RecentRows {
     unsorted: Vec<(u64, RowWrite)>,
     /// The number of the last commit that may have written any row.
     any: u64,
-    /// The rows that were written, by their keys.
+    /// The rows that were written, by their keys. Some may be durable.
     by_key: IndexMap<Value, RecentRow, RandomState>,
+    /// Number of rows from which the durable ones are forgotten: twice those that were not durable the last time, so that a search
+    /// looks at few others.
+    forget_at: usize,
 }
 
 #[derive(Debug)]
 struct RecentRow {
     /// The number of the last commit that has written the row.
     commit: u64,
-    /// The values before and after each write; `None` if one is unknown.
-    values: Option<Vec<Value>>,
+    /// The values before and after each write.
+    values: RowValues,
+}
+
+/// The values that a row had and then has.
+#[derive(Debug)]
+enum RowValues {
+    /// One of them is unknown.
+    Unknown,
+    /// There was no row before, or there is none after.
+    One(Value),
+    Several(Vec<Value>),
 }
 
 /// A write.
@@ -69,24 +84,39 @@ struct RecentRow {
 pub(super) struct RowWrite {
     /// The key of the row; `None` if any rows may be written.
     key: Option<Value>,
-    /// The values of the row before and after; `None` if one is unknown.
-    values: Option<Vec<Value>>,
+    /// The values of the row before and after.
+    values: RowValues,
 }
 
 impl RowWrite {
     /// A write of any rows.
     pub(super) fn of_any() -> RowWrite {
-        RowWrite { key: None, values: None }
+        RowWrite { key: None, values: RowValues::Unknown }
     }
 
     /// A write of a row whose values before are unknown.
     pub(super) fn of_key(key: Value) -> RowWrite {
-        RowWrite { key: Some(key), values: None }
+        RowWrite { key: Some(key), values: RowValues::Unknown }
     }
 
-    /// A write of a row that had, and then has, one of these values, or none.
+    /// A write of a row that was inserted or deleted.
+    pub(super) fn of_value(key: Value, value: Value) -> RowWrite {
+        RowWrite { key: Some(key), values: RowValues::One(value) }
+    }
+
+    /// A write of a row that had, and then has, one of these values.
     pub(super) fn of_values(key: Value, values: Vec<Value>) -> RowWrite {
-        RowWrite { key: Some(key), values: Some(values) }
+        RowWrite { key: Some(key), values: RowValues::Several(values) }
+    }
+}
+
+impl RowValues {
+    fn known(&self) -> Option<&[Value]> {
+        match self {
+            RowValues::Unknown => None,
+            RowValues::One(value) => Some(std::slice::from_ref(value)),
+            RowValues::Several(values) => Some(values),
+        }
     }
 }
 
@@ -134,9 +164,9 @@ impl RecentWrites {
         if self.are_durable(commits) {
             return 0;
         }
-        let rows = self.sorted(commits);
-        let accepted = rows.by_key.values().filter(|row| row.is_accepted(search)).map(|row| row.commit);
-        accepted.fold(rows.any, u64::max)
+        let (rows, durable) = (self.sorted(commits), commits.durable());
+        let open = rows.by_key.values().filter(|row| row.commit > durable);
+        open.filter(|row| row.is_accepted(search)).map(|row| row.commit).fold(rows.any, u64::max)
     }
 
     /// Returns the last commit on which a read depends; 0 if all are durable.
@@ -170,6 +200,10 @@ impl RecentWrites {
 impl RecentRows {
     /// Sorts the writes by the keys of their rows.
     fn sort(&mut self, durable: u64) {
+        if self.by_key.len() >= self.forget_at.max(ROWS_MIN) {
+            self.by_key.retain(|_, row| row.commit > durable);
+            self.forget_at = 2 * self.by_key.len();
+        }
         let mut unsorted = std::mem::take(&mut self.unsorted);
         for (commit, write) in unsorted.drain(..).filter(|(commit, _)| *commit > durable) {
             self.add(commit, write, durable);
@@ -189,7 +223,7 @@ impl RecentRows {
             Entry::Vacant(entry) => {
                 entry.insert(RecentRow { commit, values: write.values });
             }
-            Entry::Occupied(mut entry) => entry.get_mut().add(commit, write.values),
+            Entry::Occupied(mut entry) => entry.get_mut().add(commit, &write.values),
         }
     }
 
@@ -204,17 +238,15 @@ impl RecentRows {
 }
 
 impl RecentRow {
-    fn add(&mut self, commit: u64, values: Option<Vec<Value>>) {
+    fn add(&mut self, commit: u64, further: &RowValues) {
         self.commit = commit;
-        self.values = self.values.take().zip(values).and_then(|(mut values, further)| {
-            values.extend(further);
-            (values.len() <= VALUES_MAX).then_some(values)
-        });
+        let all = self.values.known().zip(further.known()).map(|(values, further)| [values, further].concat());
+        self.values = all.filter(|all| all.len() <= VALUES_MAX).map_or(RowValues::Unknown, RowValues::Several);
     }
 
     /// Returns whether a search may accept the row as it is or was.
     fn is_accepted(&self, search: &TableSearch) -> bool {
-        self.values.as_ref().is_none_or(|values| values.iter().any(|row| search.accepts(fields(row))))
+        self.values.known().is_none_or(|values| values.iter().any(|row| search.accepts(fields(row))))
     }
 }
 
@@ -234,5 +266,35 @@ impl OpenWrites {
         if open.transaction == transaction {
             open.writes.clear();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_that_are_durable_are_forgotten() {
+        let mut rows = RecentRows::default();
+        for commit in 1..1_000 {
+            rows.unsorted.push((commit, RowWrite::of_key(Value::Int(commit as i64))));
+            let durable = commit.saturating_sub(100);
+            rows.sort(durable);
+            assert!(rows.by_key.len() <= 202, "{} rows are kept for 100", rows.by_key.len());
+            assert!((durable + 1..=commit).all(|open| rows.by_key.contains_key(&Value::Int(open as i64))));
+        }
+    }
+
+    #[test]
+    fn values_of_a_row_are_known_unless_a_write_hides_them() {
+        let (mut rows, value) = (RecentRows::default(), |number| Value::Record([Value::Int(number)].into()));
+        let key = || Value::Int(1);
+        rows.unsorted.push((1, RowWrite::of_value(key(), value(1))));
+        rows.unsorted.push((2, RowWrite::of_values(key(), vec![value(1), value(2)])));
+        rows.sort(0);
+        assert_eq!(rows.by_key[&key()].values.known().map(<[Value]>::len), Some(3));
+        rows.unsorted.push((3, RowWrite::of_key(key())));
+        rows.sort(0);
+        assert!(rows.by_key[&key()].values.known().is_none() && rows.by_key[&key()].commit == 3);
     }
 }

@@ -15,10 +15,10 @@ use super::join::KeyPart;
 use super::query_site::SqlForm;
 use super::row::fields;
 use super::row_replacement::RowReplacement;
-use super::rows::{ReadSize, TableRead, TableRows};
+use super::row_statement::{RowChanged, RowStatement};
+use super::rows::{ReadSize, RowChange, TableRead, TableRows};
 use super::schema::{Schema, TableSearch};
 use super::sql_table::SqlTable;
-use super::sql_value::Bound;
 use super::stored_reads::TableSnapshot;
 
 /// Maximum number of keys that are looked up on the thread of a flow.
@@ -68,16 +68,27 @@ impl StoredTable {
         self.database.check()?;
         let table = Arc::clone(&self.table);
         let written = self.database.write((transaction, rows), move |connection| statement(&table, connection));
-        written.map_err(|error| {
-            let is_broken = error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation);
-            match is_broken {
-                true if self.table.schema.existing.is_some() && !is_unique(&error) => {
-                    constraint::refused(&self.table.schema, &error.to_string())
-                }
-                true if !row.is_empty() => self.table.taken(&error, row),
-                _ => self.database.failure(&error),
+        written.map_err(|error| self.broken(&error, row))
+    }
+
+    /// Changes one row. A broken rule is a failure that names it, and the row.
+    fn change(&self, transaction: i64, change: RowChange, row: &[Value]) -> Result<RowChanged, Failure> {
+        self.database.check()?;
+        let statement = RowStatement { table: Arc::clone(&self.table), change };
+        let changed = self.database.change_row(transaction, statement);
+        changed.map_err(|error| self.broken(&error, row))
+    }
+
+    /// Returns the failure of a statement that writes a row, or several.
+    fn broken(&self, error: &rusqlite::Error, row: &[Value]) -> Failure {
+        let is_broken = error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation);
+        match is_broken {
+            true if self.table.schema.existing.is_some() && !is_unique(error) => {
+                constraint::refused(&self.table.schema, &error.to_string())
             }
-        })
+            true if !row.is_empty() => self.table.taken(error, row),
+            _ => self.database.failure(error),
+        }
     }
 
     /// Replaces rows one after the other, all or none: other programs may have rules for a deletion.
@@ -149,40 +160,25 @@ impl TableRows for StoredTable {
     fn insert(&self, transaction: i64, row: Value) -> Result<Value, Failure> {
         let schema = &self.table.schema;
         let row = schema.stored(row)?;
-        let inserted = row.clone();
-        let number = self.write((transaction, 1), fields(&row), move |table, connection| {
-            table.insert(fields(&inserted), connection)
-        })?;
-        let number = number.ok_or_else(|| constraint::no_number_left(schema))?;
-        Ok(if schema.auto { Value::Int(number) } else { schema.key_of(fields(&row)) })
+        match self.change(transaction, RowChange::Insert(row.clone()), fields(&row))? {
+            RowChanged::NoNumberLeft => Err(constraint::no_number_left(schema)),
+            RowChanged::Numbered(number) => Ok(Value::Int(number)),
+            RowChanged::Rows(_) => Ok(schema.key_of(fields(&row))),
+        }
     }
 
     fn upsert(&self, transaction: i64, row: Value) -> Result<Value, Failure> {
         let schema = &self.table.schema;
         let row = schema.stored(row)?;
-        let written = row.clone();
-        self.write((transaction, 1), fields(&row), move |table, connection| {
-            let parameters =
-                fields(&written).iter().zip(&table.schema.columns).map(|(value, column)| Bound(value, column));
-            connection.prepare_cached(&table.statements.upsert)?.execute(params_from_iter(parameters))?;
-            if let Value::Int(number) = table.schema.key_of(fields(&written)) {
-                table.note_number(number);
-            }
-            Ok(())
-        })?;
+        self.change(transaction, RowChange::Upsert(row.clone()), fields(&row))?;
         Ok(schema.key_of(fields(&row)))
     }
 
     fn replace(&self, transaction: i64, key: &Value, row: Value) -> Result<(), Failure> {
         let row = self.table.schema.replacement(key, row)?;
-        if self.table.statements.replace.is_none() {
-            return Ok(());
+        if self.table.statements.replace.is_some() {
+            self.change(transaction, RowChange::Replace(key.clone(), row.clone()), fields(&row))?;
         }
-        let written = row.clone();
-        self.write((transaction, 1), fields(&row), move |table, connection| {
-            let Some(sql) = &table.statements.replace else { return Ok(0) };
-            connection.prepare_cached(sql)?.execute(params_from_iter(table.bound(&table.replaced, fields(&written))))
-        })?;
         Ok(())
     }
 
@@ -218,11 +214,7 @@ impl TableRows for StoredTable {
     }
 
     fn delete(&self, transaction: i64, key: &Value) -> Result<bool, Failure> {
-        let key = key.clone();
-        let deleted = self.write((transaction, 1), &[], move |table, connection| {
-            connection.prepare_cached(&table.statements.delete)?.execute(params_from_iter(table.key(&key)))
-        })?;
-        Ok(deleted > 0)
+        Ok(self.change(transaction, RowChange::Delete(key.clone()), &[])? != RowChanged::Rows(0))
     }
 
     fn delete_all(&self, transaction: i64, search: &TableSearch) -> Result<i64, Failure> {

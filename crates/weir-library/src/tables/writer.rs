@@ -2,15 +2,14 @@
 //!
 //! The statements and transactions of a program are executed as a *group*, which is one transaction of the database. It is
 //! committed when somebody waits for one of them, or reads what one has written. A statement that fails takes back only
-//! itself. A transaction of the program is a savepoint, a *member* of the group, and takes back only itself, too.
+//! itself. A transaction of the program is a *member* of the group. If it is taken back, the group is taken back, executed again
+//! without it (`group_log`), and committed, so that a statement is executed again once at most for the sake of others.
 //!
 //! The group cannot be committed while a member is open. Who waits for it gives the member a moment. Then the member is *set
-//! apart*: it is taken back to its savepoint, the group is committed, and the statements of the member are executed again in a
-//! transaction of the database that it has for itself. They have the same results, because nobody else has written meanwhile. So a
-//! transaction that takes long, or whose flow has ended by a fault, holds up nobody but those that want to write.
+//! apart*: the group is taken back, executed again without the member, and committed, and the statements of the member are executed
+//! again in a transaction of the database that it has for itself. They have the same results, because nobody else has written
+//! meanwhile. So a transaction that takes long, or whose flow has ended by a fault, holds up nobody but those that want to write.
 
-use std::cell::Cell;
-use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,9 +19,12 @@ use rusqlite::Connection;
 
 use super::database_error::{explain, refused};
 use super::group_commit::GroupCommit;
+use super::group_log::{GroupLog, Redo};
 
-/// Maximum number of rows that a transaction writes as the member of a group: what it may have to write again.
+/// Maximum number of rows that a transaction, or a statement, writes as part of a group: what may have to be written again.
 const MEMBER_ROWS_MAX: usize = 256;
+/// Maximum number of statements of a group before it is committed.
+const GROUP_STATEMENTS_MAX: usize = 4_096;
 /// Time that an open transaction has to end when somebody waits for it.
 const PATIENCE: Duration = Duration::from_millis(5);
 
@@ -46,28 +48,12 @@ pub(super) struct Writer {
     pub(super) commits: Option<Arc<GroupCommit>>,
     /// The number of the first commit of the open group, if one is open.
     group: Option<u64>,
-    /// The statements of the open transaction, if it is a member of the group.
-    member: Option<MemberLog>,
+    /// The number of rows that the open transaction has written, if it is a member of the group.
+    member_rows: Option<usize>,
+    /// The statements of the group.
+    log: GroupLog,
     /// True if somebody waits for the end of the group, so that nobody joins it any more.
     is_group_due: bool,
-    /// True if the pages that a savepoint may restore are kept in memory.
-    keeps_pages: Cell<bool>,
-}
-
-/// A statement that has succeeded, to be executed again.
-pub(super) type Redo = Box<dyn Fn(&Connection) -> rusqlite::Result<()> + Send>;
-
-/// The statements of a member.
-#[derive(Default)]
-struct MemberLog {
-    statements: Vec<Redo>,
-    rows: usize,
-}
-
-impl fmt::Debug for MemberLog {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("MemberLog").field("rows", &self.rows).finish_non_exhaustive()
-    }
 }
 
 impl SharedWriter {
@@ -100,7 +86,7 @@ impl SharedWriter {
     pub(super) fn end_group(&self) -> rusqlite::Result<()> {
         let mut writer = self.lock();
         let group = writer.group;
-        self.wait_until(&mut writer, |writer| writer.member.is_none() || writer.group != group);
+        self.wait_until(&mut writer, |writer| writer.member_rows.is_none() || writer.group != group);
         if writer.group == group { writer.end_group() } else { Ok(()) }
     }
 
@@ -131,9 +117,9 @@ impl Writer {
             lost: 0,
             commits: None,
             group: None,
-            member: None,
+            member_rows: None,
+            log: GroupLog::default(),
             is_group_due: false,
-            keeps_pages: Cell::new(false),
         }
     }
 
@@ -147,7 +133,7 @@ impl Writer {
             return Ok(());
         }
         self.roll_back()?;
-        if self.is_group_due {
+        if self.is_group_due || self.log.len() >= GROUP_STATEMENTS_MAX {
             // If the group is lost, its flows know.
             _ = self.end_group();
         }
@@ -155,10 +141,10 @@ impl Writer {
         if transaction != 0 {
             match self.group {
                 Some(_) => {
-                    self.execute("SAVEPOINT member")?;
-                    self.member = Some(MemberLog::default());
+                    self.member_rows = Some(0);
+                    self.log.begin_member();
                 }
-                None => self.begin(false)?,
+                None => self.execute("BEGIN IMMEDIATE")?,
             }
             self.transaction = transaction;
         }
@@ -175,17 +161,8 @@ impl Writer {
 
     /// Sets the open member apart if it would write too many rows with these.
     pub(super) fn bound_member(&mut self, rows: usize) -> rusqlite::Result<()> {
-        let is_large = |member: &MemberLog| member.rows.saturating_add(rows) > MEMBER_ROWS_MAX;
-        if self.member.as_ref().is_some_and(is_large) { self.set_apart() } else { Ok(()) }
-    }
-
-    /// Begins a transaction of the database. That of a group keeps in memory what its members would restore, which is little; in
-    /// any other one, statements may replace all rows of a table.
-    fn begin(&self, group: bool) -> rusqlite::Result<()> {
-        if self.keeps_pages.replace(group) != group {
-            self.connection.execute_batch(if group { "PRAGMA temp_store=MEMORY" } else { "PRAGMA temp_store=FILE" })?;
-        }
-        self.execute("BEGIN IMMEDIATE")
+        let is_large = self.member_rows.is_some_and(|written| written.saturating_add(rows) > MEMBER_ROWS_MAX);
+        if is_large { self.set_apart() } else { Ok(()) }
     }
 
     fn begin_group(&mut self) -> rusqlite::Result<()> {
@@ -193,7 +170,7 @@ impl Writer {
             && let Some(commits) = &self.commits
         {
             let first = commits.executed_count() + 1;
-            self.begin(true)?;
+            self.execute("BEGIN IMMEDIATE")?;
             self.group = Some(first);
         }
         Ok(())
@@ -203,34 +180,41 @@ impl Writer {
         self.connection.prepare_cached(sql)?.execute([]).map(|_| ())
     }
 
-    /// Notes what a statement that is none of a transaction has done.
-    pub(super) fn executed_in_group(&mut self, result: Result<(), &rusqlite::Error>) {
-        match result {
-            Err(error) if self.connection.is_autocommit() => self.lose_group(error),
-            Err(_) => {}
-            Ok(()) => self.commits.iter().for_each(|commits| commits.executed_in_group()),
+    /// Notes that a statement has succeeded, which has written at most these rows: one of the open transaction, or one that is none
+    /// of a transaction, if the number is 0.
+    pub(super) fn executed(&mut self, transaction: i64, rows: usize, redo: impl FnOnce() -> Redo) {
+        if transaction == 0 {
+            self.commits.iter().for_each(|commits| commits.executed_in_group());
+            if rows > MEMBER_ROWS_MAX {
+                // If the group is lost, its flows know.
+                _ = self.commit_group();
+            } else if self.group.is_some() {
+                self.log.push(redo());
+            }
+        } else if self.connection.is_autocommit() {
+            self.refused(transaction, &taken_back());
+        } else if let Some(written) = &mut self.member_rows {
+            *written = written.saturating_add(rows);
+            self.log.push(redo());
         }
     }
 
-    /// Notes what a statement of the open transaction has done, which has written at most these rows. An error with which the database takes back
-    /// everything loses the transaction, and its group.
-    pub(super) fn executed_in_transaction(
-        &mut self,
-        result: Result<(), &rusqlite::Error>,
-        (rows, redo): (usize, impl FnOnce() -> Redo),
-    ) {
-        if self.connection.is_autocommit() {
+    /// Notes that a statement has failed. An error with which the database takes back everything loses the open transaction, and the
+    /// group.
+    pub(super) fn refused(&mut self, transaction: i64, error: &rusqlite::Error) {
+        if !self.connection.is_autocommit() {
+            return;
+        }
+        if transaction != 0 {
             self.lost = std::mem::take(&mut self.transaction);
-            if self.member.take().is_some() {
-                self.lose_group(result.err().unwrap_or(&taken_back()));
-            }
-        } else if let (Ok(()), Some(member)) = (result, &mut self.member) {
-            member.statements.push(redo());
-            member.rows = member.rows.saturating_add(rows);
+        }
+        if transaction == 0 || self.member_rows.take().is_some() {
+            self.lose_group(error);
         }
     }
 
     fn lose_group(&mut self, error: &rusqlite::Error) {
+        self.log.clear();
         if let Some((first, commits)) = self.group.take().zip(self.commits.as_ref()) {
             commits.lose(first, self.failure(error));
         }
@@ -238,31 +222,41 @@ impl Writer {
 
     /// Commits the open group, if there is one, without its open member. If that fails, the flows fail that have written in it.
     pub(super) fn end_group(&mut self) -> rusqlite::Result<()> {
-        if self.member.is_some() { self.set_apart() } else { self.commit_group() }
+        if self.member_rows.is_some() { self.set_apart() } else { self.commit_group() }
     }
 
     fn commit_group(&mut self) -> rusqlite::Result<()> {
         self.is_group_due = false;
-        let Some((first, commits)) = self.group.take().zip(self.commits.as_ref()) else { return Ok(()) };
-        let committed = self.execute("COMMIT");
-        match &committed {
-            Ok(()) => commits.group_executed(),
-            Err(error) => {
-                self.group = Some(first);
-                self.lose_all(error);
-            }
+        if self.group.is_none() {
+            return Ok(());
         }
-        committed
+        self.execute("COMMIT").inspect_err(|error| self.lose_all(error))?;
+        self.forget_group();
+        Ok(())
+    }
+
+    /// Forgets the group, which is committed, or has no statements any more.
+    fn forget_group(&mut self) {
+        (self.group, self.is_group_due) = (None, false);
+        self.log.clear();
+        self.commits.iter().for_each(|commits| commits.group_executed());
     }
 
     /// Commits the group without its open member, which goes on as a transaction of the database. If that fails, the member is lost.
     fn set_apart(&mut self) -> rusqlite::Result<()> {
-        let Some(member) = self.member.take() else { return Ok(()) };
+        if self.member_rows.take().is_none() {
+            return Ok(());
+        }
         let transaction = std::mem::take(&mut self.transaction);
-        let apart = self.take_back_member().and_then(|()| self.commit_group()).and_then(|()| self.begin(false));
-        let apart = apart.and_then(|()| member.statements.iter().try_for_each(|redo| redo(&self.connection)));
+        let apart = self.commit_without_member().and_then(|is_open| match is_open {
+            true => Ok(()),
+            false => self.execute("BEGIN IMMEDIATE").and_then(|()| self.log.repeat_member(&self.connection)),
+        });
         match &apart {
-            Ok(()) => self.transaction = transaction,
+            Ok(()) => {
+                self.transaction = transaction;
+                self.forget_group();
+            }
             Err(error) => {
                 self.lost = transaction;
                 self.lose_all(error);
@@ -271,10 +265,38 @@ impl Writer {
         apart
     }
 
-    /// Takes back what was a member of the group. If that fails, the group is lost.
+    /// Commits what the group has before its member, and returns whether the transaction of the database is still open, because
+    /// nothing is before it.
+    fn commit_without_member(&mut self) -> rusqlite::Result<bool> {
+        if !self.log.has_statements_before() {
+            return Ok(true);
+        }
+        if self.log.has_member_statements() {
+            self.execute("ROLLBACK")?;
+            self.execute("BEGIN IMMEDIATE")?;
+            self.log.repeat_before(&self.connection)?;
+        }
+        self.execute("COMMIT")?;
+        // It is no longer lost if what follows fails.
+        self.group = None;
+        self.commits.iter().for_each(|commits| commits.group_executed());
+        Ok(false)
+    }
+
+    /// Takes back what was a member of the group, which is committed if it has to be executed again. If that fails, the group is lost.
     fn take_back_member(&mut self) -> rusqlite::Result<()> {
-        let taken_back = self.execute("ROLLBACK TO member").and_then(|()| self.execute("RELEASE member"));
-        taken_back.inspect_err(|error| self.lose_all(error))
+        if !self.log.has_member_statements() {
+            return Ok(());
+        }
+        let taken_back = match self.log.has_statements_before() {
+            true => self.commit_without_member().map(|_| ()),
+            false => self.execute("ROLLBACK"),
+        };
+        match &taken_back {
+            Ok(()) => self.forget_group(),
+            Err(error) => self.lose_all(error),
+        }
+        taken_back
     }
 
     /// Takes back everything that is not committed.
@@ -298,8 +320,7 @@ impl Writer {
             return Ok(());
         }
         self.transaction = 0;
-        if self.member.take().is_some() {
-            self.execute("RELEASE member").inspect_err(|error| self.lose_all(error))?;
+        if self.member_rows.take().is_some() {
             self.commits.iter().for_each(|commits| commits.executed_in_group());
             return Ok(());
         }
@@ -319,7 +340,7 @@ impl Writer {
         if std::mem::take(&mut self.transaction) == 0 {
             return Ok(());
         }
-        if self.member.take().is_some() { self.take_back_member() } else { self.execute("ROLLBACK") }
+        if self.member_rows.take().is_some() { self.take_back_member() } else { self.execute("ROLLBACK") }
     }
 }
 

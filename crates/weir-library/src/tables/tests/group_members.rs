@@ -1,13 +1,20 @@
 //! Transactions of the program as members of groups in SQLite.
 
+use std::sync::Arc;
+
 use rusqlite::Connection;
 use weir::{SeenCommits, Value};
 
+use super::agreement::RandomRows;
 use super::statement_groups::{NoLog, wait};
 use super::test_database::TestDatabase;
 use super::{everything, users};
 use crate::tables::connection::read_write;
 use crate::tables::group_commit::GroupCommit;
+use crate::tables::group_log::Redo;
+use crate::tables::row_statement::{RowChanged, RowStatement};
+use crate::tables::rows::RowChange;
+use crate::tables::sql_table::SqlTable;
 use crate::tables::writer::{SharedWriter, Writer};
 
 /// Maximum number of rows that a member writes.
@@ -42,10 +49,9 @@ impl Numbers {
         let statement =
             move |connection: &Connection| connection.execute("INSERT INTO numbers VALUES (?1)", [number]).map(|_| ());
         let written = statement(&writer.connection);
-        let result = written.as_ref().copied();
-        match transaction {
-            0 => writer.executed_in_group(result),
-            _ => writer.executed_in_transaction(result, (1, || Box::new(statement))),
+        match &written {
+            Ok(()) => writer.executed(transaction, 1, || Redo::Other(Box::new(statement))),
+            Err(error) => writer.refused(transaction, error),
         }
         written
     }
@@ -54,7 +60,7 @@ impl Numbers {
         self.writer.lock().end_group()
     }
 
-    fn commits(&self) -> std::sync::Arc<GroupCommit> {
+    fn commits(&self) -> Arc<GroupCommit> {
         self.writer.lock().commits.clone().unwrap()
     }
 
@@ -84,12 +90,14 @@ fn transactions_and_statements_are_one_transaction_of_the_database() {
     // One is taken back by its flow, one is left unfinished, and a statement of one fails.
     numbers.insert(3, 5).unwrap();
     numbers.writer.roll_back(3).unwrap();
+    // The others were executed again without it.
+    assert_eq!(numbers.seen(), [1, 2, 3, 4]);
     numbers.insert(4, 6).unwrap();
     numbers.insert(5, 7).unwrap();
     numbers.insert(5, 1).unwrap_err();
     numbers.insert(5, 8).unwrap();
     numbers.writer.commit(5).unwrap();
-    assert_eq!(numbers.seen(), [0_i64; 0]);
+    assert_eq!(numbers.seen(), [1, 2, 3, 4]);
     assert_eq!(numbers.commits().executed_count(), 4);
     numbers.end_group().unwrap();
     assert_eq!(numbers.seen(), [1, 2, 3, 4, 7, 8]);
@@ -162,7 +170,7 @@ fn a_member_whose_statements_cannot_be_executed_again_is_lost() {
     {
         let mut writer = numbers.writer.lock();
         writer.enter(2).unwrap();
-        writer.executed_in_transaction(Ok(()), (1, || Box::new(|_| Err(rusqlite::Error::InvalidQuery))));
+        writer.executed(2, 1, || Redo::Other(Box::new(|_| Err(rusqlite::Error::InvalidQuery))));
     }
     numbers.end_group().unwrap_err();
     assert_eq!(numbers.seen(), [1]);
@@ -173,6 +181,85 @@ fn a_member_whose_statements_cannot_be_executed_again_is_lost() {
     numbers.end_group().unwrap();
     assert_eq!(numbers.seen(), [1, 4]);
     wait(numbers.commits().settled()).unwrap();
+}
+
+#[test]
+fn random_members_leave_what_a_model_keeps() {
+    let numbers = Numbers::new("random");
+    let mut random = RandomRows::new(5);
+    let (mut kept, mut open, mut transaction) = (Vec::new(), Vec::new(), 1);
+    for _ in 0..3_000 {
+        let number = random.below(2_000) as i64;
+        match random.below(20) {
+            0..=8 => {
+                let is_new = !kept.contains(&number) && !open.contains(&number);
+                assert_eq!(numbers.insert(transaction, number).is_ok(), is_new);
+                open.extend(is_new.then_some(number));
+            }
+            9..=12 => {
+                numbers.writer.commit(transaction).unwrap();
+                kept.append(&mut open);
+                transaction += 1;
+            }
+            13 | 14 => {
+                numbers.writer.roll_back(transaction).unwrap();
+                open.clear();
+                transaction += 1;
+            }
+            15 => {
+                // Its flow ends without a word, and the next statement takes it back.
+                open.clear();
+                transaction += 1;
+            }
+            16 | 17 => {
+                let is_new = !kept.contains(&number);
+                open.clear();
+                transaction += 1;
+                assert_eq!(numbers.insert(0, number).is_ok(), is_new);
+                kept.extend(is_new.then_some(number));
+            }
+            18 => assert!(kept.starts_with(&numbers.seen())),
+            _ => {
+                numbers.end_group().unwrap();
+                assert_eq!(numbers.seen(), kept);
+            }
+        }
+    }
+    numbers.end_group().unwrap();
+    assert_eq!(numbers.seen(), kept);
+    assert!(kept.len() > 200);
+}
+
+#[test]
+fn a_group_that_gives_other_results_is_lost() {
+    let database = TestDatabase::sqlite("other-results");
+    let _storage = database.storage().open(users()).unwrap();
+    let mut writer = Writer::new(read_write(&database.file()).unwrap());
+    writer.commits = Some(GroupCommit::begin(NoLog).unwrap());
+    let row = Value::Record([Value::text("one"), Value::Int(1)].into());
+    let statement = RowStatement { table: Arc::new(SqlTable::new(users())), change: RowChange::Upsert(row) };
+    writer.enter(0).unwrap();
+    let mut flow = SeenCommits::default();
+    {
+        let _entered = flow.enter();
+        writer.executed(0, 1, || Redo::Row(statement, RowChanged::Rows(2)));
+    }
+    writer.enter(2).unwrap();
+    writer.executed(2, 1, || Redo::Other(Box::new(|_| Ok(()))));
+    writer.roll_back().unwrap_err();
+    let commits = writer.commits.clone().unwrap();
+    let failure = wait(commits.settled_to(SeenCommits { last: u64::MAX, ..flow })).unwrap_err();
+    assert!(failure.message.contains("another program"), "{failure}");
+    commits.end();
+}
+
+#[test]
+fn a_long_group_is_committed() {
+    let numbers = Numbers::new("long");
+    for number in 0..5_000 {
+        numbers.insert(0, number).unwrap();
+    }
+    assert_eq!(numbers.seen().len(), 4_096);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use weir::{SeenCommits, Value};
 use super::test_database::TestDatabase;
 use super::{everything, users};
 use crate::tables::group_commit::{GroupCommit, LogSync, SyncFailure};
+use crate::tables::group_log::Redo;
 use crate::tables::writer::Writer;
 
 /// A log whose syncs do nothing, so that groups stay open.
@@ -25,7 +26,11 @@ pub(super) fn wait<T>(future: impl Future<Output = T>) -> T {
 fn write(writer: &mut Writer, sql: &str) -> rusqlite::Result<()> {
     writer.enter(0)?;
     let result = writer.connection.execute_batch(sql);
-    writer.executed_in_group(result.as_ref().copied());
+    let sql = sql.to_owned();
+    match &result {
+        Ok(()) => writer.executed(0, 1, || Redo::Other(Box::new(move |connection| connection.execute_batch(&sql)))),
+        Err(error) => writer.refused(0, error),
+    }
     result
 }
 
@@ -79,7 +84,9 @@ fn a_statement_that_fails_takes_back_only_itself() {
     write(&mut writer, "INSERT INTO rows VALUES (3)").unwrap();
     // A transaction begins behind the group, and takes back nothing of it.
     writer.enter(7).unwrap();
-    writer.connection.execute_batch("INSERT INTO rows VALUES (4)").unwrap();
+    let four = |connection: &Connection| connection.execute_batch("INSERT INTO rows VALUES (4)");
+    four(&writer.connection).unwrap();
+    writer.executed(7, 1, || Redo::Other(Box::new(four)));
     writer.roll_back().unwrap();
     wait(commits.settled_to(SeenCommits::current())).unwrap();
     let rows: String =

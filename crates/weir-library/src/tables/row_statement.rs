@@ -1,0 +1,64 @@
+//! Statements that change one row of a table in SQLite. They own what they need, so that a transaction can repeat them.
+
+use std::sync::Arc;
+
+use rusqlite::{Connection, params_from_iter};
+use weir::Value;
+
+use super::row::fields;
+use super::rows::RowChange;
+use super::sql_table::SqlTable;
+use super::sql_value::Bound;
+
+/// A statement that changes one row.
+pub(super) struct RowStatement {
+    pub(super) table: Arc<SqlTable>,
+    pub(super) change: RowChange,
+}
+
+/// What the database has done with a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RowChanged {
+    /// It has inserted the row, and given it this number.
+    Numbered(i64),
+    /// It has inserted nothing, because no number is left for a further row.
+    NoNumberLeft,
+    /// It has changed so many rows.
+    Rows(usize),
+}
+
+impl RowStatement {
+    pub(super) fn execute(&self, connection: &Connection) -> rusqlite::Result<RowChanged> {
+        let table = &*self.table;
+        let rows = match &self.change {
+            RowChange::Insert(row) => {
+                return Ok(match table.insert(fields(row), connection)? {
+                    Some(number) if table.schema.auto => RowChanged::Numbered(number),
+                    Some(_) => RowChanged::Rows(1),
+                    None => RowChanged::NoNumberLeft,
+                });
+            }
+            RowChange::Upsert(row) => {
+                let row = fields(row);
+                let parameters = row.iter().zip(&table.schema.columns).map(|(value, column)| Bound(value, column));
+                let rows =
+                    connection.prepare_cached(&table.statements.upsert)?.execute(params_from_iter(parameters))?;
+                if let ([only], true) = (&table.schema.key[..], table.schema.auto)
+                    && let Value::Int(number) = row[*only]
+                {
+                    table.note_number(number);
+                }
+                rows
+            }
+            RowChange::Replace(_, row) => {
+                let Some(sql) = &table.statements.replace else { return Ok(RowChanged::Rows(0)) };
+                let parameters = table.bound(&table.replaced, fields(row));
+                connection.prepare_cached(sql)?.execute(params_from_iter(parameters))?
+            }
+            RowChange::Delete(key) => {
+                connection.prepare_cached(&table.statements.delete)?.execute(params_from_iter(table.key(key)))?
+            }
+        };
+        Ok(RowChanged::Rows(rows))
+    }
+}
