@@ -12,12 +12,12 @@ use crate::batching::{BatchesInPlace, KeptClaims, end_slice, has_joined, is_awai
 use crate::flow_section::{FlowSection, NodeSection};
 use crate::fork_account::FlowForks;
 use crate::frame::{EndingFlow, Finished, FlowExit, Frame};
-#[cfg(doc)]
-use crate::instance::EntryInstance;
 use crate::instance::{BlockingPlacement, Env, ProgramInstance, RouteCounters};
 use crate::overload::{FlowTurns, ThreadQueue};
 use crate::platform::Platform;
 use crate::units::{Advanced, QUANTA_ON_LOOP, SliceLength, Spent, Units};
+#[cfg(doc)]
+use crate::{instance::EntryInstance, resources::Resources};
 
 /// A flow that can be polled. Dropping it cancels it, and releases everything that it holds.
 ///
@@ -68,7 +68,7 @@ enum FlowBatches {
     None,
     /// It has joined one.
     Joined,
-    /// It has joined one and come to rest after that: it counts in [`ProgramInstance::in_batches`] until it ends.
+    /// It has joined one and come to rest after that: it counts in [`Resources::in_batches`] until it ends.
     Counted,
 }
 
@@ -414,14 +414,14 @@ impl FlowState {
         let (own, mut in_place) = (usize::from(self.batches == FlowBatches::Counted), BatchesInPlace::default());
         while matches!(advanced, Advanced::Waits)
             && self.claims.is_none()
-            && instance.in_batches.has_only(own)
+            && instance.resources.in_batches.has_only(own)
             && in_place.send(&*instance.platform, context)
         {
             advanced = self.advance_to_rest(instance, until, means, context);
         }
         if self.batches == FlowBatches::Joined && !matches!(advanced, Advanced::Ready(_)) {
             self.batches = FlowBatches::Counted;
-            instance.in_batches.enter();
+            instance.resources.in_batches.enter();
         }
         pass_to_senders();
         advanced
@@ -558,7 +558,7 @@ impl FlowState {
         let Some(frame) = self.frame.take() else { return false };
         self.claims = None;
         if self.batches == FlowBatches::Counted {
-            instance.in_batches.leave();
+            instance.resources.in_batches.leave();
         }
         Frame::give_back(frame);
         if self.computes {

@@ -10,7 +10,7 @@ use weir_host::{Environment, UnitBudget};
 use weir_trace::{Detail, EventKind, FlowKey, Histogram, Recorder};
 
 use crate::admission::AdmissionLimiter;
-use crate::batching::{self, FlowsInBatches, at_rest};
+use crate::batching::{self, at_rest};
 use crate::blocking_pool::{BlockingPool, PoolJob};
 use crate::flow_section::{CallSection, FlowSection};
 use crate::fork_account::FlowForks;
@@ -180,8 +180,6 @@ pub(crate) struct ProgramInstance {
     pub blocking_calls: BlockingPool,
     /// The threads of calls that compute for longer than the thread of their flow may.
     pub long_calls: BlockingPool,
-    /// The flows at rest that have calls in batches.
-    pub in_batches: FlowsInBatches,
     /// The threads that run parts of flows on idle cores.
     pub helpers: Helpers,
     /// This instance, for those threads.

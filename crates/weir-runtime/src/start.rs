@@ -22,7 +22,7 @@ use weir_ir::program::Flow;
 use weir_trace::{Detail, EventKind, FlowKey, Recorder};
 
 use crate::admission::AdmissionLimiter;
-use crate::batching::{FlowsInBatches, GathererContext};
+use crate::batching::GathererContext;
 use crate::blocking_pool::BlockingPool;
 use crate::engine::{
     ENGINES, EngineRow, EngineSection, EngineSetup, PlannedProgram, QUEUE_DEFAULT, ThreadCountPolicy, engine,
@@ -389,7 +389,6 @@ fn prepare(
             (cores(), settings.row.forks_in_sections()),
             &options.platform,
         ),
-        in_batches: FlowsInBatches::default(),
         resources,
         own,
         entries,

@@ -5,7 +5,7 @@
 //! and goes on with their answers, if all this holds:
 //!
 //! 1. The functions of all batches that it has begun since it ran are *prompt*: the last batches of each were answered when they
-//!    were first polled, and soon ([`Promptness`]). Requests to a slower store would be sent later otherwise.
+//!    were first polled, and soon ([`Promptness`](super::latency::Promptness)). Requests to a slower store would be sent later otherwise.
 //! 2. No other flow that has come to rest has calls in batches ([`FlowsInBatches`]): such flows often go on at the same time,
 //!    because one batch has answered them all, and their next calls should share a batch again.
 //! 3. Of each batch, all flows that have joined it are at rest. One that waits for further calls, because these come before the flow
@@ -15,7 +15,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Waker};
 
 use smallvec::SmallVec;
@@ -23,12 +23,6 @@ use tokio::runtime::Handle;
 
 use super::sender::BatchSender;
 use crate::platform::Platform;
-
-/// The number of batches in a row that a prompt function has answered at the first poll. Chosen by judgement.
-const PROMPT_BATCHES: u32 = 3;
-
-/// The time that a prompt function may take. Chosen by judgement: other flows of the event loop wait as long for their turn.
-const PROMPT_NS_MAX: u64 = 100_000;
 
 /// The time for which a flow may go on with answers of batches that it has sent itself before others have a turn: that of a slice.
 const IN_PLACE_NS_MAX: u64 = 500_000;
@@ -51,27 +45,9 @@ thread_local! {
     static HAS_STARTED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The number of batches in a row that a function has answered at once. Concurrent notes may overwrite each other.
-#[derive(Default)]
-pub(super) struct Promptness(AtomicU32);
-
 /// The number of flows of a program that are at rest and have calls in batches, or have had some.
 #[derive(Default)]
 pub(crate) struct FlowsInBatches(AtomicUsize);
-
-impl Promptness {
-    /// Notes a batch that was answered after this time; `at_once` if the function was polled only once for it.
-    pub(super) fn note(&self, at_once: bool, took_ns: u64) {
-        let batches =
-            if at_once && took_ns <= PROMPT_NS_MAX { self.0.load(Ordering::Relaxed).saturating_add(1) } else { 0 };
-        self.0.store(batches, Ordering::Relaxed);
-    }
-
-    /// Returns true if the function is prompt.
-    pub(super) fn is_prompt(&self) -> bool {
-        self.0.load(Ordering::Relaxed) >= PROMPT_BATCHES
-    }
-}
 
 impl FlowsInBatches {
     /// Adds a flow.
