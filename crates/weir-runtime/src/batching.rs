@@ -9,6 +9,7 @@
 //! 2. The first call of a batch begins a *sender*, a task of an event loop, unless as many of them are under way as
 //!    batches of the function may be in flight. Otherwise the batch queues for a sender. So batches grow by themselves
 //!    under load, and nothing waits without load.
+//!    A flow that is alone sends its batches itself, if their functions answer at once, and needs no sender ([`in_place`]).
 //! 3. The sender waits until nothing that can run now could still join ([`GatheredBatch::turn`]): until each task that was
 //!    ready has had its turn, and the flows that have joined on other threads have come to rest, which is when they wait,
 //!    yield or end ([`rest`]). No timer is involved. A batch that is full leaves at once.
@@ -26,7 +27,6 @@ use std::task::Waker;
 
 use foldhash::fast::FixedState;
 use parking_lot::Mutex;
-use tokio::runtime::Handle;
 use weir_host::{BatchCode, Environment, Value, World};
 use weir_trace::{Detail, EventKind, Histogram, Recorder};
 
@@ -34,14 +34,16 @@ use crate::platform::Platform;
 pub(crate) use batch::{Answers, BatchIdentity, Member, MemberProgress};
 use batch::{GatheredBatch, Joined};
 pub(crate) use forecast::Forecast;
-use latency::{EstimatedLatency, LatencyEstimate};
+pub(crate) use in_place::{BatchesInPlace, FlowsInBatches, pass_to_senders};
+use latency::{EstimatedLatency, LatencyEstimate, Promptness};
 pub(crate) use progress::{ALIKE_MAX, FlowProgress, NO_GROUP, StepCertainty, StepProgress};
-pub(crate) use rest::{KeptClaims, at_rest, end_slice, is_awaited, resume};
+pub(crate) use rest::{KeptClaims, at_rest, end_slice, has_joined, is_awaited, resume};
 use sender::BatchSender;
 pub(crate) use slack::{CallSlack, LatencyGraph, LatencyStep, ReturnStep, StepLatency};
 
 mod batch;
 mod forecast;
+mod in_place;
 mod latency;
 mod later_calls;
 #[cfg(test)]
@@ -99,6 +101,8 @@ pub(crate) struct Gatherer {
     latency: LatencyEstimate,
     /// The time by which a batch leaves after the moment at which it was due, because of timers and threads.
     lateness: LatencyEstimate,
+    /// Tells whether the function answers at once.
+    prompt: Promptness,
 }
 
 /// The batches of a function that have not been sent.
@@ -134,6 +138,7 @@ impl Gatherer {
             expected: AtomicUsize::new(0),
             latency: LatencyEstimate::default(),
             lateness: LatencyEstimate::default(),
+            prompt: Promptness::default(),
         }
     }
 
@@ -152,9 +157,10 @@ impl Gatherer {
         self.lateness.get().map_or(0, |lateness| lateness.high_ns)
     }
 
-    /// Notes that the batch that was sent at this time has its answers now.
-    fn note_answers(&self, sent_ns: u64) {
-        self.latency.observe(self.context.platform.now_ns().saturating_sub(sent_ns));
+    /// Notes that a batch had its answers after this time; `at_once` if the function was polled only once for them.
+    fn note_answers(&self, took_ns: u64, at_once: bool) {
+        self.latency.observe(took_ns);
+        self.prompt.note(at_once, took_ns);
     }
 
     /// Notes that a batch leaves now because it was due at this time.
@@ -226,11 +232,7 @@ impl Gatherer {
         rest::joined(&batch, is_awaited);
         if begins {
             let sender = BatchSender::new(Arc::clone(self), batch);
-            match Handle::try_current() {
-                Ok(handle) => drop(handle.spawn(sender.run())),
-                // At the end of the program there is no event loop any more.
-                Err(_) => drop(sender),
-            }
+            if self.prompt.is_prompt() { in_place::begin(sender) } else { in_place::start_at_once(sender) }
         }
         member
     }
@@ -259,9 +261,8 @@ impl Gatherer {
 
     /// Counts and records a batch that was answered.
     fn record(&self, sent: &sender::SentBatch) {
-        let now_ns = self.context.platform.now_ns();
         let (calls, requests) = (sent.calls as u64, sent.requests as u64);
-        let (waited_ns, took_ns) = (sent.sent_ns.saturating_sub(sent.began_ns), now_ns.saturating_sub(sent.sent_ns));
+        let (waited_ns, took_ns) = (sent.sent_ns.saturating_sub(sent.began_ns), sent.took_ns);
         let (counters, sent_because) = (&self.counters, sent.because);
         counters.batches.fetch_add(1, Ordering::Relaxed);
         counters.calls.fetch_add(calls, Ordering::Relaxed);
@@ -272,7 +273,7 @@ impl Gatherer {
         if self.context.recorder.wants(Detail::Flows) {
             let function = Arc::clone(&self.function.path);
             self.context.recorder.record(
-                now_ns,
+                self.context.platform.now_ns(),
                 EventKind::BatchAnswered { function, calls, requests, waited_ns, took_ns, sent_because },
             );
         }

@@ -8,16 +8,16 @@ use std::task::{Context, Waker};
 use weir_host::{Failure, FlowTrace, PropagationSite, Value, memory};
 use weir_trace::{BacktraceEntry, Detail, EventKind, FlowKey};
 
-use crate::batching::{KeptClaims, end_slice, is_awaited, resume};
+use crate::batching::{BatchesInPlace, KeptClaims, end_slice, has_joined, is_awaited, pass_to_senders, resume};
 use crate::flow_section::{FlowSection, NodeSection};
 use crate::fork_account::FlowForks;
 use crate::frame::{EndingFlow, Finished, FlowExit, Frame};
-#[cfg(doc)]
-use crate::instance::EntryInstance;
 use crate::instance::{BlockingPlacement, Env, ProgramInstance, RouteCounters};
 use crate::overload::{FlowTurns, ThreadQueue};
 use crate::platform::Platform;
 use crate::units::{Advanced, QUANTA_ON_LOOP, SliceLength, Spent, Units};
+#[cfg(doc)]
+use crate::{instance::EntryInstance, resources::Resources};
 
 /// A flow that can be polled. Dropping it cancels it, and releases everything that it holds.
 ///
@@ -55,8 +55,21 @@ pub(crate) struct FlowState {
     section: FlowSection,
     /// The batches that wait for the flow, while it does not run because its slice was over.
     claims: KeptClaims,
+    /// Its relation to batches.
+    batches: FlowBatches,
     /// The trace that its calls of other services pass on.
     trace: FlowTrace,
+}
+
+/// The relation of a flow to batches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FlowBatches {
+    /// It has joined none.
+    None,
+    /// It has joined one.
+    Joined,
+    /// It has joined one and come to rest after that: it counts in [`Resources::in_batches`] until it ends.
+    Counted,
 }
 
 /// The way in which a flow goes on that was advanced without blocking the thread.
@@ -136,7 +149,7 @@ impl<'a> NewFlow<'a> {
         let frame = Some(frame);
         let (assured, given_up, turns, computes) = (0, false, FlowTurns::default(), false);
         let (forks, section) = (FlowForks::default(), FlowSection::default());
-        let (claims, trace) = (None, FlowTrace::inherited());
+        let (claims, batches, trace) = (None, FlowBatches::None, FlowTrace::inherited());
         let state = FlowState {
             key,
             frame,
@@ -150,6 +163,7 @@ impl<'a> NewFlow<'a> {
             forks,
             section,
             claims,
+            batches,
             trace,
         };
         ActiveFlow { instance, state }
@@ -164,7 +178,8 @@ impl ActiveFlow<&ProgramInstance> {
 
     /// Converts to the state of the flow, without the program.
     pub(crate) fn into_state(mut self) -> FlowState {
-        let FlowState { key, began_ns, records_nodes, balance, assured, given_up, turns, computes, .. } = self.state;
+        let FlowState { key, began_ns, records_nodes, balance, assured, given_up, turns, computes, batches, .. } =
+            self.state;
         let (frame, claims) = (self.state.frame.take(), std::mem::take(&mut self.state.claims));
         let (forks, trace) = (std::mem::take(&mut self.state.forks), std::mem::take(&mut self.state.trace));
         let section = std::mem::take(&mut self.state.section);
@@ -181,6 +196,7 @@ impl ActiveFlow<&ProgramInstance> {
             forks,
             section,
             claims,
+            batches,
             trace,
         }
     }
@@ -364,6 +380,59 @@ impl FlowState {
         &mut self,
         instance: &ProgramInstance,
         until: usize,
+        means: Means<'_>,
+        context: &mut Context<'_>,
+    ) -> Advanced<Finished> {
+        let mut advanced = self.advance_to_rest(instance, until, means, context);
+        if self.batches != FlowBatches::None {
+            advanced = self.send_batches(instance, until, means, context, advanced);
+        }
+        let stops = matches!(advanced, Advanced::Yields);
+        let moves = self.section.moves(stops);
+        let yields = stops && !moves;
+        if yields {
+            self.count_turn(instance);
+        } else if !moves {
+            self.turns.interrupt();
+        }
+        if yields != self.computes {
+            self.note_computing(instance, yields);
+        }
+        advanced
+    }
+
+    /// Sends the batches that the flow has begun in place, and advances it with their answers, as long as that is allowed;
+    /// then passes them to senders.
+    fn send_batches(
+        &mut self,
+        instance: &ProgramInstance,
+        until: usize,
+        means: Means<'_>,
+        context: &mut Context<'_>,
+        mut advanced: Advanced<Finished>,
+    ) -> Advanced<Finished> {
+        let (own, mut in_place) = (usize::from(self.batches == FlowBatches::Counted), BatchesInPlace::default());
+        while matches!(advanced, Advanced::Waits)
+            && self.claims.is_none()
+            && instance.resources.in_batches.has_only(own)
+            && in_place.send(&*instance.platform, context)
+        {
+            advanced = self.advance_to_rest(instance, until, means, context);
+        }
+        if self.batches == FlowBatches::Joined && !matches!(advanced, Advanced::Ready(_)) {
+            self.batches = FlowBatches::Counted;
+            instance.resources.in_batches.enter();
+        }
+        pass_to_senders();
+        advanced
+    }
+
+    /// Advances the flow until it waits, yields or ends.
+    #[inline]
+    fn advance_to_rest(
+        &mut self,
+        instance: &ProgramInstance,
+        until: usize,
         (blocking, units): Means<'_>,
         context: &mut Context<'_>,
     ) -> Advanced<Finished> {
@@ -393,6 +462,9 @@ impl FlowState {
         advanced = behind_placed_calls(frame, advanced, instance, context);
         if instance.gathers() {
             let waits = matches!(advanced, Advanced::Waits);
+            if self.batches == FlowBatches::None && has_joined() {
+                self.batches = FlowBatches::Joined;
+            }
             let is_woken = waits && is_awaited() && frame.is_woken();
             if waits && !is_woken {
                 frame.grant_slack(body, env);
@@ -405,17 +477,6 @@ impl FlowState {
         }
         self.balance = entered.leave();
         self.forks.note_bytes(self.balance);
-        let stops = matches!(advanced, Advanced::Yields);
-        let moves = self.section.moves(stops);
-        let yields = stops && !moves;
-        if yields {
-            self.count_turn(instance);
-        } else if !moves {
-            self.turns.interrupt();
-        }
-        if yields != self.computes {
-            self.note_computing(instance, yields);
-        }
         advanced
     }
 
@@ -496,6 +557,9 @@ impl FlowState {
     fn release(&mut self, instance: &ProgramInstance) -> bool {
         let Some(frame) = self.frame.take() else { return false };
         self.claims = None;
+        if self.batches == FlowBatches::Counted {
+            instance.resources.in_batches.leave();
+        }
         Frame::give_back(frame);
         if self.computes {
             self.note_computing(instance, false);

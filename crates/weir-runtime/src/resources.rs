@@ -11,7 +11,7 @@ use indexmap::IndexMap;
 use weir_host::{Environment, IssuedIds, Mode, Resource, Shared, Text, Value};
 use weir_ir::graph::{Graph, Program};
 
-use crate::batching::Gatherer;
+use crate::batching::{FlowsInBatches, Gatherer};
 use crate::lock::{FairRwLock, SessionLimits, SessionRetention, SessionTable};
 use crate::platform::Platform;
 use crate::ticket_gate::TicketGate;
@@ -45,6 +45,8 @@ pub(crate) struct Resources {
     pub ticket_gates: Vec<TicketGate>,
     /// The gatherers of the batched functions that the program calls, by their paths.
     pub gatherers: IndexMap<Text, Arc<Gatherer>>,
+    /// The flows at rest that have calls in batches.
+    pub in_batches: FlowsInBatches,
 }
 
 impl Resources {

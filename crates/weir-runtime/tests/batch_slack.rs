@@ -117,7 +117,9 @@ impl Scripted {
     fn answered_until(&self, reason: BatchDeparture) -> Vec<(String, u64, BatchDeparture)> {
         let mut found = Vec::new();
         while !found.iter().any(|(_, _, because)| *because == reason) {
-            for event in self.trace.wait(PATIENCE) {
+            let events = self.trace.wait(PATIENCE);
+            assert!(!events.is_empty(), "a batch is sent because of {reason:?}, not only {found:?}");
+            for event in events {
                 if let EventKind::BatchAnswered { function, calls, sent_because, .. } = event.kind {
                     found.push((function.to_string(), calls, sent_because));
                 }

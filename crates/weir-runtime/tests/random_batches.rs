@@ -13,7 +13,7 @@ use test_support::flows::{Feed, options};
 use weir_host::{Failure, Value};
 use weir_ir::generate::{Case, Execution, Recording, batched_case, evaluate, evaluate_many, find_in};
 use weir_runtime::{ENGINES, ForkPolicy, Options, SliceLength, engine, run_on_calling_thread, start};
-use weir_trace::{Detail, EventKind, Recorder, TraceReader};
+use weir_trace::{BatchDeparture, Detail, EventKind, Recorder, TraceReader};
 
 /// The programs of each test.
 const PROGRAMS: u64 = 210;
@@ -63,16 +63,19 @@ struct Reached {
     equal: Cell<u64>,
     /// That a fragile function had to answer in parts.
     split: Cell<u64>,
+    /// That flows have sent themselves.
+    in_place: Cell<u64>,
 }
 
 impl Reached {
     fn add(&self, reader: &TraceReader) {
         for event in reader.take() {
-            if let EventKind::BatchAnswered { function, calls, requests, .. } = event.kind {
+            if let EventKind::BatchAnswered { function, calls, requests, sent_because, .. } = event.kind {
                 let count = |of: &Cell<u64>, is: bool| of.set(of.get() + u64::from(is));
                 count(&self.several, calls > 1);
                 count(&self.equal, calls > requests);
                 count(&self.split, requests > 2 && function.contains("fragile"));
+                count(&self.in_place, sent_because == BatchDeparture::InPlace);
             }
         }
     }
@@ -97,12 +100,13 @@ fn programs_of_batched_calls_give_the_evaluators_answers_and_effects_in_every_fo
         }
         Ok(())
     });
-    let [several, equal, split] = [&reached.several, &reached.equal, &reached.split].map(Cell::get);
-    assert!(
-        several > equal && equal > 10 && split > 10,
-        "{several} batches of several calls, {equal} with equal ones, {split} split"
+    let Reached { several, equal, split, in_place } = reached;
+    let [several, equal, split, in_place] = [several, equal, split, in_place].map(Cell::into_inner);
+    let found = format!(
+        "{several} batches of several calls, {equal} with equal ones, {split} split, {in_place} sent by flows themselves"
     );
-    println!("{several} batches of several calls, {equal} with equal ones, {split} split");
+    assert!(several > equal && equal > 10 && split > 10 && in_place > 10, "{found}");
+    println!("{found}");
 }
 
 /// Returns the options of a program under one of the engines, with everything else varied too.

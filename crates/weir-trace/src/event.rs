@@ -284,6 +284,8 @@ pub enum BatchDeparture {
     EarlierAnswered,
     /// It waited for further calls, and another batch of the function could not be sent because of that.
     OtherBatch,
+    /// The flow of its calls was alone, and has sent it itself, because the function answers at once.
+    InPlace,
 }
 
 impl fmt::Display for BatchDeparture {
@@ -294,6 +296,7 @@ impl fmt::Display for BatchDeparture {
             BatchDeparture::Due => "a call in it could wait no longer",
             BatchDeparture::EarlierAnswered => "an earlier batch was answered",
             BatchDeparture::OtherBatch => "another batch could not be sent while it waited",
+            BatchDeparture::InPlace => "its function answers at once, and no other flow had a call in a batch",
         })
     }
 }

@@ -220,15 +220,25 @@ impl GatheredBatch {
         }
     }
 
+    /// Returns true if the batch leaves now: the flows that have joined it are at rest, and no further call is expected.
+    /// Otherwise it waits for one. The flow with this waker is not woken for an answer, because it sends the batch itself.
+    pub(super) fn leaves(&self, now_ns: u64, of_flow: &Waker) -> bool {
+        let mut state = self.state.lock();
+        if state.stage != BatchStage::Full {
+            if state.running > 0 || state.delay(now_ns).is_some() {
+                return false;
+            }
+            state.stage = BatchStage::Leaves;
+        }
+        for member in &mut state.members {
+            member.waker.take_if(|waker| waker.will_wake(of_flow));
+        }
+        true
+    }
+
     /// Returns the time until which the batch may wait for further calls, and does so; `None` if it leaves now.
     pub(super) fn delay(&self, now_ns: u64) -> Option<u64> {
-        let mut state = self.state.lock();
-        if state.stage == BatchStage::Full {
-            return None;
-        }
-        let due_ns = state.due().filter(|due_ns| *due_ns > now_ns)?;
-        state.stage = BatchStage::Delayed { due_ns };
-        Some(due_ns)
+        self.state.lock().delay(now_ns)
     }
 
     /// Lets the batch wait for no further calls, because another one needs its sender: a call in that one may be what the
@@ -344,6 +354,16 @@ impl BatchState {
             *waker = Some(context.waker().clone());
         }
         true
+    }
+
+    /// Returns the time until which the batch may wait for further calls, and does so; `None` if it leaves now.
+    fn delay(&mut self, now_ns: u64) -> Option<u64> {
+        if self.stage == BatchStage::Full {
+            return None;
+        }
+        let due_ns = self.due().filter(|due_ns| *due_ns > now_ns)?;
+        self.stage = BatchStage::Delayed { due_ns };
+        Some(due_ns)
     }
 
     /// Returns the time at which the first of the members has no slack left; `None` if no further call is expected by then,

@@ -1,6 +1,7 @@
-//! The running estimate of a latency: its mean and its mean deviation, as those of a round trip in TCP (RFC 6298).
+//! The running estimate of a latency: its mean and its mean deviation, as those of a round trip in TCP (RFC 6298); and whether there
+//! is none, because a function answers at once.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// The weight of an observation is at least the reciprocal of this, so that the estimate follows a source whose latency changes.
 const WINDOW: u64 = 8;
@@ -10,6 +11,12 @@ const OBSERVATIONS_MIN: u64 = 4;
 
 /// The deviations by which a latency is taken to be longer than its mean where it must not be underestimated.
 const DEVIATIONS: u64 = 1;
+
+/// The number of batches in a row that a prompt function has answered at the first poll. Chosen by judgement.
+const PROMPT_BATCHES: u32 = 3;
+
+/// The time that a prompt function may take. Chosen by judgement: other flows of the event loop wait as long for their turn.
+const PROMPT_NS_MAX: u64 = 100_000;
 
 /// A running estimate. Concurrent observations may overwrite each other: each is a value that was estimated.
 #[derive(Default)]
@@ -27,6 +34,10 @@ pub(crate) struct EstimatedLatency {
     /// A latency that is seldom exceeded.
     pub high_ns: u64,
 }
+
+/// The number of batches in a row that a function has answered at once. Concurrent notes may overwrite each other.
+#[derive(Default)]
+pub(super) struct Promptness(AtomicU32);
 
 impl LatencyEstimate {
     /// Adds an observation.
@@ -47,6 +58,20 @@ impl LatencyEstimate {
         let mean_ns = self.mean_ns.load(Ordering::Relaxed);
         let margin_ns = DEVIATIONS.saturating_mul(self.deviation_ns.load(Ordering::Relaxed));
         Some(EstimatedLatency { mean_ns, high_ns: mean_ns.saturating_add(margin_ns) })
+    }
+}
+
+impl Promptness {
+    /// Notes a batch that was answered after this time; `at_once` if the function was polled only once for it.
+    pub(super) fn note(&self, at_once: bool, took_ns: u64) {
+        let batches =
+            if at_once && took_ns <= PROMPT_NS_MAX { self.0.load(Ordering::Relaxed).saturating_add(1) } else { 0 };
+        self.0.store(batches, Ordering::Relaxed);
+    }
+
+    /// Returns true if the function is prompt.
+    pub(super) fn is_prompt(&self) -> bool {
+        self.0.load(Ordering::Relaxed) >= PROMPT_BATCHES
     }
 }
 

@@ -12,6 +12,7 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use super::batch::GatheredBatch;
+use super::in_place;
 
 thread_local! {
     /// The claims of the flow of this thread.
@@ -111,8 +112,15 @@ pub(crate) fn is_awaited() -> bool {
     CLAIMS.with_borrow(|claims| !claims.is_empty())
 }
 
+/// Returns true if the flow of this thread has joined a batch in its slice.
+pub(crate) fn has_joined() -> bool {
+    HAS_JOINED.get()
+}
+
 /// Drops the claims of the flow of this thread, which has come to rest.
 pub(crate) fn at_rest() {
-    HAS_JOINED.set(false);
+    if HAS_JOINED.replace(false) {
+        in_place::pass_to_senders();
+    }
     drop_all();
 }

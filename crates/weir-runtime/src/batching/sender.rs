@@ -8,8 +8,8 @@
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
-use std::task::Poll;
+use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
+use std::task::{Poll, Waker};
 
 use weir_host::{BatchAnswers, Failure, FailureKind, Outcome, Value, memory};
 use weir_trace::BatchDeparture;
@@ -24,12 +24,15 @@ pub(super) struct BatchSender {
     batch: Option<Arc<GatheredBatch>>,
     /// The bytes that the function has allocated for the batch and not released. Only the task of the sender uses it.
     bytes: AtomicI64,
+    /// The number of times that the function was polled for the batch. Only the task of the sender uses it.
+    polls: AtomicU32,
 }
 
 /// The record of a batch that was sent.
 pub(super) struct SentBatch {
     pub began_ns: u64,
     pub sent_ns: u64,
+    pub took_ns: u64,
     pub calls: usize,
     pub requests: usize,
     pub because: BatchDeparture,
@@ -37,30 +40,55 @@ pub(super) struct SentBatch {
 
 impl BatchSender {
     pub(super) fn new(gatherer: Arc<Gatherer>, batch: Arc<GatheredBatch>) -> BatchSender {
-        BatchSender { gatherer, batch: Some(batch), bytes: AtomicI64::new(0) }
+        BatchSender { gatherer, batch: Some(batch), bytes: AtomicI64::new(0), polls: AtomicU32::new(0) }
     }
 
-    /// Sends the batch, and then all that queue.
+    /// Returns true if the batch leaves now; otherwise it waits for further calls. See [`GatheredBatch::leaves`].
+    pub(super) fn leaves(&self, now_ns: u64, of_flow: &Waker) -> bool {
+        self.batch.as_ref().is_some_and(|batch| batch.leaves(now_ns, of_flow))
+    }
+
+    /// Sends the batch in its turn, and then all that queue.
     pub(super) async fn run(mut self) {
-        let mut has_queued = false;
-        while let Some(batch) = self.batch.clone() {
-            let due_ns = batch.turn(&*self.gatherer.context.platform).await;
-            due_ns.into_iter().for_each(|due_ns| self.gatherer.note_due(due_ns));
-            let because = match due_ns {
-                Some(_) => BatchDeparture::Due,
-                None if batch.has_left_sender() => BatchDeparture::OtherBatch,
-                None if has_queued => BatchDeparture::EarlierAnswered,
-                None if batch.is_full() => BatchDeparture::Full,
-                None => BatchDeparture::NothingMore,
-            };
-            self.gatherer.close(&batch);
-            self.send(&batch, because).await;
-            (self.batch, has_queued) = (self.gatherer.next(), true);
+        if let Some(batch) = self.batch.clone() {
+            let because = || if batch.is_full() { BatchDeparture::Full } else { BatchDeparture::NothingMore };
+            self.send_in_turn(&batch, because).await;
+            self.send_queue().await;
         }
     }
 
+    /// Sends the batch, which may leave now, and then all that queue.
+    pub(super) async fn run_in_place(mut self) {
+        if let Some(batch) = self.batch.clone() {
+            self.send(&batch, BatchDeparture::InPlace).await;
+            self.send_queue().await;
+        }
+    }
+
+    /// Sends the batches that queue for the sender.
+    async fn send_queue(&mut self) {
+        loop {
+            self.batch = self.gatherer.next();
+            let Some(batch) = self.batch.clone() else { return };
+            self.send_in_turn(&batch, || BatchDeparture::EarlierAnswered).await;
+        }
+    }
+
+    /// Sends a batch in its turn: because of this, unless it has waited for further calls.
+    async fn send_in_turn(&self, batch: &Arc<GatheredBatch>, otherwise: impl FnOnce() -> BatchDeparture) {
+        let due_ns = batch.turn(&*self.gatherer.context.platform).await;
+        due_ns.into_iter().for_each(|due_ns| self.gatherer.note_due(due_ns));
+        let because = match due_ns {
+            Some(_) => BatchDeparture::Due,
+            None if batch.has_left_sender() => BatchDeparture::OtherBatch,
+            None => otherwise(),
+        };
+        self.send(batch, because).await;
+    }
+
     /// Sends a batch, and passes its calls their answers. Nothing is sent if all calls have left.
-    async fn send(&self, batch: &GatheredBatch, because: BatchDeparture) {
+    async fn send(&self, batch: &Arc<GatheredBatch>, because: BatchDeparture) {
+        self.gatherer.close(batch);
         let sent_ns = self.gatherer.context.platform.now_ns();
         let (mut sent, calls) = batch.send(sent_ns);
         let values = std::mem::take(&mut sent.values);
@@ -68,14 +96,17 @@ impl BatchSender {
             return;
         }
         let (began_ns, requests) = (batch.began_ns, values.len());
-        if let Some(answers) = self.answers(batch, values).await {
-            self.gatherer.note_answers(sent_ns);
+        self.polls.store(0, Ordering::Relaxed);
+        let answers = self.answers(batch, values).await;
+        let took_ns = self.gatherer.context.platform.now_ns().saturating_sub(sent_ns);
+        if let Some(answers) = answers {
+            self.gatherer.note_answers(took_ns, self.polls.load(Ordering::Relaxed) == 1);
             batch.note_bytes(self.bytes.swap(0, Ordering::Relaxed));
             let path = &self.gatherer.function.path;
             let fault = || fault(Failure::function(format!("`{path}` returned too few answers")));
             batch.answer(&sent, answers, fault);
         }
-        self.gatherer.record(&SentBatch { began_ns, sent_ns, calls, requests, because });
+        self.gatherer.record(&SentBatch { began_ns, sent_ns, took_ns, calls, requests, because });
     }
 
     /// Returns the answers of these requests; `None` if all calls have left.
@@ -116,6 +147,7 @@ impl BatchSender {
             if batch.is_abandoned(task) {
                 return Poll::Ready(None);
             }
+            self.polls.fetch_add(1, Ordering::Relaxed);
             match self.measured(|| catch_unwind(AssertUnwindSafe(|| pending.as_mut().poll(task)))) {
                 Ok(Poll::Pending) => Poll::Pending,
                 Ok(Poll::Ready(answers)) => Poll::Ready(Some(answers)),

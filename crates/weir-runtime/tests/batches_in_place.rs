@@ -1,0 +1,144 @@
+//! A flow that is alone sends its batches itself under every engine, if their functions answer at once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use test_support::flows::batches::BatchGates;
+use test_support::flows::gates::{fallible, function};
+use test_support::flows::{options, started};
+use tokio::sync::oneshot;
+use weir_host::{
+    Batch, BatchAnswers, Environment, Failure, Function, FunctionCode, Outcome, Passing, PendingBatch, Settled, Type,
+    Value, World,
+};
+use weir_runtime::{ENGINES, Options, ScriptedPlatform};
+use weir_trace::{BatchDeparture, Detail, EventKind, Recorder, TraceReader};
+
+const LIMITS: Batch = Batch { at_most: 100, in_flight: 4, gathered: 0 };
+
+/// The time limit for an event that a test waits for.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A call, and another one with its answer.
+const CHAIN: &str = "%1: Result(Int, Failure) = call a.get at a1 (%0)\n\
+                     %2: Int = switch %1\n  tag 0 (%3: Int)\n    yield %3\n  tag 1 (%4: Failure)\n    yield -1\n\
+                     %5: Result(Int, Failure) = call a.get at a2 (%2)\n\
+                     %6: Int = switch %5\n  tag 0 (%7: Int)\n    yield %7\n  tag 1 (%8: Failure)\n    yield -1\nyield %6";
+
+/// A call, and one of another function with its answer.
+const TWO_FUNCTIONS: &str = "%1: Result(Int, Failure) = call a.get at a1 (%0)\n\
+                             %2: Int = switch %1\n  tag 0 (%3: Int)\n    yield %3\n  tag 1 (%4: Failure)\n    yield -1\n\
+                             %5: Result(Int, Failure) = call b.get at b1 (%2)\n\
+                             %6: Int = switch %5\n  tag 0 (%7: Int)\n    yield %7\n  tag 1 (%8: Failure)\n    \
+                             yield -1\nyield %6";
+
+/// Returns a batched function that multiplies by ten, at once or, while it `waits`, after others have had their turn.
+fn ready(path: &'static str, waits: &Arc<AtomicBool>) -> Function {
+    let number = |value: &Value| if let Value::Int(number) = value { *number } else { 0 };
+    let answer = |number: i64| Outcome::Value(Value::Int(number * 10));
+    let waits = Arc::clone(waits);
+    let code = move |arguments: Vec<Value>, _: &[Value], _: &Environment| -> Result<PendingBatch, Box<Failure>> {
+        let waits = Arc::clone(&waits);
+        Ok(Box::pin(async move {
+            if waits.load(Ordering::SeqCst) {
+                tokio::task::yield_now().await;
+            }
+            let answers = arguments.iter().map(|argument| answer(number(argument))).collect();
+            BatchAnswers { answers, failed_as_a_whole: false }
+        }))
+    };
+    let alone = FunctionCode::Waiting(Arc::new(move |call| {
+        let outcome = answer(number(&call.value(0)));
+        Ok(Box::pin(async move { Settled { outcome, restored: Vec::new() } }))
+    }));
+    let mut function = fallible(function(path, &[("x", Type::Int, Passing::Value)], World::Reads, alone));
+    function.signature.batch = Some(LIMITS);
+    function.batch = Some(Arc::new(code));
+    function
+}
+
+/// The batches of a program that were answered, as the trace has them.
+struct Departures(TraceReader);
+
+impl Departures {
+    /// Returns the options of a program under an engine. Time stands still for it, so that a function takes no time.
+    fn new(engine: &str) -> (Options, Departures) {
+        let (recorder, trace) = Recorder::new(Detail::Flows, 1_000);
+        let platform = Arc::new(ScriptedPlatform::new(0));
+        (Options { recorder, platform, ..options(engine, 2) }, Departures(trace))
+    }
+
+    /// Returns how many of the next batches of `a.get` were sent in place; the others had senders. The trace may have them in
+    /// another order, because several threads write it.
+    fn in_place(&self, count: usize) -> usize {
+        let mut found = Vec::new();
+        while found.len() < count {
+            let events = self.0.wait(PATIENCE);
+            assert!(!events.is_empty(), "{count} batches are answered, not only {found:?}");
+            found.extend(events.into_iter().filter_map(|event| match event.kind {
+                EventKind::BatchAnswered { function, sent_because, .. } if &*function == "a.get" => Some(sent_because),
+                _ => None,
+            }));
+        }
+        let in_place = |reason: &BatchDeparture| match reason {
+            BatchDeparture::InPlace => true,
+            BatchDeparture::NothingMore => false,
+            other => panic!("{other}"),
+        };
+        found.iter().filter(|reason| in_place(reason)).count()
+    }
+}
+
+fn answer(flow: oneshot::Receiver<Result<Value, Failure>>) -> Result<Value, Failure> {
+    flow.blocking_recv().expect("the flow is answered")
+}
+
+#[test]
+fn a_flow_that_is_alone_sends_its_batches_itself_if_they_are_answered_at_once() {
+    for row in ENGINES {
+        let (options, departures) = Departures::new(row.name);
+        let (feed, _running) = started([ready("a.get", &Arc::default())], "", CHAIN, options);
+        for x in 0..4 {
+            assert_eq!(answer(feed.begin(vec![Value::Int(x)])), Ok(Value::Int(x * 100)), "{}", row.name);
+        }
+        assert_eq!(
+            departures.in_place(8),
+            5,
+            "{}: nothing is known of the function until three are answered",
+            row.name
+        );
+    }
+}
+
+#[test]
+fn a_batch_that_is_not_answered_at_once_after_all_gets_a_sender() {
+    for row in ENGINES {
+        let ((options, departures), waits) = (Departures::new(row.name), Arc::<AtomicBool>::default());
+        let (feed, _running) = started([ready("a.get", &waits)], "", CHAIN, options);
+        for (x, function_waits) in [(1, false), (2, false), (3, true), (4, true)] {
+            waits.store(function_waits, Ordering::SeqCst);
+            assert_eq!(answer(feed.begin(vec![Value::Int(x)])), Ok(Value::Int(x * 100)), "{}", row.name);
+        }
+        assert_eq!(departures.in_place(8), 2, "{}", row.name);
+    }
+}
+
+#[test]
+fn a_flow_leaves_its_batches_to_senders_while_another_one_has_calls_in_batches() {
+    // Under this engine a flow comes to rest before the sender of its batch runs, so that it is counted when the gate is reached.
+    let ((options, departures), gates) = (Departures::new("event"), BatchGates::new());
+    let functions = [ready("a.get", &Arc::default()), gates.batched("b.get", World::Reads, LIMITS)];
+    let (feed, _running) = started(functions, "", TWO_FUNCTIONS, options);
+    for x in 0..3 {
+        let flow = feed.begin(vec![Value::Int(x)]);
+        gates.next().answer();
+        assert_eq!(answer(flow), Ok(Value::Int(x * 100)));
+    }
+    let begun = [4, 5].map(|x| (feed.begin(vec![Value::Int(x)]), gates.next()));
+    for ((flow, gate), x) in begun.into_iter().zip([4, 5]) {
+        gate.answer();
+        assert_eq!(answer(flow), Ok(Value::Int(x * 100)));
+    }
+    assert_eq!(departures.in_place(5), 1);
+}
