@@ -20,17 +20,22 @@ mod connector;
 mod durability;
 mod errors;
 mod expected_rows;
+mod expecting;
 mod group_execution;
+mod group_statements;
 mod io;
 mod layout;
 mod notifications;
 mod pipelines;
 mod placed_statements;
 mod publications;
+mod queued_change;
 mod readers;
 mod reads;
 mod replacement;
+mod rows_by_keys;
 mod scratch;
+mod script;
 mod sent_statement;
 mod table;
 mod tls;
@@ -121,7 +126,10 @@ impl PostgresDatabase {
         let failed = |error| database.failure(&error);
         durability::join(&connection, &database.connector, &database.unsynced).map_err(failed)??;
         database.writer.lock().connect(connection);
-        let group_commit = GroupCommit::begin(PostgresLog::open(&database).map_err(failed)?)?;
+        let log = PostgresLog::open(&database).map_err(failed)?;
+        let syncs = log.without_thread();
+        let group_commit = GroupCommit::begin(log)?;
+        group_commit.sync_without_thread(syncs);
         _ = database.group_commit.set(group_commit);
         Ok(database)
     }
