@@ -27,6 +27,7 @@ mod io;
 mod layout;
 mod notifications;
 mod pipelines;
+mod placed_commits;
 mod placed_statements;
 mod publications;
 mod queued_change;
@@ -66,6 +67,7 @@ use durability::{PostgresLog, UnsyncedCommits};
 use errors::{StatementError, explain, failure};
 pub(super) use io::wait;
 use pipelines::Pipelines;
+use placed_commits::PlacedCommits;
 use readers::Readers;
 pub use scratch::{ScratchSchema, ScratchSchemas};
 pub(super) use table::PostgresTable;
@@ -84,6 +86,7 @@ pub(super) struct PostgresDatabase {
     readers: Readers,
     pipelines: Arc<Pipelines>,
     groups: WriteGroups,
+    placed_commits: PlacedCommits,
     /// A number by which this program knows its own notifications.
     program: u64,
     /// The number of the last transaction of a statement that is one of its own. These are below 0.
@@ -144,6 +147,7 @@ impl PostgresDatabase {
             readers: Readers::default(),
             pipelines: Arc::default(),
             groups: WriteGroups::default(),
+            placed_commits: PlacedCommits::default(),
             // Another random number for each state, also of one process.
             program: RandomState::new().build_hasher().finish(),
             own_transactions: AtomicI64::new(0),
@@ -303,6 +307,12 @@ impl PostgresDatabase {
         if matches!(committed, Err(StatementError::NoAnswer)) {
             writer.cut();
         }
+        drop(writer);
+        let noted = async {
+            self.placed_commits_noted().await;
+            Ok(())
+        };
+        self.answered(noted)?;
         self.committed(committed?);
         Ok(())
     }

@@ -59,7 +59,9 @@ impl UnsyncedCommits {
     /// Notes a commit. Returns whether a sync should begin.
     pub(super) fn note(&self, number: CommitNumber, statements: Vec<SentStatement>) -> bool {
         let mut commits = self.0.lock();
-        commits.push(UnsyncedCommit { number, statements });
+        // Several tasks note commits.
+        let at = commits.partition_point(|commit| commit.number.0 < number.0);
+        commits.insert(at, UnsyncedCommit { number, statements });
         commits.len().is_multiple_of(UNSYNCED_MAX)
     }
 

@@ -23,7 +23,9 @@ use crate::tables::grouping::TableGrouping;
 use crate::tables::insertion::columns_beside_key;
 use crate::tables::join::{KeyPart, with_joined_rows};
 use crate::tables::row::fields;
-use crate::tables::rows::{ChangeAnswered, LaterAnswer, LaterChange, LaterEnd, RowChange, TableRead, TableRows};
+use crate::tables::rows::{
+    ChangeAnswered, CommitEnded, LaterAnswer, LaterChange, LaterEnd, RowChange, TableRead, TableRows,
+};
 use crate::tables::schema::{Schema, TableSearch};
 use crate::tables::sql_value::{Bound, key_parameters};
 use crate::tables::statements::{TableStatements, parameters};
@@ -385,6 +387,14 @@ impl TableRows for PostgresTable {
         let committing = self.database.commit_later(transaction)?;
         let database = Arc::clone(&self.database);
         Some(Box::pin(async move { committing.await.map_err(|error| database.failure(&error)) }))
+    }
+
+    fn may_place_commit(&self, transaction: i64) -> bool {
+        self.database.may_place_commit(transaction)
+    }
+
+    fn place_commit_with(&self, transaction: i64, ended: CommitEnded) -> Option<CommitEnded> {
+        self.database.place_commit(transaction, ended)
     }
 
     fn has_placed(&self, transaction: i64) -> bool {

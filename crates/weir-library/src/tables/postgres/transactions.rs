@@ -104,17 +104,19 @@ impl PostgresDatabase {
                 async { tokio::join!(biased; connection.command("COMMIT"), PlacedStatements::answered(&placed)) };
             let answer = database.limited(both).await;
             in_flight.is_answered = true;
-            let mut writer = database.writer.lock();
-            writer.is_in_flight = false;
-            let committed = match answer {
-                Ok((committed, placed)) => writer.committed(transaction, committed, placed),
-                Err(_) => {
-                    writer.cut();
-                    Err(StatementError::NoAnswer)
+            let committed = {
+                let mut writer = database.writer.lock();
+                writer.is_in_flight = false;
+                match answer {
+                    Ok((committed, placed)) => writer.committed(transaction, committed, placed),
+                    Err(_) => {
+                        writer.cut();
+                        Err(StatementError::NoAnswer)
+                    }
                 }
             };
-            drop(writer);
             database.landed.notify_all();
+            database.placed_commits_noted().await;
             database.committed(committed?);
             Ok(())
         })
@@ -143,6 +145,9 @@ impl PostgresDatabase {
 
     /// Waits for the placed statements of a transaction, and takes it back. Returns the failure of the first that was refused.
     pub(in crate::tables) async fn placed_refused(self: Arc<Self>, transaction: i64) -> Option<Failure> {
+        if self.placed_commits.is_placed(transaction) {
+            return self.placed_commit(transaction).await.err().filter(|failure| failure.place().is_some());
+        }
         let placed = {
             let writer = self.writer.lock();
             (writer.transaction == transaction).then(|| Arc::clone(&writer.placed))

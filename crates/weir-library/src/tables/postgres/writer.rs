@@ -384,6 +384,15 @@ impl PostgresWriter {
         Ok(self.unsynced.take().map(|number| (number, std::mem::take(&mut self.redo))))
     }
 
+    /// Ends the open transaction, whose commit is sent. Returns its placed statements, and the transaction, if it does not wait for
+    /// the disk.
+    pub(super) fn end(&mut self) -> (Arc<Mutex<PlacedStatements>>, Option<UnsyncedTransaction>) {
+        let placed = Arc::clone(&self.placed);
+        self.transaction = 0;
+        self.forget_placed();
+        (placed, self.unsynced.take().map(|number| (number, std::mem::take(&mut self.redo))))
+    }
+
     /// Takes back the open transaction, if there is one.
     pub(super) async fn roll_back(&mut self) {
         if self.transaction == 0 {
