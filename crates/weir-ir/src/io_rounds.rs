@@ -7,13 +7,15 @@
 //! do not, and in `fold` and `loop`, they are those of one round, and each call says so ([`IoCall::in_turn`]).
 //!
 //! A statement on a table is such a call too. A flow executes its statements one after the other, in the order of the text, and
-//! nothing behind a statement begins before it has ended.
+//! nothing behind a statement begins before it has ended. In a transaction a flow may run ahead ([`Ahead`]); a commit of the
+//! transaction is one statement, and what takes it back is none, since the flow then fails.
 
 use weir_host::{Library, Resource, Text, Value};
 
 use crate::graph::{Graph, Operand};
 use crate::program::Origin;
 
+mod ending_arms;
 mod moments;
 mod repeated;
 mod statements;
@@ -38,8 +40,19 @@ pub struct IoCall {
     /// The reason for which it is made again and again, one after the other: in each round of a loop, or for each element of a
     /// list. `None` if it is made once, or for all elements together.
     pub in_turn: Option<TurnReason>,
+    /// The way in which the flow runs ahead of it, if it is a statement of a transaction for which the flow does.
+    pub ahead: Option<Ahead>,
     /// The reason for which it does not begin in an earlier round; `None` in the first one.
     pub wait: Option<IoWait>,
+}
+
+/// The ways in which a flow runs ahead of the statements of its transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ahead {
+    /// The flow goes on before the statement is answered; if it fails, the flow fails.
+    Placed,
+    /// The rows are asked for as soon as their keys are known, before the flow comes to the statement.
+    AskedEarly,
 }
 
 impl IoCall {

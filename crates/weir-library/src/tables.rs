@@ -20,6 +20,7 @@ mod cursor;
 mod database;
 mod database_error;
 mod dialect;
+mod disk_waits;
 #[cfg(test)]
 mod durable_files;
 mod escaped_text;

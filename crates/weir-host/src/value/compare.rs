@@ -27,7 +27,8 @@ const STEPS_MAX: u32 = 10_000;
 /// The number of parts that a hash covers one after the other.
 const HASHED_MAX: u32 = 4_096;
 
-/// Structural equality. Floats compare by the total order of their bits, so that a value always equals itself.
+/// Structural equality. Floats compare by a total order, so that a value always equals itself: `-0.0` is before `0.0`, and NaN, which
+/// has one of many bit patterns, equals NaN and comes last. A processor chooses the pattern, and a compiler may.
 impl PartialEq for Value {
     #[inline]
     fn eq(&self, other: &Self) -> bool {
@@ -75,7 +76,7 @@ impl Value {
         match self {
             Value::Int(number) | Value::Time(number) | Value::Duration(number) => number.cast_unsigned() ^ SIGN,
             Value::Float(number) => {
-                let bits = number.to_bits();
+                let bits = ordered(*number).to_bits();
                 if bits & SIGN == 0 { bits | SIGN } else { !bits }
             }
             Value::Size(bytes) => *bytes,
@@ -218,12 +219,17 @@ fn shared_address(value: &Value) -> Option<Address> {
     }
 }
 
+/// Returns the number with the one bit pattern by which NaN is ordered.
+fn ordered(number: f64) -> f64 {
+    if number.is_nan() { f64::NAN } else { number }
+}
+
 fn compare_heads(one: &Value, other: &Value) -> Ordering {
     use Value::*;
     match (one, other) {
         (Bool(a), Bool(b)) => a.cmp(b),
         (Int(a), Int(b)) | (Time(a), Time(b)) | (Duration(a), Duration(b)) => a.cmp(b),
-        (Float(a), Float(b)) => a.total_cmp(b),
+        (Float(a), Float(b)) => ordered(*a).total_cmp(&ordered(*b)),
         (Size(a), Size(b)) => a.cmp(b),
         (Text(a), Text(b)) => a.cmp(b),
         (Bytes(a), Bytes(b)) => a.cmp(b),
@@ -345,7 +351,7 @@ fn hash_head<H: Hasher>(value: &Value, state: &mut H) {
         Value::Absent | Value::Unit | Value::Unique(_) => rank(value).hash(state),
         Value::Bool(value) => value.hash(state),
         Value::Int(value) | Value::Time(value) | Value::Duration(value) => value.hash(state),
-        Value::Float(value) => value.to_bits().hash(state),
+        Value::Float(value) => ordered(*value).to_bits().hash(state),
         Value::Size(value) => value.hash(state),
         Value::Text(value) => {
             state.write_usize(value.len());

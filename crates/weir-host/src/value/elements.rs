@@ -10,14 +10,15 @@
 //! owner. A long list becomes persistent instead, so that a change beside a snapshot copies only the path to the changed
 //! element. A long list that loses elements at its front becomes persistent too, so that the others do not move up.
 
+mod conversions;
 mod form;
 mod iter;
 mod packed;
 mod records;
 mod sequence;
+mod words;
 
 use std::borrow::Cow;
-use std::cmp::Ordering;
 use std::fmt;
 
 use triomphe::Arc;
@@ -25,7 +26,6 @@ use triomphe::Arc;
 use self::form::ListForm;
 pub(super) use self::iter::{ElementIntoIter, ElementIter};
 use self::packed::Packed;
-use self::records::PackedRecords;
 use crate::Value;
 
 /// An element of a list: borrowed from the list, or a scalar or record of scalars that the list stores without tags.
@@ -134,96 +134,6 @@ impl Elements {
         if let ListForm::Values(all) = &self.form { Some(all) } else { None }
     }
 
-    /// Returns the elements if they are packed integers.
-    #[inline]
-    #[must_use]
-    pub fn as_ints(&self) -> Option<&[i64]> {
-        if let Some(Packed::Ints(all)) = self.packed() { Some(all) } else { None }
-    }
-
-    /// Returns the elements if they are packed floats.
-    #[inline]
-    #[must_use]
-    pub fn as_floats(&self) -> Option<&[f64]> {
-        if let Some(Packed::Floats(all)) = self.packed() { Some(all) } else { None }
-    }
-
-    /// Returns the elements if they are packed Booleans.
-    #[inline]
-    #[must_use]
-    pub fn as_bools(&self) -> Option<&[bool]> {
-        if let Some(Packed::Bools(all)) = self.packed() { Some(all) } else { None }
-    }
-
-    /// Moves packed integers out; `None` if they are shared or stored otherwise.
-    pub(crate) fn take_ints(&mut self) -> Option<Vec<i64>> {
-        if let Some(Packed::Ints(all)) = self.unshared_packed() { Some(std::mem::take(all)) } else { None }
-    }
-
-    /// Moves packed floats out; `None` if they are shared or stored otherwise.
-    pub(crate) fn take_floats(&mut self) -> Option<Vec<f64>> {
-        if let Some(Packed::Floats(all)) = self.unshared_packed() { Some(std::mem::take(all)) } else { None }
-    }
-
-    /// Moves packed Booleans out; `None` if they are shared or stored otherwise.
-    pub(crate) fn take_bools(&mut self) -> Option<Vec<bool>> {
-        if let Some(Packed::Bools(all)) = self.unshared_packed() { Some(std::mem::take(all)) } else { None }
-    }
-
-    /// Returns the word of a packed scalar: the bits of a number, or 0 or 1; `None` if the elements are not packed, or if
-    /// there is no such element.
-    #[inline]
-    #[must_use]
-    pub fn word(&self, index: usize) -> Option<u64> {
-        self.packed()?.word(index)
-    }
-
-    /// Replaces a packed scalar by the one with this word; returns `false` and changes nothing if the elements are shared or
-    /// not packed, or if there is no such element.
-    #[inline]
-    #[must_use]
-    pub fn set_word(&mut self, index: usize, word: u64) -> bool {
-        self.unshared_packed().is_some_and(|packed| packed.set_word(index, word))
-    }
-
-    /// Replaces so many packed scalars, each `step` positions behind the one before; returns `false` and changes nothing if the
-    /// elements are shared or not packed, or if there are fewer.
-    #[must_use]
-    pub fn set_words(&mut self, from: usize, step: usize, count: usize, word: u64) -> bool {
-        self.unshared_packed().is_some_and(|packed| packed.set_words(from, step, count, word))
-    }
-
-    /// Adds the scalar with this word at the end, so many times; returns `false` and changes nothing if the elements are shared
-    /// or not packed.
-    #[must_use]
-    pub fn push_words(&mut self, word: u64, count: usize) -> bool {
-        self.unshared_packed().is_some_and(|packed| packed.push_words(word, count))
-    }
-
-    /// Adds the scalar with this word at the end; returns `false` and changes nothing if the elements are shared or not
-    /// packed.
-    #[inline]
-    #[must_use]
-    pub fn push_word(&mut self, word: u64) -> bool {
-        self.unshared_packed().is_some_and(|packed| packed.push_word(word))
-    }
-
-    /// Returns the words of the fields of a packed record; `None` if the elements are no packed records, or if there is no
-    /// such element.
-    #[inline]
-    #[must_use]
-    pub fn record_words(&self, index: usize) -> Option<&[u64]> {
-        self.records()?.row(index)
-    }
-
-    /// Returns the word of a scalar field of a packed record; `None` if the elements are no packed records, or if there is
-    /// no such element or field.
-    #[inline]
-    #[must_use]
-    pub fn field_word(&self, index: usize, field: usize) -> Option<u64> {
-        self.records()?.row(index)?.get(field).copied()
-    }
-
     /// Returns a copy of a field of an element that is a record; `None` if there is no such element or field.
     #[must_use]
     pub fn field(&self, index: usize, field: usize) -> Option<Value> {
@@ -237,17 +147,6 @@ impl Elements {
         match self.borrowed(index) {
             Some(record) => field_of(record),
             None => field_of(&self.get(index)?),
-        }
-    }
-
-    /// Adds a record with the words of these fields at the end; returns `false` and changes nothing if the elements are
-    /// shared, or if they are no packed records with as many fields. The words must be of the types of the fields.
-    #[inline]
-    #[must_use]
-    pub fn push_record(&mut self, words: impl ExactSizeIterator<Item = u64>) -> bool {
-        match self.unshared_packed() {
-            Some(Packed::Records(records)) => records.push_words(words),
-            _ => false,
         }
     }
 
@@ -382,40 +281,6 @@ impl Elements {
         self.address() == other.address() && self.len() == other.len()
     }
 
-    /// Returns `true` if the elements are scalars of one type or records of such scalars, without tags.
-    #[inline]
-    #[must_use]
-    pub fn is_packed(&self) -> bool {
-        !matches!(self.packed(), None | Some(Packed::Persistent(_)))
-    }
-
-    /// Compares the elements with those of another list, both of which are packed records; `None` if they are not.
-    pub(super) fn compare_records(&self, other: &Elements) -> Option<Ordering> {
-        self.records()?.compare(other.records()?)
-    }
-
-    #[inline]
-    fn records(&self) -> Option<&PackedRecords> {
-        if let Some(Packed::Records(records)) = self.packed() { Some(records) } else { None }
-    }
-
-    #[inline]
-    fn packed(&self) -> Option<&Packed> {
-        if let ListForm::Packed(packed) = &self.form { Some(packed) } else { None }
-    }
-
-    /// Returns packed or persistent elements for a change, after copying them if they are shared.
-    #[inline]
-    fn packed_mut(&mut self) -> Option<&mut Packed> {
-        if let ListForm::Packed(packed) = &mut self.form { Some(Arc::make_mut(packed)) } else { None }
-    }
-
-    /// Returns packed or persistent elements for a change, if they are not shared.
-    #[inline]
-    fn unshared_packed(&mut self) -> Option<&mut Packed> {
-        if let ListForm::Packed(packed) = &mut self.form { Arc::get_mut(packed) } else { None }
-    }
-
     /// Returns `true` if a copy of this many elements takes longer than a change of a persistent list.
     fn is_long(&self, length: usize) -> bool {
         match self.packed() {
@@ -430,77 +295,6 @@ impl Elements {
         if self.len() > COPIED_MAX && self.form.is_shared() && self.is_long(self.len()) {
             self.form.make_persistent();
         }
-    }
-}
-
-impl From<Vec<Value>> for Elements {
-    #[inline]
-    fn from(elements: Vec<Value>) -> Self {
-        elements.into_iter().collect()
-    }
-}
-
-impl From<&[Value]> for Elements {
-    #[inline]
-    fn from(elements: &[Value]) -> Self {
-        elements.iter().cloned().collect()
-    }
-}
-
-impl From<Packed> for Elements {
-    fn from(packed: Packed) -> Self {
-        Elements { form: ListForm::Packed(Arc::new(packed)) }
-    }
-}
-
-impl From<Vec<i64>> for Elements {
-    fn from(elements: Vec<i64>) -> Self {
-        Packed::Ints(elements).into()
-    }
-}
-
-impl From<Vec<f64>> for Elements {
-    fn from(elements: Vec<f64>) -> Self {
-        Packed::Floats(elements).into()
-    }
-}
-
-impl From<Vec<bool>> for Elements {
-    fn from(elements: Vec<bool>) -> Self {
-        Packed::Bools(elements).into()
-    }
-}
-
-impl FromIterator<Value> for Elements {
-    #[inline]
-    fn from_iter<I: IntoIterator<Item = Value>>(elements: I) -> Self {
-        Elements { form: elements.into_iter().collect() }
-    }
-}
-
-impl Extend<Value> for Elements {
-    fn extend<I: IntoIterator<Item = Value>>(&mut self, elements: I) {
-        self.share_nodes();
-        self.form.extend(elements);
-    }
-}
-
-/// Yields the elements: moved if they are not shared, cloned otherwise.
-impl IntoIterator for Elements {
-    type Item = Value;
-    type IntoIter = ElementIntoIter;
-
-    fn into_iter(self) -> ElementIntoIter {
-        ElementIntoIter::new(self.form)
-    }
-}
-
-impl<'v> IntoIterator for &'v Elements {
-    type Item = Element<'v>;
-    type IntoIter = ElementIter<'v>;
-
-    fn into_iter(self) -> ElementIter<'v> {
-        self.iter()
     }
 }
 
@@ -522,6 +316,7 @@ impl fmt::Debug for Elements {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Entries;
 
     fn numbers(numbers: impl IntoIterator<Item = i64>) -> Elements {
         numbers.into_iter().map(Value::Int).collect()
@@ -647,6 +442,33 @@ mod tests {
         assert_eq!(list, numbers(1..4));
         list.keep(1, 3);
         assert_eq!((list, earlier), (numbers(2..4), numbers(0..5)));
+    }
+
+    /// The sign of NaN depends on the processor and the compiler.
+    #[test]
+    fn nan_equals_nan_and_comes_last_whatever_its_bits_are() {
+        let float = |number: f64| Value::Float(number);
+        let pair = |number: f64, other: i64| Value::Record([float(number), Value::Int(other)].into());
+        assert_eq!(float(f64::NAN), float(-f64::NAN));
+        assert_eq!(Value::list(vec![float(f64::NAN)]), Value::list(vec![float(-f64::NAN)]));
+        let records = |number: f64, other: i64| Value::list(vec![pair(number, other)]);
+        assert_eq!(records(f64::NAN, 1), records(-f64::NAN, 1));
+        assert!(records(f64::NAN, 1) < records(-f64::NAN, 2) && records(-f64::NAN, 1) < records(f64::NAN, 2));
+
+        let mut map = Entries::default();
+        map.insert(float(f64::NAN), Value::Int(1));
+        map.insert(float(-f64::NAN), Value::Int(2));
+        assert_eq!((map.len(), map.get(&float(f64::NAN))), (1, Some(&Value::Int(2))));
+
+        let sorted = |numbers: &[f64]| {
+            let mut list: Elements = numbers.iter().map(|number| Value::Float(*number)).collect();
+            list.sort();
+            list
+        };
+        let (infinity, nan) = (f64::INFINITY, f64::NAN);
+        assert_eq!(sorted(&[-nan, infinity, 1.0, -infinity]), sorted(&[-infinity, 1.0, infinity, nan]));
+        let last = sorted(&[-nan, infinity]).get(1);
+        assert!(matches!(last, Some(Value::Float(number)) if number.is_nan()));
     }
 
     #[test]

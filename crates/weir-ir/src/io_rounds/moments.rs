@@ -1,15 +1,24 @@
 //! The moment at which each node of a graph begins and ends, counted in rounds of calls.
 
+use indexmap::IndexMap;
 use weir_host::{Library, Mode, Resource, Text};
 
+use super::ending_arms::EndingArms;
 use super::repeated::Repetition;
-use super::statements::{is_settle, table_of, writes_tables};
-use super::{CommonArgument, IoCall, IoWait, TurnReason, WaitReason};
+use super::statements::{expected_read, is_commit, is_placed, is_settle, table_of, writes_tables};
+use super::{Ahead, CommonArgument, IoCall, IoWait, TurnReason, WaitReason};
 use crate::graph::{Graph, Node, NodeId, NodeKind, Operand};
 
 /// Returns the calls of a flow, in the order of its text.
 pub(super) fn calls(graph: &Graph, library: &Library) -> Vec<IoCall> {
-    let mut moments = Moments { library, settles: writes_tables(graph), calls: Vec::new(), graphs: 0 };
+    let mut moments = Moments {
+        library,
+        settles: writes_tables(graph),
+        has_unsettled: false,
+        expected: IndexMap::new(),
+        calls: Vec::new(),
+        graphs: 0,
+    };
     let body = ExecutedBody {
         start: Moment::default(),
         parameters: vec![Moment::default(); graph.parameters.len()],
@@ -62,10 +71,26 @@ struct ExecutedBody {
     repetition: Repetition,
 }
 
+/// The nodes of a graph that come before another.
+struct Seen<'a> {
+    moments: &'a [NodeMoments],
+    ending: &'a EndingArms,
+}
+
+impl Seen<'_> {
+    fn of(&self, id: NodeId) -> &NodeMoments {
+        &self.moments[id.0 as usize]
+    }
+}
+
 struct Moments<'a> {
     library: &'a Library,
     /// True if the flow waits for the commit of what it writes.
     settles: bool,
+    /// True if there are statements behind the last commit.
+    has_unsettled: bool,
+    /// The moments at which transactions ask early for rows, by the names of the calls that read these.
+    expected: IndexMap<Text, Moment>,
     calls: Vec<IoCall>,
     /// The number of graphs so far.
     graphs: u32,
@@ -77,13 +102,24 @@ impl Moments<'_> {
         let number = self.graphs;
         self.graphs += 1;
         let mut moments: Vec<NodeMoments> = Vec::with_capacity(graph.nodes.len());
+        let ending = EndingArms::of(graph);
         let mut end = body.start.clone();
-        let mut statement = Moment::default();
+        let mut statements: Vec<NodeId> = Vec::new();
         for (id, node) in graph.nodes() {
             let value = value(node, body, &moments);
-            let begins = self.beginning(graph, (id, node), value.clone(), (body, &moments)).or_later(statement.clone());
-            let is_statement = table_of(node).is_some();
+            let seen = Seen { moments: &moments, ending: &ending };
+            let mut begins = self.beginning(graph, (id, node), value.clone(), (body, &seen));
+            if let Some(last) = statements.iter().rev().find(|last| ending.skipped_for(graph, **last, id).is_none()) {
+                begins = begins.or_later(seen.of(*last).ends.clone().because(|_| WaitReason::Statement));
+            }
+            let is_statement = table_of(graph, node).is_some();
+            if let Some(read) = expected_read(node) {
+                self.expected.insert(read.into(), begins.clone());
+            }
             let ends = match &node.kind {
+                NodeKind::Call { function } if is_settle(function) && !self.settles_here(&ending, node) => {
+                    begins.clone()
+                }
                 NodeKind::Call { function } if is_statement || self.waits(function) => {
                     self.call(node, function, &begins, (graph, number, body))
                 }
@@ -92,7 +128,8 @@ impl Moments<'_> {
             };
             end = end.or_later(ends.clone());
             if is_statement {
-                statement = ends.clone().because(|_| WaitReason::Statement);
+                statements.push(id);
+                self.has_unsettled = !is_commit(node);
             }
             let value = if ends.round > begins.round { ends.clone() } else { value };
             moments.push(NodeMoments { begins, ends, value });
@@ -106,9 +143,9 @@ impl Moments<'_> {
         graph: &Graph,
         (id, node): (NodeId, &Node),
         value: Moment,
-        (body, moments): (&ExecutedBody, &[NodeMoments]),
+        (body, seen): (&ExecutedBody, &Seen<'_>),
     ) -> Moment {
-        let of = |id: NodeId| &moments[id.0 as usize];
+        let of = |id: NodeId| seen.of(id);
         let mut begins = value;
         if let Some(control) = node.control {
             let at = graph.node(control.switch).origin;
@@ -129,11 +166,16 @@ impl Moments<'_> {
         }
         if let NodeKind::Release { acquire } = node.kind {
             for inner in graph.nodes_within(acquire).take_while(|inner| *inner < id) {
-                begins = begins.or_later(of(inner).ends.clone());
+                let skipped = seen.ending.skipped_for(graph, inner, id);
+                begins = begins.or_later(of(skipped.unwrap_or(inner)).ends.clone());
             }
         }
         for earlier in &node.after {
-            begins = begins.or_later(self.after(graph, node, (*earlier, of(*earlier)), body));
+            let ends = seen.ending.skipped_for(graph, *earlier, id);
+            begins = begins.or_later(match ends {
+                Some(decides) => of(decides).ends.clone().because(|_| WaitReason::End(graph.node(*earlier).origin)),
+                None => self.after(graph, node, (*earlier, of(*earlier)), body),
+            });
         }
         begins.or_later(body.start.clone())
     }
@@ -191,14 +233,22 @@ impl Moments<'_> {
         begins: &Moment,
         (graph, number, body): (&Graph, u32, &ExecutedBody),
     ) -> Moment {
-        let round = begins.round + 1;
+        let asked_early = self.expected.get(&node.name).filter(|early| early.round <= begins.round).cloned();
+        let asked = asked_early.as_ref().unwrap_or(begins);
+        let ahead = match () {
+            () if is_placed(function) => Some(Ahead::Placed),
+            () if asked_early.is_some() => Some(Ahead::AskedEarly),
+            () => None,
+        };
+        let round = asked.round + 1;
         let signature = self.library.function(function).map(|function| &function.signature);
         let batch = signature.and_then(|signature| signature.batch);
         let others =
             node.inputs.iter().enumerate().filter(|(index, _)| batch.is_some_and(|batch| batch.gathered != *index));
         let repetition = &body.repetition;
-        let table = table_of(node).cloned();
+        let table = table_of(graph, node).cloned();
         let of_statement = table.as_ref().filter(|_| repetition.for_each).map(|_| TurnReason::Statements);
+        let in_turn = repetition.in_turn_of(graph, node, self.library).or(of_statement);
         self.calls.push(IoCall {
             function: function.clone(),
             table,
@@ -207,10 +257,24 @@ impl Moments<'_> {
             is_batched: batch.is_some(),
             common: others.map(|(_, input)| common(graph, number, body, input)).collect(),
             for_each: repetition.for_each,
-            in_turn: repetition.in_turn_of(graph, node, self.library).or(of_statement),
-            wait: begins.wait.clone(),
+            in_turn: in_turn.filter(|_| ahead.is_none()),
+            ahead,
+            wait: asked.wait.clone(),
         });
-        Moment { round, wait: Some(IoWait { call: self.calls.len() - 1, why: WaitReason::Argument }) }
+        if ahead == Some(Ahead::Placed) {
+            return begins.clone();
+        }
+        let answered = Moment { round, wait: Some(IoWait { call: self.calls.len() - 1, why: WaitReason::Argument }) };
+        answered.or_later(begins.clone())
+    }
+
+    /// Returns true if a node that waits for the commit has something to wait for.
+    fn settles_here(&mut self, ending: &EndingArms, node: &Node) -> bool {
+        let has_unsettled = self.has_unsettled;
+        if !node.control.is_some_and(|control| ending.contains(control)) {
+            self.has_unsettled = false;
+        }
+        has_unsettled
     }
 
     fn waits(&self, function: &str) -> bool {

@@ -1,6 +1,6 @@
 //! Statements on tables among the calls of a flow.
 
-use weir_host::{Mode, Resource, Text};
+use weir_host::{Mode, Resource, Text, Value};
 
 use crate::graph::{Graph, Node, NodeKind, Operand};
 
@@ -10,15 +10,52 @@ const MODULE: &str = "tables.";
 /// The function that waits until what was written is durable.
 const SETTLE: &str = "tables.settle";
 
+/// The function that takes back what a transaction has changed: it is called only where the flow fails.
+const ROLL_BACK: &str = "tables.roll_back";
+
+/// The function that commits what a transaction has done to one of its tables, or if its last argument says so, to all.
+const COMMIT: &str = "tables.commit";
+
+/// The beginning of the names of changes that are sent without waiting for their answer.
+const PLACED: &str = "tables.place_";
+
 /// The functions that take a table and are no statements: one names it for a query that is joined with it, the others ask early for
 /// rows that a statement reads.
-const NO_STATEMENTS: [&str; 3] = ["tables.joined_table", "tables.expect", "tables.expect_each"];
+const NO_STATEMENTS: [&str; 4] = ["tables.joined_table", "tables.expect", "tables.expect_each", ROLL_BACK];
 
-/// Returns the table of a statement, if the node is one.
-pub(super) fn table_of(node: &Node) -> Option<&Text> {
+/// The names of calls that ask early for rows: the name of the read, and one of these.
+const EXPECTATIONS: [&str; 2] = [".expect", ".expect_each"];
+
+/// Returns the table of a statement, if the node of the graph is one.
+pub(super) fn table_of<'a>(graph: &Graph, node: &'a Node) -> Option<&'a Text> {
     let NodeKind::Call { function } = &node.kind else { return None };
     let Some(Operand::Shared(table)) = node.inputs.first() else { return None };
-    (function.starts_with(MODULE) && !NO_STATEMENTS.contains(&function.as_str())).then_some(table)
+    let is_statement = function.starts_with(MODULE) && !NO_STATEMENTS.contains(&function.as_str());
+    (is_statement && (!is_commit(node) || commits_all(graph, node))).then_some(table)
+}
+
+/// Returns true if the node commits what a transaction has done to a table.
+pub(super) fn is_commit(node: &Node) -> bool {
+    matches!(&node.kind, NodeKind::Call { function } if function.as_str() == COMMIT)
+}
+
+/// Returns true if a node that commits is the last one of its transaction.
+fn commits_all(graph: &Graph, node: &Node) -> bool {
+    match node.inputs.last() {
+        Some(Operand::Constant(index)) => graph.constants.get(*index as usize) != Some(&Value::Bool(false)),
+        _ => true,
+    }
+}
+
+/// Returns true if the flow goes on before the statement is answered.
+pub(super) fn is_placed(function: &str) -> bool {
+    function.starts_with(PLACED)
+}
+
+/// Returns the name of the read whose rows the node asks for early, if it does that.
+pub(super) fn expected_read(node: &Node) -> Option<&str> {
+    let name = node.name.as_str();
+    EXPECTATIONS.iter().find_map(|ending| name.strip_suffix(ending))
 }
 
 /// Returns true if a flow writes a table, so that its answer waits for the commit.
@@ -28,7 +65,7 @@ pub(super) fn writes_tables(graph: &Graph) -> bool {
             let of_table = |resource: &Resource| matches!(resource, Resource::Shared(name) if name == table);
             node.uses.iter().any(|usage| usage.mode == Mode::Write && of_table(&usage.resource))
         };
-        table_of(node).is_some_and(writes) || node.bodies().iter().any(writes_tables)
+        table_of(graph, node).is_some_and(writes) || node.bodies().iter().any(writes_tables)
     })
 }
 

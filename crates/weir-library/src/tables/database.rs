@@ -24,6 +24,7 @@ use super::catalog::{Catalog, StartCheck};
 use super::checkpoint::{Checkpoints, checkpoint};
 use super::connection::{read_only, read_write};
 use super::database_error::{explain, in_use, refused};
+use super::disk_waits::DiskWaits;
 use super::group_commit::GroupCommit;
 use super::migration;
 use super::schema::Schema;
@@ -48,6 +49,8 @@ pub(super) struct Database {
     path: PathBuf,
     writer: Arc<SharedWriter>,
     readers: Mutex<Vec<Connection>>,
+    /// The reads that wait for the disk.
+    pub(super) disk_waits: DiskWaits,
     /// Makes commits durable in groups; `None` if each commit is durable when it is executed.
     group_commit: Option<Arc<GroupCommit>>,
     /// Keeps other programs out. Closed last: closing any descriptor of the file would release SQLite's locks.
@@ -71,6 +74,7 @@ impl Database {
             path: path.to_owned(),
             writer,
             readers: Mutex::default(),
+            disk_waits: DiskWaits::none(),
             group_commit: Some(group_commit),
             _lock: Some(lock),
         })
@@ -92,7 +96,14 @@ impl Database {
         });
         let writer = Writer::new(opened.map_err(|error| explain(path, &error))?);
         let writer = Arc::new(SharedWriter::new(writer));
-        Ok(Database { path: path.to_owned(), writer, readers: Mutex::default(), group_commit: None, _lock: None })
+        Ok(Database {
+            path: path.to_owned(),
+            writer,
+            readers: Mutex::default(),
+            disk_waits: DiskWaits::none(),
+            group_commit: None,
+            _lock: None,
+        })
     }
 
     /// Reads the tables of the database as they are.
@@ -160,7 +171,7 @@ impl Database {
             }
         }
         let reader = self.reader()?;
-        let value = statement(&reader)?;
+        let value = self.disk_waits.during(|| statement(&reader))?;
         self.keep_reader(reader);
         Ok(value)
     }
@@ -187,7 +198,7 @@ impl Database {
         Snapshot(reader): Snapshot,
         read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> rusqlite::Result<T> {
-        let value = read(&reader)?;
+        let value = self.disk_waits.during(|| read(&reader))?;
         reader.prepare_cached("COMMIT")?.execute([])?;
         self.keep_reader(reader);
         Ok(value)

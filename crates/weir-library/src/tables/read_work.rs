@@ -21,38 +21,65 @@ const READS: u32 = 128;
 /// Stands for the share before the first read.
 const UNKNOWN: u32 = u32::MAX;
 
-/// The work of a query. Several threads may note an execution at once; of those some may be lost.
+/// The work of a query.
 #[derive(Debug)]
 pub(super) struct ReadWork {
-    /// The share of long reads.
-    long: AtomicU32,
+    long: LongShare,
 }
 
 impl ReadWork {
     /// The work of a query that was not executed yet.
     pub(super) fn unknown() -> ReadWork {
-        ReadWork { long: AtomicU32::new(UNKNOWN) }
+        ReadWork { long: LongShare(AtomicU32::new(UNKNOWN)) }
     }
 
     /// Returns whether the query would hold up the thread of its flow too often.
     pub(super) fn is_long(&self) -> bool {
-        self.long.load(Ordering::Relaxed) > SHARE_MAX
+        self.long.is_large()
     }
 
     /// Notes an execution that took so many steps of SQLite's machine.
     pub(super) fn note(&self, steps: u32) {
-        let before = self.long.load(Ordering::Relaxed);
-        let this = if steps > LONG_STEPS { WHOLE } else { 0 };
+        if steps > STEPS_MAX {
+            self.long.set(WHOLE);
+        } else {
+            self.long.note(steps > LONG_STEPS);
+        }
+    }
+}
+
+/// The share of long reads. Several threads may note a read at once; of those some may be lost.
+#[derive(Debug)]
+pub(super) struct LongShare(AtomicU32);
+
+impl LongShare {
+    /// No read was long.
+    pub(super) fn none() -> LongShare {
+        LongShare(AtomicU32::new(0))
+    }
+
+    /// Returns whether it is too large for the threads of flows, or not known.
+    pub(super) fn is_large(&self) -> bool {
+        self.0.load(Ordering::Relaxed) > SHARE_MAX
+    }
+
+    /// Notes a read.
+    pub(super) fn note(&self, is_long: bool) {
+        let before = self.0.load(Ordering::Relaxed);
+        let this = if is_long { WHOLE } else { 0 };
         let share = match before {
-            _ if steps > STEPS_MAX => WHOLE,
             UNKNOWN => this,
             // Rounded towards the new one, so that the share does not stop above its bound.
             _ if this < before => before - (before - this).div_ceil(READS),
             _ => before + (this - before) / READS,
         };
         if share != before {
-            self.long.store(share, Ordering::Relaxed);
+            self.set(share);
         }
+    }
+
+    fn set(&self, share: u32) {
+        self.0.store(share, Ordering::Relaxed);
     }
 }
 

@@ -135,6 +135,7 @@ impl TableRows for StoredTable {
 
     fn takes_long(&self, read: ReadSize<'_>) -> bool {
         match read {
+            _ if self.database.disk_waits.are_long() => true,
             ReadSize::Rows(keys) => keys > KEYS_MAX,
             ReadSize::Search(site) => site.work.is_long(),
         }

@@ -5,6 +5,7 @@ mod crashes;
 mod evolution;
 mod faults;
 mod group_members;
+mod long_reads;
 mod power_cuts;
 mod random_evolution;
 mod references;

@@ -53,3 +53,42 @@ fn statements_on_tables_are_queries_one_after_the_other() {
     assert_eq!((said.code, said.messages.as_str()), (0, ""));
     insta::assert_snapshot!(said.output);
 }
+
+const TRANSFER: &str = "\
+use http
+
+record Account { owner: Text, balance: Int }
+record Rate { currency: Text, fee: Int }
+record Entry { id: Int, payer: Text, payee: Text, amount: Int }
+table accounts: Account key owner
+table rates: Rate key currency
+table entries: Entry key id auto
+
+service bank on http(port: 8080) {
+  post \"/{from}/{to}\" (from: Text, to: Text, amount: Int) {
+    if amount < 1 { return http.bad_request(\"the amount is not positive\") }
+    atomic accounts, entries {
+      let rate = rates[\"EUR\"] else { fail(\"no rate\") }
+      accounts.update(from, |a| Account { ..a, balance: a.balance - amount - rate.fee })? else { fail(\"no payer\") }
+      accounts.update(to, |a| Account { ..a, balance: a.balance + amount })? else { fail(\"no payee\") }
+      entries.insert(Entry { payer: from, payee: to, amount })?
+    }
+    http.text(\"paid\")
+  }
+}
+";
+
+/// Keys that are known are asked for at once, changes are sent without waiting, and what takes the transaction back is no query.
+#[test]
+fn a_flow_runs_ahead_of_the_statements_of_its_transaction() {
+    let program = Scratch::new("transfer.weir", TRANSFER.as_bytes());
+    let said = say(&["check", program.path(), "--explain", "io"]);
+    assert_eq!(said.code, 0, "{}", said.messages);
+    insta::assert_snapshot!(said.output);
+    let said = say(&["check", program.path(), "--explain", "io", "--error-format", "json"]);
+    assert!(
+        said.output.contains(r#""ahead":"placed""#) && said.output.contains(r#""ahead":"asked-early""#),
+        "{}",
+        said.output
+    );
+}

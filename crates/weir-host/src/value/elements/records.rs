@@ -172,9 +172,9 @@ impl PackedRecords {
     }
 
     fn compare_rows(&self, one: &[u64], other: &[u64]) -> Ordering {
-        let mut fields = self.fields.iter().zip(one.iter().zip(other));
-        let differing = fields.find(|(_, (one, other))| one != other);
-        differing.map_or(Ordering::Equal, |(ty, (one, other))| ty.value(*one).cmp(&ty.value(*other)))
+        let fields = self.fields.iter().zip(one.iter().zip(other)).filter(|(_, (one, other))| one != other);
+        let mut orderings = fields.map(|(ty, (one, other))| ty.value(*one).cmp(&ty.value(*other)));
+        orderings.find(|ordering| ordering.is_ne()).unwrap_or(Ordering::Equal)
     }
 }
 

@@ -4,7 +4,7 @@ use test_support::postgres::PostgresServer;
 use weir::{FailureKind, Value};
 
 use super::evolution::user;
-use super::test_database::{HINDERING_UPDATE, WRITING_USERS, wait_for};
+use super::test_database::{HINDERING_UPDATE, HINDERING_USERS, wait_for};
 use super::{TestDatabase, users};
 use crate::tables::open_table::OpenTable;
 use crate::tables::postgres::PostgresAddress;
@@ -49,7 +49,7 @@ fn a_statement_that_another_program_hinders_is_tried_again() {
     table.rows.insert(0, at(1)).unwrap();
     std::thread::scope(|scope| {
         scope.spawn(|| server.execute("again", HINDERING_UPDATE));
-        wait_for(server, "again", WRITING_USERS, "1");
+        wait_for(server, "again", HINDERING_USERS, "1");
         table.rows.upsert(0, at(3)).unwrap();
     });
     assert_eq!(place(&table), Some(Value::Int(3)));
@@ -58,7 +58,7 @@ fn a_statement_that_another_program_hinders_is_tried_again() {
 #[test]
 fn a_transaction_that_does_nothing_is_taken_back() {
     let Some(server) = PostgresServer::shared() else { return };
-    let address = server.schema("idle") + "%20-cidle_in_transaction_session_timeout%3D50";
+    let address = server.schema("idle") + "%20-cidle_in_transaction_session_timeout%3D500";
     let storage = TableStorage::at(TableLocation::Postgres(PostgresAddress::parse(&address, None).unwrap()));
     let table = storage.open(users()).unwrap();
     table.rows.insert(7, at(1)).unwrap();

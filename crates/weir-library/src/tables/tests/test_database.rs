@@ -14,10 +14,14 @@ use crate::tables::storage::{ExistingDatabases, TableLocation, TableStorage};
 /// snapshot.
 pub(super) const HINDERING_UPDATE: &str = "DO $$ BEGIN
     UPDATE users SET place = 2;
+    PERFORM pg_advisory_xact_lock(7, 'users'::regclass::oid::int);
     WHILE NOT EXISTS (SELECT 1 FROM pg_locks WHERE NOT granted AND transactionid = pg_current_xact_id()::xid) LOOP
         PERFORM pg_sleep(0.01);
     END LOOP;
 END $$";
+/// The number of [`HINDERING_UPDATE`]s that have changed the table [`users`](super::users).
+pub(super) const HINDERING_USERS: &str =
+    "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND classid = 7 AND objid = 'users'::regclass";
 /// The number of transactions that write the table [`users`](super::users).
 pub(super) const WRITING_USERS: &str =
     "SELECT count(*) FROM pg_locks WHERE relation = 'users'::regclass AND mode = 'RowExclusiveLock'";

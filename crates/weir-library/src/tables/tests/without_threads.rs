@@ -10,7 +10,7 @@ use weir::{Failure, FailureKind, SeenCommits, Value};
 
 use super::agreement::{RandomRows, key_of};
 use super::evolution::user;
-use super::test_database::{HINDERING_UPDATE, WRITING_USERS, wait_for};
+use super::test_database::{HINDERING_UPDATE, HINDERING_USERS, WRITING_USERS, wait_for};
 use super::{TestDatabase, column, declared, schema, users};
 use crate::tables::open_table::OpenTable;
 use crate::tables::postgres::PostgresAddress;
@@ -176,7 +176,7 @@ fn a_group_that_another_program_hinders_is_executed_again() {
         wait_for(server, "hindered", WAITING, "1");
         changes.extend(["eve", "ada", "dan"].map(|name| queue(&table, &change(name))));
         scope.spawn(|| server.execute("hindered", HINDERING_UPDATE));
-        wait_for(server, "hindered", WRITING_USERS, "1");
+        wait_for(server, "hindered", HINDERING_USERS, "1");
         release(server, "hindered");
         held.join().unwrap();
         answers(changes)

@@ -53,6 +53,8 @@ fn name(call: &IoCall) -> String {
         "get_all" => format!("{table}[key] for all elements"),
         "join" => format!("query of {table} with rows that it names"),
         "select" | "count" | "sum" | "average" | "distinct" | "group" => format!("query of {table}"),
+        "commit" => "commit of the transaction".to_owned(),
+        "replace" | "replace_rows" => format!("{table}.update"),
         statement => format!("{table}.{statement}"),
     }
 }

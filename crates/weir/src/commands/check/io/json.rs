@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use weir_host::{Library, Resource, Text};
 use weir_ir::graph::Program;
-use weir_ir::io_rounds::{IoCall, TurnReason, WaitReason};
+use weir_ir::io_rounds::{Ahead, IoCall, TurnReason, WaitReason};
 use weir_syntax::SourceFile;
 
 use super::{FlowCalls, Places, flows, reasons};
@@ -41,6 +41,11 @@ fn call_of(call: &IoCall, flow: &FlowCalls, places: &Places<'_>) -> Value {
     object["one_after_the_other"] = match &call.in_turn {
         None => Value::Null,
         Some(reason) => json!({ "reason": turn_code(reason), "text": reasons::turns(reason, places) }),
+    };
+    object["ahead"] = match call.ahead {
+        None => Value::Null,
+        Some(Ahead::Placed) => json!("placed"),
+        Some(Ahead::AskedEarly) => json!("asked-early"),
     };
     object["waits"] = match &call.wait {
         None => Value::Null,

@@ -2,7 +2,7 @@
 
 use weir_host::{Resource, Text, Type};
 use weir_ir::graph::Graph;
-use weir_ir::io_rounds::{IoCall, TurnReason, WaitReason};
+use weir_ir::io_rounds::{Ahead, IoCall, TurnReason, WaitReason};
 use weir_ir::program::SharedValue;
 
 use super::{Places, is_commit, name};
@@ -64,6 +64,14 @@ fn because(why: &WaitReason, earlier: &str, places: &Places<'_>) -> String {
         WaitReason::Enclosing { word, at, why } => {
             format!("is in the `{word}` at {}, which {}", places.line(at.start), because(why, earlier, places))
         }
+    }
+}
+
+/// Returns how a flow runs ahead of a statement.
+pub(super) const fn ahead(ahead: Ahead) -> &'static str {
+    match ahead {
+        Ahead::Placed => "sent without waiting for the answer",
+        Ahead::AskedEarly => "asked for as soon as the key is known",
     }
 }
 

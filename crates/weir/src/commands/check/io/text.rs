@@ -70,6 +70,10 @@ fn repeated(call: &IoCall, places: &Places<'_>) -> Option<String> {
     } else {
         Some("for each element, all in one batch")
     };
+    if let Some(ahead) = call.ahead {
+        let each = together.map_or_else(String::new, |together| format!("{together}, "));
+        return Some(each + reasons::ahead(ahead));
+    }
     match (&call.in_turn, together) {
         (None, Some(together)) if !call.is_batched => Some(format!("{together}, at the same time")),
         (None, together) => together.map(str::to_owned),
