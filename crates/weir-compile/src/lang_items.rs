@@ -23,8 +23,10 @@ pub(crate) const SECRET: &str = "crypto.Secret";
 /// The module of the statements on tables. Programs call them through a table only.
 pub(crate) const TABLES: &str = "tables";
 
-/// The functions that end a transaction.
+/// The functions that end a transaction, and the one that waits for a commit that was placed.
 pub(crate) const COMMIT: &str = "tables.commit";
+pub(crate) const PLACE_COMMIT: &str = "tables.place_commit";
+pub(crate) const COMMITTED: &str = "tables.committed";
 pub(crate) const ROLL_BACK: &str = "tables.roll_back";
 /// The function that waits until commits are durable.
 pub(crate) const SETTLE: &str = "tables.settle";

@@ -88,7 +88,9 @@ use self::later::{commit_later, get_all_later, get_later, roll_back_later, searc
 use self::query_site::DecodedQuery;
 use self::row::fields;
 use self::rows::TableRead;
-use self::statement_units::{ending_units, taking_back_units, units_of_row, units_of_rows, units_of_search};
+use self::statement_units::{
+    ending_units, placed_ending_units, taking_back_units, units_of_row, units_of_rows, units_of_search,
+};
 use crate::Limited;
 pub use backup::backup;
 use expecting::EXPECTED_MAX;
@@ -110,7 +112,7 @@ pub use write_sets::{TableWrite, WriteSet};
 
 weir::library! {
     /// Statements on tables. Programs call them on a declared table.
-    pub(crate) tables: open, begin, commit, roll_back, settle, expect, expect_each, get, get_all, select, joined_table, join, count,
+    pub(crate) tables: open, begin, commit, place_commit, committed, roll_back, settle, expect, expect_each, get, get_all, select, joined_table, join, count,
         aggregates::sum, aggregates::average, aggregates::distinct, aggregates::group, check_cursor, next_page,
         aggregates::whole_sum, aggregates::whole_average, changes::insert, changes::upsert, changes::replace,
         changes::replace_rows, changes::place_insert, changes::place_upsert, changes::place_replace, changes::delete,
@@ -183,6 +185,34 @@ pub fn begin(#[environment] storage: &TableStorage) -> i64 {
 pub fn commit(table: &mut Table, transaction: i64, last: bool) -> Result<i64, Failure> {
     table.0.rows.commit(transaction, last)?;
     Ok(transaction)
+}
+
+/// Commits what the transaction has done to all stored tables. The database may not have done that yet: others follow it, and
+/// `committed` waits for it. Returns the number of the transaction.
+///
+/// # Errors
+/// Fails like `commit`, if that is known at once.
+#[weir::function(
+    internal,
+    reads,
+    units = placed_ending_units(table, transaction),
+    later = commit_later(table, transaction)
+)]
+pub fn place_commit(table: &mut Table, transaction: i64, last: bool) -> Result<i64, Failure> {
+    if !table.0.rows.place_commit(transaction) {
+        table.0.rows.commit(transaction, last)?;
+    }
+    Ok(transaction)
+}
+
+/// Waits for the commit of a transaction that was placed.
+///
+/// # Errors
+/// Fails if the database cannot commit, or has refused a change that was placed before: then nothing of the transaction takes
+/// effect.
+#[weir::function(internal, awaits_peer)]
+pub async fn committed(transaction: i64, #[environment] storage: &TableStorage) -> Result<(), Failure> {
+    storage.committed(transaction).await
 }
 
 /// Takes back what the transaction has done to the table; if `last`, to all stored tables. Returns its number. If a change was

@@ -22,7 +22,7 @@ use weir_ir::prim::Prim;
 
 use crate::bound_constraints::BoundConstraints;
 use crate::declarations::Declarations;
-use crate::lang_items::{COMMIT, ROLL_BACK, TABLES};
+use crate::lang_items::{COMMIT, PLACE_COMMIT, ROLL_BACK, TABLES};
 use crate::typed_tree::TypedTree;
 
 /// Returns whether a body uses a shared value or a bound constraint. Most bodies use none.
@@ -341,7 +341,7 @@ impl Collector<'_> {
             let Atom::Shared(name) = atom else { continue };
             // The end of a transaction changes no more than its statements do, which are uses of their own.
             let change = parameter.passing == Passing::Change;
-            if ![COMMIT, ROLL_BACK].contains(&call.function.as_str()) {
+            if ![COMMIT, PLACE_COMMIT, ROLL_BACK].contains(&call.function.as_str()) {
                 let node = self.shared_use(name, change, &arguments, origin);
                 result.extend(node);
                 if change && self.commutes(call, name) {

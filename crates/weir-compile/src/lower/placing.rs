@@ -4,15 +4,19 @@
 //! The failure, when it is learned, ends the flow as if it had been there at once, and takes back the transaction. So a change is
 //! placed if its failure takes back the transaction and ends the flow without another effect, and if the step that follows changes
 //! nothing but tables. The failure carries its own place in the source.
+//!
+//! In the same way, the commit of such a step is placed: the step ends, and with it its locks, when the commit is sent, and the flow
+//! waits for it behind the step (`tables.place_commit`, `tables.committed`). Whoever holds the locks next follows on the same
+//! connection.
 
-use weir_host::{Passing, Text, Value};
-use weir_ir::expr::{Arm, ArmTest, Atom, Block, Let, Op};
+use weir_host::{Passing, Text, Type, Value};
+use weir_ir::expr::{Arm, ArmTest, Atom, Block, Call, Let, Op, Origin};
 use weir_ir::prim::Prim;
 use weir_ir::program::Var;
 
 use super::Lowering;
 use super::table_description::{option, record};
-use crate::lang_items::{ROLL_BACK, TABLES};
+use crate::lang_items::{COMMIT, COMMITTED, PLACE_COMMIT, ROLL_BACK, TABLES};
 
 /// The changes that can be placed.
 const PLACED: [&str; 3] = ["insert", "upsert", "replace"];
@@ -20,20 +24,82 @@ const PLACED: [&str; 3] = ["insert", "upsert", "replace"];
 impl Lowering<'_, '_> {
     /// Places changes in the transactions of a body.
     pub(super) fn place_changes(&mut self, body: &mut Block) {
-        if self.program.declarations.tables.is_empty() {
-            return;
+        if !self.program.declarations.tables.is_empty() {
+            self.place_changes_in(body, Around::Flow);
         }
-        for binding in &mut body.lets {
-            if let Op::Atomic { body, .. } = &mut binding.op
-                && let Some(transaction) = transaction_of(body)
-            {
-                if self.changes_only_tables(body) {
-                    place_in(body, transaction);
+    }
+
+    fn place_changes_in(&mut self, block: &mut Block, around: Around) {
+        for mut binding in std::mem::take(&mut block.lets) {
+            let (mut inside, mut behind) = (around, None);
+            if let Op::Atomic { body, .. } = &mut binding.op {
+                inside = Around::Step;
+                if let Some(transaction) = transaction_of(body) {
+                    if self.changes_only_tables(body) {
+                        place_in(body, transaction);
+                        let may_place = around == Around::Flow && binding.bound.ty != Type::Never;
+                        behind = (may_place && self.may_place_commits(body)).then_some(transaction);
+                    }
+                    self.expect_rows(body, transaction);
                 }
-                self.expect_rows(body, transaction);
             }
-            binding.op.blocks_mut().for_each(|inner| self.place_changes(inner));
+            binding.op.blocks_mut().for_each(|inner| self.place_changes_in(inner, inside));
+            match behind {
+                Some(transaction) => self.place_commit(binding, transaction, &mut block.lets),
+                None => block.lets.push(binding),
+            }
         }
+    }
+
+    /// Returns whether the commits of a step can be placed: their failures end the flow, as that of an `update` outside of
+    /// `atomic` does not, and all their tables are stored, because one in memory cannot be taken back behind the step.
+    fn may_place_commits(&self, block: &Block) -> bool {
+        block.lets.iter().enumerate().all(|(at, binding)| match &binding.op {
+            Op::Call(call) if call.function == Text::from(COMMIT) => {
+                let is_stored = matches!(call.arguments.first(), Some(Atom::Shared(table)) if self.is_stored(table));
+                is_stored && failure_of(binding, block.lets.get(at + 1)).is_some()
+            }
+            op => op.blocks().all(|inner| self.may_place_commits(inner)),
+        })
+    }
+
+    /// Places the commit of a step, and waits for it behind the step.
+    fn place_commit(&mut self, mut step: Let, transaction: Var, lets: &mut Vec<Let>) {
+        let origin = step.origin;
+        let Op::Atomic { body, .. } = &mut step.op else { return lets.push(step) };
+        place_commit_in(body);
+        let pair = Type::Tuple([step.bound.ty.clone(), Type::Int].into_iter().collect());
+        let (inside, outside) = (self.vars.variable("", pair.clone()), self.vars.variable("", pair));
+        let parts = vec![body.result.clone(), Atom::Var(transaction)];
+        body.result = Atom::Var(inside.var);
+        body.lets.push(Let { bound: inside, op: Op::Prim(Prim::Record, parts), origin });
+        let both = Atom::Var(outside.var);
+        let value = std::mem::replace(&mut step.bound, outside);
+        lets.push(step);
+        let number = self.vars.variable("", Type::Int);
+        let committed = self.vars.variable("", Type::result(Type::Unit, Type::Failure));
+        let site = self.unique(COMMITTED.to_owned()).into();
+        let call = Call { function: COMMITTED.into(), site, arguments: vec![Atom::Var(number.var)] };
+        let ended = self.end_unless_committed(Atom::Var(committed.var), origin);
+        lets.push(Let { bound: number, op: Op::Prim(Prim::Field(1), vec![both.clone()]), origin });
+        lets.push(Let { bound: committed, op: Op::Call(call), origin });
+        lets.push(ended);
+        lets.push(Let { bound: value, op: Op::Prim(Prim::Field(0), vec![both]), origin });
+    }
+
+    /// Returns the operation that ends the flow with the failure of a commit, if it has failed.
+    fn end_unless_committed(&mut self, committed: Atom, origin: Origin) -> Let {
+        let unit = Atom::Value(Value::Unit);
+        let (done, failure) = (self.vars.variable("", Type::Unit), self.vars.variable("", Type::Failure));
+        let fails = Op::Fail(Atom::Var(failure.var));
+        let failing = vec![Let { bound: self.vars.variable("", Type::Never), op: fails, origin }];
+        let arm = |tag, payload, lets| Arm {
+            test: ArmTest::Tag(tag),
+            payload: vec![payload],
+            body: Block { lets, result: unit.clone() },
+        };
+        let arms = vec![arm(Value::OK, done, Vec::new()), arm(Value::ERR, failure, failing)];
+        Let { bound: self.vars.variable("", Type::Unit), op: Op::Switch { subject: committed, arms }, origin }
     }
 
     /// Returns whether no call of a step changes a value that flows share and that is no table.
@@ -51,6 +117,29 @@ impl Lowering<'_, '_> {
             only_tables &= !others && signature.state.is_none();
         });
         only_tables
+    }
+}
+
+/// The operation around a block in which changes are placed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Around {
+    /// No step.
+    Flow,
+    /// A step, whose locks it keeps to its end.
+    Step,
+}
+
+/// Places the commits of the last table of a step.
+fn place_commit_in(block: &mut Block) {
+    for binding in &mut block.lets {
+        match &mut binding.op {
+            Op::Call(call) if call.function == Text::from(COMMIT) => {
+                if call.arguments.last() == Some(&Atom::Value(Value::Bool(true))) {
+                    call.function = PLACE_COMMIT.into();
+                }
+            }
+            op => op.blocks_mut().for_each(place_commit_in),
+        }
     }
 }
 
@@ -86,12 +175,7 @@ fn site_of(binding: &Let, next: Option<&Let>, transaction: Var) -> Option<Value>
     if !PLACED.contains(&statement) || call.arguments.get(1) != Some(&Atom::Var(transaction)) {
         return None;
     }
-    let Op::Switch { subject, arms } = &next?.op else { return None };
-    if *subject != Atom::Var(binding.bound.var) || arms.len() != 2 {
-        return None;
-    }
-    let failed = arms.iter().find(|arm| arm.test == ArmTest::Tag(Value::ERR))?;
-    let (passed, left_at) = leaves_flow(failed)?;
+    let (passed, left_at) = failure_of(binding, next)?;
     let passed = passed.unwrap_or_else(|| Value::list(Vec::new()));
     let is_in_flow = matches!(&passed, Value::List(places) if places.is_empty());
     if is_in_flow && binding.origin.inlined_call.is_some() {
@@ -99,6 +183,16 @@ fn site_of(binding: &Let, next: Option<&Let>, transaction: Var) -> Option<Value>
     }
     let position = if is_in_flow { binding.origin.start } else { left_at };
     Some(record([passed, Value::Int(position.into())]))
+}
+
+/// Returns the places that the failure of a call passes and the position where it leaves the flow, if the operation behind the call
+/// does nothing else with it.
+fn failure_of(binding: &Let, next: Option<&Let>) -> Option<(Option<Value>, u32)> {
+    let Op::Switch { subject, arms } = &next?.op else { return None };
+    if *subject != Atom::Var(binding.bound.var) || arms.len() != 2 {
+        return None;
+    }
+    leaves_flow(arms.iter().find(|arm| arm.test == ArmTest::Tag(Value::ERR))?)
 }
 
 /// Returns the places that a failure passes and the position where it leaves the flow, if an arm does nothing but take back the

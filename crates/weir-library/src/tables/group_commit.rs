@@ -8,8 +8,9 @@
 //! A database may execute several statements as one transaction, a *group*, although each counts as a commit. If a group is
 //! lost, the flows fail that have written in it ([`GroupCommit::lose`]).
 
-use std::sync::Arc;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::watch;
@@ -24,6 +25,18 @@ pub(super) trait LogSync: Send + 'static {
     fn synced(&mut self) {}
 }
 
+/// A sync that needs no thread. Fails if a thread has to make it instead, such as after the connection was lost.
+pub(super) trait SyncWithoutThread: Send + Sync + 'static {
+    /// Makes every commit durable that was executed before.
+    fn sync(&self) -> SyncAnswer;
+
+    /// Runs a task.
+    fn spawn(&self, task: Pin<Box<dyn Future<Output = ()> + Send>>);
+}
+
+/// The answer to a sync without a thread.
+pub(super) type SyncAnswer = Pin<Box<dyn Future<Output = Result<(), ()>> + Send>>;
+
 /// The failure of a sync.
 #[derive(Clone, Debug)]
 pub(super) struct SyncFailure {
@@ -33,7 +46,6 @@ pub(super) struct SyncFailure {
 }
 
 /// The state that the thread, the writer and those who wait share.
-#[derive(Debug)]
 pub(super) struct GroupCommit {
     /// The number of the last commit that was executed.
     executed: AtomicU64,
@@ -46,6 +58,13 @@ pub(super) struct GroupCommit {
     failed: AtomicBool,
     wanted: Mutex<SyncRequest>,
     wake: Condvar,
+    without_thread: OnceLock<Box<dyn SyncWithoutThread>>,
+}
+
+impl std::fmt::Debug for GroupCommit {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "GroupCommit({} of {})", self.durable(), self.executed_count())
+    }
 }
 
 /// The progress of the thread.
@@ -81,6 +100,10 @@ impl LogProgress {
 struct SyncRequest {
     sync: bool,
     end: bool,
+    /// True while a task makes syncs, so that the thread makes none.
+    has_task: bool,
+    /// True if the thread makes the next sync, because a task could not.
+    needs_thread: bool,
 }
 
 impl GroupCommit {
@@ -94,6 +117,7 @@ impl GroupCommit {
             failed: AtomicBool::new(false),
             wanted: Mutex::default(),
             wake: Condvar::new(),
+            without_thread: OnceLock::new(),
         });
         let shared = Arc::clone(&group);
         let thread = std::thread::Builder::new().name("weir-tables".to_owned());
@@ -144,9 +168,23 @@ impl GroupCommit {
         self.durable.load(Ordering::Acquire)
     }
 
+    /// Makes syncs without a thread from now on, as far as that is possible.
+    pub(super) fn sync_without_thread(&self, syncs: impl SyncWithoutThread) {
+        _ = self.without_thread.set(Box::new(syncs));
+    }
+
     /// Begins a sync, for which nobody waits.
-    pub(super) fn begin_sync(&self) {
-        self.ask(|wanted| wanted.sync = true);
+    pub(super) fn begin_sync(self: &Arc<Self>) {
+        let Some(syncs) = self.without_thread.get() else { return self.ask(|wanted| wanted.sync = true) };
+        let mut wanted = self.wanted.lock();
+        wanted.sync = true;
+        if wanted.needs_thread {
+            drop(wanted);
+            self.wake.notify_one();
+        } else if !std::mem::replace(&mut wanted.has_task, true) {
+            drop(wanted);
+            syncs.spawn(Box::pin(SyncTask(Arc::clone(self)).run()));
+        }
     }
 
     /// Notes that nobody knows what is durable.
@@ -155,12 +193,12 @@ impl GroupCommit {
     }
 
     /// Waits until every commit that was executed before is durable.
-    pub(super) async fn settled(&self) -> Result<(), Failure> {
+    pub(super) async fn settled(self: &Arc<Self>) -> Result<(), Failure> {
         self.settled_to(SeenCommits { last: u64::MAX, ..SeenCommits::default() }).await
     }
 
     /// Waits until these commits are durable, and those before. Fails if one that the flow has made is lost.
-    pub(super) async fn settled_to(&self, commits: SeenCommits) -> Result<(), Failure> {
+    pub(super) async fn settled_to(self: &Arc<Self>, commits: SeenCommits) -> Result<(), Failure> {
         let target = commits.last.min(self.executed_count());
         if target <= self.durable() && commits.first_own == 0 {
             return Ok(());
@@ -210,10 +248,10 @@ impl GroupCommit {
     /// Waits for a request; false at the end.
     fn wait(&self) -> bool {
         let mut wanted = self.wanted.lock();
-        while !wanted.sync && !wanted.end {
+        while (!wanted.sync || wanted.has_task) && !wanted.end {
             self.wake.wait(&mut wanted);
         }
-        wanted.sync = false;
+        (wanted.sync, wanted.needs_thread) = (false, false);
         !wanted.end
     }
 
@@ -221,14 +259,19 @@ impl GroupCommit {
     fn sync(&self, log: &mut impl LogSync) -> bool {
         let executed = self.executed.load(Ordering::Acquire);
         let Err(failed) = log.sync() else {
-            self.durable.store(executed, Ordering::Release);
-            self.progress.send_modify(|progress| progress.durable = executed);
+            self.synced(executed);
             log.synced();
             return true;
         };
         let is_final = failed.is_final;
         self.fail(failed);
         !is_final
+    }
+
+    /// Notes that the commits up to this one are durable.
+    fn synced(&self, executed: u64) {
+        self.durable.fetch_max(executed, Ordering::AcqRel);
+        self.progress.send_modify(|progress| progress.durable = progress.durable.max(executed));
     }
 
     /// Notes a failure, unless one before is final.
@@ -240,5 +283,39 @@ impl GroupCommit {
                 progress.last = Some(failed);
             }
         });
+    }
+}
+
+/// A task that makes syncs. If it ends before its time, the thread goes on.
+struct SyncTask(Arc<GroupCommit>);
+
+impl SyncTask {
+    async fn run(self) {
+        let group = Arc::clone(&self.0);
+        let Some(syncs) = group.without_thread.get() else { return };
+        loop {
+            group.wanted.lock().sync = false;
+            let executed = group.executed_count();
+            if syncs.sync().await.is_err() {
+                return;
+            }
+            group.synced(executed);
+            let mut wanted = group.wanted.lock();
+            if !wanted.sync || wanted.end {
+                wanted.has_task = false;
+                return;
+            }
+        }
+    }
+}
+
+impl Drop for SyncTask {
+    fn drop(&mut self) {
+        let mut wanted = self.0.wanted.lock();
+        if std::mem::take(&mut wanted.has_task) {
+            (wanted.sync, wanted.needs_thread) = (true, true);
+            drop(wanted);
+            self.0.wake.notify_one();
+        }
     }
 }

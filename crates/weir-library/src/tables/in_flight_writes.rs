@@ -28,10 +28,21 @@ pub(super) struct InFlightWrites {
 struct WritesInOrder {
     /// The number of the next write.
     next: u64,
-    /// The keys of the rows, by the numbers of the writes; `None` if the table gives the row its key.
-    keys: BTreeMap<u64, Option<Value>>,
+    /// The rows, by the numbers of the writes.
+    keys: BTreeMap<u64, WrittenRow>,
     /// The last key that the table has given to a row of a write that was in flight. Later ones are greater.
     last_given: i64,
+}
+
+/// The row of a write.
+#[derive(Debug)]
+pub(super) enum WrittenRow {
+    /// The row with this key.
+    Key(Value),
+    /// A row to which the table gives its key.
+    Numbered,
+    /// Any rows.
+    Any,
 }
 
 /// A write that is in flight until this value is dropped.
@@ -42,12 +53,12 @@ pub(super) struct InFlightWrite {
 }
 
 impl InFlightWrites {
-    /// Notes the write of a row with a key; `None` if the table gives the row its key.
-    pub(super) fn begin(self: &Arc<Self>, key: Option<Value>) -> InFlightWrite {
+    /// Notes a write.
+    pub(super) fn begin(self: &Arc<Self>, row: WrittenRow) -> InFlightWrite {
         let mut writes = self.writes.lock();
         let number = writes.next;
         writes.next += 1;
-        writes.keys.insert(number, key);
+        writes.keys.insert(number, row);
         self.count.fetch_add(1, Ordering::SeqCst);
         InFlightWrite { number, writes: Arc::clone(self) }
     }
@@ -77,18 +88,18 @@ impl WritesInOrder {
     fn may_be_seen(&self, read: Option<&TableRead>, until: u64) -> bool {
         let mut keys = self.keys.range(..until).map(|(_, key)| key);
         match read {
-            Some(TableRead::Row(row)) => keys.any(|key| self.is_of_row(key.as_ref(), row)),
-            Some(TableRead::Rows(rows)) => keys.any(|key| rows.iter().any(|row| self.is_of_row(key.as_ref(), row))),
+            Some(TableRead::Row(row)) => keys.any(|key| self.is_of_row(key, row)),
+            Some(TableRead::Rows(rows)) => keys.any(|key| rows.iter().any(|row| self.is_of_row(key, row))),
             Some(TableRead::Search(_) | TableRead::Count(_)) | None => keys.next().is_some(),
         }
     }
 
     /// Returns whether a write may be one of the row with this key.
-    fn is_of_row(&self, written: Option<&Value>, row: &Value) -> bool {
+    fn is_of_row(&self, written: &WrittenRow, row: &Value) -> bool {
         match (written, row) {
-            (Some(written), row) => written == row,
-            (None, Value::Int(row)) => *row > self.last_given,
-            (None, _) => true,
+            (WrittenRow::Key(written), row) => written == row,
+            (WrittenRow::Numbered, Value::Int(row)) => *row > self.last_given,
+            (WrittenRow::Numbered | WrittenRow::Any, _) => true,
         }
     }
 }
@@ -124,16 +135,19 @@ mod tests {
     fn a_read_waits_for_the_writes_that_it_may_have_seen() {
         let writes = Arc::new(InFlightWrites::default());
         let row = |key| TableRead::Row(Value::Int(key));
-        let first = writes.begin(Some(Value::Int(3)));
+        let first = writes.begin(WrittenRow::Key(Value::Int(3)));
         assert!(waits(&writes, &row(3)) && !waits(&writes, &row(4)));
         assert!(waits(&writes, &TableRead::Rows(vec![Value::Int(4), Value::Int(3)])));
-        let (numbered, next) = (writes.begin(None), writes.begin(None));
+        let (numbered, next) = (writes.begin(WrittenRow::Numbered), writes.begin(WrittenRow::Numbered));
         assert!(waits(&writes, &row(4)), "the table may give this key");
         numbered.given(&Value::Int(7));
         drop((first, numbered));
         assert!(!waits(&writes, &row(3)) && !waits(&writes, &row(7)) && waits(&writes, &row(8)));
         drop(next);
         assert!(!waits(&writes, &row(8)));
+        let any = writes.begin(WrittenRow::Any);
+        assert!(waits(&writes, &row(3)));
+        drop(any);
         assert_eq!(writes.count.load(Ordering::SeqCst), 0);
     }
 }

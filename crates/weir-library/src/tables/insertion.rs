@@ -57,11 +57,10 @@ fn plain_insertion(schema: &Schema, columns: &[usize], dialect: Dialect) -> Stri
 }
 
 /// Returns the statement that inserts a row with the next number, and returns it; it inserts none if all numbers are used.
-/// Other programs than Weir's may have inserted rows with greater numbers.
 fn numbered_insertion(schema: &Schema, given: &[usize]) -> String {
     let (table, key) = (quoted(&schema.name), name(schema, schema.key[0]));
     let of = Dialect::Postgres.text(&schema.name);
-    let last = format!("greatest(\"last\", (SELECT coalesce(max({key}), 0) FROM {table}))");
+    let last = last_number(schema);
     let names = list(given.iter().map(|at| format!(", {}", name(schema, *at))), "");
     let cast = |(at, number): (&usize, usize)| {
         format!(", CAST(${number} AS {})", Dialect::Postgres.column_type(&schema.columns[*at]))
@@ -73,6 +72,40 @@ fn numbered_insertion(schema: &Schema, given: &[usize]) -> String {
          INSERT INTO {table} ({key}{names}) SELECT n.\"last\"{values} FROM n RETURNING {key}",
         i64::MAX
     )
+}
+
+/// Returns the statement that inserts several rows into a table of the program in PostgreSQL, in the order of its parameters: one
+/// list for each of [`given_columns`]. A table that numbers its rows returns their numbers, or none if too few are left. `None` if
+/// nothing is given.
+pub(super) fn insertion_of_many(schema: &Schema) -> Option<String> {
+    let (given, table) = (given_columns(schema), quoted(&schema.name));
+    if given.is_empty() || schema.existing.is_some() {
+        return None;
+    }
+    let lists = given.iter().zip(1..);
+    let lists = lists
+        .map(|(at, number)| format!("CAST(${number} AS {}[])", Dialect::Postgres.column_type(&schema.columns[*at])));
+    let names = list(given.iter().map(|at| name(schema, *at)), ", ");
+    let values = list((1..=given.len()).map(|number| format!("r.c{number}")), ", ");
+    let renamed = list((1..=given.len()).map(|number| format!("c{number}")), ", ");
+    let rows = format!("unnest({}) WITH ORDINALITY AS r({renamed}, at)", list(lists, ", "));
+    if !schema.auto {
+        return Some(format!("INSERT INTO {table} ({names}) SELECT {values} FROM {rows} ORDER BY r.at"));
+    }
+    let (key, of) = (name(schema, schema.key[0]), Dialect::Postgres.text(&schema.name));
+    let (last, count) = (last_number(schema), "cardinality($1)");
+    Some(format!(
+        "WITH n AS (UPDATE \"weir_numbers\" SET \"last\" = {last} + {count} WHERE \"table\" = {of} AND {last} <= {} - {count}
+         RETURNING \"last\") INSERT INTO {table} ({key}, {names})
+         SELECT n.\"last\" - {count} + r.at, {values} FROM n, {rows} ORDER BY r.at RETURNING {key}",
+        i64::MAX
+    ))
+}
+
+/// Returns the expression of the last number of a table. Other programs than Weir's may have inserted rows with greater numbers.
+fn last_number(schema: &Schema) -> String {
+    let (table, key) = (quoted(&schema.name), name(schema, schema.key[0]));
+    format!("greatest(\"last\", (SELECT coalesce(max({key}), 0) FROM {table}))")
 }
 
 /// Returns the beginning of an insertion of a row with a number that the program chooses: the next number is greater.

@@ -20,17 +20,23 @@ mod connector;
 mod durability;
 mod errors;
 mod expected_rows;
+mod expecting;
 mod group_execution;
+mod group_statements;
 mod io;
 mod layout;
 mod notifications;
 mod pipelines;
+mod placed_commits;
 mod placed_statements;
 mod publications;
+mod queued_change;
 mod readers;
 mod reads;
 mod replacement;
+mod rows_by_keys;
 mod scratch;
+mod script;
 mod sent_statement;
 mod table;
 mod tls;
@@ -61,6 +67,7 @@ use durability::{PostgresLog, UnsyncedCommits};
 use errors::{StatementError, explain, failure};
 pub(super) use io::wait;
 use pipelines::Pipelines;
+use placed_commits::PlacedCommits;
 use readers::Readers;
 pub use scratch::{ScratchSchema, ScratchSchemas};
 pub(super) use table::PostgresTable;
@@ -79,6 +86,7 @@ pub(super) struct PostgresDatabase {
     readers: Readers,
     pipelines: Arc<Pipelines>,
     groups: WriteGroups,
+    placed_commits: PlacedCommits,
     /// A number by which this program knows its own notifications.
     program: u64,
     /// The number of the last transaction of a statement that is one of its own. These are below 0.
@@ -121,7 +129,10 @@ impl PostgresDatabase {
         let failed = |error| database.failure(&error);
         durability::join(&connection, &database.connector, &database.unsynced).map_err(failed)??;
         database.writer.lock().connect(connection);
-        let group_commit = GroupCommit::begin(PostgresLog::open(&database).map_err(failed)?)?;
+        let log = PostgresLog::open(&database).map_err(failed)?;
+        let syncs = log.without_thread();
+        let group_commit = GroupCommit::begin(log)?;
+        group_commit.sync_without_thread(syncs);
         _ = database.group_commit.set(group_commit);
         Ok(database)
     }
@@ -136,6 +147,7 @@ impl PostgresDatabase {
             readers: Readers::default(),
             pipelines: Arc::default(),
             groups: WriteGroups::default(),
+            placed_commits: PlacedCommits::default(),
             // Another random number for each state, also of one process.
             program: RandomState::new().build_hasher().finish(),
             own_transactions: AtomicI64::new(0),
@@ -295,6 +307,12 @@ impl PostgresDatabase {
         if matches!(committed, Err(StatementError::NoAnswer)) {
             writer.cut();
         }
+        drop(writer);
+        let noted = async {
+            self.placed_commits_noted().await;
+            Ok(())
+        };
+        self.answered(noted)?;
         self.committed(committed?);
         Ok(())
     }

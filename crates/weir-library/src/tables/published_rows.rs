@@ -3,15 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use weir::{Failure, SeenCommits, Value};
 
 use super::failure_site::FailureSite;
 use super::group_commit::GroupCommit;
 use super::grouping::TableGrouping;
-use super::in_flight_writes::InFlightWrites;
+use super::in_flight_writes::WrittenRow;
 use super::join::KeyPart;
 use super::postgres::wait;
-use super::recent_writes::{OpenWrites, RecentWrites, RowWrite};
+use super::recent_writes::{OpenWrites, PlacedWrites, RecentWrites, RowWrite};
 use super::row::fields;
 use super::rows::{ChangeAnswered, LaterAnswer, LaterChange, LaterEnd, ReadSize, RowChange, TableRead, TableRows};
 use super::schema::{Schema, TableSearch};
@@ -29,7 +30,6 @@ pub(super) struct PublishedRows {
     pub(super) write_sets: Arc<WriteSets>,
     pub(super) recent: Arc<RecentWrites>,
     pub(super) open_writes: Arc<OpenWrites>,
-    pub(super) in_flight: Arc<InFlightWrites>,
 }
 
 impl PublishedRows {
@@ -84,15 +84,15 @@ impl PublishedRows {
 
     /// Blocks the thread until the changes that are in flight are answered.
     fn wait_for_changes(&self) {
-        while self.in_flight.are_any() && wait(ANSWER_PERIOD, self.in_flight.answered(None)).is_none() {}
+        while self.recent.in_flight.are_any() && wait(ANSWER_PERIOD, self.recent.in_flight.answered(None)).is_none() {}
     }
 
-    /// Returns the key of the row that a change writes; `None` if the table gives it one.
-    fn written_key(&self, change: &RowChange) -> Option<Value> {
+    /// Returns the row that a change writes.
+    fn written_row(&self, change: &RowChange) -> WrittenRow {
         match change {
-            RowChange::Insert(_) if self.schema.auto => None,
-            RowChange::Insert(row) | RowChange::Upsert(row) => Some(self.schema.key_of(fields(row))),
-            RowChange::Replace(key, _) | RowChange::Delete(key) => Some(key.clone()),
+            RowChange::Insert(_) if self.schema.auto => WrittenRow::Numbered,
+            RowChange::Insert(row) | RowChange::Upsert(row) => WrittenRow::Key(self.schema.key_of(fields(row))),
+            RowChange::Replace(key, _) | RowChange::Delete(key) => WrittenRow::Key(key.clone()),
         }
     }
 
@@ -149,6 +149,19 @@ impl ChangeNotes {
         }
         if let Some(commits) = &self.commits {
             self.open_writes.committed(commits, transaction);
+        }
+        self.write_sets.committed(transaction);
+    }
+}
+
+impl ChangeNotes {
+    /// Notes the end of a transaction whose commit was placed.
+    fn placed_ended(&self, transaction: i64, writes: Option<PlacedWrites>, is_committed: bool) {
+        if !is_committed {
+            return self.write_sets.rolled_back(transaction);
+        }
+        if let (Some(commits), Some(writes)) = (&self.commits, writes) {
+            writes.committed(commits);
         }
         self.write_sets.committed(transaction);
     }
@@ -322,6 +335,28 @@ impl TableRows for PublishedRows {
         }))
     }
 
+    fn may_place_commit(&self, transaction: i64) -> bool {
+        self.rows.may_place_commit(transaction)
+    }
+
+    fn place_commit(&self, transaction: i64) -> bool {
+        if !self.rows.may_place_commit(transaction) {
+            return false;
+        }
+        let (note, placed) = (self.noting(), Arc::new(Mutex::new(Some(self.open_writes.place(transaction)))));
+        let writes = Arc::clone(&placed);
+        let ended = self.rows.place_commit_with(
+            transaction,
+            Box::new(move |committed| note.placed_ended(transaction, writes.lock().take(), committed.is_ok())),
+        );
+        if ended.is_some()
+            && let Some(placed) = placed.lock().take()
+        {
+            self.open_writes.unplace(transaction, placed);
+        }
+        ended.is_none()
+    }
+
     fn has_placed(&self, transaction: i64) -> bool {
         self.rows.has_placed(transaction)
     }
@@ -343,7 +378,7 @@ impl TableRows for PublishedRows {
     fn read_later(&self, read: &TableRead) -> Option<LaterAnswer> {
         let answer = self.rows.read_later(read)?;
         let Some(commits) = self.rows.commits().cloned() else { return Some(answer) };
-        let (recent, in_flight, read) = (Arc::clone(&self.recent), Arc::clone(&self.in_flight), read.clone());
+        let (recent, in_flight, read) = (Arc::clone(&self.recent), Arc::clone(&self.recent.in_flight), read.clone());
         Some(Box::pin(async move {
             let answer = answer.await;
             // What the database has executed before it has read was in flight before the answer, or noted.
@@ -354,8 +389,7 @@ impl TableRows for PublishedRows {
     }
 
     fn change_later(&self, change: &RowChange, answered: ChangeAnswered) -> Option<LaterChange> {
-        let key = self.written_key(change);
-        let in_flight = self.in_flight.begin(key);
+        let in_flight = self.recent.in_flight.begin(self.written_row(change));
         let (note, change_noted) = (self.noting(), change.clone());
         let answered: ChangeAnswered = Box::new(move |answer| {
             if let Ok(value) = answer {

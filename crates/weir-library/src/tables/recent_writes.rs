@@ -19,6 +19,7 @@ use parking_lot::{Mutex, MutexGuard};
 use weir::Value;
 
 use super::group_commit::GroupCommit;
+use super::in_flight_writes::{InFlightWrite, InFlightWrites, WrittenRow};
 use super::row::fields;
 use super::schema::TableSearch;
 use super::table_read::TableRead;
@@ -34,6 +35,13 @@ const VALUES_MAX: usize = 4;
 #[derive(Debug, Default)]
 pub(super) struct OpenWrites(Mutex<TransactionWrites>);
 
+/// The writes of a transaction whose commit was sent and is not answered. Those are in flight until this value is dropped.
+#[derive(Debug)]
+pub(super) struct PlacedWrites {
+    writes: Vec<(Arc<RecentWrites>, RowWrite)>,
+    _in_flight: Vec<InFlightWrite>,
+}
+
 #[derive(Debug, Default)]
 struct TransactionWrites {
     transaction: i64,
@@ -46,6 +54,8 @@ pub(super) struct RecentWrites {
     /// The number of the last commit that has written the table.
     last: AtomicU64,
     rows: Mutex<RecentRows>,
+    /// The writes whose commits have no numbers yet.
+    pub(super) in_flight: Arc<InFlightWrites>,
 }
 
 #[derive(Debug, Default)]
@@ -77,6 +87,14 @@ enum RowValues {
     /// There was no row before, or there is none after.
     One(Value),
     Several(Vec<Value>),
+}
+
+impl PlacedWrites {
+    /// Notes that the transaction was committed.
+    pub(super) fn committed(self, commits: &GroupCommit) {
+        let commit = commits.executed_count();
+        self.writes.into_iter().for_each(|(table, write)| table.note(commits, commit, write));
+    }
 }
 
 /// A write.
@@ -258,6 +276,22 @@ impl OpenWrites {
             let commit = commits.executed_count();
             open.writes.drain(..).for_each(|(table, write)| table.note(commits, commit, write));
         }
+    }
+
+    /// Takes the writes of a transaction whose commit is about to be sent. They are in flight from now on.
+    pub(super) fn place(&self, transaction: i64) -> PlacedWrites {
+        let mut open = self.0.lock();
+        let is_open = open.transaction == transaction;
+        let writes = if is_open { std::mem::take(&mut open.writes) } else { Vec::new() };
+        let row = |write: &RowWrite| write.key.clone().map_or(WrittenRow::Any, WrittenRow::Key);
+        let in_flight = writes.iter().map(|(table, write)| table.in_flight.begin(row(write))).collect();
+        PlacedWrites { writes, _in_flight: in_flight }
+    }
+
+    /// Gives the writes back to a transaction whose commit was not sent.
+    pub(super) fn unplace(&self, transaction: i64, placed: PlacedWrites) {
+        let mut open = self.0.lock();
+        *open = TransactionWrites { transaction, writes: placed.writes };
     }
 
     /// Notes that the transaction was taken back.

@@ -48,6 +48,9 @@ pub(super) enum RowChange {
 /// Is called with the answer of a change, before anybody else learns of it.
 pub(super) type ChangeAnswered = Box<dyn FnOnce(&Result<Value, Failure>) + Send>;
 
+/// Is called with the end of a commit, before anybody else learns of it.
+pub(super) type CommitEnded = Box<dyn FnOnce(&Result<(), Failure>) + Send>;
+
 /// The answer of a change, and the number of its commit, if it may not be durable yet.
 pub(super) type LaterChange = Pin<Box<dyn Future<Output = (Result<Value, Failure>, Option<u64>)> + Send>>;
 
@@ -136,6 +139,18 @@ pub(super) trait TableRows: Debug + Send + Sync {
     /// Begins to commit a transaction, and goes on without a thread; `None` if it needs one.
     fn commit_later(&self, _transaction: i64) -> Option<LaterEnd> {
         None
+    }
+    /// Returns whether the commit of a transaction can be placed now.
+    fn may_place_commit(&self, _transaction: i64) -> bool {
+        false
+    }
+    /// Sends the commit of a transaction, behind which others begin. Returns whether it is sent; then the storage knows its end.
+    fn place_commit(&self, _transaction: i64) -> bool {
+        false
+    }
+    /// Like `place_commit`, and calls `ended` before anybody else learns of the end. The answer is `ended`, if it is not sent.
+    fn place_commit_with(&self, _transaction: i64, ended: CommitEnded) -> Option<CommitEnded> {
+        Some(ended)
     }
     /// Returns whether a transaction has placed changes that are not answered.
     fn has_placed(&self, _transaction: i64) -> bool {

@@ -44,6 +44,14 @@ pub(super) fn ending_units(table: &Value, last: &Value) -> u64 {
     units(table, |rows| *last == Value::Bool(true) && rows.is_shared())
 }
 
+/// Returns the units of a commit that may be placed.
+pub(super) fn placed_ending_units(table: &Value, transaction: &Value) -> u64 {
+    units(table, |rows| match transaction {
+        Value::Int(transaction) => rows.is_shared() && !rows.may_place_commit(*transaction),
+        _ => false,
+    })
+}
+
 /// Returns the units of a statement that takes back a table.
 pub(super) fn taking_back_units(table: &Value, transaction: &Value, last: &Value) -> u64 {
     units(table, |rows| match (transaction, last) {

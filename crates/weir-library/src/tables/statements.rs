@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use weir::Value;
 
 use super::dialect::Dialect;
-use super::insertion::{columns_beside_key, insertion, upsertion};
+use super::insertion::{columns_beside_key, insertion, insertion_of_many, upsertion};
 use super::join::KeyPart;
 use super::schema::{ColumnSchema, Schema, TableSearch};
 use super::sql::{list, name, quoted};
@@ -27,8 +27,12 @@ pub(super) struct TableStatements {
     pub(super) has_key: String,
     /// Reads the row with a key.
     pub(super) get: String,
+    /// Reads the rows with some keys, in any order; `None` if each needs a statement. The parameter is the list of the keys.
+    pub(super) get_many: Option<String>,
     /// Inserts a row. The parameters are its columns without one that the table numbers.
     pub(super) insert: String,
+    /// Inserts several rows; `None` if each needs a statement. The parameters are lists of what those of `insert` are.
+    pub(super) insert_many: Option<String>,
     /// Inserts a row, or replaces the one with its key.
     pub(super) upsert: String,
     /// Replaces the row with a key; `None` if all columns are part of the key. The parameters are the key, then the others.
@@ -49,7 +53,9 @@ impl TableStatements {
         let has_key = list(key, " AND ");
         TableStatements {
             get: format!("SELECT {columns} FROM {table} WHERE {has_key}"),
+            get_many: if dialect == Dialect::Postgres { selection_of_many(schema, &columns) } else { None },
             insert: insertion(schema, dialect),
+            insert_many: if dialect == Dialect::Postgres { insertion_of_many(schema) } else { None },
             upsert: upsertion(schema, dialect),
             replace: replacement(schema, &has_key, dialect),
             delete: format!("DELETE FROM {table} WHERE {has_key}"),
@@ -198,6 +204,18 @@ fn replacement(schema: &Schema, has_key: &str, dialect: Dialect) -> Option<Strin
     let set = set.map(|(at, number)| format!("{} = {}", name(schema, *at), value(*at, number)));
     let sql = || format!("UPDATE {} SET {} WHERE {has_key}", quoted(&schema.name), list(set, ", "));
     (!others.is_empty()).then(sql)
+}
+
+/// Returns the statement that reads the rows with some keys in PostgreSQL, if the key is one column of a table of the program.
+fn selection_of_many(schema: &Schema, columns: &str) -> Option<String> {
+    let [key] = schema.key[..] else { return None };
+    let column = &schema.columns[key];
+    // Numbers with a fraction are equal in other ways than as keys.
+    if schema.existing.is_some() || &*column.kind == "Float" {
+        return None;
+    }
+    let (table, key, ty) = (quoted(&schema.name), name(schema, key), Dialect::Postgres.column_type(column));
+    Some(format!("SELECT {columns} FROM {table} WHERE {key} = ANY (CAST($1 AS {ty}[]))"))
 }
 
 /// Returns these columns of a row as parameters.

@@ -19,7 +19,7 @@ use super::migration;
 use super::open_table::OpenTable;
 use super::postgres::{PostgresAddress, PostgresDatabase, PostgresTable, ScratchSchema};
 use super::published_rows::PublishedRows;
-use super::recent_writes::OpenWrites;
+use super::recent_writes::{OpenWrites, RecentWrites};
 use super::rows::TableRows;
 use super::schema::Schema;
 use super::stored::StoredTable;
@@ -186,9 +186,8 @@ impl TableStorage {
     pub(super) fn open(&self, schema: Schema) -> Result<Arc<OpenTable>, Failure> {
         let rows = self.rows_of(schema.clone())?;
         let (write_sets, open_writes) = (Arc::clone(&self.write_sets), Arc::clone(&self.open_writes));
-        let recent = Arc::default();
-        let in_flight = Arc::default();
-        let rows = PublishedRows { schema: Arc::new(schema.clone()), rows, write_sets, recent, open_writes, in_flight };
+        let recent = Arc::<RecentWrites>::default();
+        let rows = PublishedRows { schema: Arc::new(schema.clone()), rows, write_sets, recent, open_writes };
         let rows = Box::new(rows);
         let table = Arc::new(OpenTable { schema, rows });
         self.tables.lock().insert(table.schema.name.clone(), Arc::clone(&table));
@@ -293,6 +292,18 @@ impl TableStorage {
 
     pub(super) fn next_transaction(&self) -> i64 {
         self.transactions.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Waits for the commit of a transaction that was placed. Fails if it has failed.
+    pub(super) async fn committed(&self, transaction: i64) -> Result<(), Failure> {
+        let database = self.database.lock().clone();
+        let open: Vec<OpenDatabase> = database.into_iter().chain(self.attached.lock().values().cloned()).collect();
+        for database in open {
+            if let OpenDatabase::Postgres(database) = database {
+                database.placed_commit(transaction).await?;
+            }
+        }
+        Ok(())
     }
 
     /// Waits until what the flow has seen is durable; if `all`, until everything that was committed before is.

@@ -9,6 +9,7 @@ mod migrations;
 mod of_modules;
 mod pages;
 mod placed;
+mod placed_faults;
 mod postgres;
 mod query_plans;
 mod scratch_schemas;

@@ -1,15 +1,18 @@
 //! A connection to the database, with its prepared statements.
 
+use std::collections::BTreeSet;
 use std::future::poll_fn;
 use std::pin::pin;
+use std::sync::Arc;
 use std::task::{Context, Waker};
 
 use futures_core::Stream;
 use indexmap::IndexMap;
 use parking_lot::Mutex;
+use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Client, Error, Row, Statement};
+use tokio_postgres::{Client, Error, Row, SimpleQueryMessage, Statement};
 
 use super::errors::StatementError;
 use super::io::in_order;
@@ -24,7 +27,19 @@ pub(super) const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ O
 pub(super) struct PostgresConnection {
     client: Client,
     prepared: Mutex<IndexMap<String, Statement>>,
+    /// The statements that are being prepared for later.
+    preparing: Mutex<BTreeSet<String>>,
+    names: Mutex<ScriptNames>,
     driver: AbortHandle,
+}
+
+/// The names of statements in scripts.
+#[derive(Default)]
+struct ScriptNames {
+    /// The names by statements; none yet while one is being given.
+    by_sql: IndexMap<String, Option<Arc<str>>>,
+    /// The number of names that were given.
+    given: usize,
 }
 
 /// A statement and its parameters.
@@ -49,7 +64,13 @@ impl<'s> SqlStatement<'s> {
 
 impl PostgresConnection {
     pub(super) fn new(client: Client, driver: AbortHandle) -> PostgresConnection {
-        PostgresConnection { client, prepared: Mutex::default(), driver }
+        PostgresConnection {
+            client,
+            prepared: Mutex::default(),
+            preparing: Mutex::default(),
+            names: Mutex::default(),
+            driver,
+        }
     }
 
     pub(super) fn is_closed(&self) -> bool {
@@ -97,6 +118,25 @@ impl PostgresConnection {
         self.prepared.lock().get(sql).cloned()
     }
 
+    /// Prepares a statement for later, unless that is being done.
+    pub(super) fn prepare_later(self: &Arc<Self>, sql: &str) {
+        let Ok(event_loop) = Handle::try_current() else { return };
+        if self.preparing.lock().insert(sql.to_owned()) {
+            let (connection, sql) = (Arc::clone(self), sql.to_owned());
+            event_loop.spawn(async move {
+                // If it fails, the next attempt follows.
+                _ = connection.prepared(&sql).await;
+                connection.preparing.lock().remove(&sql);
+            });
+        }
+    }
+
+    /// Returns statements that were all prepared before.
+    pub(super) fn all_known(&self, statements: &[SqlStatement<'_>]) -> Option<Vec<Statement>> {
+        let prepared = self.prepared.lock();
+        statements.iter().map(|statement| prepared.get(statement.sql).cloned()).collect()
+    }
+
     /// Prepares a statement, unless it was prepared before.
     pub(super) async fn prepared(&self, sql: &str) -> Result<Statement, Error> {
         if let Some(known) = self.known(sql) {
@@ -109,6 +149,36 @@ impl PostgresConnection {
         }
         prepared.insert(sql.to_owned(), statement.clone());
         Ok(statement)
+    }
+
+    /// Returns the name of a statement in scripts (`script`). If it has none, it will have one later.
+    pub(super) fn name_of(self: &Arc<Self>, sql: &str) -> Option<Arc<str>> {
+        let mut names = self.names.lock();
+        if let Some(known) = names.by_sql.get(sql) {
+            return known.clone();
+        }
+        let event_loop = Handle::try_current().ok().filter(|_| names.by_sql.len() < PREPARED_MAX)?;
+        names.given += 1;
+        let (connection, sql, name) = (Arc::clone(self), sql.to_owned(), format!("weir_{}", names.given));
+        names.by_sql.insert(sql.clone(), None);
+        event_loop.spawn(async move {
+            let prepared = connection.command(&format!("PREPARE {name} AS {sql}")).await;
+            let mut names = connection.names.lock();
+            match prepared {
+                Ok(()) => _ = names.by_sql.insert(sql, Some(name.into())),
+                // Such as in a transaction that was refused. The next attempt follows.
+                Err(_) => _ = names.by_sql.swap_remove(&sql),
+            }
+        });
+        None
+    }
+
+    /// Sends commands without parameters, and returns the messages of their answers.
+    pub(super) async fn messages(
+        &self,
+        sql: &str,
+    ) -> Result<impl Stream<Item = Result<SimpleQueryMessage, Error>>, Error> {
+        self.client.simple_query_raw(sql).await
     }
 
     /// Executes prepared statements one after the other. They are sent together, when this is first polled. Fails with the

@@ -13,10 +13,12 @@
 //! transaction that does not wait counts the commits in `weir_numbers`, under an empty name. The upper bits of that number count
 //! the programs that have joined: if another one has joined since, it may have written, and the failure is final.
 
+use std::pin::Pin;
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use parking_lot::Mutex;
+use tokio::time::timeout;
 use weir::Failure;
 
 use super::PostgresDatabase;
@@ -25,7 +27,7 @@ use super::connection::PostgresConnection;
 use super::connector::{PostgresConnector, RECONNECT_PAUSE, RECONNECT_TIMEOUT};
 use super::errors::{StatementError, failure};
 use super::sent_statement::SentStatement;
-use crate::tables::group_commit::{LogSync, SyncFailure};
+use crate::tables::group_commit::{LogSync, SyncAnswer, SyncFailure, SyncWithoutThread};
 
 /// Joins the programs of the schema: from now on, others wait for the disk. The last row of the answer is the number of the last
 /// commit that has not waited.
@@ -57,7 +59,9 @@ impl UnsyncedCommits {
     /// Notes a commit. Returns whether a sync should begin.
     pub(super) fn note(&self, number: CommitNumber, statements: Vec<SentStatement>) -> bool {
         let mut commits = self.0.lock();
-        commits.push(UnsyncedCommit { number, statements });
+        // Several tasks note commits.
+        let at = commits.partition_point(|commit| commit.number.0 < number.0);
+        commits.insert(at, UnsyncedCommit { number, statements });
         commits.len().is_multiple_of(UNSYNCED_MAX)
     }
 
@@ -164,9 +168,12 @@ impl Drop for LostCommits<'_> {
     }
 }
 
+/// The connection for syncs, unless it is in use or has failed.
+pub(super) type SyncConnection = Arc<Mutex<Option<PostgresConnection>>>;
+
 /// The log of a database, and the connection for its syncs.
 pub(super) struct PostgresLog {
-    connection: Option<PostgresConnection>,
+    connection: SyncConnection,
     database: Weak<PostgresDatabase>,
     connector: PostgresConnector,
     unsynced: Arc<UnsyncedCommits>,
@@ -176,12 +183,12 @@ impl PostgresLog {
     /// Connects, before the first commit: as long as this connection lives, the database has not crashed.
     pub(super) fn open(database: &Arc<PostgresDatabase>) -> Result<PostgresLog, StatementError> {
         let (connector, unsynced) = (database.connector.clone(), Arc::clone(&database.unsynced));
-        let connection = Some(connector.connect()?);
+        let connection = Arc::new(Mutex::new(Some(connector.connect()?)));
         Ok(PostgresLog { connection, database: Arc::downgrade(database), connector, unsynced })
     }
 
     fn try_sync(&mut self) -> Result<Result<(), Failure>, StatementError> {
-        let open = self.connection.take().filter(|connection| !connection.is_closed());
+        let open = self.connection.lock().take().filter(|connection| !connection.is_closed());
         let connection = match open {
             Some(open) => open,
             None => {
@@ -195,11 +202,51 @@ impl PostgresLog {
         };
         let last = self.unsynced.last();
         self.connector.answered(async { Ok(connection.command(SYNC).await?) })?;
-        self.connection = Some(connection);
+        *self.connection.lock() = Some(connection);
         if let Some(last) = last {
             self.unsynced.forget(last);
         }
         Ok(Ok(()))
+    }
+
+    /// Returns the syncs that need no thread.
+    pub(super) fn without_thread(&self) -> PostgresSyncs {
+        PostgresSyncs {
+            connection: Arc::clone(&self.connection),
+            connector: self.connector.clone(),
+            unsynced: Arc::clone(&self.unsynced),
+        }
+    }
+}
+
+/// Syncs on the thread of connections. One that fails is made once more by a thread, which connects again.
+pub(super) struct PostgresSyncs {
+    connection: SyncConnection,
+    connector: PostgresConnector,
+    unsynced: Arc<UnsyncedCommits>,
+}
+
+impl SyncWithoutThread for PostgresSyncs {
+    fn sync(&self) -> SyncAnswer {
+        let (place, unsynced, limit) =
+            (Arc::clone(&self.connection), Arc::clone(&self.unsynced), self.connector.limit());
+        Box::pin(async move {
+            let connection = place.lock().take().ok_or(())?;
+            let last = unsynced.last();
+            let synced = timeout(limit, connection.command(SYNC)).await;
+            let is_synced = matches!(synced, Ok(Ok(())));
+            if synced.is_ok() {
+                *place.lock() = Some(connection);
+            }
+            if let Some(last) = last.filter(|_| is_synced) {
+                unsynced.forget(last);
+            }
+            if is_synced { Ok(()) } else { Err(()) }
+        })
+    }
+
+    fn spawn(&self, task: Pin<Box<dyn Future<Output = ()> + Send>>) {
+        self.connector.io.handle.spawn(task);
     }
 }
 

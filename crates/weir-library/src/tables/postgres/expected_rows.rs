@@ -21,60 +21,118 @@ pub(super) type RowOf = (usize, Value);
 /// The answer of the statement that reads a row.
 pub(super) type RowAnswer = Pin<Box<dyn Future<Output = Result<Executed, Error>> + Send>>;
 
+/// The answer of a statement that reads rows by several keys.
+pub(super) type RowsAnswer = Pin<Box<dyn Future<Output = Result<Vec<(RowOf, Executed)>, Error>> + Send>>;
+
 /// The rows that a transaction has asked for.
 #[derive(Default)]
-pub(super) struct ExpectedRows(IndexMap<RowOf, ExpectedRow, RandomState>);
+pub(super) struct ExpectedRows {
+    rows: IndexMap<RowOf, ExpectedRow, RandomState>,
+    /// The answers for several rows.
+    together: Vec<RowsTogether>,
+}
 
 enum ExpectedRow {
     Sent(RowAnswer),
+    /// It belongs to the answer with this number.
+    SentTogether(usize),
     Answered(Arc<Executed>),
 }
 
+/// The answer for several rows; `None` when it is there.
+struct RowsTogether {
+    answer: Option<RowsAnswer>,
+    /// The tasks that wait for it.
+    waiting: Vec<Waker>,
+}
+
 impl ExpectedRows {
-    /// Asks for a row, which is what the first poll of the answer does, unless that was done before.
-    pub(super) fn ask(&mut self, of: RowOf, answer: impl FnOnce() -> RowAnswer) {
-        if self.0.len() >= EXPECTED_MAX || self.0.contains_key(&of) {
-            return;
-        }
-        let mut answer = answer();
+    /// Returns whether this row may be asked for, which was not done before.
+    pub(super) fn lacks(&self, of: &RowOf) -> bool {
+        self.rows.len() < EXPECTED_MAX && !self.rows.contains_key(of)
+    }
+
+    /// Asks for a row, which is what the first poll of the answer does.
+    pub(super) fn ask(&mut self, of: RowOf, mut answer: RowAnswer) {
         // An answer that is an error is read again.
         match answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Pending => _ = self.0.insert(of, ExpectedRow::Sent(answer)),
-            Poll::Ready(Ok(executed)) => _ = self.0.insert(of, ExpectedRow::Answered(Arc::new(executed))),
+            Poll::Pending => _ = self.rows.insert(of, ExpectedRow::Sent(answer)),
+            Poll::Ready(Ok(executed)) => _ = self.rows.insert(of, ExpectedRow::Answered(Arc::new(executed))),
             Poll::Ready(Err(_)) => {}
         }
     }
 
+    /// Asks for rows by one statement.
+    pub(super) fn ask_together(&mut self, rows: Vec<RowOf>, answer: RowsAnswer) {
+        let number = self.together.len();
+        self.rows.extend(rows.into_iter().map(|row| (row, ExpectedRow::SentTogether(number))));
+        self.together.push(RowsTogether { answer: Some(answer), waiting: Vec::new() });
+        _ = self.poll_together(number, &mut Context::from_waker(Waker::noop()));
+    }
+
     /// Returns whether these rows were asked for.
     pub(super) fn has_all(&self, rows: &[RowOf]) -> bool {
-        !rows.is_empty() && rows.iter().all(|row| self.0.contains_key(row))
+        !rows.is_empty() && rows.iter().all(|row| self.rows.contains_key(row))
     }
 
     /// Returns a row that was asked for. Fails if it has to be read.
     pub(super) fn poll(&mut self, of: &RowOf, context: &mut Context<'_>) -> Poll<Result<Arc<Executed>, ()>> {
-        let Some(row) = self.0.get_mut(of) else { return Poll::Ready(Err(())) };
+        if let Some(ExpectedRow::SentTogether(number)) = self.rows.get(of)
+            && self.poll_together(*number, context).is_pending()
+        {
+            return Poll::Pending;
+        }
+        let Some(row) = self.rows.get_mut(of) else { return Poll::Ready(Err(())) };
         if let ExpectedRow::Sent(answer) = row {
             let Poll::Ready(answered) = answer.as_mut().poll(context) else { return Poll::Pending };
             match answered {
                 Ok(executed) => *row = ExpectedRow::Answered(Arc::new(executed)),
                 // Whoever reads it again learns why.
                 Err(_) => {
-                    self.0.swap_remove(of);
+                    self.rows.swap_remove(of);
                     return Poll::Ready(Err(()));
                 }
             }
         }
-        match self.0.get(of) {
+        match self.rows.get(of) {
             Some(ExpectedRow::Answered(executed)) => Poll::Ready(Ok(Arc::clone(executed))),
             _ => Poll::Ready(Err(())),
         }
     }
 
+    /// Takes the answer for several rows, if it is there. A row that has been written since is not one of them any more.
+    fn poll_together(&mut self, number: usize, context: &mut Context<'_>) -> Poll<()> {
+        let Some(RowsTogether { answer, waiting }) = self.together.get_mut(number) else { return Poll::Ready(()) };
+        let Some(pending) = answer else { return Poll::Ready(()) };
+        let Poll::Ready(answered) = pending.as_mut().poll(context) else {
+            waiting.retain(|waker| !waker.will_wake(context.waker()));
+            waiting.push(context.waker().clone());
+            return Poll::Pending;
+        };
+        *answer = None;
+        waiting.drain(..).for_each(Waker::wake);
+        let is_missing = |row: &ExpectedRow| matches!(row, ExpectedRow::SentTogether(of) if *of == number);
+        match answered {
+            Ok(found) => {
+                for (of, executed) in found {
+                    if let Some(row) = self.rows.get_mut(&of).filter(|row| is_missing(row)) {
+                        *row = ExpectedRow::Answered(Arc::new(executed));
+                    }
+                }
+                for row in self.rows.values_mut().filter(|row| is_missing(row)) {
+                    *row = ExpectedRow::Answered(Arc::default());
+                }
+            }
+            Err(_) => self.rows.retain(|_, row| !is_missing(row)),
+        }
+        Poll::Ready(())
+    }
+
     /// Notes that the transaction writes a row; `None` stands for any rows.
     pub(super) fn written(&mut self, of: Option<&RowOf>) {
         match of {
-            Some(of) => _ = self.0.swap_remove(of),
-            None => self.0.clear(),
+            Some(of) => _ = self.rows.swap_remove(of),
+            None => self.rows.clear(),
         }
     }
 }

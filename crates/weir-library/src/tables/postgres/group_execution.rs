@@ -2,100 +2,128 @@
 
 use std::sync::Arc;
 
-use tokio::sync::oneshot;
-use weir::{Failure, Value};
+use weir::{Failure, SeenCommits, Value};
 
 use super::PostgresDatabase;
-use super::connection::{Executed, SqlStatement};
+use super::beginning::Beginning;
+use super::connection::SqlStatement;
 use super::errors::StatementError;
-use super::table::PostgresTable;
-use super::write_groups::{ChangeParts, QueuedChange, RunningGroups};
-use super::writer::PostgresWriter;
-use crate::tables::rows::{ChangeAnswered, LaterChange, RowChange};
+use super::group_statements::GroupStatements;
+use super::queued_change::QueuedChange;
+use super::sent_statement::SentStatement;
+use super::write_groups::RunningGroups;
+use super::writer::{ExecutedAlone, PostgresWriter, prepared_alone};
 
-/// A change of a row of a table, and the flow that waits for it.
-struct TableChange {
-    table: PostgresTable,
-    change: RowChange,
-    answered: ChangeAnswered,
-    flow: oneshot::Sender<(Result<Value, Failure>, Option<u64>)>,
-}
-
-impl PostgresTable {
-    /// Queues a change that is no part of a transaction.
-    pub(super) fn queue_change(&self, change: &RowChange, answered: ChangeAnswered) -> Option<LaterChange> {
-        // The thread of a statement gives the failure of a row that cannot be stored.
-        let change = self.stored_change(change.clone()).ok()?;
-        let (flow, answer) = oneshot::channel();
-        let queued =
-            || -> Box<dyn QueuedChange> { Box::new(TableChange { table: self.clone(), change, answered, flow }) };
-        if self.database.groups.push(queued)? {
-            let database = Arc::clone(&self.database);
-            self.database.connector.io.handle.spawn_blocking(move || database.execute_groups());
-        }
-        let database = Arc::clone(&self.database);
-        Some(Box::pin(async move {
-            let lost = |_| (Err(database.failure(&StatementError::Unknown)), None);
-            answer.await.unwrap_or_else(lost)
-        }))
-    }
-}
-
-impl QueuedChange for TableChange {
-    fn parts(&self) -> ChangeParts<'_> {
-        (self.table.change_parameters(&self.change), self.table.publications(&self.change))
-    }
-
-    fn statements<'c>(&'c self, (parameters, published): &'c ChangeParts<'c>) -> Option<Vec<SqlStatement<'c>>> {
-        self.table.change_statements(&self.change, parameters, published)
-    }
-
-    fn answer(&self, executed: Option<&Executed>) -> Result<Value, Failure> {
-        self.table.change_answer(&self.change, executed)
-    }
-
-    fn refused(&self, error: &StatementError) -> Failure {
-        self.table.refused(&self.change, error)
-    }
-
-    fn end(self: Box<Self>, answer: Result<Value, Failure>, commit: Option<u64>) {
-        (self.answered)(&answer);
-        // The flow may have been cancelled.
-        _ = self.flow.send((answer, commit));
-    }
-}
+/// The answer to a group: those of its changes, unless the database has refused one, or their failure.
+type GroupAnswer = Result<Option<Vec<Result<Value, Failure>>>, StatementError>;
 
 impl PostgresDatabase {
-    fn execute_groups(&self) {
-        let _running = RunningGroups(&self.groups);
+    /// Executes changes until none waits, without a thread as far as nothing has to be waited for before they are sent.
+    pub(super) async fn run_groups(self: Arc<Self>) {
+        let mut running = RunningGroups { database: Arc::clone(&self), is_through: false };
         while let Some((group, may_join)) = self.groups.next() {
-            self.execute_group(group, may_join);
+            let sent = if may_join { self.send_group(&group) } else { None };
+            let left = match sent {
+                Some(sent) => {
+                    let answer = sent.await;
+                    // No flow has this task.
+                    let mut task = SeenCommits::default();
+                    let _entered = task.enter();
+                    self.end_group(group, answer)
+                }
+                None => Some(group),
+            };
+            if let Some(group) = left {
+                let (database, may_join) = (Arc::clone(&self), may_join && self.groups.may_join());
+                let executing =
+                    self.connector.io.handle.spawn_blocking(move || database.execute_group(group, may_join));
+                if executing.await.is_err() {
+                    return;
+                }
+            }
+        }
+        running.is_through = true;
+    }
+
+    /// Sends a group; `None` if something has to be waited for before.
+    fn send_group(
+        self: &Arc<Self>,
+        group: &[QueuedChange],
+    ) -> Option<impl Future<Output = Result<ExecutedAlone, StatementError>> + Send + use<>> {
+        if self.check().is_err() {
+            return None;
+        }
+        let mut writer = self.writer.try_lock().filter(|writer| writer.transaction == 0)?;
+        let connection = writer.open_connection(0)?;
+        let beginning = Beginning::prepared(&connection, writer.turns)?;
+        let parts = GroupStatements::of(group);
+        let statements = parts.statements();
+        let prepared = connection.all_known(&statements).filter(|prepared| !prepared.is_empty())?;
+        let sent = SentStatement::keep(&statements, &prepared);
+        writer.is_in_flight = true;
+        drop(writer);
+        let in_flight = GroupInFlight { database: Arc::clone(self), is_answered: false };
+        Some(async move {
+            let mut in_flight = in_flight;
+            let database = Arc::clone(&in_flight.database);
+            let statements: Vec<SqlStatement<'_>> = sent.iter().map(SentStatement::again).collect();
+            let executing = prepared_alone((&connection, &beginning), (&statements, &prepared));
+            let executed = database.limited(executing).await;
+            drop(statements);
+            in_flight.is_answered = executed.is_ok();
+            drop(in_flight);
+            let (executed, number) = executed.map_err(|_| StatementError::NoAnswer)??;
+            Ok((executed, number.map(|number| (number, sent))))
+        })
+    }
+
+    /// Gives flows the answers of their changes. Returns the group if nothing of it has happened, and each change may be executed
+    /// by itself.
+    fn end_group(
+        &self,
+        group: Vec<QueuedChange>,
+        answer: Result<ExecutedAlone, StatementError>,
+    ) -> Option<Vec<QueuedChange>> {
+        let answer = answer.map(|(executed, unsynced)| {
+            self.committed(unsynced);
+            GroupStatements::of(&group).answers(&executed)
+        });
+        self.answer_group(group, answer)
+    }
+
+    fn answer_group(&self, group: Vec<QueuedChange>, answer: GroupAnswer) -> Option<Vec<QueuedChange>> {
+        match answer {
+            Ok(Some(answers)) => {
+                let commit = self.last_commit();
+                group.into_iter().zip(answers).for_each(|(queued, answer)| queued.end(answer, commit));
+                None
+            }
+            // Nothing of the transaction has happened.
+            Ok(None) | Err(StatementError::Database(..) | StatementError::TakenBack(_)) => {
+                self.groups.was_refused();
+                Some(group)
+            }
+            Err(failed) => {
+                group.into_iter().for_each(|queued| queued.end(Err(self.failure(&failed)), None));
+                None
+            }
         }
     }
 
-    fn execute_group(&self, group: Vec<Box<dyn QueuedChange>>, may_join: bool) {
+    /// Executes a group on this thread.
+    fn execute_group(&self, group: Vec<QueuedChange>, may_join: bool) {
         if let Err(lost) = self.check() {
             return group.into_iter().for_each(|queued| queued.end(Err(self.failure(&lost)), None));
         }
         let mut writer = self.lock_writer();
-        if may_join && group.len() > 1 {
-            match self.execute_together(&mut writer, &group) {
-                Ok(answers) => {
-                    let commit = self.last_commit();
-                    group.into_iter().zip(answers).for_each(|(queued, answer)| queued.end(answer, commit));
-                    return;
-                }
-                // Nothing of the transaction has happened.
-                Err(StatementError::Database(..) | StatementError::TakenBack(_)) => {
-                    self.groups.was_refused();
-                }
-                Err(failed) => {
-                    return group.into_iter().for_each(|queued| queued.end(Err(self.failure(&failed)), None));
-                }
-            }
-        }
-        for queued in group {
-            let answer = self.execute_queued(&mut writer, &*queued);
+        let left = if may_join {
+            let answer = self.execute_together(&mut writer, &group);
+            self.answer_group(group, answer)
+        } else {
+            Some(group)
+        };
+        for queued in left.into_iter().flatten() {
+            let answer = self.execute_queued(&mut writer, &queued);
             let commit = self.last_commit();
             queued.end(answer, commit);
         }
@@ -107,34 +135,39 @@ impl PostgresDatabase {
     }
 
     /// Executes changes as one transaction, all or none.
-    fn execute_together(
-        &self,
-        writer: &mut PostgresWriter,
-        group: &[Box<dyn QueuedChange>],
-    ) -> Result<Vec<Result<Value, Failure>>, StatementError> {
-        let parts: Vec<ChangeParts<'_>> = group.iter().map(|queued| queued.parts()).collect();
-        let mut statements: Vec<SqlStatement<'_>> = Vec::new();
-        let mut begins = Vec::with_capacity(group.len());
-        for (queued, parts) in group.iter().zip(&parts) {
-            let of_change = queued.statements(parts);
-            begins.push(of_change.is_some().then_some(statements.len()));
-            statements.extend(of_change.into_iter().flatten());
-        }
+    fn execute_together(&self, writer: &mut PostgresWriter, group: &[QueuedChange]) -> GroupAnswer {
+        let parts = GroupStatements::of(group);
+        let statements = parts.statements();
         let executed = match statements.is_empty() {
             true => Vec::new(),
             false => self.execute(writer, 0, &statements, false)?,
         };
-        let answers = group.iter().zip(begins).map(|(queued, begin)| match begin {
-            Some(begin) => queued.answer(executed.get(begin)),
-            None => Ok(Value::Unit),
-        });
-        Ok(answers.collect())
+        Ok(parts.answers(&executed))
     }
 
-    fn execute_queued(&self, writer: &mut PostgresWriter, queued: &dyn QueuedChange) -> Result<Value, Failure> {
-        let parts = queued.parts();
-        let Some(statements) = queued.statements(&parts) else { return Ok(Value::Unit) };
+    fn execute_queued(&self, writer: &mut PostgresWriter, queued: &QueuedChange) -> Result<Value, Failure> {
+        let QueuedChange { table, change, .. } = queued;
+        let (parameters, published) = (table.change_parameters(change), table.publications(change));
+        let Some(statements) = table.change_statements(change, &parameters, &published) else { return Ok(Value::Unit) };
         let executed = self.again(|| self.execute(writer, 0, &statements, false));
-        queued.answer(executed.map_err(|error| queued.refused(&error))?.first())
+        table.change_answer(change, executed.map_err(|error| table.refused(change, &error))?.first())
+    }
+}
+
+/// A group whose answer is not there yet. If nobody waits for it any more, nobody knows what it has done.
+struct GroupInFlight {
+    database: Arc<PostgresDatabase>,
+    is_answered: bool,
+}
+
+impl Drop for GroupInFlight {
+    fn drop(&mut self) {
+        let mut writer = self.database.writer.lock();
+        writer.is_in_flight = false;
+        if !self.is_answered {
+            writer.cut();
+        }
+        drop(writer);
+        self.database.landed.notify_all();
     }
 }

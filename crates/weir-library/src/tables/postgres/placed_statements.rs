@@ -11,64 +11,84 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use parking_lot::Mutex;
-use tokio_postgres::Error;
+use tokio_postgres::{Error, Statement};
 use weir::Failure;
 
+use super::connection::{PostgresConnection, SqlStatement};
 use super::errors::StatementError;
+use super::script::Script;
+use super::sent_statement::SentStatement;
 
-/// Maximum number of placed statements without an answer.
+/// Maximum number of placed changes without an answer.
 const PLACED_MAX: usize = 256;
-/// Number of placed statements that are sent together.
+/// Number of placed changes that are sent together.
 const SENT_TOGETHER: usize = 32;
 
-/// Makes the failure of a statement from the error of the database.
+/// Makes the failure of a change from the error of the database.
 pub(super) type Refused = Box<dyn FnOnce(&StatementError) -> Failure + Send>;
 
-/// The placed statements of a transaction whose answers nobody has taken yet, in their order.
+/// A change that is placed: its statements, the first of which makes the failure.
+pub(super) struct PlacedChange {
+    pub(super) connection: Arc<PostgresConnection>,
+    pub(super) sent: Vec<SentStatement>,
+    pub(super) prepared: Vec<Statement>,
+    pub(super) refused: Refused,
+}
+
+/// The placed changes of a transaction whose answers nobody has taken yet, in their order.
 #[derive(Default)]
 pub(super) struct PlacedStatements {
-    unanswered: VecDeque<PlacedChange>,
-    /// The number of the last ones that are not sent.
-    unsent: usize,
+    unsent: Vec<PlacedChange>,
+    sent: VecDeque<SentChanges>,
     /// The failure of the first that was refused.
     refused: Option<Failure>,
 }
 
-struct PlacedChange {
-    answer: Pin<Box<dyn Future<Output = Result<(), Error>> + Send>>,
+/// Changes that were sent as one message.
+struct SentChanges {
+    answer: Pin<Box<dyn Future<Output = ChangesAnswer> + Send>>,
     /// The answer that was there at once, such as that the connection is lost.
-    answered: Option<Result<(), Error>>,
-    refused: Refused,
+    answered: Option<ChangesAnswer>,
+    refused: Vec<Refused>,
 }
+
+/// The answer to changes: the number of the first that was refused, and why.
+type ChangesAnswer = Result<(), (usize, Error)>;
 
 impl PlacedStatements {
     /// Returns whether another one may be placed.
     pub(super) fn has_room(&self) -> bool {
-        self.unanswered.len() < PLACED_MAX && self.refused.is_none()
+        let sent: usize = self.sent.iter().map(|sent| sent.refused.len()).sum();
+        self.unsent.len() + sent < PLACED_MAX && self.refused.is_none()
     }
 
     /// Returns whether the answers of some are missing, or one was refused.
     pub(super) fn are_any(&self) -> bool {
-        !self.unanswered.is_empty() || self.refused.is_some()
+        !self.unsent.is_empty() || !self.sent.is_empty() || self.refused.is_some()
     }
 
-    /// Places a statement, which the first poll of the answer sends. Several are sent together: each would wake the thread of the
-    /// connection.
-    pub(super) fn place(&mut self, answer: impl Future<Output = Result<(), Error>> + Send + 'static, refused: Refused) {
-        self.unanswered.push_back(PlacedChange { answer: Box::pin(answer), answered: None, refused });
-        self.unsent += 1;
-        if self.unsent >= SENT_TOGETHER {
+    /// Places a change. Several are sent together: the answer to each message would wake the thread of the connection.
+    pub(super) fn place(&mut self, change: PlacedChange) {
+        self.unsent.push(change);
+        if self.unsent.len() >= SENT_TOGETHER {
             self.send();
         }
     }
 
     /// Sends what is placed, before what the connection executes next.
     pub(super) fn send(&mut self) {
-        let sent = self.unanswered.len() - std::mem::take(&mut self.unsent);
-        for placed in self.unanswered.range_mut(sent..) {
-            if let Poll::Ready(answer) = placed.answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-                placed.answered = Some(answer);
+        let unsent = std::mem::take(&mut self.unsent);
+        let script = if unsent.len() > 1 { script_of(&unsent) } else { None };
+        match script {
+            Some((connection, script, ends)) => {
+                let answer = async move {
+                    let change = |at: usize| ends.iter().filter(|end| **end <= at).count();
+                    script.execute(&connection).await.map_err(|(at, error)| (change(at), error))
+                };
+                self.sent
+                    .push_back(SentChanges::new(answer, unsent.into_iter().map(|change| change.refused).collect()));
             }
+            None => self.sent.extend(unsent.into_iter().map(PlacedChange::send)),
         }
     }
 
@@ -82,7 +102,7 @@ impl PlacedStatements {
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Failure>> {
         self.send();
-        while let Some(first) = self.unanswered.front_mut() {
+        while let Some(first) = self.sent.front_mut() {
             let answer = match first.answered.take() {
                 Some(answer) => answer,
                 None => match first.answer.as_mut().poll(context) {
@@ -90,13 +110,51 @@ impl PlacedStatements {
                     Poll::Pending => return Poll::Pending,
                 },
             };
-            let answered = self.unanswered.pop_front();
-            if let (Err(error), Some(PlacedChange { refused, .. })) = (answer, answered) {
+            let answered = self.sent.pop_front();
+            if let (Err((at, error)), Some(SentChanges { refused, .. })) = (answer, answered) {
                 // Those behind it are not executed.
-                self.unanswered.clear();
-                self.refused = Some(refused(&StatementError::from(error)));
+                self.sent.clear();
+                self.refused = refused.into_iter().nth(at).map(|refused| refused(&StatementError::from(error)));
             }
         }
         Poll::Ready(self.refused.clone().map_or(Ok(()), Err))
+    }
+}
+
+/// Returns changes as a script, and the number of statements up to the end of each change; `None` if one of them has to be sent by
+/// itself.
+fn script_of(changes: &[PlacedChange]) -> Option<(Arc<PostgresConnection>, Script, Vec<usize>)> {
+    let connection = Arc::clone(&changes.first()?.connection);
+    let (mut script, mut ends) = (Script::default(), Vec::with_capacity(changes.len()));
+    for change in changes {
+        for (sent, prepared) in change.sent.iter().zip(&change.prepared) {
+            let name = connection.name_of(&sent.sql)?;
+            sent.append_to(&mut script, &name, prepared)?;
+        }
+        ends.push(script.len());
+    }
+    Some((connection, script, ends))
+}
+
+impl PlacedChange {
+    /// Sends the change by itself.
+    fn send(self) -> SentChanges {
+        let PlacedChange { connection, sent, prepared, refused } = self;
+        let answer = async move {
+            let statements: Vec<SqlStatement<'_>> = sent.iter().map(SentStatement::again).collect();
+            connection.execute(&statements, &prepared).await.map(|_| ()).map_err(|(_, error)| (0, error))
+        };
+        SentChanges::new(answer, vec![refused])
+    }
+}
+
+impl SentChanges {
+    /// Sends what the first poll of the answer sends.
+    fn new(answer: impl Future<Output = ChangesAnswer> + Send + 'static, refused: Vec<Refused>) -> SentChanges {
+        let mut sent = SentChanges { answer: Box::pin(answer), answered: None, refused };
+        if let Poll::Ready(answer) = sent.answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            sent.answered = Some(answer);
+        }
+        sent
     }
 }

@@ -5,11 +5,12 @@ use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 use tokio_postgres::{Error, Statement};
 
 use super::connection::{PostgresConnection, SqlStatement};
+use super::script::Script;
 
 /// A statement that was executed, with its parameters as they were sent.
 #[derive(Clone, Debug)]
 pub(super) struct SentStatement {
-    sql: String,
+    pub(super) sql: String,
     parameters: Vec<SentParameter>,
 }
 
@@ -37,6 +38,12 @@ impl SentStatement {
     /// Returns the statement with its parameters.
     pub(super) fn again(&self) -> SqlStatement<'_> {
         SqlStatement::new(&self.sql, &self.parameters)
+    }
+
+    /// Appends the statement to a script, in which it has this name; `None` if that is not possible.
+    pub(super) fn append_to(&self, script: &mut Script, name: &str, prepared: &Statement) -> Option<()> {
+        let parameters = self.parameters.iter().map(|parameter| parameter.0.as_deref());
+        script.append(name, parameters.zip(prepared.params()))
     }
 
     /// Executes statements once more.

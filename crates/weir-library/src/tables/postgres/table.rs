@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use tokio_postgres::{Row, Statement};
+use tokio_postgres::Row;
 use weir::{Failure, Generic, HostType, Value, Values};
 
 use super::PostgresDatabase;
@@ -12,7 +12,7 @@ use super::errors::{StatementError, failure};
 use super::expected_rows::RowOf;
 use super::publications::Publications;
 use super::replacement::PostgresReplacement;
-use super::sent_statement::SentStatement;
+use super::rows_by_keys::rows_of_keys;
 use super::value::{Presence, column_value};
 use crate::tables::constraint;
 use crate::tables::dialect::Dialect;
@@ -23,7 +23,9 @@ use crate::tables::grouping::TableGrouping;
 use crate::tables::insertion::columns_beside_key;
 use crate::tables::join::{KeyPart, with_joined_rows};
 use crate::tables::row::fields;
-use crate::tables::rows::{ChangeAnswered, LaterAnswer, LaterChange, LaterEnd, RowChange, TableRead, TableRows};
+use crate::tables::rows::{
+    ChangeAnswered, CommitEnded, LaterAnswer, LaterChange, LaterEnd, RowChange, TableRead, TableRows,
+};
 use crate::tables::schema::{Schema, TableSearch};
 use crate::tables::sql_value::{Bound, key_parameters};
 use crate::tables::statements::{TableStatements, parameters};
@@ -95,9 +97,14 @@ impl PostgresTable {
         Ok(rows.len() as i64)
     }
 
+    /// Returns the identity of the table within its program.
+    pub(super) fn identity(&self) -> usize {
+        Arc::as_ptr(&self.schema) as usize
+    }
+
     /// Returns the identity of a row.
     pub(super) fn row_of_key(&self, key: Value) -> RowOf {
-        (Arc::as_ptr(&self.schema) as usize, key)
+        (self.identity(), key)
     }
 
     /// Returns the failure of a row that breaks a unique index.
@@ -119,7 +126,7 @@ impl PostgresTable {
 }
 
 /// Returns the row whose columns begin at a position.
-fn row_of(schema: &Schema, row: &Row, begin: usize) -> Result<Value, Failure> {
+pub(super) fn row_of(schema: &Schema, row: &Row, begin: usize) -> Result<Value, Failure> {
     let values = || schema.columns.iter().enumerate().map(|(at, column)| column_value(row, begin + at, column));
     let whole: Option<Values> = values().collect();
     whole.map(Value::Record).ok_or_else(|| constraint::unreadable(schema, values().collect(), Dialect::Postgres))
@@ -129,16 +136,15 @@ fn row_of(schema: &Schema, row: &Row, begin: usize) -> Result<Value, Failure> {
 fn read_later(table: &PostgresTable, transaction: i64, read: &TableRead) -> Option<LaterAnswer> {
     let schema = Arc::clone(&table.schema);
     let read = read.clone();
-    let keys: Vec<Vec<Bound<'_>>>;
-    let searched;
+    let (keys, searched);
     let statements: Vec<SqlStatement<'_>> = match &read {
         TableRead::Row(key) => {
-            keys = vec![key_parameters(&table.schema, key)];
-            vec![SqlStatement::new(&table.statements.get, &keys[0])]
+            keys = table.parameters_of_keys(std::slice::from_ref(key));
+            keys.statements()
         }
         TableRead::Rows(of) => {
-            keys = of.iter().map(|key| key_parameters(&table.schema, key)).collect();
-            keys.iter().map(|key| SqlStatement::new(&table.statements.get, key)).collect()
+            keys = table.parameters_of_keys(of);
+            keys.statements()
         }
         TableRead::Search(search) => {
             searched = table.statements.select(&table.schema, search);
@@ -168,7 +174,10 @@ fn read_later(table: &PostgresTable, transaction: i64, read: &TableRead) -> Opti
         let option = |row: Option<&Row>| row.map_or(Ok(Value::none()), |row| row_of(&schema, row, 0).map(Value::some));
         match read {
             TableRead::Row(_) => option(first.first()),
-            TableRead::Rows(_) => list_of(executed.iter().map(|executed| option(executed.rows.first()))),
+            TableRead::Rows(keys) => {
+                let rows = rows_of_keys(&schema, &keys, &executed)?.into_iter();
+                list_of(rows.map(|row| Ok(row.map_or_else(Value::none, Value::some))))
+            }
             TableRead::Search(_) => list_of(first.iter().map(|row| row_of(&schema, row, 0))),
             TableRead::Count(_) => {
                 let row = first.first().ok_or_else(|| Failure::function("the database has given no answer"))?;
@@ -231,16 +240,14 @@ impl TableRows for PostgresTable {
             _ => keys.iter().map(|key| self.row_of_key(key.clone())).collect(),
         };
         if let Some(found) = self.database.expected_rows(transaction, &rows) {
-            return found.iter().map(|found| found.rows.first().map(|row| self.row(row)).transpose()).collect();
+            return rows_of_keys(&self.schema, keys, &found);
         }
-        let keys: Vec<Vec<Bound<'_>>> = keys.iter().map(|key| key_parameters(&self.schema, key)).collect();
-        let statements: Vec<SqlStatement<'_>> =
-            keys.iter().map(|key| SqlStatement::new(&self.statements.get, key)).collect();
-        if statements.is_empty() {
+        if keys.is_empty() {
             return Ok(Vec::new());
         }
-        let found = self.database.read(transaction, &statements).map_err(|error| self.database.failure(&error))?;
-        found.iter().map(|found| found.rows.first().map(|row| self.row(row)).transpose()).collect()
+        let parameters = self.parameters_of_keys(keys);
+        let found = self.database.read(transaction, &parameters.statements());
+        rows_of_keys(&self.schema, keys, &found.map_err(|error| self.database.failure(&error))?)
     }
 
     fn select(&self, transaction: i64, search: &TableSearch) -> Result<Vec<Value>, Failure> {
@@ -352,12 +359,7 @@ impl TableRows for PostgresTable {
     }
 
     fn expect(&self, transaction: i64, keys: &mut dyn Iterator<Item = Value>) {
-        let sql = &self.statements.get;
-        let sent = |key: &Value, prepared: &Statement| {
-            let key = key_parameters(&self.schema, key);
-            SentStatement::keep(&[SqlStatement::new(sql, &key)], std::slice::from_ref(prepared))
-        };
-        self.database.expect(transaction, keys.map(|key| self.row_of_key(key)), (sql, sent));
+        self.expect_rows(transaction, keys);
     }
 
     fn has_row(&self, transaction: i64, key: &Value) -> bool {
@@ -385,6 +387,14 @@ impl TableRows for PostgresTable {
         let committing = self.database.commit_later(transaction)?;
         let database = Arc::clone(&self.database);
         Some(Box::pin(async move { committing.await.map_err(|error| database.failure(&error)) }))
+    }
+
+    fn may_place_commit(&self, transaction: i64) -> bool {
+        self.database.may_place_commit(transaction)
+    }
+
+    fn place_commit_with(&self, transaction: i64, ended: CommitEnded) -> Option<CommitEnded> {
+        self.database.place_commit(transaction, ended)
     }
 
     fn has_placed(&self, transaction: i64) -> bool {

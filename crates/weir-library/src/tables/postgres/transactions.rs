@@ -5,20 +5,19 @@
 //! the connection has to be made, or something else is to be waited for before the statement is sent.
 
 use std::future::poll_fn;
-use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use tokio::runtime::Handle;
 use tokio::time::{Timeout, timeout};
 use tokio_postgres::Statement;
-use weir::{Failure, SeenCommits, Value};
+use weir::{Failure, SeenCommits};
 
 use super::PostgresDatabase;
-use super::connection::{Executed, SqlStatement};
+use super::connection::{Executed, PostgresConnection, SqlStatement};
 use super::errors::StatementError;
-use super::expected_rows::RowOf;
-use super::placed_statements::{PlacedStatements, Refused};
+use super::expected_rows::{ExpectedRows, RowOf};
+use super::placed_statements::{PlacedChange, PlacedStatements, Refused};
 use super::publications::without_publications;
 use super::sent_statement::SentStatement;
 
@@ -105,24 +104,26 @@ impl PostgresDatabase {
                 async { tokio::join!(biased; connection.command("COMMIT"), PlacedStatements::answered(&placed)) };
             let answer = database.limited(both).await;
             in_flight.is_answered = true;
-            let mut writer = database.writer.lock();
-            writer.is_in_flight = false;
-            let committed = match answer {
-                Ok((committed, placed)) => writer.committed(transaction, committed, placed),
-                Err(_) => {
-                    writer.cut();
-                    Err(StatementError::NoAnswer)
+            let committed = {
+                let mut writer = database.writer.lock();
+                writer.is_in_flight = false;
+                match answer {
+                    Ok((committed, placed)) => writer.committed(transaction, committed, placed),
+                    Err(_) => {
+                        writer.cut();
+                        Err(StatementError::NoAnswer)
+                    }
                 }
             };
-            drop(writer);
             database.landed.notify_all();
+            database.placed_commits_noted().await;
             database.committed(committed?);
             Ok(())
         })
     }
 
     /// Gives an answer up after the time limit. Not every thread on which flows run has timers.
-    fn limited<F: Future>(&self, answer: F) -> Timeout<F> {
+    pub(super) fn limited<F: Future>(&self, answer: F) -> Timeout<F> {
         let _entered = Handle::try_current().is_err().then(|| self.connector.io.handle.enter());
         timeout(self.limit(), answer)
     }
@@ -144,6 +145,9 @@ impl PostgresDatabase {
 
     /// Waits for the placed statements of a transaction, and takes it back. Returns the failure of the first that was refused.
     pub(in crate::tables) async fn placed_refused(self: Arc<Self>, transaction: i64) -> Option<Failure> {
+        if self.placed_commits.is_placed(transaction) {
+            return self.placed_commit(transaction).await.err().filter(|failure| failure.place().is_some());
+        }
         let placed = {
             let writer = self.writer.lock();
             (writer.transaction == transaction).then(|| Arc::clone(&writer.placed))
@@ -174,12 +178,13 @@ impl PostgresDatabase {
         writer.transaction == transaction && (writer.is_in_flight || writer.placed.lock().are_any())
     }
 
-    /// Asks for rows that a transaction is about to read, and begins it with them if it has not begun.
+    /// Has a transaction ask for rows that it is about to read, and begins it with them if it has not begun. `ask` gets the
+    /// connection.
     pub(super) fn expect(
         &self,
         transaction: i64,
-        rows: impl Iterator<Item = RowOf>,
-        (sql, parameters): (&str, impl Fn(&Value, &Statement) -> Vec<SentStatement>),
+        sql: &str,
+        ask: impl FnOnce(&Arc<PostgresConnection>, Statement, &mut ExpectedRows),
     ) {
         // Nobody asks under the evaluator, which executes statements on its thread.
         if !SeenCommits::may_place() || self.check().is_err() {
@@ -193,19 +198,8 @@ impl PostgresDatabase {
             return;
         }
         writer.placed.lock().send();
-        let mut expected = writer.expected.lock();
-        for row in rows {
-            let (connection, prepared, sent) =
-                (Arc::clone(&connection), prepared.clone(), parameters(&row.1, &prepared));
-            expected.ask(row, || {
-                Box::pin(async move {
-                    let statements: Vec<SqlStatement<'_>> = sent.iter().map(SentStatement::again).collect();
-                    let executed = connection.execute(&statements, std::slice::from_ref(&prepared)).await;
-                    let executed = executed.map_err(|(_, error)| error)?;
-                    Ok(executed.into_iter().next().unwrap_or_default())
-                })
-            });
-        }
+        let expected = Arc::clone(&writer.expected);
+        ask(&connection, prepared, &mut expected.lock());
     }
 
     /// Returns whether a transaction has asked for these rows.
@@ -256,10 +250,22 @@ impl PostgresDatabase {
         Poll::Ready(Some(executed).filter(|executed| !executed.is_empty()))
     }
 
+    /// Returns whether a statement is prepared on the connection that writes. Otherwise it will be.
+    pub(super) fn is_prepared(&self, sql: &str) -> bool {
+        let Some(connection) = self.writer.try_lock().and_then(|writer| writer.connection.clone()) else {
+            return false;
+        };
+        let is_prepared = connection.known(sql).is_some();
+        if !is_prepared {
+            connection.prepare_later(sql);
+        }
+        is_prepared
+    }
+
     /// Keeps statements that are prepared on the connection that writes, so that a thread can execute them.
     pub(super) fn keep(&self, statements: &[SqlStatement<'_>]) -> Option<Vec<SentStatement>> {
         let connection = self.writer.try_lock()?.connection.clone()?;
-        let prepared: Option<Vec<Statement>> = statements.iter().map(|of| connection.known(of.sql)).collect();
+        let prepared = connection.all_known(statements);
         Some(SentStatement::keep(statements, &prepared?))
     }
 
@@ -293,17 +299,12 @@ impl PostgresDatabase {
             return false;
         }
         let statements = if writer.is_unheard { without_publications(statements) } else { statements };
-        let prepared: Option<Vec<Statement>> = statements.iter().map(|of| connection.known(of.sql)).collect();
+        let prepared = connection.all_known(statements);
         let Some(prepared) = prepared else { return false };
         let sent = SentStatement::keep(statements, &prepared);
         writer.note_written(|| sent.clone());
-        let answer = async move {
-            let statements: Vec<SqlStatement<'_>> = sent.iter().map(SentStatement::again).collect();
-            let executed = pin!(connection.execute(&statements, &prepared));
-            executed.await.map(|_| ()).map_err(|(_, error)| error)
-        };
         writer.expected.lock().written(Some(row));
-        writer.placed.lock().place(answer, refused);
+        writer.placed.lock().place(PlacedChange { connection, sent, prepared, refused });
         SeenCommits::place(transaction);
         true
     }

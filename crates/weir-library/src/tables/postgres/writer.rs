@@ -63,24 +63,37 @@ pub(super) struct PostgresWriter {
 /// A transaction that has not waited for the disk: the number of its commit, and its statements.
 pub(super) type UnsyncedTransaction = (CommitNumber, Vec<SentStatement>);
 
-/// Executes statements as one transaction, all or none. Also returns the transaction, if it has not waited for the disk.
+/// The answers to the statements of a transaction of their own, and the transaction, if it has not waited for the disk.
+pub(super) type ExecutedAlone = (Vec<Executed>, Option<UnsyncedTransaction>);
+
+/// Executes statements as one transaction, all or none.
 pub(super) async fn execute_alone(
     (connection, turns): (&PostgresConnection, Turns),
     statements: &[SqlStatement<'_>],
-) -> Result<(Vec<Executed>, Option<UnsyncedTransaction>), StatementError> {
+) -> Result<ExecutedAlone, StatementError> {
     let prepared = connection.prepare(statements).await?;
     let beginning = Beginning::prepare(connection, turns).await?;
+    let (executed, number) = prepared_alone((connection, &beginning), (statements, &prepared)).await?;
+    Ok((executed, number.map(|number| (number, SentStatement::keep(statements, &prepared)))))
+}
+
+/// Executes prepared statements as one transaction, all or none. All is sent when this is first polled. Also returns the number of
+/// the commit, if it has not waited for the disk.
+pub(super) async fn prepared_alone(
+    (connection, beginning): (&PostgresConnection, &Beginning),
+    (statements, prepared): (&[SqlStatement<'_>], &[Statement]),
+) -> Result<(Vec<Executed>, Option<CommitNumber>), StatementError> {
     let (began, executed, committed) = tokio::join!(
         biased;
         beginning.begin(connection),
-        connection.execute(statements, &prepared),
+        connection.execute(statements, prepared),
         connection.command("COMMIT")
     );
     // All three are sent together: what comes back is no sign of what the database has done.
     let TransactionBegun { unsynced, .. } = began.map_err(|error| unknown_if_lost(error, 0))?;
     let executed = executed.map_err(|(at, error)| unknown_if_lost(error, at))?;
     committed.map_err(|error| unknown_if_lost(error, 0))?;
-    Ok((executed, unsynced.map(|number| (number, SentStatement::keep(statements, &prepared)))))
+    Ok((executed, unsynced))
 }
 
 /// Returns the error of a statement that may have been committed when the connection was lost.
@@ -223,7 +236,7 @@ impl PostgresWriter {
         let connection = self.open_connection(transaction)?;
         let begins = self.transaction == 0 || self.begun.is_some();
         let statements = if !begins && self.is_unheard { without_publications(statements) } else { statements };
-        let prepared: Vec<Statement> = statements.iter().map(|of| connection.known(of.sql)).collect::<Option<_>>()?;
+        let prepared = connection.all_known(statements)?;
         let begin = match (begins, self.begun.take()) {
             (true, None) => Some(Beginning::prepared(&connection, self.turns)?.pending(&connection)),
             (_, begun) => begun,
@@ -369,6 +382,15 @@ impl PostgresWriter {
             return Err(self.lose_number(transaction, refused));
         }
         Ok(self.unsynced.take().map(|number| (number, std::mem::take(&mut self.redo))))
+    }
+
+    /// Ends the open transaction, whose commit is sent. Returns its placed statements, and the transaction, if it does not wait for
+    /// the disk.
+    pub(super) fn end(&mut self) -> (Arc<Mutex<PlacedStatements>>, Option<UnsyncedTransaction>) {
+        let placed = Arc::clone(&self.placed);
+        self.transaction = 0;
+        self.forget_placed();
+        (placed, self.unsynced.take().map(|number| (number, std::mem::take(&mut self.redo))))
     }
 
     /// Takes back the open transaction, if there is one.

@@ -1,0 +1,84 @@
+//! Statements that ask for rows before a transaction reads them (`expected_rows`).
+
+use std::sync::Arc;
+
+use tokio_postgres::Statement;
+use weir::Value;
+
+use super::connection::{Executed, PostgresConnection, SqlStatement};
+use super::expected_rows::{ExpectedRows, RowAnswer, RowOf, RowsAnswer};
+use super::rows_by_keys::key_of_row;
+use super::sent_statement::SentStatement;
+use super::table::PostgresTable;
+use crate::tables::sql_value::{Bound, key_parameters};
+
+impl PostgresTable {
+    /// Asks for the rows with these keys, which a transaction is about to read: by one statement, if that is prepared.
+    pub(super) fn expect_rows(&self, transaction: i64, keys: &mut dyn Iterator<Item = Value>) {
+        let keys: Vec<Value> = keys.collect();
+        let together = self.statements.get_many.as_deref().filter(|_| keys.len() > 1);
+        let together = together.filter(|sql| self.database.is_prepared(sql));
+        let sql = together.unwrap_or(&self.statements.get);
+        self.database.expect(transaction, sql, |connection, prepared, expected| {
+            let lacking = keys.into_iter().map(|key| self.row_of_key(key)).filter(|row| expected.lacks(row));
+            let lacking: Vec<RowOf> = lacking.collect();
+            match together {
+                Some(_) => self.ask_together(connection, prepared, (lacking, expected)),
+                None => lacking.into_iter().for_each(|row| {
+                    let answer = self.row_answer(connection, &prepared, &row.1);
+                    expected.ask(row, answer);
+                }),
+            }
+        });
+    }
+
+    fn row_answer(&self, connection: &Arc<PostgresConnection>, prepared: &Statement, key: &Value) -> RowAnswer {
+        let key = key_parameters(&self.schema, key);
+        let sent = kept(&[SqlStatement::new(&self.statements.get, &key)], prepared);
+        let executed = executed(connection, prepared, sent);
+        Box::pin(executed)
+    }
+
+    fn ask_together(
+        &self,
+        connection: &Arc<PostgresConnection>,
+        prepared: Statement,
+        (rows, expected): (Vec<RowOf>, &mut ExpectedRows),
+    ) {
+        if rows.is_empty() {
+            return;
+        }
+        let column = &self.schema.columns[self.schema.key[0]];
+        let keys = [rows.iter().map(|row| Bound(&row.1, column)).collect::<Vec<_>>()];
+        let sql = self.statements.get_many.as_deref().unwrap_or_default();
+        let sent = kept(&[SqlStatement::new(sql, &keys)], &prepared);
+        let executed = executed(connection, &prepared, sent);
+        let table = self.clone();
+        let answer: RowsAnswer = Box::pin(async move {
+            let found = executed.await?.rows.into_iter();
+            let keyed = found.filter_map(|row| {
+                let key = key_of_row(&table.schema, &row)?;
+                Some((table.row_of_key(key), Executed { rows: vec![row], count: 1 }))
+            });
+            Ok(keyed.collect())
+        });
+        expected.ask_together(rows, answer);
+    }
+}
+
+fn kept(statement: &[SqlStatement<'_>], prepared: &Statement) -> Vec<SentStatement> {
+    SentStatement::keep(statement, std::slice::from_ref(prepared))
+}
+
+fn executed(
+    connection: &Arc<PostgresConnection>,
+    prepared: &Statement,
+    sent: Vec<SentStatement>,
+) -> impl Future<Output = Result<Executed, tokio_postgres::Error>> + Send + use<> {
+    let (connection, prepared) = (Arc::clone(connection), prepared.clone());
+    async move {
+        let statements: Vec<SqlStatement<'_>> = sent.iter().map(SentStatement::again).collect();
+        let executed = connection.execute(&statements, std::slice::from_ref(&prepared)).await;
+        Ok(executed.map_err(|(_, error)| error)?.into_iter().next().unwrap_or_default())
+    }
+}

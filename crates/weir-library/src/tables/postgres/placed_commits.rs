@@ -1,0 +1,172 @@
+//! Commits that were placed: a transaction ends for its flow's step when its commit is sent. What others send follows it on the same
+//! connection, so that they see what it has written, or nothing of it if the database takes it back instead.
+//!
+//! 1. The flow sends the commit while it holds its locks ([`PostgresDatabase::place_commit`]).
+//! 2. A task on the thread of connections waits for the answer, notes the commit, and then tells the flow. It does so also if the
+//!    flow is gone.
+//! 3. The flow waits for that behind its step ([`PostgresDatabase::placed_commit`]). Another flow that commits in another way waits
+//!    as well, because it has seen what was written.
+
+use std::collections::BTreeMap;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use parking_lot::Mutex;
+use tokio::sync::watch;
+use tokio_postgres::Error;
+use weir::{Failure, SeenCommits};
+
+use super::PostgresDatabase;
+use super::connection::PostgresConnection;
+use super::errors::StatementError;
+use super::placed_statements::PlacedStatements;
+use super::writer::{PostgresWriter, UnsyncedTransaction, unknown_if_lost};
+use crate::tables::rows::CommitEnded;
+
+/// Maximum number of failures for which no flow has asked.
+const FAILED_MAX: usize = 1_024;
+
+/// The ends of placed commits that are not known yet, and the failures of others, by transactions.
+#[derive(Default)]
+pub(super) struct PlacedCommits(Mutex<BTreeMap<i64, CommitEnd>>);
+
+/// The end of a commit, when it is known.
+type CommitEnd = watch::Receiver<Option<Result<(), Failure>>>;
+
+/// A commit that was sent.
+struct SentCommit {
+    connection: Arc<PostgresConnection>,
+    answer: Pin<Box<dyn Future<Output = Result<(), Error>> + Send>>,
+    /// The answer that was there at once, such as that the connection is lost.
+    answered: Option<Result<(), Error>>,
+    placed: Arc<Mutex<PlacedStatements>>,
+    /// The transaction, if it does not wait for the disk.
+    unsynced: Option<UnsyncedTransaction>,
+}
+
+impl PostgresWriter {
+    /// Returns the connection, if the commit of a transaction can be sent at once.
+    fn committing_connection(&mut self, transaction: i64) -> Option<Arc<PostgresConnection>> {
+        let is_open = self.transaction == transaction && self.has_begun(transaction);
+        self.open_connection(transaction).filter(|_| is_open)
+    }
+
+    fn send_commit(&mut self, transaction: i64) -> Option<SentCommit> {
+        let connection = self.committing_connection(transaction)?;
+        self.placed.lock().send();
+        let on = Arc::clone(&connection);
+        let mut answer = Box::pin(async move { on.command("COMMIT").await });
+        let answered = match answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(answered) => Some(answered),
+            Poll::Pending => None,
+        };
+        let (placed, unsynced) = self.end();
+        Some(SentCommit { connection, answer, answered, placed, unsynced })
+    }
+}
+
+impl SentCommit {
+    /// Waits for the answer. The database takes the transaction back instead if it has refused a placed statement.
+    async fn ended(self) -> Result<Option<UnsyncedTransaction>, StatementError> {
+        let SentCommit { answer, answered, placed, unsynced, .. } = self;
+        let answer = async {
+            match answered {
+                Some(answered) => answered,
+                None => answer.await,
+            }
+        };
+        let (committed, placed) = tokio::join!(biased; answer, PlacedStatements::answered(&placed));
+        committed.map_err(|error| unknown_if_lost(error, 0))?;
+        placed.map_err(StatementError::TakenBack)?;
+        Ok(unsynced)
+    }
+}
+
+impl PostgresDatabase {
+    /// Returns whether the commit of a transaction can be placed.
+    pub(super) fn may_place_commit(&self, transaction: i64) -> bool {
+        SeenCommits::may_place()
+            && self.check().is_ok()
+            && self.writer.try_lock().is_some_and(|mut writer| writer.committing_connection(transaction).is_some())
+    }
+
+    /// Places the commit of a transaction. `ended` is called before anybody else learns of the end; it comes back if the commit has
+    /// to be waited for.
+    pub(super) fn place_commit(self: &Arc<Self>, transaction: i64, ended: CommitEnded) -> Option<CommitEnded> {
+        if !SeenCommits::may_place() || self.check().is_err() {
+            return Some(ended);
+        }
+        let sent = self.writer.try_lock().and_then(|mut writer| writer.send_commit(transaction));
+        let Some(sent) = sent else { return Some(ended) };
+        let (end, ends) = watch::channel(None);
+        self.placed_commits.add(transaction, ends);
+        let database = Arc::clone(self);
+        self.connector.io.handle.spawn(async move {
+            let connection = Arc::clone(&sent.connection);
+            let answer = database.limited(sent.ended()).await.unwrap_or_else(|_| {
+                connection.abort();
+                Err(StatementError::NoAnswer)
+            });
+            // No flow has this task.
+            let mut task = SeenCommits::default();
+            let _entered = task.enter();
+            let committed = answer.map(|unsynced| database.committed(unsynced));
+            let committed = committed.map_err(|error| database.failure(&error));
+            ended(&committed);
+            if committed.is_ok() {
+                database.placed_commits.forget(transaction);
+            }
+            end.send_replace(Some(committed));
+        });
+        None
+    }
+
+    /// Waits for the commit of a transaction, if it was placed. Fails if it has failed.
+    pub(in crate::tables) async fn placed_commit(&self, transaction: i64) -> Result<(), Failure> {
+        let Some(mut end) = self.placed_commits.get(transaction) else { return Ok(()) };
+        let ended = match end.wait_for(Option::is_some).await {
+            Ok(ended) => ended.clone().unwrap_or(Ok(())),
+            // The thread of connections has ended.
+            Err(_) => Err(self.failure(&StatementError::Unknown)),
+        };
+        self.placed_commits.forget(transaction);
+        ended
+    }
+
+    /// Waits until the ends of all commits are noted that were placed before.
+    pub(super) async fn placed_commits_noted(&self) {
+        for mut end in self.placed_commits.all() {
+            // Whoever has placed it learns why it has failed.
+            _ = end.wait_for(Option::is_some).await.map(|_| ());
+        }
+    }
+}
+
+impl PlacedCommits {
+    fn add(&self, transaction: i64, end: CommitEnd) {
+        let mut commits = self.0.lock();
+        if commits.len() >= FAILED_MAX {
+            // Flows that are gone.
+            commits.retain(|_, end| end.borrow().is_none() && end.has_changed().is_ok());
+        }
+        commits.insert(transaction, end);
+    }
+
+    /// Returns whether the commit of a transaction was placed, and its flow has not learned its end.
+    pub(super) fn is_placed(&self, transaction: i64) -> bool {
+        self.0.lock().contains_key(&transaction)
+    }
+
+    fn get(&self, transaction: i64) -> Option<CommitEnd> {
+        self.0.lock().get(&transaction).cloned()
+    }
+
+    fn all(&self) -> Vec<CommitEnd> {
+        self.0.lock().values().cloned().collect()
+    }
+
+    fn forget(&self, transaction: i64) {
+        self.0.lock().remove(&transaction);
+    }
+}
