@@ -129,6 +129,8 @@ impl Moments<'_> {
             end = end.or_later(ends.clone());
             if is_statement {
                 statements.push(id);
+            }
+            if is_statement || is_commit(node) {
                 self.has_unsettled = !is_commit(node);
             }
             let value = if ends.round > begins.round { ends.clone() } else { value };

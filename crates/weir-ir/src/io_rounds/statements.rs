@@ -16,12 +16,17 @@ const ROLL_BACK: &str = "tables.roll_back";
 /// The function that commits what a transaction has done to one of its tables, or if its last argument says so, to all.
 const COMMIT: &str = "tables.commit";
 
+/// The function that sends such a commit without waiting for its answer, and the one that waits for it behind the step.
+const PLACE_COMMIT: &str = "tables.place_commit";
+const COMMITTED: &str = "tables.committed";
+
 /// The beginning of the names of changes that are sent without waiting for their answer.
 const PLACED: &str = "tables.place_";
 
 /// The functions that take a table and are no statements: one names it for a query that is joined with it, the others ask early for
 /// rows that a statement reads.
-const NO_STATEMENTS: [&str; 4] = ["tables.joined_table", "tables.expect", "tables.expect_each", ROLL_BACK];
+const NO_STATEMENTS: [&str; 5] =
+    ["tables.joined_table", "tables.expect", "tables.expect_each", ROLL_BACK, PLACE_COMMIT];
 
 /// The names of calls that ask early for rows: the name of the read, and one of these.
 const EXPECTATIONS: [&str; 2] = [".expect", ".expect_each"];
@@ -34,9 +39,9 @@ pub(super) fn table_of<'a>(graph: &Graph, node: &'a Node) -> Option<&'a Text> {
     (is_statement && (!is_commit(node) || commits_all(graph, node))).then_some(table)
 }
 
-/// Returns true if the node commits what a transaction has done to a table.
+/// Returns true if the node commits what a transaction has done to a table, or waits for that.
 pub(super) fn is_commit(node: &Node) -> bool {
-    matches!(&node.kind, NodeKind::Call { function } if function.as_str() == COMMIT)
+    matches!(&node.kind, NodeKind::Call { function } if [COMMIT, COMMITTED].contains(&function.as_str()))
 }
 
 /// Returns true if a node that commits is the last one of its transaction.

@@ -46,7 +46,11 @@ fn is_commit(call: &IoCall) -> bool {
 /// Returns the name of what is called: a function, or a statement as the program writes it.
 fn name(call: &IoCall) -> String {
     let Some(table) = &call.table else {
-        return if is_commit(call) { "commit of the tables".to_owned() } else { call.function.to_string() };
+        return match call.function.as_str() {
+            _ if is_commit(call) => "commit of the tables".to_owned(),
+            "tables.committed" => "commit of the transaction".to_owned(),
+            function => function.to_owned(),
+        };
     };
     match call.function.trim_start_matches("tables.").trim_start_matches("place_") {
         "get" => format!("{table}[key]"),
