@@ -5,7 +5,7 @@ use weir_host::{Library, Mode, Resource, Text};
 
 use super::ending_arms::EndingArms;
 use super::repeated::Repetition;
-use super::statements::{expected_read, is_commit, is_placed, is_settle, table_of, writes_tables};
+use super::statements::{expected_read, is_commit, is_committed, is_placed, is_settle, table_of, writes_tables};
 use super::{Ahead, CommonArgument, IoCall, IoWait, TurnReason, WaitReason};
 use crate::graph::{Graph, Node, NodeId, NodeKind, Operand};
 
@@ -120,6 +120,7 @@ impl Moments<'_> {
                 NodeKind::Call { function } if is_settle(function) && !self.settles_here(&ending, node) => {
                     begins.clone()
                 }
+                NodeKind::Call { function } if is_committed(function) => begins.clone(),
                 NodeKind::Call { function } if is_statement || self.waits(function) => {
                     self.call(node, function, &begins, (graph, number, body))
                 }

@@ -16,6 +16,10 @@ const ROLL_BACK: &str = "tables.roll_back";
 /// The function that commits what a transaction has done to one of its tables, or if its last argument says so, to all.
 const COMMIT: &str = "tables.commit";
 
+/// The function that sends the commit of all tables, and the one that waits for it behind the step.
+const PLACE_COMMIT: &str = "tables.place_commit";
+const COMMITTED: &str = "tables.committed";
+
 /// The beginning of the names of changes that are sent without waiting for their answer.
 const PLACED: &str = "tables.place_";
 
@@ -36,7 +40,7 @@ pub(super) fn table_of<'a>(graph: &Graph, node: &'a Node) -> Option<&'a Text> {
 
 /// Returns true if the node commits what a transaction has done to a table.
 pub(super) fn is_commit(node: &Node) -> bool {
-    matches!(&node.kind, NodeKind::Call { function } if function.as_str() == COMMIT)
+    matches!(&node.kind, NodeKind::Call { function } if [COMMIT, PLACE_COMMIT].contains(&function.as_str()))
 }
 
 /// Returns true if a node that commits is the last one of its transaction.
@@ -49,7 +53,12 @@ fn commits_all(graph: &Graph, node: &Node) -> bool {
 
 /// Returns true if the flow goes on before the statement is answered.
 pub(super) fn is_placed(function: &str) -> bool {
-    function.starts_with(PLACED)
+    function.starts_with(PLACED) && function != PLACE_COMMIT
+}
+
+/// Returns true if a function waits for a commit that was sent, which counts where it is sent.
+pub(super) fn is_committed(function: &str) -> bool {
+    function == COMMITTED
 }
 
 /// Returns the name of the read whose rows the node asks for early, if it does that.
