@@ -56,6 +56,7 @@ mod reference_notes;
 mod references;
 mod report;
 mod row;
+mod row_change;
 mod row_replacement;
 mod row_statement;
 mod rows;

@@ -12,7 +12,7 @@ use super::row_statement::{RowChanged, RowStatement};
 
 /// A statement that has succeeded, to be executed again.
 pub(super) enum Redo {
-    /// A change of one row, and what the database has done with it.
+    /// A change of one row, and its effect.
     Row(RowStatement, RowChanged),
     Other(Box<dyn Fn(&Connection) -> rusqlite::Result<()> + Send>),
 }

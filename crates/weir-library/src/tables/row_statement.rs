@@ -6,7 +6,7 @@ use rusqlite::{Connection, params_from_iter};
 use weir::Value;
 
 use super::row::fields;
-use super::rows::RowChange;
+use super::row_change::RowChange;
 use super::sql_table::SqlTable;
 use super::sql_value::Bound;
 
@@ -16,14 +16,14 @@ pub(super) struct RowStatement {
     pub(super) change: RowChange,
 }
 
-/// What the database has done with a row.
+/// The effect of a change of one row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RowChanged {
-    /// It has inserted the row, and given it this number.
+    /// The row was inserted, and the table has given it this number.
     Numbered(i64),
-    /// It has inserted nothing, because no number is left for a further row.
+    /// Nothing was inserted, because no number is left for a further row.
     NoNumberLeft,
-    /// It has changed so many rows.
+    /// The number of rows that were changed.
     Rows(usize),
 }
 

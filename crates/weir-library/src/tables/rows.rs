@@ -13,6 +13,7 @@ use super::grouping::TableGrouping;
 use super::join::KeyPart;
 use super::memory::MemoryTable;
 use super::query_site::QuerySite;
+pub(super) use super::row_change::RowChange;
 use super::schema::{Schema, TableSearch};
 use super::stored_reads::TableSnapshot;
 pub(super) use super::table_read::TableRead;
@@ -31,19 +32,6 @@ pub(super) type LaterAnswer = Pin<Box<dyn Future<Output = Result<Value, Failure>
 
 /// The end of a transaction that needs no thread.
 pub(super) type LaterEnd = Pin<Box<dyn Future<Output = Result<(), Failure>> + Send>>;
-
-/// A change of one row that is a statement of its own, and owns what it needs.
-#[derive(Clone, Debug)]
-pub(super) enum RowChange {
-    /// Inserts the row. The answer is its key.
-    Insert(Value),
-    /// Inserts the row, or puts it in place of the one with its key. The answer is the key.
-    Upsert(Value),
-    /// Puts the row in place of the one with the key.
-    Replace(Value, Value),
-    /// Deletes the row with the key. The answer is whether there was one.
-    Delete(Value),
-}
 
 /// Is called with the answer of a change, before anybody else learns of it.
 pub(super) type ChangeAnswered = Box<dyn FnOnce(&Result<Value, Failure>) + Send>;
