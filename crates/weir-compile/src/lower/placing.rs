@@ -25,19 +25,19 @@ impl Lowering<'_, '_> {
     /// Places changes in the transactions of a body.
     pub(super) fn place_changes(&mut self, body: &mut Block) {
         if !self.program.declarations.tables.is_empty() {
-            self.place_changes_in(body, Around::Flow);
+            self.place_changes_in(body, StepAround::None);
         }
     }
 
-    fn place_changes_in(&mut self, block: &mut Block, around: Around) {
+    fn place_changes_in(&mut self, block: &mut Block, around: StepAround) {
         for mut binding in std::mem::take(&mut block.lets) {
             let (mut inside, mut behind) = (around, None);
             if let Op::Atomic { body, .. } = &mut binding.op {
-                inside = Around::Step;
+                inside = StepAround::Some;
                 if let Some(transaction) = transaction_of(body) {
                     if self.changes_only_tables(body) {
                         place_in(body, transaction);
-                        let may_place = around == Around::Flow && binding.bound.ty != Type::Never;
+                        let may_place = around == StepAround::None && binding.bound.ty != Type::Never;
                         behind = (may_place && self.may_place_commits(body)).then_some(transaction);
                     }
                     self.expect_rows(body, transaction);
@@ -122,11 +122,11 @@ impl Lowering<'_, '_> {
 
 /// The operation around a block in which changes are placed.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Around {
+enum StepAround {
     /// No step.
-    Flow,
+    None,
     /// A step, whose locks it keeps to its end.
-    Step,
+    Some,
 }
 
 /// Places the commits of the last table of a step.

@@ -14,8 +14,11 @@ use super::row_statement::{RowChanged, RowStatement};
 pub(super) enum Redo {
     /// A change of one row, and its effect.
     Row(RowStatement, RowChanged),
-    Other(Box<dyn Fn(&Connection) -> rusqlite::Result<()> + Send>),
+    Other(OtherStatement),
 }
+
+/// A statement of another kind.
+type OtherStatement = Box<dyn Fn(&Connection) -> rusqlite::Result<()> + Send>;
 
 impl Redo {
     /// Executes the statement again. Fails if the result is another one, because a program that takes no turns has written

@@ -1,34 +1,26 @@
 //! Changes of one row in PostgreSQL: their statements and answers.
 
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
 use weir::{Failure, Value};
 
 use super::connection::{Executed, SqlStatement};
 use super::errors::StatementError;
 use super::publications::Publications;
+use super::queued_change::QueuedChange;
 use super::table::PostgresTable;
+use super::table_layout::TableLayout;
 use crate::tables::constraint;
 use crate::tables::failure_site::FailureSite;
 use crate::tables::insertion::{columns_beside_key, given_columns};
 use crate::tables::row::fields;
-use crate::tables::rows::{LaterAnswer, RowChange};
+use crate::tables::rows::{ChangeAnswered, LaterAnswer, LaterChange, RowChange};
 use crate::tables::sql_value::{Bound, key_parameters};
 use crate::tables::statements::parameters;
 use crate::tables::write_sets::TableWrite;
 
 impl PostgresTable {
-    /// Returns a change with its row as the database stores it.
-    pub(super) fn stored_change(&self, change: RowChange) -> Result<RowChange, Failure> {
-        Ok(match change {
-            RowChange::Insert(row) => RowChange::Insert(self.schema.stored(row)?),
-            RowChange::Upsert(row) => RowChange::Upsert(self.schema.stored(row)?),
-            RowChange::Replace(key, row) => {
-                let row = self.schema.replacement(&key, row)?;
-                RowChange::Replace(key, row)
-            }
-            RowChange::Delete(key) => RowChange::Delete(key),
-        })
-    }
-
     /// Executes a change.
     pub(super) fn change(&self, transaction: i64, change: RowChange) -> Result<Value, Failure> {
         let change = self.stored_change(change)?;
@@ -48,7 +40,7 @@ impl PostgresTable {
             let statements = self.change_statements(&change, &parameters, &published)?;
             self.database.execute_later(transaction, &statements, false)?
         };
-        let table = self.clone();
+        let table = Arc::clone(&self.layout);
         Some(Box::pin(async move {
             let executed = executing.await.map_err(|error| table.refused(&change, &error))?;
             table.change_answer(&change, executed.first())
@@ -74,7 +66,7 @@ impl PostgresTable {
             Ok(change) => change,
             Err(failure) => return Some(Err(failure)),
         };
-        let (table, refused, site) = (self.clone(), change.clone(), site.cloned());
+        let (table, refused, site) = (Arc::clone(&self.layout), change.clone(), site.cloned());
         let refused = Box::new(move |error: &StatementError| {
             let failure = table.refused(&refused, error);
             site.map_or_else(|| failure.clone(), |site| site.failure(failure.clone()))
@@ -89,6 +81,39 @@ impl PostgresTable {
             Some(statements) if !self.database.place(transaction, &statements, (&row, refused)) => None,
             _ => Some(self.change_answer(&change, None)),
         }
+    }
+
+    /// Queues a change that is no part of a transaction.
+    pub(super) fn queue_change(&self, change: &RowChange, answered: ChangeAnswered) -> Option<LaterChange> {
+        // The thread of a statement gives the failure of a row that cannot be stored.
+        let change = self.stored_change(change.clone()).ok()?;
+        let (flow, answer) = oneshot::channel();
+        let queued = || QueuedChange::new((Arc::clone(&self.layout), change), answered, flow);
+        if self.database.groups.push(queued)? {
+            let database = Arc::clone(&self.database);
+            // The thread that drives the connection, so that it wakes no other one for each answer.
+            self.database.connector.io.handle.spawn(database.run_groups());
+        }
+        let database = Arc::clone(&self.database);
+        Some(Box::pin(async move {
+            let lost = |_| (Err(database.failure(&StatementError::Unknown)), None);
+            answer.await.unwrap_or_else(lost)
+        }))
+    }
+}
+
+impl TableLayout {
+    /// Returns a change with its row as the database stores it.
+    pub(super) fn stored_change(&self, change: RowChange) -> Result<RowChange, Failure> {
+        Ok(match change {
+            RowChange::Insert(row) => RowChange::Insert(self.schema.stored(row)?),
+            RowChange::Upsert(row) => RowChange::Upsert(self.schema.stored(row)?),
+            RowChange::Replace(key, row) => {
+                let row = self.schema.replacement(&key, row)?;
+                RowChange::Replace(key, row)
+            }
+            RowChange::Delete(key) => RowChange::Delete(key),
+        })
     }
 
     pub(super) fn change_parameters<'c>(&'c self, change: &'c RowChange) -> Vec<Bound<'c>> {
@@ -107,7 +132,7 @@ impl PostgresTable {
         let schema = &self.schema;
         let written = match change {
             RowChange::Insert(_) if schema.auto && schema.existing.is_none() => {
-                return Publications::of_numbered(self.database.program, schema);
+                return Publications::of_numbered(self.program, schema);
             }
             RowChange::Insert(_) if schema.auto => TableWrite::of_any(schema),
             RowChange::Insert(row) | RowChange::Upsert(row) => TableWrite::of_row(schema, &schema.key_of(fields(row))),
@@ -155,7 +180,7 @@ impl PostgresTable {
         };
         match error.broken_index() {
             Some((index, _)) if !row.is_empty() && self.schema.existing.is_none() => self.taken(index, row),
-            _ => self.database.failure(error),
+            _ => self.failure(error),
         }
     }
 }

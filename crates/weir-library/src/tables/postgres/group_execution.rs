@@ -11,7 +11,6 @@ use super::errors::StatementError;
 use super::group_statements::GroupStatements;
 use super::queued_change::QueuedChange;
 use super::sent_statement::SentStatement;
-use super::write_groups::RunningGroups;
 use super::writer::{ExecutedAlone, PostgresWriter, prepared_alone};
 
 /// The answer to a group: those of its changes, unless the database has refused one, or their failure.
@@ -169,5 +168,20 @@ impl Drop for GroupInFlight {
         }
         drop(writer);
         self.database.landed.notify_all();
+    }
+}
+
+/// The execution of changes. If it ends before its time, those who wait see that their changes have no answer.
+struct RunningGroups {
+    database: Arc<PostgresDatabase>,
+    /// True if no change waits any more.
+    is_through: bool,
+}
+
+impl Drop for RunningGroups {
+    fn drop(&mut self) {
+        if !self.is_through {
+            self.database.groups.abandon();
+        }
     }
 }

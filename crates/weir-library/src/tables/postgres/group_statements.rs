@@ -7,7 +7,7 @@ use weir::{Failure, Value};
 use super::connection::{Executed, SqlStatement};
 use super::publications::{GroupPublications, Publications};
 use super::queued_change::QueuedChange;
-use super::table::PostgresTable;
+use super::table_layout::TableLayout;
 use crate::tables::insertion::given_columns;
 use crate::tables::row::fields;
 use crate::tables::rows::RowChange;
@@ -143,8 +143,8 @@ fn inserted_row(change: &RowChange) -> &[Value] {
     }
 }
 
-fn published(table: &PostgresTable, rows: &[&[Value]]) -> GroupPublications {
-    let (program, schema) = (table.database.program, &table.schema);
+fn published(table: &TableLayout, rows: &[&[Value]]) -> GroupPublications {
+    let (program, schema) = (table.program, &table.schema);
     if schema.auto {
         return GroupPublications::of_numbered(program, schema, rows.len());
     }

@@ -7,7 +7,6 @@
 //! 3. The flow waits for that behind its step ([`PostgresDatabase::placed_commit`]). Another flow that commits in another way waits
 //!    as well, because it has seen what was written.
 
-use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -23,16 +22,6 @@ use super::errors::StatementError;
 use super::placed_statements::PlacedStatements;
 use super::writer::{PostgresWriter, UnsyncedTransaction, unknown_if_lost};
 use crate::tables::rows::CommitEnded;
-
-/// Maximum number of failures for which no flow has asked.
-const FAILED_MAX: usize = 1_024;
-
-/// The ends of placed commits that are not known yet, and the failures of others, by transactions.
-#[derive(Default)]
-pub(super) struct PlacedCommits(Mutex<BTreeMap<i64, CommitEnd>>);
-
-/// The end of a commit, when it is known.
-type CommitEnd = watch::Receiver<Option<Result<(), Failure>>>;
 
 /// A commit that was sent.
 struct SentCommit {
@@ -140,33 +129,5 @@ impl PostgresDatabase {
             // Whoever has placed it learns why it has failed.
             _ = end.wait_for(Option::is_some).await.map(|_| ());
         }
-    }
-}
-
-impl PlacedCommits {
-    fn add(&self, transaction: i64, end: CommitEnd) {
-        let mut commits = self.0.lock();
-        if commits.len() >= FAILED_MAX {
-            // Flows that are gone.
-            commits.retain(|_, end| end.borrow().is_none() && end.has_changed().is_ok());
-        }
-        commits.insert(transaction, end);
-    }
-
-    /// Returns whether the commit of a transaction was placed, and its flow has not learned its end.
-    pub(super) fn is_placed(&self, transaction: i64) -> bool {
-        self.0.lock().contains_key(&transaction)
-    }
-
-    fn get(&self, transaction: i64) -> Option<CommitEnd> {
-        self.0.lock().get(&transaction).cloned()
-    }
-
-    fn all(&self) -> Vec<CommitEnd> {
-        self.0.lock().values().cloned().collect()
-    }
-
-    fn forget(&self, transaction: i64) {
-        self.0.lock().remove(&transaction);
     }
 }

@@ -5,14 +5,16 @@ use std::borrow::Borrow;
 use foldhash::fast::RandomState;
 use indexmap::IndexMap;
 use tokio_postgres::Row;
-use weir::{Failure, Value};
+use weir::{Failure, Value, Values};
 
 use super::connection::{Executed, SqlStatement};
-use super::table::{PostgresTable, row_of};
 use super::value::column_value;
+use crate::tables::constraint;
+use crate::tables::dialect::Dialect;
 use crate::tables::row::fields;
 use crate::tables::schema::Schema;
 use crate::tables::sql_value::{Bound, key_parameters};
+use crate::tables::statements::TableStatements;
 
 /// The parameters of a read of rows by their keys: of a statement for each, or of one for all.
 pub(super) enum KeyParameters<'k> {
@@ -20,10 +22,9 @@ pub(super) enum KeyParameters<'k> {
     All(&'k str, [Vec<Bound<'k>>; 1]),
 }
 
-impl PostgresTable {
+impl<'k> KeyParameters<'k> {
     /// Returns the parameters of a read of the rows with these keys.
-    pub(super) fn parameters_of_keys<'k>(&'k self, keys: &'k [Value]) -> KeyParameters<'k> {
-        let (schema, statements) = (&self.schema, &self.statements);
+    pub(super) fn of((schema, statements): (&'k Schema, &'k TableStatements), keys: &'k [Value]) -> KeyParameters<'k> {
         match (&statements.get_many, keys.len()) {
             (Some(sql), 2..) => {
                 let column = &schema.columns[schema.key[0]];
@@ -32,9 +33,7 @@ impl PostgresTable {
             _ => KeyParameters::Each(&statements.get, keys.iter().map(|key| key_parameters(schema, key)).collect()),
         }
     }
-}
 
-impl KeyParameters<'_> {
     pub(super) fn statements(&self) -> Vec<SqlStatement<'_>> {
         match self {
             KeyParameters::Each(sql, keys) => keys.iter().map(|key| SqlStatement::new(sql, key)).collect(),
@@ -65,4 +64,11 @@ pub(super) fn rows_of_keys(
 pub(super) fn key_of_row(schema: &Schema, row: &Row) -> Option<Value> {
     let key = *schema.key.first()?;
     column_value(row, key, &schema.columns[key])
+}
+
+/// Returns the row whose columns begin at a position.
+pub(super) fn row_of(schema: &Schema, row: &Row, begin: usize) -> Result<Value, Failure> {
+    let values = || schema.columns.iter().enumerate().map(|(at, column)| column_value(row, begin + at, column));
+    let whole: Option<Values> = values().collect();
+    whole.map(Value::Record).ok_or_else(|| constraint::unreadable(schema, values().collect(), Dialect::Postgres))
 }

@@ -1,18 +1,19 @@
 //! A table of the database in PostgreSQL.
 
+use std::ops::Deref;
 use std::pin::Pin;
 use std::sync::Arc;
 
 use tokio_postgres::Row;
-use weir::{Failure, Generic, HostType, Value, Values};
+use weir::{Failure, Generic, HostType, Value};
 
 use super::PostgresDatabase;
 use super::connection::{Executed, SqlStatement};
 use super::errors::{StatementError, failure};
 use super::expected_rows::RowOf;
-use super::publications::Publications;
 use super::replacement::PostgresReplacement;
-use super::rows_by_keys::rows_of_keys;
+use super::rows_by_keys::{KeyParameters, row_of, rows_of_keys};
+use super::table_layout::TableLayout;
 use super::value::{Presence, column_value};
 use crate::tables::constraint;
 use crate::tables::dialect::Dialect;
@@ -28,23 +29,29 @@ use crate::tables::rows::{
 };
 use crate::tables::schema::{Schema, TableSearch};
 use crate::tables::sql_value::{Bound, key_parameters};
-use crate::tables::statements::{TableStatements, parameters};
+use crate::tables::statements::parameters;
 use crate::tables::write_sets::TableWrite;
 
 /// A table of the database.
 #[derive(Clone, Debug)]
 pub(in crate::tables) struct PostgresTable {
-    pub(super) schema: Arc<Schema>,
+    pub(super) layout: Arc<TableLayout>,
     pub(super) database: Arc<PostgresDatabase>,
-    pub(super) statements: Arc<TableStatements>,
+}
+
+impl Deref for PostgresTable {
+    type Target = TableLayout;
+
+    fn deref(&self) -> &TableLayout {
+        &self.layout
+    }
 }
 
 impl PostgresTable {
     /// Opens the table: creates it, or adds what the program declares and the database lacks.
     pub(in crate::tables) fn open(schema: Schema, database: Arc<PostgresDatabase>) -> Result<PostgresTable, Failure> {
         database.evolve(&schema)?;
-        let statements = Arc::new(TableStatements::new(&schema, Dialect::Postgres));
-        Ok(PostgresTable { statements, schema: Arc::new(schema), database })
+        Ok(PostgresTable::new(schema, database))
     }
 
     /// Opens a table that other programs have declared.
@@ -53,8 +60,12 @@ impl PostgresTable {
         database: Arc<PostgresDatabase>,
     ) -> Result<PostgresTable, Failure> {
         database.look(|catalog| existing_tables::check(&schema, catalog)?)?;
-        let statements = Arc::new(TableStatements::new(&schema, Dialect::Postgres));
-        Ok(PostgresTable { statements, schema: Arc::new(schema), database })
+        Ok(PostgresTable::new(schema, database))
+    }
+
+    fn new(schema: Schema, database: Arc<PostgresDatabase>) -> PostgresTable {
+        let layout = TableLayout::new(schema, database.program, &database.connector.address);
+        PostgresTable { layout: Arc::new(layout), database }
     }
 
     fn read(&self, transaction: i64, (sql, parameters): (&str, &[Bound<'_>])) -> Result<Executed, Failure> {
@@ -78,14 +89,6 @@ impl PostgresTable {
         Ok(executed.into_iter().next().unwrap_or_default())
     }
 
-    /// Returns the publications of writes; other programs than Weir's expect none.
-    pub(super) fn published(&self, writes: &[TableWrite]) -> Publications {
-        if self.schema.existing.is_some() {
-            return Publications::none();
-        }
-        Publications::of(self.database.program, writes)
-    }
-
     /// Replaces rows one after the other, all or none: other programs may have rules for a deletion.
     fn replace_each(&self, transaction: i64, rows: &[(Value, Value)]) -> Result<i64, Failure> {
         let Some(sql) = &self.statements.replace else { return Ok(rows.len() as i64) };
@@ -97,39 +100,9 @@ impl PostgresTable {
         Ok(rows.len() as i64)
     }
 
-    /// Returns the identity of the table within its program.
-    pub(super) fn identity(&self) -> usize {
-        Arc::as_ptr(&self.schema) as usize
-    }
-
-    /// Returns the identity of a row.
-    pub(super) fn row_of_key(&self, key: Value) -> RowOf {
-        (self.identity(), key)
-    }
-
-    /// Returns the failure of a row that breaks a unique index.
-    pub(super) fn taken(&self, index: &str, row: &[Value]) -> Failure {
-        let named = |of: &&crate::tables::schema::IndexSchema| Dialect::Postgres.index_name(&self.schema, of) == index;
-        let columns = self.schema.indexes.iter().find(named).map_or(&self.schema.key, |index| &index.columns);
-        constraint::taken(&self.schema, columns, row)
-    }
-
     fn row(&self, row: &Row) -> Result<Value, Failure> {
         row_of(&self.schema, row, 0)
     }
-
-    /// Returns a whole number of the only row of an answer.
-    pub(super) fn number(&self, executed: &Executed, column: usize) -> Result<i64, Failure> {
-        let row = executed.rows.first().ok_or_else(|| Failure::function("the database has given no answer"))?;
-        row.try_get(column).map_err(|error| self.database.failure(&StatementError::from(error)))
-    }
-}
-
-/// Returns the row whose columns begin at a position.
-pub(super) fn row_of(schema: &Schema, row: &Row, begin: usize) -> Result<Value, Failure> {
-    let values = || schema.columns.iter().enumerate().map(|(at, column)| column_value(row, begin + at, column));
-    let whole: Option<Values> = values().collect();
-    whole.map(Value::Record).ok_or_else(|| constraint::unreadable(schema, values().collect(), Dialect::Postgres))
 }
 
 /// Begins a statement that reads, in a transaction unless its number is 0, and goes on without a thread.
@@ -139,11 +112,11 @@ fn read_later(table: &PostgresTable, transaction: i64, read: &TableRead) -> Opti
     let (keys, searched);
     let statements: Vec<SqlStatement<'_>> = match &read {
         TableRead::Row(key) => {
-            keys = table.parameters_of_keys(std::slice::from_ref(key));
+            keys = KeyParameters::of((&table.schema, &table.statements), std::slice::from_ref(key));
             keys.statements()
         }
         TableRead::Rows(of) => {
-            keys = table.parameters_of_keys(of);
+            keys = KeyParameters::of((&table.schema, &table.statements), of);
             keys.statements()
         }
         TableRead::Search(search) => {
@@ -245,7 +218,7 @@ impl TableRows for PostgresTable {
         if keys.is_empty() {
             return Ok(Vec::new());
         }
-        let parameters = self.parameters_of_keys(keys);
+        let parameters = KeyParameters::of((&self.schema, &self.statements), keys);
         let found = self.database.read(transaction, &parameters.statements());
         rows_of_keys(&self.schema, keys, &found.map_err(|error| self.database.failure(&error))?)
     }
@@ -307,7 +280,8 @@ impl TableRows for PostgresTable {
         if self.schema.existing.is_some() {
             return self.replace_each(transaction, &rows);
         }
-        let PostgresTable { schema, database, statements } = self;
+        let PostgresTable { layout, database } = self;
+        let TableLayout { schema, statements, .. } = &**layout;
         let published = self.published(&written);
         let replacement = PostgresReplacement { database, schema, statements, published: &published };
         let replaced = database.write_together(transaction, |transaction| replacement.run(transaction, &rows));

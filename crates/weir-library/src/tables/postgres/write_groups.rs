@@ -11,11 +11,8 @@
 //! A transaction of the program begins when no change waits ([`WriteGroups::wait_idle`]). None can be queued until it ends,
 //! because its flow holds the constraint `tables`, without which nobody queues one.
 
-use std::sync::Arc;
-
 use parking_lot::{Condvar, Mutex};
 
-use super::PostgresDatabase;
 use super::queued_change::QueuedChange;
 
 /// Maximum number of changes in one transaction.
@@ -91,23 +88,12 @@ impl WriteGroups {
         queue.alone = queue.alone.saturating_sub(count);
         Some((group, may_join))
     }
-}
 
-/// The execution of changes. If it ends before its time, those who wait see that their changes have no answer.
-pub(super) struct RunningGroups {
-    pub(super) database: Arc<PostgresDatabase>,
-    /// True if no change waits any more.
-    pub(super) is_through: bool,
-}
-
-impl Drop for RunningGroups {
-    fn drop(&mut self) {
-        if !self.is_through {
-            let groups = &self.database.groups;
-            let mut queue = groups.queue.lock();
-            queue.waiting.clear();
-            queue.is_running = false;
-            groups.idle.notify_all();
-        }
+    /// Forgets the changes that wait, so that their flows see that these have no answer.
+    pub(super) fn abandon(&self) {
+        let mut queue = self.queue.lock();
+        queue.waiting.clear();
+        queue.is_running = false;
+        self.idle.notify_all();
     }
 }

@@ -1,0 +1,70 @@
+//! A table as its statements need it, beside the database that executes them.
+
+use std::sync::Arc;
+
+use weir::{Failure, Value};
+
+use super::address::PostgresAddress;
+use super::connection::Executed;
+use super::errors::{StatementError, failure};
+use super::expected_rows::RowOf;
+use super::publications::Publications;
+use crate::tables::constraint;
+use crate::tables::dialect::Dialect;
+use crate::tables::schema::{IndexSchema, Schema};
+use crate::tables::statements::TableStatements;
+use crate::tables::write_sets::TableWrite;
+
+/// A table without its database.
+#[derive(Debug)]
+pub(in crate::tables) struct TableLayout {
+    pub(super) schema: Arc<Schema>,
+    pub(super) statements: TableStatements,
+    /// The number by which the program knows its own notifications.
+    pub(super) program: u64,
+    /// The address of the database, for messages.
+    address: PostgresAddress,
+}
+
+impl TableLayout {
+    pub(super) fn new(schema: Schema, program: u64, address: &PostgresAddress) -> TableLayout {
+        let statements = TableStatements::new(&schema, Dialect::Postgres);
+        TableLayout { schema: Arc::new(schema), statements, program, address: address.clone() }
+    }
+
+    /// Returns the publications of writes; other programs than Weir's expect none.
+    pub(super) fn published(&self, writes: &[TableWrite]) -> Publications {
+        if self.schema.existing.is_some() {
+            return Publications::none();
+        }
+        Publications::of(self.program, writes)
+    }
+
+    /// Returns the identity of the table within its program.
+    pub(super) fn identity(&self) -> usize {
+        Arc::as_ptr(&self.schema) as usize
+    }
+
+    /// Returns the identity of a row.
+    pub(super) fn row_of_key(&self, key: Value) -> RowOf {
+        (self.identity(), key)
+    }
+
+    /// Returns the failure of a row that breaks a unique index.
+    pub(super) fn taken(&self, index: &str, row: &[Value]) -> Failure {
+        let named = |of: &&IndexSchema| Dialect::Postgres.index_name(&self.schema, of) == index;
+        let columns = self.schema.indexes.iter().find(named).map_or(&self.schema.key, |index| &index.columns);
+        constraint::taken(&self.schema, columns, row)
+    }
+
+    /// Returns the failure of a statement.
+    pub(super) fn failure(&self, error: &StatementError) -> Failure {
+        failure(&self.address, error)
+    }
+
+    /// Returns a whole number of the only row of an answer.
+    pub(super) fn number(&self, executed: &Executed, column: usize) -> Result<i64, Failure> {
+        let row = executed.rows.first().ok_or_else(|| Failure::function("the database has given no answer"))?;
+        row.try_get(column).map_err(|error| self.failure(&StatementError::from(error)))
+    }
+}
