@@ -466,8 +466,11 @@ impl Region {
     }
 
     /// Returns the loop with this row if its number is in the set.
-    #[cold]
+    #[inline]
     pub(super) fn split_of_row(&self, row: TableIndex, set: u64) -> Option<usize> {
+        if set == 0 {
+            return None;
+        }
         let mut splits = self.splits.iter().enumerate();
         splits.find(|(number, split)| split.row == row && set >> number & 1 != 0).map(|(number, _)| number)
     }

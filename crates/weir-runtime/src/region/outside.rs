@@ -120,21 +120,15 @@ impl Region {
             ConstantValue(to, constant) => self.constants[r(constant)].clone_to(&mut slots[r(to)]),
             Clear(first, count) => slots[r(first)..r(first) + r(count)].iter_mut().for_each(Value::empty),
             Length(out, slot) => words[r(out)] = length(&slots[r(slot)]),
-            Rounds(row) => {
-                let rounds = &tables.rounds[r(row)];
-                rounds.run(&tables.loops[r(rounds.row)], words, slots, outside.units);
-            }
+            Rounds(row) => tables.rounds[r(row)].run(&tables.loops, words, slots, outside.units),
             BeginMap(to) => slots[r(to)] = Value::List(Elements::default()),
             FirstWord(row, ..) | FirstValue(row, ..) | FirstElement(row, _)
-                if outside.borders.loop_beginnings != 0
-                    && let Some(split) = self.split_of_row(row, outside.borders.loop_beginnings) =>
+                if let Some(split) = self.split_of_row(row, outside.borders.loop_beginnings) =>
             {
                 return After::Stop(RegionStop::LoopBegins(split, at));
             }
             FirstWord(..) | FirstValue(..) | NextValue(..) => return self.list(instruction, at, words, outside),
-            FirstElement(..) | AppendParts(_) => {
-                return self.step_on_elements(instruction, at, words, outside);
-            }
+            FirstElement(..) | AppendParts(_) => return self.step_on_elements(instruction, at, words, outside),
             PushValue(list, from) => {
                 let value = slots[r(from)].take();
                 push(&mut slots[r(list)], value);

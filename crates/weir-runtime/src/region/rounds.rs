@@ -16,7 +16,8 @@ use crate::units::Units;
 impl RoundsAtOnce {
     /// Runs rounds.
     #[inline(never)]
-    pub(super) fn run(&self, row: &LoopRow, words: &mut [u64], slots: &mut [Value], units: &Units) {
+    pub(super) fn run(&self, loops: &[LoopRow], words: &mut [u64], slots: &mut [Value], units: &Units) {
+        let row = &loops[r(self.row)];
         let most = units.rounds_before_check(row.units);
         let rounds = match self.effect {
             RoundEffect::Store { list, .. } => self.store(row, words, &mut slots[r(list)], most),
