@@ -132,9 +132,9 @@ service shop on http(port: 0) {
 fn a_module_and_a_function_are_documented_as_text() {
     let module = say(&["doc", "duration"]).output;
     assert!(module.starts_with("Functions on durations"), "{module}");
-    assert!(
-        module.contains("fn min(duration: Duration, other: Duration) -> Duration\n    Returns the shorter duration.")
-    );
+    assert!(module.contains(
+        "fn duration.min(duration: Duration, other: Duration) -> Duration\n    Returns the shorter duration."
+    ));
     let function = say(&["doc", "http.problem"]).output;
     assert!(function.starts_with("fn http.problem(status: Int"), "{function}");
     assert!(function.contains("Effects: pure."), "{function}");

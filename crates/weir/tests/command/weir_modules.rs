@@ -68,7 +68,7 @@ fn a_failure_is_shown_in_the_program() {
 }
 
 const TESTS: &str = r#"
-use list, path
+use duration, list, path, time
 
 record Post { id: Int, title: Text }
 
@@ -195,6 +195,15 @@ test "parts of maps" {
   expect none.is_empty() && !["a": 1].is_empty()
   expect ["a": 1, "b": 2, "c": 3].only(["c", "x", "a"]) == ["c": 3, "a": 1]
   expect ["a": 1, "b": 2, "c": 3].except(["c", "x"]) == ["a": 1, "b": 2]
+}
+
+test "durations and times" {
+  expect 1s.min(2s) == 1s && 2s.min(1s) == 1s && 1s.max(2s) == 2s && 2s.max(1s) == 2s
+  expect 5s.clamp(1s, 3s) == 3s && 0s.clamp(1s, 3s) == 1s && 2s.clamp(1s, 3s) == 2s && 2s.clamp(3s, 1s) == 1s
+  expect (-2s).abs() == 2s && duration.abs(2s) == 2s && 1500ms.seconds() == 1.5
+  let (early, late) = (time.from_unix(1)?, time.from_unix(2)?)
+  expect early.min(late) == early && time.min(late, early) == early
+  expect early.max(late) == late && late.max(early) == late
 }
 
 test "paths" {

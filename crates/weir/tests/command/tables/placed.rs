@@ -280,7 +280,7 @@ fn placed_changes_are_explained_as_the_program_writes_them() {
     let program = Scratch::new("placed.weir", PLACED.as_bytes());
     let said = say(&["check", program.path(), "--explain", "io"]);
     assert_eq!(said.code, 0, "{}", said.messages);
-    assert!(said.output.contains("notes.insert") && said.output.contains("notes.replace"), "{}", said.output);
+    assert!(said.output.contains("notes.insert") && said.output.contains("notes.update"), "{}", said.output);
     assert!(!said.output.contains("place_") && !said.output.contains(".expect"), "{}", said.output);
 }
 
