@@ -29,8 +29,11 @@ fn started() -> Option<(PostgresServer, String)> {
 
 /// Stops the process that writes the log from time to time. From now on, it is written only when a commit waits for it.
 fn stop_log_writer(server: &PostgresServer) {
-    let process = server.execute("public", "SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'");
-    let stopped = std::process::Command::new("kill").args(["-STOP", process.trim()]).status();
+    let find = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'";
+    // A server that has just begun may not have it yet.
+    let process = std::iter::repeat_with(|| server.execute("public", find).trim().to_owned());
+    let process = process.into_iter().find(|process| !process.is_empty()).unwrap();
+    let stopped = std::process::Command::new("kill").args(["-STOP", &process]).status();
     assert!(stopped.unwrap().success());
 }
 

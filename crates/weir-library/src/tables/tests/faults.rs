@@ -63,8 +63,12 @@ fn a_transaction_that_does_nothing_is_taken_back() {
     let table = storage.open(users()).unwrap();
     table.rows.insert(7, at(1)).unwrap();
     wait_for(server, "idle", "SELECT count(*) FROM pg_locks WHERE relation = 'weir_database'::regclass", "0");
+    // The commit may be sent before the program sees that the connection is closed.
     let lost = table.rows.commit(7, true).unwrap_err();
-    assert!(lost.message.contains("its connection to the database was lost"), "{lost}");
+    assert!(
+        lost.message.contains("connection to the database was lost") || lost.message.contains("nobody knows"),
+        "{lost}"
+    );
     assert_eq!(place(&table), None);
     table.rows.insert(0, at(2)).unwrap();
     assert_eq!(place(&table), Some(Value::Int(2)));
