@@ -48,6 +48,7 @@ impl Started {
         part.name = "part".into();
         of_part.signature.parameters.push(part);
         functions.push(of_part);
+        functions.push(gates.batched("narrow.get", World::Reads, Batch { at_most: 2, in_flight: 1, gathered: 0 }));
         let change = immediate("shown.change", &[("x", Type::Int, Passing::Value)], |_| Outcome::Value(Value::Int(0)));
         functions.push(on_shared(change, Passing::Change));
         // Time stands still for the program, so that no slice is over because the machine is busy.
@@ -223,6 +224,36 @@ fn a_batch_that_waits_gives_its_sender_to_one_that_the_later_call_needs() {
         }
         end(flow).expect("no call fails");
     }
+}
+
+#[test]
+fn calls_of_a_function_that_never_waits_leave_at_once_beside_a_call_that_may_wait() {
+    // The last round gets its `narrow` later than the others, because it has no place in the first batch. Its `part` is one more
+    // of a batch that another round has begun, so nothing needs the sender of the batch that the second round has begun.
+    let body = "%1: List(Int) = list(%0, 6, %0)\n\
+                %2: List(Int) = for %3: Int in %1\n  %4: Result(Int, Failure) = call narrow.get at n1 (%3)\n  \
+                %5: Int = switch %4\n    tag 0 (%6: Int)\n      yield %6\n    tag 1 (%7: Failure)\n      yield -1\n  \
+                %8: Result(Int, Failure) = call part.get at p (1, %5)\n  yield 0\n\
+                %9: Result(Int, Failure) = call slow.get at s (%0)\n\
+                %10: Int = switch %9\n  tag 0 (%11: Int)\n    yield %11\n  tag 1 (%12: Failure)\n    yield -1\n\
+                %13: Result(Int, Failure) = call narrow.get at n2 (%10)\nyield 0";
+    every_engine(body, |started, name| {
+        let flow = started.begin();
+        let mut batches = [started.gates.next(), started.gates.next()];
+        batches.sort_by_key(|batch| batch.path);
+        let [narrow, slow] = batches;
+        assert_eq!([&narrow.arguments[..], &slow.arguments], [&[5, 6][..], &[5]], "{name}");
+        narrow.answer();
+        let mut batches = [started.gates.next(), started.gates.next(), started.gates.next()];
+        batches.sort_by_key(|batch| batch.path);
+        let sent = batches.each_ref().map(|batch| (batch.path, &batch.arguments[..]));
+        assert_eq!(sent, [("narrow.get", &[5][..]), ("part.get", &[1]), ("part.get", &[1])], "{name}");
+        batches.into_iter().for_each(WaitingBatch::answer);
+        started.next("part.get", &[1], name).answer();
+        slow.answer();
+        started.next("narrow.get", &[50], name).answer();
+        end(flow).expect("no call fails");
+    });
 }
 
 #[test]

@@ -90,7 +90,7 @@ impl LatencyGraph {
     /// forecast there is none.
     pub(crate) fn grant_slack(&self, now_ns: u64, row: u32, progress: &mut FlowProgress, forecast: &mut Forecast) {
         if forecast.add_flow(self, Some((progress, row))).is_some() {
-            forecast.grant_slack(now_ns, progress);
+            forecast.grant_slack(now_ns, progress, &self.delaying);
         }
     }
 }
@@ -272,8 +272,9 @@ impl Forecast {
         differs
     }
 
-    /// Computes the slack of each gathering call, and notes it in the progress.
-    fn grant_slack(&mut self, now_ns: u64, progress: &mut FlowProgress) {
+    /// Computes the slack of each gathering call of the functions that are `delaying`, and notes it in the progress. A call of
+    /// another function has none: it would keep it when no call of these gathers any more, because then nothing is forecast.
+    fn grant_slack(&mut self, now_ns: u64, progress: &mut FlowProgress, delaying: &[FunctionIdentity]) {
         let end = self.find_times(now_ns);
         self.find_rests();
         self.find_next_calls();
@@ -282,6 +283,9 @@ impl Forecast {
             let (moment, at) = (&self.moments[*at as usize], *at as usize);
             let Some(number) = moment.function.filter(|_| moment.delays) else { continue };
             let function = &self.functions[number as usize];
+            if !delaying.contains(&function.identity) {
+                continue;
+            }
             let certain = self.later.certain(at, number, &self.moments);
             let slack = match certain.map(|later| self.times[later].0).min() {
                 Some(next_ns) => CallSlack { latest_ns: NO_LIMIT, next_ns: Some(next_ns) },
