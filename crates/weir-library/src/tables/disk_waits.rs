@@ -1,7 +1,7 @@
 //! Reads that wait for the disk, by which all reads of a database leave the threads of their flows.
 //!
-//! How much of a database the operating system keeps in memory is not known from its statements. So the time of every eighth
-//! read is measured. A read was long if it took more than 50 µs and its thread has read from the disk: the time alone would count
+//! The operating system keeps a part of a database in memory, and no statement tells which. So the time of every eighth read is
+//! measured. A read was long if it took more than 50 µs and its thread has read from the disk: the time alone would count
 //! threads that wait for the processor. While more than 1 in 100 reads are long, other threads execute them, and several
 //! wait for the disk at a time.
 

@@ -152,9 +152,7 @@ impl ChangeNotes {
         }
         self.write_sets.committed(transaction);
     }
-}
 
-impl ChangeNotes {
     /// Notes the end of a transaction whose commit was placed.
     fn placed_ended(&self, transaction: i64, writes: Option<PlacedWrites>, is_committed: bool) {
         if !is_committed {
