@@ -25,25 +25,26 @@ impl Lowering<'_, '_> {
     /// Places changes in the transactions of a body.
     pub(super) fn place_changes(&mut self, body: &mut Block) {
         if !self.program.declarations.tables.is_empty() {
-            self.place_changes_in(body, StepAround::None);
+            self.place_changes_in(body, false);
         }
     }
 
-    fn place_changes_in(&mut self, block: &mut Block, around: StepAround) {
+    /// Places changes in the transactions of a block, which is `in_step` if an `atomic` around it keeps its locks.
+    fn place_changes_in(&mut self, block: &mut Block, in_step: bool) {
         for mut binding in std::mem::take(&mut block.lets) {
-            let (mut inside, mut behind) = (around, None);
+            let (mut is_inside, mut behind) = (in_step, None);
             if let Op::Atomic { body, .. } = &mut binding.op {
-                inside = StepAround::Some;
+                is_inside = true;
                 if let Some(transaction) = transaction_of(body) {
                     if self.changes_only_tables(body) {
                         place_in(body, transaction);
-                        let may_place = around == StepAround::None && binding.bound.ty != Type::Never;
+                        let may_place = !in_step && binding.bound.ty != Type::Never;
                         behind = (may_place && self.may_place_commits(body)).then_some(transaction);
                     }
                     self.expect_rows(body, transaction);
                 }
             }
-            binding.op.blocks_mut().for_each(|inner| self.place_changes_in(inner, inside));
+            binding.op.blocks_mut().for_each(|inner| self.place_changes_in(inner, is_inside));
             match behind {
                 Some(transaction) => self.place_commit(binding, transaction, &mut block.lets),
                 None => block.lets.push(binding),
@@ -118,15 +119,6 @@ impl Lowering<'_, '_> {
         });
         only_tables
     }
-}
-
-/// The operation around a block in which changes are placed.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum StepAround {
-    /// No step.
-    None,
-    /// A step, whose locks it keeps to its end.
-    Some,
 }
 
 /// Places the commits of the last table of a step.
