@@ -5,19 +5,22 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Waker};
 
-use weir_host::{Failure, FlowTrace, PropagationSite, Value, memory};
-use weir_trace::{BacktraceEntry, Detail, EventKind, FlowKey};
+use weir_host::{Failure, FlowTrace, Value, memory};
+use weir_trace::{Detail, EventKind, FlowKey};
 
-use crate::batching::{BatchesInPlace, KeptClaims, end_slice, has_joined, is_awaited, pass_to_senders, resume};
+use crate::batching::KeptClaims;
 use crate::flow_section::{FlowSection, NodeSection};
 use crate::fork_account::FlowForks;
-use crate::frame::{EndingFlow, Finished, FlowExit, Frame};
-use crate::instance::{BlockingPlacement, Env, ProgramInstance, RouteCounters};
-use crate::overload::{FlowTurns, ThreadQueue};
+use crate::frame::{Finished, Frame};
+use crate::instance::{BlockingPlacement, ProgramInstance};
+use crate::overload::FlowTurns;
 use crate::platform::Platform;
 use crate::units::{Advanced, QUANTA_ON_LOOP, SliceLength, Spent, Units};
 #[cfg(doc)]
 use crate::{instance::EntryInstance, resources::Resources};
+
+mod advance;
+mod end;
 
 /// A flow that can be polled. Dropping it cancels it, and releases everything that it holds.
 ///
@@ -374,236 +377,10 @@ impl FlowState {
         }
         Advanced::Ready(Some(()))
     }
-
-    #[inline]
-    fn advance_frame(
-        &mut self,
-        instance: &ProgramInstance,
-        until: usize,
-        means: Means<'_>,
-        context: &mut Context<'_>,
-    ) -> Advanced<Finished> {
-        let mut advanced = self.advance_to_rest(instance, until, means, context);
-        if self.batches != FlowBatches::None {
-            advanced = self.send_batches(instance, until, means, context, advanced);
-        }
-        let stops = matches!(advanced, Advanced::Yields);
-        let moves = self.section.moves(stops);
-        let yields = stops && !moves;
-        if yields {
-            self.count_turn(instance);
-        } else if !moves {
-            self.turns.interrupt();
-        }
-        if yields != self.computes {
-            self.note_computing(instance, yields);
-        }
-        advanced
-    }
-
-    /// Sends the batches that the flow has begun in place, and advances it with their answers, as long as that is allowed;
-    /// then passes them to senders.
-    fn send_batches(
-        &mut self,
-        instance: &ProgramInstance,
-        until: usize,
-        means: Means<'_>,
-        context: &mut Context<'_>,
-        mut advanced: Advanced<Finished>,
-    ) -> Advanced<Finished> {
-        let (own, mut in_place) = (usize::from(self.batches == FlowBatches::Counted), BatchesInPlace::default());
-        while matches!(advanced, Advanced::Waits)
-            && self.claims.is_none()
-            && instance.resources.in_batches.has_only(own)
-            && in_place.send(&*instance.platform, context)
-        {
-            advanced = self.advance_to_rest(instance, until, means, context);
-        }
-        if self.batches == FlowBatches::Joined && !matches!(advanced, Advanced::Ready(_)) {
-            self.batches = FlowBatches::Counted;
-            instance.resources.in_batches.enter();
-        }
-        pass_to_senders();
-        advanced
-    }
-
-    /// Advances the flow until it waits, yields or ends.
-    #[inline]
-    fn advance_to_rest(
-        &mut self,
-        instance: &ProgramInstance,
-        until: usize,
-        (blocking, units): Means<'_>,
-        context: &mut Context<'_>,
-    ) -> Advanced<Finished> {
-        let frame = self.frame.as_mut().expect("a flow is not polled after its end");
-        let given_up = self.given_up.then_some(0);
-        let (key, records_nodes, forks, section) = (self.key, self.records_nodes, &self.forks, &self.section);
-        let env = Env { instance, key, records_nodes, blocking, units, forks, section, given_up };
-        let body = &instance.flow(self.key).body;
-        frame.until = until;
-        let mut commits = std::mem::take(&mut frame.commits);
-        let (trace, seen) = (self.trace.enter(), commits.enter());
-        let entered = memory::enter(self.balance.saturating_add(self.forks.take_bytes()).max(0));
-        if self.assured > 0 {
-            entered.assure(self.assured);
-        }
-        if let Some(mut claims) = self.claims.take() {
-            resume(&mut claims);
-        }
-        let mut advanced = frame.advance_flow(body, env, context);
-        drop((trace, seen));
-        frame.commits = commits;
-        if !matches!(advanced, Advanced::Ready(_))
-            && let Err(failure) = memory::check()
-        {
-            advanced = Advanced::Ready(Finished::Ended(frame.exit_where_stopped(body, failure)));
-        }
-        advanced = behind_placed_calls(frame, advanced, instance, context);
-        if instance.gathers() {
-            let waits = matches!(advanced, Advanced::Waits);
-            if self.batches == FlowBatches::None && has_joined() {
-                self.batches = FlowBatches::Joined;
-            }
-            let is_woken = waits && is_awaited() && frame.is_woken();
-            if waits && !is_woken {
-                frame.grant_slack(body, env);
-            }
-            self.claims = end_slice(is_woken || matches!(advanced, Advanced::Yields));
-        }
-        self.assured = entered.assured();
-        if self.assured > 0 && !frame.is_in_step() {
-            self.assured = 0;
-        }
-        self.balance = entered.leave();
-        self.forks.note_bytes(self.balance);
-        advanced
-    }
-
-    fn count_turn(&mut self, instance: &ProgramInstance) {
-        for _ in 0..=self.forks.take_slices() {
-            if let Some(level) = self.turns.count() {
-                instance.counters(self.key).queues.note_passed(ThreadQueue::Level(level));
-            }
-        }
-    }
-
-    /// Notes that the flow waits for its turn to go on, or no longer does.
-    #[cold]
-    fn note_computing(&mut self, instance: &ProgramInstance, computes: bool) {
-        self.computes = computes;
-        let computing = &instance.entries[self.key.entry as usize].computing;
-        if computes { computing.acquire_unguarded() } else { computing.release() }
-    }
-
-    /// Ends the flow with the outcome of its frame.
-    #[inline]
-    fn end(&mut self, instance: &ProgramInstance, finished: Finished) -> Result<Value, Failure> {
-        self.release(instance);
-        let answer = match finished {
-            Finished::Value(value) | Finished::Ended(FlowExit { how: Ok(value), .. }) => value,
-            Finished::Ended(ended) => return Err(self.failure(instance, ended)),
-            Finished::SegmentEnd => unreachable!("nothing stops it before its end"),
-        };
-        self.answered(instance);
-        Ok(answer)
-    }
-
-    /// Counts and records that the flow has ended with an answer.
-    fn answered(&self, instance: &ProgramInstance) {
-        let counters = instance.counters(self.key);
-        counters.queues.note_end(self.turns.level());
-        counters.count_ended();
-        self.measure(instance, counters);
-        instance.record(Detail::Flows, || EventKind::FlowEnded { flow: self.key });
-    }
-
-    #[cold]
-    fn failure(&self, instance: &ProgramInstance, mut ended: FlowExit) -> Failure {
-        let how = std::mem::replace(&mut ended.how, Ok(Value::Unit));
-        let failure = how.err().map_or_else(|| Failure::function("no failure"), |failure| *failure);
-        let counters = instance.counters(self.key);
-        counters.queues.note_end(self.turns.level());
-        counters.count(&counters.failed);
-        self.measure(instance, counters);
-        self.record_failure(instance, &ended, &failure);
-        failure
-    }
-
-    /// Records the duration of a watched flow.
-    fn measure(&self, instance: &ProgramInstance, counters: &RouteCounters) {
-        if self.is_watched() && instance.recorder.wants(Detail::Sections) {
-            counters.took.add(instance.platform.now_ns().saturating_sub(self.began_ns));
-        }
-    }
-
-    fn record_failure(&self, instance: &ProgramInstance, ended: &FlowExit, failure: &Failure) {
-        instance.record(Detail::Log, || {
-            let flow = instance.flow(self.key);
-            EventKind::FlowFailed {
-                flow: self.key,
-                path: format!("{}: {}", flow.name, ended.path(&flow.body)).into(),
-                kind: failure.kind.name(),
-                message: failure.message.as_str().into(),
-                backtrace: failure.backtrace().iter().map(entry).collect(),
-                position: failure.place(),
-                trace_id: self.trace.context().map(|context| context.trace_id().into()),
-            }
-        });
-    }
-
-    /// Returns the frame to its pool, and announces that the flow will reach no further stateful call; returns false if
-    /// the flow has ended already.
-    fn release(&mut self, instance: &ProgramInstance) -> bool {
-        let Some(frame) = self.frame.take() else { return false };
-        self.claims = None;
-        if self.batches == FlowBatches::Counted {
-            instance.resources.in_batches.leave();
-        }
-        Frame::give_back(frame);
-        if self.computes {
-            self.note_computing(instance, false);
-        }
-        for gate in &instance.flow(self.key).ticket_gates {
-            instance.resources.ticket_gates[*gate].pass(self.key.sequence);
-        }
-        true
-    }
-
-    /// Cancels the flow unless it has ended, which releases everything that it holds.
-    pub(crate) fn give_up(&mut self, instance: &ProgramInstance) {
-        if self.release(instance) {
-            let counters = instance.counters(self.key);
-            counters.count(&counters.given_up);
-            instance.record(Detail::Flows, || EventKind::FlowGivenUp { flow: self.key });
-        }
-    }
 }
 
 impl<L: Deref<Target = ProgramInstance>> Drop for ActiveFlow<L> {
     fn drop(&mut self) {
         self.state.give_up(&self.instance);
     }
-}
-
-/// Waits, before a flow ends with a failure, for the calls that it has placed.
-#[inline]
-fn behind_placed_calls(
-    frame: &mut Frame,
-    advanced: Advanced<Finished>,
-    instance: &ProgramInstance,
-    context: &mut Context<'_>,
-) -> Advanced<Finished> {
-    let fails = matches!(&advanced, Advanced::Ready(Finished::Ended(exit)) if exit.how.is_err());
-    match if fails { frame.commits.take_placed() } else { None } {
-        Some(group) => {
-            EndingFlow::begin(&mut frame.ending, advanced, instance.environment.failed_placed_call(group), context)
-        }
-        None => advanced,
-    }
-}
-
-fn entry(site: &PropagationSite) -> BacktraceEntry {
-    let (failed, function) = (site.failed.as_str().into(), site.function.as_str().into());
-    BacktraceEntry { failed, function, position: site.position }
 }

@@ -33,6 +33,7 @@ mod reduced_maps;
 mod reductions;
 mod rounds;
 mod shapes;
+mod splits;
 mod stop;
 mod verify;
 
