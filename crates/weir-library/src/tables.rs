@@ -200,7 +200,7 @@ pub fn commit(table: &mut Table, transaction: i64, last: bool) -> Result<i64, Fa
     later = commit_later(table, transaction)
 )]
 pub fn place_commit(table: &mut Table, transaction: i64, last: bool) -> Result<i64, Failure> {
-    if !table.0.rows.place_commit(transaction) {
+    if !table.0.rows.place_commit(transaction, Box::new(|_| ())) {
         table.0.rows.commit(transaction, last)?;
     }
     Ok(transaction)
