@@ -14,6 +14,7 @@ mod backup;
 mod catalog;
 mod changes;
 mod checkpoint;
+mod commit_waiters;
 mod connection;
 mod constraint;
 mod cursor;
@@ -72,6 +73,7 @@ mod statements;
 mod storage;
 mod stored;
 mod stored_reads;
+mod sync_requests;
 mod table_read;
 #[cfg(test)]
 mod tests;
