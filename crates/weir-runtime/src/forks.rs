@@ -179,9 +179,11 @@ impl Fork {
         }
     }
 
-    /// Does the same, but leaves a piece that nobody has begun to the helpers.
-    fn join_begun(&self, context: &Context<'_>) -> JoinedFork {
-        if let ForkState::Offered(_, waiter) = &mut *self.state.lock() {
+    /// Does the same for a flow, which leaves long calls to helpers, and with `keeps_offers` all that is offered to them.
+    fn join_flow(&self, context: &Context<'_>, keeps_offers: bool) -> JoinedFork {
+        if let ForkState::Offered(piece, waiter) = &mut *self.state.lock()
+            && (keeps_offers || piece.long.is_some())
+        {
             *waiter = Some(context.waker().clone());
             return JoinedFork::UnderWay;
         }

@@ -268,12 +268,11 @@ impl RegionRun<'_> {
     /// Takes out a piece that nobody has begun, or the end of a fork.
     pub(super) fn take(&self, handle: usize, context: &Context<'_>) -> JoinedFork {
         let fork = &self.forks.handles[handle].fork;
-        // A fork may not wait for a helper: all of them may wait for others.
-        if self.scene.fork.is_none() && self.scene.instance.helpers.keep_offers() {
-            fork.join_begun(context)
-        } else {
-            fork.join(context)
+        if self.scene.is_on_helper {
+            // It may not wait for another helper: all of them may wait for others.
+            return fork.join(context);
         }
+        fork.join_flow(context, self.scene.fork.is_none() && self.scene.instance.helpers.keep_offers())
     }
 
     /// Goes on with a fork that was handed back; returns what stops this thread, unless it comes to the end of the fork.
@@ -286,10 +285,6 @@ impl RegionRun<'_> {
     ) -> Option<AfterJoin> {
         let fork = &self.forks.handles[handle].fork;
         let ForkScene { instance, units, call_budget, is_on_helper, .. } = self.scene;
-        if piece.long.is_some() && !is_on_helper {
-            fork.leave_to_helper(piece, context);
-            return Some(AfterJoin::Waits(border));
-        }
         match piece.run(PieceScene { fork, instance, units, call_budget, is_on_helper }, context) {
             PieceRan::Ended(outcome) => {
                 fork.end(piece.end(outcome));
