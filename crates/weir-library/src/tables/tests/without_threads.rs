@@ -144,7 +144,7 @@ fn insertions_into_a_table_that_numbers_its_rows_are_one_transaction() {
     let storage = TestDatabase::Postgres("numbered_groups".to_owned()).storage();
     let columns = vec![column("id", "Int", false), column("place", "Int", false)];
     let table = storage.open(Schema { auto: true, ..declared("notes", columns) }).unwrap();
-    let insert = |place| queue(&table, &RowChange::Insert(weir::Value::record([Value::Int(0), Value::Int(place)])));
+    let insert = |place| queue(&table, &RowChange::Insert(Value::Record([Value::Int(0), Value::Int(place)].into())));
     let held = hold(server, "numbered_groups");
     let mut changes = vec![insert(1)];
     wait_for(server, "numbered_groups", WAITING, "1");
