@@ -208,13 +208,18 @@ impl GroupCommit {
         self.fail(SyncFailure { failure, is_final: true });
     }
 
-    /// Waits until every commit that was executed before is durable.
+    /// Waits until every commit that was executed before is durable. The sync begins at once: the thread of an event loop may block
+    /// for it, so that no turn of the loop ends.
     pub(super) async fn settled(self: &Arc<Self>) -> Result<(), Failure> {
-        self.settled_to(SeenCommits { last: u64::MAX, ..SeenCommits::default() }).await
+        self.settle(SeenCommits { last: u64::MAX, ..SeenCommits::default() }, false).await
     }
 
     /// Waits until these commits are durable, and those before. Fails if one that the flow has made is lost.
     pub(super) async fn settled_to(self: &Arc<Self>, commits: SeenCommits) -> Result<(), Failure> {
+        self.settle(commits, true).await
+    }
+
+    async fn settle(self: &Arc<Self>, commits: SeenCommits, waits_for_turn: bool) -> Result<(), Failure> {
         let target = commits.last.min(self.executed_count());
         if target <= self.durable() && commits.first_own == 0 {
             return Ok(());
@@ -224,7 +229,9 @@ impl GroupCommit {
         if let Some(settled) = settled() {
             return settled;
         }
-        if let Some(turn) = self.begin_turn() {
+        if !waits_for_turn {
+            self.sync_now();
+        } else if let Some(turn) = self.begin_turn() {
             yield_now().await;
             drop(turn);
         }

@@ -3,7 +3,7 @@
 //! A statement that reads is sent behind those that were sent before, and its flow waits for the answer without a thread. The
 //! database executes the statements of a connection one after the other. So a statement that takes long would delay all others:
 //! it is executed on a thread, with a connection of its own, until it is short again ([`SLOW`]). One that took long once may have
-//! been held up by something else: it counts as slow if it takes long again, or if it took very long.
+//! been held up by something else: it counts as slow if that happens often, or if it took very long.
 //!
 //! A statement also needs a thread as long as the connection is being made, and until the statement is prepared there.
 
