@@ -10,7 +10,7 @@ use std::task::{Context, Waker};
 use tokio::runtime::Handle;
 use weir_host::{Elements, Failure, FailureKind, UnitBudget, Value, memory};
 
-use super::region_run::{ForkScene, Offers, RegionForks, RegionRan, RegionRun};
+use super::region_run::{AfterJoin, ForkScene, Offers, RegionForks, RegionRan, RegionRun};
 use super::rounds_ahead::RoundsAhead;
 use super::{Fork, ForkEnd, ForkHandle};
 use crate::fork_account::FlowForks;
@@ -115,6 +115,39 @@ impl RegionRun<'_> {
         let fork = Fork::new(forked, self.scene.fork.map(|(fork, _)| fork), offers.forks.account());
         self.forks.handles.push(ForkHandle { piece, repeated, fork: Arc::clone(&fork) });
         fork.offer(Arc::clone(&offers.program), offers.event_loop);
+    }
+
+    /// Goes on with a fork that was handed back; returns what stops this thread, unless it comes to the end of the fork.
+    pub(super) fn go_on_with(
+        &self,
+        handle: usize,
+        mut piece: Box<ForkedPiece>,
+        border: usize,
+        context: &Context<'_>,
+    ) -> Option<AfterJoin> {
+        let fork = &self.forks.handles[handle].fork;
+        let ForkScene { instance, units, call_budget, is_on_helper, .. } = self.scene;
+        match piece.run(PieceScene { fork, instance, units, call_budget, is_on_helper }, context) {
+            PieceRan::Ended(outcome) => {
+                fork.end(piece.end(outcome));
+                None
+            }
+            PieceRan::Yields => {
+                fork.hand_back(piece, None);
+                (units.is_over() || is_on_helper).then_some(AfterJoin::Yields(border))
+            }
+            PieceRan::Waits => {
+                fork.hand_back(piece, Some(context.waker().clone()));
+                Some(AfterJoin::Waits(border))
+            }
+            PieceRan::Calls => {
+                fork.leave_to_helper(piece, context);
+                if let (Some(program), Some(event_loop)) = (instance.this.upgrade(), instance.first_loop.get()) {
+                    Arc::clone(fork).run_on_helper(program, event_loop);
+                }
+                Some(AfterJoin::Waits(border))
+            }
+        }
     }
 }
 
