@@ -14,6 +14,7 @@ use super::region_run::{AfterJoin, ForkScene, Offers, RegionForks, RegionRan, Re
 use super::rounds_ahead::RoundsAhead;
 use super::{Fork, ForkEnd, ForkHandle};
 use crate::fork_account::FlowForks;
+use crate::helpers::HelperBeats;
 use crate::instance::ProgramInstance;
 use crate::operations::panicked;
 use crate::region::{LongCall, LoopOutcome, Region, RegionPiece};
@@ -84,7 +85,7 @@ impl Fork {
     /// Runs the piece on this thread, unless another thread has begun it.
     fn run(self: &Arc<Fork>, instance: &ProgramInstance) {
         let Some(mut piece) = self.begin() else { return };
-        let (begun_ns, mut yields_at_ns) = (instance.platform.now_ns(), 0);
+        let (begun_ns, mut beats) = (instance.platform.now_ns(), HelperBeats::default());
         let mut units = Units::slice(instance.slice);
         let outcome = loop {
             if self.is_given_up() {
@@ -98,10 +99,11 @@ impl Fork {
                 self.account.charge_slice();
                 units = Units::slice(instance.slice);
             }
-            if instance.helpers.must_leave(&mut yields_at_ns) {
+            if instance.helpers.must_leave(&mut beats) {
                 return self.hand_back(piece, None);
             }
         };
+        instance.helpers.note_end();
         piece.note_cost(instance.platform.now_ns().saturating_sub(begun_ns));
         self.account.charge_slice();
         self.end(piece.end(outcome));
