@@ -34,7 +34,7 @@ use crate::platform::Platform;
 pub(crate) use batch::{Answers, BatchIdentity, Member, MemberProgress};
 use batch::{GatheredBatch, Joined};
 pub(crate) use forecast::Forecast;
-pub(crate) use in_place::{BatchesInPlace, FlowsInBatches, pass_to_senders};
+pub(crate) use in_place::{BatchesInPlace, FlowsInBatches, has_only_prompt_batches, pass_to_senders};
 use latency::{EstimatedLatency, LatencyEstimate, Promptness};
 pub(crate) use progress::{ALIKE_MAX, FlowProgress, NO_GROUP, StepCertainty, StepProgress};
 pub(crate) use rest::{KeptClaims, at_rest, end_slice, has_joined, is_awaited, resume};
@@ -224,7 +224,7 @@ impl Gatherer {
         };
         let batch = Arc::clone(&batches.open[index]);
         let Joined { member, is_full, is_awaited } =
-            GatheredBatch::join(&batch, gathered, self.function.limits.at_most, waker);
+            GatheredBatch::join(&batch, gathered, self.function.limits.at_most, (waker, rest::has_claim(&batch)));
         if is_full {
             batches.open.swap_remove(index);
         }

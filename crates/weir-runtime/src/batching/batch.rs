@@ -148,13 +148,13 @@ impl GatheredBatch {
     }
 
     /// Adds calls of a flow that runs, of which there is at least one, until the batch is full. The flow is woken when they are
-    /// answered, if there is a waker; otherwise it has to poll them.
+    /// answered, if there is a waker; otherwise it has to poll them. If it has a claim, the batch waits for it already.
     #[cfg_attr(without_batching, expect(unreachable_code, unused_variables, reason = "there is no member"))]
     pub(super) fn join(
         batch: &Arc<GatheredBatch>,
         values: &mut impl ExactSizeIterator<Item = Value>,
         at_most: usize,
-        waker: Option<&Waker>,
+        (waker, has_claim): (Option<&Waker>, bool),
     ) -> Joined {
         let mut state = batch.state.lock();
         let expected = values.len().min(at_most.saturating_sub(state.requests.len()));
@@ -179,7 +179,7 @@ impl GatheredBatch {
         } else if is_delayed {
             state.stage = BatchStage::Gathers;
         }
-        let is_awaited = state.stage == BatchStage::Gathers;
+        let is_awaited = state.stage == BatchStage::Gathers && !has_claim;
         state.running += usize::from(is_awaited);
         let sender = if is_delayed && !is(BatchMutant::KeepsDelayed) { state.sender.take() } else { None };
         drop(state);

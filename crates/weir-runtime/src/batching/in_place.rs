@@ -15,12 +15,14 @@
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Waker};
 
 use smallvec::SmallVec;
 use tokio::runtime::Handle;
 
+use super::Gatherer;
 use super::sender::BatchSender;
 use crate::platform::Platform;
 
@@ -36,6 +38,8 @@ pub(crate) struct BatchesInPlace {
     /// The time of the first round.
     since_ns: u64,
     rounds: u32,
+    /// True if the flow has come to rest without a forecast of how long its batches may wait.
+    owes_slack: bool,
 }
 
 thread_local! {
@@ -67,21 +71,44 @@ impl FlowsInBatches {
 }
 
 impl BatchesInPlace {
-    /// Sends the batches that the flow of this thread has begun and that may leave, if the functions of all it has begun are prompt.
-    /// Returns true if there is one: then the flow goes on. `context` is that of the flow, which need not be woken for them.
-    pub(crate) fn send(&mut self, platform: &dyn Platform, context: &Context<'_>) -> bool {
+    /// Sends the batches that the flow of this thread has begun and that may leave, if the functions of all it has begun are prompt:
+    /// those of functions that do not `wait`. Returns true if there is one: then the flow goes on. `context` is that of the flow,
+    /// which need not be woken for them.
+    pub(crate) fn send(
+        &mut self,
+        platform: &dyn Platform,
+        context: &Context<'_>,
+        waits: impl Fn(&Arc<Gatherer>) -> bool,
+    ) -> bool {
         let mut begun = BEGUN.take();
         let mut leaving = SmallVec::<[BatchSender; 4]>::new();
         if !begun.is_empty() && !HAS_STARTED.get() {
             let now_ns = platform.now_ns();
             if self.has_time(now_ns) {
-                leaving.extend(begun.extract_if(.., |sender| sender.leaves(now_ns, context.waker())));
+                let leaves =
+                    |sender: &mut BatchSender| !waits(sender.gatherer()) && sender.leaves(now_ns, context.waker());
+                leaving.extend(begun.extract_if(.., leaves));
             }
         }
         BEGUN.set(begun);
         let goes_on = !leaving.is_empty();
         leaving.into_iter().for_each(send);
         goes_on
+    }
+
+    /// Notes whether the flow has come to rest without a forecast.
+    pub(crate) fn owe_slack(&mut self, owes: bool) {
+        self.owes_slack = owes;
+    }
+
+    /// Returns true if the flow has come to rest without a forecast.
+    pub(crate) fn owes_slack(&self) -> bool {
+        self.owes_slack
+    }
+
+    /// Returns true if the flow has come to rest without a forecast, which is made now.
+    pub(crate) fn take_owed_slack(&mut self) -> bool {
+        std::mem::take(&mut self.owes_slack)
     }
 
     /// Notes a round, and returns true if there is time for it.
@@ -92,6 +119,11 @@ impl BatchesInPlace {
         self.rounds += 1;
         self.rounds <= ROUNDS_IN_PLACE && now_ns.saturating_sub(self.since_ns) <= IN_PLACE_NS_MAX
     }
+}
+
+/// Returns true if the flow of this thread has begun batches, all of them of prompt functions.
+pub(crate) fn has_only_prompt_batches() -> bool {
+    !HAS_STARTED.get() && BEGUN.with_borrow(|begun| !begun.is_empty())
 }
 
 /// Notes a batch of a prompt function that the flow of this thread has begun.

@@ -67,7 +67,7 @@ fn joined(merges: Option<FixedState>, values: [i64; 2]) -> (Arc<GatheredBatch>, 
 }
 
 fn join(batch: &Arc<GatheredBatch>, value: i64, at_most: usize) -> Member {
-    GatheredBatch::join(batch, &mut std::iter::once(Value::Int(value)), at_most, None).member
+    GatheredBatch::join(batch, &mut std::iter::once(Value::Int(value)), at_most, (None, false)).member
 }
 
 /// Sends a batch to a function that returns its arguments.
@@ -106,7 +106,7 @@ fn members_that_wait_are_answered() {
 fn a_member_may_wait_since_it_has_joined() {
     let batch = Arc::new(GatheredBatch::new(Box::default(), None, 0, 0));
     let waker = Waker::from(Arc::new(UnparkWaker(thread::current())));
-    let mut member = GatheredBatch::join(&batch, &mut std::iter::once(Value::Int(1)), 10, Some(&waker)).member;
+    let mut member = GatheredBatch::join(&batch, &mut std::iter::once(Value::Int(1)), 10, (Some(&waker), false)).member;
     batch.end_run();
     let sender = thread::spawn(move || send(&batch));
     thread::park();

@@ -119,8 +119,10 @@ impl Requests {
 
     /// Returns the answers of these requests, of which there are several, for the calls of a member.
     pub(super) fn take_answers(&mut self, requests: &[u32]) -> Vec<Outcome> {
-        // Most often these calls have made all requests, and no two of them the same.
-        if requests.len() == self.users.len() && self.users.iter().all(|users| *users == 1) {
+        // Most often these calls have made all requests in this order. Those of another flow, which has its answers or has left, may
+        // have had another order.
+        let are_all = requests.len() == self.users.len() && self.users.iter().all(|users| *users == 1);
+        if are_all && (0..).zip(requests).all(|(index, request)| index == *request) {
             self.users.fill(0);
             return std::mem::take(&mut self.answers).into_iter().map(answered).collect();
         }
@@ -180,5 +182,30 @@ fn know(requests: &[Value], more: usize, indices: &mut HashTable<u32>, hasher: &
     indices.reserve(requests.len() + more, hash);
     for (index, request) in (0..).zip(requests) {
         indices.insert_unique(hasher.hash_one(request), index, hash);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn number(value: i64) -> Value {
+        Value::Int(value)
+    }
+
+    #[test]
+    fn calls_in_another_order_than_those_that_were_answered_before_have_their_own_answers() {
+        let mut requests = Requests::new(Some(FixedState::default()), 0);
+        let first = [12, 4].map(|value| requests.add(number(value)));
+        let second = [4, 12].map(|value| requests.add(number(value)));
+        let sent = requests.send(|users| users > 0);
+        assert_eq!(sent.values, [12, 4].map(number));
+        let answers = sent.values.iter().cloned().map(Outcome::Value).collect();
+        requests.answer(&sent, answers, || Outcome::Value(number(-1)));
+        let values = |outcomes: Vec<Outcome>| -> Vec<Value> {
+            outcomes.into_iter().map(|outcome| outcome.returned().expect("a value").expect("a value")).collect()
+        };
+        assert_eq!(values(requests.take_answers(&first)), [12, 4].map(number));
+        assert_eq!(values(requests.take_answers(&second)), [4, 12].map(number));
     }
 }

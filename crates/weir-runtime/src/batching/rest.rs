@@ -49,16 +49,17 @@ impl Drop for Claim {
     }
 }
 
-/// Notes that the flow of this thread has joined a batch, and whether this waits for it to come to rest.
+/// Returns true if the flow of this thread has a claim on the batch.
+pub(super) fn has_claim(batch: &Arc<GatheredBatch>) -> bool {
+    CLAIMS.with_borrow(|claims| claims.iter().any(|claim| Arc::ptr_eq(&claim.batch, batch)))
+}
+
+/// Notes that the flow of this thread has joined a batch, and whether this waits for it to come to rest from now on.
 pub(super) fn joined(batch: &Arc<GatheredBatch>, is_awaited: bool) {
     HAS_JOINED.set(true);
-    CLAIMS.with_borrow_mut(|claims| {
-        if is_awaited && claims.iter().any(|claim| Arc::ptr_eq(&claim.batch, batch)) {
-            batch.end_run();
-        } else if is_awaited {
-            claims.push(Claim { batch: Arc::clone(batch), slices_left: SLICES_MAX });
-        }
-    });
+    if is_awaited {
+        CLAIMS.with_borrow_mut(|claims| claims.push(Claim { batch: Arc::clone(batch), slices_left: SLICES_MAX }));
+    }
 }
 
 /// Continues with the claims of a flow whose slice was over.

@@ -43,6 +43,11 @@ impl BatchSender {
         BatchSender { gatherer, batch: Some(batch), bytes: AtomicI64::new(0), polls: AtomicU32::new(0) }
     }
 
+    /// Returns the gatherer of the function.
+    pub(super) fn gatherer(&self) -> &Arc<Gatherer> {
+        &self.gatherer
+    }
+
     /// Returns true if the batch leaves now; otherwise it waits for further calls. See [`GatheredBatch::leaves`].
     pub(super) fn leaves(&self, now_ns: u64, of_flow: &Waker) -> bool {
         self.batch.as_ref().is_some_and(|batch| batch.leaves(now_ns, of_flow))

@@ -155,6 +155,21 @@ impl LatencyGraph {
         &self.last
     }
 
+    /// Returns the latency of the step with this index in its body; `None` if it does not wait.
+    pub(crate) fn latency_of(&self, index: usize) -> Option<&StepLatency> {
+        self.place_of(index).map(|place| &self.steps[place].latency)
+    }
+
+    /// Returns true if the flow waits for nothing but calls that may wait for others, of functions that answer at once.
+    pub(crate) fn is_prompt(&self) -> bool {
+        self.steps.iter().all(|step| match &step.latency {
+            StepLatency::None => true,
+            StepLatency::Gathered { gatherer, delays, .. } => *delays && gatherer.prompt.is_prompt(),
+            StepLatency::Iterations { body, delays } => *delays && body.is_prompt(),
+            StepLatency::OtherFlows | StepLatency::Unknown => false,
+        })
+    }
+
     /// Returns true if a call might wait for another one.
     pub(crate) fn may_delay(&self) -> bool {
         !self.delaying.is_empty()
@@ -175,6 +190,15 @@ impl StepLatency {
     /// Returns the body of a `map` whose iterations overlap.
     pub(crate) fn iterations(&self) -> Option<&LatencyGraph> {
         if let StepLatency::Iterations { body, .. } = self { Some(body) } else { None }
+    }
+
+    /// Returns true if the step makes calls of this function.
+    pub(crate) fn calls(&self, function: &Arc<Gatherer>) -> bool {
+        match self {
+            StepLatency::Gathered { gatherer, .. } => Arc::ptr_eq(gatherer, function),
+            StepLatency::Iterations { body, .. } => body.steps.iter().any(|step| step.latency.calls(function)),
+            StepLatency::None | StepLatency::OtherFlows | StepLatency::Unknown => false,
+        }
     }
 
     /// Returns true for calls that may wait for others.

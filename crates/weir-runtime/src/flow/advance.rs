@@ -5,7 +5,9 @@ use std::task::Context;
 use weir_host::memory;
 
 use super::{FlowBatches, FlowState, Means};
-use crate::batching::{BatchesInPlace, end_slice, has_joined, is_awaited, pass_to_senders, resume};
+use crate::batching::{
+    BatchesInPlace, LatencyGraph, end_slice, has_joined, has_only_prompt_batches, is_awaited, pass_to_senders, resume,
+};
 use crate::frame::{EndingFlow, Finished, Frame};
 use crate::instance::{Env, ProgramInstance};
 use crate::overload::ThreadQueue;
@@ -20,9 +22,10 @@ impl FlowState {
         means: Means<'_>,
         context: &mut Context<'_>,
     ) -> Advanced<Finished> {
-        let mut advanced = self.advance_to_rest(instance, until, means, context);
+        let mut in_place = BatchesInPlace::default();
+        let mut advanced = self.advance_to_rest(instance, until, means, context, &mut in_place);
         if self.batches != FlowBatches::None {
-            advanced = self.send_batches(instance, until, means, context, advanced);
+            advanced = self.send_batches(instance, until, means, context, (advanced, in_place));
         }
         let stops = matches!(advanced, Advanced::Yields);
         let moves = self.section.moves(stops);
@@ -46,15 +49,18 @@ impl FlowState {
         until: usize,
         means: Means<'_>,
         context: &mut Context<'_>,
-        mut advanced: Advanced<Finished>,
+        (mut advanced, mut in_place): (Advanced<Finished>, BatchesInPlace),
     ) -> Advanced<Finished> {
-        let (own, mut in_place) = (usize::from(self.batches == FlowBatches::Counted), BatchesInPlace::default());
+        let own = usize::from(self.batches == FlowBatches::Counted);
         while matches!(advanced, Advanced::Waits)
             && self.claims.is_none()
             && instance.resources.in_batches.has_only(own)
-            && in_place.send(&*instance.platform, context)
+            && self.sends_in_place(instance, context, &mut in_place)
         {
-            advanced = self.advance_to_rest(instance, until, means, context);
+            advanced = self.advance_to_rest(instance, until, means, context, &mut in_place);
+        }
+        if in_place.take_owed_slack() && matches!(advanced, Advanced::Waits) {
+            self.grant_slack(instance);
         }
         if self.batches == FlowBatches::Joined && !matches!(advanced, Advanced::Ready(_)) {
             self.batches = FlowBatches::Counted;
@@ -62,6 +68,42 @@ impl FlowState {
         }
         pass_to_senders();
         advanced
+    }
+
+    /// Sends the batches in place that may leave; returns true if there is one. Those for which the flow may still make calls stay
+    /// while others can leave.
+    fn sends_in_place(&self, instance: &ProgramInstance, context: &Context<'_>, in_place: &mut BatchesInPlace) -> bool {
+        let platform = &*instance.platform;
+        if !in_place.owes_slack() {
+            return in_place.send(platform, context, |_| false);
+        }
+        let (frame, latencies) = (self.frame.as_deref(), instance.flow(self.key).body.latencies.as_deref());
+        let Some((frame, latencies)) = frame.zip(latencies) else { return false };
+        if in_place.send(platform, context, |function| frame.may_delay_for_later_call(latencies, function)) {
+            return true;
+        }
+        if !in_place.take_owed_slack() {
+            return false;
+        }
+        self.grant_slack(instance);
+        in_place.send(platform, context, |_| false)
+    }
+
+    /// Tells the batches of the flow's calls until when these may wait.
+    fn grant_slack(&self, instance: &ProgramInstance) {
+        if let Some(frame) = &self.frame {
+            frame.grant_slack(&instance.flow(self.key).body, &*instance.platform);
+        }
+    }
+
+    /// Returns true if the flow, which waits, is about to send its batches in place, and if no call that it may still make takes
+    /// longer than that: then no forecast is needed to know that nothing is lost if a batch waits for others.
+    fn needs_no_forecast(&self, instance: &ProgramInstance) -> bool {
+        let body = &instance.flow(self.key).body;
+        self.batches == FlowBatches::Joined
+            && instance.resources.in_batches.has_only(0)
+            && has_only_prompt_batches()
+            && body.latencies.as_deref().is_some_and(LatencyGraph::is_prompt)
     }
 
     /// Advances the flow until it waits, yields or ends.
@@ -72,6 +114,7 @@ impl FlowState {
         until: usize,
         (blocking, units): Means<'_>,
         context: &mut Context<'_>,
+        in_place: &mut BatchesInPlace,
     ) -> Advanced<Finished> {
         let frame = self.frame.as_mut().expect("a flow is not polled after its end");
         let given_up = self.given_up.then_some(0);
@@ -102,19 +145,26 @@ impl FlowState {
             if self.batches == FlowBatches::None && has_joined() {
                 self.batches = FlowBatches::Joined;
             }
-            let is_woken = waits && is_awaited() && frame.is_woken();
-            if waits && !is_woken {
-                frame.grant_slack(body, env);
+            let owes_slack = waits && self.needs_no_forecast(instance);
+            in_place.owe_slack(owes_slack);
+            let is_woken = waits && !owes_slack && is_awaited() && self.is_woken();
+            if waits && !owes_slack && !is_woken {
+                self.grant_slack(instance);
             }
             self.claims = end_slice(is_woken || matches!(advanced, Advanced::Yields));
         }
         self.assured = entered.assured();
-        if self.assured > 0 && !frame.is_in_step() {
+        if self.assured > 0 && !self.is_in_step() {
             self.assured = 0;
         }
         self.balance = entered.leave();
         self.forks.note_bytes(self.balance);
         advanced
+    }
+
+    /// Returns true if the flow was woken while it ran, because a call is answered.
+    fn is_woken(&self) -> bool {
+        self.frame.as_ref().is_some_and(|frame| frame.is_woken())
     }
 
     fn count_turn(&mut self, instance: &ProgramInstance) {

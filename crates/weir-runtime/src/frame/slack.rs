@@ -1,6 +1,7 @@
 //! The slack of a flow that has come to rest: its calls that gather learn how long they may wait for others.
 
 use std::cell::Cell;
+use std::sync::Arc;
 
 use smallvec::SmallVec;
 
@@ -8,10 +9,10 @@ use super::action::Stage;
 use super::repeat::Run;
 use super::{Frame, Wait};
 use crate::batching::{
-    ALIKE_MAX, BatchIdentity, CallSlack, FlowProgress, Forecast, LatencyGraph, LatencyStep, Member, MemberProgress,
-    NO_GROUP, ReturnStep, StepCertainty, StepLatency, StepProgress,
+    ALIKE_MAX, BatchIdentity, CallSlack, FlowProgress, Forecast, Gatherer, LatencyGraph, LatencyStep, Member,
+    MemberProgress, NO_GROUP, ReturnStep, StepCertainty, StepLatency, StepProgress,
 };
-use crate::instance::Env;
+use crate::platform::Platform;
 use crate::step::{Body, NONE};
 
 /// The largest progress, in steps, of which the lists are kept. Chosen by judgement: a quarter of a megabyte.
@@ -31,7 +32,7 @@ thread_local! {
 
 impl Frame {
     /// Tells the batches of this flow's calls until when these may wait, because the flow waits.
-    pub(crate) fn grant_slack(&self, body: &Body, env: Env<'_>) {
+    pub(crate) fn grant_slack(&self, body: &Body, platform: &dyn Platform) {
         let Some(latencies) = body.latencies.as_deref().filter(|latencies| latencies.may_delay()) else { return };
         if !self.has_call_that_may_wait(latencies, latencies) {
             return;
@@ -40,7 +41,7 @@ impl Frame {
         let SlackLists { progress, forecast } = &mut *lists;
         progress.clear();
         let row = self.note_progress(latencies, progress);
-        latencies.grant_slack(env.instance.platform.now_ns(), row, progress, forecast);
+        latencies.grant_slack(platform.now_ns(), row, progress, forecast);
         self.pass_slack(latencies, row, progress);
         if lists.progress.len() <= KEPT_STEPS_MAX {
             LISTS.set(Some(lists));
@@ -59,6 +60,25 @@ impl Frame {
                 _ => false,
             }
         })
+    }
+
+    /// Returns true if calls of this function may wait for others, and the flow may still make one in this frame. Iterations that
+    /// have not begun do not count while others are under way, because the answers of these let them begin.
+    pub(crate) fn may_delay_for_later_call(&self, latencies: &LatencyGraph, gatherer: &Arc<Gatherer>) -> bool {
+        latencies.may_delay_call(gatherer) && self.may_still_call(latencies, gatherer)
+    }
+
+    fn may_still_call(&self, latencies: &LatencyGraph, gatherer: &Arc<Gatherer>) -> bool {
+        let limit = self.end.as_ref().map_or(self.until, |end| end.node);
+        let may_begin =
+            |step: &LatencyStep| step.index < limit && !self.has_begun(step.index) && !self.is_passed_over(&step.arms);
+        latencies.steps().iter().any(|step| step.latency.calls(gatherer) && may_begin(step))
+            || self.waits.iter().any(|wait| match (latencies.latency_of(wait.node), wait.stage.as_deref()) {
+                (Some(StepLatency::Iterations { body, .. }), Some(Stage::Body(run))) => {
+                    !run.has_more() && run.frames().any(|frame| frame.may_still_call(body, gatherer))
+                }
+                _ => false,
+            })
     }
 
     /// Tells the batches of the calls in this frame, which has this row, until when these may wait.
