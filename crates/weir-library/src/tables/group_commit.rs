@@ -136,6 +136,16 @@ impl GroupCommit {
         SeenCommits::wrote(self.executed.fetch_add(1, Ordering::AcqRel) + 1);
     }
 
+    /// Notes that the flow has executed a commit that has waited for the disk. What was executed before so many commits is
+    /// durable as well.
+    pub(super) fn executed_durably(&self, before: u64) {
+        let number = self.executed.fetch_add(1, Ordering::AcqRel) + 1;
+        SeenCommits::wrote(number);
+        self.group_executed();
+        // Another one may have been counted meanwhile, and not be durable.
+        self.synced(if number == before + 1 { number } else { before });
+    }
+
     /// Notes that others see the commits of a group.
     pub(super) fn group_executed(&self) {
         self.visible.store(self.executed_count(), Ordering::Release);
