@@ -62,7 +62,7 @@ pub(super) struct GroupCommit {
     visible: AtomicU64,
     /// The number of the last commit that is durable.
     durable: AtomicU64,
-    /// What has failed.
+    /// The failures, and the groups that were lost.
     troubles: Mutex<LogTroubles>,
     /// True if something has failed.
     has_troubles: AtomicBool,
@@ -79,7 +79,7 @@ impl std::fmt::Debug for GroupCommit {
     }
 }
 
-/// What has failed.
+/// Failures, and lost groups.
 #[derive(Debug, Default)]
 struct LogTroubles {
     /// The number of syncs that have failed, and the failure of the last one.
@@ -134,6 +134,16 @@ impl GroupCommit {
     /// Notes that the flow has executed a commit, which others see when its group is committed.
     pub(super) fn executed_in_group(&self) {
         SeenCommits::wrote(self.executed.fetch_add(1, Ordering::AcqRel) + 1);
+    }
+
+    /// Notes that the flow has executed a commit that has waited for the disk. What was executed before so many commits is
+    /// durable as well.
+    pub(super) fn executed_durably(&self, before: u64) {
+        let number = self.executed.fetch_add(1, Ordering::AcqRel) + 1;
+        SeenCommits::wrote(number);
+        self.group_executed();
+        // Another one may have been counted meanwhile, and not be durable.
+        self.synced(if number == before + 1 { number } else { before });
     }
 
     /// Notes that others see the commits of a group.

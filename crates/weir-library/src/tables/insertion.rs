@@ -93,7 +93,9 @@ pub(super) fn insertion_of_many(schema: &Schema) -> Option<String> {
         return Some(format!("INSERT INTO {table} ({names}) SELECT {values} FROM {rows} ORDER BY r.at"));
     }
     let (key, of) = (name(schema, schema.key[0]), Dialect::Postgres.text(&schema.name));
-    let (last, count) = (last_number(schema), "cardinality($1)");
+    // PostgreSQL takes the type of a parameter from its first place.
+    let of_count = Dialect::Postgres.column_type(&schema.columns[*given.first()?]);
+    let (last, count) = (last_number(schema), format!("cardinality(CAST($1 AS {of_count}[]))"));
     Some(format!(
         "WITH n AS (UPDATE \"weir_numbers\" SET \"last\" = {last} + {count} WHERE \"table\" = {of} AND {last} <= {} - {count}
          RETURNING \"last\") INSERT INTO {table} ({key}, {names})

@@ -87,6 +87,8 @@ pub(super) struct PostgresDatabase {
     group_commit: OnceLock<Arc<GroupCommit>>,
     readers: Readers,
     pipelines: Arc<Pipelines>,
+    /// The connections on which event loops execute groups of changes.
+    group_connections: Arc<Pipelines>,
     groups: WriteGroups,
     placed_commits: PlacedCommits,
     /// A number by which this program knows its own notifications.
@@ -148,6 +150,7 @@ impl PostgresDatabase {
             group_commit: OnceLock::new(),
             readers: Readers::default(),
             pipelines: Arc::default(),
+            group_connections: Arc::default(),
             groups: WriteGroups::default(),
             placed_commits: PlacedCommits::default(),
             // Another random number for each state, also of one process.

@@ -27,6 +27,8 @@ pub(super) enum Turns {
 pub(super) enum Beginning {
     /// It waits for its turn, and counts its commit by this statement.
     InTurn(Vec<Statement>),
+    /// It waits for its turn, and its commit for the disk.
+    Durable,
     AtOnce,
 }
 
@@ -69,8 +71,10 @@ impl Beginning {
         &self,
         connection: &PostgresConnection,
     ) -> Result<TransactionBegun, tokio_postgres::Error> {
-        let Beginning::InTurn(prepared) = self else {
-            return connection.command(BEGIN_AT_ONCE).await.map(|()| TransactionBegun::default());
+        let prepared = match self {
+            Beginning::InTurn(prepared) => prepared,
+            Beginning::Durable => return connection.command(BEGIN).await.map(|()| TransactionBegun::default()),
+            Beginning::AtOnce => return connection.command(BEGIN_AT_ONCE).await.map(|()| TransactionBegun::default()),
         };
         let count = Self::COUNT;
         let (began, counted) = tokio::join!(biased; connection.command(BEGIN), connection.execute(&count, prepared));

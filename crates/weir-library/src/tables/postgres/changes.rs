@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
-use weir::{Failure, Value};
+use weir::{Failure, SeenCommits, Value};
 
 use super::connection::{Executed, SqlStatement};
 use super::errors::StatementError;
@@ -89,10 +89,9 @@ impl PostgresTable {
         let change = self.stored_change(change.clone()).ok()?;
         let (flow, answer) = oneshot::channel();
         let queued = || QueuedChange::new((Arc::clone(&self.layout), change), answered, flow);
-        if self.database.groups.push(queued)? {
-            let database = Arc::clone(&self.database);
-            // The thread that drives the connection, so that it wakes no other one for each answer.
-            self.database.connector.io.handle.spawn(database.run_groups());
+        let is_further = SeenCommits::current().first_own != 0;
+        if self.database.groups.push(is_further, queued)? {
+            self.database.begin_groups();
         }
         let database = Arc::clone(&self.database);
         Some(Box::pin(async move {

@@ -70,12 +70,12 @@ impl UnsyncedCommits {
         self.0.lock().is_empty()
     }
 
-    fn last(&self) -> Option<CommitNumber> {
+    pub(super) fn last(&self) -> Option<CommitNumber> {
         self.0.lock().last().map(|commit| commit.number)
     }
 
     /// Forgets the commits up to a number, which are durable.
-    fn forget(&self, durable: CommitNumber) {
+    pub(super) fn forget(&self, durable: CommitNumber) {
         self.0.lock().retain(|commit| commit.number.0 > durable.0);
     }
 }

@@ -2,46 +2,100 @@
 
 use std::sync::Arc;
 
+use tokio::runtime::Handle;
+use tokio::task::yield_now;
 use weir::{Failure, SeenCommits, Value};
 
 use super::PostgresDatabase;
 use super::beginning::Beginning;
-use super::connection::SqlStatement;
+use super::commit_numbers::CommitNumber;
+use super::connection::{Executed, SqlStatement};
 use super::errors::StatementError;
 use super::group_statements::GroupStatements;
 use super::queued_change::QueuedChange;
 use super::sent_statement::SentStatement;
+use super::write_groups::WriteGroup;
 use super::writer::{ExecutedAlone, PostgresWriter, prepared_alone};
 
 /// The answer to a group: those of its changes, unless the database has refused one, or their failure.
 type GroupAnswer = Result<Option<Vec<Result<Value, Failure>>>, StatementError>;
 
 impl PostgresDatabase {
-    /// Executes changes until none waits, without a thread as far as nothing has to be waited for before they are sent.
-    pub(super) async fn run_groups(self: Arc<Self>) {
-        let mut running = RunningGroups { database: Arc::clone(&self), is_through: false };
-        while let Some((group, may_join)) = self.groups.next() {
-            let sent = if may_join { self.send_group(&group) } else { None };
-            let left = match sent {
+    /// Begins to execute the changes that wait, on the event loop of this thread.
+    pub(super) fn begin_groups(self: &Arc<Self>) {
+        let io = &self.connector.io.handle;
+        let event_loop = Handle::try_current().unwrap_or_else(|_| io.clone());
+        let is_io = event_loop.id() == io.id();
+        let running = RunningGroups { database: Arc::clone(self), is_io, is_through: false };
+        event_loop.spawn(running.run());
+    }
+
+    /// Executes a group, without a thread as far as nothing has to be waited for before it is sent. Returns whether the flows have
+    /// their answers.
+    async fn run_group(self: &Arc<Self>, group: WriteGroup) -> bool {
+        let WriteGroup { changes, may_join, is_durable } = group;
+        let durable = if is_durable { self.send_durable(&changes) } else { None };
+        let left = if let Some(durable) = durable {
+            let answer = durable.await;
+            // No flow has this task.
+            let mut task = SeenCommits::default();
+            let _entered = task.enter();
+            let answer = answer.map(|(executed, before)| {
+                self.made_durable(before);
+                GroupStatements::of(&changes).answers(&executed)
+            });
+            self.answer_group(changes, answer)
+        } else {
+            let sent = if may_join { self.send_group(&changes) } else { None };
+            match sent {
                 Some(sent) => {
                     let answer = sent.await;
-                    // No flow has this task.
                     let mut task = SeenCommits::default();
                     let _entered = task.enter();
-                    self.end_group(group, answer)
+                    self.end_group(changes, answer)
                 }
-                None => Some(group),
-            };
-            if let Some(group) = left {
-                let (database, may_join) = (Arc::clone(&self), may_join && self.groups.may_join());
-                let executing =
-                    self.connector.io.handle.spawn_blocking(move || database.execute_group(group, may_join));
-                if executing.await.is_err() {
-                    return;
-                }
+                None => Some(changes),
             }
+        };
+        let Some(left) = left else { return true };
+        let (database, may_join) = (Arc::clone(self), may_join && self.groups.may_join());
+        let executing = self.connector.io.handle.spawn_blocking(move || database.execute_group(left, may_join));
+        executing.await.is_ok()
+    }
+
+    /// Sends a group, whose commit waits for the disk, on the connection that this event loop drives; `None` if something has to be
+    /// waited for before. The answer has what was executed before.
+    fn send_durable(
+        self: &Arc<Self>,
+        group: &[QueuedChange],
+    ) -> Option<impl Future<Output = Result<(Vec<Executed>, Before), StatementError>> + Send + use<>> {
+        if self.check().is_err() {
+            return None;
         }
-        running.is_through = true;
+        let database = Arc::downgrade(self);
+        let recovered = move || database.upgrade().map_or(Ok(()), |database| database.recovered());
+        let pipeline = self.group_connections.of_this_loop(&self.connector, recovered)?;
+        let parts = GroupStatements::of(group);
+        let statements = parts.statements();
+        let prepared = pipeline.prepared(&statements).filter(|prepared| !prepared.is_empty())?;
+        let sent = SentStatement::keep(&statements, &prepared);
+        let (beginning, before) = match self.group_commit.get() {
+            Some(group_commit) => (Beginning::Durable, (group_commit.executed_count(), self.unsynced.last())),
+            None => (Beginning::AtOnce, (0, None)),
+        };
+        let limit = self.limit();
+        Some(async move {
+            let statements: Vec<SqlStatement<'_>> = sent.iter().map(SentStatement::again).collect();
+            Ok((pipeline.write(&beginning, (&statements, &prepared), limit).await?, before))
+        })
+    }
+
+    /// Notes that a group is durable, and what was executed before it was sent.
+    fn made_durable(&self, (executed, unsynced): Before) {
+        if let Some(group_commit) = self.group_commit.get() {
+            unsynced.into_iter().for_each(|last| self.unsynced.forget(last));
+            group_commit.executed_durably(executed);
+        }
     }
 
     /// Sends a group; `None` if something has to be waited for before.
@@ -153,6 +207,9 @@ impl PostgresDatabase {
     }
 }
 
+/// The number of commits that were executed before a group was sent, and the number of the last that had not waited for the disk.
+type Before = (u64, Option<CommitNumber>);
+
 /// A group whose answer is not there yet. If nobody waits for it any more, nobody knows what it has done.
 struct GroupInFlight {
     database: Arc<PostgresDatabase>,
@@ -171,17 +228,39 @@ impl Drop for GroupInFlight {
     }
 }
 
-/// The execution of changes. If it ends before its time, those who wait see that their changes have no answer.
+/// The execution of changes. If it ends before its time, such as with its event loop, the thread of connections goes on.
 struct RunningGroups {
     database: Arc<PostgresDatabase>,
+    /// True on the thread of connections.
+    is_io: bool,
     /// True if no change waits any more.
     is_through: bool,
 }
 
+impl RunningGroups {
+    /// Executes changes until none waits.
+    async fn run(mut self) {
+        loop {
+            // What can run on this event loop may have changes as well.
+            yield_now().await;
+            let Some(group) = self.database.groups.next() else { break };
+            if !self.database.run_group(group).await {
+                return;
+            }
+        }
+        self.is_through = true;
+    }
+}
+
 impl Drop for RunningGroups {
     fn drop(&mut self) {
-        if !self.is_through {
-            self.database.groups.abandon();
+        if self.is_through {
+            return;
         }
+        if self.is_io {
+            return self.database.groups.abandon();
+        }
+        let further = RunningGroups { database: Arc::clone(&self.database), is_io: true, is_through: false };
+        self.database.connector.io.handle.spawn(further.run());
     }
 }

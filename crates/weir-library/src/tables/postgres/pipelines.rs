@@ -2,7 +2,8 @@
 //!
 //! A statement that reads is sent behind those that were sent before, and its flow waits for the answer without a thread. The
 //! database executes the statements of a connection one after the other. So a statement that takes long would delay all others:
-//! it is executed on a thread, with a connection of its own, until it is short again ([`SLOW`]).
+//! it is executed on a thread, with a connection of its own, until it is short again ([`SLOW`]). One that took long once may have
+//! been held up by something else: it counts as slow if it takes long again, or if it took very long.
 //!
 //! A statement also needs a thread as long as the connection is being made, and until the statement is prepared there.
 
@@ -16,12 +17,20 @@ use parking_lot::Mutex;
 use tokio::runtime::{self, Handle};
 use tokio_postgres::Statement;
 
+use super::beginning::Beginning;
 use super::connection::{Executed, PostgresConnection, SqlStatement};
 use super::connector::PostgresConnector;
 use super::errors::StatementError;
+use super::writer::prepared_alone;
 
 /// The time of a statement from which others should not wait for it. Chosen by judgement: a read by key takes 0.1 ms.
 const SLOW: Duration = Duration::from_millis(20);
+/// The time of a statement that is slow, although it was so only once.
+const SLOW_ONCE: Duration = Duration::from_millis(200);
+/// The score of a statement that is slow. Chosen by judgement: it was slow three times running, or in the long run every third time.
+const SLOW_SCORE: u32 = 6;
+/// What each slow time adds to the score, of which a fast one takes one.
+const SLOW_TIME_SCORE: u32 = 2;
 /// Time for which a slow statement is executed on a thread; after each further time that it is slow, twice as long.
 const SLOW_PAUSE: Duration = Duration::from_secs(1);
 /// Maximum of this time.
@@ -106,9 +115,36 @@ struct KnownStatements {
     slow: BTreeMap<String, SlowStatement>,
 }
 
+/// A statement that was slow.
 struct SlowStatement {
+    /// More for each time that it is slow, and less for each time that it is not: anything may hold up a statement once, such as a
+    /// processor that is busy with something else.
+    score: u32,
     until: Instant,
     pause: Duration,
+}
+
+impl SlowStatement {
+    fn new(now: Instant) -> SlowStatement {
+        SlowStatement { score: 0, until: now, pause: SLOW_PAUSE / 2 }
+    }
+
+    /// Notes that it took this long, which is slow.
+    fn was_slow(&mut self, now: Instant, took: Duration) {
+        self.score += if took < SLOW_ONCE { SLOW_TIME_SCORE } else { SLOW_SCORE };
+        if self.score >= SLOW_SCORE {
+            // Behind the pause, it is slow if it takes long twice.
+            self.score = SLOW_SCORE - 2 * SLOW_TIME_SCORE;
+            self.pause = (self.pause * 2).min(SLOW_PAUSE_MAX);
+            self.until = now + self.pause;
+        }
+    }
+
+    /// Notes that it was not slow. Returns whether it is not to be noted any longer.
+    fn was_fast(&mut self) -> bool {
+        self.score = self.score.saturating_sub(1);
+        self.score == 0
+    }
 }
 
 impl Pipeline {
@@ -169,23 +205,46 @@ impl Pipeline {
         read
     }
 
+    /// Executes statements as one transaction, all or none.
+    pub(super) async fn write(
+        self: &Arc<Self>,
+        beginning: &Beginning,
+        statements: (&[SqlStatement<'_>], &[Statement]),
+        limit: Duration,
+    ) -> Result<Vec<Executed>, StatementError> {
+        let expected = ExpectedAnswer::new(self, limit);
+        let written = prepared_alone((&self.connection, beginning), statements).await;
+        drop(expected);
+        if self.is_given_up.load(Ordering::Relaxed) && written.is_err() {
+            return Err(StatementError::NoAnswer);
+        }
+        written.map(|(executed, _)| executed)
+    }
+
     /// Notes the time that the database took for statements: since they were sent, or since the answer before.
     fn note_time(&self, statements: &[SqlStatement<'_>], sent: Instant) {
         let now = self.begin.elapsed();
         let before = self.answered_ns.swap(now.as_nanos() as u64, Ordering::Relaxed);
         let begin = sent.saturating_duration_since(self.begin).max(Duration::from_nanos(before));
-        if now.saturating_sub(begin) < SLOW {
+        let took = now.saturating_sub(begin);
+        let slow = &mut self.known.lock().slow;
+        if took < SLOW {
+            if slow.is_empty() {
+                return;
+            }
+            for statement in statements {
+                if slow.get_mut(statement.sql).is_some_and(SlowStatement::was_fast) {
+                    slow.remove(statement.sql);
+                }
+            }
             return;
         }
-        let mut known = self.known.lock();
+        let now = Instant::now();
         for statement in statements {
-            if known.slow.len() >= SLOW_MAX {
-                known.slow.clear();
+            if slow.len() >= SLOW_MAX {
+                slow.clear();
             }
-            let slow = known.slow.entry(statement.sql.to_owned());
-            let slow = slow.or_insert(SlowStatement { until: Instant::now(), pause: SLOW_PAUSE / 2 });
-            slow.pause = (slow.pause * 2).min(SLOW_PAUSE_MAX);
-            slow.until = Instant::now() + slow.pause;
+            slow.entry(statement.sql.to_owned()).or_insert_with(|| SlowStatement::new(now)).was_slow(now, took);
         }
     }
 
@@ -231,5 +290,37 @@ impl Drop for ExpectedAnswer<'_> {
     fn drop(&mut self) {
         self.0.answers.fetch_add(1, Ordering::Relaxed);
         self.0.unanswered.fetch_sub(1, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_statement_that_something_holds_up_once_is_not_slow_and_one_that_often_takes_long_is() {
+        let begin = Instant::now();
+        let mut held_up = SlowStatement::new(begin);
+        for _ in 0..5 {
+            held_up.was_slow(begin, SLOW);
+            held_up.was_slow(begin, SLOW);
+            assert!(held_up.until <= begin);
+            assert!((0..3).all(|_| !held_up.was_fast()) && held_up.was_fast());
+        }
+        let mut slow = SlowStatement::new(begin);
+        slow.was_slow(begin, SLOW);
+        assert!(!slow.was_fast());
+        slow.was_slow(begin, SLOW);
+        slow.was_slow(begin, SLOW);
+        assert!(slow.until <= begin, "one of four was fast");
+        slow.was_slow(begin, SLOW);
+        assert_eq!(slow.until, begin + SLOW_PAUSE);
+        slow.was_slow(begin, SLOW);
+        assert_eq!(slow.until, begin + SLOW_PAUSE, "once is not enough");
+        slow.was_slow(begin, SLOW);
+        assert_eq!(slow.until, begin + 2 * SLOW_PAUSE);
+        let mut very_slow = SlowStatement::new(begin);
+        very_slow.was_slow(begin, SLOW_ONCE);
+        assert_eq!(very_slow.until, begin + SLOW_PAUSE);
     }
 }

@@ -4,6 +4,9 @@
 //!    needs the lock no longer.
 //! 2. A task executes what waits as one transaction, in one round trip (`group_execution`), on the event loop of the first flow.
 //!    A thread does so if something has to be waited for before it is sent.
+//!
+//!    The transaction waits for the disk, so that its flows need not wait once more, and is sent on a connection that the event loop
+//!    drives. If a flow writes again before its answer, the next changes do not wait, but only the answer, behind all of them.
 //! 3. If the database refuses it, nothing of it has happened: each change becomes a transaction of its own, so that the one
 //!    that was to blame is refused, and the others are not.
 //! 4. Each change notes its commit before its flow gets the answer.
@@ -24,6 +27,18 @@ const WAITING_MAX: usize = 4_096;
 /// changes are refused often would execute them twice.
 const ALONE_AFTER_REFUSAL: usize = 64;
 
+/// Number of changes that do not wait for the disk after a flow has made several without waiting for it. Chosen by judgement.
+const UNSYNCED_AFTER_SEVERAL: usize = 64;
+
+/// Changes that are executed together.
+pub(super) struct WriteGroup {
+    pub(super) changes: Vec<QueuedChange>,
+    /// True if they may be one transaction.
+    pub(super) may_join: bool,
+    /// True if this transaction waits for the disk.
+    pub(super) is_durable: bool,
+}
+
 /// The changes that wait.
 #[derive(Default)]
 pub(super) struct WriteGroups {
@@ -38,6 +53,8 @@ struct WriteQueue {
     is_running: bool,
     /// The number of changes that are executed alone.
     alone: usize,
+    /// The number of changes that do not wait for the disk.
+    unsynced: usize,
 }
 
 impl WriteGroups {
@@ -54,11 +71,15 @@ impl WriteGroups {
         !self.queue.lock().is_running
     }
 
-    /// Queues a change, and returns whether somebody has to begin to execute changes; `None` if too many wait.
-    pub(super) fn push(&self, change: impl FnOnce() -> QueuedChange) -> Option<bool> {
+    /// Queues a change, and returns whether somebody has to begin to execute changes; `None` if too many wait. `is_further` tells
+    /// whether the flow has made a change before, for whose commit it has not waited.
+    pub(super) fn push(&self, is_further: bool, change: impl FnOnce() -> QueuedChange) -> Option<bool> {
         let mut queue = self.queue.lock();
         if queue.waiting.len() >= WAITING_MAX {
             return None;
+        }
+        if is_further {
+            queue.unsynced = UNSYNCED_AFTER_SEVERAL;
         }
         queue.waiting.push(change());
         Some(!std::mem::replace(&mut queue.is_running, true))
@@ -74,8 +95,8 @@ impl WriteGroups {
         self.queue.lock().alone == 0
     }
 
-    /// Takes the next changes, and returns whether they may be one transaction; `None` if there are none.
-    pub(super) fn next(&self) -> Option<(Vec<QueuedChange>, bool)> {
+    /// Takes the next changes; `None` if there are none.
+    pub(super) fn next(&self) -> Option<WriteGroup> {
         let mut queue = self.queue.lock();
         if queue.waiting.is_empty() {
             queue.is_running = false;
@@ -83,10 +104,11 @@ impl WriteGroups {
             return None;
         }
         let count = queue.waiting.len().min(GROUP_MAX);
-        let group: Vec<QueuedChange> = queue.waiting.drain(..count).collect();
-        let may_join = queue.alone == 0;
+        let changes: Vec<QueuedChange> = queue.waiting.drain(..count).collect();
+        let (may_join, is_durable) = (queue.alone == 0, queue.alone == 0 && queue.unsynced == 0);
         queue.alone = queue.alone.saturating_sub(count);
-        Some((group, may_join))
+        queue.unsynced = queue.unsynced.saturating_sub(count);
+        Some(WriteGroup { changes, may_join, is_durable })
     }
 
     /// Forgets the changes that wait, so that their flows see that these have no answer.

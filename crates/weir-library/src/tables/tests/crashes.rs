@@ -1,11 +1,13 @@
 //! Crashes of PostgreSQL before a sync: what was written last is lost there, and written once more.
 
 use test_support::postgres::PostgresServer;
-use weir::Value;
+use weir::{SeenCommits, Value};
 
 use super::evolution::user;
 use super::{TestDatabase, everything, users};
+use crate::tables::open_table::OpenTable;
 use crate::tables::postgres::PostgresAddress;
+use crate::tables::rows::RowChange;
 use crate::tables::schema::{ExistingTable, Schema};
 use crate::tables::storage::{TableLocation, TableStorage};
 
@@ -149,6 +151,48 @@ fn a_program_that_is_not_alone_waits_for_each_commit() {
     assert_eq!(stored(&server), ROWS);
     drop((first, tables));
     settle(&second).unwrap();
+}
+
+/// Queues an insertion as a flow does, which has made commits without waiting for the disk or not. Returns once it is answered.
+async fn insert_without_thread(table: &OpenTable, number: i64, has_written: bool) {
+    let mut flow = SeenCommits { first_own: u64::from(has_written), ..SeenCommits::default() };
+    let queued = {
+        let _entered = flow.enter();
+        table.rows.change_later(&RowChange::Insert(named(number)), Box::new(|_| {})).expect("it needs no thread")
+    };
+    assert_eq!(queued.await.0.unwrap(), key(number));
+}
+
+/// A change on an event loop is durable when it is answered, unless its flow makes several: their answer waits for the disk once.
+#[test]
+fn a_change_on_an_event_loop_is_durable_when_it_is_answered_and_several_of_a_flow_together() {
+    for makes_several in [false, true] {
+        let Some((server, address)) = started() else { return };
+        let storage = storage(&address);
+        let table = storage.open(users()).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        // The event loop connects meanwhile.
+        let connections = "SELECT count(*) FROM pg_stat_activity WHERE query = 'COMMIT'";
+        for number in 0.. {
+            runtime.block_on(insert_without_thread(&table, -1 - number, false));
+            if number > 20 && server.execute("crashed", connections).trim() == "2" {
+                break;
+            }
+            runtime.block_on(async { tokio::time::sleep(std::time::Duration::from_millis(10)).await });
+        }
+        settle(&storage).unwrap();
+        let before = stored(&server);
+        stop_log_writer(&server);
+        for number in 0..ROWS {
+            runtime.block_on(insert_without_thread(&table, number, makes_several));
+        }
+        server.crash();
+        server.run();
+        let after = stored(&server) - before;
+        assert_eq!(after < ROWS, makes_several, "{after} of {ROWS}");
+        settle(&storage).unwrap();
+        assert_eq!(stored(&server) - before, ROWS);
+    }
 }
 
 /// Rows in a file without a name end with the program, so nobody is told that they are durable.

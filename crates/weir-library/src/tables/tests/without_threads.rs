@@ -138,6 +138,44 @@ fn a_transaction_begins_behind_the_changes_that_wait() {
 }
 
 #[test]
+fn insertions_into_a_table_that_numbers_its_rows_are_one_transaction() {
+    let Some(server) = PostgresServer::shared() else { return };
+    server.schema("numbered_groups");
+    let storage = TestDatabase::Postgres("numbered_groups".to_owned()).storage();
+    let columns = vec![column("id", "Int", false), column("place", "Int", false)];
+    let table = storage.open(Schema { auto: true, ..declared("notes", columns) }).unwrap();
+    let insert = |place| queue(&table, &RowChange::Insert(Value::Record([Value::Int(0), Value::Int(place)].into())));
+    let held = hold(server, "numbered_groups");
+    let mut changes = vec![insert(1)];
+    wait_for(server, "numbered_groups", WAITING, "1");
+    changes.extend((2..=9).map(insert));
+    release(server, "numbered_groups");
+    held.join().unwrap();
+    let numbers: Vec<Value> = answers(changes).into_iter().collect::<Result<_, _>>().unwrap();
+    assert_eq!(numbers, (1..=9).map(Value::Int).collect::<Vec<_>>());
+    let rows = "SELECT count(DISTINCT xmin::text), min(id - place), max(id - place) FROM notes WHERE id > 1";
+    assert_eq!(server.execute("numbered_groups", rows).trim(), "1|0|0");
+}
+
+/// The thread of connections executes what an event loop leaves.
+#[test]
+fn changes_are_executed_although_their_event_loop_has_ended() {
+    let Some(server) = PostgresServer::shared() else { return };
+    server.schema("ended");
+    let storage = TestDatabase::Postgres("ended".to_owned()).storage();
+    let table = storage.open(users()).unwrap();
+    for round in 0..3 {
+        let event_loop = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let changes: Vec<LaterChange> = {
+            let _inside = event_loop.enter();
+            (0..4).map(|number| queue(&table, &insert(&format!("{round} {number}"), number))).collect()
+        };
+        drop(event_loop);
+        assert!(answers(changes).iter().all(Result::is_ok), "round {round}");
+    }
+}
+
+#[test]
 fn a_lost_connection_fails_the_changes_that_it_carries_and_no_others() {
     let Some(server) = PostgresServer::shared() else { return };
     server.schema("cut");
