@@ -9,6 +9,22 @@ use crate::BenchResult;
 /// The number of calls of a chain.
 pub(crate) const NODES: u32 = 100;
 
+/// Five rounds that add.
+const ROUNDS: &str = "    %1: List(Int) = list(%0, %0, %0, %0, %0)
+    %2: List(Int) = for %3: Int in %1
+      %4: Int = add(%3, %0)
+      yield %4
+    %5: Int = length(%2)
+    yield %5
+";
+/// Five rounds that call.
+const CALLS: &str = "    %1: List(Int) = for %2: Int in [1, 2, 3, 4, 5]
+      %3: Int = call chain.one at l (%2)
+      yield %3
+    %4: Int = length(%1)
+    yield %4
+";
+
 /// The cases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OverheadCase {
@@ -22,15 +38,27 @@ pub(crate) enum OverheadCase {
     PlainOneValue,
     /// The chain of four values in plain Rust.
     PlainFourValues,
+    /// A `for` of five rounds that add, and a `fold` of five.
+    FiveRounds,
+    /// The same without forks.
+    FiveRoundsOff,
+    /// A `for` of five calls.
+    FiveCalls,
+    /// The same without forks.
+    FiveCallsOff,
 }
 
 impl OverheadCase {
-    pub(crate) const ALL: [OverheadCase; 5] = [
+    pub(crate) const ALL: [OverheadCase; 9] = [
         OverheadCase::Flow,
         OverheadCase::OneValue,
         OverheadCase::FourValues,
         OverheadCase::PlainOneValue,
         OverheadCase::PlainFourValues,
+        OverheadCase::FiveRounds,
+        OverheadCase::FiveRoundsOff,
+        OverheadCase::FiveCalls,
+        OverheadCase::FiveCallsOff,
     ];
 
     pub(crate) fn name(self) -> &'static str {
@@ -40,6 +68,10 @@ impl OverheadCase {
             OverheadCase::FourValues => "four-values",
             OverheadCase::PlainOneValue => "plain-one-value",
             OverheadCase::PlainFourValues => "plain-four-values",
+            OverheadCase::FiveRounds => "five-rounds",
+            OverheadCase::FiveRoundsOff => "five-rounds-off",
+            OverheadCase::FiveCalls => "five-calls",
+            OverheadCase::FiveCallsOff => "five-calls-off",
         }
     }
 
@@ -48,18 +80,43 @@ impl OverheadCase {
         Ok(found.ok_or_else(|| format!("no case is called {name}"))?)
     }
 
+    /// Returns the body of the flow, if the case has a loop.
+    fn loop_body(self) -> Option<&'static str> {
+        match self {
+            OverheadCase::FiveRounds | OverheadCase::FiveRoundsOff => Some(ROUNDS),
+            OverheadCase::FiveCalls | OverheadCase::FiveCallsOff => Some(CALLS),
+            _ => None,
+        }
+    }
+
+    /// Returns true if the case has a loop. Time stands still there, so that all rounds seem short.
+    pub(crate) fn has_loop(self) -> bool {
+        self.loop_body().is_some()
+    }
+
+    /// Returns true if no round may run on another core.
+    pub(crate) fn is_unforked(self) -> bool {
+        matches!(self, OverheadCase::FiveRoundsOff | OverheadCase::FiveCallsOff)
+    }
+
     /// Returns the function of the chain and its number of values, if the case has one.
     fn function(self) -> Option<(&'static str, usize)> {
         match self {
             OverheadCase::OneValue => Some(("chain.one", 1)),
             OverheadCase::FourValues => Some(("chain.four", 4)),
-            OverheadCase::Flow | OverheadCase::PlainOneValue | OverheadCase::PlainFourValues => None,
+            _ => None,
         }
     }
 }
 
-/// Returns the program `for x in chain.burst(count) { one(one(… one(x))) }`.
-pub(crate) fn program(case: OverheadCase, count: i64) -> Program {
+/// Returns the program `for x in chain.burst(count) { one(one(… one(x))) }`, or that of a loop.
+pub(crate) fn program(case: OverheadCase, count: i64) -> BenchResult<Program> {
+    if let Some(body) = case.loop_body() {
+        let text = format!(
+            "entry burst from chain.burst unordered\n  arguments\n    yield ({count},)\n  flow burst (%0 x: Int) -> Int\n{body}"
+        );
+        return Ok(weir_ir::parse::expr(&text).map_err(|error| error.to_string())?);
+    }
     let integer = |index: u32| Variable { var: Var(index), name: Text::default(), ty: Type::Int };
     let lets: Vec<Let> = match case.function() {
         None => Vec::new(),
@@ -78,7 +135,7 @@ pub(crate) fn program(case: OverheadCase, count: i64) -> Program {
     };
     let entry =
         Entry { name: "burst".into(), source: "chain.burst".into(), arguments, ordered: false, flows: vec![flow] };
-    Program { entries: vec![entry], ..Program::default() }
+    Ok(Program { entries: vec![entry], ..Program::default() })
 }
 
 fn call(path: &str, values: usize, bound: Variable) -> Let {

@@ -89,10 +89,19 @@ fn report(costs: &[Cost]) -> BenchResult<()> {
     let nodes = NODES as f64;
     let of = |case: OverheadCase| costs.iter().find(|cost| cost.case == case).expect("every case was measured");
     let per = |figure: &dyn Fn(&Cost) -> f64| {
-        let [flow, one, four, plain_one, plain_four] = OverheadCase::ALL.map(|case| figure(of(case)));
+        let [flow, one, four, plain_one, plain_four, rounds, rounds_off, calls, calls_off] =
+            OverheadCase::ALL.map(|case| figure(of(case)));
         let node = (one - flow) / nodes - plain_one / nodes;
         let value = ((four - one) - (plain_four - plain_one)) / nodes / 3.0;
-        [("flow", flow), ("fused node, beyond its function", node), ("value passed, beyond a plain call's", value)]
+        [
+            ("flow", flow),
+            ("fused node, beyond its function", node),
+            ("value passed, beyond a plain call's", value),
+            ("five rounds", rounds),
+            ("five rounds, `parallel = \"off\"`", rounds_off),
+            ("five calls in a loop", calls),
+            ("five calls in a loop, `parallel = \"off\"`", calls_off),
+        ]
     };
     let nanos = per(&|cost| cost.nanos);
     let instructions = per(&|cost| cost.instructions.unwrap_or(f64::NAN));

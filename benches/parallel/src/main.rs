@@ -16,6 +16,7 @@ use serde_json::{Map, Value as Json, json};
 use cases::{CASES, ParallelCase};
 use program::BenchProgram;
 
+mod beside;
 mod cases;
 mod map_task;
 mod program;
@@ -25,6 +26,11 @@ const CONTENDERS: [&str; 4] = ["rayon", "weir", "weir, parallel = \"off\"", "one
 
 fn main() -> BenchResult<()> {
     let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [first, rest @ ..] = arguments.as_slice()
+        && first == "--serve"
+    {
+        return beside::serve(rest);
+    }
     let beginning = taken(&mut arguments, "--case").unwrap_or_default();
     let options = LoadOptions::read(&arguments)?;
     let (on, off) = (BenchProgram::start("auto")?, BenchProgram::start("off")?);
@@ -33,6 +39,7 @@ fn main() -> BenchResult<()> {
         all.insert(case.name.into(), measured(case, (&on, &off), options.rounds)?);
     }
     map_task::measure(&beginning, options.rounds, &mut all)?;
+    beside::measure(&beginning, options.rounds, &mut all)?;
     results::publish("bench-parallel", &Json::Object(all))
 }
 

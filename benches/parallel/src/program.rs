@@ -1,7 +1,8 @@
 //! The program in Weir: a flow runs the rounds or calls of a case.
 
 use test_support::flows::{Feed, options};
-use weir::Value;
+use weir::{Library, Value};
+use weir_ir::graph::Program;
 use weir_ir::plan::Plan;
 use weir_runtime::{Options, RunningProgram};
 use weir_syntax::{SourceFile, Sources, Style, render};
@@ -129,19 +130,7 @@ impl Started {
     /// Starts a program under this plan.
     pub(crate) fn new(text: &str, plan: &str) -> BenchResult<Started> {
         let feed = Feed::new();
-        let mut library = weir_library::library();
-        library.modules.insert("bench".into(), functions::bench());
-        feed.put(&mut library, "bench", "flows");
-        let mut sources = Sources::new();
-        let file = SourceFile::new("parallel.weir".to_owned(), text);
-        let compiled = weir_compile::compile(sources.add(file.clone()), &file, &library);
-        let said = compiled.diagnostics.iter().map(|diagnostic| render(&sources, diagnostic, Style::Plain));
-        let said: String = said.collect();
-        let graph = compiled.graph.ok_or(said)?;
-        let (plan, problems) = Plan::parse(plan);
-        if !problems.is_empty() {
-            return Err(format!("{problems:?}").into());
-        }
+        let (graph, library, plan) = compiled(text, plan, Some(&feed))?;
         let options = Options { plan, threads: None, ..options("event", 1) };
         let running = weir_runtime::start(&graph, &library, options)?;
         Ok(Started { feed, running })
@@ -152,4 +141,22 @@ impl Started {
         self.feed.run(vec![Value::Int(input)]).map_err(|failure| failure.message.to_string())?;
         Ok(())
     }
+}
+
+/// Compiles a program and its plan; its flows may come from this feed.
+pub(crate) fn compiled(text: &str, plan: &str, feed: Option<&Feed>) -> BenchResult<(Program, Library, Plan)> {
+    let mut library = weir_library::library();
+    library.modules.insert("bench".into(), functions::bench());
+    feed.into_iter().for_each(|feed| feed.put(&mut library, "bench", "flows"));
+    let mut sources = Sources::new();
+    let file = SourceFile::new("parallel.weir".to_owned(), text);
+    let compiled = weir_compile::compile(sources.add(file.clone()), &file, &library);
+    let said = compiled.diagnostics.iter().map(|diagnostic| render(&sources, diagnostic, Style::Plain));
+    let said: String = said.collect();
+    let graph = compiled.graph.ok_or(said)?;
+    let (plan, problems) = Plan::parse(plan);
+    if !problems.is_empty() {
+        return Err(format!("{problems:?}").into());
+    }
+    Ok((graph, library, plan))
 }

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use weir_host::Text;
 use weir_ir::expr;
-use weir_syntax::{Diagnostic, Parsed, SourceFile, SourceId, Span};
+use weir_syntax::{Diagnostic, Edit, Parsed, SourceFile, SourceId, Span};
 
+use crate::allowed;
 use crate::program_files::{FileModules, ProgramFiles};
 use crate::symbol::Symbol;
 use crate::typed_tree::TypedTree;
@@ -45,6 +46,12 @@ impl Checked {
     #[must_use]
     pub fn is_of_library(&self, offset: u32) -> bool {
         self.files.is_of_library(self.files.index_at(offset))
+    }
+
+    /// Returns the edit that silences a warning of the program, whose text this is: a comment above the code in which it begins.
+    #[must_use]
+    pub fn allow(&self, warning: &Diagnostic, text: &str) -> Option<Edit> {
+        allowed::edit(warning, &self.parsed.tree, text)
     }
 
     /// Returns the name in the program of a name that is declared in the file at `offset`.

@@ -11,6 +11,7 @@
 //! Architecture invariant: no I/O and no runtime. The library is an argument; the source text is a value. A check of a large
 //! program uses several cores (`parallel`), and no thread outlives it.
 
+mod allowed;
 mod bound_constraints;
 mod bypassed_handlers;
 mod cascade;
@@ -123,6 +124,7 @@ pub fn check_program(program: ProgramFiles, file: &SourceFile, library: &Library
     let found = context.into_diagnostics();
     let mut diagnostics = std::mem::take(&mut parsed.diagnostics);
     diagnostics.extend(found);
+    allowed::apply(&mut diagnostics, &parsed, file.text(), &files);
     diagnostics.sort_by_key(|diagnostic| diagnostic.span().map_or((0, 0), |span| (span.start, span.end)));
     Checked { parsed, typed, expr, tests, diagnostics, modules, query_rests, files }
 }

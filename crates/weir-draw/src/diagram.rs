@@ -113,12 +113,14 @@ struct DrawnBody<'s, 'a> {
 }
 
 impl DiagramBuilder<'_> {
-    /// Adds the visible nodes of a graph, which starts at the mark `entry`.
-    fn graph(&mut self, scope: &GraphScope<'_>, entry: MarkId, parent: Option<MarkId>, yields: &str) {
+    /// Adds the visible nodes of a graph, which starts at the mark `entry`: that of the flow, or of a body of the node `around`,
+    /// which has a mark.
+    fn graph(&mut self, scope: &GraphScope<'_>, entry: MarkId, around: Option<(&Node, MarkId)>, yields: &str) {
+        let parent = around.map(|(_, mark)| mark);
         let contraction = Contraction::new(scope, self.drawing.detail);
         let frames = FnFrames::of(scope, &contraction, self.drawing.detail);
         let mut body = DrawnBody { scope, contraction, frames, marks: BTreeMap::new(), entry, parent };
-        let sections = self.sections(scope.graph, parent);
+        let sections = self.sections(scope.graph, around.map(|(node, _)| node));
         let first_edge = self.diagram.edges.len();
         for (id, node) in scope.graph.nodes() {
             if body.contraction.is_seen(id) {
@@ -134,12 +136,12 @@ impl DiagramBuilder<'_> {
     }
 
     /// Returns the number of the section of each node under a plan; in an inner body, of those that the plan names.
-    fn sections(&self, graph: &Graph, parent: Option<MarkId>) -> Vec<Option<u32>> {
+    fn sections(&self, graph: &Graph, around: Option<&Node>) -> Vec<Option<u32>> {
         let waits = |function: &str| self.drawing.leaves_thread(function);
         let Some(plan) = self.drawing.plan else { return Vec::new() };
-        match parent {
+        match around {
             None => sections::section_numbers(plan, self.flow, graph, &waits).into_iter().map(Some).collect(),
-            Some(_) => graph.nodes.iter().map(|node| sections::named_section(plan, self.flow, node)).collect(),
+            Some(around) => sections::named_sections(plan, self.flow, around, graph),
         }
     }
 
@@ -189,7 +191,7 @@ impl DiagramBuilder<'_> {
             };
             let entry = self.diagram.marks.len();
             self.diagram.marks.push(mark(MarkKind::Entry, title, Some(id)));
-            self.graph(&inner, entry, Some(id), "");
+            self.graph(&inner, entry, Some((node, id)), "");
         }
         id
     }

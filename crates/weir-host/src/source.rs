@@ -10,6 +10,7 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use weir_events::Event;
 
@@ -164,18 +165,32 @@ pub enum Begun {
 
 /// Signal for a source to stop. Can be cloned; takes effect once.
 #[derive(Clone)]
-pub struct Stop(Event<()>);
+pub struct Stop {
+    stopped: Event<()>,
+    drain_timeout: Duration,
+}
 
 impl Stop {
     /// Creates a signal from an event that takes effect when the program stops, and stays in effect.
     pub fn new(stopped: Event<()>) -> Self {
-        Stop(stopped)
+        Stop { stopped, drain_timeout: Duration::MAX }
+    }
+
+    /// Returns the signal of a program that cancels its flows when it has been told to stop and this time has passed.
+    #[must_use]
+    pub fn within(self, drain_timeout: Duration) -> Self {
+        Stop { drain_timeout, ..self }
+    }
+
+    /// Returns the time from the stop of the program to the end of all that it has begun.
+    pub fn drain_timeout(&self) -> Duration {
+        self.drain_timeout
     }
 
     /// Returns the event that takes effect when the program stops, and stays in effect; it can be awaited or used in a
     /// choice.
     pub fn stopped(&self) -> Event<()> {
-        self.0.clone()
+        self.stopped.clone()
     }
 }
 

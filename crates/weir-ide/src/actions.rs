@@ -1,6 +1,6 @@
-//! Code actions: the fixes that diagnostics offer as edits.
+//! Code actions: the fixes that diagnostics offer as edits, and comments that silence warnings.
 
-use weir_syntax::{Code, Edit, Span};
+use weir_syntax::{Code, Diagnostic, Edit, Span};
 
 use crate::document::Document;
 
@@ -16,15 +16,26 @@ pub struct CodeAction {
 }
 
 impl Document {
-    /// Returns the code actions for the diagnostics that touch `span`, in their order.
+    /// Returns the code actions for the diagnostics that touch `span`, in their order: the fixes, and then comments that silence
+    /// the warnings.
     #[must_use]
     pub fn actions(&self, span: Span) -> Vec<CodeAction> {
         let touched = self.diagnostics().iter().filter(|diagnostic| {
             let mut places = diagnostic.labels.iter().filter(|label| label.primary).map(|label| label.span);
             places.any(|place| place.start <= span.end && span.start <= place.end)
         });
-        let hints = touched.flat_map(|diagnostic| diagnostic.help.iter().map(|hint| (diagnostic.code, hint)));
+        let touched: Vec<&Diagnostic> = touched.collect();
+        let allow = |warning: &&Diagnostic| {
+            let edit = self.checked.allow(warning, self.file().text())?;
+            let title = format!("allow {} here: {}", warning.code.id(), warning.code.title().to_lowercase());
+            Some(CodeAction { title, code: warning.code, edits: vec![edit] })
+        };
+        let allows: Vec<CodeAction> = touched.iter().filter_map(allow).collect();
+        let hints =
+            touched.into_iter().flat_map(|diagnostic| diagnostic.help.iter().map(|hint| (diagnostic.code, hint)));
         let with_edit = hints.filter_map(|(code, hint)| Some((code, hint, hint.edit.clone()?)));
-        with_edit.map(|(code, hint, edit)| CodeAction { title: hint.text.clone(), code, edits: vec![edit] }).collect()
+        let fixes =
+            with_edit.map(|(code, hint, edit)| CodeAction { title: hint.text.clone(), code, edits: vec![edit] });
+        fixes.chain(allows).collect()
     }
 }

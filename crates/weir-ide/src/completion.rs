@@ -7,7 +7,7 @@ mod names;
 
 use std::collections::BTreeMap;
 
-use weir_syntax::{Edit, Span};
+use weir_syntax::{Code, Edit, Span};
 
 use crate::document::Document;
 use context::Context;
@@ -58,13 +58,14 @@ pub enum CompletionKind {
 
 impl Document {
     /// Returns the proposals at `offset`, likely kinds first, at most [`COMPLETIONS_MAX`] of each kind. A proposal
-    /// contains the letters of the partial word in their order. There are none in comments and texts.
+    /// contains the letters of the partial word in their order. There are none in texts and in comments, but for `// allow`.
     #[must_use]
     pub fn completions(&self, offset: u32) -> Vec<Completion> {
         let (start, begun) = self.word_before(offset);
         let span = Span::new(self.whole().source, start, offset);
         let mut found = match self.context(start) {
             Context::Nothing => Vec::new(),
+            Context::Warning => warnings(),
             Context::Member { dot } => self.members(dot),
             Context::Module => self.modules(),
             Context::Type => self.types(begun),
@@ -91,6 +92,13 @@ pub const COMPLETIONS_MAX: usize = 200;
 fn fits(label: &str, begun: &str) -> bool {
     let mut letters = label.chars().flat_map(char::to_lowercase);
     begun.chars().flat_map(char::to_lowercase).all(|wanted| letters.any(|letter| letter == wanted))
+}
+
+/// Returns the codes of the warnings that a comment can silence.
+fn warnings() -> Vec<Completion> {
+    let allowed = weir_syntax::codes::ALL.iter().filter(|code| code.can_be_allowed());
+    let completion = |code: &Code| Completion::new(code.id(), CompletionKind::Keyword, code.title());
+    allowed.map(completion).collect()
 }
 
 impl Completion {

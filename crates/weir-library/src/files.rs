@@ -9,6 +9,7 @@ mod cache;
 mod error;
 mod follow;
 mod lines;
+mod names;
 mod open_beneath;
 mod open_file;
 #[cfg(target_os = "linux")]
@@ -21,9 +22,10 @@ pub use append::Appender;
 pub use cache::FileCacheOptions;
 pub use error::FileError;
 pub(crate) use lines::{FileLines, root_of};
+pub use names::{delete, rename};
 pub use open_file::{OpenFile, length, open};
 pub use root::Root;
-pub use write::write;
+pub use write::{copy, write};
 
 use bytes::Bytes;
 use tokio::runtime::Handle;
@@ -39,7 +41,7 @@ mod functions {
     weir::library! {
         /// Files below the program's root directory.
         pub(crate) files: super::read, super::exists, super::list, super::open_file::open, super::open_file::length,
-            super::append::Appender::append, super::write::write
+            super::append::Appender::append, super::write::write, super::write::copy, super::names::rename, super::names::delete
     }
 }
 

@@ -114,14 +114,19 @@ pub fn digits(int: i64) -> Vec<i64> {
     int.unsigned_abs().to_string().bytes().map(|digit| i64::from(digit - b'0')).collect()
 }
 
-/// Returns the number raised to a power; a power below 0 counts as 0. A result that does not fit into 64 bits ends the flow,
-/// as `*` does.
+/// Returns the number raised to a power. A result that does not fit into 64 bits ends the flow, as `*` does, and so does a power
+/// below 0 of a number other than 1 and -1, whose result is no whole number.
 #[weir::function(pure)]
 pub fn power(int: i64, exponent: i64) -> Limited<i64> {
-    let result = match (int, u32::try_from(exponent.max(0))) {
+    let result = match (int, u32::try_from(exponent)) {
         (_, Ok(exponent)) => int.checked_pow(exponent),
-        (0 | 1, Err(_)) => Some(int),
+        (1, Err(_)) => Some(1),
+        (0, Err(_)) if exponent > 0 => Some(0),
         (-1, Err(_)) => Some(if exponent % 2 == 0 { 1 } else { -1 }),
+        (_, Err(_)) if exponent < 0 => {
+            let message = format!("{int} to the power of {exponent} is no whole number");
+            return Limited(Err(Failure::new(FailureKind::Arithmetic, message)));
+        }
         (_, Err(_)) => None,
     };
     checked(result)

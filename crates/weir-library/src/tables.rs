@@ -14,6 +14,7 @@ mod backup;
 mod catalog;
 mod changes;
 mod checkpoint;
+mod commit_waiters;
 mod connection;
 mod constraint;
 mod cursor;
@@ -72,6 +73,7 @@ mod statements;
 mod storage;
 mod stored;
 mod stored_reads;
+mod sync_requests;
 mod table_read;
 #[cfg(test)]
 mod tests;
@@ -200,7 +202,7 @@ pub fn commit(table: &mut Table, transaction: i64, last: bool) -> Result<i64, Fa
     later = commit_later(table, transaction)
 )]
 pub fn place_commit(table: &mut Table, transaction: i64, last: bool) -> Result<i64, Failure> {
-    if !table.0.rows.place_commit(transaction) {
+    if !table.0.rows.place_commit(transaction, Box::new(|_| ())) {
         table.0.rows.commit(transaction, last)?;
     }
     Ok(transaction)

@@ -5,7 +5,7 @@ mod calendar;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::time::{MissedTickBehavior, interval};
-use weir::{Failure, Type, Value};
+use weir::{Failure, HostType, Type, Value};
 
 pub(crate) use calendar::is_out_of_range;
 pub use calendar::{Date, date, format, of_date, parse, parse_as, shift, start_of_day};
@@ -65,17 +65,38 @@ pub fn from_unix(seconds: i64) -> Result<SystemTime, Failure> {
 /// Nanoseconds of a second.
 const NANOSECONDS: i64 = 1_000_000_000;
 
-/// Waits for the duration. Calls of other modules that do not depend on its result do not wait with it.
+/// Waits for the duration; not at all if it is negative, such as that to a time which has passed. Calls of other modules that do
+/// not depend on its result do not wait with it.
 #[weir::function(idempotent)]
-pub async fn sleep(duration: Duration) {
-    tokio::time::sleep(duration).await;
+pub async fn sleep(duration: Wait) {
+    tokio::time::sleep(duration.0).await;
 }
 
 /// Waits as `retry` does between two attempts: for a random time between half of the duration and all of it, so that
-/// flows that failed together do not retry together.
+/// flows that failed together do not retry together. It does not wait if the duration is negative.
 #[weir::function(idempotent)]
-pub async fn back_off(duration: Duration) {
-    weir_events::after_about(duration).await;
+pub async fn back_off(duration: Wait) {
+    weir_events::after_about(duration.0).await;
+}
+
+/// A duration to wait for: zero instead of a negative one.
+pub struct Wait(pub Duration);
+
+impl HostType for Wait {
+    fn ty() -> Type {
+        Type::Duration
+    }
+
+    fn from_value(value: Value) -> Result<Self, Failure> {
+        match value {
+            Value::Duration(..0) => Ok(Wait(Duration::ZERO)),
+            value => Duration::from_value(value).map(Wait),
+        }
+    }
+
+    fn into_value(self) -> Result<Value, Failure> {
+        self.0.into_value()
+    }
 }
 
 /// The source `every(100ms)`.

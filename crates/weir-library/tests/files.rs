@@ -226,3 +226,91 @@ fn a_missing_root_fails_immediately() {
     assert!(Root::open(&place.0.join("absent")).is_err());
     assert!(Root::open(&place.0.join("secret")).is_err());
 }
+
+#[test]
+fn files_are_deleted_renamed_and_copied() {
+    let place = Place::new("changed");
+    let root = place.root();
+    root.copy("a.txt", "sub/c.txt").unwrap();
+    root.rename("sub/b.txt", "b.txt").unwrap();
+    assert_eq!([root.read("a.txt"), root.read("sub/c.txt"), root.read("b.txt")].map(Result::unwrap), ["a", "a", "b"]);
+    assert_eq!([root.delete("a.txt").unwrap(), root.delete("a.txt").unwrap()], [true, false]);
+    assert_eq!(root.list(".").unwrap(), ["b.txt", "sub"]);
+    assert_eq!(root.list("sub").unwrap(), ["c.txt", "deep"], "no temporary file is left");
+    // What was there is replaced.
+    root.copy("b.txt", "sub/c.txt").unwrap();
+    assert_eq!(root.read("sub/c.txt").unwrap(), "b");
+    root.rename("sub/c.txt", "b.txt").unwrap();
+    assert_eq!((root.read("b.txt").unwrap(), root.exists("sub/c.txt")), ("b".into(), false));
+}
+
+#[test]
+fn a_copy_is_as_long_as_its_file() {
+    let place = Place::new("long");
+    fs::write(place.0.join("root/long"), vec![7; 3_000_000]).unwrap();
+    // It is not read into memory.
+    place.root().with_file_bytes_max(10).copy("long", "copy").unwrap();
+    assert_eq!(place.root().read("copy").unwrap(), vec![7; 3_000_000]);
+}
+
+#[test]
+fn a_link_is_deleted_and_renamed_itself() {
+    let place = Place::new("changed-links");
+    place.link("../secret", "out");
+    place.link("a.txt", "in");
+    let root = place.root();
+    assert!(matches!(root.copy("out", "copy"), Err(FileError::Outside(_))));
+    root.rename("in", "sub/in").unwrap();
+    assert!([root.delete("out"), root.delete("sub/in")].into_iter().all(Result::unwrap));
+    assert_eq!(fs::read_to_string(place.0.join("secret")).unwrap(), "secret");
+    assert_eq!(root.read("a.txt").unwrap(), "a");
+}
+
+#[test]
+fn what_is_no_file_of_the_root_is_not_changed() {
+    let place = Place::new("unchanged");
+    place.link("..", "above");
+    fs::write(place.0.join("root/main.weir"), "main").unwrap();
+    let root = place.root().without_private_files();
+    let said = |error: FileError| error.to_string();
+    let changes = |path: &str| {
+        [root.delete(path).map(drop), root.rename(path, "new"), root.rename("a.txt", path), root.copy("a.txt", path)]
+    };
+    for path in ["../secret", "above/secret", "/etc/passwd"] {
+        let errors = changes(path).map(|change| change.unwrap_err());
+        assert!(errors.iter().all(|error| matches!(error, FileError::Outside(_))), "{path}: {errors:?}");
+    }
+    for path in ["main.weir", ".env", "sub/x.db"] {
+        let belongs = format!("`{path}` cannot be written: it belongs to the program");
+        assert_eq!(changes(path).map(|change| said(change.unwrap_err())), [(); 4].map(|()| belongs.clone()));
+    }
+    assert!(matches!(root.copy("main.weir", "new"), Err(FileError::NotFound(_))));
+    for path in [".", "./", "sub/", "sub/.."] {
+        assert!(changes(path).into_iter().all(|change| change.is_err()), "{path}");
+    }
+    for path in ["", "\0"] {
+        assert!(changes(path).into_iter().all(|change| matches!(change, Err(FileError::NotAPath(_)))), "{path:?}");
+    }
+    assert_eq!(said(root.delete("sub").unwrap_err()), "`sub` is not a file");
+    assert_eq!(said(root.rename("sub", "new").unwrap_err()), "`sub` is not a file");
+    assert_eq!(said(root.rename("a.txt", "sub").unwrap_err()), "`sub` is not a file");
+    assert_eq!(said(root.rename("none", "new").unwrap_err()), "`none` does not exist");
+    assert_eq!(said(root.rename("a.txt", "none/new").unwrap_err()), "`none` does not exist");
+    assert_eq!(said(root.copy("none", "new").unwrap_err()), "`none` does not exist");
+    assert!(!root.delete("none/file").unwrap());
+    assert_eq!(root.list(".").unwrap(), ["a.txt", "above", "sub"]);
+    assert_eq!(
+        (place.root().read("a.txt").unwrap(), place.root().read("main.weir").unwrap()),
+        ("a".into(), "main".into())
+    );
+}
+
+#[test]
+fn the_root_is_a_directory_that_exists() {
+    let place = Place::new("itself");
+    let root = place.root();
+    for path in [".", "./", "./."] {
+        assert!(matches!(root.read(path), Err(FileError::NotAFile(_))), "{path}");
+        assert!(root.exists(path) && root.list(path).is_ok(), "{path}");
+    }
+}

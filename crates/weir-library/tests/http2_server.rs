@@ -173,6 +173,24 @@ fn stopping_completes_pending_requests() {
 }
 
 #[test]
+fn a_flow_that_still_waits_at_the_end_of_the_grace_period_is_answered_503() {
+    let limits = [("shutdown_grace", weir::Value::Duration(50_000_000))];
+    let service = serving::Service::start_with(vec![serving::route("GET", "/never", vec![])], &limits);
+    block_on(async {
+        let mut requests = connect(service.address, 1 << 20).await;
+        let waiting = [(); 3].map(|()| tokio::spawn(requests.send_request(get("/never"))));
+        while service.flows.begun.lock().unwrap().len() < 3 {
+            tokio::task::yield_now().await;
+        }
+        service.stop();
+        for answer in waiting {
+            assert_eq!(answer.await.unwrap().unwrap().status(), 503);
+        }
+    });
+    service.flows.given_up.wait_for(3);
+}
+
+#[test]
 fn an_incomplete_preface_times_out() {
     let server = Running::start(short());
     let mut half = server.connect();

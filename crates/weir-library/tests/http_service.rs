@@ -129,14 +129,29 @@ fn a_flow_that_takes_too_long_is_given_up_and_answered_503() {
 }
 
 #[test]
+fn a_flow_that_still_waits_at_the_end_of_the_grace_period_is_given_up_and_answered_503() {
+    let limits = [("shutdown_grace", Value::Duration(50_000_000))];
+    let service = Service::start_with(vec![route("GET", "/never", vec![])], &limits);
+    let mut clients: Vec<_> = (0..3).map(|_| Client::connect(service.address)).collect();
+    clients.iter_mut().for_each(|client| client.send("GET /never HTTP/1.1\r\nHost: a\r\n\r\n"));
+    service.wait_for_begun(3);
+    service.stop();
+    for mut client in clients {
+        let answer = client.answer_to("GET");
+        let fields = ["retry-after", "connection"].map(|name| answer.header(name));
+        assert_eq!((answer.status, fields), (503, [Some("1"), Some("close")]));
+        client.rest();
+    }
+    service.flows.given_up.wait_for(3);
+}
+
+#[test]
 fn a_flow_is_cancelled_when_its_client_disconnects() {
     let service = Service::start(vec![route("GET", "/never", vec![])]);
     for given_up in 1..=3 {
         let mut client = Client::connect(service.address);
         client.send("GET /never HTTP/1.1\r\nHost: a\r\n\r\n");
-        while service.flows.begun.lock().unwrap().len() < given_up {
-            std::thread::yield_now();
-        }
+        service.wait_for_begun(given_up);
         drop(client);
         service.flows.given_up.wait_for(given_up);
     }

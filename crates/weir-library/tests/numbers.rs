@@ -9,7 +9,10 @@ fn results_that_do_not_fit_are_failures() {
     assert!(int::power(2, 63).0.is_err());
     assert_eq!(int::power(2, 62).0, Ok(1 << 62));
     assert_eq!(int::power(-2, 63).0, Ok(i64::MIN));
-    assert_eq!(int::power(7, -1).0, Ok(1));
+    let failure = int::power(7, -1).0.unwrap_err();
+    assert_eq!(failure.message.as_str(), "7 to the power of -1 is no whole number");
+    assert!(int::power(0, -1).0.is_err() && int::power(2, i64::MIN).0.is_err());
+    assert_eq!([int::power(1, i64::MIN).0, int::power(-1, i64::MIN).0, int::power(-1, -3).0], [Ok(1), Ok(1), Ok(-1)]);
 }
 
 #[test]

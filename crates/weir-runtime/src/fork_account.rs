@@ -52,9 +52,13 @@ impl ForkAccount {
         self.flow_bytes.load(Ordering::Relaxed).saturating_add(self.forked_bytes.load(Ordering::Relaxed))
     }
 
-    /// Charges the flow for a slice of a fork.
-    pub(crate) fn charge_slice(&self, bytes: i64) {
+    /// Charges the flow for what a fork has allocated.
+    pub(crate) fn charge(&self, bytes: i64) {
         self.forked_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Charges the flow for a slice of a fork.
+    pub(crate) fn charge_slice(&self) {
         self.slices.fetch_add(1, Ordering::Relaxed);
     }
 }

@@ -12,8 +12,12 @@
 //! 2. *Run.* A helper begins the fork and runs it, slice by slice. It stops at the end of a slice if the fork is given up. The
 //!    forks of a loop share its list, and each takes its own elements out of it when it begins (`RoundsAhead`), so that no
 //!    thread does that for the others.
-//! 3. *Join.* At the end of a loop, the flow takes the forks of its rounds in their order, and at the beginning of a part the
-//!    fork of the part. It runs one that nobody has begun itself. It takes over what one has done that has ended; if that
+//! 3. *Hand back.* At each heartbeat a helper lets other threads have its core for a moment ([`Helpers::must_leave`]). If they
+//!    need it for long, it hands the piece back as it is. The flow offers it once more when cores are idle again.
+//!
+//! [`Helpers::must_leave`]: crate::helpers::Helpers::must_leave
+//! 4. *Join.* At the end of a loop, the flow takes the forks of its rounds in their order, and at the beginning of a part the
+//!    fork of the part. It runs one that nobody has begun itself, and goes on with one that was handed back. It takes over what one has done that has ended; if that
 //!    has ended the flow, later ones do not count. For one that is under way it waits, as a step that waits without a wait number
 //!    (`frame.rs`). A fork that joins forks of its own blocks its thread instead, and leaves its place among the helpers to
 //!    another one.
@@ -55,6 +59,8 @@ enum ForkState {
     Offered(Box<ForkedPiece>, Option<Waker>),
     /// A helper runs it. The waker of the flow that waits for its end, if it does.
     UnderWay(Option<Waker>),
+    /// A part of it has run, and nobody runs it. The waker of the flow that waits, for a fork of this one.
+    HandedBack(Box<ForkedPiece>, Option<Waker>),
     Ended(ForkEnd),
     /// The piece or its results were taken out.
     Taken,
@@ -74,6 +80,8 @@ pub(crate) enum ForkEnd {
 pub(crate) enum JoinedFork {
     /// Nobody has begun the piece, which is the flow's again.
     Unbegun(Box<ForkedPiece>),
+    /// A part of the piece has run, and the flow goes on with it.
+    Begun(Box<ForkedPiece>),
     /// It has ended.
     Ended(ForkEnd),
     /// It is under way.
@@ -100,7 +108,7 @@ impl Fork {
     fn begin(&self) -> Option<Box<ForkedPiece>> {
         let mut state = self.state.lock();
         match std::mem::replace(&mut *state, ForkState::UnderWay(None)) {
-            ForkState::Offered(piece, waiter) => {
+            ForkState::Offered(piece, waiter) | ForkState::HandedBack(piece, waiter) => {
                 *state = ForkState::UnderWay(waiter);
                 Some(piece)
             }
@@ -122,11 +130,47 @@ impl Fork {
         }
     }
 
-    /// Takes out the piece that nobody has begun, or the end; otherwise registers the task that is woken at the end.
+    /// Leaves a piece of which a part has run to the flow, and wakes who waits for it. A helper that begins it nevertheless
+    /// wakes `waiter`.
+    fn hand_back(&self, piece: Box<ForkedPiece>, waiter: Option<Waker>) {
+        let mut state = self.state.lock();
+        let before = std::mem::replace(&mut *state, ForkState::HandedBack(piece, waiter));
+        drop(state);
+        self.ended.notify_all();
+        if let ForkState::UnderWay(Some(waiter)) = before {
+            waiter.wake();
+        }
+    }
+
+    /// Leaves a piece, which the flow has taken out, to a helper; registers the task that is woken at its end.
+    fn leave_to_helper(&self, piece: Box<ForkedPiece>, context: &Context<'_>) {
+        *self.state.lock() = ForkState::Offered(piece, Some(context.waker().clone()));
+    }
+
+    /// Returns true if the piece was handed back, and makes it one that is offered.
+    fn is_to_be_offered_again(&self) -> bool {
+        let mut state = self.state.lock();
+        match std::mem::replace(&mut *state, ForkState::Taken) {
+            ForkState::HandedBack(piece, waiter) => *state = ForkState::Offered(piece, waiter),
+            other => {
+                *state = other;
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Takes out the piece that no helper runs, or the end; otherwise registers the task that is woken at the end.
     fn join(&self, context: &Context<'_>) -> JoinedFork {
         let mut state = self.state.lock();
         match std::mem::replace(&mut *state, ForkState::Taken) {
-            ForkState::Offered(piece, _) => JoinedFork::Unbegun(piece),
+            ForkState::Offered(piece, _) | ForkState::HandedBack(piece, _) => {
+                if piece.is_begun {
+                    JoinedFork::Begun(piece)
+                } else {
+                    JoinedFork::Unbegun(piece)
+                }
+            }
             ForkState::Ended(end) => JoinedFork::Ended(end),
             ForkState::UnderWay(_) | ForkState::Taken => {
                 *state = ForkState::UnderWay(Some(context.waker().clone()));
@@ -135,16 +179,18 @@ impl Fork {
         }
     }
 
-    /// Does the same, but leaves a piece that nobody has begun to the helpers.
-    fn join_begun(&self, context: &Context<'_>) -> JoinedFork {
-        if let ForkState::Offered(_, waiter) = &mut *self.state.lock() {
+    /// Does the same for a flow, which leaves long calls to helpers, and with `keeps_offers` all that is offered to them.
+    fn join_flow(&self, context: &Context<'_>, keeps_offers: bool) -> JoinedFork {
+        if let ForkState::Offered(piece, waiter) = &mut *self.state.lock()
+            && (keeps_offers || piece.long.is_some())
+        {
             *waiter = Some(context.waker().clone());
             return JoinedFork::UnderWay;
         }
         self.join(context)
     }
 
-    /// Blocks this thread until the fork, which is under way, has ended.
+    /// Blocks this thread until the fork, which is under way, has ended or was handed back.
     fn wait(&self) {
         let mut state = self.state.lock();
         while matches!(*state, ForkState::UnderWay(_)) {

@@ -4,13 +4,17 @@
 //! asking the system. A fork is offered only while the working threads and the forks, those that no helper has begun included, are
 //! fewer than the cores, so that a flow may offer as many forks at once as cores are idle.
 //!
+//! A helper has a core only as long as nobody else of the program needs it. The system does not tell that a thread waits for the
+//! core, and would let it wait for some milliseconds. Therefore a helper yields its core at each heartbeat, and leaves its fork
+//! if more threads work than there are cores ([`Helpers::must_leave`]). For a while no fork is offered then.
+//!
 //! Under an engine whose sections have threads of their own, a fork takes the place of a thread of its section that has no work
 //! ([`SectionThreads`]): threads and forks at work for a section are at most as many as it has threads, unless one
-//! of its threads gets work while a fork is under way. There a fork is offered when a helper has begun the one before.
+//! of its threads gets work, which makes the helper leave its fork. There a fork is offered when a helper has begun the one before.
 
 use std::cell::RefCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crossbeam_utils::CachePadded;
 use tokio::runtime::Handle;
@@ -110,6 +114,7 @@ pub enum ForkPolicy {
 /// The threads that run forks.
 pub(crate) struct Helpers {
     pool: BlockingPool,
+    platform: Arc<dyn Platform>,
     /// The number of forks that run at a time; 0 if flows are not forked.
     most: usize,
     counts: Arc<ForkCounts>,
@@ -126,7 +131,22 @@ struct ForkCounts {
     running: AtomicUsize,
     /// The forks that were offered and that no helper has taken up.
     offered: AtomicUsize,
+    /// The time until which no fork is offered, because helpers had to leave theirs.
+    pause_until_ns: AtomicU64,
+    /// The number of looks in tests.
+    looks: AtomicUsize,
 }
+
+/// The time for which no fork is offered after a helper had to leave one. Chosen by judgement: an offer costs some 5 µs, so that
+/// offers in vain take less than a hundredth of the time.
+const PAUSE_NS: u64 = 1_000_000;
+
+/// The time that a yield may take until the helper yields less often, and the time for which it then does not. Chosen by
+/// judgement: a few requests of the program end meanwhile, and other programs get half of the core at most.
+const YIELD_NS_MAX: u64 = 1_000_000;
+
+/// In a test a helper leaves its fork at one look of so many.
+const LOOKS: usize = 3;
 
 /// The number of threads for each fork that may run at a time. Chosen by judgement: a helper that waits for a fork of its own
 /// leaves its place to another thread, which is rare, and without a thread a fork is run by the flow that has offered it.
@@ -149,6 +169,7 @@ impl Helpers {
     ) -> Helpers {
         Helpers {
             pool: BlockingPool::new("helper", THREADS_PER_FORK * most.max(1), platform),
+            platform: Arc::clone(platform),
             most,
             counts: Arc::default(),
             policy,
@@ -175,7 +196,47 @@ impl Helpers {
         let forks = offered + self.counts.running.load(Ordering::Relaxed);
         let idle = self.cores.cores.saturating_sub(forks + self.cores.working.load(Ordering::Relaxed));
         let wanted = self.most.saturating_sub(forks).min(idle);
+        if wanted == 0 || self.pauses() {
+            return 0;
+        }
         if self.in_sections { wanted.min(1_usize.saturating_sub(offered)) } else { wanted }
+    }
+
+    /// Returns true if helpers had to leave their forks a short time ago.
+    fn pauses(&self) -> bool {
+        let until_ns = self.counts.pause_until_ns.load(Ordering::Relaxed);
+        until_ns > 0 && self.platform.now_ns() < until_ns
+    }
+
+    /// Lets other threads have the core of this helper, and returns true if the helper must leave its fork because more threads
+    /// work than there are cores. `yields_at_ns` is the helper's own, and begins with 0.
+    pub(crate) fn must_leave(&self, yields_at_ns: &mut u64) -> bool {
+        if self.fork_always() {
+            return self.counts.looks.fetch_add(1, Ordering::Relaxed).is_multiple_of(LOOKS);
+        }
+        if !self.is_core_needed() {
+            let before_ns = self.platform.now_ns();
+            if before_ns < *yields_at_ns {
+                return false;
+            }
+            std::thread::yield_now();
+            let after_ns = self.platform.now_ns();
+            let was_long = after_ns.saturating_sub(before_ns) > YIELD_NS_MAX;
+            *yields_at_ns = if was_long { after_ns.saturating_add(YIELD_NS_MAX) } else { 0 };
+            if !self.is_core_needed() {
+                return false;
+            }
+        }
+        let until_ns = self.platform.now_ns().saturating_add(PAUSE_NS);
+        self.counts.pause_until_ns.store(until_ns, Ordering::Relaxed);
+        true
+    }
+
+    /// Returns true if more threads work, for the program or for the section of this helper, than there are cores or threads.
+    fn is_core_needed(&self) -> bool {
+        let over = |section: &SectionThreads| section.working.load(Ordering::Relaxed) > section.threads;
+        let threads = self.counts.running.load(Ordering::Relaxed) + self.cores.working.load(Ordering::Relaxed);
+        threads > self.cores.cores || SECTION.with_borrow(|section| section.as_deref().is_some_and(over))
     }
 
     /// Returns true if a section has a thread without work, or if a test does not mind. The event loop, which has no section, leaves
@@ -199,13 +260,18 @@ impl Helpers {
 
     /// Offers a fork, which a helper runs inside the runtime of this event loop.
     pub(crate) fn offer(&self, event_loop: &Handle, run: impl FnOnce() + Send + 'static) {
-        let counts = Arc::clone(&self.counts);
-        if self.policy == ForkPolicy::AlwaysInPlace {
-            if counts.running.fetch_add(1, Ordering::Relaxed).is_multiple_of(2) {
-                run();
-            }
-            return;
+        let is_in_place = self.policy == ForkPolicy::AlwaysInPlace;
+        if !is_in_place || self.counts.looks.fetch_add(1, Ordering::Relaxed).is_multiple_of(2) {
+            self.run(event_loop, run);
         }
+    }
+
+    /// Has a helper run something inside the runtime of this event loop.
+    pub(crate) fn run(&self, event_loop: &Handle, run: impl FnOnce() + Send + 'static) {
+        if self.policy == ForkPolicy::AlwaysInPlace {
+            return run();
+        }
+        let counts = Arc::clone(&self.counts);
         counts.offered.fetch_add(1, Ordering::Relaxed);
         let section = SECTION.with_borrow(Clone::clone);
         let job = move || {
@@ -234,7 +300,7 @@ impl Helpers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::platform::SystemPlatform;
+    use crate::platform::{ScriptedPlatform, SystemPlatform};
 
     #[test]
     fn a_fork_is_wanted_for_each_idle_core() {
@@ -272,5 +338,34 @@ mod tests {
         drop(end);
         SectionThreads::new(1).begin();
         assert_eq!(helpers.forks_wanted(), 0, "a section of one thread");
+    }
+
+    #[test]
+    fn a_helper_leaves_its_fork_when_more_threads_work_than_cores() {
+        let clock = Arc::new(ScriptedPlatform::new(0));
+        let platform: Arc<dyn Platform> = Arc::clone(&clock) as _;
+        let helpers = Helpers::new(1, ForkPolicy::AsPlanned, (2, false), &platform);
+        helpers.cores.begin();
+        helpers.counts.running.store(1, Ordering::Relaxed);
+        assert!(!helpers.must_leave(&mut 0), "the flow and the helper have a core each");
+        helpers.cores.begin();
+        assert!(helpers.must_leave(&mut 0), "another flow has begun");
+        helpers.counts.running.store(0, Ordering::Relaxed);
+        helpers.cores.rest();
+        assert_eq!(helpers.forks_wanted(), 0, "it is offered again some time later");
+        clock.pass_ns(PAUSE_NS);
+        assert_eq!(helpers.forks_wanted(), 1);
+    }
+
+    #[test]
+    fn a_helper_leaves_its_fork_when_all_threads_of_its_section_have_work() {
+        let platform: Arc<dyn Platform> = Arc::new(ScriptedPlatform::new(0));
+        let helpers = Helpers::new(4, ForkPolicy::AsPlanned, (8, true), &platform);
+        let section = SectionThreads::new(2);
+        section.begin();
+        section.begin();
+        assert!(!helpers.must_leave(&mut 0));
+        section.begin();
+        assert!(helpers.must_leave(&mut 0));
     }
 }

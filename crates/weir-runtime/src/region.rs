@@ -46,7 +46,9 @@ pub(crate) use code::{
 };
 pub(crate) use instruction::{FrameSlot, Instruction, Register, RegisterAccess, TableIndex, Target};
 pub(crate) use interpret::{LARGE_WINDOW, Machine};
-pub(crate) use parts::{ComputationOrder, PARTS_MAX, PartCost, PartObstacle, RegionPart, RegionPiece, RoundCost};
+pub(crate) use parts::{
+    ComputationOrder, PARTS_MAX, PartCost, PartObstacle, RegionPart, RegionPiece, RoundCost, SlowLoops,
+};
 pub(crate) use place::CodePlace;
 pub(crate) use reduced_maps::{MapReduction, ReducedMap};
 pub(crate) use reductions::{

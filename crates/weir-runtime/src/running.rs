@@ -213,7 +213,8 @@ async fn serve(sources: Vec<(Arc<dyn Opened>, u32)>, context: Arc<RunContext>, o
 async fn run_source(source: Arc<dyn Opened>, entry: u32, context: Arc<RunContext>) {
     let (instance, engine) = (Arc::clone(&context.instance), Arc::clone(&context.engine));
     let flows = Arc::new(EntryFlows { instance, engine, entry, skipped: AtomicU64::default() });
-    let ended = Arc::clone(&source).run(Arc::clone(&flows) as _, Stop::new(context.stop.fired())).await;
+    let stop = Stop::new(context.stop.fired()).within(context.drain_within);
+    let ended = Arc::clone(&source).run(Arc::clone(&flows) as _, stop).await;
     let failure: Option<Arc<str>> = ended.as_ref().err().map(|failure| failure.message.as_str().into());
     context.instance.record(Detail::Log, || EventKind::SourceEnded { entry, failure });
     match ended {

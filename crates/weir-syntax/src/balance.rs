@@ -148,6 +148,8 @@ impl Balancer<'_> {
     fn ended_early(&self, open: Token, at: u32, token: Token) -> Diagnostic {
         let found = match token.kind {
             TokenKind::End => "the file ends here".to_owned(),
+            // The end of an interpolation or template has no text.
+            _ if token.start == token.end => "the code ends here before it is closed".to_owned(),
             _ => format!("`{}` comes before it is closed", &self.text[token.start as usize..token.end as usize]),
         };
         let end = if token.kind == TokenKind::End { Token { start: at, end: at, ..token } } else { token };

@@ -163,6 +163,7 @@ codes! {
     W0720 NumberBraces,
     W0721 KeptWrites,
     W0722 DollarBraces,
+    W0723 UnusedAllow,
 }
 
 impl Code {
@@ -182,6 +183,12 @@ impl Code {
         line.trim_start_matches("# ")
     }
 
+    /// Returns true if a comment can silence the diagnostic: if it is a warning, but for the one of comments without effect.
+    #[must_use]
+    pub fn can_be_allowed(self) -> bool {
+        self.severity() == Severity::Warning && self != Self::UnusedAllow
+    }
+
     /// Returns true if the code that the diagnostic marks could be removed without changing what the program does.
     /// Editors show such code faded.
     #[must_use]
@@ -189,6 +196,7 @@ impl Code {
         matches!(
             self,
             Self::UnusedModule
+                | Self::UnusedAllow
                 | Self::UnusedName
                 | Self::UnusedDeclaration
                 | Self::UnusedValue

@@ -1,6 +1,7 @@
 ; Highlighting rules.
 
 (comment) @comment
+((comment) @keyword.directive (#match? @keyword.directive "^// *allow W[0-9]+( *, *W[0-9]+)* *(:|$)"))
 (doc_comment) @comment.documentation
 (number) @number
 (boolean) @constant.builtin

@@ -47,9 +47,10 @@ pub(super) fn section_numbers(plan: &Plan, flow: &str, body: &Graph, waits: &dyn
     keys.into_iter().map(number).collect()
 }
 
-/// Returns the number of the section to which the plan assigns a node by name.
-pub(super) fn named_section(plan: &Plan, flow: &str, node: &Node) -> Option<u32> {
-    plan.section_of_node(flow, node).map(|index| index as u32 + 1)
+/// Returns, for each node of a body of the node `around`, the number of the section to which the plan assigns it by names.
+pub(super) fn named_sections(plan: &Plan, flow: &str, around: &Node, body: &Graph) -> Vec<Option<u32>> {
+    let named = |node: &Node| plan.section_of_inner_node(flow, around, node).map(|index| index as u32 + 1);
+    body.nodes.iter().map(named).collect()
 }
 
 /// Returns true if a node, or one in its bodies, may have to wait for an event loop.

@@ -11,6 +11,8 @@ use crate::document::Document;
 pub(super) enum Context {
     /// None: the offset is in a comment or a text.
     Nothing,
+    /// A code of a warning, in a comment that silences it.
+    Warning,
     /// A member of the expression that ends before the dot at this offset.
     Member { dot: u32 },
     /// A module.
@@ -26,7 +28,11 @@ impl Document {
     pub(super) fn context(&self, start: u32) -> Context {
         let before = self.before(start);
         let line = before.rsplit('\n').next().unwrap_or_default();
-        if self.in_comment(start) || self.in_text(start) {
+        if self.in_comment(start) {
+            let comment = line.rsplit_once("//").map_or("", |(_, comment)| comment.trim_start());
+            let is_code = comment.strip_prefix("allow ").is_some_and(|codes| !codes.contains(':'));
+            if is_code { Context::Warning } else { Context::Nothing }
+        } else if self.in_text(start) {
             Context::Nothing
         } else if let Some(object) = before.trim_end().strip_suffix('.').filter(|object| !object.ends_with('.')) {
             Context::Member { dot: self.whole().start + object.len() as u32 }

@@ -137,7 +137,11 @@ impl PlanReader {
         let Some(value) = duration(text.value.as_str()).filter(|duration| range.contains(duration)) else {
             let positive = if range.start().is_zero() { "" } else { "longer than zero and " };
             let message = format!("`{}` must be a duration {positive}of at most {}", entry.0, longest(*range.end()));
-            self.error(text.at, message, Some("write it as \"90s\", \"30m\" or \"2h\"".into()));
+            self.error(
+                text.at,
+                message,
+                Some("write whole seconds, minutes, hours or days: \"90s\", \"30m\", \"2h\" or \"1d\"".into()),
+            );
             return None;
         };
         Some(Located { value, at: text.at })

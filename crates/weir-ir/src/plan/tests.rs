@@ -191,7 +191,7 @@ fn text_that_is_no_toml() {
 fn the_idle_timeout_of_sessions_is_a_duration() {
     let said = |idle: &str| report(&format!("session_idle_timeout = {idle}"));
     assert_eq!(["\"90s\"", "\"30m\"", "\"2h\"", "\"365d\""].map(said), ["", "", "", ""]);
-    let refused = "1:24: `session_idle_timeout` must be a duration longer than zero and of at most 365 days\n  help: write it as \"90s\", \"30m\" or \"2h\"\n";
+    let refused = "1:24: `session_idle_timeout` must be a duration longer than zero and of at most 365 days\n  help: write whole seconds, minutes, hours or days: \"90s\", \"30m\", \"2h\" or \"1d\"\n";
     assert_eq!(
         ["\"30\"", "\"m\"", "\"-1s\"", "\"0s\"", "\"366d\"", "\"9999999999999999999d\""].map(said),
         [refused; 6]

@@ -270,7 +270,7 @@ impl Root {
 
     /// Opens whatever is at `path`; `.` is the root itself.
     pub(super) fn open_directory(&self, path: &str) -> Result<OwnedFd, FileError> {
-        let root = if path == "." { self.directory.try_clone().ok() } else { None };
+        let root = if is_root(path) { self.directory.try_clone().ok() } else { None };
         root.map_or_else(|| self.open_below(path), Ok)
     }
 
@@ -282,7 +282,10 @@ impl Root {
         if path.is_empty() || path.contains('\0') {
             return Err(FileError::NotAPath(path.into()));
         }
-        let below = BeneathPath::new(path).ok_or_else(|| FileError::Outside(path.into()))?;
+        let below = BeneathPath::new(path).ok_or_else(|| match is_root(path) {
+            true => FileError::NotAFile(path.into()),
+            false => FileError::Outside(path.into()),
+        })?;
         if self.hides(path) {
             return Err(match access {
                 OpenMode::Append => FileError::of_program(path),
@@ -292,6 +295,11 @@ impl Root {
         let opened = open(&self.directory, &below, access).map_err(|errno| explain(path, errno))?;
         self.check_not_private(path, &opened).map(|()| opened)
     }
+}
+
+/// Returns true if a path leads to the root itself: `.`, `./`.
+fn is_root(path: &str) -> bool {
+    path.starts_with('.') && path.split('/').all(|part| matches!(part, "" | "."))
 }
 
 impl PathLookup for Root {

@@ -13,8 +13,8 @@
 //!    client repeats (`repeated_fields`),
 //! 3. answered by the handler, perhaps before the end of the body, whose rest is left (`body_rest`),
 //! 4. under `activity`, which ends what takes too long and releases the buffers of idle connections.
-//! 5. When the server stops, `graceful_shutdown` ends the connections after the requests that they have begun, within
-//!    the grace period.
+//! 5. When the server stops, it refuses new connections, and `graceful_shutdown` ends the others after the requests that they have
+//!    begun, which are answered at the end of the grace period at the latest.
 
 mod accepting;
 mod activity;
@@ -29,6 +29,7 @@ mod limits;
 mod metered_body;
 mod repeated_fields;
 mod request_validation;
+mod supervisor;
 mod tls;
 
 pub use body::{BodyError, read_body};
@@ -43,10 +44,12 @@ use std::net::{IpAddr, SocketAddr};
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::{Request, Response};
+use parking_lot::Mutex;
 use socket2::{Domain, Socket, Type};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -56,7 +59,7 @@ use crate::descriptors;
 
 use crate::connection_table::ConnectionTable;
 use accepting::{Acceptor, report_holders};
-use graceful_shutdown::GracefulShutdown;
+use graceful_shutdown::{GracefulShutdown, grace_before};
 use tls::TlsIdentity;
 
 /// Connections that the kernel completes before they are accepted.
@@ -89,13 +92,19 @@ pub trait Handler: 'static {
     /// Is told once a second that so many connections were closed or refused because the limit of connections is reached.
     fn connections_shed(&self, _closed: u64, _refused: u64, _limit: usize) {}
 
+    /// Is told that the server stops and its grace period is over. Each answer that is still awaited has to be there when it is
+    /// polled next, or its client gets none.
+    fn answer_all(&self) {}
+
     /// Is told once a second that so many connections were closed because of the memory that they held for their clients.
     fn holders_closed(&self, _closed: u64) {}
 }
 
 /// A listening socket and its limits.
 pub struct Server {
-    listener: std::net::TcpListener,
+    /// `None` once the server stops: the socket refuses connections when no event loop has it any more.
+    listener: Mutex<Option<std::net::TcpListener>>,
+    address: SocketAddr,
     limits: Limits,
     table: Arc<ConnectionTable>,
     tls: Option<TlsIdentity>,
@@ -113,7 +122,8 @@ impl Server {
         socket.bind(&address.into())?;
         socket.listen(BACKLOG)?;
         let table = ConnectionTable::new(limits.connections_max);
-        Ok(Server { listener: socket.into(), limits, table, tls: None })
+        let listener: std::net::TcpListener = socket.into();
+        Ok(Server { address: listener.local_addr()?, listener: Mutex::new(Some(listener)), limits, table, tls: None })
     }
 
     /// Returns the server with TLS.
@@ -125,11 +135,9 @@ impl Server {
     }
 
     /// Returns the address on which the server listens.
-    ///
-    /// # Errors
-    /// Fails if the operating system does not report it.
-    pub fn address(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
     }
 
     /// Returns the limits.
@@ -138,14 +146,16 @@ impl Server {
         &self.limits
     }
 
-    /// Serves until `stop` takes effect, and then until the pending requests are answered or the grace period is over.
+    /// Serves until `stop` takes effect, and then until the pending requests are answered, at the end of the grace period at the
+    /// latest, which ends before the time `end` from the stop. New connections are refused then.
     /// Must be awaited on tokio's `LocalRuntime` with I/O and time enabled: connections are tasks of it, so that
     /// nothing stands between the event loop and a connection that is ready.
     ///
     /// # Errors
     /// Fails if the socket cannot be registered with this event loop.
-    pub async fn run<H: Handler>(&self, handler: H, stop: &Event<()>) -> io::Result<()> {
-        let listener = self.listener.try_clone().and_then(TcpListener::from_std).map_err(cannot_register)?;
+    pub async fn run<H: Handler>(&self, handler: H, stop: &Event<()>, end: Duration) -> io::Result<()> {
+        let Some(listener) = self.listener.lock().as_ref().map(std::net::TcpListener::try_clone) else { return Ok(()) };
+        let listener = listener.and_then(TcpListener::from_std).map_err(cannot_register)?;
         let shutdown = GracefulShutdown::new();
         let mut connections = JoinSet::new();
         let acceptor = Acceptor {
@@ -159,9 +169,12 @@ impl Server {
         };
         connections.spawn_local(report_holders(Arc::clone(&self.table), Rc::clone(&acceptor.handler)));
         let Err(()) = until(pin!(acceptor.accept(&mut connections)), stop).await;
+        drop(self.listener.lock().take());
+        acceptor.accept_completed(&mut connections);
+        let handler = acceptor.handler;
         drop(listener);
         // Dropping the set cancels the connections that are still open after the grace period.
-        shutdown.shut_down(&self.limits).await;
+        shutdown.shut_down(grace_before(end, &self.limits), || handler.answer_all()).await;
         Ok(())
     }
 }

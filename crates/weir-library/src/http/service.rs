@@ -5,8 +5,10 @@ use std::cell::Cell;
 use std::future::{Future, poll_fn};
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -61,7 +63,7 @@ impl Source for Http {
             Some(files) => server.with_tls(files).map_err(|error| Failure::function(error.to_string()))?,
             None => server,
         };
-        let address = server.address().map_err(|error| cannot_listen(address, &error))?;
+        let address = server.address();
         let policy = Arc::new(RequestPolicy::of(&arguments)?);
         policy.check(&routes)?;
         let log = parameters::log_requests(&arguments).then(|| RequestLog::of(environment)).flatten();
@@ -122,9 +124,11 @@ impl Opened for HttpService {
                 flows,
                 log: self.log.clone(),
                 spare: Cell::default(),
+                answers_all: Cell::default(),
             };
             let closing = closing(Arc::clone(&self.policy), &stop, self.shutdown_delay);
-            self.server.run(answers, &closing).await.map_err(Failure::from)
+            let grace_max = stop.drain_timeout().saturating_sub(self.shutdown_delay);
+            self.server.run(answers, &closing, grace_max).await.map_err(Failure::from)
         })
     }
 }
@@ -139,12 +143,18 @@ struct FlowHandler {
     log: Option<RequestLog>,
     /// An empty list for the inputs of the next flow, to reuse its allocation.
     spare: Cell<Vec<Value>>,
+    /// Set at the end of the grace period of a server that stops: flows are given up, and their requests answered 503.
+    answers_all: Cell<bool>,
 }
 
 impl Handler for FlowHandler {
     fn source_retries(&self, error: &std::io::Error) {
         self.flows
             .report(SourceProblem::Retries(Failure::function(format!("a connection cannot be accepted: {error}"))));
+    }
+
+    fn answer_all(&self) {
+        self.answers_all.set(true);
     }
 
     fn connections_shed(&self, closed: u64, refused: u64, limit: usize) {
@@ -203,7 +213,12 @@ impl FlowHandler {
     ) -> HandlerResponse<'a> {
         // One future, and not several around each other: each would keep a copy of the one inside.
         HandlerResponse::Later(Box::pin(async move {
-            let answer = answer.await.at_path(uri.path());
+            let mut answer = pin!(answer);
+            let answered = poll_fn(|cx| match answer.as_mut().poll(cx) {
+                Poll::Pending if self.answers_all.get() => Poll::Ready(None),
+                answered => answered.map(Some),
+            });
+            let answer = answered.await.unwrap_or_else(|| Response::overloaded().closing()).at_path(uri.path());
             unread.into_iter().for_each(|rest| rest.leave(&self.deadlines.rest));
             let fields = RequestFields { parsed: &mut parsed, repeated: fields_of(repeated.as_ref()) };
             self.policy.answer(answer, to_head, fields, |failure| self.report(failure))

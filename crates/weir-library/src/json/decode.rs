@@ -157,6 +157,7 @@ impl JsonDecoder<'_> {
                 Ok(Some(self.fields(fields, |field| entries.get(field.external_name()))?.into()))
             }
             ([], Some(_)) => Err(InputError::new(&self.path, "expected no payload")),
+            ([_], _) => Err(InputError::new(&self.path, "expected a payload")),
             _ => Err(InputError::new(&self.path, format!("expected a payload of {} fields", fields.len()))),
         }
     }

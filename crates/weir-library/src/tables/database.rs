@@ -21,7 +21,7 @@ use rustix::fs::FlockOperation;
 use weir::Failure;
 
 use super::catalog::{Catalog, StartCheck};
-use super::checkpoint::{Checkpoints, checkpoint};
+use super::checkpoint::{Checkpoints, LOG_KEPT_MAX, LogPages, checkpoint};
 use super::connection::{read_only, read_write};
 use super::database_error::{explain, in_use, refused};
 use super::disk_waits::DiskWaits;
@@ -67,9 +67,11 @@ impl Database {
     /// Opens the database, and creates it if it is new.
     pub(super) fn open(path: &Path) -> Result<Database, Failure> {
         let lock = locked(path)?;
-        let connection = connect(path).map_err(|error| explain(path, &error))?;
+        let pages = LogPages::default();
+        let connection = connect(path, &pages).map_err(|error| explain(path, &error))?;
         let writer = Arc::new(SharedWriter::new(Writer::new(connection)));
-        let log = SqliteLog::new(path, Arc::clone(&writer), Checkpoints::new(path, Arc::clone(&writer)));
+        let checkpoints = Checkpoints::new(path, Arc::clone(&writer), pages);
+        let log = SqliteLog::new(path, Arc::clone(&writer), checkpoints);
         let group_commit = GroupCommit::begin(log)?;
         writer.lock().commits = Some(Arc::clone(&group_commit));
         Ok(Database {
@@ -332,14 +334,15 @@ fn locked(path: &Path) -> Result<File, Failure> {
 }
 
 /// Opens the connection that writes.
-fn connect(path: &Path) -> rusqlite::Result<Connection> {
-    let connection = read_write(path)?;
+fn connect(path: &Path, pages: &LogPages) -> rusqlite::Result<Connection> {
+    let mut connection = read_write(path)?;
     is_ours(&connection)?;
     connection.execute_batch(&format!(
-        "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=0; PRAGMA foreign_keys=OFF;
-         PRAGMA cache_size=-{WRITER_CACHE_KIB};
+        "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=OFF;
+         PRAGMA cache_size=-{WRITER_CACHE_KIB}; PRAGMA journal_size_limit={LOG_KEPT_MAX};
          PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={LAYOUT};"
     ))?;
+    pages.count(&mut connection)?;
     Ok(connection)
 }
 

@@ -1,8 +1,9 @@
 //! Durable files: for tests of power cuts, the contents of a database and its log as of the last sync.
 //!
-//! A power cut forgets what was written and not synced: for each sector behind the synced part of the log, the disk has the old
-//! or the new contents. The log grows until a checkpoint empties it; SQLite itself syncs the database before that. A VFS would
-//! see the writes of SQLite, but not the syncs of the log, which are Weir's own.
+//! A power cut forgets what was written and not synced: for each sector of the log that was written since, the disk has the old or
+//! the new contents. A checkpoint moves the log into the database. SQLite itself syncs both for it, and then writes the log from its
+//! start, beginning with a header that it syncs before anything else. A VFS would see the writes of SQLite, but not the syncs of
+//! the log, which are Weir's own.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -37,38 +38,44 @@ impl DurableFiles {
     pub(super) fn synced(database: &Path, sync: impl FnOnce() -> std::io::Result<()>) -> std::io::Result<()> {
         let noted = NOTED.lock().get(database).cloned();
         let Some(noted) = noted else { return sync() };
-        let written = noted.lock().clone().followed_by(database)?;
+        let log = std::fs::read(log_of(database))?;
+        let first = noted.lock().log.is_empty().then(|| std::fs::read(database)).transpose()?;
         sync()?;
-        *noted.lock() = written;
+        let mut noted = noted.lock();
+        noted.log = log;
+        first.into_iter().for_each(|database| noted.database = database);
         Ok(())
     }
 
-    /// Returns the contents as they are written now.
-    fn followed_by(mut self, database: &Path) -> std::io::Result<DurableFiles> {
-        let log = std::fs::read(log_of(database))?;
-        if self.log.is_empty() || !is_continued(&self.log, &log) {
-            self.database = std::fs::read(database)?;
+    /// Notes that a checkpoint has moved the log, or a part of it, into the database. Nobody has written since.
+    pub(super) fn moved(database: &Path) {
+        let noted = NOTED.lock().get(database).cloned();
+        if let Some(noted) = noted {
+            let mut noted = noted.lock();
+            let read = |path: &Path| std::fs::read(path).expect("a checkpoint needs both files");
+            *noted = DurableFiles { database: read(database), log: read(&log_of(database)) };
         }
-        Ok(DurableFiles { log, ..self })
     }
 
     /// Writes what a power cut leaves. `is_kept` decides for each sector that is written, but not synced.
     pub(super) fn cut(&self, database: &Path, copy: &Path, mut is_kept: impl FnMut() -> bool) -> std::io::Result<()> {
         std::fs::write(copy, &self.database)?;
         let (mut log, written) = (self.log.clone(), std::fs::read(log_of(database))?);
-        if is_continued(&log, &written) {
-            for at in (log.len()..written.len()).step_by(SECTOR) {
-                let sector = &written[at..written.len().min(at + SECTOR)];
-                if is_kept() { log.extend(sector) } else { log.resize(log.len() + sector.len(), 0) }
+        let begins_anew = log.len() < HEADER || log[..HEADER] != written[..HEADER.min(written.len())];
+        if begins_anew && written.len() >= HEADER && written[HEADER..] != log[HEADER.min(log.len())..] {
+            // Nothing is written behind a header that is not durable.
+            log.resize(log.len().max(HEADER), 0);
+            log[..HEADER].copy_from_slice(&written[..HEADER]);
+        }
+        log.resize(log.len().max(written.len()), 0);
+        for at in (0..written.len()).step_by(SECTOR) {
+            let sector = at..written.len().min(at + SECTOR);
+            if log[sector.clone()] != written[sector.clone()] && is_kept() {
+                log[sector.clone()].copy_from_slice(&written[sector]);
             }
         }
         std::fs::write(log_of(copy), log)
     }
-}
-
-/// Returns whether the second content of a log continues the first one.
-fn is_continued(before: &[u8], after: &[u8]) -> bool {
-    after.len() >= before.len() && before.len() >= HEADER && before[..HEADER] == after[..HEADER]
 }
 
 fn log_of(database: &Path) -> PathBuf {

@@ -7,14 +7,23 @@
 //!
 //! A database may execute several statements as one transaction, a *group*, although each counts as a commit. If a group is
 //! lost, the flows fail that have written in it ([`GroupCommit::lose`]).
+//!
+//! A sync takes as long for many commits as for one. So it begins when an event loop whose flows wait has gone once around: all flows
+//! that were ready have had their turn (`sync_requests`).
 
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::task::Poll;
+use std::thread::ThreadId;
 
-use parking_lot::{Condvar, Mutex};
-use tokio::sync::watch;
+use parking_lot::Mutex;
+use tokio::task::yield_now;
 use weir::{Failure, SeenCommits};
+
+use super::commit_waiters::CommitWaiters;
+use super::sync_requests::SyncRequests;
 
 /// The sync of a database.
 pub(super) trait LogSync: Send + 'static {
@@ -53,11 +62,14 @@ pub(super) struct GroupCommit {
     visible: AtomicU64,
     /// The number of the last commit that is durable.
     durable: AtomicU64,
-    progress: watch::Sender<LogProgress>,
+    /// What has failed.
+    troubles: Mutex<LogTroubles>,
+    /// True if something has failed.
+    has_troubles: AtomicBool,
     /// True if a failure is final.
     failed: AtomicBool,
-    wanted: Mutex<SyncRequest>,
-    wake: Condvar,
+    waiters: CommitWaiters,
+    requests: SyncRequests,
     without_thread: OnceLock<Box<dyn SyncWithoutThread>>,
 }
 
@@ -67,11 +79,9 @@ impl std::fmt::Debug for GroupCommit {
     }
 }
 
-/// The progress of the thread.
-#[derive(Clone, Debug, Default)]
-struct LogProgress {
-    /// The number of the last commit that is durable.
-    durable: u64,
+/// What has failed.
+#[derive(Debug, Default)]
+struct LogTroubles {
     /// The number of syncs that have failed, and the failure of the last one.
     failures: u64,
     last: Option<SyncFailure>,
@@ -87,23 +97,12 @@ struct LostGroup {
     failure: Failure,
 }
 
-impl LogProgress {
+impl LogTroubles {
     /// Returns the failure of a flow that has made commits from `first` to `last`, if some of them may be lost.
     fn lost(&self, first: u64, last: u64) -> Option<&Failure> {
         let lost = self.lost.iter().rev().find(|lost| first != 0 && lost.first <= last && first <= lost.last);
         lost.map(|lost| &lost.failure)
     }
-}
-
-/// Requests to the thread.
-#[derive(Debug, Default)]
-struct SyncRequest {
-    sync: bool,
-    end: bool,
-    /// True while a task makes syncs, so that the thread makes none.
-    has_task: bool,
-    /// True if the thread makes the next sync, because a task could not.
-    needs_thread: bool,
 }
 
 impl GroupCommit {
@@ -113,15 +112,16 @@ impl GroupCommit {
             executed: AtomicU64::new(0),
             visible: AtomicU64::new(0),
             durable: AtomicU64::new(0),
-            progress: watch::Sender::new(LogProgress::default()),
+            troubles: Mutex::default(),
+            has_troubles: AtomicBool::new(false),
             failed: AtomicBool::new(false),
-            wanted: Mutex::default(),
-            wake: Condvar::new(),
+            waiters: CommitWaiters::default(),
+            requests: SyncRequests::default(),
             without_thread: OnceLock::new(),
         });
         let shared = Arc::clone(&group);
         let thread = std::thread::Builder::new().name("weir-tables".to_owned());
-        thread.spawn(move || while shared.wait() && shared.sync(&mut log) {})?;
+        thread.spawn(move || while shared.requests.wait() && shared.sync(&mut log) {})?;
         Ok(group)
     }
 
@@ -144,10 +144,14 @@ impl GroupCommit {
     /// Notes that the last commits were lost, from this number on.
     pub(super) fn lose(&self, first: u64, failure: Failure) {
         let last = self.executed_count();
-        self.progress.send_modify(|progress| match progress.lost.last_mut() {
+        let mut troubles = self.troubles.lock();
+        match troubles.lost.last_mut() {
             Some(before) if before.last + 1 >= first => before.last = last,
-            _ => progress.lost.push(LostGroup { first, last, failure }),
-        });
+            _ => troubles.lost.push(LostGroup { first, last, failure }),
+        }
+        self.has_troubles.store(true, Ordering::Release);
+        drop(troubles);
+        self.waiters.wake_all();
         self.group_executed();
     }
 
@@ -173,16 +177,18 @@ impl GroupCommit {
         _ = self.without_thread.set(Box::new(syncs));
     }
 
-    /// Begins a sync, for which nobody waits.
+    /// Begins a sync, for which nobody waits yet.
     pub(super) fn begin_sync(self: &Arc<Self>) {
-        let Some(syncs) = self.without_thread.get() else { return self.ask(|wanted| wanted.sync = true) };
-        let mut wanted = self.wanted.lock();
-        wanted.sync = true;
-        if wanted.needs_thread {
-            drop(wanted);
-            self.wake.notify_one();
-        } else if !std::mem::replace(&mut wanted.has_task, true) {
-            drop(wanted);
+        match self.without_thread.get() {
+            None => self.requests.add(),
+            Some(_) => self.sync_now(),
+        }
+    }
+
+    /// Begins a sync.
+    fn sync_now(self: &Arc<Self>) {
+        let Some(syncs) = self.without_thread.get() else { return self.requests.add_due() };
+        if self.requests.begins_task() {
             syncs.spawn(Box::pin(SyncTask(Arc::clone(self)).run()));
         }
     }
@@ -203,28 +209,49 @@ impl GroupCommit {
         if target <= self.durable() && commits.first_own == 0 {
             return Ok(());
         }
-        let mut progress = self.progress.subscribe();
-        let failures_before = progress.borrow().failures;
-        loop {
-            {
-                let now = progress.borrow_and_update();
-                if let Some(lost) = now.lost(commits.first_own, target) {
-                    return Err(lost.clone());
-                }
-                if now.durable >= target {
-                    return Ok(());
-                }
-                if let Some(last) = &now.last
-                    && (last.is_final || now.failures > failures_before)
-                {
-                    return Err(last.failure.clone());
-                }
+        let failures_before = if self.has_troubles.load(Ordering::Acquire) { self.troubles.lock().failures } else { 0 };
+        let settled = || self.settled_now((commits.first_own, target), failures_before);
+        if let Some(settled) = settled() {
+            return settled;
+        }
+        if let Some(turn) = self.begin_turn() {
+            yield_now().await;
+            drop(turn);
+        }
+        let mut place = self.waiters.place();
+        poll_fn(|context| {
+            if let Some(settled) = settled() {
+                return Poll::Ready(settled);
             }
-            self.begin_sync();
-            if progress.changed().await.is_err() {
-                return Err(Failure::function("the database is closed"));
+            place.wait(target, context.waker());
+            // It may have become durable meanwhile.
+            settled().map_or(Poll::Pending, Poll::Ready)
+        })
+        .await
+    }
+
+    /// Returns the outcome for a flow that waits for this commit, and has made commits from another one on; `None` if it is not
+    /// known yet.
+    fn settled_now(&self, (first_own, target): (u64, u64), failures_before: u64) -> Option<Result<(), Failure>> {
+        let is_durable = self.durable() >= target;
+        if self.has_troubles.load(Ordering::Acquire) {
+            let troubles = self.troubles.lock();
+            if let Some(lost) = troubles.lost(first_own, target) {
+                return Some(Err(lost.clone()));
+            }
+            if let Some(last) = &troubles.last
+                && !is_durable
+                && (last.is_final || troubles.failures > failures_before)
+            {
+                return Some(Err(last.failure.clone()));
             }
         }
+        is_durable.then_some(Ok(()))
+    }
+
+    /// Begins a turn of the event loop, unless one is open.
+    fn begin_turn(self: &Arc<Self>) -> Option<LoopTurn> {
+        self.requests.begin_turn().then(|| LoopTurn(Arc::clone(self), std::thread::current().id()))
     }
 
     /// Fails if nobody knows what is durable: then nothing more is written.
@@ -232,27 +259,12 @@ impl GroupCommit {
         if !self.failed.load(Ordering::Relaxed) {
             return Ok(());
         }
-        self.progress.borrow().last.as_ref().map_or(Ok(()), |last| Err(last.failure.clone()))
+        self.troubles.lock().last.as_ref().map_or(Ok(()), |last| Err(last.failure.clone()))
     }
 
     /// Ends the thread.
     pub(super) fn end(&self) {
-        self.ask(|wanted| wanted.end = true);
-    }
-
-    fn ask(&self, what: impl FnOnce(&mut SyncRequest)) {
-        what(&mut self.wanted.lock());
-        self.wake.notify_one();
-    }
-
-    /// Waits for a request; false at the end.
-    fn wait(&self) -> bool {
-        let mut wanted = self.wanted.lock();
-        while (!wanted.sync || wanted.has_task) && !wanted.end {
-            self.wake.wait(&mut wanted);
-        }
-        (wanted.sync, wanted.needs_thread) = (false, false);
-        !wanted.end
+        self.requests.end();
     }
 
     /// Makes a sync, and returns whether others can follow.
@@ -271,18 +283,30 @@ impl GroupCommit {
     /// Notes that the commits up to this one are durable.
     fn synced(&self, executed: u64) {
         self.durable.fetch_max(executed, Ordering::AcqRel);
-        self.progress.send_modify(|progress| progress.durable = progress.durable.max(executed));
+        self.waiters.durable(executed);
     }
 
     /// Notes a failure, unless one before is final.
     fn fail(&self, failed: SyncFailure) {
         self.failed.fetch_or(failed.is_final, Ordering::Relaxed);
-        self.progress.send_modify(|progress| {
-            progress.failures += 1;
-            if progress.last.as_ref().is_none_or(|last| !last.is_final) {
-                progress.last = Some(failed);
-            }
-        });
+        let mut troubles = self.troubles.lock();
+        troubles.failures += 1;
+        if troubles.last.as_ref().is_none_or(|last| !last.is_final) {
+            troubles.last = Some(failed);
+        }
+        self.has_troubles.store(true, Ordering::Release);
+        drop(troubles);
+        self.waiters.wake_all();
+    }
+}
+
+/// A turn of an event loop. When it is dropped, a sync begins.
+struct LoopTurn(Arc<GroupCommit>, ThreadId);
+
+impl Drop for LoopTurn {
+    fn drop(&mut self) {
+        self.0.requests.end_turn(self.1);
+        self.0.sync_now();
     }
 }
 
@@ -294,15 +318,13 @@ impl SyncTask {
         let group = Arc::clone(&self.0);
         let Some(syncs) = group.without_thread.get() else { return };
         loop {
-            group.wanted.lock().sync = false;
+            group.requests.take();
             let executed = group.executed_count();
             if syncs.sync().await.is_err() {
                 return;
             }
             group.synced(executed);
-            let mut wanted = group.wanted.lock();
-            if !wanted.sync || wanted.end {
-                wanted.has_task = false;
+            if group.requests.ends_task() {
                 return;
             }
         }
@@ -311,11 +333,6 @@ impl SyncTask {
 
 impl Drop for SyncTask {
     fn drop(&mut self) {
-        let mut wanted = self.0.wanted.lock();
-        if std::mem::take(&mut wanted.has_task) {
-            (wanted.sync, wanted.needs_thread) = (true, true);
-            drop(wanted);
-            self.0.wake.notify_one();
-        }
+        self.0.requests.needs_thread();
     }
 }

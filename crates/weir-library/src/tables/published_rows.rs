@@ -14,7 +14,9 @@ use super::join::KeyPart;
 use super::postgres::wait;
 use super::recent_writes::{OpenWrites, PlacedWrites, RecentWrites, RowWrite};
 use super::row::fields;
-use super::rows::{ChangeAnswered, LaterAnswer, LaterChange, LaterEnd, ReadSize, RowChange, TableRead, TableRows};
+use super::rows::{
+    ChangeAnswered, CommitEnded, LaterAnswer, LaterChange, LaterEnd, ReadSize, RowChange, TableRead, TableRows,
+};
 use super::schema::{Schema, TableSearch};
 use super::stored_reads::TableSnapshot;
 use super::write_sets::{TableWrite, WriteSets};
@@ -337,22 +339,21 @@ impl TableRows for PublishedRows {
         self.rows.may_place_commit(transaction)
     }
 
-    fn place_commit(&self, transaction: i64) -> bool {
+    fn place_commit(&self, transaction: i64, ended: CommitEnded) -> bool {
         if !self.rows.may_place_commit(transaction) {
             return false;
         }
         let (note, placed) = (self.noting(), Arc::new(Mutex::new(Some(self.open_writes.place(transaction)))));
         let writes = Arc::clone(&placed);
-        let ended = self.rows.place_commit_with(
-            transaction,
-            Box::new(move |committed| note.placed_ended(transaction, writes.lock().take(), committed.is_ok())),
-        );
-        if ended.is_some()
-            && let Some(placed) = placed.lock().take()
-        {
+        let noted: CommitEnded = Box::new(move |committed| {
+            note.placed_ended(transaction, writes.lock().take(), committed.is_ok());
+            ended(committed);
+        });
+        let is_sent = self.rows.place_commit(transaction, noted);
+        if !is_sent && let Some(placed) = placed.lock().take() {
             self.open_writes.unplace(transaction, placed);
         }
-        ended.is_none()
+        is_sent
     }
 
     fn has_placed(&self, transaction: i64) -> bool {

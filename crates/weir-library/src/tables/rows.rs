@@ -132,13 +132,10 @@ pub(super) trait TableRows: Debug + Send + Sync {
     fn may_place_commit(&self, _transaction: i64) -> bool {
         false
     }
-    /// Sends the commit of a transaction, behind which others begin. Returns whether it is sent; then the storage knows its end.
-    fn place_commit(&self, _transaction: i64) -> bool {
+    /// Sends the commit of a transaction, behind which others begin. Returns whether it is sent; then the storage knows its end, and
+    /// `ended` is called before anybody else learns of it.
+    fn place_commit(&self, _transaction: i64, _ended: CommitEnded) -> bool {
         false
-    }
-    /// Like `place_commit`, and calls `ended` before anybody else learns of the end. The answer is `ended`, if it is not sent.
-    fn place_commit_with(&self, _transaction: i64, ended: CommitEnded) -> Option<CommitEnded> {
-        Some(ended)
     }
     /// Returns whether a transaction has placed changes that are not answered.
     fn has_placed(&self, _transaction: i64) -> bool {

@@ -85,7 +85,6 @@ impl LogSync for SqliteLog {
     }
 
     fn synced(&mut self) {
-        let log_bytes = self.log.as_ref().and_then(|log| log.metadata().ok()).map_or(0, |log| log.len());
-        self.checkpoints.bound(log_bytes);
+        self.checkpoints.bound();
     }
 }

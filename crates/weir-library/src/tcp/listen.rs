@@ -8,6 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use socket2::{Domain, Protocol, Socket, Type as SocketType};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinSet, spawn_local};
@@ -73,7 +74,8 @@ pub(super) fn lines() -> StreamDefinition<ConnectionLines> {
 
 /// A listening socket.
 pub(super) struct Listening {
-    socket: StdListener,
+    /// `None` once the program stops: the socket refuses connections when no event loop has it any more.
+    socket: Mutex<Option<StdListener>>,
     address: SocketAddr,
     idle: Duration,
     table: Arc<ConnectionTable>,
@@ -89,13 +91,14 @@ impl Listening {
         let connections_max =
             connections_max.ok_or_else(|| Failure::argument("`connections_max` must be at least 1"))?;
         let table = ConnectionTable::new(connections_max);
-        Ok(Listening { socket, address, idle: arguments.duration(2, "idle")?, table })
+        Ok(Listening { socket: Mutex::new(Some(socket)), address, idle: arguments.duration(2, "idle")?, table })
     }
 
-    /// Returns an acceptor on this event loop.
-    fn acceptor<'a>(&'a self, emitter: &'a Emitter) -> io::Result<TcpAcceptor<'a>> {
-        let listener = TcpListener::from_std(self.socket.try_clone()?)?;
-        Ok(TcpAcceptor { listener, table: &self.table, emitter, shed: Rc::default() })
+    /// Returns an acceptor on this event loop; `None` if the program stops.
+    fn acceptor<'a>(&'a self, emitter: &'a Emitter) -> io::Result<Option<TcpAcceptor<'a>>> {
+        let Some(listener) = self.socket.lock().as_ref().map(StdListener::try_clone) else { return Ok(None) };
+        let listener = TcpListener::from_std(listener?)?;
+        Ok(Some(TcpAcceptor { listening: self, listener, table: &self.table, emitter, shed: Rc::default() }))
     }
 }
 
@@ -118,6 +121,7 @@ fn bind(address: SocketAddr) -> io::Result<StdListener> {
 
 /// Accepts the connections of a listener on one event loop, and makes room for them when there are too many.
 struct TcpAcceptor<'a> {
+    listening: &'a Listening,
     listener: TcpListener,
     table: &'a Arc<ConnectionTable>,
     emitter: &'a Emitter,
@@ -179,6 +183,13 @@ impl TcpAcceptor<'_> {
     }
 }
 
+impl Drop for TcpAcceptor<'_> {
+    /// An event loop drops its acceptor when the program stops, or when the source fails.
+    fn drop(&mut self) {
+        drop(self.listening.socket.lock().take());
+    }
+}
+
 pub(super) struct Connections(Listening);
 
 impl Stream for Connections {
@@ -191,7 +202,7 @@ impl Stream for Connections {
     }
 
     async fn run(&self, emitter: Emitter) -> Result<(), Failure> {
-        let acceptor = self.0.acceptor(&emitter)?;
+        let Some(acceptor) = self.0.acceptor(&emitter)? else { return Ok(()) };
         // Dropped together with this loop when the program stops.
         let (_running, ends) = rendezvous::<()>();
         let limits = IdleLimits::new(self.0.idle, &ends.recv().wrap(|_| ()));
@@ -214,7 +225,7 @@ impl Stream for ConnectionLines {
     }
 
     async fn run(&self, emitter: Emitter) -> Result<(), Failure> {
-        let acceptor = self.0.acceptor(&emitter)?;
+        let Some(acceptor) = self.0.acceptor(&emitter)? else { return Ok(()) };
         let mut connections = JoinSet::new();
         let late = after(self.0.idle);
         loop {

@@ -173,6 +173,18 @@ impl Service {
         client.answer_to(method)
     }
 
+    /// Waits until so many flows have begun.
+    pub(crate) fn wait_for_begun(&self, count: usize) {
+        while self.flows.begun.lock().unwrap().len() < count {
+            std::thread::yield_now();
+        }
+    }
+
+    /// Tells the service to stop, without waiting for it.
+    pub(crate) fn stop(&self) {
+        self.stop.fire();
+    }
+
     /// Sends a request; returns the status and the body of the response.
     pub(crate) fn told(&self, method: &str, target: &str, body: &str) -> String {
         let answer = self.ask(method, target, body);

@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -44,6 +44,8 @@ pub(crate) fn short() -> Limits {
 pub(crate) struct Hold {
     pub(crate) begun: Notify,
     pub(crate) release: Notify,
+    /// Lets the handler of `/block` go on, which blocks its event loop.
+    pub(crate) unblocked: AtomicBool,
     /// Number of responses of `/big`.
     pub(crate) big: AtomicUsize,
 }
@@ -78,6 +80,13 @@ impl Routes {
                 self.hold.release.notified().await;
                 Response::new(Bytes::from_static(b"held"))
             }
+            "/block" => {
+                self.hold.begun.notify_one();
+                while !self.hold.unblocked.load(Ordering::Acquire) {
+                    std::thread::yield_now();
+                }
+                Response::new(Bytes::new())
+            }
             "/echo" => match read_body(&mut request.into_body(), self.limits.body_bytes_max, &self.late).await {
                 Ok(body) => Response::new(body),
                 Err(error) => with_status(error.status()),
@@ -108,7 +117,7 @@ impl Running {
 
     pub(crate) fn start_loops(limits: Limits, loops: usize) -> Running {
         let server = Arc::new(Server::bind(SocketAddr::from(([127, 0, 0, 1], 0)), limits.clone()).unwrap());
-        let address = server.address().unwrap();
+        let address = server.address();
         let (hold, stop) = (Arc::new(Hold::default()), Signal::new());
         let spawn = |_| {
             let routes =
@@ -116,7 +125,7 @@ impl Running {
             let (server, stopped) = (Arc::clone(&server), stop.fired());
             std::thread::spawn(move || {
                 let runtime = tokio::runtime::LocalRuntime::new().unwrap();
-                let serving = server.run(routes, &stopped);
+                let serving = server.run(routes, &stopped, Duration::MAX);
                 runtime.block_on(serving).unwrap();
             })
         };

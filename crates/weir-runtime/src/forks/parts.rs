@@ -72,6 +72,8 @@ impl RegionRun<'_> {
             words: self.words[..self.region.window()].to_vec(),
             choices: self.choices.clone(),
             forks: RegionForks::default(),
+            is_begun: false,
+            long: None,
         }
     }
 
@@ -88,6 +90,11 @@ impl RegionRun<'_> {
                     self.forks.handles.remove(handle);
                     self.take_back(part, &mut forked);
                     return AfterJoin::GoOn(begin + 1);
+                }
+                JoinedFork::Begun(forked) => {
+                    if let Some(stops) = self.go_on_with(handle, forked, begin, context) {
+                        return stops;
+                    }
                 }
                 JoinedFork::Ended(ForkEnd::Piece(mut forked)) => {
                     self.forks.handles.remove(handle);

@@ -16,7 +16,7 @@ use super::{Fork, ForkEnd, ForkHandle};
 use crate::fork_account::FlowForks;
 use crate::instance::ProgramInstance;
 use crate::operations::panicked;
-use crate::region::{LoopOutcome, Region, RegionPiece};
+use crate::region::{LongCall, LoopOutcome, Region, RegionPiece};
 use crate::units::Units;
 
 /// A piece with what it needs to run on another thread.
@@ -31,14 +31,41 @@ pub(crate) struct ForkedPiece {
     pub(super) words: Vec<u64>,
     pub(super) choices: Vec<u32>,
     pub(super) forks: RegionForks,
+    /// True if a part of it has run.
+    pub(super) is_begun: bool,
+    /// A call that takes too long for the thread that came to it, and its instruction. A helper makes it.
+    pub(super) long: Option<(usize, LongCall)>,
+}
+
+/// The outcome of running a piece for a while.
+pub(super) enum PieceRan {
+    /// Its slice is over, or a heartbeat has come.
+    Yields,
+    /// It waits for a fork of its own.
+    Waits,
+    /// It has come to a long call, which a helper is to make.
+    Calls,
+    /// It does not go on.
+    Ended(PieceOutcome),
 }
 
 /// The outcome of a piece that does not go on.
-enum PieceOutcome {
+pub(super) enum PieceOutcome {
     /// It has come to its end.
     Through,
     /// An instruction has ended the flow, with an answer or a failure.
     Exit(usize, Result<Value, Box<Failure>>),
+}
+
+/// The surroundings of a piece that runs.
+#[derive(Clone, Copy)]
+pub(super) struct PieceScene<'a> {
+    pub fork: &'a Arc<Fork>,
+    pub instance: &'a ProgramInstance,
+    pub units: &'a Units,
+    pub call_budget: UnitBudget,
+    /// True if a helper runs it, and false if the flow does.
+    pub is_on_helper: bool,
 }
 
 impl Fork {
@@ -48,20 +75,35 @@ impl Fork {
         helpers.helpers.offer(event_loop, move || self.run(&program));
     }
 
+    /// Has a helper of this program run the fork.
+    pub(super) fn run_on_helper(self: Arc<Fork>, program: Arc<ProgramInstance>, event_loop: &Handle) {
+        let helpers = Arc::clone(&program);
+        helpers.helpers.run(event_loop, move || self.run(&program));
+    }
+
     /// Runs the piece on this thread, unless another thread has begun it.
     fn run(self: &Arc<Fork>, instance: &ProgramInstance) {
         let Some(mut piece) = self.begin() else { return };
-        let begun_ns = instance.platform.now_ns();
+        let (begun_ns, mut yields_at_ns) = (instance.platform.now_ns(), 0);
+        let mut units = Units::slice(instance.slice);
         let outcome = loop {
             if self.is_given_up() {
                 let failure = Failure::new(FailureKind::Cancelled, "the results are not needed any more");
                 break PieceOutcome::Exit(piece.at, Err(Box::new(failure)));
             }
-            if let Some(outcome) = piece.run_slice(self, instance) {
+            if let PieceRan::Ended(outcome) = piece.run_on_helper(self, instance, &units) {
                 break outcome;
+            }
+            if units.is_over() {
+                self.account.charge_slice();
+                units = Units::slice(instance.slice);
+            }
+            if instance.helpers.must_leave(&mut yields_at_ns) {
+                return self.hand_back(piece, None);
             }
         };
         piece.note_cost(instance.platform.now_ns().saturating_sub(begun_ns));
+        self.account.charge_slice();
         self.end(piece.end(outcome));
     }
 }
@@ -77,27 +119,45 @@ impl RegionRun<'_> {
 }
 
 impl ForkedPiece {
-    /// Runs the piece for a slice, on the account of its flow; returns its outcome if it does not go on.
-    fn run_slice(&mut self, fork: &Arc<Fork>, instance: &ProgramInstance) -> Option<PieceOutcome> {
+    /// Runs the piece until a heartbeat, on the account of its flow.
+    fn run_on_helper(&mut self, fork: &Arc<Fork>, instance: &ProgramInstance, units: &Units) -> PieceRan {
         let before = fork.account.balance();
         let entered = memory::enter(before);
-        let mut current = self.at;
-        let ran = catch_unwind(AssertUnwindSafe(|| self.advance(fork, instance, &mut current)));
-        let mut outcome = ran.unwrap_or_else(|panic| {
-            let failure = panicked(self.region.called(current).unwrap_or_default(), &*panic);
-            Some(PieceOutcome::Exit(current, Err(failure)))
-        });
-        if outcome.is_none()
-            && let Err(failure) = memory::check()
-        {
-            outcome = Some(PieceOutcome::Exit(current, Err(failure)));
-        }
-        fork.account.charge_slice(entered.leave() - before);
-        outcome
+        // A helper has nothing else to do.
+        let scene = PieceScene { fork, instance, units, call_budget: UnitBudget::UNLIMITED, is_on_helper: true };
+        let ran = self.run(scene, &Context::from_waker(Waker::noop()));
+        fork.account.charge(entered.leave() - before);
+        ran
     }
 
-    fn advance(&mut self, fork: &Arc<Fork>, instance: &ProgramInstance, current: &mut usize) -> Option<PieceOutcome> {
-        let (units, forks) = (Units::slice(instance.slice), FlowForks::of(&fork.account));
+    /// Runs the piece until its slice is over, or until a heartbeat on a helper.
+    pub(super) fn run(&mut self, scene: PieceScene<'_>, context: &Context<'_>) -> PieceRan {
+        self.is_begun = true;
+        let mut current = self.at;
+        let ran = catch_unwind(AssertUnwindSafe(|| self.advance(scene, context, &mut current)));
+        let ran = ran.unwrap_or_else(|panic| {
+            let failure = panicked(self.region.called(current).unwrap_or_default(), &*panic);
+            PieceRan::Ended(PieceOutcome::Exit(current, Err(failure)))
+        });
+        if !matches!(ran, PieceRan::Ended(_))
+            && let Err(failure) = memory::check()
+        {
+            return PieceRan::Ended(PieceOutcome::Exit(current, Err(failure)));
+        }
+        ran
+    }
+
+    fn advance(&mut self, scene: PieceScene<'_>, context: &Context<'_>, current: &mut usize) -> PieceRan {
+        if let Some((at, LongCall { call, code, .. })) = self.long.take() {
+            *current = at;
+            let outcome = call.run(&*code).outcome;
+            match self.region.answer_call(at, outcome, &mut self.words, &mut self.slots) {
+                Ok(()) => self.at = at + 1,
+                Err(failure) => return PieceRan::Ended(PieceOutcome::Exit(at, Err(failure))),
+            }
+        }
+        let PieceScene { fork, instance, units, call_budget, is_on_helper } = scene;
+        let forks = FlowForks::of(&fork.account);
         let mut run = RegionRun {
             region: &self.region,
             slots: &mut self.slots,
@@ -107,24 +167,28 @@ impl ForkedPiece {
             current,
             scene: ForkScene {
                 instance,
-                units: &units,
-                // A helper has nothing else to do.
-                call_budget: UnitBudget::UNLIMITED,
+                units,
+                call_budget,
                 forks: Some(&forks),
                 fork: Some((fork, self.piece)),
+                is_on_helper,
             },
         };
         if let (RegionPiece::Rounds(split), Some(ahead)) = (self.piece, self.ahead.take()) {
             run.begin_rounds(split, ahead);
         }
-        match run.run(self.at, &Context::from_waker(Waker::noop())) {
-            RegionRan::Yields(at) | RegionRan::Joins(at) | RegionRan::Calls(at, _) => {
-                self.at = at;
-                None
+        let (at, ran) = match run.run(self.at, context) {
+            RegionRan::Yields(at) => (at, PieceRan::Yields),
+            RegionRan::Joins(at) => (at, PieceRan::Waits),
+            RegionRan::Calls(at, long) => {
+                self.long = Some((at, long));
+                (at, PieceRan::Calls)
             }
-            RegionRan::Ends(at, how) => Some(PieceOutcome::Exit(at, how)),
-            RegionRan::Through => Some(PieceOutcome::Through),
-        }
+            RegionRan::Ends(at, how) => return PieceRan::Ended(PieceOutcome::Exit(at, how)),
+            RegionRan::Through => return PieceRan::Ended(PieceOutcome::Through),
+        };
+        self.at = at;
+        ran
     }
 
     /// Notes the time that the piece took, by which it is decided whether it is offered again.
@@ -135,7 +199,7 @@ impl ForkedPiece {
     }
 
     /// Returns what the flow joins.
-    fn end(mut self: Box<Self>, outcome: PieceOutcome) -> ForkEnd {
+    pub(super) fn end(mut self: Box<Self>, outcome: PieceOutcome) -> ForkEnd {
         match (outcome, self.piece) {
             (PieceOutcome::Exit(at, how), _) => ForkEnd::Exit(at, how),
             (PieceOutcome::Through, RegionPiece::Part(_)) => ForkEnd::Piece(self),

@@ -6,6 +6,7 @@ use std::task::Context;
 use tokio::runtime::Handle;
 use weir_host::{Failure, UnitBudget, Value};
 
+use super::pieces::{ForkedPiece, PieceRan, PieceScene};
 use super::{Fork, ForkHandle, JoinedFork};
 use crate::fork_account::FlowForks;
 use crate::instance::ProgramInstance;
@@ -75,6 +76,8 @@ pub(crate) struct ForkScene<'a> {
     pub forks: Option<&'a FlowForks>,
     /// The fork that runs, and its piece; `None` if the flow runs.
     pub fork: Option<(&'a Arc<Fork>, RegionPiece)>,
+    /// True if a helper runs the fork: it may block, and stops at each heartbeat.
+    pub is_on_helper: bool,
 }
 
 /// The outcome of running a region.
@@ -105,6 +108,8 @@ pub(super) enum AfterJoin {
     GoOn(usize),
     /// It waits, and comes to this instruction again.
     Waits(usize),
+    /// The slice is over, and it comes to this instruction again.
+    Yields(usize),
     Through,
     Ends(usize, Result<Value, Box<Failure>>),
 }
@@ -119,7 +124,8 @@ impl RegionForks {
 
     /// Returns the borders at which a region stops to join its forks.
     fn borders(&self) -> RegionBorders {
-        let mut borders = RegionBorders::default();
+        let loop_ends = self.pace.map_or(0, |pace| 1 << pace.split);
+        let mut borders = RegionBorders { loop_ends, ..RegionBorders::default() };
         for handle in &self.handles {
             match handle.piece {
                 RegionPiece::Rounds(split) => borders.loop_ends |= 1 << split,
@@ -144,8 +150,9 @@ impl RegionRun<'_> {
                 RegionStop::Yields(next) => {
                     if may_fork {
                         self.offer(next, OfferReason::Heartbeat);
+                        self.let_others_run();
                     }
-                    if units.is_over() {
+                    if units.is_over() || self.scene.is_on_helper {
                         return RegionRan::Yields(next);
                     }
                     AfterJoin::GoOn(next)
@@ -169,6 +176,7 @@ impl RegionRun<'_> {
             match joined {
                 AfterJoin::GoOn(next) => at = next,
                 AfterJoin::Waits(border) => return RegionRan::Joins(border),
+                AfterJoin::Yields(border) => return RegionRan::Yields(border),
                 AfterJoin::Through => {
                     // A piece of this region would be taken for one of the next region.
                     assert!(self.forks.handles.is_empty(), "every fork is joined where its piece begins or ends");
@@ -179,6 +187,14 @@ impl RegionRun<'_> {
                     return RegionRan::Ends(at, how);
                 }
             }
+        }
+    }
+
+    /// Lets other threads have the core for a moment while the flow has forks. They may wait for this core although the others
+    /// are only used by helpers, and the system would let them wait for some milliseconds.
+    fn let_others_run(&self) {
+        if !self.forks.handles.is_empty() && !self.scene.is_on_helper && !self.scene.instance.helpers.fork_always() {
+            std::thread::yield_now();
         }
     }
 
@@ -210,7 +226,6 @@ impl RegionRun<'_> {
         let mut borders = self.forks.borders();
         if may_fork {
             borders.loop_beginnings = self.slow_loops() & !begun.map_or(0, |split| 1 << split);
-            borders.loop_ends |= self.forks.pace.map_or(0, |pace| 1 << pace.split);
         }
         match self.scene.fork {
             Some((_, RegionPiece::Rounds(split))) => borders.loop_ends |= 1 << split,
@@ -222,17 +237,18 @@ impl RegionRun<'_> {
 
     /// Returns the outermost loops whose rounds may be slow: a set of bits.
     fn slow_loops(&self) -> u64 {
-        if self.scene.instance.helpers.fork_always() {
-            return self.region.outer_splits;
-        }
-        let slow = self.region.round_costs.iter().enumerate().filter(|(_, cost)| cost.may_be_slow());
-        slow.fold(0, |set, (split, _)| set | 1 << split) & self.region.outer_splits
+        let outer = self.region.outer_splits;
+        if self.scene.instance.helpers.fork_always() { outer } else { outer & self.region.slow_loops.get() }
     }
 
     /// Offers a part to an idle core, or rounds to all idle cores, if that seems to pay.
     #[cold]
     fn offer(&mut self, at: usize, reason: OfferReason) {
         let Some(offers) = self.scene.offers() else { return };
+        let handed_back = self.forks.handles.iter().find(|handle| handle.fork.is_to_be_offered_again());
+        if let Some(handle) = handed_back {
+            return Arc::clone(&handle.fork).offer(offers.program, offers.event_loop);
+        }
         // No part is in rounds that other threads may run, so that its piece is the outermost.
         if let Some(part) = self.part_behind(at) {
             let forked = self.split_off(part);
@@ -252,17 +268,50 @@ impl RegionRun<'_> {
     /// Takes out a piece that nobody has begun, or the end of a fork.
     pub(super) fn take(&self, handle: usize, context: &Context<'_>) -> JoinedFork {
         let fork = &self.forks.handles[handle].fork;
-        // A fork may not wait for a helper: all of them may wait for others.
-        if self.scene.fork.is_none() && self.scene.instance.helpers.keep_offers() {
-            fork.join_begun(context)
-        } else {
-            fork.join(context)
+        if self.scene.is_on_helper {
+            // It may not wait for another helper: all of them may wait for others.
+            return fork.join(context);
+        }
+        fork.join_flow(context, self.scene.fork.is_none() && self.scene.instance.helpers.keep_offers())
+    }
+
+    /// Goes on with a fork that was handed back; returns what stops this thread, unless it comes to the end of the fork.
+    pub(super) fn go_on_with(
+        &self,
+        handle: usize,
+        mut piece: Box<ForkedPiece>,
+        border: usize,
+        context: &Context<'_>,
+    ) -> Option<AfterJoin> {
+        let fork = &self.forks.handles[handle].fork;
+        let ForkScene { instance, units, call_budget, is_on_helper, .. } = self.scene;
+        match piece.run(PieceScene { fork, instance, units, call_budget, is_on_helper }, context) {
+            PieceRan::Ended(outcome) => {
+                fork.end(piece.end(outcome));
+                None
+            }
+            PieceRan::Yields => {
+                fork.hand_back(piece, None);
+                (units.is_over() || is_on_helper).then_some(AfterJoin::Yields(border))
+            }
+            PieceRan::Waits => {
+                fork.hand_back(piece, Some(context.waker().clone()));
+                Some(AfterJoin::Waits(border))
+            }
+            PieceRan::Calls => {
+                fork.leave_to_helper(piece, context);
+                if let (Some(program), Some(event_loop)) = (instance.this.upgrade(), instance.first_loop.get()) {
+                    Arc::clone(fork).run_on_helper(program, event_loop);
+                }
+                Some(AfterJoin::Waits(border))
+            }
         }
     }
 
-    /// Blocks this thread until a fork of this fork, which is under way, has ended; the flow waits without blocking.
+    /// Blocks this thread until a fork of this fork, which is under way, has ended or was handed back; the flow waits without
+    /// blocking.
     pub(super) fn wait(&self, handle: usize, border: usize) -> Option<AfterJoin> {
-        if self.scene.fork.is_none() {
+        if !self.scene.is_on_helper {
             return Some(AfterJoin::Waits(border));
         }
         self.scene.instance.helpers.resting(|| self.forks.handles[handle].fork.wait());

@@ -55,6 +55,7 @@ impl RegionRun<'_> {
         let (at_ns, cost) = (self.scene.instance.platform.now_ns(), &self.region.round_costs[split]);
         if let Some(last) = self.forks.pace.filter(|last| last.split == split && last.taken < taken) {
             cost.note(at_ns.saturating_sub(last.at_ns) / (taken - last.taken));
+            self.region.slow_loops.note(split, cost);
         }
         self.forks.pace = Some(Pace { split, taken, at_ns, ns_per_round: cost.ns() });
     }
@@ -152,6 +153,8 @@ impl RegionRun<'_> {
             words,
             choices: self.choices.clone(),
             forks: RegionForks { handles: Vec::new(), pace: self.forks.pace },
+            is_begun: false,
+            long: None,
         };
         self.offer_fork(forked, repeated, offers);
     }
@@ -203,6 +206,11 @@ impl RegionRun<'_> {
                         self.begin_rounds(split, ahead);
                     }
                     return AfterJoin::GoOn(row.first.into());
+                }
+                JoinedFork::Begun(rounds) => {
+                    if let Some(stops) = self.go_on_with(lowest, rounds, row.end, context) {
+                        return stops;
+                    }
                 }
                 JoinedFork::Ended(ForkEnd::Results(more)) => {
                     self.forks.handles.remove(lowest);

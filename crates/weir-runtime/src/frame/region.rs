@@ -52,6 +52,7 @@ impl Frame {
                 call_budget: env.instance.call_budget,
                 forks: (!is_in_step).then_some(env.forks),
                 fork: None,
+                is_on_helper: false,
             },
         };
         let ran = run.run(at, context);

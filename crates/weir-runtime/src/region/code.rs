@@ -9,7 +9,7 @@ use weir_ir::prim::Prim;
 
 use super::changes::{EntryUpdate, RoundsAtOnce};
 use super::instruction::{FrameSlot, Instruction, Register, RegisterAccess, TableIndex, Target};
-use super::parts::{ComputationOrder, PartCost, RegionPart, RoundCost};
+use super::parts::{ComputationOrder, PartCost, RegionPart, RoundCost, SlowLoops};
 use super::place::CodePlace;
 use super::reductions::{FoldObstacle, ReducedState, Reductions};
 use super::shapes::{Scalar, WordShape};
@@ -38,6 +38,8 @@ pub(crate) struct Region {
     pub(crate) outer_splits: u64,
     /// The time that a round of each of them takes.
     pub(crate) round_costs: Box<[RoundCost]>,
+    /// Those whose rounds may be slow.
+    pub(crate) slow_loops: SlowLoops,
     /// The parts that may run on another thread.
     pub(crate) parts: Box<[RegionPart]>,
     /// The time that each of them took when it ran on another thread.

@@ -119,6 +119,33 @@ impl PartCost {
     }
 }
 
+/// The loops of a region whose rounds may be slow, because they took long when they were last measured, or were never measured: a
+/// set of bits. A hint: all accesses are relaxed.
+pub(crate) struct SlowLoops(AtomicU64);
+
+impl Default for SlowLoops {
+    fn default() -> Self {
+        SlowLoops(AtomicU64::new(u64::MAX))
+    }
+}
+
+impl SlowLoops {
+    /// Returns the set.
+    #[inline]
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Notes the time of a round.
+    pub(crate) fn note(&self, split: usize, cost: &RoundCost) {
+        if cost.may_be_slow() {
+            self.0.fetch_or(1 << split, Ordering::Relaxed);
+        } else {
+            self.0.fetch_and(!(1 << split), Ordering::Relaxed);
+        }
+    }
+}
+
 /// The time that a round of a loop took when it was last measured. A hint: all accesses are relaxed.
 #[derive(Default)]
 pub(crate) struct RoundCost(AtomicU64);

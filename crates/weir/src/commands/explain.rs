@@ -42,5 +42,11 @@ fn page(code: Code, paint: Paint) -> String {
         shown.push_str(line.trim_end());
         shown.push('\n');
     }
+    if code.can_be_allowed() {
+        shown.push_str(&format!(
+            "\nTo keep the code without the warning, write `// allow {}: why` above it.\n",
+            code.id()
+        ));
+    }
     shown
 }

@@ -176,3 +176,25 @@ fn pictures_show_the_order_of_effects_and_the_frames_of_fns() {
     assert!(!bodies.contains("subgraph cluster_f2m1 "), "{bodies}");
     assert_eq!(say(&["graph", file.path(), "--fold"]).code, 2);
 }
+
+/// The calls of a `for` in the rounds of another one belong to the section in which its rounds are executed, also those that the
+/// plan does not name.
+#[test]
+fn pictures_show_an_inner_for_in_its_section() {
+    let program = "use files, stream, text\n\nfor n in stream.range(0, 3) {\n  for a in [\"x\", \"y\"] {\n    \
+                   let parts = for b in [\"u\", \"v\"] {\n      let name = text.upper(b)\n      \
+                   files.write(\"{n}{a}{name}.out\", name.to_bytes())?\n      name\n    }\n    \
+                   files.append(\"log\", \"{parts}\")?\n  }\n}\n";
+    let program = Scratch::new("inner.weir", program.as_bytes());
+    let plan = b"engine = \"manual\"\n\n[[section]]\nname = \"write\"\nnodes = [\"files.write\"]\n";
+    let plan = Scratch::new("inner.plan.toml", plan);
+    let planned = say(&["plan", program.path(), "--plan", plan.path()]);
+    assert!(planned.output.contains("  stream.range: for, files.write\n"), "{}", planned.output);
+    let drawn = say(&["graph", program.path(), "--plan", plan.path(), "--format", "svg"]);
+    assert_eq!(drawn.code, 0, "{}", drawn.messages);
+    let of_sections =
+        drawn.output.split("<g class=\"section\"").skip(1).map(|group| group.split("</g>").next().unwrap());
+    let marks: Vec<usize> = of_sections.map(|group| group.matches("<rect").count()).collect();
+    // The element, the name, the write and the end of a round are in `write`.
+    assert_eq!(marks.get(1), Some(&4), "{marks:?}");
+}

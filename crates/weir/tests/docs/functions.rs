@@ -22,7 +22,7 @@ fn expressions() -> Vec<(usize, String)> {
 /// Returns a program with a test for each expression, whose name is its line.
 fn program(expressions: &[(usize, String)]) -> String {
     let mut program = String::from(
-        "use base64, bytes, client, float, hex, html, json, list, log, map, path, random, regex, text, time, url\n\
+        "use base64, bytes, client, files, float, hex, html, json, list, log, map, path, random, regex, text, time, url\n\
          fn keep(_value: a) { }\n",
     );
     for (at, expression) in expressions {

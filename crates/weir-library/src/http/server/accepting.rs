@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use socket2::SockRef;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use weir_events::after;
@@ -16,7 +17,7 @@ use weir_events::after;
 use super::connection::serve_connection;
 use super::graceful_shutdown::GracefulShutdown;
 use super::tls::TlsIdentity;
-use super::{Handler, Limits};
+use super::{BACKLOG, Handler, Limits};
 use crate::connection_table::{ConnectionTable, Entering, attach};
 use crate::descriptors;
 
@@ -73,6 +74,18 @@ impl<H: Handler> Acceptor<'_, H> {
                     after(pause).await;
                     pause = (pause * 2).min(PAUSE_MAX);
                 }
+            }
+        }
+    }
+
+    /// Accepts the connections that the kernel has completed by now, at most as many as it keeps. Their clients believe that they
+    /// have reached the server, and would be reset when it stops to listen.
+    pub(super) fn accept_completed(&self, connections: &mut JoinSet<()>) {
+        for _ in 0..BACKLOG {
+            let Ok((socket, peer)) = SockRef::from(self.listener).accept() else { return };
+            let (Some(peer), Ok(())) = (peer.as_socket(), socket.set_nonblocking(true)) else { continue };
+            if let Ok(stream) = TcpStream::from_std(socket.into()) {
+                self.serve(stream, peer, connections);
             }
         }
     }

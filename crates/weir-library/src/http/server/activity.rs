@@ -44,6 +44,8 @@ pub(super) struct ActivityTracker {
     pub(super) written: Cell<u64>,
     /// Number of requests whose response is being computed.
     pub(super) answering: Cell<u32>,
+    /// The grace period is over; waiters are notified.
+    pub(super) overdue: Notify,
     /// Number of HTTP/2 responses that the client has not fully received.
     pub(super) unsent: Cell<u32>,
     /// Nothing more is written, and the rest of the input is discarded.
@@ -81,6 +83,7 @@ impl ActivityTracker {
             write_blocked: Cell::default(),
             written: Cell::default(),
             answering: Cell::default(),
+            overdue: Notify::new(),
             unsent: Cell::default(),
             lingering: Cell::default(),
         }
@@ -139,6 +142,8 @@ impl ActivityTracker {
 pub(super) enum WakeReason {
     /// The server stops.
     Stopping,
+    /// The grace period is over.
+    Overdue,
     /// The instant has come for which the timer was set.
     Time,
 }
@@ -150,6 +155,8 @@ pub(super) enum WatchdogEvent {
     Idle,
     /// The server stops: end after the requests that have begun.
     Stopping,
+    /// The grace period is over, and the handler answers what it has not answered yet: end with these answers.
+    Overdue,
     /// A timeout has expired: end at once.
     Expired,
 }
@@ -163,15 +170,16 @@ pub(super) struct Watchdog<'a> {
     since: Instant,
     written_before: u64,
     deadline: Option<Instant>,
-    /// Takes effect once, when the server stops.
+    /// Takes effect when the server stops; then when the grace period is over.
     stopping: Event<WakeReason>,
-    /// Takes effect when the server stops, or at `armed`.
+    ending: Event<WakeReason>,
+    /// Takes effect with `stopping`, or at `armed`.
     wake: Synchronisation<WakeReason>,
     armed: Option<Instant>,
 }
 
 impl<'a> Watchdog<'a> {
-    pub(super) fn new(limits: &'a Limits, stopping: &Event<WakeReason>) -> Self {
+    pub(super) fn new(limits: &'a Limits, stopping: &Event<WakeReason>, ending: &Event<WakeReason>) -> Self {
         let since = Instant::now();
         let deadline = Some(end_of(since, limits.header_timeout));
         Watchdog {
@@ -183,11 +191,12 @@ impl<'a> Watchdog<'a> {
             deadline,
             wake: first_of(stopping, deadline),
             stopping: stopping.clone(),
+            ending: ending.clone(),
             armed: deadline,
         }
     }
 
-    /// Returns `Ready` when the task has to act. `Stopping` is returned once, and `Expired` may follow it. Must be
+    /// Returns `Ready` when the task has to act. `Stopping` and then `Overdue` are returned once, and `Expired` may follow. Must be
     /// polled by one task only.
     pub(super) fn poll(&mut self, activity: &ActivityTracker, cx: &mut Context<'_>) -> Poll<WatchdogEvent> {
         let phase = activity.phase();
@@ -252,9 +261,14 @@ impl<'a> Watchdog<'a> {
         loop {
             match ready!(Pin::new(&mut self.wake).poll(cx)) {
                 WakeReason::Stopping => {
-                    self.stopping = never();
+                    self.stopping = std::mem::replace(&mut self.ending, never());
                     self.arm();
                     return Poll::Ready(WatchdogEvent::Stopping);
+                }
+                WakeReason::Overdue => {
+                    self.stopping = never();
+                    self.arm();
+                    return Poll::Ready(WatchdogEvent::Overdue);
                 }
                 WakeReason::Time if self.deadline.is_some_and(|deadline| deadline <= Instant::now()) => {
                     return Poll::Ready(self.due());

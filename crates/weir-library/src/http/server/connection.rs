@@ -1,7 +1,7 @@
 //! One connection: protocol detection, requests, and its end.
 
 use std::convert::Infallible;
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::mem::MaybeUninit;
 use std::net::IpAddr;
 use std::pin::{Pin, pin};
@@ -22,7 +22,7 @@ use tokio::io::{AsyncRead, ReadBuf};
 use tokio::net::TcpStream;
 use weir_events::after;
 
-use super::activity::{ActivityTracker, Watchdog, WatchdogEvent};
+use super::activity::ActivityTracker;
 use super::body_rest::BodyRest;
 use super::chunked_body::ChunkedBody;
 use super::connection_stream::ConnectionStream;
@@ -31,6 +31,7 @@ use super::graceful_shutdown::ShutdownHandle;
 use super::metered_body::{HeldForStream, MeteredBody};
 use super::repeated_fields::RepeatedFields;
 use super::request_validation::ValidatingStream;
+use super::supervisor::{ConnectionSupervisor, DriveResult, with_last_poll};
 use super::{Handler, HandlerResponse, Limits};
 use crate::connection_table::held_bytes::counted;
 
@@ -67,11 +68,7 @@ pub(super) async fn serve_connection<H: Handler>(
     handle: ShutdownHandle,
 ) {
     let activity = Rc::new(handle.activity());
-    let mut supervisor = ConnectionSupervisor {
-        activity: &activity,
-        watchdog: Watchdog::new(&limits, handle.stopping()),
-        _shutdown: handle,
-    };
+    let mut supervisor = ConnectionSupervisor::new(&activity, &limits, handle);
     let Some(mut stream) = supervisor.transport(stream, tls).await else { return };
     let mut first = Vec::new();
     let protocol = match stream.negotiated_http2() {
@@ -241,7 +238,7 @@ async fn serve_http2<H: Handler>(
                 }
                 match answer {
                     HandlerResponse::Now(answer) => answer,
-                    HandlerResponse::Later(answer) => answer.await,
+                    HandlerResponse::Later(answer) => with_last_poll(answer, &activity).await,
                 }
             };
             let held = HeldForStream::new(&activity, counted(answer.body()));
@@ -310,77 +307,6 @@ struct SameThread;
 impl<F: Future<Output = ()> + 'static> hyper::rt::Executor<F> for SameThread {
     fn execute(&self, stream: F) {
         tokio::task::spawn_local(stream);
-    }
-}
-
-/// Supervises a connection: ends it at a timeout or when the server stops.
-struct ConnectionSupervisor<'a> {
-    activity: &'a ActivityTracker,
-    watchdog: Watchdog<'a>,
-    _shutdown: ShutdownHandle,
-}
-
-/// Outcome of driving a connection.
-enum DriveResult {
-    Ended,
-    /// The connection is between requests and should release everything but its socket.
-    Released,
-}
-
-impl ConnectionSupervisor<'_> {
-    /// Returns the transport of a connection, after the handshake of TLS if there is one; `None` if it fails. A handshake is
-    /// a part of the first request's head: it has its time limit, and the connection counts as one that waits for its client.
-    async fn transport(&mut self, stream: TcpStream, tls: Option<Arc<ServerConfig>>) -> Option<ConnectionStream> {
-        let Some(config) = tls else { return Some(ConnectionStream::Plain(stream)) };
-        let mut handshake = ConnectionStream::handshake(stream, config);
-        self.activity.in_head.set(true);
-        let accepted = self.before(|cx| Pin::new(&mut handshake).poll(cx)).await;
-        self.activity.in_head.set(false);
-        Some(ConnectionStream::Tls(Box::new(accepted?.ok()?)))
-    }
-
-    /// Polls until the operation is complete; `None` if the connection has to end before.
-    async fn before<T>(&mut self, mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> Option<T> {
-        poll_fn(|cx| {
-            loop {
-                match self.watchdog.poll(self.activity, cx) {
-                    Poll::Ready(WatchdogEvent::Stopping | WatchdogEvent::Expired) => return Poll::Ready(None),
-                    Poll::Ready(WatchdogEvent::Idle) => {}
-                    Poll::Pending => return poll(cx).map(Some),
-                }
-            }
-        })
-        .await
-    }
-
-    /// Polls the connection until it ends, is idle for long, or `releases` returns `true`; `finish` makes it end after
-    /// the requests that it has begun.
-    async fn drive<C: Future>(
-        &mut self,
-        mut connection: Pin<&mut C>,
-        finish: impl Fn(Pin<&mut C>),
-        releases: impl Fn() -> bool,
-    ) -> DriveResult {
-        poll_fn(|cx| {
-            loop {
-                // The error has been answered if possible, and needs no further report.
-                if connection.as_mut().poll(cx).is_ready() {
-                    return Poll::Ready(DriveResult::Ended);
-                }
-                if releases() && self.activity.is_between_requests() {
-                    return Poll::Ready(DriveResult::Released);
-                }
-                match ready!(self.watchdog.poll(self.activity, cx)) {
-                    WatchdogEvent::Stopping => finish(connection.as_mut()),
-                    WatchdogEvent::Expired => return Poll::Ready(DriveResult::Ended),
-                    WatchdogEvent::Idle if self.activity.is_between_requests() => {
-                        return Poll::Ready(DriveResult::Released);
-                    }
-                    WatchdogEvent::Idle => {}
-                }
-            }
-        })
-        .await
     }
 }
 

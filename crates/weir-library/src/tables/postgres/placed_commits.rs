@@ -80,14 +80,14 @@ impl PostgresDatabase {
             && self.writer.try_lock().is_some_and(|mut writer| writer.committing_connection(transaction).is_some())
     }
 
-    /// Places the commit of a transaction. `ended` is called before anybody else learns of the end; it comes back if the commit has
-    /// to be waited for.
-    pub(super) fn place_commit(self: &Arc<Self>, transaction: i64, ended: CommitEnded) -> Option<CommitEnded> {
+    /// Places the commit of a transaction, and returns true unless it has to be waited for. `ended` is called before anybody else
+    /// learns of the end.
+    pub(super) fn place_commit(self: &Arc<Self>, transaction: i64, ended: CommitEnded) -> bool {
         if !SeenCommits::may_place() || self.check().is_err() {
-            return Some(ended);
+            return false;
         }
         let sent = self.writer.try_lock().and_then(|mut writer| writer.send_commit(transaction));
-        let Some(sent) = sent else { return Some(ended) };
+        let Some(sent) = sent else { return false };
         let (end, ends) = watch::channel(None);
         self.placed_commits.add(transaction, ends);
         let database = Arc::clone(self);
@@ -108,7 +108,7 @@ impl PostgresDatabase {
             }
             end.send_replace(Some(committed));
         });
-        None
+        true
     }
 
     /// Waits for the commit of a transaction, if it was placed. Fails if it has failed.

@@ -367,7 +367,7 @@ impl TableRows for PostgresTable {
         self.database.may_place_commit(transaction)
     }
 
-    fn place_commit_with(&self, transaction: i64, ended: CommitEnded) -> Option<CommitEnded> {
+    fn place_commit(&self, transaction: i64, ended: CommitEnded) -> bool {
         self.database.place_commit(transaction, ended)
     }
 

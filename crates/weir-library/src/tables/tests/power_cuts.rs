@@ -141,10 +141,11 @@ fn what_was_acknowledged_survives_a_power_cut() {
                 std::thread::yield_now();
             }
             let before = clients.acknowledged.lock().clone();
-            let left = files.lock().clone();
+            let left = files.lock();
             // All sectors of some cuts, none of others, and a half of most.
             let percent = [0, 50, 90, 100][random.below(4) as usize];
             left.cut(&database.file(), &copies.file(), || random.below(100) < percent).unwrap();
+            drop(left);
             check(&copies, &before);
         }
     });

@@ -65,6 +65,12 @@ test "a negative limit expires at the first wait" {
   expect seen.read() == ["before"]
 }
 
+test "a wait for a time that has passed takes none" {
+  time.sleep(time.now() - 1h - time.now())
+  time.back_off(-1h)
+  expect ({ time.sleep(-1h); 1 } within 10ms else { 2 }) == 1
+}
+
 test "a call that is given up leaves its arguments" {
   let words = ["a", "b"]
   let said = for word in words { moved(word) within 10ms else as failure { "{failure}" } }
@@ -80,7 +86,7 @@ test "a call that is given up leaves its arguments" {
 fn time_limits_expire_in_tests() {
     let program = Scratch::new("limits.weir", TIME_LIMITS.as_bytes());
     let said = say(&["test", program.path()]);
-    assert!(said.output.contains("6 passed in"), "{}{}", said.output, said.messages);
+    assert!(said.output.contains("7 passed in"), "{}{}", said.output, said.messages);
 }
 
 const RACES: &str = r#"use http, time

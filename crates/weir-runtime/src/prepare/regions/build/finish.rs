@@ -8,7 +8,7 @@ use super::problem::{NodeObstacle, RegionProblem};
 use super::reductions::reducing_code;
 use crate::constant_copies::ConstantCopies;
 use crate::region::{
-    Instruction, LARGE_WINDOW, PartCost, Region, RegionPart, RoundCost, SplitLoop, TableIndex, Target,
+    Instruction, LARGE_WINDOW, PartCost, Region, RegionPart, RoundCost, SlowLoops, SplitLoop, TableIndex, Target,
 };
 
 /// Assembles the region of these nodes.
@@ -58,6 +58,7 @@ pub(super) fn finished(mut emitter: CodeEmitter, nodes: Range<usize>) -> Result<
         words: emitter.words.into_iter().map(|(word, register)| (register, word)).collect(),
         outer_splits: Region::outermost(&splits),
         round_costs: splits.iter().map(|_| RoundCost::default()).collect(),
+        slow_loops: SlowLoops::default(),
         splits: splits.into(),
         part_costs: parts.iter().map(|_| PartCost::default()).collect(),
         parts,
