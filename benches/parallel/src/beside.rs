@@ -1,16 +1,19 @@
 //! Small requests of a service beside requests whose rounds run on several cores: their latencies, and what a saturated service
 //! answers, with and without `parallel = "off"`, and the latencies without such requests.
+//!
+//! Other work on the machine delays small requests by more than what is measured. Under `chrt -f 20` the load generator runs
+//! before the servers, which then have priority 10, and both run before everything else.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its results")]
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use bench_harness::{BenchResult, Load, Schedule, ServerProcess, Workload, free_port, median};
+use bench_harness::{BenchResult, Load, LoadSample, ServerProcess, Workload, free_port, median, random};
 use serde_json::{Map, Value as Json, json};
 use test_support::flows::options;
 use weir_runtime::Options;
@@ -35,16 +38,16 @@ service beside on http(port: PORT) {
 const CASE: &str = "small requests beside large ones";
 /// The small requests per second where the service is not saturated.
 const RATE: f64 = 2_000.0;
+/// The clients that send them.
+const CLIENTS: u64 = 8;
 /// The connections that saturate the service.
 const CONNECTIONS: usize = 16;
 /// The number of requests of which one is large where the service is saturated.
 const MIX: u64 = 1_000;
 /// The duration of each measurement in seconds.
 const SECONDS: f64 = 2.0;
-/// The time at the beginning of a measurement that does not count.
-const TRANSIENT: Duration = Duration::from_millis(200);
-/// The time after which an answer is too late.
-const DEADLINE: Duration = Duration::from_secs(1);
+/// The seconds at the beginning of a measurement that do not count.
+const TRANSIENT: f64 = 0.2;
 
 /// A server of this program, as a child process: the arguments behind the program's name.
 pub(crate) fn serve(arguments: &[String]) -> BenchResult<()> {
@@ -58,30 +61,94 @@ pub(crate) fn serve(arguments: &[String]) -> BenchResult<()> {
 
 fn start(engine: &str, parallel: &str) -> BenchResult<ServerProcess> {
     let port = free_port()?;
-    let mut command = Command::new(std::env::current_exe()?);
+    let mut command = Command::new(if is_real_time() { "chrt" } else { "env" });
+    command.args(if is_real_time() { &["-f", "10"][..] } else { &[] }).arg(std::env::current_exe()?);
     command.args(["--serve", engine, parallel, &port.to_string()]);
     ServerProcess::start_on_two_cores(parallel, &mut command, port)
+}
+
+/// Returns true if this process runs under `chrt -f`: field 41 of its state, behind its name in parentheses, is its policy.
+fn is_real_time() -> bool {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    stat.rsplit_once(')').is_some_and(|(_, fields)| fields.split_whitespace().nth(38) == Some("1"))
+}
+
+/// A connection of a client.
+struct Client {
+    stream: TcpStream,
+    answers: BufReader<TcpStream>,
+}
+
+impl Client {
+    fn connect(server: &ServerProcess) -> std::io::Result<Client> {
+        let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, server.port))?;
+        stream.set_nodelay(true)?;
+        Ok(Client { answers: BufReader::new(stream.try_clone()?), stream })
+    }
+
+    /// Sends a request and reads its answer.
+    fn ask(&mut self, path: &str) -> std::io::Result<()> {
+        self.stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").as_bytes())?;
+        let (mut line, mut length) = (String::new(), 0);
+        while line != "\r\n" {
+            line.clear();
+            if self.answers.read_line(&mut line)? == 0 {
+                return Err(std::io::ErrorKind::UnexpectedEof.into());
+            }
+            let field = line.split_once(": ").filter(|(name, _)| name.eq_ignore_ascii_case("content-length"));
+            length = field.and_then(|(_, value)| value.trim().parse().ok()).unwrap_or(length);
+        }
+        self.answers.read_exact(&mut vec![0; length])
+    }
+
+    /// Sends small requests at random times, and returns their latencies from these times on, in milliseconds.
+    fn ask_at_random(mut self, client: u64) -> std::io::Result<Vec<f64>> {
+        let (begin, mut state, mut at) = (Instant::now(), client, 0.0);
+        let mut latencies = Vec::new();
+        while at < SECONDS {
+            let uniform = (random(&mut state) >> 11) as f64 / (1_u64 << 53) as f64;
+            at -= (1.0 - uniform).ln() * CLIENTS as f64 / RATE;
+            let due = begin + Duration::from_secs_f64(at);
+            thread::park_timeout(due.saturating_duration_since(Instant::now()));
+            self.ask("/small")?;
+            if at > TRANSIENT {
+                latencies.push(due.elapsed().as_secs_f64() * 1e3);
+            }
+        }
+        Ok(latencies)
+    }
+}
+
+/// Returns the 99th percentile of the latencies of small requests, in milliseconds.
+fn p99_of_small(server: &ServerProcess) -> BenchResult<f64> {
+    let clients = (0..CLIENTS).map(|_| Client::connect(server)).collect::<Result<Vec<_>, _>>()?;
+    let mut latencies = thread::scope(|scope| {
+        let threads = (0..).zip(clients).map(|(number, client)| scope.spawn(move || client.ask_at_random(number)));
+        let threads: Vec<_> = threads.collect();
+        let mut latencies = Vec::new();
+        for thread in threads {
+            latencies.extend(thread.join().map_err(|_| "a client has panicked")??);
+        }
+        Ok::<_, Box<dyn std::error::Error>>(latencies)
+    })?;
+    latencies.sort_by(f64::total_cmp);
+    latencies.get(latencies.len() * 99 / 100).copied().ok_or_else(|| "no request was answered".into())
 }
 
 /// Runs something while large requests follow one another on a connection; returns their number per second, too.
 fn beside_large<R>(server: &ServerProcess, run: impl FnOnce() -> BenchResult<R>) -> BenchResult<(R, f64)> {
     let (over, answered) = (AtomicBool::new(false), AtomicU64::new(0));
-    let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, server.port))?;
+    let mut client = Client::connect(server)?;
     thread::scope(|scope| {
         scope.spawn(|| {
-            let mut answers = BufReader::new(stream.try_clone().ok()?);
             while !over.load(Ordering::Relaxed) {
-                stream.write_all(b"GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n").ok()?;
-                // The body, `10000`, follows the empty line.
-                let mut line = String::new();
-                while line != "\r\n" {
-                    line.clear();
-                    answers.read_line(&mut line).ok().filter(|length| *length > 0)?;
-                }
-                std::io::Read::read_exact(&mut answers, &mut [0; 5]).ok()?;
+                let begin = Instant::now();
+                client.ask("/large")?;
                 answered.fetch_add(1, Ordering::Relaxed);
+                // Linux stops threads under `chrt -f` that compute for 950 ms of a second.
+                thread::park_timeout(begin.elapsed() / 5);
             }
-            Some(())
+            Ok::<_, std::io::Error>(())
         });
         let result = run();
         over.store(true, Ordering::Relaxed);
@@ -106,39 +173,28 @@ struct BesideSample {
 }
 
 fn sample(server: &ServerProcess, round: usize) -> BenchResult<BesideSample> {
+    let alone_p99 = p99_of_small(server)?;
+    let (beside_p99, large) = beside_large(server, || p99_of_small(server))?;
     // The load generator pins its thread.
-    thread::scope(|scope| {
-        let thread = scope.spawn(|| {
-            let load = Load::new(CONNECTIONS).map_err(|error| error.to_string())?;
-            measure_with(&load, server, round as u64).map_err(|error| error.to_string())
-        });
-        Ok(thread.join().map_err(|_| "the load generator has panicked")??)
-    })
-}
-
-fn measure_with(load: &Load, server: &ServerProcess, seed: u64) -> BenchResult<BesideSample> {
-    let schedule = Schedule {
-        path: "/small",
-        rate: RATE,
-        seconds: SECONDS,
-        transient: TRANSIENT,
-        deadline: DEADLINE,
-        normally_late: 0.0,
-    };
-    let alone = load.run_open(server, schedule)?;
-    let (beside, large) = beside_large(server, || load.run_open(server, schedule))?;
-    let mixed = |random: u64, path: &mut String| {
-        path.push_str(if random.is_multiple_of(MIX) { "/large" } else { "/small" });
-    };
-    let saturated = load.run(server, SECONDS, seed, &Workload::kept(Arc::new(mixed)))?;
+    let saturated = thread::scope(|scope| {
+        let thread = scope.spawn(|| saturate(server, round as u64).map_err(|error| error.to_string()));
+        thread.join().map_err(|_| "the load generator has panicked")
+    })??;
     Ok(BesideSample {
-        alone_p99: alone.p99_ns as f64 / 1e6,
-        beside_p99: beside.p99_ns as f64 / 1e6,
+        alone_p99,
+        beside_p99,
         large,
         saturated: saturated.requests_per_second,
         saturated_p99: saturated.p99_ns as f64 / 1e6,
         saturated_cpu: saturated.cpu_ns / 1e3,
     })
+}
+
+fn saturate(server: &ServerProcess, seed: u64) -> BenchResult<LoadSample> {
+    let mixed = |random: u64, path: &mut String| {
+        path.push_str(if random.is_multiple_of(MIX) { "/large" } else { "/small" });
+    };
+    Load::new(CONNECTIONS)?.run(server, SECONDS, seed, &Workload::kept(Arc::new(mixed)))
 }
 
 /// Measures the case, if its name begins so, and adds its figures to `all`.

@@ -68,29 +68,29 @@ const NANOSECONDS: i64 = 1_000_000_000;
 /// Waits for the duration; not at all if it is negative, such as that to a time which has passed. Calls of other modules that do
 /// not depend on its result do not wait with it.
 #[weir::function(idempotent)]
-pub async fn sleep(duration: Wait) {
+pub async fn sleep(duration: SleepTime) {
     tokio::time::sleep(duration.0).await;
 }
 
 /// Waits as `retry` does between two attempts: for a random time between half of the duration and all of it, so that
 /// flows that failed together do not retry together. It does not wait if the duration is negative.
 #[weir::function(idempotent)]
-pub async fn back_off(duration: Wait) {
+pub async fn back_off(duration: SleepTime) {
     weir_events::after_about(duration.0).await;
 }
 
 /// A duration to wait for: zero instead of a negative one.
-pub struct Wait(pub Duration);
+pub struct SleepTime(pub Duration);
 
-impl HostType for Wait {
+impl HostType for SleepTime {
     fn ty() -> Type {
         Type::Duration
     }
 
     fn from_value(value: Value) -> Result<Self, Failure> {
         match value {
-            Value::Duration(..0) => Ok(Wait(Duration::ZERO)),
-            value => Duration::from_value(value).map(Wait),
+            Value::Duration(..0) => Ok(SleepTime(Duration::ZERO)),
+            value => Duration::from_value(value).map(SleepTime),
         }
     }
 

@@ -14,17 +14,17 @@
 //!    thread does that for the others.
 //! 3. *Hand back.* At each heartbeat a helper lets other threads have its core for a moment ([`Helpers::must_leave`]). If they
 //!    need it for long, it hands the piece back as it is. The flow offers it once more when cores are idle again.
-//!
-//! [`Helpers::must_leave`]: crate::helpers::Helpers::must_leave
 //! 4. *Join.* At the end of a loop, the flow takes the forks of its rounds in their order, and at the beginning of a part the
-//!    fork of the part. It runs one that nobody has begun itself, and goes on with one that was handed back. It takes over what one has done that has ended; if that
-//!    has ended the flow, later ones do not count. For one that is under way it waits, as a step that waits without a wait number
-//!    (`frame.rs`). A fork that joins forks of its own blocks its thread instead, and leaves its place among the helpers to
-//!    another one.
+//!    fork of the part. It runs one that nobody has begun itself, and goes on with one that was handed back. It takes over what
+//!    one has done that has ended; if that has ended the flow, later ones do not count. For one that is under way it waits, as a
+//!    step that waits without a wait number (`frame.rs`). A fork that joins forks of its own blocks its thread instead, and leaves
+//!    its place among the helpers to another one.
 //!
 //! Results, failures and their places are those of code that runs in the order of the text. Memory is charged to the flow, and
 //! the slices of its forks count as turns of the flow ([`ForkAccount`]). A fork is given up when the frame that has offered it
 //! goes on without it, because something before it has failed, or because the flow was cancelled.
+//!
+//! [`Helpers::must_leave`]: crate::helpers::Helpers::must_leave
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -133,13 +133,26 @@ struct ForkCounts {
     offered: AtomicUsize,
     /// The time until which no fork is offered, because helpers had to leave theirs.
     pause_until_ns: AtomicU64,
+    /// The next such time; 0 if helpers have come to the end of their forks.
+    pause_ns: AtomicU64,
     /// The number of looks in tests.
     looks: AtomicUsize,
 }
 
-/// The time for which no fork is offered after a helper had to leave one. Chosen by judgement: an offer costs some 5 µs, so that
-/// offers in vain take less than a hundredth of the time.
-const PAUSE_NS: u64 = 1_000_000;
+/// The time for which no fork is offered after a helper had to leave one. It doubles until a helper comes to the end of a fork.
+/// Chosen by judgement: an offer and a fork that is handed back cost some 50 µs.
+const PAUSE_NS_MIN: u64 = 1_000_000;
+/// The longest such time.
+const PAUSE_NS_MAX: u64 = 32_000_000;
+
+/// State of a helper between the heartbeats of a fork.
+#[derive(Default)]
+pub(crate) struct HelperBeats {
+    /// The time from which on it yields its core.
+    yields_at_ns: u64,
+    /// True if others needed the core at the last heartbeat.
+    is_core_needed: bool,
+}
 
 /// The time that a yield may take until the helper yields less often, and the time for which it then does not. Chosen by
 /// judgement: a few requests of the program end meanwhile, and other programs get half of the core at most.
@@ -208,28 +221,33 @@ impl Helpers {
         until_ns > 0 && self.platform.now_ns() < until_ns
     }
 
-    /// Lets other threads have the core of this helper, and returns true if the helper must leave its fork because more threads
-    /// work than there are cores. `yields_at_ns` is the helper's own, and begins with 0.
-    pub(crate) fn must_leave(&self, yields_at_ns: &mut u64) -> bool {
+    /// Lets other threads have the core of this helper, and returns true if the helper must leave its fork: at this heartbeat and
+    /// at the one before, more threads work than there are cores.
+    pub(crate) fn must_leave(&self, beats: &mut HelperBeats) -> bool {
         if self.fork_always() {
             return self.counts.looks.fetch_add(1, Ordering::Relaxed).is_multiple_of(LOOKS);
         }
-        if !self.is_core_needed() {
-            let before_ns = self.platform.now_ns();
-            if before_ns < *yields_at_ns {
-                return false;
-            }
+        let before_ns = self.platform.now_ns();
+        if before_ns >= beats.yields_at_ns {
             std::thread::yield_now();
             let after_ns = self.platform.now_ns();
             let was_long = after_ns.saturating_sub(before_ns) > YIELD_NS_MAX;
-            *yields_at_ns = if was_long { after_ns.saturating_add(YIELD_NS_MAX) } else { 0 };
-            if !self.is_core_needed() {
-                return false;
-            }
+            beats.yields_at_ns = if was_long { after_ns.saturating_add(YIELD_NS_MAX) } else { 0 };
         }
-        let until_ns = self.platform.now_ns().saturating_add(PAUSE_NS);
+        let was_needed = std::mem::replace(&mut beats.is_core_needed, self.is_core_needed());
+        if !was_needed || !beats.is_core_needed {
+            return false;
+        }
+        let pause_ns = self.counts.pause_ns.load(Ordering::Relaxed).clamp(PAUSE_NS_MIN, PAUSE_NS_MAX);
+        self.counts.pause_ns.store(pause_ns * 2, Ordering::Relaxed);
+        let until_ns = self.platform.now_ns().saturating_add(pause_ns);
         self.counts.pause_until_ns.store(until_ns, Ordering::Relaxed);
         true
+    }
+
+    /// Notes that a helper has come to the end of a fork.
+    pub(crate) fn note_end(&self) {
+        self.counts.pause_ns.store(0, Ordering::Relaxed);
     }
 
     /// Returns true if more threads work, for the program or for the section of this helper, than there are cores or threads.
@@ -347,13 +365,24 @@ mod tests {
         let helpers = Helpers::new(1, ForkPolicy::AsPlanned, (2, false), &platform);
         helpers.cores.begin();
         helpers.counts.running.store(1, Ordering::Relaxed);
-        assert!(!helpers.must_leave(&mut 0), "the flow and the helper have a core each");
+        let mut beats = HelperBeats::default();
+        assert!(!helpers.must_leave(&mut beats), "the flow and the helper have a core each");
         helpers.cores.begin();
-        assert!(helpers.must_leave(&mut 0), "another flow has begun");
+        assert!(!helpers.must_leave(&mut beats), "another flow has begun, perhaps a short one");
+        assert!(helpers.must_leave(&mut beats));
         helpers.counts.running.store(0, Ordering::Relaxed);
         helpers.cores.rest();
         assert_eq!(helpers.forks_wanted(), 0, "it is offered again some time later");
-        clock.pass_ns(PAUSE_NS);
+        clock.pass_ns(PAUSE_NS_MIN);
+        assert_eq!(helpers.forks_wanted(), 1);
+        helpers.counts.running.store(1, Ordering::Relaxed);
+        (0..2).for_each(|_| helpers.cores.begin());
+        assert!(helpers.must_leave(&mut beats));
+        (0..2).for_each(|_| helpers.cores.rest());
+        helpers.counts.running.store(0, Ordering::Relaxed);
+        clock.pass_ns(PAUSE_NS_MIN);
+        assert_eq!(helpers.forks_wanted(), 0, "twice as long as before");
+        clock.pass_ns(PAUSE_NS_MIN);
         assert_eq!(helpers.forks_wanted(), 1);
     }
 
@@ -362,10 +391,12 @@ mod tests {
         let platform: Arc<dyn Platform> = Arc::new(ScriptedPlatform::new(0));
         let helpers = Helpers::new(4, ForkPolicy::AsPlanned, (8, true), &platform);
         let section = SectionThreads::new(2);
+        let mut beats = HelperBeats::default();
         section.begin();
         section.begin();
-        assert!(!helpers.must_leave(&mut 0));
+        assert!(!helpers.must_leave(&mut beats));
         section.begin();
-        assert!(helpers.must_leave(&mut 0));
+        assert!(!helpers.must_leave(&mut beats));
+        assert!(helpers.must_leave(&mut beats));
     }
 }

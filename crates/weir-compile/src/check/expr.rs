@@ -89,6 +89,16 @@ impl<'a> TypeChecker<'a, '_> {
         }
     }
 
+    /// Adds the fixes of a value that should be a `Result` of it.
+    fn result_hint(&self, diagnostic: Diagnostic, span: Span) -> Diagnostic {
+        let mark = Span { start: span.end.saturating_sub(1), ..span };
+        let diagnostic = diagnostic.hint("wrap it: `Ok(…)`");
+        match self.context.text.get(mark.range()) {
+            Some("?") => diagnostic.offer("or leave out the `?`: without it, this is a `Result`", mark, ""),
+            _ => diagnostic,
+        }
+    }
+
     /// Adds the usual fix for a mismatch of these two types.
     fn mismatch_hint(&mut self, diagnostic: Diagnostic, span: Span, found: &Ty, wanted: &Ty) -> Diagnostic {
         if let Some(name) = wanted.parameter_name().or(found.parameter_name()) {
@@ -122,7 +132,7 @@ impl<'a> TypeChecker<'a, '_> {
                 diagnostic.suggest("compare it", span.at_end(), " != 0")
             }
             (found, Ty::Option(some)) if *found == **some => diagnostic.hint("wrap it: `Some(…)`"),
-            (found, Ty::Result(pair)) if *found == pair.0 => diagnostic.hint("wrap it: `Ok(…)`"),
+            (found, Ty::Result(pair)) if *found == pair.0 => self.result_hint(diagnostic, span),
             (Ty::Result(found), Ty::Result(wanted)) if found.1 == Ty::TEXT && wanted.1 == Ty::FAILURE => {
                 diagnostic.hint("create a failure from the text: `Err(Failure(…))`, or use `fail(…)`")
             }

@@ -321,13 +321,13 @@ fn slow_value(recording: &Recording) -> FunctionCode {
 }
 
 impl Recording {
-    /// Adds to a counter, and returns its new count.
-    fn add(&self, counter: &mut Counter, x: i64, what: &str) -> i64 {
-        if counter.number >= SHARED_FROM {
+    /// Adds to a counter, and returns its new count. Of a flow's own counter, whose number may be any, nothing is recorded.
+    fn add(&self, counter: &mut Counter, is_shared: bool, x: i64, what: &str) -> i64 {
+        if is_shared && counter.number >= SHARED_FROM {
             self.write_down(&format!("counter {}", counter.number), format!("{what} {x}"));
         }
         let count = counter.count.wrapping_mul(3).wrapping_add(x) % 1_000;
-        if self.keeps(counter.number) {
+        if !is_shared || self.keeps(counter.number) {
             counter.count = count;
         }
         count
@@ -340,8 +340,8 @@ fn add(recording: &Recording) -> FunctionCode {
         let x = int(&call.value(1));
         let mut own = if call.shared(0).is_none() { call.take_unique(0) } else { Value::Absent };
         let sum = match call.shared(0) {
-            Some(shared) => recording.add(as_counter(&mut shared.write()), x, "add"),
-            None => recording.add(as_counter(&mut own), x, "add"),
+            Some(shared) => recording.add(as_counter(&mut shared.write()), true, x, "add"),
+            None => recording.add(as_counter(&mut own), false, x, "add"),
         };
         call.restore(0, own);
         Outcome::Value(Value::Int(sum))
@@ -356,8 +356,9 @@ fn slow_add(recording: &Recording) -> FunctionCode {
         let mut own = if guard.is_none() { call.take_unique(0) } else { Value::Absent };
         Ok(Box::pin(async move {
             Yields(recording.yields(x)).await;
+            let is_shared = guard.is_some();
             let counter = guard.as_mut().map_or_else(|| as_counter(&mut own), |guard| as_counter(guard));
-            let sum = recording.add(counter, x, "slow_add");
+            let sum = recording.add(counter, is_shared, x, "slow_add");
             let restored = if guard.is_none() { vec![(0, own)] } else { Vec::new() };
             Settled { restored, ..settled(sum) }
         }))
@@ -379,7 +380,7 @@ fn steps(recording: &Recording) -> Module {
     let next = immediate(move |call| {
         let x = argument(call);
         let state = call.state.expect("a stateful function has its state");
-        Outcome::Value(Value::Int(next.add(as_counter(&mut state.write()), x, "next")))
+        Outcome::Value(Value::Int(next.add(as_counter(&mut state.write()), false, x, "next")))
     });
     Module::new("step", "Functions with private state.")
         .function(stateful(function("peek", World::Pure, None, peek), Mode::Read))
@@ -394,7 +395,7 @@ fn slow_next(recording: &Recording) -> FunctionCode {
         let mut state = call.state.expect("a stateful function has its state").write_owned();
         Ok(Box::pin(async move {
             Yields(recording.yields(x)).await;
-            settled(recording.add(as_counter(&mut state), x, "slow_next"))
+            settled(recording.add(as_counter(&mut state), false, x, "slow_next"))
         }))
     }))
 }

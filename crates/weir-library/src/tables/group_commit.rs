@@ -62,7 +62,7 @@ pub(super) struct GroupCommit {
     visible: AtomicU64,
     /// The number of the last commit that is durable.
     durable: AtomicU64,
-    /// What has failed.
+    /// The failures, and the groups that were lost.
     troubles: Mutex<LogTroubles>,
     /// True if something has failed.
     has_troubles: AtomicBool,
@@ -79,7 +79,7 @@ impl std::fmt::Debug for GroupCommit {
     }
 }
 
-/// What has failed.
+/// Failures, and lost groups.
 #[derive(Debug, Default)]
 struct LogTroubles {
     /// The number of syncs that have failed, and the failure of the last one.

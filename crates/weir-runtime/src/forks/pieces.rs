@@ -10,10 +10,11 @@ use std::task::{Context, Waker};
 use tokio::runtime::Handle;
 use weir_host::{Elements, Failure, FailureKind, UnitBudget, Value, memory};
 
-use super::region_run::{ForkScene, Offers, RegionForks, RegionRan, RegionRun};
+use super::region_run::{AfterJoin, ForkScene, Offers, RegionForks, RegionRan, RegionRun};
 use super::rounds_ahead::RoundsAhead;
 use super::{Fork, ForkEnd, ForkHandle};
 use crate::fork_account::FlowForks;
+use crate::helpers::HelperBeats;
 use crate::instance::ProgramInstance;
 use crate::operations::panicked;
 use crate::region::{LongCall, LoopOutcome, Region, RegionPiece};
@@ -84,7 +85,7 @@ impl Fork {
     /// Runs the piece on this thread, unless another thread has begun it.
     fn run(self: &Arc<Fork>, instance: &ProgramInstance) {
         let Some(mut piece) = self.begin() else { return };
-        let (begun_ns, mut yields_at_ns) = (instance.platform.now_ns(), 0);
+        let (begun_ns, mut beats) = (instance.platform.now_ns(), HelperBeats::default());
         let mut units = Units::slice(instance.slice);
         let outcome = loop {
             if self.is_given_up() {
@@ -98,10 +99,11 @@ impl Fork {
                 self.account.charge_slice();
                 units = Units::slice(instance.slice);
             }
-            if instance.helpers.must_leave(&mut yields_at_ns) {
+            if instance.helpers.must_leave(&mut beats) {
                 return self.hand_back(piece, None);
             }
         };
+        instance.helpers.note_end();
         piece.note_cost(instance.platform.now_ns().saturating_sub(begun_ns));
         self.account.charge_slice();
         self.end(piece.end(outcome));
@@ -115,6 +117,39 @@ impl RegionRun<'_> {
         let fork = Fork::new(forked, self.scene.fork.map(|(fork, _)| fork), offers.forks.account());
         self.forks.handles.push(ForkHandle { piece, repeated, fork: Arc::clone(&fork) });
         fork.offer(Arc::clone(&offers.program), offers.event_loop);
+    }
+
+    /// Goes on with a fork that was handed back; returns what stops this thread, unless it comes to the end of the fork.
+    pub(super) fn go_on_with(
+        &self,
+        handle: usize,
+        mut piece: Box<ForkedPiece>,
+        border: usize,
+        context: &Context<'_>,
+    ) -> Option<AfterJoin> {
+        let fork = &self.forks.handles[handle].fork;
+        let ForkScene { instance, units, call_budget, is_on_helper, .. } = self.scene;
+        match piece.run(PieceScene { fork, instance, units, call_budget, is_on_helper }, context) {
+            PieceRan::Ended(outcome) => {
+                fork.end(piece.end(outcome));
+                None
+            }
+            PieceRan::Yields => {
+                fork.hand_back(piece, None);
+                (units.is_over() || is_on_helper).then_some(AfterJoin::Yields(border))
+            }
+            PieceRan::Waits => {
+                fork.hand_back(piece, Some(context.waker().clone()));
+                Some(AfterJoin::Waits(border))
+            }
+            PieceRan::Calls => {
+                fork.leave_to_helper(piece, context);
+                if let (Some(program), Some(event_loop)) = (instance.this.upgrade(), instance.first_loop.get()) {
+                    Arc::clone(fork).run_on_helper(program, event_loop);
+                }
+                Some(AfterJoin::Waits(border))
+            }
+        }
     }
 }
 

@@ -6,7 +6,6 @@ use std::task::Context;
 use tokio::runtime::Handle;
 use weir_host::{Failure, UnitBudget, Value};
 
-use super::pieces::{ForkedPiece, PieceRan, PieceScene};
 use super::{Fork, ForkHandle, JoinedFork};
 use crate::fork_account::FlowForks;
 use crate::instance::ProgramInstance;
@@ -273,39 +272,6 @@ impl RegionRun<'_> {
             return fork.join(context);
         }
         fork.join_flow(context, self.scene.fork.is_none() && self.scene.instance.helpers.keep_offers())
-    }
-
-    /// Goes on with a fork that was handed back; returns what stops this thread, unless it comes to the end of the fork.
-    pub(super) fn go_on_with(
-        &self,
-        handle: usize,
-        mut piece: Box<ForkedPiece>,
-        border: usize,
-        context: &Context<'_>,
-    ) -> Option<AfterJoin> {
-        let fork = &self.forks.handles[handle].fork;
-        let ForkScene { instance, units, call_budget, is_on_helper, .. } = self.scene;
-        match piece.run(PieceScene { fork, instance, units, call_budget, is_on_helper }, context) {
-            PieceRan::Ended(outcome) => {
-                fork.end(piece.end(outcome));
-                None
-            }
-            PieceRan::Yields => {
-                fork.hand_back(piece, None);
-                (units.is_over() || is_on_helper).then_some(AfterJoin::Yields(border))
-            }
-            PieceRan::Waits => {
-                fork.hand_back(piece, Some(context.waker().clone()));
-                Some(AfterJoin::Waits(border))
-            }
-            PieceRan::Calls => {
-                fork.leave_to_helper(piece, context);
-                if let (Some(program), Some(event_loop)) = (instance.this.upgrade(), instance.first_loop.get()) {
-                    Arc::clone(fork).run_on_helper(program, event_loop);
-                }
-                Some(AfterJoin::Waits(border))
-            }
-        }
     }
 
     /// Blocks this thread until a fork of this fork, which is under way, has ended or was handed back; the flow waits without

@@ -38,7 +38,7 @@ pub(crate) struct Region {
     pub(crate) outer_splits: u64,
     /// The time that a round of each of them takes.
     pub(crate) round_costs: Box<[RoundCost]>,
-    /// Those whose rounds may be slow.
+    /// The loops whose rounds may be slow.
     pub(crate) slow_loops: SlowLoops,
     /// The parts that may run on another thread.
     pub(crate) parts: Box<[RegionPart]>,
