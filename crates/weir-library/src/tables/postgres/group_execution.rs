@@ -68,7 +68,7 @@ impl PostgresDatabase {
     fn send_durable(
         self: &Arc<Self>,
         group: &[QueuedChange],
-    ) -> Option<impl Future<Output = Result<(Vec<Executed>, Before), StatementError>> + Send + use<>> {
+    ) -> Option<impl Future<Output = Result<(Vec<Executed>, CommitsBefore), StatementError>> + Send + use<>> {
         if self.check().is_err() {
             return None;
         }
@@ -80,8 +80,11 @@ impl PostgresDatabase {
         let prepared = pipeline.prepared(&statements).filter(|prepared| !prepared.is_empty())?;
         let sent = SentStatement::keep(&statements, &prepared);
         let (beginning, before) = match self.group_commit.get() {
-            Some(group_commit) => (Beginning::Durable, (group_commit.executed_count(), self.unsynced.last())),
-            None => (Beginning::AtOnce, (0, None)),
+            Some(group_commit) => (
+                Beginning::Durable,
+                CommitsBefore { executed: group_commit.executed_count(), unsynced: self.unsynced.last() },
+            ),
+            None => (Beginning::AtOnce, CommitsBefore { executed: 0, unsynced: None }),
         };
         let limit = self.limit();
         Some(async move {
@@ -91,7 +94,7 @@ impl PostgresDatabase {
     }
 
     /// Notes that a group is durable, and what was executed before it was sent.
-    fn made_durable(&self, (executed, unsynced): Before) {
+    fn made_durable(&self, CommitsBefore { executed, unsynced }: CommitsBefore) {
         if let Some(group_commit) = self.group_commit.get() {
             unsynced.into_iter().for_each(|last| self.unsynced.forget(last));
             group_commit.executed_durably(executed);
@@ -207,8 +210,13 @@ impl PostgresDatabase {
     }
 }
 
-/// The number of commits that were executed before a group was sent, and the number of the last that had not waited for the disk.
-type Before = (u64, Option<CommitNumber>);
+/// The commits before a group that was sent.
+struct CommitsBefore {
+    /// The number of those that were executed.
+    executed: u64,
+    /// The number of the last one that had not waited for the disk.
+    unsynced: Option<CommitNumber>,
+}
 
 /// A group whose answer is not there yet. If nobody waits for it any more, nobody knows what it has done.
 struct GroupInFlight {

@@ -29,7 +29,7 @@ const SLOW: Duration = Duration::from_millis(20);
 const SLOW_ONCE: Duration = Duration::from_millis(200);
 /// The score of a statement that is slow. Chosen by judgement: it was slow three times running, or in the long run every third time.
 const SLOW_SCORE: u32 = 6;
-/// What each slow time adds to the score, of which a fast one takes one.
+/// The number that each slow time adds to the score, from which a fast one takes one.
 const SLOW_TIME_SCORE: u32 = 2;
 /// Time for which a slow statement is executed on a thread; after each further time that it is slow, twice as long.
 const SLOW_PAUSE: Duration = Duration::from_secs(1);
