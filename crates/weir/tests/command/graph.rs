@@ -195,6 +195,6 @@ fn pictures_show_an_inner_for_in_its_section() {
     let of_sections =
         drawn.output.split("<g class=\"section\"").skip(1).map(|group| group.split("</g>").next().unwrap());
     let marks: Vec<usize> = of_sections.map(|group| group.matches("<rect").count()).collect();
-    // The element, the name, the write and the end of a round are in `write`.
-    assert_eq!(marks.get(1), Some(&4), "{marks:?}");
+    // The element, the name, its bytes, the write and the end of a round are in `write`.
+    assert_eq!(marks.get(1), Some(&5), "{marks:?}");
 }
