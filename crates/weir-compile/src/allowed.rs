@@ -1,8 +1,10 @@
 //! Comments that silence warnings: `// allow W0703: a lost hit does no harm`.
 //!
-//! Behind code, such a comment *covers* its line. On a line of its own it covers the item, member of a service, statement, arm or
-//! expression that begins in the next line of code, or else that line. A warning that begins in the covered part is left out. A
-//! comment without effect is a warning itself ([`Code::UnusedAllow`]), which no comment silences.
+//! Behind code, such a comment *covers* its line, and the item, member of a service, statement, arm or expression that ends there.
+//! On a line of its own, or behind an opening bracket, it covers the one that begins in the next line of code, or else that line.
+//! So it covers the same after the formatter, which may break lines or move the comment behind a bracket into the block. A warning
+//! that begins in the covered part is left out. A comment without effect is a warning itself ([`Code::UnusedAllow`]), which no
+//! comment silences.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -26,7 +28,7 @@ struct AllowedCode<'t> {
 /// A comment that allows warnings.
 struct Allow<'t> {
     comment: Span,
-    /// True if the comment stands on a line of its own.
+    /// True if the comment stands on a line of its own, or behind an opening bracket.
     is_above: bool,
     codes: Vec<AllowedCode<'t>>,
     /// The covered part of the text.
@@ -54,7 +56,8 @@ pub(crate) fn edit(diagnostic: &Diagnostic, tree: &Tree, text: &str) -> Option<E
     if diagnostic.is_error() || diagnostic.code == Code::UnusedAllow {
         return None;
     }
-    let mut search = ConstructSearch { text, begins: BTreeMap::new(), around: Some((at.start, None)) };
+    let mut search =
+        ConstructSearch { text, begins: BTreeMap::new(), ends: BTreeMap::new(), around: Some((at.start, None)) };
     walk_tree(&mut search, tree);
     let (_, Some(construct)) = search.around? else { return None };
     let line = line_start(text, construct.start);
@@ -78,13 +81,20 @@ fn is_allowed(diagnostic: &Diagnostic, allows: &mut [Allow<'_>]) -> bool {
 fn allows_of<'t>(parsed: &'t Parsed, text: &str, files: &FileModules) -> Vec<Allow<'t>> {
     let mut allows: Vec<Allow<'t>> =
         parsed.comments.iter().filter_map(|comment| Allow::of(comment, text, files)).collect();
-    let above = allows.iter().filter(|allow| allow.is_above).map(|allow| (allow.covered.start, allow.covered.end));
-    let mut search = ConstructSearch { text, begins: above.collect(), around: None };
-    if !search.begins.is_empty() {
-        walk_tree(&mut search, &parsed.tree);
+    if allows.is_empty() {
+        return allows;
     }
-    for allow in allows.iter_mut().filter(|allow| allow.is_above) {
-        allow.covered.end = search.begins.get(&allow.covered.start).copied().unwrap_or(allow.covered.end);
+    let (above, behind): (Vec<&Allow<'_>>, Vec<_>) = allows.iter().partition(|allow| allow.is_above);
+    let begins = above.into_iter().map(|allow| (allow.covered.start, allow.covered.end)).collect();
+    let ends = behind.into_iter().map(|allow| (allow.covered.end, allow.covered.start)).collect();
+    let mut search = ConstructSearch { text, begins, ends, around: None };
+    walk_tree(&mut search, &parsed.tree);
+    for allow in &mut allows {
+        let Range { start, end } = allow.covered;
+        allow.covered = match allow.is_above {
+            true => start..search.begins.get(&start).copied().unwrap_or(end),
+            false => search.ends.get(&end).copied().unwrap_or(start)..end,
+        };
     }
     allows
 }
@@ -94,10 +104,11 @@ impl<'t> Allow<'t> {
     fn of(comment: &'t Comment, text: &str, files: &FileModules) -> Option<Self> {
         let codes = codes_of(comment)?;
         let line = line_start(text, comment.span.start);
-        let is_above = text[line..comment.span.start as usize].trim().is_empty();
+        let code = text[line..comment.span.start as usize].trim_end();
+        let is_above = code.trim_start().is_empty() || code.ends_with(['{', '(', '[']);
         let covered = match is_above {
             true => next_line_of_code(text, comment.span.end as usize),
-            false => line..comment.span.start as usize,
+            false => line..line + code.trim_end_matches([',', ' ']).len(),
         };
         let is_here = files.index_at(covered.start as u32) == files.index_at(comment.span.start);
         let end = if is_here { covered.end } else { covered.start };
@@ -191,20 +202,30 @@ fn next_line_of_code(text: &str, offset: usize) -> Range<usize> {
     start..start
 }
 
-/// Searches constructs by their first character, and the smallest one around an offset.
+/// Searches constructs by their first or last character, and the smallest one around an offset.
 struct ConstructSearch<'t> {
     text: &'t str,
     /// The offset behind the largest construct that begins at an offset.
     begins: BTreeMap<u32, u32>,
+    /// The offset of the largest construct that ends before an offset.
+    ends: BTreeMap<u32, u32>,
     /// An offset, and the smallest construct around it that begins a line.
     around: Option<(u32, Option<Span>)>,
 }
 
 impl ConstructSearch<'_> {
-    fn note(&mut self, span: Span) {
+    /// Notes a construct that a comment above or behind it covers.
+    fn note_covered(&mut self, span: Span) {
         if let Some(end) = self.begins.get_mut(&span.start) {
             *end = span.end.max(*end);
         }
+        if let Some(start) = self.ends.get_mut(&span.end) {
+            *start = span.start.min(*start);
+        }
+    }
+
+    fn note(&mut self, span: Span) {
+        self.note_covered(span);
         let begins_line = || self.text[line_start(self.text, span.start)..span.start as usize].trim().is_empty();
         if let Some((offset, found)) = &mut self.around
             && (span.start..span.end).contains(offset)
@@ -231,9 +252,7 @@ impl<'a> Visitor<'a> for ConstructSearch<'_> {
     }
 
     fn expr(&mut self, expr: &'a Expr) {
-        if let Some(end) = self.begins.get_mut(&expr.span.start) {
-            *end = expr.span.end.max(*end);
-        }
+        self.note_covered(expr.span);
         if let ExprKind::Match { arms, .. } = &expr.kind {
             arms.iter().for_each(|arm| self.note(arm.span));
         }
