@@ -8,6 +8,7 @@
 //! the rest of the file.
 
 mod dialect;
+mod text_direction;
 
 use crate::token::{Token, TokenKind};
 use crate::{Code, Diagnostic, SourceId, Span};
@@ -39,6 +40,7 @@ pub(crate) fn lex(source: SourceId, text: &str, begin: u32) -> Lexed {
     code.bump(begin as usize);
     let mut lexer = Lexer { source, code, modes: Vec::new(), line_begins: true, lexed };
     lexer.run();
+    lexer.report_directions(begin);
     lexer.lexed
 }
 
@@ -270,7 +272,11 @@ fn piece_length(rest: &str, block: bool) -> usize {
 
 /// Returns the character in printable form.
 fn shown(character: char) -> String {
-    if character.is_control() { character.escape_unicode().to_string() } else { character.to_string() }
+    if character.is_control() || text_direction::turns_text(character) {
+        character.escape_unicode().to_string()
+    } else {
+        character.to_string()
+    }
 }
 
 fn character_hint(character: char) -> Option<&'static str> {
