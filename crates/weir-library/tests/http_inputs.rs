@@ -78,16 +78,26 @@ fn what_is_not_of_its_type_gets_a_400_that_names_it() {
         ("/1?scale=big", "400 `scale` in the query: expected a whole number, found \"big\""),
         ("/1?scale=", "400 `scale` in the query: expected a whole number, found \"\""),
         ("/1?scale=1&scale=2", "400 `scale` in the query: given twice"),
-        ("/1?scale=%zz", "400 `scale` in the query: not UTF-8 in percent-encoding"),
-        ("/1?scale=%ff", "400 `scale` in the query: not UTF-8 in percent-encoding"),
+        (
+            "/1?scale=%zz",
+            "400 `scale` in the query: expected two hexadecimal digits behind `%`, write `%25` for the character",
+        ),
+        ("/1?scale=%ff", "400 `scale` in the query: the percent-encoding is not that of UTF-8"),
         (
             "/x?scale=9223372036854775808",
             "400 `number` in the path: expected a whole number, found \"x\"\n\
              `scale` in the query: expected a whole number from -9223372036854775808 to 9223372036854775807, found \
              \"9223372036854775808\"",
         ),
-        ("/text/%", "400 `name` in the path: not UTF-8 in percent-encoding"),
-        ("/text/%c0%af", "400 `name` in the path: not UTF-8 in percent-encoding"),
+        (
+            "/text/%",
+            "400 `name` in the path: expected two hexadecimal digits behind `%`, write `%25` for the character",
+        ),
+        (
+            "/text/a%2",
+            "400 `name` in the path: expected two hexadecimal digits behind `%`, write `%25` for the character",
+        ),
+        ("/text/%c0%af", "400 `name` in the path: the percent-encoding is not that of UTF-8"),
         ("/all?order=Left", "400 `order` in the query: expected one of `Up`, `Down`, found \"Left\""),
         ("/all?yes=1", "400 `yes` in the query: expected `true` or `false`, found \"1\""),
         ("/all?ratio=inf", "400 `ratio` in the query: expected a number, found \"inf\""),

@@ -71,6 +71,7 @@ codes! {
     E0121 ReservedWord,
     E0122 Assignment,
     E0123 DialectSyntax,
+    E0124 TextDirection,
     E0201 UnknownModule,
     E0202 UnknownName,
     E0203 UnknownMember,

@@ -5,9 +5,11 @@
 //!
 //! Protocol: [`Lexer::run`] alternates between the derived lexer for code and [`Lexer::text_piece`] for text literals.
 //! A line end closes every open interpolation and one-line text literal, so a forgotten quote affects one line and not
-//! the rest of the file.
+//! the rest of the file. An interpolation whose end is found on one of the next lines is read up to there, as an error.
 
 mod dialect;
+mod interpolation_over_lines;
+mod text_direction;
 
 use crate::token::{Token, TokenKind};
 use crate::{Code, Diagnostic, SourceId, Span};
@@ -39,6 +41,7 @@ pub(crate) fn lex(source: SourceId, text: &str, begin: u32) -> Lexed {
     code.bump(begin as usize);
     let mut lexer = Lexer { source, code, modes: Vec::new(), line_begins: true, lexed };
     lexer.run();
+    lexer.report_directions(begin);
     lexer.lexed
 }
 
@@ -46,7 +49,12 @@ enum LexerMode {
     /// In a text literal.
     Text { block: bool, open: Span },
     /// In the code of an interpolation, with this number of open braces.
-    Interpolation { open: Span, braces: u32 },
+    Interpolation {
+        open: Span,
+        braces: u32,
+        /// True if it has been reported that it does not end on its line, and is read up to its end on another.
+        is_over_lines: bool,
+    },
 }
 
 struct Lexer<'t> {
@@ -93,7 +101,7 @@ impl Lexer<'_> {
         match result {
             Ok(TokenKind::LineEnd) => {
                 self.close_line(false);
-                self.line_begins = true;
+                self.line_begins = !matches!(self.modes.last(), Some(LexerMode::Interpolation { braces: 0, .. }));
             }
             Ok(TokenKind::Comment) if self.takes_end(span.len()) => self.division(start),
             Ok(TokenKind::Comment) => {
@@ -168,7 +176,8 @@ impl Lexer<'_> {
         match next {
             Some(b'{') => {
                 self.code.bump(1);
-                self.modes.push(LexerMode::Interpolation { open: Span::new(self.source, end, end + 1), braces: 0 });
+                let open = Span::new(self.source, end, end + 1);
+                self.modes.push(LexerMode::Interpolation { open, braces: 0, is_over_lines: false });
                 self.push(TokenKind::InterpolationOpen, end, end + 1);
             }
             Some(b'"') => {
@@ -188,12 +197,15 @@ impl Lexer<'_> {
     fn close_line(&mut self, file_ends: bool) {
         let at = if file_ends { self.code.source().len() } else { self.code.span().start } as u32;
         let mut reported = false;
+        if !file_ends && self.goes_on_over_lines(at) {
+            return;
+        }
         loop {
             match self.modes.last() {
                 Some(LexerMode::Interpolation { open, .. }) => {
                     let open = *open;
                     if !std::mem::replace(&mut reported, true) {
-                        self.report(interpolation_over_lines(open));
+                        self.report(interpolation_over_lines::diagnostic(open));
                     }
                     self.modes.pop();
                     self.push(TokenKind::InterpolationClose, at, at);
@@ -243,13 +255,6 @@ impl Lexer<'_> {
     }
 }
 
-fn interpolation_over_lines(open: Span) -> Diagnostic {
-    Diagnostic::new(Code::InterpolationOverLines, "interpolation does not end on its line")
-        .at(open, "begins here")
-        .hint("put a value of several lines into a `let` or a `fn`, and interpolate its name")
-        .fix("write `\\{` for a literal brace", open, "\\{")
-}
-
 /// Returns the number of bytes before the closing quotes, an opening brace, or (in a one-line literal) the line end.
 fn piece_length(rest: &str, block: bool) -> usize {
     let bytes = rest.as_bytes();
@@ -270,7 +275,11 @@ fn piece_length(rest: &str, block: bool) -> usize {
 
 /// Returns the character in printable form.
 fn shown(character: char) -> String {
-    if character.is_control() { character.escape_unicode().to_string() } else { character.to_string() }
+    if character.is_control() || text_direction::turns_text(character) {
+        character.escape_unicode().to_string()
+    } else {
+        character.to_string()
+    }
 }
 
 fn character_hint(character: char) -> Option<&'static str> {

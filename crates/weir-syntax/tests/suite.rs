@@ -68,9 +68,16 @@ fn every_syntax_code_has_a_page_whose_wrong_example_is_wrong_and_whose_mended_on
     insta::assert_snapshot!("every_code", drawings);
 }
 
-/// Sources that a page cannot contain: too long, or not text.
+/// Sources that a page cannot contain: too long, not text, or invisible.
 fn cannot_be_shown(code: weir_syntax::Code) -> bool {
-    matches!(code, weir_syntax::Code::SourceTooLong | weir_syntax::Code::NotUtf8)
+    matches!(code, weir_syntax::Code::SourceTooLong | weir_syntax::Code::NotUtf8 | weir_syntax::Code::TextDirection)
+}
+
+#[test]
+fn characters_that_turn_the_text_are_reported_in_texts_and_comments_and_code() {
+    let text = "use text // a\u{2066}b\nfn f(a: Int) -> Text {\n  let b = \"x\u{202e}{a}\u{2069}\"\n  b \u{202d}\n}\n\
+                fn g() -> Text { \"\"\"\n  \u{202b}{f(1)} \u{200f}\n  \"\"\" }\n";
+    insta::assert_snapshot!(outcome(text));
 }
 
 #[test]

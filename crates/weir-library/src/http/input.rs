@@ -22,6 +22,11 @@ const NOT_IN_PATH: &AsciiSet = &CONTROLS
     .add(b'`')
     .add(b'|');
 
+/// What is wrong with a `%` that begins no encoded byte.
+const LONE_PERCENT: &str = "expected two hexadecimal digits behind `%`, write `%25` for the character";
+/// What is wrong with encoded bytes that are no characters.
+const NOT_UTF8: &str = "the percent-encoding is not that of UTF-8";
+
 /// Returns the literal part of a route as requests contain it: in normalized percent-encoding. It may be encoded already.
 pub(super) fn encode_path(literal: &str) -> String {
     const WITH_PERCENT: &AsciiSet = &NOT_IN_PATH.add(b'%');
@@ -52,21 +57,21 @@ pub(super) fn normalized_path(path: &str) -> Cow<'_, str> {
     Cow::Owned(normalized)
 }
 
-/// Percent-decodes a component of a path; `None` if the encoding is malformed or the result is not UTF-8.
-pub(super) fn decode_path(part: &str) -> Option<Cow<'_, str>> {
+/// Percent-decodes a component of a path; fails with what is wrong.
+pub(super) fn decode_path(part: &str) -> Result<Cow<'_, str>, &'static str> {
     if !contains(part, |byte| byte == b'%') {
-        return Some(Cow::Borrowed(part));
+        return Ok(Cow::Borrowed(part));
     }
     if !is_well_encoded(part) {
-        return None;
+        return Err(LONE_PERCENT);
     }
-    percent_decode_str(part).decode_utf8().ok()
+    percent_decode_str(part).decode_utf8().map_err(|_| NOT_UTF8)
 }
 
-/// Decodes a name or value of a query, in which `+` stands for a space.
-pub(super) fn decode_query(part: &str) -> Option<Cow<'_, str>> {
+/// Decodes a name or value of a query, in which `+` stands for a space; fails with what is wrong.
+pub(super) fn decode_query(part: &str) -> Result<Cow<'_, str>, &'static str> {
     if !contains(part, is_coded) {
-        return Some(Cow::Borrowed(part));
+        return Ok(Cow::Borrowed(part));
     }
     let blanks = part.replace('+', " ");
     decode_path(&blanks).map(|text| Cow::Owned(text.into_owned()))

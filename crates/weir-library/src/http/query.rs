@@ -29,7 +29,7 @@ impl<'q> Query<'q> {
     /// Parses a query.
     ///
     /// # Errors
-    /// Fails if there are too many pairs, or one is not UTF-8 in percent-encoding.
+    /// Fails if there are too many pairs, or one is not in the percent-encoding of UTF-8.
     pub(super) fn new(query: Option<&'q str>) -> Result<Query<'q>, InputError> {
         let query = query.unwrap_or_default();
         // Every pair takes at least one byte, so a short query cannot exceed the limit.
@@ -41,10 +41,11 @@ impl<'q> Query<'q> {
     fn decoded(query: &'q str) -> Result<Query<'q>, InputError> {
         let mut decoded = Vec::new();
         for (name, value) in pairs(query).map(|pair| cut(pair, b'=')) {
-            let (Some(name), Some(value)) = (decode_query(name), decode_query(value)) else {
+            let refused = |what| {
                 let place = format!("`{}` in the query", decode_query(name).unwrap_or(Cow::Borrowed(name)));
-                return Err(InputError::new(place, "not UTF-8 in percent-encoding"));
+                InputError::new(place, what)
             };
+            let (name, value) = (decode_query(name).map_err(refused)?, decode_query(value).map_err(refused)?);
             if decoded.len() == PAIRS_MAX {
                 return Err(InputError::new("the query", format!("more than {PAIRS_MAX} parameters")));
             }

@@ -423,6 +423,6 @@ fn allow(methods: &[(Method, usize)]) -> HeaderValue {
 
 fn path_input(parameter: &RouteParameter, part: &str, definitions: NamedTypes<'_>) -> Result<Value, InputError> {
     let place = || format!("`{}` in the path", parameter.name);
-    let text = decode_path(part).ok_or_else(|| InputError::new(place(), "not UTF-8 in percent-encoding"))?;
+    let text = decode_path(part).map_err(|what| InputError::new(place(), what))?;
     scalar_or_error(&parameter.ty, &text, definitions).map_err(|what| InputError::new(place(), what))
 }

@@ -133,7 +133,7 @@ impl Lexer<'_> {
         line.trim_end_matches('\r')
     }
 
-    fn place(&self, start: u32, end: u32) -> Span {
+    pub(super) fn place(&self, start: u32, end: u32) -> Span {
         Span::new(self.source, start, end)
     }
 }

@@ -34,12 +34,17 @@ use crate::terminal::{Paint, Terminal};
 use crate::{Exit, Library, programs};
 use workers::{TestResult, TestRun, run_all, with_inlined_calls};
 
+/// Maximum number of tests that a message names.
+const NAMES_MAX: usize = 10;
+
 /// Counts over all files.
 #[derive(Default)]
 struct TestSummary {
     passed: usize,
     failed: usize,
     left_out: usize,
+    /// The names of the first tests that the filter leaves out.
+    names_left_out: Vec<String>,
     /// The modules of the programs that were tested; their tests ran with those of the program.
     modules: BTreeSet<PathBuf>,
 }
@@ -85,6 +90,9 @@ pub(crate) fn test(arguments: &TestArguments, mut library: Library, terminal: &m
     if let Err(failure) = schemas.map_or(Ok(()), |schemas| schemas.end()) {
         return terminal.fail(Exit::Environment, &failure.message, &[]);
     }
+    if let (Exit::Success, 0, Some(filter)) = (worst, total.passed + total.failed, &arguments.filter) {
+        return refuse_filter(filter, arguments.exact, &total, terminal);
+    }
     if total.is_nothing() && worst != Exit::Success {
         // Errors have been printed, and a summary would suggest success.
         return worst;
@@ -95,6 +103,18 @@ pub(crate) fn test(arguments: &TestArguments, mut library: Library, terminal: &m
         (Exit::Success, _) => Exit::Failure,
         (worst, _) => worst,
     }
+}
+
+/// Reports a filter that chooses no test.
+fn refuse_filter(filter: &str, exact: bool, total: &TestSummary, terminal: &mut Terminal) -> Exit {
+    let rule = if exact { "is named" } else { "has a name with" };
+    let names: Vec<String> = total.names_left_out.iter().map(|name| format!("{name:?}")).collect();
+    let hint = match total.left_out - names.len() {
+        _ if names.is_empty() => "there are no tests; add one at the top level: `test \"name\" { … }`".to_owned(),
+        0 => format!("the tests are: {}", names.join(", ")),
+        more => format!("the tests are: {}, and {more} more", names.join(", ")),
+    };
+    terminal.fail(Exit::Usage, &format!("no test {rule} {filter:?}, so none was run"), &[&hint])
 }
 
 /// Begins a run of tests whose stored tables are in a database.
@@ -147,6 +167,8 @@ fn test_file(
     let own: Vec<usize> = (0..names.len()).filter(|at| places[*at].is_some()).collect();
     let chosen: Vec<usize> = own.iter().copied().filter(wanted).collect();
     total.left_out += own.len() - chosen.len();
+    let left_out = own.iter().filter(|at| !wanted(at)).map(|at| names[*at].clone());
+    total.names_left_out.extend(left_out.take(NAMES_MAX.saturating_sub(total.names_left_out.len())));
     if chosen.is_empty() {
         return Ok(());
     }

@@ -329,7 +329,12 @@ fn a_filter_leaves_other_tests_out() {
     let said = say(&["test", "--filter", "four", program.path()]);
     assert_eq!(said.code, 0, "{}", said.output);
     assert!(said.output.contains("1 passed, 1 skipped"), "{}", said.output);
-    assert_ne!(say(&["test", "--filter", "four", "--exact", program.path()]).output, said.output);
+    let none = say(&["test", "--filter", "four", "--exact", program.path()]);
+    assert!(none.code == 2 && none.output.is_empty(), "{}", none.output);
+    assert!(none.messages.contains("no test is named \"four\", so none was run"), "{}", none.messages);
+    assert!(none.messages.contains("the tests are: \"two are four\", \"three are six\""), "{}", none.messages);
+    let none = say(&["test", "--filter", "nothing", program.path()]);
+    assert!(none.code == 2 && none.messages.contains("no test has a name with \"nothing\""), "{}", none.messages);
     let exact = say(&["test", "--filter", "two are four", "--exact", program.path()]);
     assert!(exact.output.contains("1 passed, 1 skipped"), "{}", exact.output);
 }

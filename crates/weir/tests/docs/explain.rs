@@ -4,8 +4,8 @@
 use weir_compile::ProgramFiles;
 use weir_syntax::{Code, Sources, codes};
 
-/// Codes whose mistake no text can show: a file of 16 MiB, and one that is not UTF-8.
-const NOT_IN_A_TEXT: [&str; 2] = ["E0109", "E0110"];
+/// Codes whose mistake no text can show: a file of 16 MiB, one that is not UTF-8, and invisible characters.
+const NOT_IN_A_TEXT: [&str; 3] = ["E0109", "E0110", "E0124"];
 
 /// Returns the Weir code blocks of a page.
 fn examples(page: &str) -> Vec<&str> {
