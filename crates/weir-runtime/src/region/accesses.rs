@@ -90,7 +90,7 @@ impl Tables {
                 let rounds = self.rounds[usize::from(row)];
                 match rounds.effect {
                     RoundEffect::Store { list, .. } => see(list, Change),
-                    RoundEffect::Push { results, .. } => {
+                    RoundEffect::Push { results, .. } | RoundEffect::Call { results, .. } => {
                         see(list(rounds.row), Read);
                         see(results, Change);
                     }

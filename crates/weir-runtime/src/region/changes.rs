@@ -64,6 +64,9 @@ pub(crate) enum RoundEffect {
     Store { list: FrameSlot, position: Register, word: Register, step: Register, bound: Register },
     /// Adds a word to the results of a `for`.
     Push { results: FrameSlot, word: Register },
+    /// Calls a function with registers, one of which is the element, and adds the word of its result, a scalar of this type, to
+    /// the results of a `for`.
+    Call { call: TableIndex, element: Register, results: FrameSlot, scalar: u16 },
 }
 
 impl RoundsAtOnce {
@@ -77,6 +80,10 @@ impl RoundsAtOnce {
                 see(position, RegisterAccess::Write);
             }
             RoundEffect::Push { word, .. } => see(word, RegisterAccess::Read),
+            RoundEffect::Call { element, .. } => {
+                see(&mut element.clone(), RegisterAccess::Read);
+                see(element, RegisterAccess::Write);
+            }
         }
     }
 }

@@ -7,7 +7,7 @@ use weir_host::{Argument, ImmediateCode, WordCode};
 use weir_ir::graph::{ArmTest, ResourceUse};
 use weir_ir::prim::Prim;
 
-use super::changes::{EntryUpdate, RoundsAtOnce};
+use super::changes::{EntryUpdate, RoundEffect, RoundsAtOnce};
 use super::instruction::{FrameSlot, Instruction, Register, RegisterAccess, TableIndex, Target};
 use super::parts::{ComputationOrder, PartCost, RegionPart, RoundCost, SlowLoops};
 use super::place::CodePlace;
@@ -301,6 +301,9 @@ impl Tables {
             Instruction::Rounds(rounds) => {
                 let rounds = &mut self.rounds[usize::from(rounds)];
                 rounds.registers(see);
+                if let RoundEffect::Call { call, .. } = rounds.effect {
+                    self.word_calls[usize::from(call)].registers(see);
+                }
                 let mut count = self.loops[usize::from(rounds.row)].count;
                 see(&mut count, RegisterAccess::Read);
                 see(&mut self.loops[usize::from(rounds.row)].count, RegisterAccess::Write);

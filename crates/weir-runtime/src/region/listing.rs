@@ -96,7 +96,7 @@ impl Region {
                 let registers = row.arguments.iter().map(|register| format!("r{register}")).collect::<Vec<_>>();
                 format!(", {} {}", row.path, registers.join(", "))
             }
-            Instruction::Rounds(row) => rounds(tables.rounds[at(row)].effect),
+            Instruction::Rounds(row) => self.rounds(tables.rounds[at(row)].effect),
             Instruction::Switch(row) => self.arms(row),
             Instruction::JumpTable(_, row) => {
                 let targets = tables.jumps[at(row)].iter().map(|target| format!("->{target}"));
@@ -108,6 +108,21 @@ impl Region {
                 let carry = row.carry.map_or(String::new(), |(to, from)| format!(", r{to} = r{from}"));
                 format!("{carry}, ->{}", row.head)
             }),
+        }
+    }
+
+    /// Returns the effect of rounds that run at once.
+    fn rounds(&self, effect: RoundEffect) -> String {
+        match effect {
+            RoundEffect::Store { list, position, word, step, bound } => {
+                format!("s{list}[r{position}] = r{word}, r{position} += r{step}, while r{position} < r{bound}")
+            }
+            RoundEffect::Push { results, word } => format!("push s{results}, r{word}"),
+            RoundEffect::Call { call, element, results, .. } => {
+                let call = &self.tables.word_calls[usize::from(call)];
+                let registers = call.arguments.iter().map(|register| format!("r{register}")).collect::<Vec<_>>();
+                format!("push s{results}, {} {}, r{element} = element", call.path, registers.join(", "))
+            }
         }
     }
 
@@ -123,16 +138,6 @@ impl Region {
             None => arguments(&[row.subject]),
         };
         format!("{subject}: {}", arms.collect::<Vec<_>>().join(", "))
-    }
-}
-
-/// Returns the effect of rounds that run at once.
-fn rounds(effect: RoundEffect) -> String {
-    match effect {
-        RoundEffect::Store { list, position, word, step, bound } => {
-            format!("s{list}[r{position}] = r{word}, r{position} += r{step}, while r{position} < r{bound}")
-        }
-        RoundEffect::Push { results, word } => format!("push s{results}, r{word}"),
     }
 }
 

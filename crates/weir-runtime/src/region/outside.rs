@@ -14,7 +14,7 @@ use super::outcome::{Outside, fails, r, spent_call};
 use super::shapes::{Scalar, word_of};
 use super::stop::{After, LongCall, RegionBorders, RegionStop};
 use crate::operations::{self, Out, apply, forget, unpack};
-use crate::region::code::{ElementWords, LoopRow, RecordTransfer, Region, ScalarPrim, SlotCall, ValueSwitch};
+use crate::region::code::{ElementWords, LoopRow, RecordTransfer, Region, ScalarPrim, SlotCall, ValueSwitch, WordCall};
 
 impl Outside<'_> {
     /// Returns the word of a scalar element of a list; `None` if there is none.
@@ -56,6 +56,18 @@ impl Outside<'_> {
         match elements.borrowed(index) {
             Some(Value::Record(fields)) => fields.get(r(field)).map_or(0, word_of),
             _ => elements.field_word(index, r(field)).unwrap_or_else(|| field_of_others(elements, index, r(field))),
+        }
+    }
+}
+
+impl WordCall {
+    /// Calls the typed entry point with the words of the arguments.
+    #[inline(always)]
+    pub(super) fn call(&self, words: &[u64]) -> Result<u64, Box<Failure>> {
+        match self.arguments[..] {
+            [a] => (self.code)(&[words[r(a)]]),
+            [a, b] => (self.code)(&[words[r(a)], words[r(b)]]),
+            _ => (self.code)(&self.arguments.iter().map(|a| words[r(*a)]).collect::<SmallVec<[u64; 4]>>()),
         }
     }
 }
@@ -120,7 +132,7 @@ impl Region {
             ConstantValue(to, constant) => self.constants[r(constant)].clone_to(&mut slots[r(to)]),
             Clear(first, count) => slots[r(first)..r(first) + r(count)].iter_mut().for_each(Value::empty),
             Length(out, slot) => words[r(out)] = length(&slots[r(slot)]),
-            Rounds(row) => tables.rounds[r(row)].run(&tables.loops, words, slots, outside.units),
+            Rounds(row) => return self.rounds_at_once(row, at, words, outside),
             BeginMap(to) => slots[r(to)] = Value::List(Elements::default()),
             FirstWord(row, ..) | FirstValue(row, ..) | FirstElement(row, _)
                 if let Some(split) = self.split_of_row(row, outside.borders.loop_beginnings) =>
@@ -455,11 +467,7 @@ impl Region {
     ) -> Result<u64, Box<Failure>> {
         let row = &self.tables.word_calls[r(row)];
         *outside.current = at;
-        match row.arguments[..] {
-            [a] => (row.code)(&[words[r(a)]]),
-            [a, b] => (row.code)(&[words[r(a)], words[r(b)]]),
-            _ => (row.code)(&row.arguments.iter().map(|a| words[r(*a)]).collect::<SmallVec<[u64; 4]>>()),
-        }
+        row.call(words)
     }
 
     /// Makes the failure of an instruction that failed in the interpreter's loop.

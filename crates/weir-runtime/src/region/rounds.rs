@@ -1,17 +1,21 @@
-//! Rounds that run at once: those of a loop that only stores a scalar at every n-th position of a list, and those of a loop
-//! that only adds the same scalar to its results, as `for _ in numbers { 0 }` does.
+//! Rounds that run at once: those of a loop that only stores a scalar at every n-th position of a list, those of a loop that
+//! only adds the same scalar to its results, as `for _ in numbers { 0 }` does, and those of a loop that only makes a typed call
+//! and adds its result, as `for n in numbers { host.small(n) }` does.
 //!
-//! The instruction stands before the first one of a round. It runs as many whole rounds as are followed by another one, fail
-//! nowhere, and meet no check of the slice, and leaves the state that they would have left. The others, the last round in any
-//! case, run as they stand. So nothing but the time of these rounds depends on the instruction.
+//! The instruction stands before the first one of a round. It runs as many whole rounds as are followed by another one and meet
+//! no check of the slice, and leaves the state that they would have left. The others, the last round in any case, run as they
+//! stand. A round that could fail without a call is one of those; a call that fails ends the flow where it stands in the round.
+//! So nothing but the time of these rounds depends on the instruction.
 
 use weir_host::Value;
 
 use super::changes::{RoundEffect, RoundsAtOnce};
-use super::code::LoopRow;
-use super::instruction::Register;
-use super::outcome::r;
-use crate::units::Units;
+use super::code::{LoopRow, Region};
+use super::entries::push_word;
+use super::instruction::{Instruction, Register, TableIndex};
+use super::outcome::{Outside, fails, r};
+use super::stop::After;
+use crate::units::{self, Units};
 
 impl RoundsAtOnce {
     /// Runs rounds.
@@ -28,6 +32,7 @@ impl RoundsAtOnce {
                 let Value::List(results) = &mut slots[r(results)] else { return };
                 if results.push_words(word, rounds as usize) { rounds } else { 0 }
             }
+            RoundEffect::Call { .. } => return,
         };
         words[r(row.count)] += rounds;
         units.spend_rounds(rounds, row.units);
@@ -56,5 +61,48 @@ impl RoundsAtOnce {
         // Less than the bound, which is an `i64`.
         words[r(position)] = from + rounds * step;
         rounds
+    }
+}
+
+impl Region {
+    /// Runs rounds at once.
+    #[inline(never)]
+    pub(super) fn rounds_at_once(
+        &self,
+        rounds: TableIndex,
+        at: usize,
+        words: &mut [u64],
+        outside: &mut Outside<'_>,
+    ) -> After {
+        let rounds = &self.tables.rounds[r(rounds)];
+        let RoundEffect::Call { call, element, results, scalar } = rounds.effect else {
+            rounds.run(&self.tables.loops, words, outside.slots, outside.units);
+            return After::Next;
+        };
+        let (row, call) = (&self.tables.loops[r(rounds.row)], &self.tables.word_calls[r(call)]);
+        let units_each = row.units.saturating_add(units::CALL);
+        let most = outside.units.rounds_before_check(units_each);
+        let Ok([list, results]) = outside.slots.get_disjoint_mut([r(row.list), r(results)]) else { return After::Next };
+        let (Value::List(list), Value::List(results)) = (list, results) else { return After::Next };
+        let first = words[r(row.count)];
+        let last = first.saturating_add(most).min(list.len() as u64);
+        if first >= last {
+            return After::Next;
+        }
+        let is_call = |at: &usize| matches!(self.code[*at], Instruction::CallWords(..));
+        let Some(call_at) = (at + 1..self.code.len()).find(is_call) else { return After::Next };
+        *outside.current = call_at;
+        for taken in first..last {
+            // The round is followed by another one.
+            let Some(next) = list.word(taken as usize) else { break };
+            match call.call(words) {
+                Ok(word) => push_word(results, word, scalar),
+                Err(failure) => return fails(call_at, failure),
+            }
+            words[r(element)] = next;
+            words[r(row.count)] = taken + 1;
+        }
+        outside.units.spend_rounds(words[r(row.count)] - first, units_each);
+        After::Next
     }
 }

@@ -1,9 +1,9 @@
-//! Loops whose rounds may run at once, because each stores one word, or adds one to the results:
+//! Loops whose rounds may run at once, because each stores one word, or adds one, or the result of one call, to the results:
 //!
 //! ```text
-//! head: set_word list, position, word        head: push results, word
-//!       replace …                                  next_element ->head
-//!       add_int next, position, step
+//! head: set_word list, position, word        head: push results, word        head: call_words word, function
+//!       replace …                                  next_element ->head             push results, word
+//!       add_int next, position, step                                               next_word element, ->head
 //!       again_unless_less_or_equal bound, next, position = next, ->head
 //! ```
 //!
@@ -19,6 +19,7 @@ pub(super) fn run_rounds_at_once(emitter: &mut CodeEmitter) {
         let found = match emitter.code[end] {
             Instruction::AgainUnlessLessOrEqual(row, bound, next) => stores(emitter, end, row, (bound, next)),
             Instruction::NextElement(row, head) => pushes(emitter, end, row, head),
+            Instruction::NextWord(row, element, head) => calls(emitter, end, row, (element, head)),
             _ => None,
         };
         if let Some((head, rounds)) = found {
@@ -81,4 +82,23 @@ fn pushes(emitter: &CodeEmitter, end: usize, row: TableIndex, head: Target) -> O
     let list = emitter.tables.loops[usize::from(row)];
     let effect = RoundEffect::Push { results, word };
     (results != list.list && word != list.count).then_some((head, RoundsAtOnce { row, effect }))
+}
+
+fn calls(
+    emitter: &CodeEmitter,
+    end: usize,
+    row: TableIndex,
+    (element, head): (Register, Target),
+) -> Option<(usize, RoundsAtOnce)> {
+    let (head, instructions) = round(emitter, head, end)?;
+    let [Instruction::CallWords(out, call), Instruction::Push(results, word, scalar)] = instructions[..] else {
+        return None;
+    };
+    let list = emitter.tables.loops[usize::from(row)];
+    let called = &emitter.tables.word_calls[usize::from(call)];
+    let reads = |register: Register| called.arguments.contains(&register);
+    let is_alone = out == word && out != element && ![out, element].contains(&list.count);
+    let effect = RoundEffect::Call { call, element, results, scalar };
+    (is_alone && !reads(out) && !reads(list.count) && results != list.list)
+        .then_some((head, RoundsAtOnce { row, effect }))
 }
