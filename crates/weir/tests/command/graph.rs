@@ -78,6 +78,16 @@ fn counting_under_a_condition_takes_no_jump() {
     assert!(said.output.contains("add_int") && !said.output.contains("jump_"), "{}", said.output);
 }
 
+#[test]
+fn rounds_of_one_typed_call_run_at_once() {
+    let program = b"use int, stdio, stream\n\nfor n in stream.range(1, 9) {\n  let signs = for i in [1, 2, n] { i.sign() }\n  stdio.print(\"{signs}\")?\n}\n";
+    let file = Scratch::new("calls.weir", program);
+    let said = say(&["graph", file.path(), "--regions"]);
+    assert_eq!((said.code, said.messages.as_str()), (0, ""));
+    let at_once = said.output.lines().find(|line| line.contains(" rounds ")).unwrap_or_default();
+    assert!(at_once.contains("int.sign"), "{}", said.output);
+}
+
 /// An effect behind a check hangs on the arm that goes on; a `retry` is one, without the rounds that it is compiled to; a call
 /// shows the `fn` that it is inlined from.
 #[test]
