@@ -64,6 +64,10 @@ impl<S: Stream> StreamDefinition<S> {
     }
 
     fn added(self, module: Module, listens: Option<ListenProtocol>) -> Module {
+        let is_duration = |(index, parameter): (usize, &Parameter)| {
+            (parameter.ty == Type::Duration).then(|| (index, parameter.name.to_string()))
+        };
+        let durations = self.parameters.iter().enumerate().filter_map(is_duration).collect();
         let signature = SourceSignature {
             module: module.name.clone(),
             name: self.name.into(),
@@ -73,7 +77,7 @@ impl<S: Stream> StreamDefinition<S> {
             answer: None,
             ordered: self.ordered,
         };
-        module.source(signature, Arc::new(StreamSource { open: self.open, listens }))
+        module.source(signature, Arc::new(StreamSource { open: self.open, listens, durations }))
     }
 }
 
@@ -131,10 +135,14 @@ impl SourceArguments<'_> {
 
     /// Returns the duration at this index, which must be positive.
     pub(crate) fn duration(&self, index: usize, name: &str) -> Result<std::time::Duration, Failure> {
-        match self.arguments.get(index) {
-            Some(Value::Duration(nanos @ 1..)) => Ok(std::time::Duration::from_nanos(nanos.unsigned_abs())),
-            _ => Err(Failure::argument(format!("`{name}` must be greater than zero"))),
-        }
+        positive(self.arguments.get(index), name)
+    }
+}
+
+fn positive(duration: Option<&Value>, name: &str) -> Result<std::time::Duration, Failure> {
+    match duration {
+        Some(Value::Duration(nanos @ 1..)) => Ok(std::time::Duration::from_nanos(nanos.unsigned_abs())),
+        _ => Err(Failure::argument(format!("`{name}` must be greater than zero"))),
     }
 }
 
@@ -142,6 +150,8 @@ impl SourceArguments<'_> {
 struct StreamSource<S> {
     open: fn(&SourceArguments<'_>) -> Result<S, Failure>,
     listens: Option<ListenProtocol>,
+    /// The parameters that are durations, by index, with their names. All must be positive.
+    durations: Vec<(usize, String)>,
 }
 
 impl<S: Stream> Source for StreamSource<S> {
@@ -157,6 +167,14 @@ impl<S: Stream> Source for StreamSource<S> {
 
     fn listens(&self) -> Option<ListenProtocol> {
         self.listens
+    }
+
+    fn faults(&self, arguments: &[Option<Value>], _routes: &Arc<[Route]>) -> Vec<(usize, Failure)> {
+        let fault = |(index, name): &(usize, String)| {
+            let known = arguments.get(*index)?.as_ref()?;
+            Some((*index, positive(Some(known), name).err()?))
+        };
+        self.durations.iter().filter_map(fault).collect()
     }
 }
 

@@ -74,6 +74,7 @@ mod storage;
 mod stored;
 mod stored_reads;
 mod sync_requests;
+mod table_log;
 mod table_read;
 #[cfg(test)]
 mod tests;
@@ -111,6 +112,7 @@ pub use schema::{
     TableReference,
 };
 pub use storage::{ExistingDatabases, TableLocation, TableStorage};
+pub use table_log::TableLog;
 pub use write_sets::{TableWrite, WriteSet};
 
 weir::library! {

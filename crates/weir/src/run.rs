@@ -23,7 +23,7 @@ use weir_library::files::{FileCacheOptions, Root};
 use weir_library::log::{LogFormat, LogLevel, escaped};
 use weir_library::network::Network;
 use weir_library::output::Outputs;
-use weir_library::tables::TableStorage;
+use weir_library::tables::{TableLog, TableStorage};
 use weir_runtime::{Options, PrepareError, RunningProgram, StartError};
 use weir_trace::{Detail, Recorder};
 
@@ -107,7 +107,9 @@ fn restrict_network(library: &mut Library, effective: &EffectivePlan) {
 fn place_tables(library: &mut Library, arguments: &RunArguments, effective: &EffectivePlan) -> Result<(), Failure> {
     let planned = effective.plan.tables.as_ref().map(|address| address.value.as_str());
     let place = table_location(&arguments.file, arguments.data.as_deref(), arguments.tables.as_deref(), planned)?;
-    let storage = TableStorage::at(place).with_existing(existing_databases(&arguments.file));
+    let outputs = library.environment.get::<Outputs>().map_or_else(Outputs::default, |outputs| (*outputs).clone());
+    let log = TableLog { outputs, settings: arguments.log_settings() };
+    let storage = TableStorage::at(place).with_existing(existing_databases(&arguments.file)).with_log(log);
     library.environment.insert_placing(storage);
     Ok(())
 }

@@ -22,9 +22,9 @@ const NOT_IN_PATH: &AsciiSet = &CONTROLS
     .add(b'`')
     .add(b'|');
 
-/// What is wrong with a `%` that begins no encoded byte.
+/// The fault of a `%` that begins no encoded byte.
 const LONE_PERCENT: &str = "expected two hexadecimal digits behind `%`, write `%25` for the character";
-/// What is wrong with encoded bytes that are no characters.
+/// The fault of encoded bytes that are no characters.
 const NOT_UTF8: &str = "the percent-encoding is not that of UTF-8";
 
 /// Returns the literal part of a route as requests contain it: in normalized percent-encoding. It may be encoded already.

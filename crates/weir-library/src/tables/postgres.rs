@@ -49,7 +49,7 @@ mod write_groups;
 mod writer;
 
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -60,6 +60,7 @@ use super::catalog::{Catalog, StartCheck};
 use super::group_commit::GroupCommit;
 use super::migration;
 use super::schema::Schema;
+use super::table_log::TableLog;
 pub use address::PostgresAddress;
 use beginning::Turns;
 use catalog::PostgresCatalog;
@@ -90,6 +91,10 @@ pub(super) struct PostgresDatabase {
     /// The connections on which event loops execute groups of changes.
     group_connections: Arc<Pipelines>,
     groups: WriteGroups,
+    /// The log of the program.
+    log: Option<TableLog>,
+    /// True if the log says that a group is no valid statement.
+    is_invalid_group_logged: AtomicBool,
     placed_commits: PlacedCommits,
     /// A number by which this program knows its own notifications.
     program: u64,
@@ -125,9 +130,11 @@ impl PostgresDatabase {
         found
     }
 
-    /// Connects to the database, and prepares its schema for tables.
-    pub(super) fn open(address: PostgresAddress) -> Result<Arc<PostgresDatabase>, Failure> {
-        let database = Arc::new(PostgresDatabase::unprepared(address)?);
+    /// Connects to the database, and prepares its schema for tables. Warnings are written to the log.
+    pub(super) fn open(address: PostgresAddress, log: Option<TableLog>) -> Result<Arc<PostgresDatabase>, Failure> {
+        let mut database = PostgresDatabase::unprepared(address)?;
+        database.log = log;
+        let database = Arc::new(database);
         let connection = database.connect().map_err(|error| database.failure(&error))?;
         database.waited(layout::prepare(&connection, &database.connector.address))??;
         let failed = |error| database.failure(&error);
@@ -152,6 +159,8 @@ impl PostgresDatabase {
             pipelines: Arc::default(),
             group_connections: Arc::default(),
             groups: WriteGroups::default(),
+            log: None,
+            is_invalid_group_logged: AtomicBool::new(false),
             placed_commits: PlacedCommits::default(),
             // Another random number for each state, also of one process.
             program: RandomState::new().build_hasher().finish(),

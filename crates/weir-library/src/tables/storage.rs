@@ -23,6 +23,7 @@ use super::recent_writes::{OpenWrites, RecentWrites};
 use super::rows::TableRows;
 use super::schema::Schema;
 use super::stored::StoredTable;
+use super::table_log::TableLog;
 use super::write_sets::{WriteSet, WriteSets};
 
 /// The place of the stored tables of a program.
@@ -108,6 +109,8 @@ pub struct TableStorage {
     place: TableLocation,
     database: Mutex<Option<OpenDatabase>>,
     existing: ExistingDatabases,
+    /// The log of the program; `None` in tests.
+    log: Option<TableLog>,
     /// The open databases of other programs, by their addresses.
     attached: Mutex<BTreeMap<String, OpenDatabase>>,
     transactions: AtomicI64,
@@ -127,6 +130,7 @@ impl Default for TableStorage {
             place: TableLocation::Memory,
             database: Mutex::default(),
             existing: ExistingDatabases::default(),
+            log: None,
             attached: Mutex::default(),
             transactions: AtomicI64::new(0),
             tables: Mutex::default(),
@@ -174,6 +178,12 @@ impl TableStorage {
     #[must_use]
     pub fn with_existing(self, existing: ExistingDatabases) -> TableStorage {
         TableStorage { existing, ..self }
+    }
+
+    /// Writes warnings to this log.
+    #[must_use]
+    pub fn with_log(self, log: TableLog) -> TableStorage {
+        TableStorage { log: Some(log), ..self }
     }
 
     /// Returns a storage that keeps tables in memory, whose rows expire by this clock.
@@ -266,8 +276,10 @@ impl TableStorage {
         let opened = match &self.place {
             TableLocation::Memory => return Err(Failure::function("the tables are kept in memory")),
             TableLocation::File(file) => OpenDatabase::Sqlite(Arc::new(Database::open(file)?)),
-            TableLocation::Postgres(address) => OpenDatabase::Postgres(PostgresDatabase::open(address.clone())?),
-            TableLocation::Scratch(schema) => OpenDatabase::Postgres(PostgresDatabase::open(schema.create()?)?),
+            TableLocation::Postgres(address) => {
+                OpenDatabase::Postgres(PostgresDatabase::open(address.clone(), self.log.clone())?)
+            }
+            TableLocation::Scratch(schema) => OpenDatabase::Postgres(PostgresDatabase::open(schema.create()?, None)?),
         };
         Ok(database.insert(opened).clone())
     }

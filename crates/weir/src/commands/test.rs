@@ -50,6 +50,15 @@ struct TestSummary {
 }
 
 impl TestSummary {
+    fn leave_out<'n>(&mut self, names: impl Iterator<Item = &'n str>) {
+        for name in names {
+            self.left_out += 1;
+            if self.names_left_out.len() < NAMES_MAX {
+                self.names_left_out.push(name.to_owned());
+            }
+        }
+    }
+
     fn is_nothing(&self) -> bool {
         self.passed + self.failed + self.left_out == 0
     }
@@ -166,9 +175,7 @@ fn test_file(
     // The tests of a library are those of its own folder.
     let own: Vec<usize> = (0..names.len()).filter(|at| places[*at].is_some()).collect();
     let chosen: Vec<usize> = own.iter().copied().filter(wanted).collect();
-    total.left_out += own.len() - chosen.len();
-    let left_out = own.iter().filter(|at| !wanted(at)).map(|at| names[*at].clone());
-    total.names_left_out.extend(left_out.take(NAMES_MAX.saturating_sub(total.names_left_out.len())));
+    total.leave_out(own.iter().filter(|at| !wanted(at)).map(|at| names[*at].as_str()));
     if chosen.is_empty() {
         return Ok(());
     }

@@ -78,6 +78,11 @@ pub(super) fn is_lost(error: &Error) -> bool {
     ["57P01", "57P02", "57P03", "25P03", "08006", "08003"].contains(&code.code())
 }
 
+/// Returns whether the database refuses the statement itself, whatever its values are: its syntax, its types, or what it names.
+pub(super) fn is_invalid_statement(error: &Error) -> bool {
+    error.code().is_some_and(|code| code.code().starts_with("42"))
+}
+
 /// Returns the failure for an error of a statement.
 pub(super) fn failure(address: &PostgresAddress, error: &StatementError) -> Failure {
     match error {

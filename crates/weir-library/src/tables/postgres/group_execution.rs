@@ -1,16 +1,19 @@
 //! The execution of groups of changes (`write_groups`).
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use tokio::runtime::Handle;
 use tokio::task::yield_now;
+use tokio_postgres::Error;
 use weir::{Failure, SeenCommits, Value};
 
 use super::PostgresDatabase;
 use super::beginning::Beginning;
 use super::commit_numbers::CommitNumber;
 use super::connection::{Executed, SqlStatement};
-use super::errors::StatementError;
+use super::errors::{StatementError, explain, is_invalid_statement};
 use super::group_statements::GroupStatements;
 use super::queued_change::QueuedChange;
 use super::sent_statement::SentStatement;
@@ -155,7 +158,14 @@ impl PostgresDatabase {
                 None
             }
             // Nothing of the transaction has happened.
-            Ok(None) | Err(StatementError::Database(..) | StatementError::TakenBack(_)) => {
+            Ok(None) | Err(StatementError::TakenBack(_)) => {
+                self.groups.was_refused();
+                Some(group)
+            }
+            Err(StatementError::Database(error, _)) => {
+                if group.len() > 1 && is_invalid_statement(&error) {
+                    self.log_invalid_group(&group, &error);
+                }
                 self.groups.was_refused();
                 Some(group)
             }
@@ -164,6 +174,21 @@ impl PostgresDatabase {
                 None
             }
         }
+    }
+
+    /// Says in the log, once for a database, that changes cannot be executed together: each by itself is slower, and succeeds.
+    fn log_invalid_group(&self, group: &[QueuedChange], error: &Error) {
+        if self.is_invalid_group_logged.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let Some(log) = &self.log else { return };
+        let tables: BTreeSet<&str> = group.iter().map(|queued| queued.table.schema.name.as_str()).collect();
+        let tables: Vec<String> = tables.into_iter().map(|name| format!("`{name}`")).collect();
+        let why = explain(&self.connector.address, error).message;
+        log.warn(format!(
+            "changes of {} cannot be executed together, and are executed one by one, which is slower: {why}",
+            tables.join(", ")
+        ));
     }
 
     /// Executes a group on this thread.

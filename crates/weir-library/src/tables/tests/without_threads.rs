@@ -12,11 +12,14 @@ use super::agreement::{RandomRows, key_of};
 use super::evolution::user;
 use super::test_database::{HINDERING_UPDATE, HINDERING_USERS, WRITING_USERS, wait_for};
 use super::{TestDatabase, column, declared, schema, users};
+use crate::log::LogSettings;
+use crate::output::Outputs;
 use crate::tables::open_table::OpenTable;
 use crate::tables::postgres::PostgresAddress;
 use crate::tables::rows::{LaterChange, RowChange, TableRead};
 use crate::tables::schema::Schema;
 use crate::tables::storage::{TableLocation, TableStorage};
+use crate::tables::table_log::TableLog;
 
 /// Keeps programs from writing until it is released.
 const HOLD: &str = "DO $$ BEGIN
@@ -155,6 +158,38 @@ fn insertions_into_a_table_that_numbers_its_rows_are_one_transaction() {
     assert_eq!(numbers, (1..=9).map(Value::Int).collect::<Vec<_>>());
     let rows = "SELECT count(DISTINCT xmin::text), min(id - place), max(id - place) FROM notes WHERE id > 1";
     assert_eq!(server.execute("numbered_groups", rows).trim(), "1|0|0");
+}
+
+/// Refuses the insertion of several rows as PostgreSQL refuses a statement with a wrong type.
+const ONE_BY_ONE: &str = "CREATE FUNCTION one_by_one() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    IF (SELECT count(*) FROM added) > 1 THEN RAISE 'no type' USING ERRCODE = '42P18'; END IF; RETURN NULL;
+END $$;
+CREATE TRIGGER one_by_one AFTER INSERT ON notes REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION one_by_one()";
+
+#[test]
+fn a_group_that_is_no_valid_statement_is_said_once_in_the_log() {
+    let Some(server) = PostgresServer::shared() else { return };
+    server.schema("invalid_groups");
+    let log = TableLog { outputs: Outputs::capturing(), settings: LogSettings::default() };
+    let storage = TestDatabase::Postgres("invalid_groups".to_owned()).storage().with_log(log.clone());
+    let columns = vec![column("id", "Int", false), column("place", "Int", false)];
+    let table = storage.open(Schema { auto: true, ..declared("notes", columns) }).unwrap();
+    server.execute("invalid_groups", ONE_BY_ONE);
+    let insert = |place| queue(&table, &RowChange::Insert(Value::Record([Value::Int(0), Value::Int(place)].into())));
+    // The changes of the second round are executed one by one at once.
+    for round in 0..2 {
+        let held = hold(server, "invalid_groups");
+        let mut changes = vec![insert(1)];
+        wait_for(server, "invalid_groups", WAITING, "1");
+        changes.extend((2..=9).map(insert));
+        release(server, "invalid_groups");
+        held.join().unwrap();
+        let numbers: Vec<Value> = answers(changes).into_iter().collect::<Result<_, _>>().unwrap();
+        assert_eq!(numbers, (1..=9).map(|number| Value::Int(9 * round + number)).collect::<Vec<_>>());
+    }
+    let said = log.outputs.captured().unwrap();
+    let begin = "WARN changes of `notes` cannot be executed together, and are executed one by one, which is slower: ";
+    assert!(said.starts_with(begin) && said.ends_with(": no type\n") && said.lines().count() == 1, "{said}");
 }
 
 /// The thread of connections executes what an event loop leaves.
