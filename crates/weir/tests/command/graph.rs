@@ -84,7 +84,7 @@ fn rounds_of_one_typed_call_run_at_once() {
     let file = Scratch::new("calls.weir", program);
     let said = say(&["graph", file.path(), "--regions"]);
     assert_eq!((said.code, said.messages.as_str()), (0, ""));
-    let at_once = said.output.lines().find(|line| line.contains(" rounds ")).unwrap_or_default();
+    let at_once = said.output.lines().find(|line| line.contains(" rounds  ")).unwrap_or_default();
     assert!(at_once.contains("int.sign"), "{}", said.output);
 }
 

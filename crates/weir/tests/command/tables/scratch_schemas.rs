@@ -95,8 +95,15 @@ fn the_schemas_of_a_killed_run_are_dropped_by_the_next_one_and_those_of_a_run_in
     let mut running = begin();
     let both = schemas("2");
     assert_eq!((left.lines().count(), both.lines().count()), (1, 2));
+    let run = left.trim().split('_').nth(2).unwrap();
+    let locks = format!("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = x'{run}'::bigint::oid");
+    assert_eq!(server.execute("public", &locks).trim(), "1");
     killed.kill().unwrap();
     killed.wait().unwrap();
+    // The database notices after a moment that the program is gone.
+    while server.execute("public", &locks).trim() != "0" {
+        thread::yield_now();
+    }
     let words = Scratch::new("words.weir", WORDS.as_bytes());
     let said = say(&["test", words.path(), "--tables", &address]);
     assert!(said.output.contains("3 passed"), "{}{}", said.output, said.messages);
