@@ -6,7 +6,8 @@
 //!    A thread does so if something has to be waited for before it is sent.
 //!
 //!    The transaction waits for the disk, so that its flows need not wait once more, and is sent on a connection that the event loop
-//!    drives. If a flow writes again before its answer, the next changes do not wait, but only the answer, behind all of them.
+//!    drives. A change that is alone does not wait, but only the answer of its flow; neither do the next changes if a flow writes
+//!    again before its answer.
 //! 3. If the database refuses it, nothing of it has happened: each change becomes a transaction of its own, so that the one
 //!    that was to blame is refused, and the others are not.
 //! 4. Each change notes its commit before its flow gets the answer.
@@ -105,7 +106,9 @@ impl WriteGroups {
         }
         let count = queue.waiting.len().min(GROUP_MAX);
         let changes: Vec<QueuedChange> = queue.waiting.drain(..count).collect();
-        let (may_join, is_durable) = (queue.alone == 0, queue.alone == 0 && queue.unsynced == 0);
+        let may_join = queue.alone == 0;
+        // Changes that come one by one share a sync instead: the next one would wait for that of the one before.
+        let is_durable = may_join && queue.unsynced == 0 && count > 1;
         queue.alone = queue.alone.saturating_sub(count);
         queue.unsynced = queue.unsynced.saturating_sub(count);
         Some(WriteGroup { changes, may_join, is_durable })

@@ -163,9 +163,16 @@ async fn insert_without_thread(table: &OpenTable, number: i64, has_written: bool
     assert_eq!(queued.await.0.unwrap(), key(number));
 }
 
-/// A change on an event loop is durable when it is answered, unless its flow makes several: their answer waits for the disk once.
+/// Does so for two rows at once.
+async fn insert_two_without_thread(table: &OpenTable, number: i64, has_written: bool) {
+    let second = insert_without_thread(table, number + 1, has_written);
+    tokio::join!(insert_without_thread(table, number, has_written), second);
+}
+
+/// A group on an event loop is durable when it is answered, unless its flows make several changes: their answers wait for the disk
+/// once.
 #[test]
-fn a_change_on_an_event_loop_is_durable_when_it_is_answered_and_several_of_a_flow_together() {
+fn a_group_on_an_event_loop_is_durable_when_it_is_answered_and_several_changes_of_a_flow_together() {
     for makes_several in [false, true] {
         let Some((server, address)) = started() else { return };
         let storage = storage(&address);
@@ -174,7 +181,7 @@ fn a_change_on_an_event_loop_is_durable_when_it_is_answered_and_several_of_a_flo
         // The event loop connects meanwhile.
         let connections = "SELECT count(*) FROM pg_stat_activity WHERE query = 'COMMIT'";
         for number in 0.. {
-            runtime.block_on(insert_without_thread(&table, -1 - number, false));
+            runtime.block_on(insert_two_without_thread(&table, -2 * number - 2, false));
             if number > 20 && server.execute("crashed", connections).trim() == "2" {
                 break;
             }
@@ -183,8 +190,8 @@ fn a_change_on_an_event_loop_is_durable_when_it_is_answered_and_several_of_a_flo
         settle(&storage).unwrap();
         let before = stored(&server);
         stop_log_writer(&server);
-        for number in 0..ROWS {
-            runtime.block_on(insert_without_thread(&table, number, makes_several));
+        for number in (0..ROWS).step_by(2) {
+            runtime.block_on(insert_two_without_thread(&table, number, makes_several));
         }
         server.crash();
         server.run();
