@@ -53,7 +53,7 @@ pub(crate) fn apply(diagnostics: &mut Vec<Diagnostic>, parsed: &Parsed, text: &s
 /// Returns the edit that allows a warning: a comment above the smallest statement, arm, member or item in which it begins.
 pub(crate) fn edit(diagnostic: &Diagnostic, tree: &Tree, text: &str) -> Option<Edit> {
     let at = diagnostic.span()?;
-    if diagnostic.is_error() || diagnostic.code == Code::UnusedAllow {
+    if !diagnostic.code.can_be_allowed() {
         return None;
     }
     let mut search =

@@ -135,8 +135,8 @@ struct ForkCounts {
     pause_until_ns: AtomicU64,
     /// The next such time; 0 if helpers have come to the end of their forks.
     pause_ns: AtomicU64,
-    /// The number of looks in tests.
-    looks: AtomicUsize,
+    /// The number of choices that a test has left to their order.
+    test_choices: AtomicUsize,
 }
 
 /// The time for which no fork is offered after a helper had to leave one. It doubles until a helper comes to the end of a fork.
@@ -158,8 +158,8 @@ pub(crate) struct HelperBeats {
 /// judgement: a few requests of the program end meanwhile, and other programs get half of the core at most.
 const YIELD_NS_MAX: u64 = 1_000_000;
 
-/// In a test a helper leaves its fork at one look of so many.
-const LOOKS: usize = 3;
+/// In a test, one choice of so many is that a helper leaves its fork.
+const CHOICES: usize = 3;
 
 /// The number of threads for each fork that may run at a time. Chosen by judgement: a helper that waits for a fork of its own
 /// leaves its place to another thread, which is rare, and without a thread a fork is run by the flow that has offered it.
@@ -225,7 +225,7 @@ impl Helpers {
     /// at the one before, more threads work than there are cores.
     pub(crate) fn must_leave(&self, beats: &mut HelperBeats) -> bool {
         if self.fork_always() {
-            return self.counts.looks.fetch_add(1, Ordering::Relaxed).is_multiple_of(LOOKS);
+            return self.counts.test_choices.fetch_add(1, Ordering::Relaxed).is_multiple_of(CHOICES);
         }
         let before_ns = self.platform.now_ns();
         if before_ns >= beats.yields_at_ns {
@@ -279,7 +279,7 @@ impl Helpers {
     /// Offers a fork, which a helper runs inside the runtime of this event loop.
     pub(crate) fn offer(&self, event_loop: &Handle, run: impl FnOnce() + Send + 'static) {
         let is_in_place = self.policy == ForkPolicy::AlwaysInPlace;
-        if !is_in_place || self.counts.looks.fetch_add(1, Ordering::Relaxed).is_multiple_of(2) {
+        if !is_in_place || self.counts.test_choices.fetch_add(1, Ordering::Relaxed).is_multiple_of(2) {
             self.run(event_loop, run);
         }
     }

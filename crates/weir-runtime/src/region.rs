@@ -18,6 +18,7 @@
 //! region because a plan has cut the body there.
 
 mod accesses;
+mod calls;
 mod changes;
 mod code;
 mod elements;

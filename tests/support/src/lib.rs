@@ -13,6 +13,9 @@ pub mod generator;
 pub mod long_program;
 pub mod postgres;
 pub mod random;
+mod wakers;
+
+pub use wakers::CountingWaker;
 
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};

@@ -126,36 +126,21 @@ impl WaiterQueue {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
-    use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::task::Wake;
+
+    use test_support::CountingWaker;
 
     use super::*;
 
-    #[derive(Default)]
-    struct Counting(AtomicUsize);
-
-    impl Wake for Counting {
-        fn wake(self: Arc<Self>) {
-            self.0.fetch_add(1, Ordering::SeqCst);
-        }
-    }
-
-    impl Counting {
-        fn times(&self) -> usize {
-            self.0.load(Ordering::SeqCst)
-        }
-    }
-
     #[test]
     fn one_flow_of_a_thread_is_woken_for_the_others_and_those_of_later_commits_are_not() {
-        let (waiters, flows) = (CommitWaiters::default(), [(); 4].map(|()| Arc::<Counting>::default()));
+        let (waiters, flows) = (CommitWaiters::default(), [(); 4].map(|()| Arc::<CountingWaker>::default()));
         let wakers = flows.each_ref().map(|flow| Waker::from(Arc::clone(flow)));
         let mut places = [1, 1, 2, 1].map(|commit| (commit, waiters.place()));
         for ((commit, place), waker) in places.iter_mut().zip(&wakers) {
             place.wait(*commit, waker);
             place.wait(*commit, waker);
         }
-        let woken = || flows.each_ref().map(|flow| flow.times());
+        let woken = || flows.each_ref().map(|flow| flow.count());
         waiters.durable(1);
         assert_eq!(woken(), [1, 0, 0, 0]);
         let [first, second, third, fourth] = places;
@@ -171,7 +156,7 @@ mod tests {
 
     #[test]
     fn each_thread_has_its_own_leader_and_one_that_waits_again_wakes_the_others() {
-        let (waiters, flows) = (CommitWaiters::default(), [(); 4].map(|()| Arc::<Counting>::default()));
+        let (waiters, flows) = (CommitWaiters::default(), [(); 4].map(|()| Arc::<CountingWaker>::default()));
         let wakers = flows.each_ref().map(|flow| Waker::from(Arc::clone(flow)));
         let mut places = [(); 4].map(|()| waiters.place());
         let [first, second, third, fourth] = &mut places;
@@ -183,7 +168,7 @@ mod tests {
                 fourth.wait(1, &wakers[3]);
             });
         });
-        let woken = || flows.each_ref().map(|flow| flow.times());
+        let woken = || flows.each_ref().map(|flow| flow.count());
         waiters.durable(1);
         assert_eq!(woken(), [1, 0, 1, 0]);
         first.wait(7, &wakers[0]);

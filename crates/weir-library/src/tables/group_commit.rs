@@ -63,9 +63,9 @@ pub(super) struct GroupCommit {
     /// The number of the last commit that is durable.
     durable: AtomicU64,
     /// The failures, and the groups that were lost.
-    troubles: Mutex<LogTroubles>,
+    failures: Mutex<LogFailures>,
     /// True if something has failed.
-    has_troubles: AtomicBool,
+    has_failures: AtomicBool,
     /// True if a failure is final.
     failed: AtomicBool,
     waiters: CommitWaiters,
@@ -81,9 +81,9 @@ impl std::fmt::Debug for GroupCommit {
 
 /// Failures, and lost groups.
 #[derive(Debug, Default)]
-struct LogTroubles {
+struct LogFailures {
     /// The number of syncs that have failed, and the failure of the last one.
-    failures: u64,
+    count: u64,
     last: Option<SyncFailure>,
     /// The groups that were lost, in ascending order.
     lost: Vec<LostGroup>,
@@ -97,7 +97,7 @@ struct LostGroup {
     failure: Failure,
 }
 
-impl LogTroubles {
+impl LogFailures {
     /// Returns the failure of a flow that has made commits from `first` to `last`, if some of them may be lost.
     fn lost(&self, first: u64, last: u64) -> Option<&Failure> {
         let lost = self.lost.iter().rev().find(|lost| first != 0 && lost.first <= last && first <= lost.last);
@@ -112,8 +112,8 @@ impl GroupCommit {
             executed: AtomicU64::new(0),
             visible: AtomicU64::new(0),
             durable: AtomicU64::new(0),
-            troubles: Mutex::default(),
-            has_troubles: AtomicBool::new(false),
+            failures: Mutex::default(),
+            has_failures: AtomicBool::new(false),
             failed: AtomicBool::new(false),
             waiters: CommitWaiters::default(),
             requests: SyncRequests::default(),
@@ -154,13 +154,13 @@ impl GroupCommit {
     /// Notes that the last commits were lost, from this number on.
     pub(super) fn lose(&self, first: u64, failure: Failure) {
         let last = self.executed_count();
-        let mut troubles = self.troubles.lock();
-        match troubles.lost.last_mut() {
+        let mut failures = self.failures.lock();
+        match failures.lost.last_mut() {
             Some(before) if before.last + 1 >= first => before.last = last,
-            _ => troubles.lost.push(LostGroup { first, last, failure }),
+            _ => failures.lost.push(LostGroup { first, last, failure }),
         }
-        self.has_troubles.store(true, Ordering::Release);
-        drop(troubles);
+        self.has_failures.store(true, Ordering::Release);
+        drop(failures);
         self.waiters.wake_all();
         self.group_executed();
     }
@@ -224,7 +224,7 @@ impl GroupCommit {
         if target <= self.durable() && commits.first_own == 0 {
             return Ok(());
         }
-        let failures_before = if self.has_troubles.load(Ordering::Acquire) { self.troubles.lock().failures } else { 0 };
+        let failures_before = if self.has_failures.load(Ordering::Acquire) { self.failures.lock().count } else { 0 };
         let settled = || self.settled_now((commits.first_own, target), failures_before);
         if let Some(settled) = settled() {
             return settled;
@@ -251,14 +251,14 @@ impl GroupCommit {
     /// known yet.
     fn settled_now(&self, (first_own, target): (u64, u64), failures_before: u64) -> Option<Result<(), Failure>> {
         let is_durable = self.durable() >= target;
-        if self.has_troubles.load(Ordering::Acquire) {
-            let troubles = self.troubles.lock();
-            if let Some(lost) = troubles.lost(first_own, target) {
+        if self.has_failures.load(Ordering::Acquire) {
+            let failures = self.failures.lock();
+            if let Some(lost) = failures.lost(first_own, target) {
                 return Some(Err(lost.clone()));
             }
-            if let Some(last) = &troubles.last
+            if let Some(last) = &failures.last
                 && !is_durable
-                && (last.is_final || troubles.failures > failures_before)
+                && (last.is_final || failures.count > failures_before)
             {
                 return Some(Err(last.failure.clone()));
             }
@@ -276,7 +276,7 @@ impl GroupCommit {
         if !self.failed.load(Ordering::Relaxed) {
             return Ok(());
         }
-        self.troubles.lock().last.as_ref().map_or(Ok(()), |last| Err(last.failure.clone()))
+        self.failures.lock().last.as_ref().map_or(Ok(()), |last| Err(last.failure.clone()))
     }
 
     /// Ends the thread.
@@ -306,13 +306,13 @@ impl GroupCommit {
     /// Notes a failure, unless one before is final.
     fn fail(&self, failed: SyncFailure) {
         self.failed.fetch_or(failed.is_final, Ordering::Relaxed);
-        let mut troubles = self.troubles.lock();
-        troubles.failures += 1;
-        if troubles.last.as_ref().is_none_or(|last| !last.is_final) {
-            troubles.last = Some(failed);
+        let mut failures = self.failures.lock();
+        failures.count += 1;
+        if failures.last.as_ref().is_none_or(|last| !last.is_final) {
+            failures.last = Some(failed);
         }
-        self.has_troubles.store(true, Ordering::Release);
-        drop(troubles);
+        self.has_failures.store(true, Ordering::Release);
+        drop(failures);
         self.waiters.wake_all();
     }
 }

@@ -39,7 +39,7 @@ pub(crate) struct BatchesInPlace {
     since_ns: u64,
     rounds: u32,
     /// True if the flow has come to rest without a forecast of how long its batches may wait.
-    owes_slack: bool,
+    is_forecast_deferred: bool,
 }
 
 thread_local! {
@@ -97,18 +97,18 @@ impl BatchesInPlace {
     }
 
     /// Notes whether the flow has come to rest without a forecast.
-    pub(crate) fn owe_slack(&mut self, owes: bool) {
-        self.owes_slack = owes;
+    pub(crate) fn defer_forecast(&mut self, defers: bool) {
+        self.is_forecast_deferred = defers;
     }
 
     /// Returns true if the flow has come to rest without a forecast.
-    pub(crate) fn owes_slack(&self) -> bool {
-        self.owes_slack
+    pub(crate) fn is_forecast_deferred(&self) -> bool {
+        self.is_forecast_deferred
     }
 
     /// Returns true if the flow has come to rest without a forecast, which is made now.
-    pub(crate) fn take_owed_slack(&mut self) -> bool {
-        std::mem::take(&mut self.owes_slack)
+    pub(crate) fn take_deferred_forecast(&mut self) -> bool {
+        std::mem::take(&mut self.is_forecast_deferred)
     }
 
     /// Notes a round, and returns true if there is time for it.

@@ -76,23 +76,13 @@ impl WakeupBatcher {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::task::Wake;
     use std::thread;
 
+    use test_support::CountingWaker;
     use tokio::runtime::LocalRuntime;
     use tokio::task::yield_now;
 
     use super::*;
-
-    #[derive(Default)]
-    struct Counting(AtomicUsize);
-
-    impl Wake for Counting {
-        fn wake(self: Arc<Self>) {
-            self.0.fetch_add(1, Ordering::SeqCst);
-        }
-    }
 
     /// Runs a test on an event loop with a dispatcher that records the ports it schedules.
     fn on_loop(test: impl AsyncFnOnce(&Arc<WakeupBatcher>, &Mutex<Vec<usize>>)) {
@@ -110,13 +100,13 @@ mod tests {
     #[test]
     fn all_who_were_posted_are_woken_whoever_posted_them() {
         on_loop(async |wakeups, _| {
-            let woken = Arc::<Counting>::default();
+            let woken = Arc::<CountingWaker>::default();
             for posts in 1..=3 {
                 let (wakeups, waker) = (Arc::clone(wakeups), Waker::from(Arc::clone(&woken)));
                 thread::spawn(move || wakeups.defer_wakes(vec![waker; posts])).join().unwrap();
                 dispatcher_runs().await;
             }
-            assert_eq!(woken.0.load(Ordering::SeqCst), 1 + 2 + 3);
+            assert_eq!(woken.count(), 1 + 2 + 3);
         });
     }
 

@@ -59,7 +59,7 @@ impl FlowState {
         {
             advanced = self.advance_to_rest(instance, until, means, context, &mut in_place);
         }
-        if in_place.take_owed_slack() && matches!(advanced, Advanced::Waits) {
+        if in_place.take_deferred_forecast() && matches!(advanced, Advanced::Waits) {
             self.grant_slack(instance);
         }
         if self.batches == FlowBatches::Joined && !matches!(advanced, Advanced::Ready(_)) {
@@ -74,7 +74,7 @@ impl FlowState {
     /// while others can leave.
     fn sends_in_place(&self, instance: &ProgramInstance, context: &Context<'_>, in_place: &mut BatchesInPlace) -> bool {
         let platform = &*instance.platform;
-        if !in_place.owes_slack() {
+        if !in_place.is_forecast_deferred() {
             return in_place.send(platform, context, |_| false);
         }
         let (frame, latencies) = (self.frame.as_deref(), instance.flow(self.key).body.latencies.as_deref());
@@ -82,7 +82,7 @@ impl FlowState {
         if in_place.send(platform, context, |function| frame.may_delay_for_later_call(latencies, function)) {
             return true;
         }
-        if !in_place.take_owed_slack() {
+        if !in_place.take_deferred_forecast() {
             return false;
         }
         self.grant_slack(instance);
@@ -145,10 +145,10 @@ impl FlowState {
             if self.batches == FlowBatches::None && has_joined() {
                 self.batches = FlowBatches::Joined;
             }
-            let owes_slack = waits && self.needs_no_forecast(instance);
-            in_place.owe_slack(owes_slack);
-            let is_woken = waits && !owes_slack && is_awaited() && self.is_woken();
-            if waits && !owes_slack && !is_woken {
+            let defers_forecast = waits && self.needs_no_forecast(instance);
+            in_place.defer_forecast(defers_forecast);
+            let is_woken = waits && !defers_forecast && is_awaited() && self.is_woken();
+            if waits && !defers_forecast && !is_woken {
                 self.grant_slack(instance);
             }
             self.claims = end_slice(is_woken || matches!(advanced, Advanced::Yields));

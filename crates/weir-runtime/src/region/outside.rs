@@ -1,20 +1,18 @@
 //! Instructions on values: everything that is not in the loop of the interpreter.
 
-use std::sync::Arc;
-
 use smallvec::SmallVec;
-use weir_host::{Argument, Call, Elements, Failure, Outcome, UnitBudget, Value};
+use weir_host::{Argument, Elements, Failure, Value};
 use weir_ir::evaluate::{failure_of, rounds_exceeded, test_holds};
 use weir_ir::prim::Prim;
 
 use super::elements::arm_of;
 use super::entries::{EntryState, push_word, update_entry, updated};
 use super::instruction::{FrameSlot, Instruction, Register, RegisterAccess, TableIndex};
-use super::outcome::{Outside, fails, r, spent_call};
+use super::outcome::{Outside, fails, r};
 use super::shapes::{Scalar, word_of};
-use super::stop::{After, LongCall, RegionBorders, RegionStop};
-use crate::operations::{self, Out, apply, forget, unpack};
-use crate::region::code::{ElementWords, LoopRow, RecordTransfer, Region, ScalarPrim, SlotCall, ValueSwitch, WordCall};
+use super::stop::{After, RegionBorders, RegionStop};
+use crate::operations::{self, apply, forget, unpack};
+use crate::region::code::{ElementWords, LoopRow, RecordTransfer, Region, ScalarPrim, ValueSwitch};
 
 impl Outside<'_> {
     /// Returns the word of a scalar element of a list; `None` if there is none.
@@ -56,18 +54,6 @@ impl Outside<'_> {
         match elements.borrowed(index) {
             Some(Value::Record(fields)) => fields.get(r(field)).map_or(0, word_of),
             _ => elements.field_word(index, r(field)).unwrap_or_else(|| field_of_others(elements, index, r(field))),
-        }
-    }
-}
-
-impl WordCall {
-    /// Calls the typed entry point with the words of the arguments.
-    #[inline(always)]
-    pub(super) fn call(&self, words: &[u64]) -> Result<u64, Box<Failure>> {
-        match self.arguments[..] {
-            [a] => (self.code)(&[words[r(a)]]),
-            [a, b] => (self.code)(&[words[r(a)], words[r(b)]]),
-            _ => (self.code)(&self.arguments.iter().map(|a| words[r(*a)]).collect::<SmallVec<[u64; 4]>>()),
         }
     }
 }
@@ -253,17 +239,6 @@ fn length(value: &Value) -> u64 {
     }
 }
 
-/// Puts the answer of a call where it belongs, and drops what it has borrowed for the last time.
-fn answered(row: &SlotCall, outcome: Outcome, words: &mut [u64], slots: &mut [Value]) -> Result<(), Box<Failure>> {
-    for dead in &row.dead {
-        slots[*dead as usize].put(Value::Absent);
-    }
-    if let Some((choice, arm)) = operations::answer(outcome, &row.out, slots)? {
-        words[choice as usize] = arm.into();
-    }
-    Ok(())
-}
-
 fn push(list: &mut Value, value: Value) {
     if let Value::List(elements) = list {
         elements.push(value);
@@ -391,83 +366,6 @@ impl Region {
         let Some(arm) = chosen else { return fails(at, operations::no_arm(subject)) };
         unpack(row.subject, &arm.ports, row.moves, outside.slots, &self.constants);
         After::Jump(arm.target)
-    }
-
-    /// Calls a host function with slots.
-    #[inline(never)]
-    pub(super) fn call_step(&self, row: TableIndex, at: usize, words: &mut [u64], outside: &mut Outside<'_>) -> After {
-        self.call(&self.tables.calls[r(row)], at, words, outside)
-    }
-
-    #[inline]
-    pub(super) fn call(&self, row: &SlotCall, at: usize, words: &mut [u64], outside: &mut Outside<'_>) -> After {
-        *outside.current = at;
-        let out = if let Out::Value(slot) = row.out { Some(slot) } else { None };
-        out.into_iter().for_each(|slot| outside.slots[slot as usize].clear());
-        let mut call = Call {
-            slots: outside.slots,
-            constants: &self.constants,
-            shared: outside.shared,
-            state: None,
-            arguments: &row.arguments,
-            out,
-            environment: outside.environment,
-            units: outside.call_budget,
-            awaited: None,
-        };
-        let mut outcome = (row.code)(&mut call);
-        let declared = call.units.declared;
-        if matches!(outcome, Outcome::ExceedsUnits) {
-            if row.effects.changed.is_empty()
-                && let Some(call) = call.detach()
-            {
-                let (code, path) = (Arc::clone(&row.code), Arc::clone(&row.path));
-                return After::Stop(RegionStop::Calls(at, LongCall { call, code, path }));
-            }
-            call.units = UnitBudget::UNLIMITED;
-            outcome = (row.code)(&mut call);
-        }
-        match answered(row, outcome, words, outside.slots) {
-            Ok(()) => {
-                outside.units.spend_declared(declared);
-                spent_call(at, outside)
-            }
-            Err(failure) => fails(at, failure),
-        }
-    }
-
-    /// Puts the answer of the call of an instruction where it belongs.
-    ///
-    /// # Errors
-    /// Fails if the call ends the flow.
-    pub(crate) fn answer_call(
-        &self,
-        at: usize,
-        outcome: Outcome,
-        words: &mut [u64],
-        slots: &mut [Value],
-    ) -> Result<(), Box<Failure>> {
-        match self.code[at] {
-            Instruction::Call(row) => answered(&self.tables.calls[r(row)], outcome, words, slots),
-            _ => Err(operations::never()),
-        }
-    }
-
-    /// Calls the typed entry point of a host function, and returns the word of its result.
-    ///
-    /// # Errors
-    /// Fails if the function does.
-    #[inline(never)]
-    pub(super) fn call_words(
-        &self,
-        row: TableIndex,
-        at: usize,
-        words: &[u64],
-        outside: &mut Outside<'_>,
-    ) -> Result<u64, Box<Failure>> {
-        let row = &self.tables.word_calls[r(row)];
-        *outside.current = at;
-        row.call(words)
     }
 
     /// Makes the failure of an instruction that failed in the interpreter's loop.

@@ -185,7 +185,6 @@ fn a_group_on_an_event_loop_is_durable_when_it_is_answered_and_several_changes_o
             if number > 20 && server.execute("crashed", connections).trim() == "2" {
                 break;
             }
-            runtime.block_on(async { tokio::time::sleep(std::time::Duration::from_millis(10)).await });
         }
         settle(&storage).unwrap();
         let before = stored(&server);

@@ -168,7 +168,7 @@ impl ValueWalk<'_> {
         }
         let value = self.replacement(look_up)?.value;
         let is_list =
-            matches!(value, RegionOperand::Value(Argument::Slot { index, last: true }) if index == list.into());
+            matches!(value, RegionOperand::Value(Argument::Slot { index, last: true }) if index == u32::from(list));
         let change = change.filter(|_| is_list)?;
         let moves_other = change.moved_slot().is_none_or(is_free);
         (is_free(found) && moves_other).then_some((change, self.at - 1))
