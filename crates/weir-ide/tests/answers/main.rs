@@ -9,6 +9,9 @@ use weir_compile::{ModuleFile, ModuleFiles, ModulePlace};
 use weir_ide::{CheckCache, Definition, Document, FileLocation, Position, RenameRefusal, apply};
 use weir_syntax::Span;
 
+mod actions;
+mod completion;
+
 const CURSOR: &str = "<|>";
 
 /// Opens the text without the mark; returns the offset of the mark.
@@ -185,62 +188,6 @@ fn what_cannot_be_renamed_says_so_at_once() {
     assert_eq!(document.prepare_rename(offset).map(|span| span.len()), Ok(3));
 }
 
-/// Returns the completions at the cursor, one per line.
-fn completed(text: &str) -> String {
-    let (document, offset) = open(text);
-    let mut out = String::new();
-    for found in document.completions(offset) {
-        let also: Vec<&str> = found.also.iter().map(|edit| edit.replacement.trim()).collect();
-        let also = if also.is_empty() { String::new() } else { format!(" (adds `{}`)", also.join("")) };
-        writeln!(out, "{:?} {}: {}{also}", found.kind, found.label, found.detail).unwrap();
-    }
-    out
-}
-
-#[test]
-fn completions_fit_the_place() {
-    let cases = [
-        "use http, <|>",
-        "<|>",
-        "use http\nfn f() { http.<|> }",
-        "use http\nfn f() { http.no<|>\n}",
-        "use http\nfn f() { image.<|> }",
-        "use image\nshared cache = image.cache(capacity: 1mb)\nfn f() { cache.<|> }",
-        "shared hits: List(Int) = [] per session\nfn f() { hits.<|> }",
-        "record Post { id: Int, /// Its title.\n title: Text }\nfn f(post: Post) -> Text { post.ti<|> }",
-        "record Post { id: Int }\nfn f(posts: List(Post)) { for post in posts { post.<|> } }",
-        "enum Shape { Circle(radius: Float), Empty }\nfn f() -> Shape { Shape.<|> }",
-        "fn f(name: Text) -> Int { \"{name.<|>}\".length() }",
-        "use image\nrecord Post { id: <|> }",
-        "fn f() -> <|>",
-        "fn f(a: <|>) { }",
-        "use image\n/// Twice.\nfn twice(n: Int) -> Int { n + n }\nfn f(count: Int) -> Int {\n  let half = count / 2\n  <|>\n}",
-        "fn f() { \"a <|> b\" }",
-        "fn f() { 1 } // a <|>",
-        "use files\nconstraint disk o<|>\nfn f() { 1 }",
-        "use files\nconstraint disk on files.read, <|>",
-        "use files\nconstraint disk on read files.<|>",
-        "use files\nconstraint disk on files\nfn f() { atomic di<|> }",
-        "record User { name: Text, age: Int }\ntable users: User key name\nfn f() { users.<|> }",
-        "record User { name: Text, age: Int }\ntable users: <|>",
-        "record User { name: Text, age: Int }\ntable users: User <|>",
-        "record User { name: Text, age: Int }\ntable users: User key <|>",
-        "record User { name: Text, age: Int }\ntable users: User key id a<|>",
-        "record User { name: Text, age: Int }\ntable users: User\n  key name\n  index (name, <|>)",
-        "record User { name: Text, age: Int }\ntable users: User key name soft(<|>)",
-        "record User { name: Text }\ntable users: User key name\ntable posts: User key name references name: <|>",
-        "record User { name: Text }\ntable users: User key name migrate User: <|>\nfn f(old: User) -> User { old }",
-        "record User { name: Text }\ntable users: User key name\n<|>",
-        "record User { name: Text }\ntable users: User key name\nfn f() { for u in users or<|> { u } }",
-        "use http\nservice s on http(port: 1) {\n  get \"/\" { http.text(\"\") }\n  <|>\n}",
-    ];
-    let mut out = String::new();
-    for case in cases {
-        writeln!(out, "== {case}\n{}", completed(case)).unwrap();
-    }
-    insta::assert_snapshot!(out);
-}
-
 #[test]
 fn a_hover_shows_a_statement_with_the_types_of_its_table() {
     let (document, offset) = open(
@@ -249,45 +196,6 @@ fn a_hover_shows_a_statement_with_the_types_of_its_table() {
     let hover = document.hover(offset).unwrap();
     assert_eq!(shown(&document, hover.span), "3:24 `exists`");
     assert!(hover.markdown.contains("fn exists(condition: fn(User) -> Bool) -> Bool"), "{}", hover.markdown);
-}
-
-#[test]
-fn a_completion_replaces_the_word_that_is_there() {
-    let (document, offset) = open("use http\nfn f() { http.not<|> }");
-    let found = document.completions(offset);
-    let not_found = found.iter().find(|found| found.label == "not_found").unwrap();
-    assert_eq!(&document.text()[not_found.span.range()], "not");
-}
-
-#[test]
-fn a_module_that_is_not_used_yet_is_added() {
-    for text in ["//! About.\nfn f() { im<|> }", "fn f() { im<|> }", "use http\nfn f() { im<|> }"] {
-        let (document, offset) = open(text);
-        let found = document.completions(offset);
-        let image = found.iter().find(|found| found.label == "image").unwrap();
-        let after = apply(document.text(), &image.also);
-        assert!(document_uses(&after, "image"), "{after}");
-    }
-}
-
-#[test]
-fn behind_pub_are_the_items_that_can_be_public() {
-    let (document, offset) = open("use http\n\npub con<|>\n");
-    let found: Vec<String> = document.completions(offset).into_iter().map(|found| found.label).collect();
-    assert_eq!(found, ["const", "constraint"]);
-}
-
-#[test]
-fn public_constants_constraints_and_types_of_a_module_are_completed() {
-    let module = "pub const limit = 3\npub constraint disk\npub type Name = Text\nconstraint hidden\n";
-    let main = "use store\nfn f() { atomic store.d { } }\n";
-    let offset = main.find(".d").unwrap() as u32 + 1;
-    let mut files = OneModule(module);
-    let (library, cache) = (Arc::new(fixture::library()), &mut CheckCache::default());
-    let document = Document::of_program(("main.weir", main.into()), &mut files, |_| true, library, cache).unwrap();
-    let mut found: Vec<String> = document.completions(offset).into_iter().map(|found| found.label).collect();
-    found.sort();
-    assert_eq!(found, ["Name", "disk", "limit"]);
 }
 
 #[test]
@@ -338,11 +246,6 @@ impl ModuleFiles for OneModule {
             false => ModuleFile::Missing,
         }
     }
-}
-
-fn document_uses(text: &str, module: &str) -> bool {
-    let first = text.lines().find(|line| line.starts_with("use "));
-    first.is_some_and(|line| line.contains(module))
 }
 
 #[test]
@@ -398,54 +301,6 @@ fn tests_are_code_lenses() {
     let shown: Vec<String> =
         lenses.iter().map(|lens| format!("{} {}", lens.name, shown(&document, lens.span))).collect();
     assert_eq!(shown, ["one \"f\" 3:6 `\"one \\\"f\\\"\"`", "two 5:6 `\"two\"`"]);
-}
-
-#[test]
-fn hints_that_a_machine_can_follow_are_actions() {
-    let cases = [
-        "use http\nfn f() -> http.Response { http.not_fuond() }",
-        "fn f() -> Int {\n  var a = 1\n  a\n}",
-        "record post { id: Int }",
-    ];
-    let mut out = String::new();
-    for case in cases {
-        let document = document(case);
-        let all = Span::new(weir_syntax::SourceId(0), 0, case.len() as u32);
-        for action in document.actions(all) {
-            writeln!(out, "{}: {}\n{}\n", action.code, action.title, apply(case, &action.edits)).unwrap();
-        }
-    }
-    insta::assert_snapshot!(out);
-}
-
-#[test]
-fn a_comment_that_silences_a_warning_is_an_action_and_its_code_is_completed() {
-    let text = "fn f(n: Int) -> Text {\n  match n {\n    1 => {\n      let _one = 1\n      let two =\n        \"\"\"\n        a{2}\n        \"\"\"\n                      \"\"\n    }\n    _ => \"\"\n  }\n}\n";
-    let warned = document(text);
-    let all = Span::new(weir_syntax::SourceId(0), 0, text.len() as u32);
-    let allows: Vec<_> = warned.actions(all).into_iter().filter(|action| action.title.starts_with("allow ")).collect();
-    let titles: Vec<&str> = allows.iter().map(|action| action.title.as_str()).collect();
-    assert_eq!(titles, ["allow W0708 here: unused name", "allow W0720 here: number in braces"]);
-    // A line within a text gets no comment.
-    let mut allowed = text.to_owned();
-    for action in &allows {
-        allowed = apply(&allowed, &action.edits);
-    }
-    assert!(allowed.contains("      // allow W0720\n      // allow W0708\n      let two =\n"), "{allowed}");
-    assert_eq!(document(&allowed).diagnostics(), []);
-    let (commented, offset) = open("// allow W0703, W07<|>\nfn f() { }");
-    let labels: Vec<String> = commented.completions(offset).into_iter().map(|completion| completion.label).collect();
-    assert!(labels.contains(&"W0703".to_owned()) && !labels.contains(&"W0723".to_owned()), "{labels:?}");
-    assert!(labels.iter().all(|label| label.starts_with('W')), "{labels:?}");
-    let (reasoned, offset) = open("// allow W0703: W<|>\nfn f() { }");
-    assert_eq!(reasoned.completions(offset), []);
-}
-
-#[test]
-fn an_action_is_offered_only_at_its_place() {
-    let document = document("record post { id: Int }\nfn f() { }");
-    assert_eq!(document.actions(Span::new(weir_syntax::SourceId(0), 8, 8)).len(), 1);
-    assert_eq!(document.actions(Span::new(weir_syntax::SourceId(0), 30, 30)).len(), 0);
 }
 
 #[test]
