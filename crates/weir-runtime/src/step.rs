@@ -269,6 +269,9 @@ pub(crate) struct CallStep {
     pub section: Option<CallSection>,
     /// The atomic steps around it, by the node that begins each.
     pub within: Box<[u32]>,
+    /// True if the atomic step around it is this call and no more, and holds only what the call itself uses. Its locks are then
+    /// those of the call.
+    pub is_whole_step: bool,
     /// True if it waits for the peer of a connection.
     pub awaits_peer: bool,
 }

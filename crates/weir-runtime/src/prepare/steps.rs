@@ -161,12 +161,15 @@ impl Assembly<'_> {
         let shared = self.shared_of(&mut arguments);
         let changes = call.changes_slot(&arguments);
         let path = Arc::from(call.path.as_str());
+        let is_whole_step = self.graph.is_whole_step(id);
         if let FunctionCode::Immediate(code) = &call.code
             && call.locks.is_empty()
             && shared.is_empty()
             && call.state.is_none()
             && call.section.is_none()
             && !call.fallible
+            && !is_whole_step
+            && !self.may_be_cancelled_in_step(id)
             && self.shape.decides[id.0 as usize].is_none()
         {
             let (code, out) = (Arc::clone(code), self.layout.port(id, 0));
@@ -201,8 +204,15 @@ impl Assembly<'_> {
             gatherer,
             section,
             within: self.within(id),
+            is_whole_step,
             awaits_peer: call.awaits_peer,
         })))
+    }
+
+    /// Returns true if the flow may be cancelled within the step around a call, which then keeps the locks of the step to its end.
+    fn may_be_cancelled_in_step(&self, id: NodeId) -> bool {
+        let step = self.graph.node(id).within.map(|acquire| &self.graph.node(acquire).kind);
+        matches!(step, Some(NodeKind::Acquire { cancellable: true, .. }))
     }
 
     /// Returns the shared values of a call, if one of them belongs to the session; the arguments then index these.
