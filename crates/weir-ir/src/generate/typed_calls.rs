@@ -32,7 +32,7 @@ fn mixed(words: &[u64]) -> i64 {
 /// Refuses about one pair of arguments in 23: a fault, which ends the flow.
 fn strict(words: &[u64]) -> Result<i64, Box<Failure>> {
     let sum = words[0].wrapping_add(words[1]);
-    if sum % 23 == 0 {
+    if sum.is_multiple_of(23) {
         return Err(Box::new(Failure::argument(format!("{sum} can be divided by 23"))));
     }
     Ok(mixed(words))
