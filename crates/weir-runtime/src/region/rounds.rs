@@ -100,17 +100,22 @@ impl Region {
         let is_call = |at: &usize| matches!(self.code[*at], Instruction::CallWords(..));
         let Some(call_at) = (at + 1..self.code.len()).find(is_call) else { return After::Next };
         *outside.current = call_at;
-        for taken in first..last {
-            // The round is followed by another one.
+        let mut taken = first;
+        // Each of these rounds is followed by another one, which takes the next element.
+        while taken < last {
             let Some(next) = list.word(taken as usize) else { break };
             match call.call(words) {
                 Ok(word) => push_word(results, word, round.scalar),
                 Err(failure) => return fails(call_at, failure),
             }
             words[r(round.element)] = next;
-            words[r(row.count)] = taken + 1;
+            taken += 1;
+            if taken == first + 1 {
+                results.reserve_words(list.len() - first as usize);
+            }
         }
-        outside.units.spend_rounds(words[r(row.count)] - first, units_each);
+        words[r(row.count)] = taken;
+        outside.units.spend_rounds(taken - first, units_each);
         After::Next
     }
 }
