@@ -325,7 +325,7 @@ impl Frame {
     }
 
     #[inline]
-    fn answer(&mut self, outcome: Outcome, step: &CallStep) -> Ran {
+    pub(super) fn answer(&mut self, outcome: Outcome, step: &CallStep) -> Ran {
         operations::forget(&step.dead, &mut self.slots);
         match operations::answer(outcome, &step.out, &mut self.slots) {
             Ok(decided) => {

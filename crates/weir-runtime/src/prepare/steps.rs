@@ -7,7 +7,7 @@ use weir_ir::graph::{Constraint, Graph, Node, NodeId, NodeKind, Operand, SwitchA
 use weir_ir::prim::Prim;
 
 use super::error::{PrepareError, error};
-use super::gathered::gathered_call;
+use super::gathered::{gathered_call, groups_iterations};
 use super::moves::{MoveOnlyTypes, changed_parameters};
 use super::order::StepOrder;
 use super::part::{NodePart, Resolved};
@@ -66,6 +66,7 @@ impl Assembly<'_> {
             waits,
             order_lengths: self.order.order_lengths.clone().into(),
             overlap_max,
+            groups_iterations: overlap_max > 0 && groups_iterations(&steps, self.order),
             gathered_call: if overlap_max > 0 { gathered_call(&steps, result, self.order, self.layout) } else { None },
             latencies: None,
             cuts: Box::default(),
