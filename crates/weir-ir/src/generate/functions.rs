@@ -11,7 +11,7 @@ use weir_host::{
 };
 
 use super::recording::{Recording, SHARED_FROM};
-use super::{replacing, typed_calls};
+use super::replacing;
 
 /// The type of the counters, which can only be moved.
 pub(super) const COUNTER: &str = "count.Counter";
@@ -79,7 +79,7 @@ pub(super) fn modules(recording: &Recording) -> Vec<Module> {
     let mut modules: Vec<Module> = WORLDS.into_iter().map(|name| world(name, recording)).collect();
     modules.push(counters(recording));
     modules.push(steps(recording));
-    modules.push(typed_calls::add_typed(replacing::module()));
+    modules.push(replacing::module());
     modules
 }
 

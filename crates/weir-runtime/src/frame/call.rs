@@ -22,7 +22,7 @@ use weir_host::{
 use super::action::{Ran, Stage};
 use super::{AtomicScope, Frame};
 use crate::batching::{Answers, Member};
-use crate::flow_section::CallSection;
+use crate::flow_section::{CallQueue, CallSection};
 use crate::instance::{BlockingPlacement, CallThreads, Env};
 use crate::lock::{BorrowedLock, FairRwLock, HeldLock, LockAcquisition, LockHandle, SessionState, SessionTable};
 use crate::operations;
@@ -217,7 +217,8 @@ impl Frame {
     /// Returns the section whose threads run the call: not the one in which the flow is, and none while the frame is in an
     /// atomic step, for whose locks others wait.
     fn other_section(&self, step: &CallStep, env: Env<'_>) -> Option<CallSection> {
-        let section = step.section.filter(|call| call.section != env.section.here())?;
+        let is_other = |call: &CallSection| call.queue != CallQueue::Any || call.section != env.section.here();
+        let section = step.section.filter(is_other)?;
         (self.scopes.is_empty() && self.inherited.is_empty()).then_some(section)
     }
 
