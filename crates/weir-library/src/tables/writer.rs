@@ -65,6 +65,11 @@ impl SharedWriter {
         self.writer.lock()
     }
 
+    /// Locks the connection if nobody uses it.
+    pub(super) fn try_lock(&self) -> Option<MutexGuard<'_, Writer>> {
+        self.writer.try_lock()
+    }
+
     /// Commits a transaction. If that fails, nothing of it takes effect.
     pub(super) fn commit(&self, transaction: i64) -> rusqlite::Result<()> {
         let committed = self.lock().commit(transaction);
