@@ -7,7 +7,9 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 /// Time for which a statement waits for another program that writes the database.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
+pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
+/// The same after a statement that has waited in vain, until one has succeeded.
+pub(super) const HELD_TIMEOUT: Duration = Duration::from_millis(10);
 /// Number of prepared statements that a connection keeps.
 const PREPARED_MAX: usize = 256;
 
