@@ -51,6 +51,9 @@ pub(crate) struct Body {
     pub overlap_max: u32,
     /// The only step that waits, if that is a call which is gathered, and the iterations of the body can share a frame.
     pub gathered_call: Option<GatheredCall>,
+    /// True if the iterations of the body wait for gathered calls alone, in any order, so that those that have come equally far can
+    /// share a frame.
+    pub groups_iterations: bool,
     /// The steps that may wait, if calls of batched functions are among them.
     pub latencies: Option<Arc<LatencyGraph>>,
     /// For each step, the section to which the flow moves before it runs, and whether it yields there; empty unless a plan cuts a
@@ -291,6 +294,9 @@ pub(crate) struct CallStep {
     pub section: Option<CallSection>,
     /// The atomic steps around it, by the node that begins each.
     pub within: Box<[u32]>,
+    /// True if the atomic step around it is this call and no more, and holds only what the call itself uses. Its locks are then
+    /// those of the call.
+    pub is_whole_step: bool,
     /// True if it waits for the peer of a connection.
     pub awaits_peer: bool,
 }

@@ -108,7 +108,10 @@ impl Frame {
         match if step.changes { None } else { call.detach() } {
             Some(detached) => {
                 let long = LongCall { call: detached, code: Arc::clone(code), path: Arc::clone(&step.path) };
-                let pending = long.begin(held, self.scopes_around(&step.within), env);
+                let pending = match self.take_locks_of_step(step) {
+                    Some(of_step) => long.begin(held.into_iter().chain(of_step).collect(), Vec::new(), env),
+                    None => long.begin(held, self.scopes_around(&step.within), env),
+                };
                 self.function((pending, Vec::new(), true), step, context)
             }
             None => {
@@ -266,6 +269,17 @@ impl Frame {
         self.inherited.iter().chain(own).cloned().collect()
     }
 
+    /// Takes the locks of the atomic step around a call that is all of the step; `None` if there is none, or if locks of frames
+    /// around this one are held. The step stays open, so that the flow is not cancelled before its end.
+    fn take_locks_of_step(&mut self, step: &CallStep) -> Option<Vec<HeldLock>> {
+        if !step.is_whole_step || !self.inherited.is_empty() {
+            return None;
+        }
+        let open = self.scopes.iter_mut().find(|open| step.within.contains(&open.node))?;
+        // Only frames within the step share its locks, and a call has none.
+        Arc::get_mut(&mut open.locks).map(std::mem::take)
+    }
+
     fn wait_for(
         &mut self,
         waiting: Result<Pending, Box<Failure>>,
@@ -312,7 +326,7 @@ impl Frame {
     }
 
     #[inline]
-    fn answer(&mut self, outcome: Outcome, step: &CallStep) -> Ran {
+    pub(super) fn answer(&mut self, outcome: Outcome, step: &CallStep) -> Ran {
         operations::forget(&step.dead, &mut self.slots);
         match operations::answer(outcome, &step.out, &mut self.slots) {
             Ok(decided) => {

@@ -117,7 +117,7 @@ impl Frame {
     }
 
     /// Drops the stage of a step that waits, and keeps its box for the next one.
-    fn end_stage(&mut self, index: usize) {
+    pub(super) fn end_stage(&mut self, index: usize) {
         let Some(mut boxed) = self.waits[index].stage.take() else { return };
         if self.spare_stages.len() < SPARE_STAGES_MAX {
             *boxed = Stage::Moves;

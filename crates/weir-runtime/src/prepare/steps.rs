@@ -7,7 +7,7 @@ use weir_ir::graph::{Constraint, Graph, Node, NodeId, NodeKind, Operand, SwitchA
 use weir_ir::prim::Prim;
 
 use super::error::{PrepareError, error};
-use super::gathered::gathered_call;
+use super::gathered::{gathered_call, groups_iterations};
 use super::moves::{MoveOnlyTypes, changed_parameters};
 use super::order::StepOrder;
 use super::part::{NodePart, Resolved};
@@ -68,6 +68,7 @@ impl Assembly<'_> {
             order_lengths: self.order.order_lengths.clone().into(),
             resource_orders: self.order.resource_orders.clone().into(),
             overlap_max,
+            groups_iterations: overlap_max > 0 && groups_iterations(&steps, self.order),
             gathered_call: if overlap_max > 0 { gathered_call(&steps, result, self.order, self.layout) } else { None },
             latencies: None,
             cuts: Box::default(),
@@ -163,12 +164,15 @@ impl Assembly<'_> {
         let shared = self.shared_of(&mut arguments);
         let changes = call.changes_slot(&arguments);
         let path = Arc::from(call.path.as_str());
+        let is_whole_step = self.graph.is_whole_step(id);
         if let FunctionCode::Immediate(code) = &call.code
             && call.locks.is_empty()
             && shared.is_empty()
             && call.state.is_none()
             && call.section.is_none()
             && !call.fallible
+            && !is_whole_step
+            && !self.may_be_cancelled_in_step(id)
             && self.shape.decides[id.0 as usize].is_none()
         {
             let (code, out) = (Arc::clone(code), self.layout.port(id, 0));
@@ -206,6 +210,7 @@ impl Assembly<'_> {
             gatherer,
             section,
             within: self.within(id),
+            is_whole_step,
             awaits_peer: call.awaits_peer,
         })))
     }
@@ -217,6 +222,12 @@ impl Assembly<'_> {
             (_, Some(_)) => CallQueue::OfState,
             (_, None) => CallQueue::OfFlow,
         }
+    }
+
+    /// Returns true if the flow may be cancelled within the step around a call, which then keeps the locks of the step to its end.
+    fn may_be_cancelled_in_step(&self, id: NodeId) -> bool {
+        let step = self.graph.node(id).within.map(|acquire| &self.graph.node(acquire).kind);
+        matches!(step, Some(NodeKind::Acquire { cancellable: true, .. }))
     }
 
     /// Returns the shared values of a call, if one of them belongs to the session; the arguments then index these.
