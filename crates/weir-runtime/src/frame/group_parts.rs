@@ -98,10 +98,11 @@ impl IterationGroup<PooledFrame> {
         frame.seen.extend_from_slice(&own.seen);
         frame.inherited.extend_from_slice(&own.inherited);
         (frame.low, frame.cursor) = (own.low, own.cursor);
-        for Wait { node, stage, since_ns, .. } in &mut own.waits {
+        for Wait { node, stage, since_ns, left_orders, .. } in &mut own.waits {
             let Some(Stage::Batched(member)) = stage.as_deref_mut() else { continue };
             let stage = Some(Box::new(Stage::Batched(member.split_off(&leaving))));
-            frame.waits.push(Wait { node: *node, stage, since_ns: *since_ns, is_polled: false });
+            let (node, since_ns, left_orders) = (*node, *since_ns, *left_orders);
+            frame.waits.push(Wait { node, stage, since_ns, left_orders, is_polled: false });
         }
         let iterations = iterations.extract_if(.., |iteration| leaves(iteration.index)).collect();
         IterationGroup { frame, iterations, wave: None }
