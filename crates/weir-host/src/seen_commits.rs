@@ -89,9 +89,12 @@ impl SeenCommits {
         EnteredCommits(self)
     }
 
-    #[inline]
+    /// Swaps the commits with those of the flow on this thread, twice for each advance of a flow. Inlined, which
+    /// `LocalKey::replace` is only if the whole program is optimised at link time.
+    #[inline(always)]
     fn swap(&mut self) {
-        *self = CURRENT.replace(*self);
+        let swapped = CURRENT.try_with(|current| current.replace(*self));
+        *self = swapped.expect("no flow runs on a thread that has ended");
     }
 }
 

@@ -90,8 +90,13 @@ pub enum CommonArgument {
 /// The reason for which repeated calls come one after the other.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TurnReason {
-    /// They are in a `fold` or `loop`, whose rounds come one after the other; this is its word.
-    Loop(&'static str),
+    /// They are in a `fold` or `loop`, whose rounds come one after the other, or in a `for` that is executed like one.
+    Loop {
+        /// The word of the node.
+        word: &'static str,
+        /// The position of the repetition.
+        at: Origin,
+    },
     /// They have an effect, and the flow may end at this position for each element.
     End(Origin),
     /// They use this resource, which the `for` changes.

@@ -197,15 +197,16 @@ impl Gatherer {
     }
 
     /// Places calls that differ in the argument that is gathered only, in this order. Those that get into one batch become one
-    /// member of it.
+    /// member of it. If there is a waker, the flow is woken when they are answered; otherwise it has to poll them.
     pub(crate) fn join_all(
         self: &Arc<Self>,
         mut gathered: impl ExactSizeIterator<Item = Value>,
         common: &[Value],
+        waker: Option<&Waker>,
         mut joined: impl FnMut(Member),
     ) {
         while gathered.len() > 0 {
-            joined(self.join_one_batch(&mut gathered, common, None));
+            joined(self.join_one_batch(&mut gathered, common, waker));
         }
     }
 

@@ -128,6 +128,39 @@ fn a_for_yields_the_answers_of_its_calls_or_what_stands_for_those_that_fail() {
 }
 
 #[test]
+fn rounds_of_several_calls_go_on_with_those_that_are_in_the_same_batch_and_take_the_same_arm() {
+    let body = "%1: List(Int) = for %2: Int in [1, 2, 3, 4, 5]\n  %3: Result(Int, Failure) = call a.get at a (%2)\n  \
+                %4: Int = switch %3\n    tag 0 (%5: Int)\n      %6: Result(Int, Failure) = call b.get at b (%5)\n      \
+                %7: Int = switch %6\n        tag 0 (%8: Int)\n          %9: Int = subtract(%8, %2)\n          yield %9\n        \
+                tag 1 (%10: Failure)\n          yield 0\n      yield %7\n    \
+                tag 1 (%11: Failure)\n      yield -1\n  yield %4\n\
+                %20: Int = fold %1 from 0 as %21: Int, %22: Int\n  %23: Int = add(%21, %22)\n  yield %23\nyield %20";
+    every_engine(|options, name| {
+        let gates = BatchGates::new();
+        let functions = [("a.get", limits(2, 3)), ("b.get", limits(3, 1))];
+        let functions = functions.map(|(path, limits)| gates.batched(path, World::Reads, limits));
+        let (feed, running) = started(functions, "", body, options);
+        let flow = feed.begin(vec![Value::Int(0)]);
+        let mut of_a = [gates.next(), gates.next(), gates.next()];
+        of_a.sort_by_key(|batch| batch.arguments[0]);
+        let [first, second, last] = of_a;
+        assert_eq!((&first.arguments[..], &second.arguments[..]), (&[1, 2][..], &[3, 4][..]), "{name}");
+        last.fail("no");
+        first.answer();
+        let batch = gates.next();
+        assert_eq!((batch.path, &*batch.arguments), ("b.get", &[10, 20][..]), "{name}");
+        second.answer();
+        batch.answer();
+        let batch = gates.next();
+        assert_eq!((batch.path, &*batch.arguments), ("b.get", &[30, 40][..]), "{name}");
+        batch.answer();
+        assert_eq!(answer(flow), int(99 + 198 + 297 + 396 - 1), "{name}");
+        drop(feed);
+        running.wait().unwrap();
+    });
+}
+
+#[test]
 fn a_flow_is_charged_for_the_answers_of_its_batch() {
     const BYTES: usize = 1 << 30;
     every_engine(|options, name| {

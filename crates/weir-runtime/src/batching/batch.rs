@@ -50,7 +50,7 @@ struct BatchState {
 }
 
 /// The state of a member.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct MemberState {
     /// The waker of the flow, if it waits.
     waker: Option<Waker>,
@@ -412,6 +412,34 @@ impl Member {
     #[inline]
     pub(crate) fn batch(&self) -> BatchIdentity {
         BatchIdentity(Arc::as_ptr(&self.batch).addr())
+    }
+
+    /// Returns the number of calls.
+    pub(crate) fn len(&self) -> usize {
+        self.requests.len()
+    }
+
+    /// Moves the calls at these places to a member of their own, in the same state.
+    pub(crate) fn split_off(&mut self, leave: &[bool]) -> Member {
+        let (mut kept, mut left) = (SmallVec::new(), SmallVec::new());
+        for (request, leaves) in self.requests.drain(..).zip(leave) {
+            if *leaves { left.push(request) } else { kept.push(request) }
+        }
+        self.requests = kept;
+        let mut index = self.index;
+        if !self.requests.is_empty() {
+            let mut state = self.batch.state.lock();
+            index = state.members.len() as u32;
+            let same = state.members[self.index as usize].clone();
+            state.members.push(if is(BatchMutant::PartsAsleep) { MemberState::default() } else { same });
+        }
+        Member {
+            batch: Arc::clone(&self.batch),
+            requests: left,
+            index,
+            #[cfg(without_batching)]
+            never: self.never,
+        }
     }
 
     /// Returns true if the flow was woken because the answers are there, and has not taken them yet.

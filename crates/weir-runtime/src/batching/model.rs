@@ -123,6 +123,25 @@ fn an_answer_wakes_the_flows_that_wait() {
     assert_eq!((waits.is_woken(), computes.is_woken()), (polled.is_pending(), false));
 }
 
+/// A member parts while its batch is answered, and the calls that it has kept leave: the others are woken and have their answers.
+fn calls_that_part_are_answered() {
+    let batch = Arc::new(GatheredBatch::new(Box::default(), None, 0, 0));
+    let waker = Waker::from(Arc::new(UnparkWaker(thread::current())));
+    let mut values = [1, 2, 3].map(Value::Int).into_iter();
+    let mut leaves = GatheredBatch::join(&batch, &mut values, 10, (Some(&waker), false)).member;
+    batch.end_run();
+    let sender = {
+        let batch = Arc::clone(&batch);
+        thread::spawn(move || send(&batch))
+    };
+    let mut stays = leaves.split_off(&[true, false, true]);
+    drop(leaves);
+    thread::park();
+    let Poll::Ready(answers) = stays.poll(&Context::from_waker(Waker::noop())) else { panic!("it is woken too early") };
+    assert_eq!(answers[..], [1, 3].map(|number| Outcome::Value(Value::Int(number))));
+    sender.join().unwrap();
+}
+
 /// Two members have made the same request, and one of them leaves.
 fn a_request_stays_as_long_as_a_member_makes_it() {
     let (batch, [mut stays, leaves]) = joined(Some(FixedState::default()), [5, 5]);
@@ -218,6 +237,7 @@ fn a_batch_that_waits_leaves_when_nothing_more_is_expected() {
 fn every_model() {
     loom::model(members_that_wait_are_answered);
     loom::model(a_member_may_wait_since_it_has_joined);
+    loom::model(calls_that_part_are_answered);
     loom::model(an_answer_wakes_the_flows_that_wait);
     loom::model(a_request_stays_as_long_as_a_member_makes_it);
     loom::model(a_batch_that_all_have_left_is_given_up);
@@ -234,10 +254,12 @@ fn batches_answer_members_that_stay_and_forget_those_that_leave() {
 
 #[test]
 fn each_mutant_is_caught() {
-    use BatchMutant::{ForgetsWoken, KeepsDelayed, KeepsDue, KeepsExpectation, KeepsSender};
+    use BatchMutant::{ForgetsWoken, KeepsDelayed, KeepsDue, KeepsExpectation, KeepsSender, PartsAsleep};
     use BatchMutant::{KeepsAbandoned, KeepsAnswers, KeepsRestless, SendsAbandoned, TakesRequestAlong};
     let of_members = [KeepsAbandoned, KeepsRestless, KeepsAnswers, SendsAbandoned, TakesRequestAlong];
-    for mutant in of_members.into_iter().chain([ForgetsWoken, KeepsDelayed, KeepsDue, KeepsSender, KeepsExpectation]) {
+    for mutant in
+        of_members.into_iter().chain([ForgetsWoken, KeepsDelayed, KeepsDue, KeepsSender, KeepsExpectation, PartsAsleep])
+    {
         assert!(crate::loom_support::caught(&MUTANT, mutant, every_model), "{mutant:?} is not caught");
     }
 }

@@ -25,6 +25,8 @@ pub(crate) enum BatchMutant {
     KeepsSender,
     /// The sender of a batch that waits is not told that the call has left whose flow has further ones.
     KeepsExpectation,
+    /// Calls that part from a member have none of its state.
+    PartsAsleep,
 }
 
 /// Returns true if this mutant is under test: never, outside the model check.

@@ -109,6 +109,7 @@ pub(super) fn are_turns_overloaded(queues: &PassedQueues, platform: &dyn Platfor
 }
 
 /// Runs a flow that begins or has waited, and counts the quanta that it spends of the slice that all flows share.
+#[inline]
 pub(super) fn run_shared<R>(length: SliceLength, run: impl FnOnce(&Units) -> R) -> R {
     of_loop(|turns| {
         let quanta = if turns.dispatches.get() { 1 } else { length.quanta.saturating_sub(turns.quanta_spent.get()) };

@@ -213,7 +213,7 @@ impl IterationCalls {
         if self.collected.is_empty() {
             return false;
         }
-        gatherer.join_all(self.collected.drain(..), &self.common, |member| self.placed.push_back(member));
+        gatherer.join_all(self.collected.drain(..), &self.common, None, |member| self.placed.push_back(member));
         true
     }
 

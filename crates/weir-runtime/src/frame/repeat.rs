@@ -2,13 +2,15 @@
 //!
 //! A body runs in a frame of its own, once for each element or round. Iterations of a `map` overlap if the body calls
 //! functions that wait: up to [`Body::overlap_max`] frames at a time, kept in order by *iteration orders* (see
-//! `prepare/order.rs`). Iterations that wait for nothing but a gathered call share a frame (`gathered.rs`). In all other cases
-//! one frame runs the iterations one after the other.
+//! `prepare/order.rs`). Iterations that wait for nothing but a gathered call share a frame (`gathered.rs`), and those that wait for
+//! several gathered calls share it as long as they come equally far (`grouped_run.rs`). In all other cases one frame runs the
+//! iterations one after the other.
 //!
 //! A captured value is cloned once for each frame. A value that the body changes, or that is move-only, is instead
 //! passed from one iteration to the next, and returned at the end; such iterations do not overlap.
 
 use std::collections::VecDeque;
+use std::ops::{Deref, DerefMut};
 use std::task::Context;
 
 use smallvec::SmallVec;
@@ -16,11 +18,12 @@ use weir_host::{Argument, Elements, Failure, Value};
 use weir_ir::evaluate::rounds_exceeded;
 
 use super::gathered_iterations::GatheredIterations;
+use super::iteration_group::GroupedRun;
 use super::{AtomicScope, Finished, FlowExit, Frame, IterationTurn};
 use crate::batching::Member;
 use crate::instance::Env;
 use crate::operations::element;
-use crate::step::{Body, Repeat, RepeatStep};
+use crate::step::{Body, EarlyOrder, Repeat, RepeatStep};
 use crate::units::{Advanced, Spent};
 
 /// A repeated body while it runs.
@@ -31,6 +34,8 @@ pub(super) enum Run {
     Overlapped(OverlappedRun),
     /// Several iterations at a time, in one frame.
     Gathered(GatheredRun),
+    /// Several iterations at a time, in a frame for each group that has come equally far.
+    Grouped(GroupedRun<PooledFrame>),
 }
 
 /// The values that are handed from one iteration to the next.
@@ -69,6 +74,40 @@ pub(super) struct GatheredRun {
     iterations: GatheredIterations,
 }
 
+/// A frame that goes back to the pool when it is dropped.
+pub(super) struct PooledFrame(Option<Box<Frame>>);
+
+impl PooledFrame {
+    /// Returns a frame for a body within another one.
+    pub(super) fn take(body: &Body) -> PooledFrame {
+        PooledFrame::of(Frame::take(body, true))
+    }
+
+    pub(super) fn of(frame: Box<Frame>) -> PooledFrame {
+        PooledFrame(Some(frame))
+    }
+}
+
+impl Deref for PooledFrame {
+    type Target = Frame;
+
+    fn deref(&self) -> &Frame {
+        self.0.as_deref().expect("it goes back only when it is dropped")
+    }
+}
+
+impl DerefMut for PooledFrame {
+    fn deref_mut(&mut self) -> &mut Frame {
+        self.0.as_deref_mut().expect("it goes back only when it is dropped")
+    }
+}
+
+impl Drop for PooledFrame {
+    fn drop(&mut self) {
+        self.0.take().into_iter().for_each(Frame::give_back);
+    }
+}
+
 impl Run {
     /// Begins a repetition: takes its inputs out of the frame.
     pub(super) fn new(step: &RepeatStep, frame: &mut Frame, body: &Body, env: Env<'_>) -> Run {
@@ -83,12 +122,17 @@ impl Run {
         let captures = step.inputs[fixed..].iter().zip(handed);
         let captured: Vec<Value> = captures.map(|(input, handed)| capture(*input, *handed, frame, body)).collect();
         let scopes = frame.scopes_around(&step.within);
-        if step.repeat == Repeat::Map && step.body.overlap_max > 0 && !handed.contains(&true) && list.len() > 1 {
+        // A single iteration overlaps with those around it if it may leave their orders early.
+        let overlaps = list.len() > 1 || !list.is_empty() && !step.early_orders.is_empty();
+        if step.repeat == Repeat::Map && step.body.overlap_max > 0 && !handed.contains(&true) && overlaps {
             // Records of nodes are those of one iteration at a time.
             return match &step.body.gathered_call {
                 Some(_) if !env.records_nodes => {
                     let (frame, iterations) = (frame_of(step, captured, &scopes), GatheredIterations::new(list));
                     Run::Gathered(GatheredRun { frame: Some(frame), iterations })
+                }
+                None if step.body.groups_iterations && !env.records_nodes => {
+                    Run::Grouped(GroupedRun::new(list, captured, scopes))
                 }
                 _ => Run::Overlapped(OverlappedRun::new(list, captured, scopes, step)),
             };
@@ -110,6 +154,7 @@ impl Run {
                 frame.advance_gathered(iterations, step, env, context)
             }
             Run::Gathered(_) => Advanced::Ready(Ok(Value::Absent)),
+            Run::Grouped(groups) => groups.advance(step, env, context),
         }
     }
 
@@ -133,7 +178,16 @@ impl Run {
             Run::Sequential(sequence) => sequence.frame.as_ref().is_some_and(|frame| frame.is_in_step()),
             Run::Overlapped(overlap) => overlap.running.iter().any(|(_, frame)| frame.is_in_step()),
             Run::Gathered(run) => run.frame.as_ref().is_some_and(|frame| frame.is_in_step()),
+            Run::Grouped(groups) => groups.frames().any(Frame::is_in_step),
         }
+    }
+
+    /// Returns the iteration orders around the repetition that it has left: all iterations have begun, and have left some of
+    /// their own orders.
+    pub(super) fn left_orders(&self, early: &[EarlyOrder]) -> u64 {
+        let Run::Overlapped(overlap) = self else { return 0 };
+        let left = early.iter().filter(|early| overlap.has_left(early.inner));
+        left.fold(0, |all, early| all | early.order)
     }
 
     /// Returns the frame of an iteration that has stopped; `None` if the repetition has stopped between two iterations.
@@ -145,6 +199,7 @@ impl Run {
                 running.clone().find(|frame| frame.yielded).or_else(|| running.next())
             }
             Run::Gathered(run) => run.frame.as_deref(),
+            Run::Grouped(groups) => groups.frames().find(|frame| frame.yielded).or_else(|| groups.frames().next()),
         };
         frame.filter(|frame| frame.has_stopped())
     }
@@ -155,17 +210,20 @@ impl Run {
             Run::Sequential(sequence) => sequence.frame.iter().for_each(|frame| frame.each_member(see)),
             Run::Overlapped(overlap) => overlap.running.iter().for_each(|(_, frame)| frame.each_member(see)),
             Run::Gathered(run) => run.iterations.calls.members().for_each(see),
+            Run::Grouped(groups) => groups.frames().for_each(|frame| frame.each_member(see)),
         }
     }
 
-    /// Returns the frames of the iterations in progress that have one each.
+    /// Returns the frames of the iterations in progress that have one each, or one for each group.
     pub(super) fn frames(&self) -> impl Iterator<Item = &Frame> {
-        let (one, several) = match self {
-            Run::Sequential(sequence) => (sequence.frame.as_deref(), None),
-            Run::Overlapped(overlap) => (None, Some(overlap.running.iter().map(|(_, frame)| &**frame))),
-            Run::Gathered(_) => (None, None),
-        };
-        one.into_iter().chain(several.into_iter().flatten())
+        let (mut one, mut several, mut groups) = (None, None, None);
+        match self {
+            Run::Sequential(sequence) => one = sequence.frame.as_deref(),
+            Run::Overlapped(overlap) => several = Some(overlap.running.iter().map(|(_, frame)| &**frame)),
+            Run::Gathered(_) => {}
+            Run::Grouped(run) => groups = Some(run.frames()),
+        }
+        one.into_iter().chain(several.into_iter().flatten()).chain(groups.into_iter().flatten())
     }
 
     /// Returns true if there are iterations that have not begun.
@@ -174,6 +232,7 @@ impl Run {
             Run::Sequential(sequence) => (sequence.index as usize) < sequence.list.len(),
             Run::Overlapped(overlap) => overlap.end.is_none() && overlap.next < overlap.list.len(),
             Run::Gathered(run) => run.iterations.has_more(),
+            Run::Grouped(groups) => groups.has_more(),
         }
     }
 
@@ -183,6 +242,7 @@ impl Run {
             Run::Sequential(sequence) => sequence.frame.as_ref().is_some_and(|frame| frame.leaves_thread()),
             Run::Overlapped(overlap) => overlap.running.iter().all(|(_, frame)| frame.leaves_thread()),
             Run::Gathered(run) => run.frame.as_ref().is_none_or(|frame| frame.leaves_thread()),
+            Run::Grouped(groups) => groups.frames().all(Frame::leaves_thread),
         }
     }
 }
@@ -204,7 +264,11 @@ pub(super) fn capture(input: Argument, handed: bool, frame: &mut Frame, body: &B
 }
 
 /// Returns a frame for the body, with its captured values.
-fn frame_of(step: &RepeatStep, captured: impl IntoIterator<Item = Value>, scopes: &[AtomicScope]) -> Box<Frame> {
+pub(super) fn frame_of(
+    step: &RepeatStep,
+    captured: impl IntoIterator<Item = Value>,
+    scopes: &[AtomicScope],
+) -> Box<Frame> {
     let mut frame = Frame::take(&step.body, true);
     for (slot, value) in (step.repeat.fixed()..).zip(captured) {
         frame.slots[slot] = value;
@@ -428,21 +492,35 @@ impl OverlappedRun {
         }
     }
 
+    /// Returns true if all iterations have left these orders.
+    fn has_left(&self, orders: u64) -> bool {
+        let has_left = |order: usize| orders & (1 << order) == 0 || self.turns[order] == self.list.len() as u64;
+        self.next == self.list.len() && (0..self.turns.len()).all(has_left)
+    }
+
     fn finish(&mut self, iteration: u64, index: usize, finished: Finished) {
         match finished {
             Finished::Value(value) => self.results[iteration as usize] = value,
             Finished::SegmentEnd => unreachable!("bodies are not cut"),
             Finished::Ended(ended) => {
                 self.end = Some(ended);
-                self.running.drain(index..).for_each(|(_, frame)| Frame::give_back(frame));
+                self.give_up_from(index);
             }
         }
     }
 }
 
+impl OverlappedRun {
+    /// Gives up the iterations from this one on, the last one first: of their calls in the queue of a section, the ones that
+    /// still begin are the first ones.
+    fn give_up_from(&mut self, index: usize) {
+        self.running.drain(index..).rev().for_each(|(_, frame)| Frame::give_back(frame));
+    }
+}
+
 impl Drop for OverlappedRun {
     fn drop(&mut self) {
-        self.running.drain(..).for_each(|(_, frame)| Frame::give_back(frame));
+        self.give_up_from(0);
     }
 }
 

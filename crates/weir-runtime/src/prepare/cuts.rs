@@ -127,7 +127,7 @@ impl Cuts<'_> {
     fn mark_bodies(self, node: &Node, action: &mut Action, around: Around) {
         match action {
             Action::Repeat(repeat) => {
-                repeat.body.gathered_call = None;
+                (repeat.body.gathered_call, repeat.body.groups_iterations) = (None, false);
                 self.mark_body(&node.bodies()[0], &mut repeat.body, Some(around));
             }
             Action::Timed(timed) => {

@@ -1,4 +1,5 @@
-//! Bodies of a `map` that wait for nothing but one gathered call: their iterations share a frame (`frame/gathered.rs`).
+//! Bodies of a `map` that wait for nothing but one gathered call, or several: their iterations share a frame (`frame/gathered.rs`,
+//! `frame/iteration_group.rs`).
 
 use weir_host::Argument;
 
@@ -17,10 +18,6 @@ pub(super) fn gathered_call(
     order: &StepOrder,
     layout: &SlotLayout,
 ) -> Option<GatheredCall> {
-    let is_gathered = |step: &PreparedStep| match step.action.form() {
-        Action::Call(call) => call.is_gathered() && call.locks.is_empty() && call.ticket_gate.is_none(),
-        _ => false,
-    };
     let at = steps.iter().position(is_gathered)?;
     let others_are_plain = steps.iter().enumerate().all(|(index, step)| index == at || is_plain(step.action.form()));
     let is_in_order = |index: usize| match index == at {
@@ -37,6 +34,20 @@ pub(super) fn gathered_call(
         takes_element: at == 0 && !keeps_others && takes_element(call),
         yields_answer: yields_answer(call, &steps[at + 1..], result),
     })
+}
+
+/// Returns true if the steps of a body wait for gathered calls alone, and its iterations need no order.
+pub(super) fn groups_iterations(steps: &[PreparedStep], order: &StepOrder) -> bool {
+    let is_plain_or_gathered = |step: &PreparedStep| is_gathered(step) || is_plain(step.action.form());
+    order.order_lengths.is_empty() && steps.iter().any(is_gathered) && steps.iter().all(is_plain_or_gathered)
+}
+
+/// Returns true for a call that is gathered, and needs nothing but its arguments.
+fn is_gathered(step: &PreparedStep) -> bool {
+    match step.action.form() {
+        Action::Call(call) => call.is_gathered() && call.locks.is_empty() && call.ticket_gate.is_none(),
+        _ => false,
+    }
 }
 
 /// Returns true if the element is the argument of a first step that is gathered, and no other argument differs between

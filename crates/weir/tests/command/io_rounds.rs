@@ -54,6 +54,24 @@ fn statements_on_tables_are_queries_one_after_the_other() {
     insta::assert_snapshot!(said.output);
 }
 
+#[test]
+fn a_read_in_the_condition_of_a_for_is_said_to_be_in_that_for() {
+    let text = "use http\n\nrecord Right { user: Int, product: Int }\ntable rights: Right key product\n\n\
+                fn may(user: Int, product: Int) -> Bool {\n  let right = rights[product] else { return false }\n  \
+                right.user == user\n}\n\nservice shop on http(port: 8080) {\n  get \"/\" (user: Int, products: List(Int)) {\n    \
+                let shown = for product in products if may(user, product) { product }\n    http.text(\"{shown}\")\n  }\n  \
+                get \"/count\" (products: List(Int)) {\n    \
+                let count = fold count = 0 for product in products { if may(count, product) { count + 1 } else { count } }\n    \
+                http.text(\"{count}\")\n  }\n}\n";
+    let program = Scratch::new("rights.weir", text.as_bytes());
+    let said = say(&["check", program.path(), "--explain", "io"]);
+    assert_eq!((said.code, said.messages.as_str()), (0, ""));
+    let turns: Vec<&str> =
+        said.output.lines().filter_map(|line| line.split_once("), ")).map(|(_, turns)| turns).collect();
+    let expected = ["the `for` at line 13", "a `fold`"];
+    assert_eq!(turns, expected.map(|which| format!("again in each round of {which}, one after the other")));
+}
+
 const TRANSFER: &str = "\
 use http
 

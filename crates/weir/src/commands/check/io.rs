@@ -99,6 +99,11 @@ struct Places<'a> {
 }
 
 impl Places<'_> {
+    /// Returns true if this word is written at a place.
+    fn has_word(&self, word: &str, offset: u32) -> bool {
+        self.file.text().get(offset as usize..).is_some_and(|rest| rest.starts_with(word))
+    }
+
     /// Returns a place as `line 7`, or `prices.weir:7` in a module.
     fn line(&self, offset: u32) -> String {
         let line = self.file.line_column(offset).line;

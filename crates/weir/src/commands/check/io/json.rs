@@ -71,7 +71,7 @@ fn place(offset: u32, places: &Places<'_>) -> Value {
 
 fn turn_code(reason: &TurnReason) -> &'static str {
     match reason {
-        TurnReason::Loop(_) => "loop",
+        TurnReason::Loop { .. } => "loop",
         TurnReason::End(_) => "end",
         TurnReason::Resource(_) => "order",
         TurnReason::Statements => "statements",

@@ -78,7 +78,11 @@ pub(super) const fn ahead(ahead: Ahead) -> &'static str {
 /// Returns the reason for which a call is made again and again, one after the other.
 pub(super) fn turns(reason: &TurnReason, places: &Places<'_>) -> String {
     match reason {
-        TurnReason::Loop(word) => format!("again in each round of a `{word}`, one after the other"),
+        // The elements that fulfil the condition of a `for` are folded into a list.
+        TurnReason::Loop { word: "fold", at } if !places.has_word("fold", at.start) => {
+            format!("again in each round of the `for` at {}, one after the other", places.line(at.start))
+        }
+        TurnReason::Loop { word, .. } => format!("again in each round of a `{word}`, one after the other"),
         TurnReason::End(at) => format!(
             "for one element after the other, because it has an effect and each element may end the request at {}",
             places.line(at.start)

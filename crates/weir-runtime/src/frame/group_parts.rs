@@ -1,0 +1,187 @@
+//! The parting of a group of iterations: those that do not go on together get groups of their own, with the same progress.
+
+use std::task::Context;
+
+use smallvec::SmallVec;
+
+use super::action::{Ran, Stage};
+use super::group_waves::gathered_call;
+use super::iteration_group::{CallsOfStep, EqualCalls, IterationGroup, Leaving, Wave, take_calls};
+use super::repeat::PooledFrame;
+use super::{Frame, Wait};
+use crate::instance::Env;
+use crate::step::Body;
+
+/// A group, over frames.
+type Group = IterationGroup<PooledFrame>;
+
+impl IterationGroup<PooledFrame> {
+    /// Lets iterations that do not go on with the others go on in groups of their own.
+    #[cold]
+    pub(super) fn part(
+        &mut self,
+        wave: &mut Wave<PooledFrame>,
+        body: &Body,
+        env: Env<'_>,
+        context: &mut Context<'_>,
+        parted: &mut Vec<Group>,
+    ) {
+        let mut leaving = std::mem::take(&mut wave.leaving);
+        while !leaving.is_empty() {
+            let first = leaving.remove(0);
+            let mut of: SmallVec<[usize; 16]> = SmallVec::from_slice(&[first.index]);
+            leaving.retain(|other| {
+                let joins = first.stopped.is_none() && other.stopped.is_none() && other.choices == first.choices;
+                of.extend(joins.then_some(other.index));
+                !joins
+            });
+            let mut group = self.split_off(body, |index| of.binary_search(&index).is_ok());
+            let run = first.stopped.as_ref().map_or(wave.nodes.len(), |(run, _)| *run);
+            let frame = &mut *group.frame;
+            frame.choices.copy_from_slice(&first.choices);
+            frame.cursor = first.cursor;
+            wave.nodes[run..].iter().for_each(|node| frame.forget_seen(*node));
+            wave.nodes[..run].last().into_iter().for_each(|last| frame.see_region(*last, body, env));
+            group.place(&mut take_calls(&mut wave.calls, &of), body, env, context, parted);
+            group.settle();
+            if let Some((_, mut stopped)) = first.stopped {
+                group.frame.take_stop(&mut stopped);
+            }
+            parted.push(group);
+        }
+    }
+
+    /// Places these calls of the iterations. Iterations whose calls get into different batches part.
+    pub(super) fn place(
+        &mut self,
+        calls: &mut [CallsOfStep],
+        body: &Body,
+        env: Env<'_>,
+        context: &Context<'_>,
+        parted: &mut Vec<Group>,
+    ) {
+        let Some((CallsOfStep { node, calls }, later)) = calls.split_first_mut() else { return };
+        let call = gathered_call(&body.steps[*node].action).expect("a call in a batch is gathered");
+        let gatherer = call.gatherer.as_ref().expect("the calls of the function are gathered");
+        let mut first = None;
+        for EqualCalls { common, gathered, of } in calls.drain(..) {
+            let mut of = &of[..];
+            gatherer.join_all(gathered.into_iter(), &common, Some(context.waker()), |member| {
+                let (of_member, others) = of.split_at(member.len());
+                of = others;
+                if first.is_none() {
+                    first = Some(member);
+                    return;
+                }
+                let mut group = self.split_off(body, |index| of_member.binary_search(&index).is_ok());
+                group.frame.wait(*node, Box::new(Stage::Batched(member)), body, env);
+                group.place(&mut take_calls(later, of_member), body, env, context, parted);
+                group.settle();
+                parted.push(group);
+            });
+        }
+        if let Some(member) = first {
+            let frame = &mut *self.frame;
+            if let Ran::Waits(stage) = frame.waits_in(Stage::Batched(member)) {
+                frame.wait(*node, stage, body, env);
+            }
+        }
+        self.place(later, body, env, context, parted);
+    }
+
+    /// Moves the iterations with these indices to a group with the same progress.
+    pub(super) fn split_off(&mut self, body: &Body, leaves: impl Fn(usize) -> bool) -> Group {
+        let IterationGroup { frame: own, iterations, .. } = self;
+        let leaving: SmallVec<[bool; 64]> = iterations.iter().map(|iteration| leaves(iteration.index)).collect();
+        let mut frame = PooledFrame::take(body);
+        frame.choices.copy_from_slice(&own.choices);
+        frame.seen.extend_from_slice(&own.seen);
+        frame.inherited.extend_from_slice(&own.inherited);
+        (frame.low, frame.cursor) = (own.low, own.cursor);
+        for Wait { node, stage, since_ns, .. } in &mut own.waits {
+            let Some(Stage::Batched(member)) = stage.as_deref_mut() else { continue };
+            let stage = Some(Box::new(Stage::Batched(member.split_off(&leaving))));
+            frame.waits.push(Wait { node: *node, stage, since_ns: *since_ns, is_polled: false });
+        }
+        let iterations = iterations.extract_if(.., |iteration| leaves(iteration.index)).collect();
+        IterationGroup { frame, iterations, wave: None }
+    }
+
+    /// Lets the only iteration of a group from which others have parted, or which has parted from others, go on alone.
+    pub(super) fn settle(&mut self) {
+        let IterationGroup { frame, iterations, wave: None } = self else { return };
+        if let [alone] = &mut iterations[..] {
+            std::mem::swap(&mut frame.slots, &mut alone.slots);
+            // It looks at all steps and calls again.
+            frame.yielded = true;
+        }
+    }
+
+    /// Drops the iterations behind this one.
+    pub(super) fn drop_behind(&mut self, last: usize, body: &Body) {
+        let were_several = self.len() > 1;
+        if self.iterations.iter().all(|iteration| iteration.index <= last) {
+            return;
+        }
+        if were_several {
+            drop(self.split_off(body, |index| index > last));
+        }
+        self.iterations.retain(|iteration| iteration.index <= last);
+        self.wave.iter_mut().for_each(|wave| wave.drop_behind(last));
+        if were_several {
+            self.settle();
+        }
+    }
+}
+
+impl Leaving<PooledFrame> {
+    /// Returns an iteration that goes on alone because of this outcome of a step, up to which so many steps of a wave have run.
+    #[cold]
+    pub(super) fn stopped(
+        index: usize,
+        frame: &mut Frame,
+        (run, node, ran): (usize, usize, Ran),
+        body: &Body,
+        env: Env<'_>,
+    ) -> Leaving<PooledFrame> {
+        let mut leaving = Leaving::of(index, frame);
+        let mut stopped = PooledFrame::take(body);
+        stopped.cursor = frame.cursor;
+        // The state of a region that was interrupted.
+        std::mem::swap(&mut stopped.words, &mut frame.words);
+        std::mem::swap(&mut stopped.forks, &mut frame.forks);
+        match ran {
+            Ran::Ends(end) => stopped.record_end(frame.cursor, *end),
+            Ran::Waits(stage) if body.steps[node].wait_number.is_some() => stopped.wait(node, stage, body, env),
+            Ran::Waits(stage) | Ran::Yields(Some(stage)) => stopped.suspend(node, stage, body, env),
+            Ran::Next | Ran::Yields(None) => {}
+        }
+        leaving.stopped = Some((run, stopped));
+        leaving
+    }
+
+    /// Returns an iteration that has chosen other arms than its group.
+    pub(super) fn of(index: usize, frame: &Frame) -> Leaving<PooledFrame> {
+        Leaving { index, choices: frame.choices.as_slice().into(), cursor: frame.cursor, stopped: None }
+    }
+}
+
+impl Frame {
+    /// Stops where the other frame of this body has.
+    fn take_stop(&mut self, stopped: &mut Frame) {
+        std::mem::swap(&mut self.words, &mut stopped.words);
+        std::mem::swap(&mut self.forks, &mut stopped.forks);
+        self.waits.append(&mut stopped.waits);
+        self.suspended = stopped.suspended.take();
+        self.end = stopped.end.take();
+        if let Some(end) = &self.end {
+            self.waits.retain(|wait| wait.node < end.node);
+        }
+    }
+
+    /// Notes that a step has not run.
+    fn forget_seen(&mut self, node: usize) {
+        self.seen[node / 64] &= !(1 << (node % 64));
+        self.low = self.low.min(node);
+    }
+}

@@ -1,0 +1,237 @@
+//! The run of a `map` whose iterations are in groups ([`IterationGroup`]).
+
+use std::cell::RefCell;
+use std::task::Context;
+
+use weir_host::Value;
+
+use super::iteration_group::{GroupedRun, Iteration, IterationGroup, Wave};
+use super::repeat::{PooledFrame, frame_of};
+use super::{Finished, FlowExit, Frame};
+use crate::instance::Env;
+use crate::operations::element;
+use crate::step::{Body, RepeatStep};
+use crate::units::{Advanced, Spent};
+
+/// The largest number of lists of slots that a thread keeps for the next iterations, and the largest list that it keeps. Chosen by
+/// judgement: a few dozen kilobytes.
+const SPARE_MAX: usize = 64;
+
+thread_local! {
+    /// Empty lists of slots.
+    static SPARE: RefCell<Vec<Vec<Value>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A group, over frames.
+type Group = IterationGroup<PooledFrame>;
+
+/// The places to which the iterations of a group go.
+struct GroupOutcomes<'a> {
+    /// For each iteration of the `map`, its result.
+    results: &'a mut [Value],
+    /// Groups that have parted from others.
+    parted: &'a mut Vec<Group>,
+}
+
+impl GroupedRun<PooledFrame> {
+    /// Runs as far as possible; returns the list of results, or the end of the flow.
+    pub(super) fn advance(
+        &mut self,
+        step: &RepeatStep,
+        env: Env<'_>,
+        context: &mut Context<'_>,
+    ) -> Advanced<Result<Value, FlowExit>> {
+        loop {
+            self.begin_more(step);
+            let spent = self.advance_all(step, env, context);
+            if self.groups.is_empty() && !self.has_more() {
+                let results = std::mem::take(&mut self.results);
+                return Advanced::Ready(self.end.take().map_or(Ok(Value::list(results)), |(_, exit)| Err(exit)));
+            }
+            if spent == Spent::Yield {
+                return Advanced::Yields;
+            }
+            if self.room(step) == 0 {
+                return Advanced::Waits;
+            }
+        }
+    }
+
+    /// Returns the frame of each group.
+    pub(super) fn frames(&self) -> impl Iterator<Item = &Frame> + Clone {
+        self.groups.iter().map(|group| &*group.frame)
+    }
+
+    /// Returns the number of iterations that may begin.
+    fn room(&self, step: &RepeatStep) -> usize {
+        let running: usize = self.groups.iter().map(IterationGroup::len).sum();
+        let left = if self.has_more() { self.list.len() - self.next } else { 0 };
+        (step.body.overlap_max as usize).saturating_sub(running).min(left)
+    }
+
+    /// Begins a group of all iterations that may begin.
+    fn begin_more(&mut self, step: &RepeatStep) {
+        let room = self.room(step);
+        if room == 0 {
+            return;
+        }
+        let frame = PooledFrame::of(frame_of(step, [], &self.scopes));
+        let iterations = (self.next..self.next + room).map(|index| {
+            let mut slots = spare_slots(step.body.slots as usize);
+            slots.push(element(&mut self.list, index));
+            slots.extend(self.captured.iter().cloned());
+            slots.resize(step.body.slots as usize, Value::Absent);
+            (index, slots)
+        });
+        self.groups.push(IterationGroup::new(frame, iterations));
+        self.next += room;
+    }
+
+    /// Advances every group, those that part from others included.
+    fn advance_all(&mut self, step: &RepeatStep, env: Env<'_>, context: &mut Context<'_>) -> Spent {
+        let (mut spent, mut parted) = (Spent::GoOn, Vec::new());
+        let mut place = 0;
+        while let Some(group) = self.groups.get_mut(place) {
+            if group.frame.awaits_batches(context) {
+                place += 1;
+                continue;
+            }
+            let mut outcomes = GroupOutcomes { results: &mut self.results, parted: &mut parted };
+            let advanced = group.advance(&step.body, env, context, &mut outcomes);
+            self.groups.append(&mut parted);
+            match advanced {
+                Advanced::Waits => place += 1,
+                Advanced::Yields => {
+                    spent = Spent::Yield;
+                    place += 1;
+                }
+                Advanced::Ready(end) => {
+                    self.groups.swap_remove(place);
+                    if let Some((iteration, exit)) = end {
+                        self.end_at(iteration, exit, step);
+                        place = 0;
+                    }
+                }
+            }
+        }
+        spent
+    }
+
+    /// Notes that an iteration has ended the flow: those behind it are cancelled.
+    fn end_at(&mut self, iteration: usize, exit: FlowExit, step: &RepeatStep) {
+        if self.end.as_ref().is_none_or(|(earliest, _)| iteration < *earliest) {
+            self.end = Some((iteration, exit));
+            self.groups.iter_mut().for_each(|group| group.drop_behind(iteration, &step.body));
+            self.groups.retain(|group| group.len() > 0);
+        }
+    }
+}
+
+impl IterationGroup<PooledFrame> {
+    /// Returns a group of iterations, of which there is at least one, with their slots.
+    fn new(frame: PooledFrame, iterations: impl Iterator<Item = (usize, Vec<Value>)>) -> Group {
+        let iterations = iterations.map(|(index, slots)| Iteration { index, slots }).collect();
+        let mut group = IterationGroup { frame, iterations, wave: None };
+        if let [alone] = &mut group.iterations[..] {
+            std::mem::swap(&mut group.frame.slots, &mut alone.slots);
+        }
+        group
+    }
+
+    /// Returns the number of iterations.
+    pub(super) fn len(&self) -> usize {
+        self.iterations.len()
+    }
+
+    /// Advances the iterations as far as possible; returns the end of the flow by one of them, which is alone, with its index.
+    fn advance(
+        &mut self,
+        body: &Body,
+        env: Env<'_>,
+        context: &mut Context<'_>,
+        outcomes: &mut GroupOutcomes<'_>,
+    ) -> Advanced<Option<(usize, FlowExit)>> {
+        if self.len() > 1 || self.wave.is_some() {
+            match self.advance_together(body, env, context, outcomes) {
+                Advanced::Ready(()) => {}
+                Advanced::Waits => return Advanced::Waits,
+                Advanced::Yields => return Advanced::Yields,
+            }
+        }
+        let [Iteration { index, .. }] = self.iterations[..] else { return Advanced::Ready(None) };
+        self.frame.advance(body, env, None, context).map(|finished| match finished {
+            Finished::Value(value) => {
+                outcomes.results[index] = value;
+                None
+            }
+            Finished::Ended(exit) => Some((index, exit)),
+            Finished::SegmentEnd => unreachable!("bodies are not cut"),
+        })
+    }
+
+    /// Advances several iterations as far as possible, until they have ended or only one is left.
+    fn advance_together(
+        &mut self,
+        body: &Body,
+        env: Env<'_>,
+        context: &mut Context<'_>,
+        outcomes: &mut GroupOutcomes<'_>,
+    ) -> Advanced<()> {
+        self.frame.yielded = false;
+        loop {
+            let wave = self.wave.take().or_else(|| Wave::next(&mut self.frame, body, context).map(Box::new));
+            let Some(wave) = wave else {
+                if !self.frame.is_through(body) {
+                    return Advanced::Waits;
+                }
+                return match self.finish(body, env, outcomes.results) {
+                    Spent::GoOn => Advanced::Ready(()),
+                    Spent::Yield => Advanced::Yields,
+                };
+            };
+            if self.run_wave(wave, body, env, context, outcomes.parted) == Spent::Yield {
+                self.frame.yielded = true;
+                return Advanced::Yields;
+            }
+            if self.len() <= 1 {
+                return Advanced::Ready(());
+            }
+        }
+    }
+
+    /// Takes the results of the iterations.
+    fn finish(&mut self, body: &Body, env: Env<'_>, results: &mut [Value]) -> Spent {
+        let IterationGroup { frame, iterations, .. } = self;
+        let mut spent = Spent::GoOn;
+        for Iteration { index, mut slots } in iterations.drain(..) {
+            std::mem::swap(&mut frame.slots, &mut slots);
+            results[index] = body.result.map_or(Value::Absent, |result| frame.value(body, result));
+            std::mem::swap(&mut frame.slots, &mut slots);
+            keep_slots(slots);
+            if env.units.spend_timed(body.units, &*env.instance.platform) == Spent::Yield {
+                spent = Spent::Yield;
+            }
+        }
+        spent
+    }
+}
+
+/// Returns an empty list of slots, with room for so many.
+fn spare_slots(count: usize) -> Vec<Value> {
+    let mut slots = SPARE.try_with(|spare| spare.borrow_mut().pop()).ok().flatten().unwrap_or_default();
+    slots.reserve_exact(count);
+    slots
+}
+
+/// Keeps a list of slots for another iteration.
+fn keep_slots(mut slots: Vec<Value>) {
+    slots.clear();
+    let keep = |spare: &RefCell<Vec<Vec<Value>>>| {
+        let mut spare = spare.borrow_mut();
+        if spare.len() < SPARE_MAX && slots.capacity() <= SPARE_MAX {
+            spare.push(slots);
+        }
+    };
+    // A thread that is ending has no list any more.
+    _ = SPARE.try_with(keep);
+}
