@@ -29,8 +29,8 @@ pub(super) struct Direction {
     pub(super) keys_descending: bool,
 }
 
-/// What a path is worth: the number of columns whose values are known, whether one more has a bound, and whether the rows come in the
-/// order of the query. The more, the fewer rows are visited.
+/// The worth of a path: the number of columns whose values are known, a bound of one more, and the order of the query. The more, the
+/// fewer rows are visited.
 pub(super) type PathWorth = (usize, bool, bool);
 
 impl AccessPath {
