@@ -18,7 +18,7 @@ use weir_host::{Argument, Elements, Failure, Value};
 use weir_ir::evaluate::rounds_exceeded;
 
 use super::gathered_iterations::GatheredIterations;
-use super::iteration_group::GroupedRun;
+use super::iteration_group::{GroupedRun, IterationGroup, Wave};
 use super::{AtomicScope, Finished, FlowExit, Frame, IterationTurn};
 use crate::batching::Member;
 use crate::instance::Env;
@@ -76,6 +76,12 @@ pub(super) struct GatheredRun {
 
 /// A frame that goes back to the pool when it is dropped.
 pub(super) struct PooledFrame(Option<Box<Frame>>);
+
+/// Iterations that have come equally far, with their frame.
+pub(super) type FrameGroup = IterationGroup<PooledFrame>;
+
+/// A wave of such iterations.
+pub(super) type FrameWave = Wave<PooledFrame>;
 
 impl PooledFrame {
     /// Returns a frame for a body within another one.
