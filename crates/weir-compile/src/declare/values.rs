@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use weir_host::Text;
 use weir_syntax::ast::{self, ItemKind, Name};
-use weir_syntax::{Diagnostic, Span, print_on_one_line};
+use weir_syntax::{Code, Diagnostic, Span, print_on_one_line};
 
 use super::{Declarer, TypeParameters, resolve_type};
 use crate::declarations::{
     DeclaredConfig, DeclaredConstant, DeclaredConstraint, DeclaredFn, DeclaredParameter, DeclaredShared,
 };
+use crate::lang_items::TABLES;
 use crate::symbol::Symbol;
 use crate::types::Ty;
 
@@ -60,6 +61,13 @@ impl Declarer<'_, '_> {
         let (name, per_session) = (&constraint.name, constraint.per_session);
         if self.take(name) {
             let whole = self.declarations.add_name(&name.text);
+            if &*whole == TABLES {
+                let diagnostic =
+                    Diagnostic::new(Code::NameTaken, "`tables` is the constraint of the database of the tables")
+                        .at(name.span, "declared again here")
+                        .hint("choose another name; `atomic` around statements holds the tables by itself");
+                self.context.report(diagnostic);
+            }
             self.declarations.define(name, Symbol::Constraint((&*whole).into()));
             let declared = DeclaredConstraint { public, item, span: name.span, per_session };
             self.declarations.constraints.insert(whole, declared);
