@@ -20,6 +20,7 @@ mod beside;
 mod cases;
 mod map_task;
 mod program;
+mod two_states;
 
 /// The contenders, the first of which is the peer of the others.
 const CONTENDERS: [&str; 4] = ["rayon", "weir", "weir, parallel = \"off\"", "one thread"];
@@ -39,6 +40,7 @@ fn main() -> BenchResult<()> {
         all.insert(case.name.into(), measured(case, (&on, &off), options.rounds)?);
     }
     map_task::measure(&beginning, options.rounds, &mut all)?;
+    two_states::measure(&beginning, options.rounds, &mut all)?;
     beside::measure(&beginning, options.rounds, &mut all)?;
     results::publish("bench-parallel", &Json::Object(all))
 }

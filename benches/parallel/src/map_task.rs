@@ -112,8 +112,8 @@ fn two_threads(records: i64, steps: i64) -> i64 {
     })
 }
 
-/// A way to run the task; it returns a number that depends on the results.
-type Run<'a> = Box<dyn Fn() -> BenchResult<i64> + 'a>;
+/// A way to run a task; it returns a number that depends on the results.
+pub(crate) type Run<'a> = Box<dyn Fn() -> BenchResult<i64> + 'a>;
 
 /// Measures the cases whose names begin so, and adds their figures to `all`.
 pub(crate) fn measure(beginning: &str, rounds: usize, all: &mut Map<String, Json>) -> BenchResult<()> {
@@ -130,29 +130,31 @@ pub(crate) fn measure(beginning: &str, rounds: usize, all: &mut Map<String, Json
             let input = records * 1_000_000_000 + steps;
             contenders.push((name, Box::new(move || program.run(input).map(|()| records))));
         }
-        let mut times = vec![Vec::new(); contenders.len()];
-        for round in 0..=rounds {
-            for ((_, run), times) in contenders.iter().zip(&mut times) {
-                let time = milliseconds(run)?;
-                if round > 0 {
-                    times.push(time);
-                }
-            }
-        }
-        println!("{case}");
-        let mut figures = Map::new();
-        for ((name, _), of) in contenders.iter().zip(&times) {
-            let ratio = |peer: usize| median(of.iter().zip(&times[peer]).map(|(time, peer)| time / peer).collect());
-            let (to_stage, to_one) = (ratio(0), ratio(1));
-            println!(
-                "  {name:<28} {:>9.3} ms, {to_stage:.2} of the stage, {to_one:.2} of one thread",
-                median(of.clone())
-            );
-            figures.insert((*name).into(), json!({ "ms": of, "to_stage": to_stage, "to_one_thread": to_one }));
-        }
-        all.insert(case.into(), Json::Object(figures));
+        all.insert(case.into(), compare(case, &contenders, rounds)?);
     }
     Ok(())
+}
+
+/// Runs contenders in turns, and prints their times relative to the first one, a stage alone, and to the second, one thread.
+pub(crate) fn compare(case: &str, contenders: &[(&str, Run<'_>)], rounds: usize) -> BenchResult<Json> {
+    let mut times = vec![Vec::new(); contenders.len()];
+    for round in 0..=rounds {
+        for ((_, run), times) in contenders.iter().zip(&mut times) {
+            let time = milliseconds(run)?;
+            if round > 0 {
+                times.push(time);
+            }
+        }
+    }
+    println!("{case}");
+    let mut figures = Map::new();
+    for ((name, _), of) in contenders.iter().zip(&times) {
+        let ratio = |peer: usize| median(of.iter().zip(&times[peer]).map(|(time, peer)| time / peer).collect());
+        let (to_stage, to_one) = (ratio(0), ratio(1));
+        println!("  {name:<28} {:>9.3} ms, {to_stage:.2} of the stage, {to_one:.2} of one thread", median(of.clone()));
+        figures.insert((*name).into(), json!({ "ms": of, "to_stage": to_stage, "to_one_thread": to_one }));
+    }
+    Ok(Json::Object(figures))
 }
 
 pub(crate) mod functions {
@@ -170,7 +172,7 @@ pub(crate) mod functions {
     #[derive(Default)]
     pub(crate) struct Packer(Dictionary);
 
-    #[weir::function]
+    #[weir::function(reads)]
     impl Packer {
         /// Packs a pair.
         pub(crate) fn pack(&mut self, pair: i64, steps: i64) -> i64 {
@@ -182,7 +184,7 @@ pub(crate) mod functions {
     #[derive(Default)]
     pub(crate) struct Output(i64);
 
-    #[weir::function]
+    #[weir::function(reads)]
     impl Output {
         /// Writes a pair.
         pub(crate) fn write(&mut self, packed: i64) {

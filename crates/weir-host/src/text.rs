@@ -87,7 +87,7 @@ impl PartialOrd for Text {
 impl Ord for Text {
     #[inline]
     fn cmp(&self, other: &Self) -> Ordering {
-        self.as_str().cmp(other.as_str())
+        self.0.order(&other.0)
     }
 }
 

@@ -31,6 +31,25 @@ fn texts_of_all_lengths_are_their_characters() {
 }
 
 #[test]
+fn texts_have_the_order_of_their_bytes() {
+    let mut random = Random::new(3);
+    let mut text = || -> String {
+        let length = random.below(18);
+        (0..length).map(|_| ["a", "b", "\0", "ä", "\u{10ffff}"][random.below(5) as usize]).collect()
+    };
+    for _ in 0..if cfg!(miri) { 200 } else { 20_000 } {
+        let (one, other) = (text(), text());
+        for (one, other) in
+            [(&one, &other), (&one, &one), (&one, &format!("{one}\0")), (&one, &format!("{one}{other}"))]
+        {
+            let texts = [Text::from(one.as_str()), Text::from(other.as_str())];
+            assert_eq!(texts[0].cmp(&texts[1]), one.cmp(other), "{one:?} {other:?}");
+            assert_eq!(texts[1].cmp(&texts[0]), other.cmp(one), "{one:?} {other:?}");
+        }
+    }
+}
+
+#[test]
 fn a_text_that_is_held_keeps_its_characters_when_copies_grow() {
     let held = Text::from("a text that somebody holds");
     let (mut one, mut other) = (held.clone(), held.clone());

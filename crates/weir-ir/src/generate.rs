@@ -34,6 +34,7 @@ mod rewritable;
 mod rounds;
 mod shrink;
 mod timed;
+mod typed_calls;
 mod updates;
 mod values;
 

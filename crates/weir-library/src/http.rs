@@ -11,6 +11,7 @@ mod cross_origin;
 mod cross_site;
 mod encrypted_cookies;
 mod fields;
+mod flow_handler;
 mod form_body;
 mod health;
 mod http2_fields;

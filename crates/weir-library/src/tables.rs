@@ -41,6 +41,7 @@ mod join;
 mod joined_rows;
 mod later;
 mod memory;
+mod memory_index;
 mod memory_rows;
 mod migration;
 mod new_table;

@@ -39,6 +39,19 @@ pub(crate) struct CallSection {
     pub section: NodeSection,
     /// The node of the flow's own body around the call.
     pub around: u32,
+    pub queue: CallQueue,
+}
+
+/// The queue of a section in which a call waits for a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CallQueue {
+    /// Any: the next call in the order of the rounds begins when this one has ended.
+    Any,
+    /// One for all calls of a flow, in the order in which they came there, so that the next one may follow at once. The threads of
+    /// the section run them also if the flow is in that section.
+    OfFlow,
+    /// The same for the calls of all flows: they share a private state, which needs no lock then.
+    OfState,
 }
 
 /// The section in which a flow runs, and the one in which it has to go on.

@@ -124,6 +124,8 @@ struct Wait {
     /// `None` only while it is polled.
     stage: Option<Box<Stage>>,
     since_ns: u64,
+    /// The iteration orders that the step has left already.
+    left_orders: u64,
     /// True if the scan that began the step has polled it last, so that it need not be polled again behind the scan.
     is_polled: bool,
 }

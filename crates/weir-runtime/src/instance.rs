@@ -12,7 +12,7 @@ use weir_trace::{Detail, EventKind, FlowKey, Histogram, Recorder};
 use crate::admission::AdmissionLimiter;
 use crate::batching::{self, at_rest};
 use crate::blocking_pool::{BlockingPool, PoolJob};
-use crate::flow_section::{CallSection, FlowSection};
+use crate::flow_section::{CallQueue, CallSection, FlowSection};
 use crate::fork_account::FlowForks;
 use crate::helpers::Helpers;
 use crate::overload::{PassedQueues, ThreadQueue};
@@ -216,8 +216,11 @@ impl ProgramInstance {
             }
         };
         let call = SectionCall { flow: key, section, blocks, job: Box::new(run) };
-        if let Some(job) = self.section_calls.get().and_then(|run| run(call)) {
-            _ = self.run_blocking(key, ThreadQueue::BlockingCalls, job);
+        match self.section_calls.get().and_then(|run| run(call)) {
+            // Its order is that of this thread.
+            Some(job) if section.queue != CallQueue::Any => job(),
+            Some(job) => _ = self.run_blocking(key, ThreadQueue::BlockingCalls, job),
+            None => {}
         }
         result
     }

@@ -14,7 +14,7 @@ use weir_ir::plan::Plan;
 use weir_ir::program::Flow;
 
 use crate::batching::{BatchedFunction, Gatherer, GathererContext};
-use crate::flow_section::{CallSection, NodeSection};
+use crate::flow_section::{CallQueue, CallSection, NodeSection};
 use crate::lock::FairRwLock;
 use crate::region::{LARGE_WINDOW, Scalar, WordTypes};
 use crate::resources::Resources;
@@ -293,7 +293,7 @@ impl<'a> Preparation<'a> {
         let shares = node.uses.iter().any(|used| matches!(used.resource, Resource::Shared(_)));
         let section = own.map_or(Some(NodeSection::OUTER), NodeSection::planned);
         let is_handed_on = is_fit && !shares && !in_step && node.within.is_none();
-        section.filter(|_| is_handed_on).map(|section| CallSection { section, around })
+        section.filter(|_| is_handed_on).map(|section| CallSection { section, around, queue: CallQueue::Any })
     }
 
     /// Returns the gatherer of a function; `None` if its calls are not gathered.

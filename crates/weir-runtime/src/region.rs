@@ -39,7 +39,7 @@ mod stop;
 mod verify;
 
 pub(crate) use accesses::{StateAccess, StateLocation};
-pub(crate) use changes::{EntryChange, EntryUpdate, RoundEffect, RoundsAtOnce};
+pub(crate) use changes::{EntryChange, EntryUpdate, PushedCall, PushedWord, RoundEffect, RoundsAtOnce, StoredWord};
 pub(crate) use code::{
     CallEffects, ElementReplacement, ElementWords, FieldOperand, LookUp, LookUpOutput, LoopOutcome, LoopRow,
     RecordTransfer, Region, RegionOperand, SPLITS_MAX, ScalarPrim, SlotCall, SplitLoop, Tables, ValueArm, ValueSwitch,

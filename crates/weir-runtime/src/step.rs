@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use weir_host::{Argument, FunctionCode, ImmediateCode, Mode, WordCode};
+use weir_host::{Argument, FunctionCode, ImmediateCode, Mode, Resource, WordCode};
 use weir_ir::graph::{ArmTest, NodeKind};
 use weir_ir::prim::Prim;
 
@@ -45,6 +45,8 @@ pub(crate) struct Body {
     pub waits: bool,
     /// The number of steps of each iteration order; empty unless iterations may overlap.
     pub order_lengths: Box<[u32]>,
+    /// The iteration orders of resources.
+    pub resource_orders: Box<[ResourceOrder]>,
     /// The number of iterations that may overlap; 0 if they run one after the other.
     pub overlap_max: u32,
     /// The only step that waits, if that is a call which is gathered, and the iterations of the body can share a frame.
@@ -60,6 +62,25 @@ pub(crate) struct Body {
     /// For each parameter, true if it is passed from one iteration to the next, and returned at the end, because it is
     /// changed or move-only.
     pub handed: Box<[bool]>,
+}
+
+/// The iteration order of a resource.
+#[derive(Clone)]
+pub(crate) struct ResourceOrder {
+    pub resource: Resource,
+    /// The order: a set of one bit.
+    pub order: u64,
+    /// The section in whose queue all its calls wait, if the next iteration waits only until they are there.
+    pub section: Option<CallSection>,
+}
+
+/// An iteration order that a `map` may leave before it ends: when all its own iterations have left some of their orders.
+#[derive(Clone, Copy)]
+pub(crate) struct EarlyOrder {
+    /// The order: a set of one bit.
+    pub order: u64,
+    /// The orders of the iterations of the `map`.
+    pub inner: u64,
 }
 
 /// The only call of a body that waits, which is gathered.
@@ -104,7 +125,8 @@ pub(crate) struct PreparedStep {
     pub signals_orders: u64,
     /// The iteration orders in which all earlier iterations must be finished before this step runs.
     pub awaits_orders: u64,
-    /// The part of `signals_orders` in which the next iteration waits only until the call has joined its batch.
+    /// The part of `signals_orders` in which the next iteration waits only until the call has joined its batch, or is in the queue
+    /// of its section.
     pub placed_orders: u64,
     /// The ticket gates that the flow passes when this step has run.
     pub ticket_gates: Box<[usize]>,
@@ -272,6 +294,9 @@ pub(crate) struct CallStep {
     pub section: Option<CallSection>,
     /// The atomic steps around it, by the node that begins each.
     pub within: Box<[u32]>,
+    /// True if the atomic step around it is this call and no more, and holds only what the call itself uses. Its locks are then
+    /// those of the call.
+    pub is_whole_step: bool,
     /// True if it waits for the peer of a connection.
     pub awaits_peer: bool,
 }
@@ -391,6 +416,8 @@ pub(crate) struct RepeatStep {
     pub within: Box<[u32]>,
     /// The body that is repeated.
     pub body: Body,
+    /// The iteration orders around it that it leaves before its end.
+    pub early_orders: Box<[EarlyOrder]>,
     /// The slot of the output.
     pub out: u32,
 }

@@ -62,16 +62,19 @@ pub(crate) struct Units {
     next: Cell<u32>,
     /// The time of the first check; 0 before.
     since_ns: Cell<u64>,
-    /// True while the work that spends the units is told about heartbeats.
-    beats: Cell<bool>,
-    /// The time of the last heartbeat; 0 before the first check.
-    beat_ns: Cell<u64>,
+    /// The time of the next heartbeat, while the work that spends the units is told about heartbeats; otherwise [`NEVER_NS`].
+    beat_at_ns: Cell<u64>,
+    /// The time of the next heartbeat for work that is told about them; 0 before the first check.
+    next_beat_ns: Cell<u64>,
     quantum: u32,
 }
 
 /// The time between two heartbeats, at which a flow that computes may offer a part of its work to an idle core. Chosen by
 /// judgement: an offer costs some 5 µs, and so a tenth of the time at most.
 const HEARTBEAT_NS: u64 = 50_000;
+
+/// The time of a heartbeat that does not come.
+const NEVER_NS: u64 = u64::MAX;
 
 /// The units before the first check. Chosen by judgement: a request with a few calls reads the clock once or twice.
 const FIRST_CHECK: u64 = 4;
@@ -117,8 +120,8 @@ impl Units {
             rest: Cell::new(total - first),
             next: Cell::new(SECOND_CHECK.min(quantum)),
             since_ns: Cell::new(0),
-            beats: Cell::new(false),
-            beat_ns: Cell::new(0),
+            beat_at_ns: Cell::new(NEVER_NS),
+            next_beat_ns: Cell::new(0),
             quantum,
         }
     }
@@ -130,8 +133,8 @@ impl Units {
             rest: Cell::new(u64::MAX),
             next: Cell::new(1),
             since_ns: Cell::new(0),
-            beats: Cell::new(false),
-            beat_ns: Cell::new(0),
+            beat_at_ns: Cell::new(NEVER_NS),
+            next_beat_ns: Cell::new(0),
             quantum: 1,
         }
     }
@@ -195,24 +198,23 @@ impl Units {
             self.end();
             return Spent::Yield;
         }
-        self.beat(now_ns)
+        // One comparison, whether the work could be divided or not.
+        if now_ns < self.beat_at_ns.get() { Spent::GoOn } else { self.beat(now_ns) }
     }
 
     /// Tells work that could be divided about a heartbeat, as if the slice were over.
     fn beat(&self, now_ns: u64) -> Spent {
-        if !self.beats.get() || now_ns.saturating_sub(self.beat_ns.get()) < HEARTBEAT_NS {
-            return Spent::GoOn;
-        }
-        let is_first = self.beat_ns.replace(now_ns.max(1)) == 0;
+        let is_first = self.beat_at_ns.replace(now_ns.saturating_add(HEARTBEAT_NS)) == 0;
         if is_first { Spent::GoOn } else { Spent::Yield }
     }
 
     /// Runs work that could be divided, and that is told to yield at each heartbeat, too. After that the slice goes on
     /// unless [it is over](Units::is_over).
+    #[inline(always)]
     pub(crate) fn with_heartbeats<R>(&self, run: impl FnOnce() -> R) -> R {
-        self.beats.set(true);
+        self.beat_at_ns.set(self.next_beat_ns.get());
         let result = run();
-        self.beats.set(false);
+        self.next_beat_ns.set(self.beat_at_ns.replace(NEVER_NS));
         result
     }
 

@@ -403,6 +403,30 @@ fn a_loop_inside_is_a_stage_if_the_plan_divides_its_calls_or_names_one_of_them()
     }
 }
 
+#[test]
+fn rounds_go_on_while_the_calls_on_the_state_of_another_section_wait_in_its_queue() {
+    // The first call in the second section holds its thread until the inner loop of the last round has run in the first one.
+    let body = NESTED.replace("call b.second at second (%7)", "call c.third at third (%7)");
+    let body =
+        body.replace("        yield %8\n", "        %17: Int = call b.second at second (%8)\n        yield %17\n");
+    let (begun, order) = (Arc::new(Begun::default()), Called::default());
+    let (counted, awaited, second_order) = (Arc::clone(&begun), Arc::clone(&begun), Arc::clone(&order));
+    let first = stage("a.first", World::Pure, false, |_| {});
+    let second = stage("b.second", World::Pure, false, move |x| {
+        assert!(awaited.wait_for(8), "the loop of the last round has not come to the first section");
+        second_order.lock().push(("b.second", x.to_string()));
+    });
+    let third = stage("c.third", World::Pure, false, move |_| counted.add());
+    let functions = vec![first, with_state(second), with_state(third)];
+    let plan = plan(&PLAN.replace("\"first\"", "\"third\""));
+    let (feed, running) = run(functions, &body, Options { plan, ..options("event", 2) });
+    assert_eq!(feed.run(vec![Value::Int(0)]), Ok(Value::Int(1_234_567)));
+    drop(feed);
+    running.wait().expect("the source ends");
+    let rounds: Vec<i64> = order.lock().iter().flat_map(|of| of.1.parse()).collect();
+    assert_eq!(rounds, (0..8).collect::<Vec<_>>());
+}
+
 /// Rounds that change a value of their own, and rounds that change one from outside; the results are the digits of the answer.
 const CHANGES: [&str; 2] = [
     "    %1: List(Int) = list(%0, 1, 2, 3, 4, 5, 6, 7)

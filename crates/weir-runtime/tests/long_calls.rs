@@ -378,3 +378,52 @@ fn a_call_that_goes_on_on_another_thread_keeps_its_locks_if_it_needs_them() {
         running.wait().unwrap();
     }
 }
+
+#[test]
+fn a_step_that_is_one_call_keeps_its_locks_only_as_long_as_the_call_needs_them() {
+    const CALL: &str = "a.of_shared at l (shared s)\n  yield %2\n";
+    let step = |held: &str| format!("%1: Int = atomic ({held})\n  %2: Int = call {CALL}yield %1");
+    // Each body, and whether its locks are released when the call has begun.
+    let bodies = [
+        (step("write shared s"), true),
+        (step("write shared s, write constraint a"), true),
+        // A constraint of the program orders more than the call.
+        (step("write shared s, write constraint c").replace("atomic", "atomic cancellable"), false),
+        (step("write shared s, write constraint c"), false),
+        (step("write shared s").replace("  yield %2", "  %3: Int = call a.next at m ()\n  yield %2"), false),
+        (
+            format!(
+                "%1: Int = atomic (write constraint c)\n  %4: Int = atomic (write shared s)\n    %2: Int = call {}  yield %4\nyield %1",
+                CALL.replace("  yield", "    yield")
+            ),
+            false,
+        ),
+    ];
+    for (row, ((body, released), keeps_locks)) in ENGINES
+        .iter()
+        .flat_map(|row| bodies.iter().map(move |body| (row, body)))
+        .flat_map(|(row, body)| [false, true].map(|keeps| (row, (body, keeps))))
+    {
+        let calls = LongCalls::default();
+        let of_shared = on_shared(calls.without_thread("a.of_shared", keeps_locks), Passing::Change);
+        let next = FunctionCode::Immediate(Arc::new(|_: &mut weir_host::Call<'_>| Outcome::Value(Value::Int(0))));
+        let next = function("a.next", &[], World::Reads, next);
+        let (feed, running) = started_on(body, next, of_shared, options(row.name, 2));
+        let cancelled = feed.begin(flow(0));
+        calls.wait_for(1);
+        drop(cancelled);
+        let second = feed.begin(flow(0));
+        if *released && !keeps_locks {
+            calls.wait_for(2);
+        } else {
+            assert_eq!(feed.answers(vec![feed.begin(flow(3))]), [Some(Ok(Value::Int(3)))]);
+            assert_eq!(calls.begun(), 1, "the step goes on, under `{}`\n{body}", row.name);
+        }
+        calls.release();
+        assert_eq!(feed.answers(vec![second]), [Some(Ok(Value::Int(7)))], "under `{}`\n{body}", row.name);
+        // Two beginnings and two ends: a step is whole, also if its flow is cancelled.
+        calls.wait_for(4);
+        drop(feed);
+        running.wait().unwrap();
+    }
+}

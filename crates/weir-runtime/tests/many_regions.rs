@@ -277,10 +277,13 @@ fn the_programs_have_look_ups_that_update_entries() {
 
 #[test]
 fn the_programs_have_rounds_that_run_at_once() {
-    // As in `rounds s4[r2] = r3, r2 += r5, while r2 < r6`, and `rounds push s4, r3`.
-    for (effect, least) in [("] = r", 15), ("push s", 15)] {
-        let programs = programs_with(updating_case, |line| line.contains(" rounds ") && line.contains(effect));
-        assert!(programs >= least, "{programs} programs have {effect}");
+    // As in `rounds s4[r2] = r3, r2 += r5, while r2 < r6`, `rounds push s4, r3` and `rounds push s4, data.mixed r3, r3 = element`.
+    for (effect, of_elements) in
+        [("] = r", false), ("push s", false), (", data.mixed", true), (", data.is_odd", true), (", data.strict", true)]
+    {
+        let is_it = |line: &str| line.contains(effect) && line.ends_with(" = element") == of_elements;
+        let programs = programs_with(updating_case, |line| line.contains(" rounds ") && is_it(line));
+        assert!(programs >= 15, "{programs} programs have {effect}");
     }
 }
 

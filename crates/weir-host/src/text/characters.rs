@@ -17,6 +17,7 @@
 //!    have been dropped, and the count of references orders their reads before.
 
 use std::cell::UnsafeCell;
+use std::cmp::Ordering;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::panic::RefUnwindSafe;
 
@@ -103,6 +104,22 @@ impl Drop for Characters {
         if !self.is_inline() {
             // SAFETY: this form is the one that the characters have, and they are not used afterwards.
             unsafe { ManuallyDrop::drop(&mut self.shared) }
+        }
+    }
+}
+
+impl Characters {
+    /// Compares two texts byte by byte. Inline texts are compared as numbers whose first byte counts most: behind the end of the shorter
+    /// one is 0, and if the longer one has the same there, the lengths, which are in the last byte, decide.
+    #[inline]
+    pub(super) fn order(&self, other: &Self) -> Ordering {
+        match (self.inline_words(), other.inline_words()) {
+            // The words one by one: arrays are compared in a loop.
+            (Some([one, last]), Some([other, other_last])) => {
+                let first = u64::from_be(one).cmp(&u64::from_be(other));
+                first.then_with(|| u64::from_be(last).cmp(&u64::from_be(other_last)))
+            }
+            _ => self.as_str().cmp(other.as_str()),
         }
     }
 }

@@ -406,6 +406,18 @@ mod tests {
     }
 
     #[test]
+    fn a_list_with_room_for_further_words_stays_where_it_is() {
+        let mut list: Elements = [Value::Int(0)].into_iter().collect();
+        list.reserve_words(10_000);
+        let address = list.as_ints().map(<[i64]>::as_ptr);
+        assert!((1..=10_000).all(|word| list.push_word(word)));
+        assert_eq!((list.len(), list.as_ints().map(<[i64]>::as_ptr)), (10_001, address));
+        let mut texts: Elements = [Value::text("a")].into_iter().collect();
+        texts.reserve_words(10_000);
+        assert_eq!(texts.get(0), Some(Value::text("a")));
+    }
+
+    #[test]
     fn several_words_are_stored_or_added_if_the_list_has_the_places_and_one_owner() {
         let mut list = numbers(0..7);
         assert!(list.set_words(1, 2, 3, 9) && !list.set_words(1, 3, 3, 8) && !list.set_words(7, 1, 1, 8));

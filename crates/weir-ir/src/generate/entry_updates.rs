@@ -1,5 +1,5 @@
-//! Loops whose rounds are a single change: an entry of a map is read, changed and put back, a list gets an element, and every
-//! n-th element of a list is replaced.
+//! Loops whose rounds are a single change: an entry of a map is read, changed and put back, a list gets an element, which may
+//! be the result of a typed call, and every n-th element of a list is replaced.
 //!
 //! Between the reading and the putting back, other bindings sometimes read the entry or the map, and sometimes others hold the
 //! map, so that an engine may not change it where it is.
@@ -20,9 +20,17 @@ impl Generator {
     pub(super) fn block_of_updates(&mut self) -> Block {
         let (mut lets, mut results) = (Vec::new(), Vec::new());
         for _ in 0..1 + self.random.below(4) {
-            let result = match self.random.below(4) {
+            let result = match self.random.below(5) {
                 0 => self.filled(&mut lets),
                 1 => self.same_results(&mut lets),
+                2 => {
+                    let list = match self.random.chance(70) {
+                        true => self.elements(&Type::Int),
+                        false => self.any_operand(&Type::list(Type::Int)),
+                    };
+                    let (ty, rounds) = self.rounds_of_calls(list);
+                    vec![Atom::Var(self.bind(ty, rounds, &mut lets))]
+                }
                 _ => self.updated(&mut lets),
             };
             results.extend(result);
@@ -32,7 +40,7 @@ impl Generator {
     }
 
     /// Returns a value of a type that the evaluator and a pass cannot know: that of a parameter, if there is one.
-    fn any_operand(&mut self, ty: &Type) -> Atom {
+    pub(super) fn any_operand(&mut self, ty: &Type) -> Atom {
         let known: Vec<Var> = self.scope.iter().filter(|known| known.ty == *ty).map(|known| known.var).collect();
         match known.is_empty() || self.random.chance(30) {
             true => Atom::Value(value(&mut self.random, ty)),

@@ -9,6 +9,7 @@ use weir_host::{
 use super::batched::add_batched;
 use super::functions;
 use super::recording::Recording;
+use super::typed_calls::add_typed;
 
 impl Recording {
     /// Returns the library.
@@ -30,6 +31,7 @@ impl Recording {
                 answer: None,
                 ordered: true,
             };
+            let module = if &*module.name == "data" { add_typed(module) } else { module };
             let module = add_batched(module, self).source(source, Arc::new(NoSource));
             library.add(module).expect("the modules' names differ");
         }

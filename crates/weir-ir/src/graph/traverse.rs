@@ -2,7 +2,7 @@
 
 use weir_host::{Mode, Resource};
 
-use super::{Graph, Node, NodeId, NodeKind, Operand};
+use super::{Constraint, Graph, Node, NodeId, NodeKind, Operand, ResourceUse};
 
 impl Node {
     /// Returns the graphs within the node.
@@ -80,6 +80,23 @@ impl Graph {
             std::iter::successors(node.within, around).any(|within| within == acquire)
         };
         self.nodes().filter(move |(_, node)| is_within(node)).map(|(id, _)| id)
+    }
+
+    /// Returns true if the atomic step around a node consists of this node alone, is in no other step of the graph, and holds only
+    /// what the node itself uses. A constraint with the name of a module that the node accesses is one of that module.
+    #[must_use]
+    pub fn is_whole_step(&self, id: NodeId) -> bool {
+        let node = self.node(id);
+        let Some(acquire) = node.within else { return false };
+        let is_use = |used: &ResourceUse, held: &Constraint| match (&used.resource, &held.resource) {
+            (Resource::World(module), Resource::Constraint(name)) => module == name,
+            (used_resource, resource) => used_resource == resource && used.mode >= held.mode,
+        };
+        let is_used = |held: &Constraint| node.uses.iter().any(|used| is_use(used, held));
+        let step = self.node(acquire);
+        step.within.is_none()
+            && step.kind.constraints().iter().all(|held| !held.per_session && is_used(held))
+            && self.nodes_within(acquire).all(|within| within == id)
     }
 
     /// Returns the nodes listed before an atomic step that anything within it comes after.

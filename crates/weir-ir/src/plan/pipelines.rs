@@ -28,7 +28,7 @@ pub enum HoldReason {
     },
     /// Each round of the loop needs the one before, and the flow moves with it through several sections.
     DependentRounds,
-    /// Its calls of this section take turns, and each is handed on when the one before has come back.
+    /// Its calls of this section take turns, and each costs two hops.
     CallsInTurns(Option<usize>),
 }
 

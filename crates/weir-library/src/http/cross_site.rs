@@ -4,8 +4,11 @@
 //! is not a browser, and has no cookies of somebody else. Neither field has two values: a request with two is refused, because
 //! another program on its way may have read the other one.
 
-use hyper::header::{HOST, HeaderMap, ORIGIN};
+use hyper::header::{HOST, HeaderMap, HeaderName, ORIGIN};
 use hyper::{Method, Uri};
+
+/// The field by which browsers say from where a request comes.
+static SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// Returns `true` if a page of another origin made this request, and it may change something. Links and images of other
 /// sites lead to `GET`s, which must not.
@@ -13,13 +16,19 @@ pub(super) fn is_cross_site_write(method: &Method, uri: &Uri, headers: &HeaderMa
     if matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS) {
         return false;
     }
-    if headers.get_all("sec-fetch-site").iter().nth(1).is_some() || headers.get_all(ORIGIN).iter().nth(1).is_some() {
+    let (site, origin) = (headers.get(&SEC_FETCH_SITE), headers.get(ORIGIN));
+    // Most programs that are no browsers send neither.
+    if site.is_none() && origin.is_none() {
+        return false;
+    }
+    let are_several = |name: &HeaderName| headers.get_all(name).iter().nth(1).is_some();
+    if are_several(&SEC_FETCH_SITE) || are_several(&ORIGIN) {
         return true;
     }
-    if let Some(site) = headers.get("sec-fetch-site") {
+    if let Some(site) = site {
         return !matches!(site.as_bytes(), b"same-origin" | b"none");
     }
-    let Some(origin) = headers.get(ORIGIN) else { return false };
+    let Some(origin) = origin else { return false };
     let host = headers.get(HOST).map(|host| host.as_bytes());
     let host = host.or(uri.authority().map(|authority| authority.as_str().as_bytes()));
     let origin = origin.to_str().unwrap_or_default();

@@ -50,7 +50,10 @@ pub(super) fn normalized_path(path: &str) -> Cow<'_, str> {
         let byte = u8::from_str_radix(digits, 16).unwrap_or_default();
         match byte {
             b'-' | b'.' | b'_' | b'~' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => normalized.push(char::from(byte)),
-            _ => normalized.push_str(&format!("%{byte:02X}")),
+            _ => {
+                normalized.push('%');
+                normalized.extend(digits.bytes().map(|digit| char::from(digit.to_ascii_uppercase())));
+            }
         }
         normalized.push_str(rest);
     }

@@ -2,7 +2,7 @@
 
 use weir::{Failure, Value};
 
-use super::schema::TableSearch;
+use super::schema::{TableCondition, TableSearch};
 
 /// The part of an index that holds the rows of a query, and the order in which it is visited.
 pub(super) struct AccessPath {
@@ -16,9 +16,8 @@ pub(super) struct AccessPath {
     pub(super) direction: Option<Direction>,
     /// The values of the index, and the key, of the row before a page.
     pub(super) start: Option<(Vec<Value>, Value)>,
-    /// The number of columns whose values are known, one that has a bound, and the order: the more, the fewer rows are
-    /// visited.
-    pub(super) worth: (usize, bool, bool),
+    /// True if all rows between `low` and `high` fulfil the conditions.
+    pub(super) accepts_all: bool,
 }
 
 /// The direction of a visit.
@@ -30,23 +29,40 @@ pub(super) struct Direction {
     pub(super) keys_descending: bool,
 }
 
+/// The worth of a path: the number of columns whose values are known, a bound of one more, and the order of the query. The more, the
+/// fewer rows are visited.
+pub(super) type PathWorth = (usize, bool, bool);
+
 impl AccessPath {
+    /// Returns what the path by these columns is worth.
+    pub(super) fn worth(search: &TableSearch, index: Option<usize>, columns: &[usize], key: &[usize]) -> PathWorth {
+        let known = columns.iter().take_while(|at| search.equal(**at).is_some()).count();
+        let bounds = columns.get(known).map(|column| search.bounds(*column));
+        let is_bounded = bounds.is_some_and(|(least, greatest)| least.is_some() || greatest.is_some());
+        (known, is_bounded, direction(search, index, &columns[known..], key).is_some())
+    }
+
     pub(super) fn of(search: &TableSearch, index: Option<usize>, columns: &[usize], key: &[usize]) -> AccessPath {
-        let mut low: Vec<Value> = columns.iter().map_while(|at| search.equal(*at).cloned()).collect();
+        let mut low: Vec<Value> = Vec::with_capacity(columns.len());
+        low.extend(columns.iter().map_while(|at| search.equal(*at).cloned()));
         let known = low.len();
-        let mut high = low.clone();
-        let mut is_bounded = false;
+        let mut high = Vec::with_capacity(columns.len());
+        high.extend_from_slice(&low);
         if let Some(column) = columns.get(known) {
             let (least, greatest) = search.bounds(*column);
-            is_bounded = least.is_some() || greatest.is_some();
             low.push(least.cloned().unwrap_or(Value::Absent));
             high.push(greatest.cloned().unwrap_or_else(greatest_value));
         }
         low.resize(columns.len(), Value::Absent);
         high.resize_with(columns.len(), greatest_value);
         let direction = direction(search, index, &columns[known..], key);
-        let mut path =
-            AccessPath { index, low, high, direction, start: None, worth: (known, is_bounded, direction.is_some()) };
+        let is_fixed = |(condition, value): (&TableCondition, &Value)| {
+            condition.comparison == "=="
+                && columns[..known].contains(&condition.column)
+                && search.equal(condition.column) == Some(value)
+        };
+        let accepts_all = search.after.is_none() && search.conditions().all(is_fixed);
+        let mut path = AccessPath { index, low, high, direction, start: None, accepts_all };
         path.begin_behind(search, known, columns, key);
         path
     }

@@ -7,7 +7,8 @@
 //! last one is made when the program ends ([`Database::close`]).
 //!
 //! *Readers* have connections of their own and see the last commit; they never wait for the writer. Statements of a
-//! transaction that has written, or may depend on what is not committed yet, read by the connection that writes.
+//! transaction that has written, or may depend on what is not committed yet, read by the connection that writes, and so does any read
+//! that finds it idle: a reader has to read its pages again after each commit.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -15,7 +16,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use rusqlite::Connection;
 use rustix::fs::FlockOperation;
 use weir::Failure;
@@ -190,10 +191,27 @@ impl Database {
                 return statement(&writer.connection);
             }
         }
+        if let Some(mut writer) = self.idle_writer() {
+            let value = self.disk_waits.during(|| statement(&writer.connection));
+            if let Err(error) = &value {
+                writer.refused(0, error);
+            }
+            return value;
+        }
         let reader = self.reader()?;
         let value = self.disk_waits.during(|| statement(&reader))?;
         self.keep_reader(reader);
         Ok(value)
+    }
+
+    /// Returns the connection that writes for a read outside of transactions, if it sees what a reader would see, or more of the commits
+    /// that are executed: no transaction of the program is open. Its cache outlives commits, because it makes them; that of a reader
+    /// does not. `None` if the read would wait for it, or might hold up writers for long.
+    fn idle_writer(&self) -> Option<MutexGuard<'_, Writer>> {
+        if self.group_commit.is_none() || self.disk_waits.are_long() {
+            return None;
+        }
+        self.writer.try_lock().filter(|writer| writer.transaction == 0)
     }
 
     /// Returns the database as other connections see it now; `None` if it is one of other programs, whose journal may be one with

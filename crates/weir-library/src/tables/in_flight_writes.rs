@@ -2,7 +2,8 @@
 //!
 //! A statement of a database that is another process needs the locks of its table only until it is ordered. So a read may see
 //! a write whose commit has no number yet. It waits for the answer of such a write, which notes the commit, and then looks on which
-//! commit it depends (`recent_writes`). It need not wait for the disk.
+//! commit it depends (`recent_writes`). Mostly it need not wait: an insertion whose row a search does not accept changes nothing of
+//! its answer. The answer of a write may wait for the disk.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +13,9 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use weir::Value;
 
-use super::rows::TableRead;
+use super::row::fields;
+use super::schema::TableSearch;
+use super::table_read::TableRead;
 
 /// The writes of a table that are in flight.
 #[derive(Debug, Default)]
@@ -39,8 +42,10 @@ struct WritesInOrder {
 pub(super) enum WrittenRow {
     /// The row with this key.
     Key(Value),
-    /// A row to which the table gives its key.
-    Numbered,
+    /// A row that is inserted with this key.
+    Inserted(Value, Value),
+    /// A row that is inserted, and to whose column the table gives its key.
+    Numbered(Value, usize),
     /// Any rows.
     Any,
 }
@@ -90,16 +95,28 @@ impl WritesInOrder {
         match read {
             Some(TableRead::Row(row)) => keys.any(|key| self.is_of_row(key, row)),
             Some(TableRead::Rows(rows)) => keys.any(|key| rows.iter().any(|row| self.is_of_row(key, row))),
-            Some(TableRead::Search(_) | TableRead::Count(_)) | None => keys.next().is_some(),
+            Some(TableRead::Search(search) | TableRead::Count(search)) => keys.any(|key| key.may_be_found(search)),
+            None => keys.next().is_some(),
         }
     }
 
     /// Returns whether a write may be one of the row with this key.
     fn is_of_row(&self, written: &WrittenRow, row: &Value) -> bool {
         match (written, row) {
-            (WrittenRow::Key(written), row) => written == row,
-            (WrittenRow::Numbered, Value::Int(row)) => *row > self.last_given,
-            (WrittenRow::Numbered | WrittenRow::Any, _) => true,
+            (WrittenRow::Key(written) | WrittenRow::Inserted(written, _), row) => written == row,
+            (WrittenRow::Numbered(..), Value::Int(row)) => *row > self.last_given,
+            (WrittenRow::Numbered(..) | WrittenRow::Any, _) => true,
+        }
+    }
+}
+
+impl WrittenRow {
+    /// Returns whether the answer to a search may depend on the write.
+    fn may_be_found(&self, search: &TableSearch) -> bool {
+        match self {
+            WrittenRow::Inserted(_, row) => search.accepts(fields(row)),
+            WrittenRow::Numbered(row, key) => search.may_accept(fields(row), *key),
+            WrittenRow::Key(_) | WrittenRow::Any => true,
         }
     }
 }
@@ -125,6 +142,7 @@ impl Drop for InFlightWrite {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tables::query::{TableCondition, TableQuery};
 
     fn waits(writes: &InFlightWrites, read: &TableRead) -> bool {
         let until = writes.writes.lock().next;
@@ -138,7 +156,8 @@ mod tests {
         let first = writes.begin(WrittenRow::Key(Value::Int(3)));
         assert!(waits(&writes, &row(3)) && !waits(&writes, &row(4)));
         assert!(waits(&writes, &TableRead::Rows(vec![Value::Int(4), Value::Int(3)])));
-        let (numbered, next) = (writes.begin(WrittenRow::Numbered), writes.begin(WrittenRow::Numbered));
+        let new = || WrittenRow::Numbered(Value::Record([Value::Int(0)].into()), 0);
+        let (numbered, next) = (writes.begin(new()), writes.begin(new()));
         assert!(waits(&writes, &row(4)), "the table may give this key");
         numbered.given(&Value::Int(7));
         drop((first, numbered));
@@ -149,5 +168,27 @@ mod tests {
         assert!(waits(&writes, &row(3)));
         drop(any);
         assert_eq!(writes.count.load(Ordering::SeqCst), 0);
+    }
+
+    #[test]
+    fn a_search_waits_only_for_the_insertions_that_it_may_find() {
+        let writes = Arc::new(InFlightWrites::default());
+        let of = |key, board| Value::Record([Value::Int(key), Value::Int(board)].into());
+        let search = |column, value| {
+            let conditions = vec![TableCondition { column, comparison: "==".to_owned() }];
+            let arguments = Value::Record([Value::Int(9), Value::Unit, Value::Int(value)].into());
+            let search = TableSearch::new(TableQuery { conditions, order: Vec::new() }, arguments);
+            TableRead::Search(Arc::new(search))
+        };
+        let numbered = writes.begin(WrittenRow::Numbered(of(0, 5), 0));
+        assert!(waits(&writes, &search(1, 5)) && !waits(&writes, &search(1, 6)));
+        assert!(waits(&writes, &search(0, 7)), "nobody knows the key");
+        drop(numbered);
+        let inserted = writes.begin(WrittenRow::Inserted(Value::Int(3), of(3, 5)));
+        assert!(waits(&writes, &search(0, 3)) && !waits(&writes, &search(0, 7)));
+        drop(inserted);
+        let replaced = writes.begin(WrittenRow::Key(Value::Int(3)));
+        assert!(waits(&writes, &search(1, 6)), "nobody knows its values");
+        drop(replaced);
     }
 }

@@ -4,9 +4,7 @@
 //! first is the next to expire, and the next to be evicted. The bytes of a row are those of its values, of its key in the maps,
 //! and of its values in the indexes, each as if it were stored by itself: they are the same under every engine.
 
-use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Bound;
 use std::time::SystemTime;
 
 use weir::{Failure, Value};
@@ -14,9 +12,13 @@ use weir::{Failure, Value};
 use super::access_path::{AccessPath, key_value};
 use super::constraint;
 use super::grouping::{GroupsInMemory, TableGrouping};
+use super::memory_index::{IndexedKeys, MemoryIndex};
 use super::memory_rows::KeyedRows;
 use super::row::fields;
 use super::schema::{Schema, TableSearch};
+
+/// Maximum number of rows of a visit for which the end of an index's range is not looked up.
+const SHORT_VISIT_MAX: usize = 32;
 
 /// A clock by which rows expire.
 pub(super) type TableClock = fn() -> SystemTime;
@@ -27,7 +29,7 @@ pub(super) struct MemoryTable {
     schema: Schema,
     rows: KeyedRows<StoredRow>,
     /// For each index, the keys of the rows by the values of its columns.
-    indexes: Vec<BTreeMap<Vec<Value>, BTreeSet<Value>>>,
+    indexes: Vec<MemoryIndex>,
     /// The keys by write number.
     written: BTreeMap<u64, Value>,
     writes: u64,
@@ -60,7 +62,7 @@ struct UndoLog {
 impl MemoryTable {
     pub(super) fn new(schema: Schema, clock: TableClock) -> MemoryTable {
         MemoryTable {
-            indexes: vec![BTreeMap::new(); schema.indexes.len()],
+            indexes: schema.indexes.iter().map(|_| MemoryIndex::default()).collect(),
             schema,
             rows: KeyedRows::default(),
             written: BTreeMap::new(),
@@ -245,7 +247,7 @@ impl MemoryTable {
                 continue;
             }
             let values: Vec<Value> = index.columns.iter().map(|at| row[*at].clone()).collect();
-            if known.get(&values).is_some_and(|keys| keys.iter().any(|key| Some(key) != but)) {
+            if known.keys(&values).any(|key| Some(key) != but) {
                 return Err(constraint::taken(&self.schema, &index.columns, row));
             }
         }
@@ -264,7 +266,7 @@ impl MemoryTable {
                 rows.iter().map(|(_, row)| fields(row)).filter(|row| !self.schema.has_absent(&index.columns, row));
             for row in present {
                 let values: Vec<Value> = index.columns.iter().map(|at| row[*at].clone()).collect();
-                let stays = known.get(&values).is_some_and(|keys| keys.iter().any(|key| !replaced.contains(key)));
+                let stays = known.keys(&values).any(|key| !replaced.contains(key));
                 if stays || !seen.insert(values) {
                     return Err(constraint::taken(&self.schema, &index.columns, row));
                 }
@@ -329,7 +331,7 @@ impl MemoryTable {
     fn place(&mut self, key: Value, stored: StoredRow) {
         for (index, known) in self.schema.indexes.iter().zip(&mut self.indexes) {
             let values = index.columns.iter().map(|at| fields(&stored.row)[*at].clone()).collect();
-            known.entry(values).or_default().insert(key.clone());
+            known.insert(values, key.clone());
         }
         self.written.insert(stored.write, key.clone());
         self.bytes += stored.bytes;
@@ -342,12 +344,7 @@ impl MemoryTable {
         self.bytes -= stored.bytes;
         for (index, known) in self.schema.indexes.iter().zip(&mut self.indexes) {
             let values = index.columns.iter().map(|at| fields(&stored.row)[*at].clone()).collect();
-            if let Entry::Occupied(mut keys) = known.entry(values) {
-                keys.get_mut().remove(key);
-                if keys.get().is_empty() {
-                    keys.remove();
-                }
-            }
+            known.remove(values, key);
         }
         true
     }
@@ -378,11 +375,19 @@ impl MemoryTable {
     /// Chooses the index of which the most columns have the values that the query asks for; among those, one that has a
     /// bound, and one in the order of the query.
     fn plan(&self, search: &TableSearch) -> AccessPath {
-        let indexes = self.schema.indexes.iter().enumerate().map(|(at, index)| (Some(at), &index.columns));
-        let all = std::iter::once((None, &self.schema.key)).chain(indexes);
-        let plans = all.map(|(index, columns)| AccessPath::of(search, index, columns, &self.schema.key));
-        let best = plans.reduce(|one, other| if other.worth > one.worth { other } else { one });
-        best.unwrap_or_else(|| AccessPath::of(search, None, &self.schema.key, &self.schema.key))
+        let key = &self.schema.key;
+        let mut best = (None, key);
+        if !self.schema.indexes.is_empty() {
+            let mut worth = AccessPath::worth(search, None, key, key);
+            for (at, index) in self.schema.indexes.iter().enumerate() {
+                let of_index = AccessPath::worth(search, Some(at), &index.columns, key);
+                if of_index > worth {
+                    (best, worth) = ((Some(at), &index.columns), of_index);
+                }
+            }
+        }
+        let (index, columns) = best;
+        AccessPath::of(search, index, columns, key)
     }
 
     /// Calls `visit` with each live row that the query accepts, until it returns false.
@@ -392,14 +397,14 @@ impl MemoryTable {
         }
         let now = self.now();
         let mut row = |stored: &StoredRow| {
-            !self.is_live(stored, now) || !search.accepts(fields(&stored.row)) || visit(&stored.row)
+            let is_found = self.is_live(stored, now) && (plan.accepts_all || search.accepts(fields(&stored.row)));
+            !is_found || visit(&stored.row)
         };
         let descending = plan.direction.is_some_and(|direction| direction.descending);
         if let Some(index) = plan.index {
-            let found = self.indexes[index].range(plan.low.clone()..=plan.high.clone());
-            let mut all =
-                |(values, keys): (&Vec<Value>, &BTreeSet<Value>)| self.visit_keys(plan, values, keys, &mut row);
-            _ = if descending { found.rev().all(all) } else { { found }.all(&mut all) };
+            let mut all = |values: &[Value], keys: &IndexedKeys| self.visit_keys(plan, values, keys, &mut row);
+            let is_short = plan.direction.is_some() && search.limit <= SHORT_VISIT_MAX;
+            self.indexes[index].visit((&plan.low, &plan.high), descending, is_short, &mut all);
         } else {
             let mut found = self.rows.range(key_value(&plan.low)..=key_value(&plan.high));
             _ = if descending { found.rev().all(row) } else { found.all(&mut row) };
@@ -411,17 +416,12 @@ impl MemoryTable {
         &self,
         plan: &AccessPath,
         values: &[Value],
-        keys: &BTreeSet<Value>,
+        keys: &IndexedKeys,
         visit: &mut dyn FnMut(&StoredRow) -> bool,
     ) -> bool {
         let start = plan.start.as_ref().filter(|(place, _)| place == values).map(|(_, key)| key);
-        let mut row = |key: &Value| self.rows.get(key).is_none_or(&mut *visit);
-        if plan.direction.is_some_and(|direction| direction.keys_descending) {
-            let end = start.map_or(Bound::Unbounded, Bound::Excluded);
-            return keys.range((Bound::Unbounded, end)).rev().all(&mut row);
-        }
-        let begin = start.map_or(Bound::Unbounded, Bound::Excluded);
-        keys.range((begin, Bound::Unbounded)).all(&mut row)
+        let descending = plan.direction.is_some_and(|direction| direction.keys_descending);
+        keys.all(descending, start, |key| self.rows.get(key).is_none_or(&mut *visit))
     }
 
     /// Sorts rows by the order of the query, and equal ones by their keys.

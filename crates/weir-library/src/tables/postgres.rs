@@ -197,10 +197,11 @@ impl PostgresDatabase {
         changed?
     }
 
-    /// Executes statements that write: in the transaction, or as one of their own if the number is 0; all or none.
+    /// Executes statements that write: in the transaction, or as one of their own if the number is 0; all or none. Changes of other
+    /// flows that wait come before. Nobody queues another one meanwhile, because this flow holds the constraint `tables`.
     fn write(&self, transaction: i64, statements: &[SqlStatement<'_>]) -> Result<Vec<Executed>, StatementError> {
         self.check()?;
-        self.begin_after_groups(transaction);
+        self.groups.wait_idle();
         let mut writer = self.lock_writer();
         self.again(|| self.execute(&mut writer, transaction, statements, false))
     }
@@ -221,13 +222,6 @@ impl PostgresDatabase {
             self.commit_once(number)?;
             Ok(value)
         })
-    }
-
-    /// Waits for changes of other flows before the first statement of a transaction. Nobody queues another one before its end.
-    fn begin_after_groups(&self, transaction: i64) {
-        if transaction != 0 {
-            self.groups.wait_idle();
-        }
     }
 
     fn in_savepoint<T>(
@@ -256,7 +250,7 @@ impl PostgresDatabase {
     /// Executes statements that read, all as the tables are at one moment.
     fn read(&self, transaction: i64, statements: &[SqlStatement<'_>]) -> Result<Vec<Executed>, StatementError> {
         if transaction != 0 {
-            self.begin_after_groups(transaction);
+            self.groups.wait_idle();
             let mut writer = self.lock_writer();
             return self.again(|| self.execute(&mut writer, transaction, statements, true));
         }

@@ -92,8 +92,9 @@ impl PublishedRows {
     /// Returns the row that a change writes.
     fn written_row(&self, change: &RowChange) -> WrittenRow {
         match change {
-            RowChange::Insert(_) if self.schema.auto => WrittenRow::Numbered,
-            RowChange::Insert(row) | RowChange::Upsert(row) => WrittenRow::Key(self.schema.key_of(fields(row))),
+            RowChange::Insert(row) if self.schema.auto => WrittenRow::Numbered(row.clone(), self.schema.key[0]),
+            RowChange::Insert(row) => WrittenRow::Inserted(self.schema.key_of(fields(row)), row.clone()),
+            RowChange::Upsert(row) => WrittenRow::Key(self.schema.key_of(fields(row))),
             RowChange::Replace(key, _) | RowChange::Delete(key) => WrittenRow::Key(key.clone()),
         }
     }

@@ -222,6 +222,12 @@ impl TableSearch {
             && self.conditions().all(|(condition, value)| accepts(&condition.comparison, &row[condition.column], value))
     }
 
+    /// Returns whether a row may fulfil all conditions whose value in this column is not known yet.
+    pub(super) fn may_accept(&self, row: &[Value], unknown: usize) -> bool {
+        let mut known = self.conditions().filter(|(condition, _)| condition.column != unknown);
+        known.all(|(condition, value)| accepts(&condition.comparison, &row[condition.column], value))
+    }
+
     /// Compares two rows by the order of the query.
     pub(super) fn compare(&self, one: &[Value], other: &[Value]) -> Ordering {
         let by = self.query.order.iter().map(|order| {

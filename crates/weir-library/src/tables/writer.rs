@@ -15,8 +15,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode};
 
+use super::connection::{BUSY_TIMEOUT, HELD_TIMEOUT};
 use super::database_error::{explain, refused};
 use super::group_commit::GroupCommit;
 use super::group_log::{GroupLog, Redo};
@@ -54,6 +55,8 @@ pub(super) struct Writer {
     log: GroupLog,
     /// True if somebody waits for the end of the group, so that nobody joins it any more.
     is_group_due: bool,
+    /// True if the last statement has waited in vain for another program that writes the database.
+    is_held: bool,
 }
 
 impl SharedWriter {
@@ -63,6 +66,11 @@ impl SharedWriter {
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Writer> {
         self.writer.lock()
+    }
+
+    /// Locks the connection if nobody uses it.
+    pub(super) fn try_lock(&self) -> Option<MutexGuard<'_, Writer>> {
+        self.writer.try_lock()
     }
 
     /// Commits a transaction. If that fails, nothing of it takes effect.
@@ -120,6 +128,7 @@ impl Writer {
             member_rows: None,
             log: GroupLog::default(),
             is_group_due: false,
+            is_held: false,
         }
     }
 
@@ -144,7 +153,7 @@ impl Writer {
                     self.member_rows = Some(0);
                     self.log.begin_member();
                 }
-                None => self.execute("BEGIN IMMEDIATE")?,
+                None => self.begin()?,
             }
             self.transaction = transaction;
         }
@@ -170,10 +179,28 @@ impl Writer {
             && let Some(commits) = &self.commits
         {
             let first = commits.executed_count() + 1;
-            self.execute("BEGIN IMMEDIATE")?;
+            self.begin()?;
             self.group = Some(first);
         }
         Ok(())
+    }
+
+    /// Begins a transaction of the database.
+    fn begin(&mut self) -> rusqlite::Result<()> {
+        let begun = self.execute("BEGIN IMMEDIATE");
+        self.note_outcome(begun.as_ref().err());
+        begun
+    }
+
+    /// Notes whether another program holds the database since a statement has waited for it in vain. The flows wait for one another, so
+    /// that without this each of them would wait for the program anew, and the last one for minutes.
+    fn note_outcome(&mut self, error: Option<&rusqlite::Error>) {
+        let is_held = error.and_then(rusqlite::Error::sqlite_error_code) == Some(ErrorCode::DatabaseBusy);
+        if is_held != self.is_held {
+            self.is_held = is_held;
+            let set = self.connection.busy_timeout(if is_held { HELD_TIMEOUT } else { BUSY_TIMEOUT });
+            debug_assert!(set.is_ok(), "a connection takes any time limit");
+        }
     }
 
     fn execute(&self, sql: &str) -> rusqlite::Result<()> {
@@ -183,6 +210,7 @@ impl Writer {
     /// Notes that a statement has succeeded, which has written at most these rows: one of the open transaction, or one that is none
     /// of a transaction, if the number is 0.
     pub(super) fn executed(&mut self, transaction: i64, rows: usize, redo: impl FnOnce() -> Redo) {
+        self.note_outcome(None);
         if transaction == 0 {
             self.commits.iter().for_each(|commits| commits.executed_in_group());
             if rows > MEMBER_ROWS_MAX {
@@ -202,6 +230,7 @@ impl Writer {
     /// Notes that a statement has failed. An error with which the database takes back everything loses the open transaction, and the
     /// group.
     pub(super) fn refused(&mut self, transaction: i64, error: &rusqlite::Error) {
+        self.note_outcome(Some(error));
         if !self.connection.is_autocommit() {
             return;
         }
@@ -250,7 +279,7 @@ impl Writer {
         let transaction = std::mem::take(&mut self.transaction);
         let apart = self.commit_without_member().and_then(|is_open| match is_open {
             true => Ok(()),
-            false => self.execute("BEGIN IMMEDIATE").and_then(|()| self.log.repeat_member(&self.connection)),
+            false => self.begin().and_then(|()| self.log.repeat_member(&self.connection)),
         });
         match &apart {
             Ok(()) => {
@@ -273,7 +302,7 @@ impl Writer {
         }
         if self.log.has_member_statements() {
             self.execute("ROLLBACK")?;
-            self.execute("BEGIN IMMEDIATE")?;
+            self.begin()?;
             self.log.repeat_before(&self.connection)?;
         }
         self.execute("COMMIT")?;

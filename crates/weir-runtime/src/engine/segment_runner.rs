@@ -19,7 +19,7 @@ use super::vectors::{CallVectors, VectorScene};
 use super::wakeup_batching::WakeupBatcher;
 use crate::blocking_pool::PoolJob;
 use crate::flow::FlowState;
-use crate::flow_section::{CallSection, NodeSection};
+use crate::flow_section::{CallQueue, CallSection, NodeSection};
 use crate::helpers::SectionThreads;
 use crate::instance::{BlockingPlacement, SectionCall};
 use crate::object_pool;
@@ -127,7 +127,7 @@ impl SegmentRunner {
     /// Returns the port at which a call runs for a flow that is in another section, and counts it as passed; `None` if it
     /// blocks, and the threads of its section must not.
     pub(super) fn port_of_call(&self, call: &SectionCall) -> Option<PortId> {
-        let CallSection { section, around } = call.section;
+        let CallSection { section, around, queue } = call.section;
         let segments = &self.segments[call.flow.entry as usize][call.flow.route as usize];
         let outer = segments.iter().find(|segment| segment.until > around as usize).map(|segment| &segment.place);
         let place = section.index().map_or(outer, |index| self.planned.get(index)?.as_ref())?;
@@ -137,7 +137,11 @@ impl SegmentRunner {
         if self.job_context.instance.recorder.wants(Detail::Sections) {
             self.placed[place.section].passed.fetch_add(1, Ordering::Relaxed);
         }
-        Some(place.port_of(self.calls.fetch_add(1, Ordering::Relaxed)))
+        Some(place.port_of(match queue {
+            CallQueue::Any => self.calls.fetch_add(1, Ordering::Relaxed),
+            CallQueue::OfFlow => call.flow.sequence,
+            CallQueue::OfState => 0,
+        }))
     }
 
     /// Takes a flow through the port, and through every following port that needs no queue: the same port again, or one

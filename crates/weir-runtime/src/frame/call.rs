@@ -22,7 +22,7 @@ use weir_host::{
 use super::action::{Ran, Stage};
 use super::{AtomicScope, Frame};
 use crate::batching::{Answers, Member};
-use crate::flow_section::CallSection;
+use crate::flow_section::{CallQueue, CallSection};
 use crate::instance::{BlockingPlacement, CallThreads, Env};
 use crate::lock::{BorrowedLock, FairRwLock, HeldLock, LockAcquisition, LockHandle, SessionState, SessionTable};
 use crate::operations;
@@ -108,7 +108,10 @@ impl Frame {
         match if step.changes { None } else { call.detach() } {
             Some(detached) => {
                 let long = LongCall { call: detached, code: Arc::clone(code), path: Arc::clone(&step.path) };
-                let pending = long.begin(held, self.scopes_around(&step.within), env);
+                let pending = match self.take_locks_of_step(step) {
+                    Some(of_step) => long.begin(held.into_iter().chain(of_step).collect(), Vec::new(), env),
+                    None => long.begin(held, self.scopes_around(&step.within), env),
+                };
                 self.function((pending, Vec::new(), true), step, context)
             }
             None => {
@@ -214,7 +217,8 @@ impl Frame {
     /// Returns the section whose threads run the call: not the one in which the flow is, and none while the frame is in an
     /// atomic step, for whose locks others wait.
     fn other_section(&self, step: &CallStep, env: Env<'_>) -> Option<CallSection> {
-        let section = step.section.filter(|call| call.section != env.section.here())?;
+        let is_other = |call: &CallSection| call.queue != CallQueue::Any || call.section != env.section.here();
+        let section = step.section.filter(is_other)?;
         (self.scopes.is_empty() && self.inherited.is_empty()).then_some(section)
     }
 
@@ -263,6 +267,17 @@ impl Frame {
     pub(super) fn scopes_around(&self, within: &[u32]) -> Vec<AtomicScope> {
         let own = self.scopes.iter().filter(|open| within.contains(&open.node)).map(|open| &open.locks);
         self.inherited.iter().chain(own).cloned().collect()
+    }
+
+    /// Takes the locks of the atomic step around a call that is all of the step; `None` if there is none, or if locks of frames
+    /// around this one are held. The step stays open, so that the flow is not cancelled before its end.
+    fn take_locks_of_step(&mut self, step: &CallStep) -> Option<Vec<HeldLock>> {
+        if !step.is_whole_step || !self.inherited.is_empty() {
+            return None;
+        }
+        let open = self.scopes.iter_mut().find(|open| step.within.contains(&open.node))?;
+        // Only frames within the step share its locks, and a call has none.
+        Arc::get_mut(&mut open.locks).map(std::mem::take)
     }
 
     fn wait_for(

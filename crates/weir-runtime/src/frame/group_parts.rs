@@ -7,15 +7,12 @@ use smallvec::SmallVec;
 use super::action::{Ran, Stage};
 use super::group_waves::gathered_call;
 use super::iteration_group::{CallsOfStep, EqualCalls, IterationGroup, Leaving, Wave, take_calls};
-use super::repeat::PooledFrame;
+use super::repeat::{FrameGroup, PooledFrame};
 use super::{Frame, Wait};
 use crate::instance::Env;
 use crate::step::Body;
 
-/// A group, over frames.
-type Group = IterationGroup<PooledFrame>;
-
-impl IterationGroup<PooledFrame> {
+impl FrameGroup {
     /// Lets iterations that do not go on with the others go on in groups of their own.
     #[cold]
     pub(super) fn part(
@@ -24,7 +21,7 @@ impl IterationGroup<PooledFrame> {
         body: &Body,
         env: Env<'_>,
         context: &mut Context<'_>,
-        parted: &mut Vec<Group>,
+        parted: &mut Vec<FrameGroup>,
     ) {
         let mut leaving = std::mem::take(&mut wave.leaving);
         while !leaving.is_empty() {
@@ -58,7 +55,7 @@ impl IterationGroup<PooledFrame> {
         body: &Body,
         env: Env<'_>,
         context: &Context<'_>,
-        parted: &mut Vec<Group>,
+        parted: &mut Vec<FrameGroup>,
     ) {
         let Some((CallsOfStep { node, calls }, later)) = calls.split_first_mut() else { return };
         let call = gathered_call(&body.steps[*node].action).expect("a call in a batch is gathered");
@@ -90,7 +87,7 @@ impl IterationGroup<PooledFrame> {
     }
 
     /// Moves the iterations with these indices to a group with the same progress.
-    pub(super) fn split_off(&mut self, body: &Body, leaves: impl Fn(usize) -> bool) -> Group {
+    pub(super) fn split_off(&mut self, body: &Body, leaves: impl Fn(usize) -> bool) -> FrameGroup {
         let IterationGroup { frame: own, iterations, .. } = self;
         let leaving: SmallVec<[bool; 64]> = iterations.iter().map(|iteration| leaves(iteration.index)).collect();
         let mut frame = PooledFrame::take(body);
@@ -98,10 +95,11 @@ impl IterationGroup<PooledFrame> {
         frame.seen.extend_from_slice(&own.seen);
         frame.inherited.extend_from_slice(&own.inherited);
         (frame.low, frame.cursor) = (own.low, own.cursor);
-        for Wait { node, stage, since_ns, .. } in &mut own.waits {
+        for Wait { node, stage, since_ns, left_orders, .. } in &mut own.waits {
             let Some(Stage::Batched(member)) = stage.as_deref_mut() else { continue };
             let stage = Some(Box::new(Stage::Batched(member.split_off(&leaving))));
-            frame.waits.push(Wait { node: *node, stage, since_ns: *since_ns, is_polled: false });
+            let (node, since_ns, left_orders) = (*node, *since_ns, *left_orders);
+            frame.waits.push(Wait { node, stage, since_ns, left_orders, is_polled: false });
         }
         let iterations = iterations.extract_if(.., |iteration| leaves(iteration.index)).collect();
         IterationGroup { frame, iterations, wave: None }

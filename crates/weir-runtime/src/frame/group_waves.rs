@@ -8,22 +8,16 @@ use weir_host::Outcome;
 
 use super::action::{Ran, Stage, StepExit};
 use super::iteration_group::{CallsOfStep, Iteration, IterationGroup, Leaving, Wave};
-use super::repeat::PooledFrame;
+use super::repeat::{FrameGroup, FrameWave};
 use super::{Frame, Wait};
 use crate::instance::Env;
 use crate::step::{Action, Body, CallStep, Out};
 use crate::units::Spent;
 use crate::wait_set::WaitSet;
 
-/// A group, over frames.
-type Group = IterationGroup<PooledFrame>;
-
-/// A wave of a group.
-type GroupWave = Wave<PooledFrame>;
-
-impl Wave<PooledFrame> {
+impl FrameWave {
     /// Returns the next wave of a group with this frame; `None` if all that is left waits for calls, or nothing is left.
-    pub(super) fn next(frame: &mut Frame, body: &Body, context: &Context<'_>) -> Option<GroupWave> {
+    pub(super) fn next(frame: &mut Frame, body: &Body, context: &Context<'_>) -> Option<FrameWave> {
         let answered = take_answered(frame, context);
         let mut wave = Wave {
             decides: answered.iter().any(|(node, _)| decides(&body.steps[*node].action)),
@@ -119,15 +113,15 @@ impl Wave<PooledFrame> {
     }
 }
 
-impl IterationGroup<PooledFrame> {
+impl FrameGroup {
     /// Runs a wave, which may have begun, for one iteration after the other, until the slice is over.
     pub(super) fn run_wave(
         &mut self,
-        mut wave: Box<GroupWave>,
+        mut wave: Box<FrameWave>,
         body: &Body,
         env: Env<'_>,
         context: &mut Context<'_>,
-        parted: &mut Vec<Group>,
+        parted: &mut Vec<FrameGroup>,
     ) -> Spent {
         let IterationGroup { frame, iterations, .. } = self;
         let (count, mut spent) = (iterations.len(), Spent::GoOn);
@@ -169,11 +163,11 @@ impl IterationGroup<PooledFrame> {
     /// Places the calls of a wave. Iterations that do not go on with the others part.
     fn end_wave(
         &mut self,
-        mut wave: GroupWave,
+        mut wave: FrameWave,
         body: &Body,
         env: Env<'_>,
         context: &mut Context<'_>,
-        parted: &mut Vec<Group>,
+        parted: &mut Vec<FrameGroup>,
     ) {
         if !wave.leaving.is_empty() {
             self.part(&mut wave, body, env, context, parted);

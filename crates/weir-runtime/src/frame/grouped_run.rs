@@ -6,7 +6,7 @@ use std::task::Context;
 use weir_host::Value;
 
 use super::iteration_group::{GroupedRun, Iteration, IterationGroup, Wave};
-use super::repeat::{PooledFrame, frame_of};
+use super::repeat::{FrameGroup, PooledFrame, frame_of};
 use super::{Finished, FlowExit, Frame};
 use crate::instance::Env;
 use crate::operations::element;
@@ -22,15 +22,12 @@ thread_local! {
     static SPARE: RefCell<Vec<Vec<Value>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A group, over frames.
-type Group = IterationGroup<PooledFrame>;
-
 /// The places to which the iterations of a group go.
 struct GroupOutcomes<'a> {
     /// For each iteration of the `map`, its result.
     results: &'a mut [Value],
     /// Groups that have parted from others.
-    parted: &'a mut Vec<Group>,
+    parted: &'a mut Vec<FrameGroup>,
 }
 
 impl GroupedRun<PooledFrame> {
@@ -127,9 +124,9 @@ impl GroupedRun<PooledFrame> {
     }
 }
 
-impl IterationGroup<PooledFrame> {
+impl FrameGroup {
     /// Returns a group of iterations, of which there is at least one, with their slots.
-    fn new(frame: PooledFrame, iterations: impl Iterator<Item = (usize, Vec<Value>)>) -> Group {
+    fn new(frame: PooledFrame, iterations: impl Iterator<Item = (usize, Vec<Value>)>) -> FrameGroup {
         let iterations = iterations.map(|(index, slots)| Iteration { index, slots }).collect();
         let mut group = IterationGroup { frame, iterations, wave: None };
         if let [alone] = &mut group.iterations[..] {

@@ -50,7 +50,7 @@ pub(super) struct Iteration {
     pub slots: Vec<Value>,
 }
 
-/// What a group of iterations does between two looks at its calls.
+/// The answers that a group of iterations takes, and the steps that it runs, between two looks at its calls.
 pub(super) struct Wave<F> {
     /// The calls that are answered, each with the answers of the iterations that have not run yet.
     pub answered: SmallVec<[(usize, std::vec::IntoIter<Outcome>); 2]>,

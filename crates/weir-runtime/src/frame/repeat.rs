@@ -18,12 +18,12 @@ use weir_host::{Argument, Elements, Failure, Value};
 use weir_ir::evaluate::rounds_exceeded;
 
 use super::gathered_iterations::GatheredIterations;
-use super::iteration_group::GroupedRun;
+use super::iteration_group::{GroupedRun, IterationGroup, Wave};
 use super::{AtomicScope, Finished, FlowExit, Frame, IterationTurn};
 use crate::batching::Member;
 use crate::instance::Env;
 use crate::operations::element;
-use crate::step::{Body, Repeat, RepeatStep};
+use crate::step::{Body, EarlyOrder, Repeat, RepeatStep};
 use crate::units::{Advanced, Spent};
 
 /// A repeated body while it runs.
@@ -77,6 +77,12 @@ pub(super) struct GatheredRun {
 /// A frame that goes back to the pool when it is dropped.
 pub(super) struct PooledFrame(Option<Box<Frame>>);
 
+/// Iterations that have come equally far, with their frame.
+pub(super) type FrameGroup = IterationGroup<PooledFrame>;
+
+/// A wave of such iterations.
+pub(super) type FrameWave = Wave<PooledFrame>;
+
 impl PooledFrame {
     /// Returns a frame for a body within another one.
     pub(super) fn take(body: &Body) -> PooledFrame {
@@ -122,7 +128,9 @@ impl Run {
         let captures = step.inputs[fixed..].iter().zip(handed);
         let captured: Vec<Value> = captures.map(|(input, handed)| capture(*input, *handed, frame, body)).collect();
         let scopes = frame.scopes_around(&step.within);
-        if step.repeat == Repeat::Map && step.body.overlap_max > 0 && !handed.contains(&true) && list.len() > 1 {
+        // A single iteration overlaps with those around it if it may leave their orders early.
+        let overlaps = list.len() > 1 || !list.is_empty() && !step.early_orders.is_empty();
+        if step.repeat == Repeat::Map && step.body.overlap_max > 0 && !handed.contains(&true) && overlaps {
             // Records of nodes are those of one iteration at a time.
             return match &step.body.gathered_call {
                 Some(_) if !env.records_nodes => {
@@ -178,6 +186,14 @@ impl Run {
             Run::Gathered(run) => run.frame.as_ref().is_some_and(|frame| frame.is_in_step()),
             Run::Grouped(groups) => groups.frames().any(Frame::is_in_step),
         }
+    }
+
+    /// Returns the iteration orders around the repetition that it has left: all iterations have begun, and have left some of
+    /// their own orders.
+    pub(super) fn left_orders(&self, early: &[EarlyOrder]) -> u64 {
+        let Run::Overlapped(overlap) = self else { return 0 };
+        let left = early.iter().filter(|early| overlap.has_left(early.inner));
+        left.fold(0, |all, early| all | early.order)
     }
 
     /// Returns the frame of an iteration that has stopped; `None` if the repetition has stopped between two iterations.
@@ -482,21 +498,35 @@ impl OverlappedRun {
         }
     }
 
+    /// Returns true if all iterations have left these orders.
+    fn has_left(&self, orders: u64) -> bool {
+        let has_left = |order: usize| orders & (1 << order) == 0 || self.turns[order] == self.list.len() as u64;
+        self.next == self.list.len() && (0..self.turns.len()).all(has_left)
+    }
+
     fn finish(&mut self, iteration: u64, index: usize, finished: Finished) {
         match finished {
             Finished::Value(value) => self.results[iteration as usize] = value,
             Finished::SegmentEnd => unreachable!("bodies are not cut"),
             Finished::Ended(ended) => {
                 self.end = Some(ended);
-                self.running.drain(index..).for_each(|(_, frame)| Frame::give_back(frame));
+                self.give_up_from(index);
             }
         }
     }
 }
 
+impl OverlappedRun {
+    /// Gives up the iterations from this one on, the last one first: of their calls in the queue of a section, the ones that
+    /// still begin are the first ones.
+    fn give_up_from(&mut self, index: usize) {
+        self.running.drain(index..).rev().for_each(|(_, frame)| Frame::give_back(frame));
+    }
+}
+
 impl Drop for OverlappedRun {
     fn drop(&mut self) {
-        self.running.drain(..).for_each(|(_, frame)| Frame::give_back(frame));
+        self.give_up_from(0);
     }
 }
 

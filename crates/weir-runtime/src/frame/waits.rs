@@ -8,8 +8,31 @@ use weir_trace::{Detail, EventKind};
 
 use super::action::{Ran, Stage};
 use super::{Frame, SPARE_STAGES_MAX, Wait, record_ran};
+use crate::flow_section::CallQueue;
 use crate::instance::Env;
-use crate::step::{Action, Body};
+use crate::step::{Action, Body, PreparedStep};
+
+impl PreparedStep {
+    /// Returns the iteration orders that the step, which waits in this stage, has left before its end.
+    #[inline]
+    fn left_orders(&self, stage: &Stage) -> u64 {
+        match stage {
+            Stage::Batched(_) => self.placed_orders,
+            Stage::Function(..) if self.placed_orders != 0 && self.is_in_queue() => self.placed_orders,
+            Stage::Body(run) => match self.action.uncut().form() {
+                Action::Repeat(repeat) => run.left_orders(&repeat.early_orders),
+                _ => 0,
+            },
+            _ => 0,
+        }
+    }
+
+    /// Returns true if the step is a call whose order is that of a queue of its section.
+    fn is_in_queue(&self) -> bool {
+        let Action::Call(call) = self.action.uncut().form() else { return false };
+        call.section.is_some_and(|section| section.queue != CallQueue::Any)
+    }
+}
 
 impl Frame {
     /// Resumes a frame that has yielded: polls the steps that wait, and the suspended step last. Returns true if one has
@@ -32,7 +55,7 @@ impl Frame {
                 index += 1;
                 continue;
             }
-            let is_placed = matches!(self.waits[index].stage.as_deref(), Some(Stage::Batched(_)));
+            let left_orders = self.waits[index].left_orders;
             let polled = catch_unwind(AssertUnwindSafe(|| self.poll_wait(index, body, env, context)));
             let ran = match polled {
                 Ok(Some(ran)) => ran,
@@ -44,9 +67,9 @@ impl Frame {
             };
             self.yielded |= matches!(ran, Ran::Yields(_));
             if let Ran::Waits(stage) | Ran::Yields(Some(stage)) = ran {
-                if !is_placed && matches!(*stage, Stage::Batched(_)) {
-                    self.signal(body.steps[node].placed_orders);
-                }
+                let left = body.steps[node].left_orders(&stage) & !left_orders;
+                self.signal(left);
+                self.waits[index].left_orders |= left;
                 self.waits[index].stage = Some(stage);
                 index += 1;
                 continue;
@@ -66,7 +89,7 @@ impl Frame {
             }
             let step = &body.steps[node];
             self.pass_ticket_gates(step, env);
-            self.signal(step.signals_orders & !if is_placed { step.placed_orders } else { 0 });
+            self.signal(step.signals_orders & !left_orders);
         }
         progressed
     }
@@ -123,9 +146,8 @@ impl Frame {
     /// Stores a step that waits.
     pub(super) fn wait(&mut self, node: usize, stage: Box<Stage>, body: &Body, env: Env<'_>) {
         self.see(node);
-        if matches!(*stage, Stage::Batched(_)) {
-            self.signal(body.steps[node].placed_orders);
-        }
+        let left_orders = body.steps[node].left_orders(&stage);
+        self.signal(left_orders);
         if env.records_nodes {
             let name = || Arc::clone(&body.names[node]);
             env.instance.record(Detail::Nodes, || EventKind::NodeWaits { flow: env.key, node: name() });
@@ -139,7 +161,7 @@ impl Frame {
             Stage::Batched(_) => true,
             _ => false,
         };
-        self.waits.push(Wait { node, stage: Some(stage), since_ns, is_polled });
+        self.waits.push(Wait { node, stage: Some(stage), since_ns, left_orders, is_polled });
     }
 
     /// Stores a step that was interrupted, or that waits without a bit: for a call that takes long.
@@ -148,7 +170,7 @@ impl Frame {
             self.suspended = Some(node);
         }
         let since_ns = if env.records_nodes { env.instance.platform.now_ns() } else { 0 };
-        self.waits.push(Wait { node, stage: Some(stage), since_ns, is_polled: false });
+        self.waits.push(Wait { node, stage: Some(stage), since_ns, left_orders: 0, is_polled: false });
     }
 
     /// Goes on with this step: the suspended one has run.

@@ -17,16 +17,21 @@
 //! until all steps of that order have run in all earlier iterations. Like its locks, the iteration orders within an
 //! atomic step are awaited before it begins. If nothing in the body awaits an order, there is none: iterations that only read
 //! may end the flow in any order, because the earliest end wins.
+//!
+//! A step may leave an order before it ends: a call that is placed in its batch, or in the queue of the one section that makes all
+//! calls of the order, one after the other; and a `map` whose own iterations have left theirs. In a body that may be given up none
+//! does.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use weir_host::{Mode, Resource};
+use weir_host::{FunctionCode, Mode, Resource};
 use weir_ir::graph::{Graph, Node, NodeId, NodeKind, Operand};
 
 use super::moves::MoveOnlyTypes;
 use super::part::NodePart;
-use crate::step::Repeat;
+use crate::flow_section::CallSection;
+use crate::step::{EarlyOrder, Repeat, ResourceOrder};
 use crate::wait_set::{WAIT_NUMBERS, WaitSet};
 
 /// The last iteration order, which several resources may share.
@@ -44,9 +49,13 @@ pub(super) struct StepOrder {
     pub signals_orders: Vec<u64>,
     /// The iteration orders that each node waits for.
     pub awaits_orders: Vec<u64>,
-    /// The iteration orders of each node in which a call of a batched function counts from the
-    /// moment at which it is placed.
+    /// The iteration orders of each node in which a call counts from the moment at which it is placed: in the batch of its
+    /// function, or in the queue of its section.
     pub placed_orders: Vec<u64>,
+    /// The iteration orders that each node leaves before it ends.
+    pub early_orders: Vec<Vec<EarlyOrder>>,
+    /// The iteration orders of resources.
+    pub resource_orders: Vec<ResourceOrder>,
     /// The number of nodes of each iteration order.
     pub order_lengths: Vec<u32>,
     /// True if iterations may overlap.
@@ -70,6 +79,8 @@ impl StepOrder {
             signals_orders: vec![0; count],
             awaits_orders: vec![0; count],
             placed_orders: vec![0; count],
+            early_orders: (0..count).map(|_| Vec::new()).collect(),
+            resource_orders: Vec::new(),
             order_lengths: Vec::new(),
             overlaps,
         };
@@ -79,6 +90,7 @@ impl StepOrder {
             order.assign_iteration_orders(graph, parts, &ends);
             if !may_be_given_up {
                 order.assign_placed_orders(parts);
+                order.assign_queued_orders(&Queued::new(graph, parts, moves), &ends);
             }
         }
         order.assign_numbers(graph, parts, &earlier_users(graph, moves), !may_be_given_up);
@@ -155,6 +167,34 @@ impl StepOrder {
         }
     }
 
+    /// Lets calls on a resource in later iterations follow once those of earlier ones are in the queue of their section, if all calls
+    /// on the resource are in it; and lets a `map` leave an order when its own iterations have.
+    fn assign_queued_orders(&mut self, queued: &Queued<'_>, ends: &[bool]) {
+        for order in (0..self.order_lengths.len()).map(|order| 1 << order) {
+            let steps: Vec<usize> = (0..ends.len()).filter(|index| self.signals_orders[*index] & order != 0).collect();
+            if steps.iter().any(|index| ends[*index] || self.placed_orders[*index] & order != 0) {
+                continue;
+            }
+            let resources = self.resource_orders.iter().filter(|of| of.order == order).map(|of| &of.resource);
+            let resources: Vec<&Resource> = resources.collect();
+            let uses: Vec<StepUse> = steps.iter().map(|index| queued.step_use(*index, &resources)).collect();
+            let section = uses.first().and_then(|first| first.section());
+            let in_queue = section.is_some() && uses.iter().all(|of| of.section() == section);
+            for (index, of) in steps.into_iter().zip(uses) {
+                match of {
+                    StepUse::Call(_) if in_queue => self.placed_orders[index] |= order,
+                    StepUse::Map(inner, of) if in_queue || of.is_none() => {
+                        self.early_orders[index].push(EarlyOrder { order, inner });
+                    }
+                    _ => {}
+                }
+            }
+            if in_queue {
+                self.resource_orders.iter_mut().filter(|of| of.order == order).for_each(|of| of.section = section);
+            }
+        }
+    }
+
     /// Assigns the iteration orders; `ends` has the nodes at which the iterations may end.
     fn assign_iteration_orders(&mut self, graph: &Graph, parts: &[NodePart], ends: &[bool]) {
         let mut orders = IterationOrders::of(graph, parts, ends.contains(&true));
@@ -184,6 +224,77 @@ impl StepOrder {
         }
         let used = self.order_lengths.iter().rposition(|length| *length > 0).map_or(0, |last| last + 1);
         self.order_lengths.truncate(used);
+        let of_resource = |(resource, order)| ResourceOrder { resource, order, section: None };
+        self.resource_orders = orders.of_resource.into_iter().map(of_resource).collect();
+    }
+}
+
+/// The use of the resources of an iteration order by a step.
+enum StepUse {
+    /// A call that this section makes, in the order of its queue.
+    Call(CallSection),
+    /// A `map` all of whose own steps on these resources are in these orders of its iterations; the section if they are calls
+    /// that count once they are in its queue.
+    Map(u64, Option<CallSection>),
+    /// Any other use.
+    Other,
+}
+
+impl StepUse {
+    /// Returns the section in whose queue all calls of the step are when it has left the order.
+    fn section(&self) -> Option<CallSection> {
+        match self {
+            StepUse::Call(section) => Some(*section),
+            StepUse::Map(_, section) => *section,
+            StepUse::Other => None,
+        }
+    }
+}
+
+/// The calls of a body that the threads of sections make.
+struct Queued<'a> {
+    graph: &'a Graph,
+    parts: &'a [NodePart],
+    moves: &'a MoveOnlyTypes<'a>,
+    /// True if the body has atomic steps. While its frame is in one, its calls run on the thread of the flow.
+    has_atomic_steps: bool,
+}
+
+impl<'a> Queued<'a> {
+    fn new(graph: &'a Graph, parts: &'a [NodePart], moves: &'a MoveOnlyTypes<'a>) -> Queued<'a> {
+        let has_atomic_steps = graph.nodes.iter().any(|node| matches!(node.kind, NodeKind::Acquire { .. }));
+        Queued { graph, parts, moves, has_atomic_steps }
+    }
+
+    /// Returns the use of these resources by a step.
+    fn step_use(&self, index: usize, resources: &[&Resource]) -> StepUse {
+        if let Some(section) = self.section_of_call(index) {
+            return StepUse::Call(section);
+        }
+        let (node, body) = (&self.graph.nodes[index], &self.parts[index].body);
+        let (NodeKind::Map { .. }, Some(body)) = (&node.kind, body) else { return StepUse::Other };
+        let inner = |resource: &Resource| body.resource_orders.iter().find(|of| of.resource == *resource);
+        let used = touched(node, &self.parts[index]).filter(|(resource, _)| resources.contains(&resource));
+        let orders: Option<Vec<&ResourceOrder>> = used.map(|(resource, _)| inner(&resource)).collect();
+        match orders.as_deref() {
+            Some([first, others @ ..]) if others.iter().all(|other| other.section == first.section) => {
+                StepUse::Map(others.iter().fold(first.order, |all, other| all | other.order), first.section)
+            }
+            _ => StepUse::Other,
+        }
+    }
+
+    /// Returns the section whose threads make the call of a step whenever it is made: the call returns at once, takes no lock but
+    /// that of its state, and has no argument that can only be moved.
+    fn section_of_call(&self, index: usize) -> Option<CallSection> {
+        let call = self.parts[index].call.as_ref()?;
+        let is_moved = |input: &Operand| self.moves.input(self.graph, input);
+        let is_fit = !self.has_atomic_steps
+            && matches!(call.code, FunctionCode::Immediate(_))
+            && call.gatherer.is_none()
+            && call.locks.len() <= usize::from(call.state.is_some())
+            && !self.graph.nodes[index].inputs.iter().any(is_moved);
+        call.section.filter(|_| is_fit)
     }
 }
 

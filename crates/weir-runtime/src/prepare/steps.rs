@@ -14,6 +14,7 @@ use super::part::{NodePart, Resolved};
 use super::shape::{ControlShape, arm_of_tag};
 use super::slots::SlotLayout;
 use crate::constant_copies::ConstantCopies;
+use crate::flow_section::{CallQueue, CallSection};
 use crate::resources::Resources;
 use crate::step::{
     AcquireStep, Action, Body, CallStep, Condition, ConditionStep, NONE, Out, PreparedStep, PrimStep, Repeat,
@@ -65,6 +66,7 @@ impl Assembly<'_> {
             result_parts: self.result_parts(),
             waits,
             order_lengths: self.order.order_lengths.clone().into(),
+            resource_orders: self.order.resource_orders.clone().into(),
             overlap_max,
             groups_iterations: overlap_max > 0 && groups_iterations(&steps, self.order),
             gathered_call: if overlap_max > 0 { gathered_call(&steps, result, self.order, self.layout) } else { None },
@@ -162,12 +164,15 @@ impl Assembly<'_> {
         let shared = self.shared_of(&mut arguments);
         let changes = call.changes_slot(&arguments);
         let path = Arc::from(call.path.as_str());
+        let is_whole_step = self.graph.is_whole_step(id);
         if let FunctionCode::Immediate(code) = &call.code
             && call.locks.is_empty()
             && shared.is_empty()
             && call.state.is_none()
             && call.section.is_none()
             && !call.fallible
+            && !is_whole_step
+            && !self.may_be_cancelled_in_step(id)
             && self.shape.decides[id.0 as usize].is_none()
         {
             let (code, out) = (Arc::clone(code), self.layout.port(id, 0));
@@ -186,8 +191,11 @@ impl Assembly<'_> {
             None if call.fallible => Out::Result(self.layout.port(id, 0)),
             None => Out::Value(self.layout.port(id, 0)),
         };
-        let (code, locks, ticket_gate, state) = (call.code, call.locks, call.ticket_gate, call.state);
-        let (gatherer, section) = (call.gatherer, call.section);
+        let (code, ticket_gate, state, gatherer) = (call.code, call.ticket_gate, call.state, call.gatherer);
+        let section = call.section.map(|section| CallSection { queue: self.queue_of_call(id, state), ..section });
+        // The queue of a state lets in one call after the other.
+        let is_in_queue = section.is_some_and(|section| section.queue != CallQueue::Any);
+        let locks = if is_in_queue { Box::default() } else { call.locks };
         Ok(Action::Call(Box::new(CallStep {
             dead,
             arguments,
@@ -202,8 +210,24 @@ impl Assembly<'_> {
             gatherer,
             section,
             within: self.within(id),
+            is_whole_step,
             awaits_peer: call.awaits_peer,
         })))
+    }
+
+    /// Returns true if the flow may be cancelled within the step around a call, which then keeps the locks of the step to its end.
+    fn may_be_cancelled_in_step(&self, id: NodeId) -> bool {
+        let step = self.graph.node(id).within.map(|acquire| &self.graph.node(acquire).kind);
+        matches!(step, Some(NodeKind::Acquire { cancellable: true, .. }))
+    }
+
+    /// Returns the queue of a call that the threads of a section make.
+    fn queue_of_call(&self, id: NodeId, state: Option<usize>) -> CallQueue {
+        match (self.order.placed_orders[id.0 as usize], state) {
+            (0, _) => CallQueue::Any,
+            (_, Some(_)) => CallQueue::OfState,
+            (_, None) => CallQueue::OfFlow,
+        }
     }
 
     /// Returns the shared values of a call, if one of them belongs to the session; the arguments then index these.
@@ -280,7 +304,8 @@ impl Assembly<'_> {
             return Err(error(&node.name, "its body was not prepared".into()));
         };
         let (inputs, out) = (self.arguments(id.0 as usize)?, self.layout.port(id, 0));
-        Ok(Action::Repeat(Box::new(RepeatStep { repeat, inputs, body, within: self.within(id), out })))
+        let (within, early_orders) = (self.within(id), self.order.early_orders[id.0 as usize].clone().into());
+        Ok(Action::Repeat(Box::new(RepeatStep { repeat, inputs, body, early_orders, within, out })))
     }
 
     /// Returns the atomic steps around a node, from the innermost.

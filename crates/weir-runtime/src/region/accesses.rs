@@ -2,7 +2,7 @@
 
 use weir_host::Argument;
 
-use super::changes::RoundEffect;
+use super::changes::{PushedCall, PushedWord, RoundEffect, StoredWord};
 use super::code::{
     ElementReplacement, LookUp, LookUpOutput, LoopOutcome, RegionOperand, SlotCall, Tables, ValueSwitch,
 };
@@ -89,8 +89,8 @@ impl Tables {
             Rounds(row) => {
                 let rounds = self.rounds[usize::from(row)];
                 match rounds.effect {
-                    RoundEffect::Store { list, .. } => see(list, Change),
-                    RoundEffect::Push { results, .. } | RoundEffect::Call { results, .. } => {
+                    RoundEffect::Store(StoredWord { list, .. }) => see(list, Change),
+                    RoundEffect::Push(PushedWord { results, .. }) | RoundEffect::Call(PushedCall { results, .. }) => {
                         see(list(rounds.row), Read);
                         see(results, Change);
                     }

@@ -60,27 +60,50 @@ pub(crate) struct RoundsAtOnce {
 /// The effect of a round.
 #[derive(Clone, Copy)]
 pub(crate) enum RoundEffect {
-    /// Stores a word in a list, and goes on with the next position until one is not less than the bound.
-    Store { list: FrameSlot, position: Register, word: Register, step: Register, bound: Register },
-    /// Adds a word to the results of a `for`.
-    Push { results: FrameSlot, word: Register },
-    /// Calls a function with registers, one of which is the element, and adds the word of its result, a scalar of this type, to
-    /// the results of a `for`.
-    Call { call: TableIndex, element: Register, results: FrameSlot, scalar: u16 },
+    Store(StoredWord),
+    Push(PushedWord),
+    Call(PushedCall),
 }
 
-impl RoundsAtOnce {
+/// A round that stores a word in a list, and goes on with the next position until one is not less than the bound.
+#[derive(Clone, Copy)]
+pub(crate) struct StoredWord {
+    pub list: FrameSlot,
+    pub position: Register,
+    pub word: Register,
+    pub step: Register,
+    pub bound: Register,
+}
+
+/// A round that adds a word to the results of a `for`.
+#[derive(Clone, Copy)]
+pub(crate) struct PushedWord {
+    pub results: FrameSlot,
+    pub word: Register,
+}
+
+/// A round that calls a function with registers, one of which is the element, and adds the word of its result, a scalar of the
+/// type `Scalar::ALL[scalar]`, to the results of a `for`.
+#[derive(Clone, Copy)]
+pub(crate) struct PushedCall {
+    pub call: TableIndex,
+    pub element: Register,
+    pub results: FrameSlot,
+    pub scalar: u16,
+}
+
+impl RoundEffect {
     /// Calls `see` for each register that the rounds use.
     pub(crate) fn registers(&mut self, see: &mut dyn FnMut(&mut Register, RegisterAccess)) {
-        match &mut self.effect {
-            RoundEffect::Store { position, word, step, bound, .. } => {
+        match self {
+            RoundEffect::Store(StoredWord { position, word, step, bound, .. }) => {
                 [&mut position.clone(), word, step, bound]
                     .into_iter()
                     .for_each(|register| see(register, RegisterAccess::Read));
                 see(position, RegisterAccess::Write);
             }
-            RoundEffect::Push { word, .. } => see(word, RegisterAccess::Read),
-            RoundEffect::Call { element, .. } => {
+            RoundEffect::Push(PushedWord { word, .. }) => see(word, RegisterAccess::Read),
+            RoundEffect::Call(PushedCall { element, .. }) => {
                 see(&mut element.clone(), RegisterAccess::Read);
                 see(element, RegisterAccess::Write);
             }

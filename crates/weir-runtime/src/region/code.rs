@@ -7,7 +7,7 @@ use weir_host::{Argument, ImmediateCode, WordCode};
 use weir_ir::graph::{ArmTest, ResourceUse};
 use weir_ir::prim::Prim;
 
-use super::changes::{EntryUpdate, RoundEffect, RoundsAtOnce};
+use super::changes::{EntryUpdate, PushedCall, RoundEffect, RoundsAtOnce};
 use super::instruction::{FrameSlot, Instruction, Register, RegisterAccess, TableIndex, Target};
 use super::parts::{ComputationOrder, PartCost, RegionPart, RoundCost, SlowLoops};
 use super::place::CodePlace;
@@ -300,8 +300,8 @@ impl Tables {
             }
             Instruction::Rounds(rounds) => {
                 let rounds = &mut self.rounds[usize::from(rounds)];
-                rounds.registers(see);
-                if let RoundEffect::Call { call, .. } = rounds.effect {
+                rounds.effect.registers(see);
+                if let RoundEffect::Call(PushedCall { call, .. }) = rounds.effect {
                     self.word_calls[usize::from(call)].registers(see);
                 }
                 let mut count = self.loops[usize::from(rounds.row)].count;
@@ -338,7 +338,7 @@ impl Tables {
         self.switches.iter_mut().for_each(|row| row.registers(&mut see));
         self.replacements.iter_mut().for_each(|row| row.registers(&mut see));
         self.loops.iter_mut().for_each(|row| row.registers(&mut see));
-        self.rounds.iter_mut().for_each(|row| row.registers(&mut see));
+        self.rounds.iter_mut().for_each(|row| row.effect.registers(&mut see));
         self.splits
             .iter_mut()
             .flat_map(SplitLoop::reductions_mut)

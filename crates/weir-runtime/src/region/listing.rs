@@ -5,7 +5,7 @@ use std::fmt;
 
 use weir_host::Argument;
 
-use super::changes::{EntryChange, EntryUpdate, RoundEffect};
+use super::changes::{EntryChange, EntryUpdate, PushedCall, PushedWord, RoundEffect, StoredWord};
 use super::code::{ElementWords, FieldOperand, Region, RegionOperand};
 use super::instruction::{Instruction, TableIndex};
 use super::shapes::Scalar;
@@ -114,11 +114,11 @@ impl Region {
     /// Returns the effect of rounds that run at once.
     fn rounds(&self, effect: RoundEffect) -> String {
         match effect {
-            RoundEffect::Store { list, position, word, step, bound } => {
+            RoundEffect::Store(StoredWord { list, position, word, step, bound }) => {
                 format!("s{list}[r{position}] = r{word}, r{position} += r{step}, while r{position} < r{bound}")
             }
-            RoundEffect::Push { results, word } => format!("push s{results}, r{word}"),
-            RoundEffect::Call { call, element, results, .. } => {
+            RoundEffect::Push(PushedWord { results, word }) => format!("push s{results}, r{word}"),
+            RoundEffect::Call(PushedCall { call, element, results, .. }) => {
                 let call = &self.tables.word_calls[usize::from(call)];
                 let registers = call.arguments.iter().map(|register| format!("r{register}")).collect::<Vec<_>>();
                 format!("push s{results}, {} {}, r{element} = element", call.path, registers.join(", "))

@@ -9,42 +9,21 @@
 
 use weir_host::Value;
 
-use super::changes::{RoundEffect, RoundsAtOnce};
+use super::changes::{PushedCall, PushedWord, RoundEffect, RoundsAtOnce, StoredWord};
 use super::code::{LoopRow, Region};
 use super::entries::push_word;
 use super::instruction::{Instruction, Register, TableIndex};
 use super::outcome::{Outside, fails, r};
 use super::stop::After;
-use crate::units::{self, Units};
+use crate::units;
 
-impl RoundsAtOnce {
-    /// Runs rounds.
-    #[inline(never)]
-    pub(super) fn run(&self, loops: &[LoopRow], words: &mut [u64], slots: &mut [Value], units: &Units) {
-        let row = &loops[r(self.row)];
-        let most = units.rounds_before_check(row.units);
-        let rounds = match self.effect {
-            RoundEffect::Store { list, .. } => self.store(row, words, &mut slots[r(list)], most),
-            RoundEffect::Push { results, word } => {
-                let word = words[r(word)];
-                let Value::List(list) = &slots[r(row.list)] else { return };
-                let rounds = most.min((list.len() as u64).saturating_sub(words[r(row.count)]));
-                let Value::List(results) = &mut slots[r(results)] else { return };
-                if results.push_words(word, rounds as usize) { rounds } else { 0 }
-            }
-            RoundEffect::Call { .. } => return,
-        };
-        words[r(row.count)] += rounds;
-        units.spend_rounds(rounds, row.units);
-    }
-
+impl StoredWord {
     /// Stores words, at most so many; returns the number of rounds.
-    fn store(&self, row: &LoopRow, words: &mut [u64], list: &mut Value, most: u64) -> u64 {
-        let RoundEffect::Store { position, word, step, bound, .. } = self.effect else { return 0 };
-        let (Value::List(list), word) = (list, words[r(word)]) else { return 0 };
+    fn run(&self, row: &LoopRow, words: &mut [u64], list: &mut Value, most: u64) -> u64 {
+        let (Value::List(list), word) = (list, words[r(self.word)]) else { return 0 };
         let number = |register: Register| words[r(register)].cast_signed();
         let (Ok(from), Ok(step), Ok(bound)) =
-            (u64::try_from(number(position)), u64::try_from(number(step)), u64::try_from(number(bound)))
+            (u64::try_from(number(self.position)), u64::try_from(number(self.step)), u64::try_from(number(self.bound)))
         else {
             return 0;
         };
@@ -59,8 +38,18 @@ impl RoundsAtOnce {
             return 0;
         }
         // Less than the bound, which is an `i64`.
-        words[r(position)] = from + rounds * step;
+        words[r(self.position)] = from + rounds * step;
         rounds
+    }
+}
+
+impl PushedWord {
+    /// Adds words, at most so many; returns the number of rounds.
+    fn run(&self, row: &LoopRow, words: &[u64], slots: &mut [Value], most: u64) -> u64 {
+        let Value::List(list) = &slots[r(row.list)] else { return 0 };
+        let rounds = most.min((list.len() as u64).saturating_sub(words[r(row.count)]));
+        let Value::List(results) = &mut slots[r(self.results)] else { return 0 };
+        if results.push_words(words[r(self.word)], rounds as usize) { rounds } else { 0 }
     }
 }
 
@@ -74,15 +63,34 @@ impl Region {
         words: &mut [u64],
         outside: &mut Outside<'_>,
     ) -> After {
-        let rounds = &self.tables.rounds[r(rounds)];
-        let RoundEffect::Call { call, element, results, scalar } = rounds.effect else {
-            rounds.run(&self.tables.loops, words, outside.slots, outside.units);
-            return After::Next;
+        let RoundsAtOnce { row, effect } = self.tables.rounds[r(rounds)];
+        let row = &self.tables.loops[r(row)];
+        let most = outside.units.rounds_before_check(row.units);
+        let rounds = match effect {
+            RoundEffect::Store(store) => store.run(row, words, &mut outside.slots[r(store.list)], most),
+            RoundEffect::Push(push) => push.run(row, words, outside.slots, most),
+            RoundEffect::Call(call) => return self.calls_at_once(call, row, at, words, outside),
         };
-        let (row, call) = (&self.tables.loops[r(rounds.row)], &self.tables.word_calls[r(call)]);
+        words[r(row.count)] += rounds;
+        outside.units.spend_rounds(rounds, row.units);
+        After::Next
+    }
+
+    /// Runs rounds of calls at once.
+    fn calls_at_once(
+        &self,
+        round: PushedCall,
+        row: &LoopRow,
+        at: usize,
+        words: &mut [u64],
+        outside: &mut Outside<'_>,
+    ) -> After {
+        let call = &self.tables.word_calls[r(round.call)];
         let units_each = row.units.saturating_add(units::CALL);
         let most = outside.units.rounds_before_check(units_each);
-        let Ok([list, results]) = outside.slots.get_disjoint_mut([r(row.list), r(results)]) else { return After::Next };
+        let Ok([list, results]) = outside.slots.get_disjoint_mut([r(row.list), r(round.results)]) else {
+            return After::Next;
+        };
         let (Value::List(list), Value::List(results)) = (list, results) else { return After::Next };
         let first = words[r(row.count)];
         let last = first.saturating_add(most).min(list.len() as u64);
@@ -92,17 +100,22 @@ impl Region {
         let is_call = |at: &usize| matches!(self.code[*at], Instruction::CallWords(..));
         let Some(call_at) = (at + 1..self.code.len()).find(is_call) else { return After::Next };
         *outside.current = call_at;
-        for taken in first..last {
-            // The round is followed by another one.
+        let mut taken = first;
+        // Each of these rounds is followed by another one, which takes the next element.
+        while taken < last {
             let Some(next) = list.word(taken as usize) else { break };
             match call.call(words) {
-                Ok(word) => push_word(results, word, scalar),
+                Ok(word) => push_word(results, word, round.scalar),
                 Err(failure) => return fails(call_at, failure),
             }
-            words[r(element)] = next;
-            words[r(row.count)] = taken + 1;
+            words[r(round.element)] = next;
+            taken += 1;
+            if taken == first + 1 {
+                results.reserve_words(list.len() - first as usize);
+            }
         }
-        outside.units.spend_rounds(words[r(row.count)] - first, units_each);
+        words[r(row.count)] = taken;
+        outside.units.spend_rounds(taken - first, units_each);
         After::Next
     }
 }

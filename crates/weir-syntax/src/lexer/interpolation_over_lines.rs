@@ -32,7 +32,7 @@ impl Lexer<'_> {
 }
 
 /// Returns true if an interpolation with this number of open braces ends before these bytes do. In a text of one line, the end of
-/// the text must be on the line where the interpolation ends.
+/// the text must be on the line where the interpolation ends, or where a later interpolation ends that begins on that line.
 fn ends(bytes: &[u8], mut braces: u32, block: bool) -> bool {
     let mut at = 0;
     while at < bytes.len() {
@@ -44,7 +44,12 @@ fn ends(bytes: &[u8], mut braces: u32, block: bool) -> bool {
             },
             b'{' => braces += 1,
             b'}' if braces > 0 => braces -= 1,
-            b'}' => return block || quote(&bytes[at + 1..]).is_some(),
+            b'}' if block => return true,
+            b'}' => match quote_or_brace(&bytes[at + 1..]) {
+                Some((b'"', _)) => return true,
+                Some((_, length)) => at += length + 1,
+                None => return false,
+            },
             _ => {}
         }
         at += 1;
@@ -54,10 +59,21 @@ fn ends(bytes: &[u8], mut braces: u32, block: bool) -> bool {
 
 /// Returns the number of bytes before the next quote of the line.
 fn quote(bytes: &[u8]) -> Option<usize> {
+    first_of_line(bytes, b"\"").map(|(_, length)| length)
+}
+
+/// Returns the quote that ends the text on this line, or the brace that begins its next interpolation, whichever is first, and
+/// the number of bytes before it.
+fn quote_or_brace(bytes: &[u8]) -> Option<(u8, usize)> {
+    first_of_line(bytes, b"\"{")
+}
+
+/// Returns the first of these bytes on the line that has no backslash before it, and the number of bytes before it.
+fn first_of_line(bytes: &[u8], searched: &[u8]) -> Option<(u8, usize)> {
     let mut at = 0;
     while at < bytes.len() && bytes[at] != b'\n' {
         match bytes[at] {
-            b'"' => return Some(at),
+            byte if searched.contains(&byte) => return Some((byte, at)),
             b'\\' => at += 2,
             _ => at += 1,
         }

@@ -175,6 +175,14 @@ macro_rules! packed {
                 }
             }
 
+            /// Makes room for so many further scalars.
+            pub(super) fn reserve_words(&mut self, count: usize) {
+                match self {
+                    $(Packed::$form(all) => all.reserve_exact(count),)+
+                    Packed::Records(_) | Packed::Persistent(_) => {}
+                }
+            }
+
             /// Adds a scalar at the end so many times; returns `false` if the elements are no scalars.
             pub(super) fn push_words(&mut self, word: u64, count: usize) -> bool {
                 match self {

@@ -76,6 +76,11 @@ impl Elements {
         self.unshared_packed().is_some_and(|packed| packed.push_words(word, count))
     }
 
+    /// Makes room for so many further packed scalars at once; does nothing if the elements are shared or not packed.
+    pub fn reserve_words(&mut self, count: usize) {
+        self.unshared_packed().into_iter().for_each(|packed| packed.reserve_words(count));
+    }
+
     /// Adds the scalar with this word at the end; returns `false` and changes nothing if the elements are shared or not
     /// packed.
     #[inline]

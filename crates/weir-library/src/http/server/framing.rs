@@ -7,7 +7,7 @@
 //! The bytes of a connection are a sequence of *heads*, each followed by a *body* whose length the head determines.
 //! Heads, chunk sizes and trailers consist of *lines*; everything else is skipped by length. Only the fields `Host`,
 //! `Content-Length` and `Transfer-Encoding` are parsed twice; everything that hyper refuses by itself is left to it.
-//! Clients mostly repeat the same fields: the fields of the previous head are compared as a whole, and examined only if
+//! Clients mostly repeat the same fields: the fields of earlier heads are compared as a whole (`known_fields`), and examined only if
 //! they differ. hyper does not read them again either (`repeated_fields`).
 
 use std::ops::Range;
@@ -15,7 +15,7 @@ use std::rc::Rc;
 
 use memchr::memchr;
 
-use self::known_fields::KnownFields;
+use self::known_fields::{KnownBlock, KnownFields};
 use self::lines::{chunk_extensions, concerns_hyper, is_control, request_target, value_of};
 use super::repeated_fields::RepeatedFields;
 
@@ -93,8 +93,8 @@ pub(super) struct Framing {
     heads_begun: u64,
     /// The beginning of a line that is not complete yet.
     line: Vec<u8>,
-    /// The fields of the last valid head without a body. They mean the same in every version of HTTP, because a `Host` is
-    /// among them.
+    /// The fields of earlier valid heads without a body. They mean the same in every version of HTTP, because a `Host` is among
+    /// them.
     known: KnownFields,
     /// Maximum size of a head whose fields hyper does not read; hyper checks the others.
     head_bytes_max: usize,
@@ -166,12 +166,14 @@ impl Framing {
             self.complete_line(&bytes[at..=end]).map_err(|wrong| (wrong, end))?;
             at = end + 1;
             match (before, self.state) {
-                (FramingState::Between, FramingState::Fields) if self.known.begin(&bytes[at..]) => {
-                    self.repeat(line_bytes, at);
-                    at += self.known.len();
-                    self.state = FramingState::Between;
-                }
-                (FramingState::Between, FramingState::Fields) => fields = Some(at),
+                (FramingState::Between, FramingState::Fields) => match self.known.at(&bytes[at..]) {
+                    Some(known) => {
+                        self.repeat(line_bytes, at, known);
+                        at += known.length;
+                        self.state = FramingState::Between;
+                    }
+                    None => fields = Some(at),
+                },
                 (FramingState::Fields, FramingState::Between) => {
                     self.know(fields.take().map_or(&[], |begin| &bytes[begin..at]))
                 }
@@ -187,10 +189,10 @@ impl Framing {
     }
 
     /// Leaves the known fields, which begin at this offset, out of a head if the service remembers them.
-    fn repeat(&mut self, line_bytes: usize, at: usize) {
-        let is_left_out = self.head.needs_host && line_bytes + self.known.len() <= self.head_bytes_max;
-        if is_left_out && self.known.are_remembered(self.heads_begun) {
-            self.left_out.push(at..at + self.known.len() - EMPTY_LINE.len());
+    fn repeat(&mut self, line_bytes: usize, at: usize, known: KnownBlock) {
+        let is_short = self.head.needs_host && line_bytes + known.length <= self.head_bytes_max;
+        if is_short && !known.concerns_hyper && self.known.are_remembered(self.heads_begun) {
+            self.left_out.push(at..at + known.length - EMPTY_LINE.len());
         }
     }
 

@@ -99,18 +99,24 @@ pub(super) fn failure(address: &PostgresAddress, error: &StatementError) -> Fail
     }
 }
 
-/// Returns the failure for an error of the database.
+/// Returns the failure for an error of the database. That of a broken rule is often answered to a client, so it does not tell the
+/// address, nor the columns of the row that another program has added to the table, as the database would.
 pub(super) fn explain(address: &PostgresAddress, error: &Error) -> Failure {
+    let code = error.code();
+    let detail = error.as_db_error().and_then(|error| error.detail()).map(|detail| format!(" ({detail})"));
+    if code.is_some_and(|code| RULES_BROKEN.iter().any(|broken| code.code().starts_with(broken))) {
+        let tells_the_row = [&SqlState::CHECK_VIOLATION, &SqlState::NOT_NULL_VIOLATION].map(Some).contains(&code);
+        let detail = if tells_the_row { None } else { detail };
+        let why = error.as_db_error().map_or_else(|| error.to_string(), |error| error.message().to_owned());
+        let message = format!("the database refuses the write: {why}{}", detail.unwrap_or_default());
+        return Failure::new(FailureKind::Constraint, message);
+    }
     let why = match error.as_db_error() {
-        Some(error) => {
-            let detail = error.detail().map_or_else(String::new, |detail| format!(" ({detail})"));
-            format!("{}{detail}", error.message())
-        }
+        Some(error) => format!("{}{}", error.message(), detail.unwrap_or_default()),
         None => error.source().map_or_else(|| error.to_string(), ToString::to_string),
     };
     let advice = advice(error).map_or_else(String::new, |advice| format!("; {advice}"));
-    let kind = match error.code() {
-        Some(code) if RULES_BROKEN.iter().any(|broken| code.code().starts_with(broken)) => FailureKind::Constraint,
+    let kind = match code {
         Some(code) if is_conflict(error) || *code == SqlState::LOCK_NOT_AVAILABLE => FailureKind::Conflict,
         _ => FailureKind::Function,
     };

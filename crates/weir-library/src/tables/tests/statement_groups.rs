@@ -5,6 +5,7 @@ use weir::{SeenCommits, Value};
 
 use super::test_database::TestDatabase;
 use super::{everything, users};
+use crate::tables::database::Database;
 use crate::tables::group_commit::{GroupCommit, LogSync, SyncFailure};
 use crate::tables::group_log::Redo;
 use crate::tables::writer::Writer;
@@ -116,4 +117,30 @@ fn reads_see_every_statement_that_was_executed_before() {
         assert_eq!(users.rows.count(0, &everything()).unwrap(), known);
     }
     weir::Closing::close(&storage).unwrap();
+}
+
+#[test]
+fn a_read_uses_the_connection_that_writes_unless_a_transaction_is_open() {
+    let place = TestDatabase::sqlite("read-by-writer");
+    let database = Database::open(&place.file()).unwrap();
+    database.write((0, 1), |connection| connection.execute_batch("CREATE TABLE rows (data)")).unwrap();
+    database.end_group();
+    let count = "SELECT count(*) FROM rows";
+    let read = || {
+        let is_reader_and_count = |connection: &Connection| {
+            Ok((connection.is_readonly("main")?, connection.query_row(count, [], |row| row.get::<_, i64>(0))?))
+        };
+        database.read(0, is_reader_and_count).unwrap()
+    };
+    // The thread of the log may use it for a moment.
+    while read() != (false, 0) {
+        std::thread::yield_now();
+    }
+    database.write((7, 1), |connection| connection.execute_batch("INSERT INTO rows VALUES (1)")).unwrap();
+    assert_eq!(read(), (true, 0), "nobody else sees what is not committed");
+    database.commit(7).unwrap();
+    while read() != (false, 1) {
+        std::thread::yield_now();
+    }
+    database.close().unwrap();
 }

@@ -33,10 +33,9 @@ fn described(plan: &Plan, HoldingLoop { rounds, inner, reason }: &HoldingLoop<'_
         HoldReason::DependentRounds => {
             "each of its rounds needs the one before, and its calls are in several sections".to_owned()
         }
-        HoldReason::CallsInTurns(of_calls) => format!(
-            "its calls of section `{}` take turns, and each waits until the one before has come back",
-            section(plan, of_calls)
-        ),
+        HoldReason::CallsInTurns(of_calls) => {
+            format!("its calls of section `{}` take turns, which costs two hops for each", section(plan, of_calls))
+        }
     };
     format!("`{}` in `{}`: {why}", inner.name, rounds.name)
 }

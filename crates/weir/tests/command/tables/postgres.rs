@@ -158,6 +158,54 @@ fn a_server_that_does_not_answer_holds_up_no_other_flow() {
     }
 }
 
+const NOTES: &str = r#"use http
+
+record Note { id: Int, text: Text }
+
+table notes: Note key id auto
+
+shared begun = 0
+
+service board on http(port: 8080) {
+  post "/" {
+    begun.add(1)
+    http.text("{notes.insert(Note { text: "a" })?}")
+  }
+  get "/begun" { http.text("{begun}") }
+}
+"#;
+
+/// While the database holds up the first insertion, the other flows queue theirs, and do not wait for its answer.
+#[test]
+fn insertions_of_flows_that_come_together_are_few_transactions() {
+    const FLOWS: usize = 16;
+    // Of its own, because it is frozen.
+    let Some(server) = PostgresServer::start() else { return };
+    for engine in ["event", "pool"] {
+        let schema = format!("grouped_{engine}");
+        let (program, address) = (Scratch::new("notes.weir", NOTES.as_bytes()), server.schema(&schema));
+        let served = Served::start(program.path(), &["--tables", &address, "--engine", engine, "--threads", "2"]);
+        assert_eq!(post(&served, "/").map(|answer| answer.status), Some(200));
+        server.freeze();
+        thread::scope(|scope| {
+            let written: Vec<_> = (0..FLOWS).map(|_| scope.spawn(|| post(&served, "/"))).collect();
+            while text(&served.get("/begun")).trim() != (FLOWS + 1).to_string() {
+                thread::yield_now();
+            }
+            server.thaw();
+            for write in written {
+                assert_eq!(write.join().expect("the client ends").map(|answer| answer.status), Some(200));
+            }
+        });
+        served.stop();
+        let found = server.execute(&schema, "SELECT count(*), count(DISTINCT xmin::text) FROM notes");
+        let (rows, transactions) = found.trim().split_once('|').expect("two numbers");
+        assert_eq!(rows, (FLOWS + 1).to_string());
+        let transactions: usize = transactions.parse().expect("a number");
+        assert!(transactions <= FLOWS / 2, "{transactions} transactions of {FLOWS} flows, under `{engine}`");
+    }
+}
+
 #[test]
 fn a_start_that_postgres_prevents_says_why() {
     let Some(server) = PostgresServer::shared() else { return };

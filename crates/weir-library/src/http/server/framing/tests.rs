@@ -221,6 +221,27 @@ fn fields_for_hyper_and_heads_that_are_too_long_are_read_as_they_are() {
 }
 
 #[test]
+fn fields_for_hyper_in_between_displace_no_repeated_fields() {
+    let mut connection = FramedConnection::new();
+    let empty = format!("{X}Content-Length: 0\r\n");
+    let (x, y, empty) = (head("GET / HTTP/1.1", X), head("GET / HTTP/1.1", Y), head("POST / HTTP/1.1", &empty));
+    (0..2).for_each(|_| assert_eq!(connection.serve(&x), X));
+    for _ in 0..3 {
+        assert!(connection.serve(&empty).contains("content-length: 0"));
+        assert_eq!(connection.read(&empty), empty);
+        assert_eq!(connection.serve(&x), X);
+        assert_eq!(connection.read(&x), "GET / HTTP/1.1\r\n\r\n", "the service still remembers them");
+    }
+    for (sent, fields) in [(&y, Y), (&empty, "0"), (&y, Y), (&empty, "0"), (&y, Y), (&x, X), (&empty, "0"), (&y, Y)] {
+        assert!(connection.serve(sent).contains(fields), "{sent}");
+    }
+    let mut refused = FramedConnection::new();
+    (0..2).for_each(|_| _ = refused.serve(&empty));
+    let without_host = "POST / HTTP/1.1\r\nContent-Length: 0\r\n\r\n";
+    assert_ne!(refused.framing.follow(without_host.as_bytes()), FramingVerdict::Pass);
+}
+
+#[test]
 fn a_mistake_in_counting_gives_no_request_the_fields_of_another() {
     let repeated = RepeatedFields::default();
     repeated.ask(1, head("", X).trim_start().as_bytes());

@@ -11,7 +11,9 @@
 
 use super::views::next_real;
 use crate::prepare::regions::build::emitter::{CodeEmitter, add};
-use crate::region::{Instruction, Register, RoundEffect, RoundsAtOnce, TableIndex, Target};
+use crate::region::{
+    Instruction, PushedCall, PushedWord, Register, RoundEffect, RoundsAtOnce, StoredWord, TableIndex, Target,
+};
 
 /// Lets rounds run at once.
 pub(super) fn run_rounds_at_once(emitter: &mut CodeEmitter) {
@@ -71,7 +73,7 @@ fn stores(
     };
     let stays = |register: Register| register != position && register != next;
     let is_of_list = emitter.tables.replacements[usize::from(replacement)].whole == list;
-    let effect = RoundEffect::Store { list, position, word, step, bound };
+    let effect = RoundEffect::Store(StoredWord { list, position, word, step, bound });
     (is_next && is_carried && is_of_list && [step, word, bound].into_iter().all(stays))
         .then_some((head, RoundsAtOnce { row, effect }))
 }
@@ -80,7 +82,7 @@ fn pushes(emitter: &CodeEmitter, end: usize, row: TableIndex, head: Target) -> O
     let (head, instructions) = round(emitter, head, end)?;
     let [Instruction::Push(results, word, _)] = instructions[..] else { return None };
     let list = emitter.tables.loops[usize::from(row)];
-    let effect = RoundEffect::Push { results, word };
+    let effect = RoundEffect::Push(PushedWord { results, word });
     (results != list.list && word != list.count).then_some((head, RoundsAtOnce { row, effect }))
 }
 
@@ -98,7 +100,7 @@ fn calls(
     let called = &emitter.tables.word_calls[usize::from(call)];
     let reads = |register: Register| called.arguments.contains(&register);
     let is_alone = out == word && out != element && ![out, element].contains(&list.count);
-    let effect = RoundEffect::Call { call, element, results, scalar };
+    let effect = RoundEffect::Call(PushedCall { call, element, results, scalar });
     (is_alone && !reads(out) && !reads(list.count) && results != list.list)
         .then_some((head, RoundsAtOnce { row, effect }))
 }
