@@ -173,6 +173,8 @@ impl StepOrder {
         for order in (0..self.order_lengths.len()).map(|order| 1 << order) {
             let steps: Vec<usize> = (0..ends.len()).filter(|index| self.signals_orders[*index] & order != 0).collect();
             if steps.iter().any(|index| ends[*index] || self.placed_orders[*index] & order != 0) {
+                // A call that is placed in its batch has no effect yet, which a step around this body may have to wait for.
+                self.resource_orders.retain(|of| of.order != order);
                 continue;
             }
             let resources = self.resource_orders.iter().filter(|of| of.order == order).map(|of| &of.resource);
