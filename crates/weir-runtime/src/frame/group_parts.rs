@@ -44,7 +44,7 @@ impl FrameGroup {
             if let Some((_, mut stopped)) = first.stopped {
                 group.frame.take_stop(&mut stopped);
             }
-            parted.push(group);
+            group.go_on_among(parted);
         }
     }
 
@@ -74,7 +74,7 @@ impl FrameGroup {
                 group.frame.wait(*node, Box::new(Stage::Batched(member)), body, env);
                 group.place(&mut take_calls(later, of_member), body, env, context, parted);
                 group.settle();
-                parted.push(group);
+                group.go_on_among(parted);
             });
         }
         if let Some(member) = first {
@@ -113,6 +113,13 @@ impl FrameGroup {
             // It looks at all steps and calls again.
             frame.yielded = true;
         }
+    }
+
+    /// Adds a group that has parted from others. It looks at all steps and calls again: behind the wave there may be steps that
+    /// wait for nothing.
+    fn go_on_among(mut self, parted: &mut Vec<FrameGroup>) {
+        self.frame.yielded = true;
+        parted.push(self);
     }
 
     /// Drops the iterations behind this one.
