@@ -33,19 +33,23 @@ use weir_trace::{Detail, EventKind, Histogram, Recorder};
 use crate::platform::Platform;
 pub(crate) use batch::{Answers, BatchIdentity, Member, MemberProgress};
 use batch::{GatheredBatch, Joined};
+pub(crate) use call_slack::CallSlack;
 pub(crate) use forecast::Forecast;
 pub(crate) use in_place::{BatchesInPlace, FlowsInBatches, has_only_prompt_batches, pass_to_senders};
 use latency::{EstimatedLatency, LatencyEstimate, Promptness};
 pub(crate) use progress::{ALIKE_MAX, FlowProgress, NO_GROUP, StepCertainty, StepProgress};
 pub(crate) use rest::{KeptClaims, at_rest, end_slice, has_joined, is_awaited, resume};
 use sender::BatchSender;
-pub(crate) use slack::{CallSlack, LatencyGraph, LatencyStep, ReturnStep, StepLatency};
+pub(crate) use slack::{LatencyGraph, LatencyStep, ReturnStep, StepLatency};
 
 mod batch;
+mod batch_state;
+mod call_slack;
 mod forecast;
 mod in_place;
 mod latency;
 mod later_calls;
+mod member;
 #[cfg(test)]
 mod model;
 mod moment;

@@ -1,8 +1,8 @@
 //! One batch: the calls that have joined it, and the sender that has it answered.
 //!
-//! All state is behind one mutex. Two sides share it:
+//! All state is behind one mutex (`batch_state.rs`). Two sides share it:
 //!
-//! * *Members*, each with the calls of one flow that have joined together. A member registers the waker of its flow in the
+//! * *Members* (`member.rs`), each with the calls of one flow that have joined together. A member registers the waker of its flow in the
 //!   critical section in which it joins or finds no answers, and the sender takes all wakers in the one in which it stores the
 //!   answers. Dropping a member that has no answers leaves the batch.
 //! * *The sender* registers its waker likewise, before it waits for the flows that have joined to come to rest, and while
@@ -16,10 +16,11 @@ use std::task::{Context, Poll, Waker};
 use foldhash::fast::FixedState;
 use smallvec::SmallVec;
 use tokio::task::yield_now;
-use weir_host::{Outcome, Value, memory};
+use weir_host::{Outcome, Value};
 
+use super::batch_state::{BatchStage, BatchState, MemberState, Wakers};
+use super::call_slack::NO_LIMIT;
 use super::requests::{Requests, SentRequests};
-use super::slack::{CallSlack, NO_LIMIT};
 use super::sync::{BatchMutant, Mutex, is};
 use crate::platform::Platform;
 
@@ -29,85 +30,26 @@ pub(crate) struct GatheredBatch {
     common: Box<[Value]>,
     /// The time at which the first call has joined.
     pub(super) began_ns: u64,
-    state: Mutex<BatchState>,
-}
-
-struct BatchState {
-    stage: BatchStage,
-    requests: Requests,
-    members: Vec<MemberState>,
-    /// The number of calls that have neither left nor taken their answer.
-    calls: usize,
-    /// The number of flows that have joined and still run.
-    running: usize,
-    /// True if another batch needs the sender, so that this one waits for no further calls.
-    leaves_sender: bool,
-    /// True if it has waited for further calls until another batch needed the sender.
-    has_left_sender: bool,
-    /// The bytes of the answer of a call, on average.
-    bytes_of_answer: i64,
-    sender: Option<Waker>,
-}
-
-/// The state of a member.
-#[derive(Clone, Default)]
-struct MemberState {
-    /// The waker of the flow, if it waits.
-    waker: Option<Waker>,
-    /// True if the answers have woken the flow.
-    is_woken: bool,
-    /// The slack of the calls; none until the flow waits.
-    slack: CallSlack,
-}
-
-/// The stage of a batch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum BatchStage {
-    /// Calls join.
-    Gathers,
-    /// As many calls have joined as may.
-    Full,
-    /// The sender waits only for the flows that have joined so far.
-    Leaves,
-    /// The sender waits for further calls until this time, because no flow ends later for that.
-    Delayed { due_ns: u64 },
-    /// The function has the requests since this time.
-    Sent { sent_ns: u64 },
-    /// The answers are there.
-    Answered,
+    pub(super) state: Mutex<BatchState>,
 }
 
 /// Calls of one flow in a batch, which wait together. Dropping it cancels them.
 pub(crate) struct Member {
-    batch: Arc<GatheredBatch>,
+    pub(super) batch: Arc<GatheredBatch>,
     /// The request of each call; empty once the answers were taken.
-    requests: SmallVec<[u32; 4]>,
-    index: u32,
+    pub(super) requests: SmallVec<[u32; 4]>,
+    pub(super) index: u32,
     /// Without batching there is no member.
     #[cfg(without_batching)]
-    #[expect(dead_code, reason = "it has no values")]
-    never: std::convert::Infallible,
+    pub(super) never: std::convert::Infallible,
 }
 
 /// The identity of a batch.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct BatchIdentity(usize);
+pub(crate) struct BatchIdentity(pub(super) usize);
 
 /// The answers of the calls of a member, in their order.
 pub(crate) type Answers = SmallVec<[Outcome; 1]>;
-
-/// The wakers of flows.
-type Wakers = SmallVec<[Waker; 4]>;
-
-/// The outcome of joining a batch.
-pub(super) struct Joined {
-    /// The calls.
-    pub member: Member,
-    /// True if the batch is full now.
-    pub is_full: bool,
-    /// True if the batch waits for the flow to come to rest, until [`GatheredBatch::end_run`].
-    pub is_awaited: bool,
-}
 
 /// The progress of a call in its batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,6 +60,16 @@ pub(crate) enum MemberProgress {
     Sent(u64),
     /// The answer is there.
     Answered,
+}
+
+/// The outcome of joining a batch.
+pub(super) struct Joined {
+    /// The calls.
+    pub member: Member,
+    /// True if the batch is full now.
+    pub is_full: bool,
+    /// True if the batch waits for the flow to come to rest, until [`GatheredBatch::end_run`].
+    pub is_awaited: bool,
 }
 
 impl GatheredBatch {
@@ -341,170 +293,4 @@ fn wake(wakers: Wakers) {
         }
     }
     last.into_iter().for_each(Waker::wake);
-}
-
-impl BatchState {
-    /// Returns true if there are no answers; then this member's flow is woken when they are there.
-    fn waits(&mut self, member: u32, context: &Context<'_>) -> bool {
-        if self.stage == BatchStage::Answered {
-            return false;
-        }
-        let waker = &mut self.members[member as usize].waker;
-        if !waker.as_ref().is_some_and(|waker| waker.will_wake(context.waker())) {
-            *waker = Some(context.waker().clone());
-        }
-        true
-    }
-
-    /// Returns the time until which the batch may wait for further calls, and does so; `None` if it leaves now.
-    fn delay(&mut self, now_ns: u64) -> Option<u64> {
-        if self.stage == BatchStage::Full {
-            return None;
-        }
-        let due_ns = self.due().filter(|due_ns| *due_ns > now_ns)?;
-        self.stage = BatchStage::Delayed { due_ns };
-        Some(due_ns)
-    }
-
-    /// Returns the time at which the first of the members has no slack left; `None` if no further call is expected by then,
-    /// or the sender is needed.
-    fn due(&self) -> Option<u64> {
-        if self.leaves_sender {
-            return None;
-        }
-        let latest_ns = self.members.iter().map(|member| member.slack.latest_ns).min()?;
-        let next_ns = self.members.iter().filter_map(|member| member.slack.next_ns).min()?;
-        (next_ns <= latest_ns).then_some(latest_ns)
-    }
-
-    /// Notes that the answers are there; returns the wakers of the members.
-    fn end(&mut self) -> Wakers {
-        (self.stage, self.sender) = (BatchStage::Answered, None);
-        if is(BatchMutant::KeepsAnswers) {
-            return Wakers::new();
-        }
-        let mut wakers = Wakers::with_capacity(self.members.len());
-        for member in &mut self.members {
-            member.is_woken = member.waker.is_some() && !is(BatchMutant::ForgetsWoken);
-            wakers.extend(member.waker.take());
-        }
-        wakers
-    }
-}
-
-impl Member {
-    /// Returns true if the calls are not answered; then the flow is woken when they are.
-    #[inline]
-    pub(crate) fn waits(&self, context: &Context<'_>) -> bool {
-        self.batch.state.lock().waits(self.index, context)
-    }
-
-    /// Returns the progress of the calls.
-    pub(crate) fn progress(&self) -> MemberProgress {
-        match self.batch.state.lock().stage {
-            BatchStage::Sent { sent_ns } => MemberProgress::Sent(sent_ns),
-            BatchStage::Answered => MemberProgress::Answered,
-            _ => MemberProgress::Gathers,
-        }
-    }
-
-    /// Returns the identity of the batch, as long as this member exists.
-    #[inline]
-    pub(crate) fn batch(&self) -> BatchIdentity {
-        BatchIdentity(Arc::as_ptr(&self.batch).addr())
-    }
-
-    /// Returns the number of calls.
-    pub(crate) fn len(&self) -> usize {
-        self.requests.len()
-    }
-
-    /// Moves the calls at these places to a member of their own, in the same state.
-    pub(crate) fn split_off(&mut self, leave: &[bool]) -> Member {
-        let (mut kept, mut left) = (SmallVec::new(), SmallVec::new());
-        for (request, leaves) in self.requests.drain(..).zip(leave) {
-            if *leaves { left.push(request) } else { kept.push(request) }
-        }
-        self.requests = kept;
-        let mut index = self.index;
-        if !self.requests.is_empty() {
-            let mut state = self.batch.state.lock();
-            index = state.members.len() as u32;
-            let same = state.members[self.index as usize].clone();
-            state.members.push(if is(BatchMutant::PartsAsleep) { MemberState::default() } else { same });
-        }
-        Member {
-            batch: Arc::clone(&self.batch),
-            requests: left,
-            index,
-            #[cfg(without_batching)]
-            never: self.never,
-        }
-    }
-
-    /// Returns true if the flow was woken because the answers are there, and has not taken them yet.
-    pub(crate) fn is_woken(&self) -> bool {
-        !self.requests.is_empty() && self.batch.state.lock().members[self.index as usize].is_woken
-    }
-
-    /// Notes the slack of the calls, unless their batch has been sent.
-    pub(crate) fn delay(&self, slack: CallSlack) {
-        let mut state = self.batch.state.lock();
-        if matches!(state.stage, BatchStage::Sent { .. } | BatchStage::Answered) {
-            return;
-        }
-        let known = &mut state.members[self.index as usize].slack;
-        let is_new = std::mem::replace(known, slack) != slack;
-        let is_delayed = matches!(state.stage, BatchStage::Delayed { .. });
-        let sender = if is_new && is_delayed && !is(BatchMutant::KeepsDue) { state.sender.take() } else { None };
-        drop(state);
-        sender.into_iter().for_each(Waker::wake);
-    }
-
-    /// Returns the answers, once.
-    pub(crate) fn poll(&mut self, context: &Context<'_>) -> Poll<Answers> {
-        let mut state = self.batch.state.lock();
-        if state.waits(self.index, context) {
-            return Poll::Pending;
-        }
-        if let [request] = self.requests[..] {
-            self.requests.clear();
-            state.calls -= 1;
-            if state.bytes_of_answer > 0 {
-                memory::charge(state.bytes_of_answer);
-            }
-            return Poll::Ready(Answers::from_buf([state.requests.take_answer(request)]));
-        }
-        let requests = std::mem::take(&mut self.requests);
-        state.calls -= requests.len();
-        if state.bytes_of_answer > 0 {
-            memory::charge(state.bytes_of_answer.saturating_mul(requests.len() as i64));
-        }
-        Poll::Ready(state.requests.take_answers(&requests).into())
-    }
-}
-
-impl Drop for Member {
-    fn drop(&mut self) {
-        if self.requests.is_empty() {
-            return;
-        }
-        let mut state = self.batch.state.lock();
-        let slack = CallSlack { latest_ns: NO_LIMIT, next_ns: None };
-        state.members[self.index as usize] = MemberState { slack, ..MemberState::default() };
-        state.calls -= self.requests.len();
-        for request in self.requests.drain(..) {
-            let all = if is(BatchMutant::TakesRequestAlong) { state.requests.users(request) } else { 1 };
-            state.requests.leave(request, all);
-        }
-        let is_over = match state.stage {
-            BatchStage::Sent { .. } => state.calls == 0 && !is(BatchMutant::KeepsAbandoned),
-            // What the batch waits for may have been a further call of this flow.
-            BatchStage::Delayed { due_ns } => state.due() < Some(due_ns) && !is(BatchMutant::KeepsExpectation),
-            _ => false,
-        };
-        let sender = if is_over { state.sender.take() } else { None };
-        drop(state);
-        sender.into_iter().for_each(Waker::wake);
-    }
 }

@@ -11,11 +11,12 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::Gatherer;
+use super::call_slack::{CallSlack, NO_LIMIT};
 use super::latency::EstimatedLatency;
 use super::later_calls::LaterCalls;
 use super::moment::{FlowMoment, MomentKind, MomentState};
 use super::progress::{FlowProgress, MapProgress, StepCertainty, StepProgress};
-use super::slack::{CallSlack, FunctionIdentity, LatencyGraph, LatencyStep, NO_LIMIT, ReturnStep, StepLatency};
+use super::slack::{FunctionIdentity, LatencyGraph, LatencyStep, ReturnStep, StepLatency};
 
 /// The largest number of moments. Chosen by judgement: a forecast looks at each a few times.
 const MOMENTS_MAX: usize = 1_024;

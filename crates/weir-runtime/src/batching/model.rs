@@ -1,7 +1,7 @@
 //! The model check of a batch: every interleaving of a sender with members that wait for their answers and members that
 //! leave, by loom. A member that leaves holds nobody up (I11 of "The frame" in `ARCHITECTURE.md`).
 //!
-//! The file under test is compiled a second time here, over loom's primitives instead of the system's. Every mutant
+//! The files under test are compiled a second time here, over loom's primitives instead of the system's. Every mutant
 //! leaves out one step of the protocol, and must be caught.
 
 use std::mem::ManuallyDrop;
@@ -12,7 +12,7 @@ use foldhash::fast::FixedState;
 use loom::thread;
 use weir_host::{Outcome, Value};
 
-use super::{CallSlack, requests, slack};
+use super::{CallSlack, call_slack, requests};
 use batch::{GatheredBatch, Member};
 use sync::{BatchMutant, MUTANT};
 
@@ -20,6 +20,15 @@ use sync::{BatchMutant, MUTANT};
 #[expect(clippy::duplicate_mod, reason = "this copy is over loom's primitives")]
 #[expect(dead_code, reason = "the model uses a part of it")]
 mod batch;
+
+#[path = "batch_state.rs"]
+#[expect(clippy::duplicate_mod, reason = "this copy is over loom's primitives")]
+mod batch_state;
+
+#[path = "member.rs"]
+#[expect(clippy::duplicate_mod, reason = "this copy is over loom's primitives")]
+#[expect(dead_code, reason = "the model uses a part of it")]
+mod member;
 
 /// Loom's primitives under the names of those in `super::sync`.
 mod sync {

@@ -6,7 +6,8 @@
 
 use std::ops::Range;
 
-use super::slack::{CallSlack, LatencyGraph};
+use super::call_slack::CallSlack;
+use super::slack::LatencyGraph;
 
 /// The largest number of groups of iterations that have come equally far. Chosen by judgement: each iteration is compared with
 /// each group.

@@ -24,9 +24,6 @@ use crate::wait_set::WaitSet;
 /// The largest number of waiting steps of a body whose calls have slack. Chosen by judgement.
 pub(crate) const LATENCY_STEPS_MAX: usize = 255;
 
-/// The latest time of a call that waits for another one without a limit.
-pub(super) const NO_LIMIT: u64 = u64::MAX;
-
 /// Stands for "none" where the place of a step is expected: a body has fewer waiting steps.
 const NO_PLACE: u8 = u8::MAX;
 
@@ -90,16 +87,6 @@ impl FunctionIdentity {
     pub(super) fn of(gatherer: &Arc<Gatherer>) -> FunctionIdentity {
         FunctionIdentity(Arc::as_ptr(gatherer).addr())
     }
-}
-
-/// The slack of a call that gathers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct CallSlack {
-    /// The latest time at which the call may be sent; 0 for at once, and [`NO_LIMIT`] if a call is certain to join.
-    pub latest_ns: u64,
-    /// The time at which its flow is expected to make a further call of the function, which does not need this one; `None` if it
-    /// makes none.
-    pub next_ns: Option<u64>,
 }
 
 impl LatencyGraph {

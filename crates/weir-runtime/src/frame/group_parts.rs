@@ -6,8 +6,9 @@ use smallvec::SmallVec;
 
 use super::action::{Ran, Stage};
 use super::group_waves::gathered_call;
+use super::grouped_run::FrameGroup;
 use super::iteration_group::{CallsOfStep, EqualCalls, IterationGroup, Leaving, Wave, take_calls};
-use super::repeat::{FrameGroup, PooledFrame};
+use super::repeat::PooledFrame;
 use super::{Frame, Wait};
 use crate::instance::Env;
 use crate::step::Body;

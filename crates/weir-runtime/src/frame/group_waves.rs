@@ -7,8 +7,8 @@ use smallvec::SmallVec;
 use weir_host::Outcome;
 
 use super::action::{Ran, Stage, StepExit};
+use super::grouped_run::{FrameGroup, FrameWave};
 use super::iteration_group::{CallsOfStep, Iteration, IterationGroup, Leaving, Wave};
-use super::repeat::{FrameGroup, FrameWave};
 use super::{Frame, Wait};
 use crate::instance::Env;
 use crate::step::{Action, Body, CallStep, Out};

@@ -6,12 +6,19 @@ use std::task::Context;
 use weir_host::Value;
 
 use super::iteration_group::{GroupedRun, Iteration, IterationGroup, Wave};
-use super::repeat::{FrameGroup, PooledFrame, frame_of};
+use super::overlapping::Overlapping;
+use super::repeat::PooledFrame;
 use super::{Finished, FlowExit, Frame};
 use crate::instance::Env;
 use crate::operations::element;
 use crate::step::{Body, RepeatStep};
 use crate::units::{Advanced, Spent};
+
+/// Iterations that have come equally far, with their frame.
+pub(super) type FrameGroup = IterationGroup<PooledFrame>;
+
+/// A wave of such iterations.
+pub(super) type FrameWave = Wave<PooledFrame>;
 
 /// The largest number of lists of slots that a thread keeps for the next iterations, and the largest list that it keeps. Chosen by
 /// judgement: a few dozen kilobytes.
@@ -31,48 +38,29 @@ struct GroupOutcomes<'a> {
 }
 
 impl GroupedRun<PooledFrame> {
-    /// Runs as far as possible; returns the list of results, or the end of the flow.
-    pub(super) fn advance(
-        &mut self,
-        step: &RepeatStep,
-        env: Env<'_>,
-        context: &mut Context<'_>,
-    ) -> Advanced<Result<Value, FlowExit>> {
-        loop {
-            self.begin_more(step);
-            let spent = self.advance_all(step, env, context);
-            if self.groups.is_empty() && !self.has_more() {
-                let results = std::mem::take(&mut self.results);
-                return Advanced::Ready(self.end.take().map_or(Ok(Value::list(results)), |(_, exit)| Err(exit)));
-            }
-            if spent == Spent::Yield {
-                return Advanced::Yields;
-            }
-            if self.room(step) == 0 {
-                return Advanced::Waits;
-            }
-        }
-    }
-
     /// Returns the frame of each group.
     pub(super) fn frames(&self) -> impl Iterator<Item = &Frame> + Clone {
         self.groups.iter().map(|group| &*group.frame)
     }
 
-    /// Returns the number of iterations that may begin.
-    fn room(&self, step: &RepeatStep) -> usize {
-        let running: usize = self.groups.iter().map(IterationGroup::len).sum();
-        let left = if self.has_more() { self.list.len() - self.next } else { 0 };
-        (step.body.overlap_max as usize).saturating_sub(running).min(left)
+    /// Notes that an iteration has ended the flow: those behind it are cancelled.
+    fn end_at(&mut self, iteration: usize, exit: FlowExit, step: &RepeatStep) {
+        if self.end.as_ref().is_none_or(|(earliest, _)| iteration < *earliest) {
+            self.end = Some((iteration, exit));
+            self.groups.iter_mut().for_each(|group| group.drop_behind(iteration, &step.body));
+            self.groups.retain(|group| group.len() > 0);
+        }
     }
+}
 
+impl Overlapping for GroupedRun<PooledFrame> {
     /// Begins a group of all iterations that may begin.
     fn begin_more(&mut self, step: &RepeatStep) {
         let room = self.room(step);
         if room == 0 {
             return;
         }
-        let frame = PooledFrame::of(frame_of(step, [], &self.scopes));
+        let frame = PooledFrame::of_iteration(step, [], &self.scopes);
         let iterations = (self.next..self.next + room).map(|index| {
             let mut slots = spare_slots(step.body.slots as usize);
             slots.push(element(&mut self.list, index));
@@ -114,13 +102,17 @@ impl GroupedRun<PooledFrame> {
         spent
     }
 
-    /// Notes that an iteration has ended the flow: those behind it are cancelled.
-    fn end_at(&mut self, iteration: usize, exit: FlowExit, step: &RepeatStep) {
-        if self.end.as_ref().is_none_or(|(earliest, _)| iteration < *earliest) {
-            self.end = Some((iteration, exit));
-            self.groups.iter_mut().for_each(|group| group.drop_behind(iteration, &step.body));
-            self.groups.retain(|group| group.len() > 0);
-        }
+    fn running(&self) -> usize {
+        self.groups.iter().map(IterationGroup::len).sum()
+    }
+
+    fn left(&self) -> usize {
+        if self.end.is_some() { 0 } else { self.list.len() - self.next }
+    }
+
+    fn take_result(&mut self) -> Result<Value, FlowExit> {
+        let results = std::mem::take(&mut self.results);
+        self.end.take().map_or(Ok(Value::list(results)), |(_, exit)| Err(exit))
     }
 }
 

@@ -107,11 +107,6 @@ impl<F> GroupedRun<F> {
         let results = vec![Value::Absent; list.len()];
         GroupedRun { list, captured, scopes, next: 0, groups: Vec::new(), results, end: None }
     }
-
-    /// Returns true if there are iterations that have not begun.
-    pub(super) fn has_more(&self) -> bool {
-        self.end.is_none() && self.next < self.list.len()
-    }
 }
 
 impl<F> Wave<F> {

@@ -1,0 +1,107 @@
+//! The state of a batch, which its sender and its members share.
+
+use std::task::{Context, Waker};
+
+use smallvec::SmallVec;
+
+use super::call_slack::CallSlack;
+use super::requests::Requests;
+use super::sync::{BatchMutant, is};
+
+/// The state of a batch.
+pub(super) struct BatchState {
+    pub stage: BatchStage,
+    pub requests: Requests,
+    pub members: Vec<MemberState>,
+    /// The number of calls that have neither left nor taken their answer.
+    pub calls: usize,
+    /// The number of flows that have joined and still run.
+    pub running: usize,
+    /// True if another batch needs the sender, so that this one waits for no further calls.
+    pub leaves_sender: bool,
+    /// True if it has waited for further calls until another batch needed the sender.
+    pub has_left_sender: bool,
+    /// The bytes of the answer of a call, on average.
+    pub bytes_of_answer: i64,
+    pub sender: Option<Waker>,
+}
+
+/// The state of a member.
+#[derive(Clone, Default)]
+pub(super) struct MemberState {
+    /// The waker of the flow, if it waits.
+    pub waker: Option<Waker>,
+    /// True if the answers have woken the flow.
+    pub is_woken: bool,
+    /// The slack of the calls; none until the flow waits.
+    pub slack: CallSlack,
+}
+
+/// The stage of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BatchStage {
+    /// Calls join.
+    Gathers,
+    /// As many calls have joined as may.
+    Full,
+    /// The sender waits only for the flows that have joined so far.
+    Leaves,
+    /// The sender waits for further calls until this time, because no flow ends later for that.
+    Delayed { due_ns: u64 },
+    /// The function has the requests since this time.
+    Sent { sent_ns: u64 },
+    /// The answers are there.
+    Answered,
+}
+
+/// The wakers of flows.
+pub(super) type Wakers = SmallVec<[Waker; 4]>;
+
+impl BatchState {
+    /// Returns true if there are no answers; then this member's flow is woken when they are there.
+    pub(super) fn waits(&mut self, member: u32, context: &Context<'_>) -> bool {
+        if self.stage == BatchStage::Answered {
+            return false;
+        }
+        let waker = &mut self.members[member as usize].waker;
+        if !waker.as_ref().is_some_and(|waker| waker.will_wake(context.waker())) {
+            *waker = Some(context.waker().clone());
+        }
+        true
+    }
+
+    /// Returns the time until which the batch may wait for further calls, and does so; `None` if it leaves now.
+    pub(super) fn delay(&mut self, now_ns: u64) -> Option<u64> {
+        if self.stage == BatchStage::Full {
+            return None;
+        }
+        let due_ns = self.due().filter(|due_ns| *due_ns > now_ns)?;
+        self.stage = BatchStage::Delayed { due_ns };
+        Some(due_ns)
+    }
+
+    /// Returns the time at which the first of the members has no slack left; `None` if no further call is expected by then,
+    /// or the sender is needed.
+    pub(super) fn due(&self) -> Option<u64> {
+        if self.leaves_sender {
+            return None;
+        }
+        let latest_ns = self.members.iter().map(|member| member.slack.latest_ns).min()?;
+        let next_ns = self.members.iter().filter_map(|member| member.slack.next_ns).min()?;
+        (next_ns <= latest_ns).then_some(latest_ns)
+    }
+
+    /// Notes that the answers are there; returns the wakers of the members.
+    pub(super) fn end(&mut self) -> Wakers {
+        (self.stage, self.sender) = (BatchStage::Answered, None);
+        if is(BatchMutant::KeepsAnswers) {
+            return Wakers::new();
+        }
+        let mut wakers = Wakers::with_capacity(self.members.len());
+        for member in &mut self.members {
+            member.is_woken = member.waker.is_some() && !is(BatchMutant::ForgetsWoken);
+            wakers.extend(member.waker.take());
+        }
+        wakers
+    }
+}
