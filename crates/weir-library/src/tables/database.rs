@@ -7,8 +7,8 @@
 //! last one is made when the program ends ([`Database::close`]).
 //!
 //! *Readers* have connections of their own and see the last commit; they never wait for the writer. Statements of a
-//! transaction that has written, or may depend on what is not committed yet, read by the connection that writes, and so does any read
-//! that finds it idle: a reader has to read its pages again after each commit.
+//! transaction that has written, or may depend on what is not committed yet, read by the connection that writes, and so does any short
+//! read that finds it idle: a reader has to read its pages again after each commit.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -179,10 +179,10 @@ impl Database {
         }
     }
 
-    /// Runs a statement that reads.
+    /// Runs a statement that reads, and is short or not.
     pub(super) fn read<T>(
         &self,
-        transaction: i64,
+        (transaction, is_short): (i64, bool),
         statement: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> rusqlite::Result<T> {
         if transaction != 0 {
@@ -191,7 +191,7 @@ impl Database {
                 return statement(&writer.connection);
             }
         }
-        if let Some(mut writer) = self.idle_writer() {
+        if is_short && let Some(mut writer) = self.idle_writer() {
             let value = self.disk_waits.during(|| statement(&writer.connection));
             if let Err(error) = &value {
                 writer.refused(0, error);
@@ -204,13 +204,11 @@ impl Database {
         Ok(value)
     }
 
-    /// Returns the connection that writes for a read outside of transactions, if it sees what a reader would see, or more of the commits
-    /// that are executed: no transaction of the program is open. Its cache outlives commits, because it makes them; that of a reader
-    /// does not. `None` if the read would wait for it, or might hold up writers for long.
+    /// Returns the connection that writes for a short read outside of transactions, if it sees what a reader would see, or more of the
+    /// commits that are executed: no transaction of the program is open. Its cache outlives commits, because it makes them; that of a
+    /// reader does not. `None` if the read would wait for it. A read that takes long would hold up those that write.
     fn idle_writer(&self) -> Option<MutexGuard<'_, Writer>> {
-        if self.group_commit.is_none() || self.disk_waits.are_long() {
-            return None;
-        }
+        self.group_commit.as_ref()?;
         self.writer.try_lock().filter(|writer| writer.transaction == 0)
     }
 

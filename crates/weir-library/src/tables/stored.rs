@@ -48,13 +48,14 @@ impl StoredTable {
         Ok(StoredTable::new(schema, database))
     }
 
-    /// Reads by the connection of the transaction, or by one that sees the last commit.
+    /// Reads so much by the connection of the transaction, or by one that sees the last commit.
     fn read<T>(
         &self,
-        transaction: i64,
+        (transaction, size): (i64, ReadSize<'_>),
         read: impl FnOnce(&SqlTable, &Connection) -> rusqlite::Result<T>,
     ) -> Result<T, Failure> {
-        let read = self.database.read(transaction, |connection| read(&self.table, connection));
+        let is_short = !self.takes_long(size);
+        let read = self.database.read((transaction, is_short), |connection| read(&self.table, connection));
         read.map_err(|error| self.database.failure(&error))
     }
 
@@ -112,15 +113,15 @@ impl StoredTable {
 
 impl TableRows for StoredTable {
     fn get(&self, transaction: i64, key: &Value) -> Result<Option<Value>, Failure> {
-        self.read(transaction, |table, connection| table.get(connection, key))?
+        self.read((transaction, ReadSize::Rows(1)), |table, connection| table.get(connection, key))?
     }
 
     fn get_all(&self, transaction: i64, keys: &[Value]) -> Result<Vec<Option<Value>>, Failure> {
-        self.read(transaction, |table, connection| table.get_all(connection, keys))?
+        self.read((transaction, ReadSize::Rows(keys.len())), |table, connection| table.get_all(connection, keys))?
     }
 
     fn select(&self, transaction: i64, search: &TableSearch) -> Result<Vec<Value>, Failure> {
-        self.read(transaction, |table, connection| table.select(connection, search))?
+        self.read((transaction, ReadSize::Search(&search.query)), |table, connection| table.select(connection, search))?
     }
 
     fn select_joined(
@@ -129,19 +130,25 @@ impl TableRows for StoredTable {
         search: &TableSearch,
         joined: &[(&Schema, &[KeyPart<'_>])],
     ) -> Result<Vec<Vec<Value>>, Failure> {
-        self.read(transaction, |table, connection| table.select_joined(connection, search, joined))?
+        self.read((transaction, ReadSize::Search(&search.query)), |table, connection| {
+            table.select_joined(connection, search, joined)
+        })?
     }
 
     fn count(&self, transaction: i64, search: &TableSearch) -> Result<i64, Failure> {
-        self.read(transaction, |table, connection| table.count(connection, search))
+        self.read((transaction, ReadSize::Search(&search.query)), |table, connection| table.count(connection, search))
     }
 
     fn sum(&self, transaction: i64, search: &TableSearch, column: usize) -> Result<i128, Failure> {
-        self.read(transaction, |table, connection| table.sum(connection, search, column))
+        self.read((transaction, ReadSize::Search(&search.query)), |table, connection| {
+            table.sum(connection, search, column)
+        })
     }
 
     fn group(&self, transaction: i64, search: &TableSearch, grouping: &TableGrouping) -> Result<Vec<Value>, Failure> {
-        self.read(transaction, |table, connection| table.group(connection, search, grouping))?
+        self.read((transaction, ReadSize::Search(&search.query)), |table, connection| {
+            table.group(connection, search, grouping)
+        })?
     }
 
     fn takes_long(&self, read: ReadSize<'_>) -> bool {

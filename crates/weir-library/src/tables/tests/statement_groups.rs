@@ -120,22 +120,24 @@ fn reads_see_every_statement_that_was_executed_before() {
 }
 
 #[test]
-fn a_read_uses_the_connection_that_writes_unless_a_transaction_is_open() {
+fn a_short_read_uses_the_connection_that_writes_unless_a_transaction_is_open() {
     let place = TestDatabase::sqlite("read-by-writer");
     let database = Database::open(&place.file()).unwrap();
     database.write((0, 1), |connection| connection.execute_batch("CREATE TABLE rows (data)")).unwrap();
     database.end_group();
     let count = "SELECT count(*) FROM rows";
-    let read = || {
+    let read_as = |is_short: bool| {
         let is_reader_and_count = |connection: &Connection| {
             Ok((connection.is_readonly("main")?, connection.query_row(count, [], |row| row.get::<_, i64>(0))?))
         };
-        database.read(0, is_reader_and_count).unwrap()
+        database.read((0, is_short), is_reader_and_count).unwrap()
     };
+    let read = || read_as(true);
     // The thread of the log may use it for a moment.
     while read() != (false, 0) {
         std::thread::yield_now();
     }
+    assert_eq!(read_as(false), (true, 0), "it would hold up those that write");
     database.write((7, 1), |connection| connection.execute_batch("INSERT INTO rows VALUES (1)")).unwrap();
     assert_eq!(read(), (true, 0), "nobody else sees what is not committed");
     database.commit(7).unwrap();
