@@ -33,7 +33,7 @@ pub(crate) struct OrderTracker {
     accesses: BTreeMap<OrderKey, Accesses>,
     /// The nodes that may end the flow, or the gate that stands for them.
     ends: Vec<NodeId>,
-    /// Those of them that may return an answer, or the gate that stands for them.
+    /// The earlier nodes that may return an answer, or the gate that stands for them.
     returns: Vec<NodeId>,
     /// The nodes since the last `acquire` that may wait.
     waits: Vec<NodeId>,
