@@ -84,7 +84,7 @@ impl Fork {
 
     /// Runs the piece on this thread, unless another thread has begun it.
     fn run(self: &Arc<Fork>, instance: &ProgramInstance) {
-        let Some(mut piece) = self.begin() else { return };
+        let Some(mut piece) = self.hand_over.begin() else { return };
         let (begun_ns, mut beats) = (instance.platform.now_ns(), HelperBeats::default());
         let mut units = Units::slice(instance.slice);
         let outcome = loop {
@@ -100,13 +100,13 @@ impl Fork {
                 units = Units::slice(instance.slice);
             }
             if instance.helpers.must_leave(&mut beats) {
-                return self.hand_back(piece, None);
+                return self.hand_over.hand_back(piece, None);
             }
         };
         instance.helpers.note_end();
         piece.note_cost(instance.platform.now_ns().saturating_sub(begun_ns));
         self.account.charge_slice();
-        self.end(piece.end(outcome));
+        self.hand_over.end(piece.end(outcome));
     }
 }
 
@@ -131,19 +131,19 @@ impl RegionRun<'_> {
         let ForkScene { instance, units, call_budget, is_on_helper, .. } = self.scene;
         match piece.run(PieceScene { fork, instance, units, call_budget, is_on_helper }, context) {
             PieceRan::Ended(outcome) => {
-                fork.end(piece.end(outcome));
+                fork.hand_over.end(piece.end(outcome));
                 None
             }
             PieceRan::Yields => {
-                fork.hand_back(piece, None);
+                fork.hand_over.hand_back(piece, None);
                 (units.is_over() || is_on_helper).then_some(AfterJoin::Yields(border))
             }
             PieceRan::Waits => {
-                fork.hand_back(piece, Some(context.waker().clone()));
+                fork.hand_over.hand_back(piece, Some(context.waker().clone()));
                 Some(AfterJoin::Waits(border))
             }
             PieceRan::Calls => {
-                fork.leave_to_helper(piece, context);
+                fork.hand_over.leave_to_helper(piece, context.waker().clone());
                 if let (Some(program), Some(event_loop)) = (instance.this.upgrade(), instance.first_loop.get()) {
                     Arc::clone(fork).run_on_helper(program, event_loop);
                 }

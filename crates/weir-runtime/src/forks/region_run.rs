@@ -244,7 +244,7 @@ impl RegionRun<'_> {
     #[cold]
     fn offer(&mut self, at: usize, reason: OfferReason) {
         let Some(offers) = self.scene.offers() else { return };
-        let handed_back = self.forks.handles.iter().find(|handle| handle.fork.is_to_be_offered_again());
+        let handed_back = self.forks.handles.iter().find(|handle| handle.fork.hand_over.is_to_be_offered_again());
         if let Some(handle) = handed_back {
             return Arc::clone(&handle.fork).offer(offers.program, offers.event_loop);
         }
@@ -264,14 +264,13 @@ impl RegionRun<'_> {
         }
     }
 
-    /// Takes out a piece that nobody has begun, or the end of a fork.
+    /// Takes out a piece that no helper has, or the end of a fork.
     pub(super) fn take(&self, handle: usize, context: &Context<'_>) -> JoinedFork {
-        let fork = &self.forks.handles[handle].fork;
-        if self.scene.is_on_helper {
-            // It may not wait for another helper: all of them may wait for others.
-            return fork.join(context);
-        }
-        fork.join_flow(context, self.scene.fork.is_none() && self.scene.instance.helpers.keep_offers())
+        let (on_helper, is_flow) = (self.scene.is_on_helper, self.scene.fork.is_none());
+        let keeps_offers = is_flow && self.scene.instance.helpers.keep_offers();
+        // A flow leaves long calls to helpers. A helper may not wait for another one: all of them may wait for others.
+        let hand_over = &self.forks.handles[handle].fork.hand_over;
+        hand_over.join(context.waker(), |piece| !on_helper && (keeps_offers || piece.long.is_some()))
     }
 
     /// Blocks this thread until a fork of this fork, which is under way, has ended or was handed back; the flow waits without
@@ -280,7 +279,7 @@ impl RegionRun<'_> {
         if !self.scene.is_on_helper {
             return Some(AfterJoin::Waits(border));
         }
-        self.scene.instance.helpers.resting(|| self.forks.handles[handle].fork.wait());
+        self.scene.instance.helpers.resting(|| self.forks.handles[handle].fork.hand_over.wait());
         None
     }
 }
