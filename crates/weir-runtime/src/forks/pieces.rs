@@ -106,7 +106,9 @@ impl Fork {
         instance.helpers.note_end();
         piece.note_cost(instance.platform.now_ns().saturating_sub(begun_ns));
         self.account.charge_slice();
-        self.hand_over.end(piece.end(outcome));
+        // What a piece that has failed held is released here.
+        let end = self.account.charged(|| piece.end(outcome));
+        self.hand_over.end(end);
     }
 }
 
@@ -156,13 +158,9 @@ impl RegionRun<'_> {
 impl ForkedPiece {
     /// Runs the piece until a heartbeat, on the account of its flow.
     fn run_on_helper(&mut self, fork: &Arc<Fork>, instance: &ProgramInstance, units: &Units) -> PieceRan {
-        let before = fork.account.balance();
-        let entered = memory::enter(before);
         // A helper has nothing else to do.
         let scene = PieceScene { fork, instance, units, call_budget: UnitBudget::UNLIMITED, is_on_helper: true };
-        let ran = self.run(scene, &Context::from_waker(Waker::noop()));
-        fork.account.charge(entered.leave() - before);
-        ran
+        fork.account.charged(|| self.run(scene, &Context::from_waker(Waker::noop())))
     }
 
     /// Runs the piece until its slice is over, or until a heartbeat on a helper.

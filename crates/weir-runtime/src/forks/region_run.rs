@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::task::Context;
 
 use tokio::runtime::Handle;
-use weir_host::{Failure, UnitBudget, Value};
+use weir_host::{Failure, UnitBudget, Value, memory};
 
 use super::{Fork, ForkHandle, JoinedFork};
 use crate::fork_account::FlowForks;
@@ -270,7 +270,12 @@ impl RegionRun<'_> {
         let keeps_offers = is_flow && self.scene.instance.helpers.keep_offers();
         // A flow leaves long calls to helpers. A helper may not wait for another one: all of them may wait for others.
         let hand_over = &self.forks.handles[handle].fork.hand_over;
-        hand_over.join(context.waker(), |piece| !on_helper && (keeps_offers || piece.long.is_some()))
+        let joined = hand_over.join(context.waker(), |piece| !on_helper && (keeps_offers || piece.long.is_some()));
+        if !on_helper && !matches!(joined, JoinedFork::UnderWay) {
+            // What forks have released is free for the rounds that run now.
+            self.scene.forks.into_iter().for_each(|forks| memory::charge(forks.take_bytes()));
+        }
+        joined
     }
 
     /// Blocks this thread until a fork of this fork, which is under way, has ended or was handed back; the flow waits without
