@@ -179,6 +179,11 @@ impl TableLayout {
         };
         match error.broken_index() {
             Some((index, _)) if !row.is_empty() && self.schema.existing.is_none() => self.taken(index, row),
+            // Another program has named the index.
+            Some(_) if !row.is_empty() => {
+                let columns = error.broken_columns().and_then(|columns| self.columns_named(&columns));
+                columns.map_or_else(|| self.failure(error), |columns| constraint::taken(&self.schema, &columns, row))
+            }
             _ => self.failure(error),
         }
     }

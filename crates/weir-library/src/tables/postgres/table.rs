@@ -96,7 +96,11 @@ impl PostgresTable {
         let given: Vec<Vec<Bound<'_>>> =
             rows.iter().map(|(_, row)| parameters(&self.schema, columns(), fields(row))).collect();
         let statements: Vec<SqlStatement<'_>> = given.iter().map(|given| SqlStatement::new(sql, given)).collect();
-        self.database.write(transaction, &statements).map_err(|error| self.database.failure(&error))?;
+        let written = self.database.write(transaction, &statements);
+        written.map_err(|error| match error.broken_index().and_then(|(_, at)| rows.get(at)) {
+            Some((key, row)) => self.layout.refused(&RowChange::Replace(key.clone(), row.clone()), &error),
+            None => self.database.failure(&error),
+        })?;
         Ok(rows.len() as i64)
     }
 
