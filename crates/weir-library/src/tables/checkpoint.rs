@@ -18,6 +18,7 @@ use rusqlite::hooks::Wal;
 use weir::Failure;
 
 use super::connection::read_write;
+use super::held_read::{BETWEEN, HELD_MAX};
 use super::writer::SharedWriter;
 
 /// Number of pages of the log from which it is moved into the database. A page that was written often is moved once, so
@@ -52,37 +53,54 @@ impl LogPages {
     }
 }
 
-/// The checkpoints of a running program, for which a thread waits.
-pub(super) struct Checkpoints {
+/// The thread that makes the checkpoints of a running program, and ends its held reads.
+#[derive(Clone, Debug)]
+pub(super) struct LogThread {
     pages: LogPages,
     /// The number of pages of the log from which the next checkpoint is made.
     due: Arc<AtomicU32>,
-    /// Takes a request while the thread makes no checkpoint.
-    requests: SyncSender<()>,
+    /// Takes a request while the thread does nothing.
+    requests: SyncSender<LogRequest>,
 }
 
-impl Checkpoints {
-    /// Starts the thread, which ends when the checkpoints are dropped.
-    pub(super) fn begin(path: &Path, writer: Arc<SharedWriter>, pages: LogPages) -> Result<Checkpoints, Failure> {
+/// A request to the thread. After each of them it makes a checkpoint that is due.
+#[derive(Debug)]
+enum LogRequest {
+    Checkpoint,
+    EndOfHeldRead,
+}
+
+impl LogThread {
+    /// Starts the thread, which ends when the last clone of this value is dropped.
+    pub(super) fn begin(path: &Path, writer: Arc<SharedWriter>, pages: LogPages) -> Result<LogThread, Failure> {
         let due = Arc::new(AtomicU32::new(LOG_PAGES_MAX));
         let (requests, requested) = mpsc::sync_channel(0);
         let mut log =
             LogMover { path: path.to_owned(), writer, connection: None, pages: pages.clone(), due: Arc::clone(&due) };
-        let thread = thread::Builder::new().name("weir-checkpoints".to_owned());
-        thread.spawn(move || requested.iter().for_each(|()| log.bound()))?;
-        Ok(Checkpoints { pages, due, requests })
+        let thread = thread::Builder::new().name("weir-log".to_owned());
+        thread.spawn(move || requested.iter().for_each(|request| log.serve(&request)))?;
+        Ok(LogThread { pages, due, requests })
     }
 
-    /// Has a checkpoint be made if the log is long.
-    pub(super) fn bound(&self) {
-        if self.pages.now() >= self.due.load(Ordering::Relaxed) {
-            // While one is made, the next sync asks for another one.
-            _ = self.requests.try_send(());
+    /// Has a checkpoint be made if the log is long. If it has grown as much again meanwhile, this waits for the thread, so that the
+    /// log grows no further.
+    pub(super) fn bound_log(&self) {
+        let (pages, due) = (self.pages.now(), self.due.load(Ordering::Relaxed));
+        if pages >= due.saturating_add(LOG_PAGES_MAX) {
+            _ = self.requests.send(LogRequest::Checkpoint);
+        } else if pages >= due {
+            // The thread looks for itself when it has done what it does now.
+            _ = self.requests.try_send(LogRequest::Checkpoint);
         }
+    }
+
+    /// Has the held read be ended that is about to begin. Returns false if the thread has no time for it.
+    pub(super) fn ends_held_read(&self) -> bool {
+        self.requests.try_send(LogRequest::EndOfHeldRead).is_ok()
     }
 }
 
-/// The state of the thread that makes checkpoints.
+/// The state of the thread.
 struct LogMover {
     path: PathBuf,
     writer: Arc<SharedWriter>,
@@ -92,6 +110,19 @@ struct LogMover {
 }
 
 impl LogMover {
+    fn serve(&mut self, request: &LogRequest) {
+        if matches!(request, LogRequest::EndOfHeldRead) {
+            thread::sleep(HELD_MAX);
+            // If it fails, the next statement does.
+            _ = self.writer.lock().end_held_read();
+        }
+        if self.pages.now() >= self.due.load(Ordering::Relaxed) {
+            self.bound();
+        } else if matches!(request, LogRequest::EndOfHeldRead) {
+            thread::sleep(BETWEEN);
+        }
+    }
+
     /// Makes a checkpoint. One that fails is made later.
     fn bound(&mut self) {
         let is_moved = self.make().unwrap_or(false);
@@ -118,6 +149,7 @@ impl LogMover {
             return Ok(false);
         }
         writer.end_group()?;
+        writer.end_held_read()?;
         let is_moved = checkpoint(connection, "RESTART")?.is_whole;
         #[cfg(test)]
         super::durable_files::DurableFiles::moved(&self.path);

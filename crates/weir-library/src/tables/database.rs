@@ -22,7 +22,7 @@ use rustix::fs::FlockOperation;
 use weir::Failure;
 
 use super::catalog::{Catalog, StartCheck};
-use super::checkpoint::{Checkpoints, LOG_KEPT_MAX, LogPages, checkpoint};
+use super::checkpoint::{LOG_KEPT_MAX, LogPages, LogThread, checkpoint};
 use super::connection::{read_only, read_write};
 use super::database_error::{explain, in_use, is_folder, refused};
 use super::disk_waits::DiskWaits;
@@ -56,6 +56,8 @@ pub(super) struct Database {
     pub(super) disk_waits: DiskWaits,
     /// Makes commits durable in groups; `None` if each commit is durable when it is executed.
     group_commit: Option<Arc<GroupCommit>>,
+    /// The thread that ends held reads.
+    log_thread: Option<LogThread>,
     /// Keeps other programs out. Closed last: closing any descriptor of the file would release SQLite's locks.
     _lock: Option<File>,
 }
@@ -71,8 +73,8 @@ impl Database {
         let pages = LogPages::default();
         let connection = connect(path, &pages).map_err(|error| explain(path, &error))?;
         let writer = Arc::new(SharedWriter::new(Writer::new(connection)));
-        let checkpoints = Checkpoints::begin(path, Arc::clone(&writer), pages)?;
-        let log = SqliteLog::new(path, Arc::clone(&writer), checkpoints);
+        let log_thread = LogThread::begin(path, Arc::clone(&writer), pages)?;
+        let log = SqliteLog::new(path, Arc::clone(&writer), log_thread.clone());
         let group_commit = GroupCommit::begin(log)?;
         writer.lock().commits = Some(Arc::clone(&group_commit));
         Ok(Database {
@@ -81,6 +83,7 @@ impl Database {
             readers: Mutex::default(),
             disk_waits: DiskWaits::none(),
             group_commit: Some(group_commit),
+            log_thread: Some(log_thread),
             _lock: Some(lock),
         })
     }
@@ -113,13 +116,15 @@ impl Database {
             readers: Mutex::default(),
             disk_waits: DiskWaits::none(),
             group_commit: None,
+            log_thread: None,
             _lock: None,
         })
     }
 
     /// Reads the tables of the database as they are.
     pub(super) fn look<T>(&self, read: impl FnOnce(&dyn Catalog) -> Result<T, Failure>) -> Result<T, Failure> {
-        let writer = self.writer.lock();
+        let mut writer = self.writer.lock();
+        writer.end_held_read().map_err(|error| self.failure(&error))?;
         let snapshot = writer.connection.unchecked_transaction().map_err(|error| self.failure(&error))?;
         read(&SqliteCatalog { connection: &snapshot, path: &self.path })
     }
@@ -198,6 +203,7 @@ impl Database {
             }
         }
         if is_short && let Some(mut writer) = self.idle_writer() {
+            writer.hold_read(|| self.log_thread.as_ref().is_some_and(LogThread::ends_held_read))?;
             let value = self.disk_waits.during(|| statement(&writer.connection));
             if let Err(error) = &value {
                 writer.refused(0, error);
@@ -323,7 +329,7 @@ impl Database {
 impl Drop for Database {
     fn drop(&mut self) {
         // Nobody waits for it any more.
-        _ = self.writer.lock().end_group();
+        _ = self.writer.lock().be_idle();
         if let Some(group_commit) = &self.group_commit {
             group_commit.end();
         }

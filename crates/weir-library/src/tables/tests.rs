@@ -6,6 +6,7 @@ mod crashes;
 mod evolution;
 mod faults;
 mod group_members;
+mod held_reads;
 mod long_reads;
 mod power_cuts;
 mod random_evolution;
