@@ -325,7 +325,10 @@ impl TableRows for PostgresTable {
     }
 
     fn read_later(&self, read: &TableRead) -> Option<LaterAnswer> {
-        read_later(self, 0, read)
+        match read {
+            TableRead::Row(key) => self.read_row_later(key),
+            _ => read_later(self, 0, read),
+        }
     }
 
     fn change_later(&self, change: &RowChange, answered: ChangeAnswered) -> Option<LaterChange> {
