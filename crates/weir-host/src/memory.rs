@@ -270,6 +270,12 @@ impl Entered {
         account(|account| account.assured.get())
     }
 
+    /// Ends the charge, and returns the difference to an earlier balance, also if more was released than that.
+    #[must_use]
+    pub fn leave_since(self, before: i64) -> i64 {
+        account(ThreadAccount::balance).wrapping_sub(before)
+    }
+
     /// Ends the charge, and returns the balance of the flow.
     #[inline]
     pub fn leave(self) -> i64 {

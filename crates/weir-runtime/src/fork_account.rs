@@ -4,6 +4,8 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 
+use weir_host::memory;
+
 /// The account of a flow's forks. The flow's own thread and the helpers add to it; all accesses are relaxed, because nothing
 /// else depends on what they read.
 #[derive(Default)]
@@ -48,13 +50,22 @@ impl FlowForks {
 
 impl ForkAccount {
     /// Returns the bytes that the flow and its forks hold.
-    pub(crate) fn balance(&self) -> i64 {
+    fn balance(&self) -> i64 {
         self.flow_bytes.load(Ordering::Relaxed).saturating_add(self.forked_bytes.load(Ordering::Relaxed))
     }
 
-    /// Charges the flow for what a fork has allocated.
-    pub(crate) fn charge(&self, bytes: i64) {
-        self.forked_bytes.fetch_add(bytes, Ordering::Relaxed);
+    /// Runs something of a fork on this thread, and charges the flow for what it allocates, less what it releases.
+    pub(crate) fn charged<R>(&self, run: impl FnOnce() -> R) -> R {
+        let before = self.balance().max(0);
+        // In a test the thread may be that of the flow.
+        let (result, growth) = memory::of_program(|| {
+            let entered = memory::enter(before);
+            let result = run();
+            // The flow may have been charged already for what is released now, so that this balance is too small.
+            (result, entered.leave_since(before))
+        });
+        self.forked_bytes.fetch_add(growth, Ordering::Relaxed);
+        result
     }
 
     /// Charges the flow for a slice of a fork.

@@ -267,6 +267,10 @@ impl Frame {
             }
             self.see_region(first, body, env);
             self.record_end(self.cursor, exit);
+            // The scan has not come to its end, where it passes the steps before this one.
+            if !self.seen.is_empty() {
+                self.pass_seen(body);
+            }
         }
     }
 

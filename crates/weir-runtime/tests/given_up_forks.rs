@@ -1,4 +1,4 @@
-//! Parts on other threads that nobody needs any more: the flow does not wait for them, and they end.
+//! Forks that nobody needs any more: the flow does not wait for them, they end, and what they held is not charged to it.
 
 use std::any::Any;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -9,7 +9,7 @@ use test_support::flows::gates::{function, library};
 use test_support::flows::{Feed, options, start_expr};
 use weir_host::{
     Failure, Function, FunctionCode, HostValue, Library, Outcome, Passing, Type, TypeDefinition, TypeShape, Value,
-    World,
+    World, memory,
 };
 use weir_ir::expr::Program;
 use weir_runtime::{ENGINES, ForkPolicy, Options, SliceLength};
@@ -169,5 +169,93 @@ fn the_parts_of_a_cancelled_flow_end() {
         calls.change(|state| state.is_released = true);
         drop(feed);
         running.wait().expect("the program ends");
+    }
+}
+
+/// A sum in one of whose rounds a call fails that holds much memory. The flow runs this round once more.
+const FAILING_SUM: &str = "\
+entry test from test.feed unordered
+  arguments
+    yield (0,)
+  flow feed (%0 x: Int) -> Int
+    %1: Int = fold [1, 2, 3, 4, 5, 6, 7, 8, 9] from %0 as %2: Int, %3: Int
+      %4: a.Handle = call a.hold at h (%3)
+      %5: Int = call a.use at u (%4, %3)
+      %6: Int = add(%2, %5)
+      yield %6
+    yield %1
+";
+/// The round that fails.
+const FAILING: i64 = 8;
+/// The memory that it holds, and the limit of the flow.
+const HELD: usize = 10 << 20;
+const LIMIT: u64 = 15 << 20;
+
+/// Memory that is released when the value is dropped.
+struct HeldMemory(usize);
+
+impl Drop for HeldMemory {
+    fn drop(&mut self) {
+        memory::released(self.0);
+    }
+}
+
+impl HostValue for HeldMemory {
+    fn type_name(&self) -> &'static str {
+        "a.Handle"
+    }
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
+    }
+    fn into_any_box(self: Box<Self>) -> Box<dyn Any + Send + Sync> {
+        self
+    }
+}
+
+/// Returns a function that holds much memory in the round that fails, and one that fails there.
+fn holding() -> [Function; 2] {
+    let x = || ("x", Type::Int, Passing::Value);
+    let hold = |call: &mut weir_host::Call<'_>| {
+        let bytes = if call.value(0) == Value::Int(FAILING) { HELD } else { 0 };
+        memory::allocated(bytes);
+        Outcome::Value(Value::Host(Arc::new(HeldMemory(bytes))))
+    };
+    let mut hold = function("a.hold", &[x()], World::Pure, FunctionCode::Immediate(Arc::new(hold)));
+    hold.signature.result = handle_type();
+    let shape = TypeShape::Opaque { shareable: true };
+    hold.types.push(TypeDefinition { name: "a.Handle".into(), doc: "".into(), shape });
+    let use_held = |call: &mut weir_host::Call<'_>| match call.value(1) {
+        Value::Int(FAILING) => Outcome::Fault(Box::new(Failure::function("on purpose"))),
+        number => Outcome::Value(number),
+    };
+    let parameters = [("handle", handle_type(), Passing::Borrow), x()];
+    [hold, function("a.use", &parameters, World::Pure, FunctionCode::Immediate(Arc::new(use_held)))]
+}
+
+#[test]
+fn a_flow_is_not_charged_for_what_a_fork_that_has_failed_held() {
+    let program = weir_ir::parse::expr(FAILING_SUM).expect("the program is well formed");
+    for row in ENGINES.iter().filter(|row| row.may_fork()) {
+        for forks in [ForkPolicy::AlwaysOnHelpers, ForkPolicy::AlwaysInPlace] {
+            let mut library = library(holding());
+            let feed = Feed::new();
+            feed.put(&mut library, "test", "feed");
+            let memory_per_flow = Some(LIMIT);
+            let slice = SliceLength::ONE_UNIT;
+            let running =
+                start_expr(&program, &library, Options { forks, slice, memory_per_flow, ..options(row.name, 2) });
+            for _ in 0..4 {
+                let failure = feed.run(vec![Value::Int(0)]).expect_err("a round fails");
+                assert_eq!(failure.message.as_str(), "on purpose", "under `{}`, {forks:?}", row.name);
+            }
+            drop(feed);
+            running.wait().expect("the program ends");
+        }
     }
 }

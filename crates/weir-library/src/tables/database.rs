@@ -2,8 +2,8 @@
 //!
 //! *Durability.* The file is in WAL mode with `synchronous=NORMAL`: a commit writes to the log and is visible at once, but is
 //! not yet durable. A thread syncs the log for all commits that were executed meanwhile ([`GroupCommit`]), and
-//! [`GroupCommit::settled_to`] waits for it. Together that is `synchronous=FULL` with one sync for a group. Checkpoints, which the
-//! same thread makes when the log is long, sync the log before the database and the database before the log is used again. The
+//! [`GroupCommit::settled_to`] waits for it. Together that is `synchronous=FULL` with one sync for a group. Checkpoints, which
+//! another thread makes when the log is long, sync the log before the database and the database before the log is used again. The
 //! last one is made when the program ends ([`Database::close`]).
 //!
 //! *Readers* have connections of their own and see the last commit; they never wait for the writer. Statements of a
@@ -24,7 +24,7 @@ use weir::Failure;
 use super::catalog::{Catalog, StartCheck};
 use super::checkpoint::{Checkpoints, LOG_KEPT_MAX, LogPages, checkpoint};
 use super::connection::{read_only, read_write};
-use super::database_error::{explain, in_use, refused};
+use super::database_error::{explain, in_use, is_folder, refused};
 use super::disk_waits::DiskWaits;
 use super::group_commit::GroupCommit;
 use super::group_log::Redo;
@@ -71,7 +71,7 @@ impl Database {
         let pages = LogPages::default();
         let connection = connect(path, &pages).map_err(|error| explain(path, &error))?;
         let writer = Arc::new(SharedWriter::new(Writer::new(connection)));
-        let checkpoints = Checkpoints::new(path, Arc::clone(&writer), pages);
+        let checkpoints = Checkpoints::begin(path, Arc::clone(&writer), pages)?;
         let log = SqliteLog::new(path, Arc::clone(&writer), checkpoints);
         let group_commit = GroupCommit::begin(log)?;
         writer.lock().commits = Some(Arc::clone(&group_commit));
@@ -90,6 +90,12 @@ impl Database {
         if !path.exists() {
             return Err(Failure::function(format!(
                 "there is no database {}, which the program names as an existing one; correct its path",
+                path.display()
+            )));
+        }
+        if path.is_dir() {
+            return Err(Failure::function(format!(
+                "{}, which the program names as an existing database, is a folder; correct its path",
                 path.display()
             )));
         }
@@ -329,6 +335,9 @@ impl Drop for Database {
 /// its program.
 fn locked(path: &Path) -> Result<File, Failure> {
     let file = File::options().read(true).write(true).create(true).truncate(false).open(path).map_err(|error| {
+        if path.is_dir() {
+            return is_folder(path);
+        }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists());
         Failure::function(match folder {
             Some(folder) => format!(

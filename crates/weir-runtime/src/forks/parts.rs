@@ -6,9 +6,10 @@ use std::task::Context;
 
 use weir_host::Value;
 
+use super::ForkEnd;
+use super::hand_over::JoinedPiece;
 use super::pieces::ForkedPiece;
 use super::region_run::{AfterJoin, FORKED_MIN_NS, RegionForks, RegionRun};
-use super::{ForkEnd, JoinedFork};
 use crate::operations;
 use crate::region::RegionPiece;
 
@@ -86,26 +87,26 @@ impl RegionRun<'_> {
                 return AfterJoin::GoOn(begin + 1);
             };
             match self.take(handle, context) {
-                JoinedFork::Unbegun(mut forked) => {
+                JoinedPiece::Here(mut forked) if !forked.is_begun => {
                     self.forks.handles.remove(handle);
                     self.take_back(part, &mut forked);
                     return AfterJoin::GoOn(begin + 1);
                 }
-                JoinedFork::Begun(forked) => {
+                JoinedPiece::Here(forked) => {
                     if let Some(stops) = self.go_on_with(handle, forked, begin, context) {
                         return stops;
                     }
                 }
-                JoinedFork::Ended(ForkEnd::Piece(mut forked)) => {
+                JoinedPiece::Ended(ForkEnd::Piece(mut forked)) => {
                     self.forks.handles.remove(handle);
                     self.take_back(part, &mut forked);
                     self.take_changes(part, &mut forked);
                     return AfterJoin::GoOn(end + 1);
                 }
-                JoinedFork::Ended(ForkEnd::Exit(at, how)) => return AfterJoin::Ends(at, how),
+                JoinedPiece::Ended(ForkEnd::Exit(at, how)) => return AfterJoin::Ends(at, how),
                 // Forks of parts end with their state.
-                JoinedFork::Ended(ForkEnd::Results(_)) => return AfterJoin::Ends(begin, Err(operations::never())),
-                JoinedFork::UnderWay => {
+                JoinedPiece::Ended(ForkEnd::Results(_)) => return AfterJoin::Ends(begin, Err(operations::never())),
+                JoinedPiece::UnderWay => {
                     if let Some(waits) = self.wait(handle, begin) {
                         return waits;
                     }

@@ -84,7 +84,7 @@ impl Fork {
 
     /// Runs the piece on this thread, unless another thread has begun it.
     fn run(self: &Arc<Fork>, instance: &ProgramInstance) {
-        let Some(mut piece) = self.begin() else { return };
+        let Some(mut piece) = self.hand_over.begin() else { return };
         let (begun_ns, mut beats) = (instance.platform.now_ns(), HelperBeats::default());
         let mut units = Units::slice(instance.slice);
         let outcome = loop {
@@ -100,13 +100,15 @@ impl Fork {
                 units = Units::slice(instance.slice);
             }
             if instance.helpers.must_leave(&mut beats) {
-                return self.hand_back(piece, None);
+                return self.hand_over.hand_back(piece, None);
             }
         };
         instance.helpers.note_end();
         piece.note_cost(instance.platform.now_ns().saturating_sub(begun_ns));
         self.account.charge_slice();
-        self.end(piece.end(outcome));
+        // What a piece that has failed held is released here.
+        let end = self.account.charged(|| piece.end(outcome));
+        self.hand_over.end(end);
     }
 }
 
@@ -131,19 +133,19 @@ impl RegionRun<'_> {
         let ForkScene { instance, units, call_budget, is_on_helper, .. } = self.scene;
         match piece.run(PieceScene { fork, instance, units, call_budget, is_on_helper }, context) {
             PieceRan::Ended(outcome) => {
-                fork.end(piece.end(outcome));
+                fork.hand_over.end(piece.end(outcome));
                 None
             }
             PieceRan::Yields => {
-                fork.hand_back(piece, None);
+                fork.hand_over.hand_back(piece, None);
                 (units.is_over() || is_on_helper).then_some(AfterJoin::Yields(border))
             }
             PieceRan::Waits => {
-                fork.hand_back(piece, Some(context.waker().clone()));
+                fork.hand_over.hand_back(piece, Some(context.waker().clone()));
                 Some(AfterJoin::Waits(border))
             }
             PieceRan::Calls => {
-                fork.leave_to_helper(piece, context);
+                fork.hand_over.leave_to_helper(piece, context.waker().clone());
                 if let (Some(program), Some(event_loop)) = (instance.this.upgrade(), instance.first_loop.get()) {
                     Arc::clone(fork).run_on_helper(program, event_loop);
                 }
@@ -156,13 +158,9 @@ impl RegionRun<'_> {
 impl ForkedPiece {
     /// Runs the piece until a heartbeat, on the account of its flow.
     fn run_on_helper(&mut self, fork: &Arc<Fork>, instance: &ProgramInstance, units: &Units) -> PieceRan {
-        let before = fork.account.balance();
-        let entered = memory::enter(before);
         // A helper has nothing else to do.
         let scene = PieceScene { fork, instance, units, call_budget: UnitBudget::UNLIMITED, is_on_helper: true };
-        let ran = self.run(scene, &Context::from_waker(Waker::noop()));
-        fork.account.charge(entered.leave() - before);
-        ran
+        fork.account.charged(|| self.run(scene, &Context::from_waker(Waker::noop())))
     }
 
     /// Runs the piece until its slice is over, or until a heartbeat on a helper.

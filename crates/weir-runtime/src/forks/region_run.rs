@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::task::Context;
 
 use tokio::runtime::Handle;
-use weir_host::{Failure, UnitBudget, Value};
+use weir_host::{Failure, UnitBudget, Value, memory};
 
 use super::{Fork, ForkHandle, JoinedFork};
 use crate::fork_account::FlowForks;
@@ -244,7 +244,7 @@ impl RegionRun<'_> {
     #[cold]
     fn offer(&mut self, at: usize, reason: OfferReason) {
         let Some(offers) = self.scene.offers() else { return };
-        let handed_back = self.forks.handles.iter().find(|handle| handle.fork.is_to_be_offered_again());
+        let handed_back = self.forks.handles.iter().find(|handle| handle.fork.hand_over.is_to_be_offered_again());
         if let Some(handle) = handed_back {
             return Arc::clone(&handle.fork).offer(offers.program, offers.event_loop);
         }
@@ -264,14 +264,18 @@ impl RegionRun<'_> {
         }
     }
 
-    /// Takes out a piece that nobody has begun, or the end of a fork.
+    /// Takes out a piece that no helper has, or the end of a fork.
     pub(super) fn take(&self, handle: usize, context: &Context<'_>) -> JoinedFork {
-        let fork = &self.forks.handles[handle].fork;
-        if self.scene.is_on_helper {
-            // It may not wait for another helper: all of them may wait for others.
-            return fork.join(context);
+        let (on_helper, is_flow) = (self.scene.is_on_helper, self.scene.fork.is_none());
+        let keeps_offers = is_flow && self.scene.instance.helpers.keep_offers();
+        // A flow leaves long calls to helpers. A helper may not wait for another one: all of them may wait for others.
+        let hand_over = &self.forks.handles[handle].fork.hand_over;
+        let joined = hand_over.join(context.waker(), |piece| !on_helper && (keeps_offers || piece.long.is_some()));
+        if !on_helper && !matches!(joined, JoinedFork::UnderWay) {
+            // What forks have released is free for the rounds that run now.
+            self.scene.forks.into_iter().for_each(|forks| memory::charge(forks.take_bytes()));
         }
-        fork.join_flow(context, self.scene.fork.is_none() && self.scene.instance.helpers.keep_offers())
+        joined
     }
 
     /// Blocks this thread until a fork of this fork, which is under way, has ended or was handed back; the flow waits without
@@ -280,7 +284,7 @@ impl RegionRun<'_> {
         if !self.scene.is_on_helper {
             return Some(AfterJoin::Waits(border));
         }
-        self.scene.instance.helpers.resting(|| self.forks.handles[handle].fork.wait());
+        self.scene.instance.helpers.resting(|| self.forks.handles[handle].fork.hand_over.wait());
         None
     }
 }

@@ -5,10 +5,11 @@ use std::task::Context;
 
 use weir_host::{Elements, Value};
 
+use super::ForkEnd;
+use super::hand_over::JoinedPiece;
 use super::pieces::ForkedPiece;
 use super::region_run::{AfterJoin, FORKED_MIN_NS, Offers, Pace, RegionForks, RegionRun};
 use super::rounds_ahead::RoundsAhead;
-use super::{ForkEnd, JoinedFork};
 use crate::region::{LoopOutcome, LoopRow, PartialStates, ReducedMap, Reductions, RegionPiece};
 
 /// The units that joining an entry of a map takes: two look-ups.
@@ -200,19 +201,19 @@ impl RegionRun<'_> {
         // The last fork of a loop has its lowest rounds.
         while let Some(lowest) = self.forks.handles.iter().rposition(|handle| handle.piece == piece) {
             match self.take(lowest, context) {
-                JoinedFork::Unbegun(rounds) => {
+                JoinedPiece::Here(rounds) if !rounds.is_begun => {
                     self.forks.handles.remove(lowest);
                     if let Some(ahead) = rounds.ahead {
                         self.begin_rounds(split, ahead);
                     }
                     return AfterJoin::GoOn(row.first.into());
                 }
-                JoinedFork::Begun(rounds) => {
+                JoinedPiece::Here(rounds) => {
                     if let Some(stops) = self.go_on_with(lowest, rounds, row.end, context) {
                         return stops;
                     }
                 }
-                JoinedFork::Ended(ForkEnd::Results(more)) => {
+                JoinedPiece::Ended(ForkEnd::Results(more)) => {
                     self.forks.handles.remove(lowest);
                     if let LoopOutcome::List(results) = row.outcome
                         && let Value::List(results) = &mut self.slots[usize::from(results)]
@@ -220,7 +221,7 @@ impl RegionRun<'_> {
                         results.append(more);
                     }
                 }
-                JoinedFork::Ended(end) => {
+                JoinedPiece::Ended(end) => {
                     let Some(reductions) = row.reductions() else {
                         let ForkEnd::Exit(at, how) = end else { unreachable!("a `for` has results") };
                         return AfterJoin::Ends(at, how);
@@ -232,7 +233,7 @@ impl RegionRun<'_> {
                         return AfterJoin::GoOn(row.first.into());
                     }
                 }
-                JoinedFork::UnderWay => {
+                JoinedPiece::UnderWay => {
                     if let Some(waits) = self.wait(lowest, row.end) {
                         return waits;
                     }
