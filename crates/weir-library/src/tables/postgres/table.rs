@@ -9,7 +9,7 @@ use weir::{Failure, Generic, HostType, Value};
 
 use super::PostgresDatabase;
 use super::connection::{Executed, SqlStatement};
-use super::errors::{StatementError, failure};
+use super::errors::StatementError;
 use super::expected_rows::RowOf;
 use super::replacement::PostgresReplacement;
 use super::rows_by_keys::{KeyParameters, row_of, rows_of_keys};
@@ -135,7 +135,7 @@ fn read_later(table: &PostgresTable, transaction: i64, read: &TableRead) -> Opti
     if statements.is_empty() {
         return None;
     }
-    let address = table.database.connector.address.clone();
+    let database = Arc::clone(&table.database);
     let executing: StatementsAnswered = match transaction {
         0 => shared(table.database.read_later(&statements)?),
         number => match expected_later(table, number, (&read, &statements)) {
@@ -145,7 +145,7 @@ fn read_later(table: &PostgresTable, transaction: i64, read: &TableRead) -> Opti
     };
     drop(statements);
     Some(Box::pin(async move {
-        let failed = |error| failure(&address, &error);
+        let failed = |error| database.failure(&error);
         let executed = executing.await.map_err(failed)?;
         let first = executed.first().map_or(&[][..], |executed| &executed.rows);
         let option = |row: Option<&Row>| row.map_or(Ok(Value::none()), |row| row_of(&schema, row, 0).map(Value::some));
@@ -325,7 +325,10 @@ impl TableRows for PostgresTable {
     }
 
     fn read_later(&self, read: &TableRead) -> Option<LaterAnswer> {
-        read_later(self, 0, read)
+        match read {
+            TableRead::Row(key) => self.read_row_later(key),
+            _ => read_later(self, 0, read),
+        }
     }
 
     fn change_later(&self, change: &RowChange, answered: ChangeAnswered) -> Option<LaterChange> {
