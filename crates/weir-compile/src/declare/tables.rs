@@ -233,11 +233,22 @@ impl Declarer<'_, '_> {
                     Some(variant) if !column.optional => {
                         format!("write a variant, such as `{variant}`, or leave the column out")
                     }
+                    _ if column.optional => "leave the column out: its default is `None`".to_owned(),
                     _ => "write a literal, or leave the column out".to_owned(),
                 };
                 self.table_fault(argument.value.span, message, &hint);
                 continue;
             };
+            let not_stored = match value {
+                Value::Float(number) if number.is_nan() => Some("not a number"),
+                Value::Size(size) if size >= i64::MAX.cast_unsigned() => Some("a size of 2^63 - 1 bytes or more"),
+                _ => None,
+            };
+            if let Some(what) = not_stored {
+                let message = format!("the default of `{name}` is {what}, which no table stores");
+                self.table_fault(argument.value.span, message, "choose another default");
+                continue;
+            }
             declared.columns[at].default = Some(value);
         }
     }

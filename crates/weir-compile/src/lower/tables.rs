@@ -420,7 +420,8 @@ fn stored_text(value: &Value, column: &TableColumn) -> Option<String> {
         Value::Bool(value) => Some(i64::from(*value).to_string()),
         Value::Int(value) | Value::Duration(value) => Some(value.to_string()),
         Value::Size(value) => Some(value.to_string()),
-        Value::Float(value) => Some(format!("{value:?}")),
+        // A negative zero is stored as a zero.
+        Value::Float(value) => Some(format!("{:?}", value + 0.0)),
         Value::Text(value) => Some(value.to_string()),
         Value::Variant(tag, None) if !column.optional => column.variants.get(*tag as usize).map(Text::to_string),
         _ => None,

@@ -50,6 +50,14 @@ impl Dialect {
         }
     }
 
+    /// Returns the names of the columns that the database adds to every table.
+    pub(super) fn own_columns(self) -> &'static [&'static str] {
+        match self {
+            Dialect::Sqlite => &[],
+            Dialect::Postgres => &["tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"],
+        }
+    }
+
     /// Returns the default of a column.
     pub(super) fn default(self, column: &ColumnSchema) -> Option<String> {
         let text = column.default.as_ref()?;
@@ -58,6 +66,8 @@ impl Dialect {
             (Dialect::Postgres, "Bool") => (if text == "1" { "true" } else { "false" }).to_owned(),
             (Dialect::Postgres, "Float") => format!("('{text}'::double precision)"),
             (Dialect::Postgres, _) => format!("('{text}'::bigint)"),
+            // A number that is too large for a `Float` is infinite.
+            (Dialect::Sqlite, "Float") => format!("({})", text.replace("inf", "9e999")),
             (Dialect::Sqlite, _) => format!("({text})"),
         })
     }

@@ -130,8 +130,15 @@ fn is_free(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<()> {
     ))))
 }
 
-/// Fails if the database would cut the name of the table or of a column.
+/// Fails if the database would cut the name of the table or of a column, or has a column of its own with this name.
 fn names_fit(schema: &Schema, dialect: Dialect) -> Result<(), Failure> {
+    let is_own = |column: &&ColumnSchema| dialect.own_columns().contains(&column.name.as_str());
+    if let Some(column) = schema.columns.iter().find(is_own) {
+        return Err(Failure::function(format!(
+            "every table of the database has a column `{}` of its own; choose another name",
+            column.name
+        )));
+    }
     let Some(longest) = dialect.longest_name() else { return Ok(()) };
     let names = std::iter::once(&schema.name).chain(schema.columns.iter().map(|column| &column.name));
     match names.into_iter().find(|name| name.len() > longest) {

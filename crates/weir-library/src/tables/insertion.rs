@@ -53,7 +53,9 @@ fn plain_insertion(schema: &Schema, columns: &[usize], dialect: Dialect) -> Stri
     }
     let names = list(columns.iter().map(|at| name(schema, *at)), ", ");
     let values = columns.iter().zip(1..).map(|(at, number)| dialect.parameter_of(&schema.columns[*at], number));
-    format!("INSERT INTO {} ({names}) VALUES ({})", quoted(&schema.name), list(values, ", "))
+    // The rows that are not inserted have this name.
+    let alias = if schema.name.eq_ignore_ascii_case("excluded") { " AS \"rows\"" } else { "" };
+    format!("INSERT INTO {}{alias} ({names}) VALUES ({})", quoted(&schema.name), list(values, ", "))
 }
 
 /// Returns the statement that inserts a row with the next number, and returns it; it inserts none if all numbers are used.

@@ -59,13 +59,14 @@ pub(super) fn store(schema: &Schema, old: &[Value], new: Vec<Value>, catalog: &d
 
 /// Makes the changes of a start, when no rows are left to convert. The caller makes them a transaction.
 pub(super) fn apply(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<()> {
-    if let Err(failure) = no_other_has_begun(schema, catalog)? {
+    if let Err(failure) = fits_others(schema, catalog)? {
         return Ok(Err(failure));
     }
+    let is_new = catalog.columns(&schema.name)?.is_empty();
     if let Err(failure) = evolution::apply(schema, catalog)? {
         return Ok(Err(explained(failure, schema, catalog)?));
     }
-    forget(schema, catalog)?;
+    forget(schema, catalog, is_new)?;
     if let Some(migration) = &schema.migration {
         create_notes(catalog)?;
         note(schema, migration, (None, true), catalog)?;
@@ -75,7 +76,7 @@ pub(super) fn apply(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<()> {
 
 /// Returns the changes of a start that converts no rows, or why it cannot.
 pub(super) fn changes(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<Vec<SchemaChange>> {
-    if let Err(failure) = no_other_has_begun(schema, catalog)? {
+    if let Err(failure) = fits_others(schema, catalog)? {
         return Ok(Err(failure));
     }
     match evolution::changes(schema, catalog)? {
@@ -100,19 +101,21 @@ fn explained(failure: Failure, schema: &Schema, catalog: &dyn Catalog) -> Read<F
 
 /// Returns the columns to which another version of the program has converted rows of these columns.
 fn converted_to(schema: &Schema, catalog: &dyn Catalog) -> Read<Option<String>> {
-    if !catalog.has_table("weir_migrations")? {
-        return Ok(None);
-    }
     let declared: Vec<String> = schema.columns.iter().map(shown_column).collect();
-    let (own, table) = (list(declared.iter().cloned(), ", "), catalog.dialect().text(&schema.name));
-    let sql = format!("SELECT \"old\", \"new\" FROM \"weir_migrations\" WHERE \"table\" = {table} AND \"done\" = 1");
-    let converted = catalog.query(&sql)?.into_iter().find_map(|note| match &note[..] {
-        [Some(old), Some(new)] if *new != own => {
-            old.split(", ").all(|column| declared.iter().any(|own| own == column)).then(|| new.clone())
-        }
-        _ => None,
+    let own = list(declared.iter().cloned(), ", ");
+    let converted = done(schema, catalog)?.into_iter().find_map(|(old, new)| {
+        let is_newer = new != own && old.split(", ").all(|column| declared.iter().any(|own| own == column));
+        is_newer.then_some(new)
     });
     Ok(converted)
+}
+
+/// Fails if the migration of another program forbids that this one starts.
+fn fits_others(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<()> {
+    match no_other_has_begun(schema, catalog)? {
+        Ok(()) => is_not_superseded(schema, catalog),
+        Err(failure) => Ok(Err(failure)),
+    }
 }
 
 /// Fails if a migration to other columns is not done: this program may be the one of the old rows, and what it writes into
@@ -130,20 +133,65 @@ fn no_other_has_begun(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<()> 
     Ok(other.map_or(Ok(()), |other| Err(not_done(&other))))
 }
 
-/// Forgets the migrations to columns that a program without their clauses does not declare: its rows may be of the old type
-/// again, and a later program may convert them.
-fn forget(schema: &Schema, catalog: &dyn Catalog) -> Read<()> {
-    if !catalog.has_table("weir_migrations")? {
-        return Ok(());
+/// Fails if another program has converted the rows, and this one still has their old columns: it would neither see what is in
+/// the new ones, nor would anybody see what it writes.
+fn is_not_superseded(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<()> {
+    let own = schema.migration.as_ref().map_or(&[][..], |migration| &migration.columns);
+    let to = superseding(schema, own, catalog)?.into_iter().next();
+    Ok(to.map_or(Ok(()), |(_, new)| {
+        Err(Failure::function(format!(
+            "a newer version of the program has converted the rows to other columns ({new}), and this one has the old ones; start \
+             that version, or restore a backup from before; if the new columns are to be given up, delete the rows of `{}` in \
+             the table `weir_migrations`",
+            schema.name
+        )))
+    }))
+}
+
+/// Returns the columns before and behind each migration after which a column that the program declares is an old one, unless the
+/// program has the new columns, too, or converts them itself.
+fn superseding(schema: &Schema, converts: &[ColumnSchema], catalog: &dyn Catalog) -> Read<Vec<(String, String)>> {
+    let has = |columns: &[ColumnSchema], name: &str| columns.iter().any(|column| column.name == name);
+    let supersedes = |(old, new): &(String, String)| {
+        let (old, new): (Vec<&str>, Vec<&str>) = (names(old).collect(), names(new).collect());
+        let has_old = old.iter().any(|name| !new.contains(name) && has(&schema.columns, name));
+        has_old && new.iter().any(|name| !has(&schema.columns, name) && !has(converts, name))
+    };
+    if catalog.columns(&schema.name)?.is_empty() {
+        return Ok(Vec::new());
     }
-    let (dialect, own) = (catalog.dialect(), schema.migration.as_ref().map(|migration| shown(&migration.columns)));
-    let table = dialect.text(&schema.name);
+    Ok(done(schema, catalog)?.into_iter().filter(supersedes).collect())
+}
+
+/// Returns the columns before and behind each migration of the table that is done.
+fn done(schema: &Schema, catalog: &dyn Catalog) -> Read<Vec<(String, String)>> {
+    if !catalog.has_table("weir_migrations")? {
+        return Ok(Vec::new());
+    }
+    let table = catalog.dialect().text(&schema.name);
+    let sql = format!("SELECT \"old\", \"new\" FROM \"weir_migrations\" WHERE \"table\" = {table} AND \"done\" = 1");
+    let notes = catalog.query(&sql)?.into_iter().filter_map(|note| {
+        let [old, new] = <[Option<String>; 2]>::try_from(note).ok()?;
+        old.zip(new)
+    });
+    Ok(notes.collect())
+}
+
+/// Returns the names of columns in one line.
+fn names(shown: &str) -> impl Iterator<Item = &str> {
+    shown.split(", ").map(|column| column.split(": ").next().unwrap_or_default())
+}
+
+/// Forgets the migrations behind whose new columns this program has gone back to the old ones, so that a later one may convert them
+/// again; and all migrations of a table that is new.
+fn forget(schema: &Schema, catalog: &dyn Catalog, is_new: bool) -> Read<()> {
     let declared: Vec<String> = schema.columns.iter().map(shown_column).collect();
-    for note in catalog.query(&format!("SELECT \"old\", \"new\" FROM \"weir_migrations\" WHERE \"table\" = {table}"))? {
-        let [Some(old), Some(new)] = &note[..] else { continue };
-        let is_left = new.split(", ").any(|column| declared.iter().all(|declared| declared != column));
-        if is_left && Some(old) != own.as_ref() {
-            let old = dialect.text(old);
+    let has = |columns: &str| columns.split(", ").all(|column| declared.iter().any(|declared| declared == column));
+    let (dialect, back) = (catalog.dialect(), superseding(schema, &[], catalog)?);
+    for migration in done(schema, catalog)? {
+        let (old, new) = &migration;
+        if is_new || back.contains(&migration) || has(old) && !has(new) {
+            let (table, old) = (dialect.text(&schema.name), dialect.text(old));
             catalog
                 .execute(&format!("DELETE FROM \"weir_migrations\" WHERE \"table\" = {table} AND \"old\" = {old}"))?;
         }
@@ -336,9 +384,10 @@ fn is_old(migration: &TableMigration, known: &[KnownColumn]) -> bool {
     migration.columns.iter().all(has)
 }
 
-/// Returns whether the database lacks a column, or has values of another type in it.
+/// Returns whether the database lacks a column, has values of another type in it, or values that the last program did not declare.
 fn differs(schema: &Schema, known: &[KnownColumn]) -> bool {
-    !known.is_empty() && schema.columns.iter().any(|column| is_changed(column, known))
+    let is_declared = |column: &ColumnSchema| known.iter().any(|known| known.name == column.name && known.declared);
+    !known.is_empty() && schema.columns.iter().any(|column| is_changed(column, known) || !is_declared(column))
 }
 
 fn is_changed(column: &ColumnSchema, known: &[KnownColumn]) -> bool {

@@ -221,6 +221,28 @@ fn a_new_column_may_have_a_default_with_nul() {
 }
 
 #[test]
+fn names_and_defaults_that_mean_something_to_a_database_are_stored_or_refused() {
+    for database in TestDatabase::each("special") {
+        let storage = database.storage();
+        let open = |name, of| storage.open(declared(name, vec![column("name", "Text", false), of]));
+        let infinite = ColumnSchema { default: Some("-inf".to_owned()), ..column("least", "Float", false) };
+        let excluded = open("excluded", infinite).unwrap();
+        for number in [1.5, 2.5] {
+            excluded.rows.upsert(0, Value::Record([Value::text("one"), Value::Float(number)].into())).unwrap();
+        }
+        assert!(excluded.rows.get(0, &Value::text("one")).unwrap().is_some());
+        let of_system = open("others", column("ctid", "Int", true)).map(|_| ());
+        match database {
+            TestDatabase::Sqlite(_) => of_system.unwrap(),
+            TestDatabase::Postgres(_) => {
+                let why = of_system.unwrap_err();
+                assert!(why.message.contains("a column `ctid` of its own; choose another name"), "{why}");
+            }
+        }
+    }
+}
+
+#[test]
 fn names_that_differ_in_case_are_refused() {
     let evolution = Evolution { database: TestDatabase::sqlite("case") };
     evolution.start(&[column("nA", "Int", true)], &[], |_| ()).unwrap();

@@ -34,6 +34,8 @@ struct Model {
     rows: BTreeMap<i64, BTreeMap<String, Stored>>,
     /// The columns of the last program that was started, behind the key.
     declared: Vec<ColumnSchema>,
+    /// The names of the columns before and behind each migration.
+    migrations: Vec<[Vec<String>; 2]>,
 }
 
 fn column(name: &str, kind: &str, optional: bool, default: Option<&str>) -> ColumnSchema {
@@ -50,9 +52,24 @@ fn value(kind: &str, text: &str) -> Value {
     if kind == "Int" { Value::Int(text.parse().unwrap_or(0)) } else { Value::text(text) }
 }
 
+/// Returns the names of columns.
+fn names(columns: &[ColumnSchema]) -> Vec<String> {
+    columns.iter().map(|column| column.name.clone()).collect()
+}
+
+/// Returns true if a program has an old column of a migration, and lacks a new one.
+fn is_superseded(declared: &[ColumnSchema], [old, new]: &[Vec<String>; 2]) -> bool {
+    let declared = names(declared);
+    old.iter().any(|name| !new.contains(name) && declared.contains(name))
+        && new.iter().any(|name| !declared.contains(name))
+}
+
 impl Model {
     /// Starts a program with these columns. Returns whether it may.
     fn start(&mut self, declared: &[ColumnSchema]) -> bool {
+        if self.migrations.iter().any(|migration| is_superseded(declared, migration)) {
+            return false;
+        }
         let mut next = self.clone();
         for column in declared {
             let default = column.default.as_ref().filter(|_| !column.optional).map(|text| value(&column.kind, text));
@@ -231,6 +248,8 @@ fn migrate(random: &mut Random, model: &mut Model, database: &TestDatabase, numb
     }
     storage.open(schema)?;
     model.converted((&old[at].name, &name, kind), &replaced);
+    model.migrations.push([names(&old), names(&new)]);
+    model.migrations.retain(|migration| !is_superseded(&new, migration));
     model.declared = new;
     Ok(())
 }
