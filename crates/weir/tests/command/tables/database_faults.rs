@@ -100,7 +100,7 @@ fn survive(engines: &[&str]) {
         let (code, said) = served.stop();
         assert_eq!(code, Some(0), "under `{engine}`: {said}");
         let counts = ledger.compare(&server, &schema);
-        eprintln!("`{engine}`: {faults} faults, {counts}");
+        println!("`{engine}`: {faults} faults, {counts}");
     }
 }
 
