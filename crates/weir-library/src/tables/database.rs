@@ -90,16 +90,11 @@ impl Database {
 
     /// Opens a database that other programs have made and may use meanwhile, and leaves its settings as they are.
     pub(super) fn open_existing(path: &Path) -> Result<Database, Failure> {
-        if !path.exists() {
+        if !path.exists() || path.is_dir() {
+            let found = if path.is_dir() { "a folder instead of the" } else { "no" };
+            let path = path.display();
             return Err(Failure::function(format!(
-                "there is no database {}, which the program names as an existing one; correct its path",
-                path.display()
-            )));
-        }
-        if path.is_dir() {
-            return Err(Failure::function(format!(
-                "{}, which the program names as an existing database, is a folder; correct its path",
-                path.display()
+                "there is {found} database {path}, which the program names as an existing one; correct its path"
             )));
         }
         let opened = read_write(path).and_then(|connection| {

@@ -254,7 +254,7 @@ fn what_is_no_database_of_weir_is_refused() {
     let copied = super::backup::backup(&file, &file.with_extension("copy")).unwrap_err();
     assert!(copied.message.starts_with(&is_folder), "{copied}");
     let existing = super::database::Database::open_existing(&file).unwrap_err();
-    assert!(existing.message.contains("is a folder; correct its path"), "{existing}");
+    assert!(existing.message.starts_with("there is a folder instead of the database"), "{existing}");
     std::fs::remove_dir(&file).unwrap();
     let open = Arc::new(folder.storage());
     let _table = open.open(schema()).unwrap();
