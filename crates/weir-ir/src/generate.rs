@@ -8,7 +8,7 @@
 //! Faults, that is panics and arguments out of range, are not generated, because engines do not order them
 //! ([`crate::expr::Op::may_end`]).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -115,6 +115,18 @@ pub fn evaluate(case: &Case, seed: u64) -> Result<Execution, Failure> {
     let run = |inputs: &Vec<Value>| evaluator.run(0, 0, inputs.clone()).map_err(|failure| *failure);
     let results = case.inputs.iter().map(run).collect();
     Ok(Execution { results, effects: recording.effects() })
+}
+
+/// Returns what the flows of a case read of the outside world under the reference evaluator; `None` if a flow fails.
+///
+/// # Errors
+/// Fails if the creation of a shared value does.
+pub fn evaluated_reads(case: &Case, seed: u64) -> Result<Option<BTreeSet<String>>, Failure> {
+    let recording = Recording::new(seed);
+    let library = recording.library();
+    let mut evaluator = Evaluator::new(&case.program, &library)?;
+    let succeed = case.inputs.iter().all(|inputs| evaluator.run(0, 0, inputs.clone()).is_ok());
+    Ok(succeed.then(|| recording.reads()))
 }
 
 /// Returns true if the evaluation of a case makes no more than some megabytes.

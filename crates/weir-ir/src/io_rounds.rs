@@ -99,6 +99,8 @@ pub enum TurnReason {
     },
     /// They have an effect, and the flow may end at this position for each element.
     End(Origin),
+    /// The flow may return at this position for each element.
+    Return(Origin),
     /// They use this resource, which the `for` changes.
     Resource(Resource),
     /// They are statements on tables.
@@ -121,7 +123,7 @@ pub enum WaitReason {
     Argument,
     /// The result of the earlier call decides about the `if` or `match` at this position, in whose branch the later one is.
     Branch(Origin),
-    /// Both use this resource, and one of them changes it.
+    /// Both use this resource, and one of them changes it, or it is a shared value, whose reads keep their order.
     Order {
         /// The resource.
         resource: Resource,
@@ -132,6 +134,8 @@ pub enum WaitReason {
     },
     /// The later call has an effect, and the flow may end at this position, which depends on the earlier call.
     End(Origin),
+    /// The flow may return at this position before the later call, and the earlier call decides about it.
+    Return(Origin),
     /// The later call is in the atomic step at this position, which begins when all that it needs from outside is there; the
     /// earlier call is part of that.
     Atomic(Origin),

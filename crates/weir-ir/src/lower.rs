@@ -10,7 +10,8 @@
 //!    could read first, and see an older value, while the earlier one waits for its inputs. Readers that may wait
 //!    themselves hold up no others, because their waits shall overlap; neither do iterations hold up each other.
 //! 3. *Ends.* A node that writes a resource waits for every earlier node that may end the flow. In the body of a `within`
-//!    or `race`, which may be given up while it waits, a node that may wait counts as one.
+//!    or `race`, which may be given up while it waits, a node that may wait counts as one. A node that reads something outside
+//!    the program, or may take long, waits for every earlier `return`, and passes failures.
 //! 4. *Atomic steps.* An `acquire` waits for every earlier node that may wait itself, so that no flow holds a
 //!    constraint while it waits for something outside the step: without this, two flows that overlap independent steps
 //!    could wait for each other. Calls within the step wait for the `acquire`, the `release` for all that is within.

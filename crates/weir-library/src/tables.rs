@@ -35,6 +35,7 @@ mod group_commit;
 mod group_log;
 mod group_statement;
 mod grouping;
+mod held_read;
 mod in_flight_writes;
 mod insertion;
 mod join;

@@ -208,7 +208,7 @@ impl<'a> Preparation<'a> {
 
     fn part(&mut self, graph: &Graph, node: &Node, depth: usize) -> Result<NodePart, PrepareError> {
         let gates_before = self.ticket_gates.len();
-        let mut part = NodePart::default();
+        let mut part = NodePart { waits_for_returns: node.waits_for_returns(self.library), ..NodePart::default() };
         match &node.kind {
             NodeKind::Call { function } => part.call = Some(self.resolve(graph, node, function)?),
             kind => {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use test_support::flows::random_clock::RandomClock;
 use test_support::flows::{Feed, options};
 use weir_host::{Failure, Value};
-use weir_ir::generate::{Case, Execution, Recording, batched_case, evaluate, evaluate_many, find_in};
+use weir_ir::generate::{Case, Execution, Recording, batched_case, evaluate, evaluate_many, evaluated_reads, find_in};
 use weir_runtime::{ENGINES, ForkPolicy, Options, SliceLength, engine, run_on_calling_thread, start};
 use weir_trace::{BatchDeparture, Detail, EventKind, Recorder, TraceReader};
 
@@ -109,6 +109,34 @@ fn programs_of_batched_calls_give_the_evaluators_answers_and_effects_in_every_fo
     );
     assert!(several > equal && equal > 10 && split > 10 && in_place > 10, "{found}");
     println!("{found}");
+}
+
+/// A flow may read what stands behind a failure, but nothing behind a `return` or in an arm that is not taken.
+#[test]
+fn flows_that_do_not_fail_read_only_what_the_evaluator_reads() {
+    let engine = engine("thread-per-flow").expect("the engine");
+    let succeeded = Cell::new(0);
+    try_programs(|case, seed| {
+        if weir_ir::print::expr(&case.program).contains("= race") {
+            // The evaluator runs the body that wins, an engine all of them.
+            return Ok(());
+        }
+        let Some(expected) = evaluated_reads(case, seed).map_err(|failure| failure.to_string())? else { return Ok(()) };
+        succeeded.set(succeeded.get() + 1);
+        let program = weir_ir::optimize(&case.program, &Recording::new(seed).library());
+        for (detail, slice, forks) in FORMS {
+            let recording = Recording::new(seed);
+            let recorder = Recorder::new(detail, EVENTS_MAX).0;
+            let options = Options { engine, threads: Some(2), recorder, slice, forks, ..Options::default() };
+            run_on_calling_thread(&program, &recording.library(), &options, case.inputs.iter().cloned())
+                .map_err(|error| error.to_string())?;
+            if let Some(read) = recording.reads().difference(&expected).next() {
+                return Err(format!("the flows read `{read}` in the form {detail:?}, {slice:?}, {forks:?}"));
+            }
+        }
+        Ok(())
+    });
+    assert!(succeeded.get() > 20, "{} programs without failures", succeeded.get());
 }
 
 /// Returns the options of a program under one of the engines, with everything else varied too.

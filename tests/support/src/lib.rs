@@ -12,6 +12,7 @@ pub mod flows;
 pub mod generator;
 pub mod long_program;
 pub mod postgres;
+pub mod postgres_proxy;
 pub mod random;
 mod wakers;
 

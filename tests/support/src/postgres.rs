@@ -187,6 +187,53 @@ impl PostgresServer {
         server.wait().expect("the server ends");
     }
 
+    /// Kills the process that accepts connections, and waits for the end of the others, which notice it.
+    ///
+    /// # Panics
+    /// Panics if it cannot be killed.
+    pub fn kill(&self) {
+        let server = self.server.lock().expect("no test panics here").take();
+        let mut server = server.expect("the server runs");
+        let others = children_of(server.id());
+        self.signal("KILL", server.id());
+        server.wait().expect("the server ends");
+        while others.iter().any(|process| is_running(*process)) {
+            std::thread::yield_now();
+        }
+    }
+
+    /// Ends the server as an administrator does who does not wait for its clients: its transactions are taken back.
+    ///
+    /// # Panics
+    /// Panics if it cannot be ended.
+    pub fn stop(&self) {
+        let server = self.server.lock().expect("no test panics here").take();
+        let mut server = server.expect("the server runs");
+        self.signal("INT", server.id());
+        server.wait().expect("the server ends");
+    }
+
+    /// Kills the process of a connection of a program, so that the server ends all others, and begins anew by itself. Returns when
+    /// it has.
+    pub fn kill_connection(&self) {
+        let find = "SELECT min(pid) FROM pg_stat_activity WHERE application_name = 'weir'";
+        let tried = |sql: &str| self.psql("public", sql).output().expect("psql is there");
+        let found = String::from_utf8_lossy(&tried(find).stdout).trim().parse();
+        let Ok(process) = found else { return };
+        self.signal("KILL", process);
+        while is_running(process) || !tried("SELECT 1").status.success() {
+            std::thread::yield_now();
+        }
+    }
+
+    /// Ends all connections of programs.
+    pub fn cut(&self) {
+        self.execute(
+            "public",
+            "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'weir'",
+        );
+    }
+
     /// Stops all processes of the server, so that it answers nothing and keeps its connections, until [`PostgresServer::thaw`].
     pub fn freeze(&self) {
         self.signal_all("STOP");
@@ -230,6 +277,11 @@ impl PostgresServer {
         format!("postgres://weir@{folder}/postgres?options=-csearch_path%3D{schema}")
     }
 
+    /// Returns the socket of the server.
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.folder.join(format!(".s.PGSQL.{}", self.port))
+    }
+
     /// Returns the address of a schema over an encrypted connection, with these parameters.
     #[must_use]
     pub fn encrypted_address(&self, schema: &str, parameters: &str) -> String {
@@ -256,10 +308,8 @@ impl PostgresServer {
     fn signal_all(&self, signal: &str) {
         let server = self.server.lock().expect("no test panics here").as_ref().map(Child::id);
         let server = server.expect("the server runs");
-        let children = Command::new("ps").args(["-o", "pid=", "--ppid", &server.to_string()]).output();
-        let children = String::from_utf8(children.expect("ps is there").stdout).expect("numbers");
-        for process in children.split_whitespace().chain([&*server.to_string()]) {
-            self.signal(signal, process.parse().expect("a number"));
+        for process in children_of(server).into_iter().chain([server]) {
+            self.signal(signal, process);
         }
     }
 
@@ -267,6 +317,18 @@ impl PostgresServer {
         // A process of a connection may have ended by itself.
         _ = Command::new("kill").arg(format!("-{signal}")).arg(process.to_string()).status();
     }
+}
+
+fn children_of(process: u32) -> Vec<u32> {
+    let children = Command::new("ps").args(["-o", "pid=", "--ppid", &process.to_string()]).output();
+    let children = String::from_utf8(children.expect("ps is there").stdout).expect("numbers");
+    children.split_whitespace().map(|child| child.parse().expect("a number")).collect()
+}
+
+/// Returns whether a process runs; one that has ended, and whose parent has not noticed it, does not.
+fn is_running(process: u32) -> bool {
+    let state = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    state.rsplit(')').next().is_some_and(|state| !state.is_empty() && !state.trim_start().starts_with('Z'))
 }
 
 /// Returns the folder with the programs of PostgreSQL.

@@ -134,7 +134,9 @@ fn number(number: i64) -> Outcome {
 }
 
 fn look(recording: &Recording, module: &'static str, (x, by): (i64, i64)) -> Outcome {
-    number(recording.world(module).wrapping_add(x).wrapping_sub(by.wrapping_mul(3)))
+    number(
+        recording.look(module, format!("{module} gathers {x} {by}")).wrapping_add(x).wrapping_sub(by.wrapping_mul(3)),
+    )
 }
 
 fn change(recording: &Recording, module: &'static str, effect: String, x: i64) -> i64 {

@@ -216,7 +216,10 @@ fn refuse(x: i64) -> Outcome {
 
 fn look(module: &'static str, recording: &Recording) -> FunctionCode {
     let recording = recording.clone();
-    immediate(move |call| Outcome::Value(Value::Int(recording.world(module).wrapping_add(argument(call)))))
+    immediate(move |call| {
+        let x = argument(call);
+        Outcome::Value(Value::Int(recording.look(module, format!("{module} {x}")).wrapping_add(x)))
+    })
 }
 
 fn slow_look(module: &'static str, recording: &Recording) -> FunctionCode {
@@ -225,7 +228,7 @@ fn slow_look(module: &'static str, recording: &Recording) -> FunctionCode {
         let (recording, x) = (recording.clone(), argument(call));
         Ok(Box::pin(async move {
             Yields(recording.yields(x)).await;
-            settled(recording.world(module).wrapping_add(x))
+            settled(recording.look(module, format!("{module} waits {x}")).wrapping_add(x))
         }))
     }))
 }

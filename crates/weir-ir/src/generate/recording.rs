@@ -2,8 +2,8 @@
 //!
 //! - The modules `a`, `b` and `c` each have a part of the outside world: one number, which `look`s read and `change`s
 //!   change. Every change is recorded under the module's name; a function that waits records its beginning and its end,
-//!   so that an overlap is visible. Reads are not recorded, because they may overlap and, after an end of the flow, may
-//!   or may not have begun; their effect is visible in the result.
+//!   so that an overlap is visible. Reads are recorded without their order, because they may overlap, and apart from the
+//!   effects, because those behind a failure may or may not have begun.
 //! - `count.Counter` can only be moved. A shared one records its changes under its number.
 //! - `step` has functions with private state.
 //!
@@ -11,7 +11,7 @@
 //! only through private state, which they access in the order of their source: the parts of the world and shared
 //! counters answer as if no flow had changed them, and effects are compared without their order.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -31,6 +31,7 @@ pub struct Recording {
 #[derive(Default)]
 struct EffectLog {
     effects: BTreeMap<String, Vec<String>>,
+    reads: BTreeSet<String>,
     /// The number that each part of the outside world holds.
     worlds: BTreeMap<&'static str, i64>,
 }
@@ -58,12 +59,21 @@ impl Recording {
         effects
     }
 
+    /// Returns the reads of the outside world, each once.
+    #[must_use]
+    pub fn reads(&self) -> BTreeSet<String> {
+        self.log.lock().reads.clone()
+    }
+
     pub(super) fn write_down(&self, resource: &str, effect: String) {
         self.log.lock().effects.entry(resource.to_owned()).or_default().push(effect);
     }
 
-    pub(super) fn world(&self, module: &'static str) -> i64 {
-        self.log.lock().worlds.get(module).copied().unwrap_or(1)
+    /// Records a read of a part of the world, and returns the number that it holds.
+    pub(super) fn look(&self, module: &'static str, read: String) -> i64 {
+        let mut log = self.log.lock();
+        log.reads.insert(read);
+        log.worlds.get(module).copied().unwrap_or(1)
     }
 
     /// Changes a part of the world, and returns its new number.

@@ -1,6 +1,6 @@
 //! Traversal of graphs: functions that walk nodes by the tables of their operations.
 
-use weir_host::{Mode, Resource};
+use weir_host::{Library, Mode, Resource};
 
 use super::{Constraint, Graph, Node, NodeId, NodeKind, Operand, ResourceUse};
 
@@ -57,6 +57,21 @@ impl Node {
     #[must_use]
     pub fn may_end(&self) -> bool {
         self.kind.may_end() || self.bodies().iter().any(|body| body.nodes.iter().any(Node::may_end))
+    }
+
+    /// Returns true if the flow may end in the node with an answer: the node is a `return`, or has one in a body.
+    #[must_use]
+    pub fn may_return(&self) -> bool {
+        matches!(self.kind, NodeKind::Return)
+            || self.bodies().iter().any(|body| body.nodes.iter().any(Node::may_return))
+    }
+
+    /// Returns true if the node runs only when it is certain that no earlier `return` ends the flow: it reads or changes
+    /// something outside the program, or calls a function that waits, blocks its thread or gathers.
+    #[must_use]
+    pub fn waits_for_returns(&self, library: &Library) -> bool {
+        let outside = |usage: &ResourceUse| matches!(usage.resource, Resource::World(_));
+        self.uses.iter().any(outside) || !self.kind.is_immediate(library)
     }
 
     /// Returns true if the node changes a resource.

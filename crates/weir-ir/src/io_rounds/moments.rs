@@ -5,7 +5,9 @@ use weir_host::{Library, Mode, Resource, Text};
 
 use super::ending_arms::EndingArms;
 use super::repeated::Repetition;
-use super::statements::{expected_read, is_commit, is_placed, is_settle, table_of, writes_tables};
+use super::statements::{
+    expected_read, follows_statements, has_statements, is_commit, is_placed, is_settle, table_of, writes_tables,
+};
 use super::{Ahead, CommonArgument, IoCall, IoWait, TurnReason, WaitReason};
 use crate::graph::{Graph, Node, NodeId, NodeKind, Operand};
 
@@ -109,7 +111,8 @@ impl Moments<'_> {
             let value = value(node, body, &moments);
             let seen = Seen { moments: &moments, ending: &ending };
             let mut begins = self.beginning(graph, (id, node), value.clone(), (body, &seen));
-            if let Some(last) = statements.iter().rev().find(|last| ending.skipped_for(graph, **last, id).is_none()) {
+            let precedes = |last: &&NodeId| ending.skipped_for(graph, **last, id).is_none();
+            if let Some(last) = statements.iter().rev().find(precedes).filter(|_| follows_statements(graph, node)) {
                 begins = begins.or_later(seen.of(*last).ends.clone().because(|_| WaitReason::Statement));
             }
             let is_statement = table_of(graph, node).is_some();
@@ -175,7 +178,7 @@ impl Moments<'_> {
         for earlier in &node.after {
             let ends = seen.ending.skipped_for(graph, *earlier, id);
             begins = begins.or_later(match ends {
-                Some(decides) => of(decides).ends.clone().because(|_| WaitReason::End(graph.node(*earlier).origin)),
+                Some(decides) => of(decides).ends.clone().because(|_| end(node, graph.node(*earlier))),
                 None => self.after(graph, node, (*earlier, of(*earlier)), body),
             });
         }
@@ -188,8 +191,15 @@ impl Moments<'_> {
         if !body.repetition.may_be_given_up && self.is_placed_after(node, other) {
             return earlier.begins.clone();
         }
-        let fallback = if other.may_end() { WaitReason::End(other.origin) } else { WaitReason::GivenUp };
-        let why = common_resource(graph, node, other).unwrap_or(fallback);
+        let why = match common_resource(graph, node, other) {
+            Some(read @ WaitReason::Order { earlier_writes: false, later_writes: false, .. }) => {
+                if has_statements(graph, node) && has_statements(graph, other) { WaitReason::Statement } else { read }
+            }
+            Some(order) => order,
+            None if other.may_end() => end(node, other),
+            None if body.repetition.may_be_given_up => WaitReason::GivenUp,
+            None => WaitReason::Statement,
+        };
         earlier.ends.clone().because(|_| why)
     }
 
@@ -298,6 +308,11 @@ impl Moments<'_> {
     }
 }
 
+/// Returns the reason for which a node waits for an earlier one at which the flow may end.
+fn end(node: &Node, earlier: &Node) -> WaitReason {
+    if node.writes() { WaitReason::End(earlier.origin) } else { WaitReason::Return(earlier.origin) }
+}
+
 /// Returns the moment at which the inputs of a node are there.
 fn value(node: &Node, body: &ExecutedBody, moments: &[NodeMoments]) -> Moment {
     let named = node.kind.named_node().map(|id| moments[id.0 as usize].value.clone());
@@ -331,15 +346,19 @@ fn common(graph: &Graph, number: u32, body: &ExecutedBody, operand: &Operand) ->
     }
 }
 
-/// Returns the order of a resource that both nodes use and one of them changes.
+/// Returns the order of a resource that both nodes use: of one that one of them changes, or else of a shared value.
 fn common_resource(graph: &Graph, node: &Node, other: &Node) -> Option<WaitReason> {
     let earlier = touched(graph, other);
-    touched(graph, node).into_iter().find_map(|(resource, mode)| {
+    let orders = touched(graph, node).into_iter().filter_map(|(resource, mode)| {
         let modes = earlier.iter().filter(|(other, _)| *other == resource).map(|(_, mode)| *mode);
         let (later_writes, earlier_writes) = (mode == Mode::Write, modes.clone().any(|mode| mode == Mode::Write));
-        let is_shared = modes.count() > 0 && (later_writes || earlier_writes);
-        is_shared.then(|| WaitReason::Order { resource: resource.clone(), earlier_writes, later_writes })
-    })
+        let keeps_order = later_writes || earlier_writes || matches!(resource, Resource::Shared(_));
+        let is_common = modes.count() > 0 && keeps_order;
+        is_common.then(|| WaitReason::Order { resource: resource.clone(), earlier_writes, later_writes })
+    });
+    let is_of_reads =
+        |order: &WaitReason| matches!(order, WaitReason::Order { earlier_writes: false, later_writes: false, .. });
+    orders.min_by_key(is_of_reads)
 }
 
 /// Returns the resources that a node uses or that an atomic step holds which it begins or ends.

@@ -48,6 +48,11 @@ fn in_turn(body: &Graph, node: &Node, library: &Library, may_be_given_up: bool) 
     {
         return Some(TurnReason::End(end.origin));
     }
+    if node.waits_for_returns(library)
+        && let Some(end) = body.nodes.iter().find(|node| node.may_return())
+    {
+        return Some(TurnReason::Return(end.origin));
+    }
     if let NodeKind::Call { function } = &node.kind
         && library.function(function).is_some_and(|function| function.signature.state.is_some())
     {

@@ -39,6 +39,21 @@ pub(super) fn table_of<'a>(graph: &Graph, node: &'a Node) -> Option<&'a Text> {
     (is_statement && (!is_commit(node) || commits_all(graph, node))).then_some(table)
 }
 
+/// Returns true if the node of the graph is a statement, or has one in a body.
+pub(super) fn has_statements(graph: &Graph, node: &Node) -> bool {
+    let inside = |body: &Graph| body.nodes.iter().any(|inner| has_statements(body, inner));
+    table_of(graph, node).is_some() || node.bodies().iter().any(inside)
+}
+
+/// Returns true if the node comes behind the statements before it: it is not computed, nor a call of anything but tables.
+pub(super) fn follows_statements(graph: &Graph, node: &Node) -> bool {
+    match &node.kind {
+        NodeKind::Prim(_) | NodeKind::Switch { .. } | NodeKind::Select { .. } => false,
+        NodeKind::Call { function } => function.starts_with(MODULE),
+        _ => node.bodies().is_empty() || has_statements(graph, node),
+    }
+}
+
 /// Returns true if the node commits what a transaction has done to a table, or waits for that.
 pub(super) fn is_commit(node: &Node) -> bool {
     matches!(&node.kind, NodeKind::Call { function } if [COMMIT, COMMITTED].contains(&function.as_str()))

@@ -37,12 +37,13 @@ impl GraphBuilder<'_> {
     }
 
     pub(super) fn list_id(&mut self, mut node: Node) -> NodeId {
-        if let Some(ends) = self.order.gate(&node) {
+        let library = self.definitions.library;
+        if let Some(ends) = self.order.gate(&node, library) {
             let gate = self.gate(ends);
-            self.order.gated(gate);
+            self.order.gated(&node, library, gate);
         }
         let id = NodeId(u32::try_from(self.graph.nodes.len()).expect("a program of fewer than 2^32 nodes"));
-        node.after = self.order.place(id, &node, self.definitions.library);
+        node.after = self.order.place(id, &node, library);
         self.graph.nodes.push(node);
         id
     }

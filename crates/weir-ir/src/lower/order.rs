@@ -33,6 +33,8 @@ pub(crate) struct OrderTracker {
     accesses: BTreeMap<OrderKey, Accesses>,
     /// The nodes that may end the flow, or the gate that stands for them.
     ends: Vec<NodeId>,
+    /// The earlier nodes that may return an answer, or the gate that stands for them.
+    returns: Vec<NodeId>,
     /// The nodes since the last `acquire` that may wait.
     waits: Vec<NodeId>,
     /// The frame values that the next node accesses.
@@ -56,14 +58,25 @@ impl OrderTracker {
         }
     }
 
-    /// Returns the ends that a gate should stand for before this node is appended, if they are too many.
-    pub(crate) fn gate(&self, node: &Node) -> Option<Vec<NodeId>> {
-        (node.writes() && self.ends.len() > EDGES_MAX).then(|| self.ends.clone())
+    /// Returns the earlier ends that a node waits for: see the protocol of [`mod@crate::lower`], 3.
+    fn awaited_ends(&mut self, node: &Node, library: &Library) -> Option<&mut Vec<NodeId>> {
+        if node.writes() {
+            Some(&mut self.ends)
+        } else if !self.returns.is_empty() && node.waits_for_returns(library) {
+            Some(&mut self.returns)
+        } else {
+            None
+        }
     }
 
-    /// Replaces all earlier ends by the gate.
-    pub(crate) fn gated(&mut self, gate: NodeId) {
-        self.ends = vec![gate];
+    /// Returns the ends that a gate should stand for before this node is appended, if they are too many.
+    pub(crate) fn gate(&mut self, node: &Node, library: &Library) -> Option<Vec<NodeId>> {
+        self.awaited_ends(node, library).filter(|ends| ends.len() > EDGES_MAX).cloned()
+    }
+
+    /// Replaces the earlier ends that a node waits for by the gate.
+    pub(crate) fn gated(&mut self, node: &Node, library: &Library, gate: NodeId) {
+        self.awaited_ends(node, library).into_iter().for_each(|ends| *ends = vec![gate]);
     }
 
     /// Records the node and returns the nodes it waits for, except those that its inputs and its control imply.
@@ -73,12 +86,13 @@ impl OrderTracker {
             self.access(key, mode, id, &mut after);
         }
         self.reads_of_shared(id, node, library, &mut after);
-        if node.writes() {
-            after.extend(&self.ends);
-        }
+        after.extend(self.awaited_ends(node, library).into_iter().flat_map(|ends| ends.iter()));
         self.steps(id, node, &mut after);
         if node.may_end() || (self.may_be_given_up && node.kind.may_wait()) {
             self.ends.push(id);
+        }
+        if node.may_return() {
+            self.returns.push(id);
         }
         for input in &node.inputs {
             if let Operand::Port(from, _) = input {

@@ -145,15 +145,21 @@ fn is_move_only(checker: &GraphVerifier<'_, '_>, graph: &Graph, node: &Node, inp
 }
 
 /// Checks that a node that writes waits for every earlier node that may end the flow, or at which the body may be given
-/// up.
+/// up, and one that reads something outside the program for every earlier `return`.
 fn ends(checker: &mut GraphVerifier<'_, '_>, view: &GraphView<'_>, earlier: &Predecessors) {
-    let mut ends = NodeSet::default();
+    let (mut ends, mut returns) = (NodeSet::default(), NodeSet::default());
     for (id, node) in view.graph.nodes() {
-        if node.writes() {
-            let missing = earlier.missing(&ends, id).find(|end| !view.exclusive(*end, id));
-            if let Some(end) = missing {
-                checker.add(Rule::Order, node, format!("does not wait for %{}, which may end the flow", end.0));
-            }
+        let awaited = match () {
+            () if node.writes() => Some(&ends),
+            () if node.waits_for_returns(checker.types.definitions.library) => Some(&returns),
+            () => None,
+        };
+        let missing = awaited.and_then(|ends| earlier.missing(ends, id).find(|end| !view.exclusive(*end, id)));
+        if let Some(end) = missing {
+            checker.add(Rule::Order, node, format!("does not wait for %{}, which may end the flow", end.0));
+        }
+        if node.may_return() {
+            returns.insert(id);
         }
         if node.may_end() || (checker.may_be_given_up && node.kind.may_wait()) {
             ends.insert(id);

@@ -103,7 +103,7 @@ impl FlowHandler {
     fn later<'a>(
         &'a self,
         answer: impl Future<Output = Response> + 'a,
-        to_head: bool,
+        method: Method,
         (uri, mut parsed, repeated): (Uri, HeaderMap, Option<Rc<RepeatedHeader>>),
         unread: Option<BodyRest>,
     ) -> HandlerResponse<'a> {
@@ -114,7 +114,8 @@ impl FlowHandler {
                 Poll::Pending if self.answers_all.get() => Poll::Ready(None),
                 answered => answered.map(Some),
             });
-            let answer = answered.await.unwrap_or_else(|| Response::overloaded().closing()).at_path(uri.path());
+            let answer = answered.await.unwrap_or_else(|| Response::given_up(&method).closing()).at_path(uri.path());
+            let to_head = method == Method::HEAD;
             unread.into_iter().for_each(|rest| rest.leave(&self.deadlines.rest));
             let fields = RequestFields { parsed: &mut parsed, repeated: fields_of(repeated.as_ref()) };
             self.policy.answer(answer, to_head, fields, |failure| self.report(failure))
@@ -128,7 +129,7 @@ impl FlowHandler {
         (peer, trace): (IpAddr, FlowTrace),
     ) -> HandlerResponse<'_> {
         let arrived = request.as_mut().expect(HANDLED_ONCE);
-        let to_head = arrived.method() == Method::HEAD;
+        let method = arrived.method().clone();
         let mut inputs = self.spare.take();
         inputs.clear();
         let begun = match self.beginning(arrived, fields_of(repeated.as_ref()), peer, &mut inputs) {
@@ -137,13 +138,13 @@ impl FlowHandler {
                 let request = request.take().expect(HANDLED_ONCE);
                 let (head, unread) = self.unread_body(route, &input, (request, fields_of(repeated.as_ref())));
                 inputs[input.parameter] = unread.clone().into_value().unwrap_or(Value::Absent);
-                let answer = self.with_unread_body((route, trace), inputs, unread);
-                return self.later(answer, to_head, (head.uri, head.headers, repeated), None);
+                let answer = self.with_unread_body((route, trace, method.clone()), inputs, unread);
+                return self.later(answer, method, (head.uri, head.headers, repeated), None);
             }
             Ok((route, Some(input))) if self.flows.admits(route) => {
                 let (head, body) = BodyRest::split(request.take().expect(HANDLED_ONCE));
-                let answer = self.after_body((route, trace), input, inputs, body);
-                return self.later(answer, to_head, (head.uri, head.headers, repeated), None);
+                let answer = self.after_body((route, trace, method.clone()), input, inputs, body);
+                return self.later(answer, method, (head.uri, head.headers, repeated), None);
             }
             Ok(_) => Err(Box::new(Response::overloaded().closing())),
             Err(refusal) => Err(refusal),
@@ -151,14 +152,15 @@ impl FlowHandler {
         let response = match begun {
             Ok(Begun::Done(result)) => response_of(result).at_path(arrived.uri().path()),
             Ok(Begun::Pending(flow)) => {
-                let answer = self.within_time(flow);
+                let answer = self.within_time(flow, method.clone());
                 let (head, unread) = BodyRest::split(request.take().expect(HANDLED_ONCE));
-                return self.later(answer, to_head, (head.uri, head.headers, repeated), Some(unread));
+                return self.later(answer, method, (head.uri, head.headers, repeated), Some(unread));
             }
             Ok(Begun::Full) => Response::overloaded(),
             Err(refusal) => *refusal,
         };
         let fields = RequestFields { parsed: arrived.headers_mut(), repeated: fields_of(repeated.as_ref()) };
+        let to_head = method == Method::HEAD;
         HandlerResponse::Now(self.policy.answer(response, to_head, fields, |failure| self.report(failure)))
     }
 
@@ -177,18 +179,18 @@ impl FlowHandler {
     }
 
     /// Awaits the result of a flow, within the response deadline.
-    async fn within_time(&self, mut flow: LocalFuture<Result<Value, Failure>>) -> Response {
+    async fn within_time(&self, mut flow: LocalFuture<Result<Value, Failure>>, method: Method) -> Response {
         let mut limit = TimeLimit::new(self.deadlines.answer);
         let result = poll_fn(|cx| limit.poll(flow.as_mut(), cx)).await;
         // At the deadline the flow is dropped with its future: it is cancelled where it waits, and releases what it
         // holds.
-        result.map_or_else(|TimeIsUp| Response::overloaded(), response_of)
+        result.map_or_else(|TimeIsUp| Response::given_up(&method), response_of)
     }
 
     /// Reads the body of a request, which is one of the inputs, and responds.
     async fn after_body(
         &self,
-        (route, mut trace): (usize, FlowTrace),
+        (route, mut trace, method): (usize, FlowTrace, Method),
         input: BodyInput,
         mut inputs: Vec<Value>,
         mut arriving: BodyRest,
@@ -212,7 +214,7 @@ impl FlowHandler {
         _ = memory::take_opening_balance();
         match begun {
             Begun::Done(result) => response_of(result),
-            Begun::Pending(flow) => self.within_time(flow).await,
+            Begun::Pending(flow) => self.within_time(flow, method).await,
             Begun::Full => Response::overloaded(),
         }
     }
@@ -236,21 +238,31 @@ impl FlowHandler {
 
     /// Responds with the result of a flow that reads the body of its request, and leaves what it has not read: with the response,
     /// and not before.
-    async fn with_unread_body(&self, flow: (usize, FlowTrace), inputs: Vec<Value>, unread: RequestBody) -> Response {
+    async fn with_unread_body(
+        &self,
+        flow: (usize, FlowTrace, Method),
+        inputs: Vec<Value>,
+        unread: RequestBody,
+    ) -> Response {
         let response = self.reading_body(flow, inputs, &unread).await;
         unread.take_rest().into_iter().for_each(|rest| rest.leave(&self.deadlines.rest));
         response
     }
 
-    async fn reading_body(&self, flow: (usize, FlowTrace), inputs: Vec<Value>, unread: &RequestBody) -> Response {
-        match self.begin(flow, inputs) {
+    async fn reading_body(
+        &self,
+        (route, trace, method): (usize, FlowTrace, Method),
+        inputs: Vec<Value>,
+        unread: &RequestBody,
+    ) -> Response {
+        match self.begin((route, trace), inputs) {
             Begun::Done(result) => response_of(result),
             Begun::Pending(mut flow) => {
                 let read_or_late = choose([unread.read(), self.deadlines.body_and_answer.clone()]);
                 match until(&mut flow, &read_or_late).await {
                     Ok(result) => response_of(result),
-                    Err(()) if unread.is_read() => self.within_time(flow).await,
-                    Err(()) => Response::overloaded().closing(),
+                    Err(()) if unread.is_read() => self.within_time(flow, method).await,
+                    Err(()) => Response::given_up(&method).closing(),
                 }
             }
             Begun::Full => Response::overloaded().closing(),

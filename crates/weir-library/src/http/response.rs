@@ -3,11 +3,11 @@
 use std::fmt;
 
 use bytes::Bytes;
-use hyper::StatusCode;
 use hyper::header::{
     ALLOW, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER,
     SET_COOKIE, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, X_CONTENT_TYPE_OPTIONS,
 };
+use hyper::{Method, StatusCode};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use weir::Typed;
 
@@ -146,6 +146,16 @@ impl Response {
     /// Creates the response of an overloaded server.
     pub(crate) fn overloaded() -> Self {
         Response::of_status(StatusCode::SERVICE_UNAVAILABLE).with_field(RETRY_AFTER, HeaderValue::from_static("1"))
+    }
+
+    /// Creates the response to a request whose flow is given up after it has begun. It does not ask the client to send the request
+    /// once more if both may take effect: an atomic step that has begun goes on to its end.
+    pub(crate) fn given_up(method: &Method) -> Self {
+        if method.is_idempotent() {
+            return Response::overloaded();
+        }
+        let why = "the answer takes too long; nobody knows whether the request has taken effect, or will";
+        Response::plain(StatusCode::SERVICE_UNAVAILABLE, why)
     }
 
     /// Returns the response to a request with this path, which says how the client has written the path of a folder.

@@ -83,7 +83,7 @@ pub(super) fn not_a_number(schema: &Schema, column: usize) -> Failure {
 
 /// Returns the failure of a size that the database cannot store.
 pub(super) fn too_large(schema: &Schema, column: usize) -> Failure {
-    broken(format!("`{}` of `{}` is a size of 2^63 bytes or more", schema.columns[column].name, schema.name))
+    broken(format!("`{}` of `{}` is a size of 2^63 - 1 bytes or more", schema.columns[column].name, schema.name))
 }
 
 /// Returns the failure of a row that takes more bytes than the whole table may.

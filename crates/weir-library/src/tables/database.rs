@@ -2,8 +2,8 @@
 //!
 //! *Durability.* The file is in WAL mode with `synchronous=NORMAL`: a commit writes to the log and is visible at once, but is
 //! not yet durable. A thread syncs the log for all commits that were executed meanwhile ([`GroupCommit`]), and
-//! [`GroupCommit::settled_to`] waits for it. Together that is `synchronous=FULL` with one sync for a group. Checkpoints, which the
-//! same thread makes when the log is long, sync the log before the database and the database before the log is used again. The
+//! [`GroupCommit::settled_to`] waits for it. Together that is `synchronous=FULL` with one sync for a group. Checkpoints, which
+//! another thread makes when the log is long, sync the log before the database and the database before the log is used again. The
 //! last one is made when the program ends ([`Database::close`]).
 //!
 //! *Readers* have connections of their own and see the last commit; they never wait for the writer. Statements of a
@@ -22,9 +22,9 @@ use rustix::fs::FlockOperation;
 use weir::Failure;
 
 use super::catalog::{Catalog, StartCheck};
-use super::checkpoint::{Checkpoints, LOG_KEPT_MAX, LogPages, checkpoint};
+use super::checkpoint::{LOG_KEPT_MAX, LogPages, LogThread, checkpoint};
 use super::connection::{read_only, read_write};
-use super::database_error::{explain, in_use, refused};
+use super::database_error::{explain, in_use, is_folder, refused};
 use super::disk_waits::DiskWaits;
 use super::group_commit::GroupCommit;
 use super::group_log::Redo;
@@ -56,6 +56,8 @@ pub(super) struct Database {
     pub(super) disk_waits: DiskWaits,
     /// Makes commits durable in groups; `None` if each commit is durable when it is executed.
     group_commit: Option<Arc<GroupCommit>>,
+    /// The thread that ends held reads.
+    log_thread: Option<LogThread>,
     /// Keeps other programs out. Closed last: closing any descriptor of the file would release SQLite's locks.
     _lock: Option<File>,
 }
@@ -71,8 +73,8 @@ impl Database {
         let pages = LogPages::default();
         let connection = connect(path, &pages).map_err(|error| explain(path, &error))?;
         let writer = Arc::new(SharedWriter::new(Writer::new(connection)));
-        let checkpoints = Checkpoints::new(path, Arc::clone(&writer), pages);
-        let log = SqliteLog::new(path, Arc::clone(&writer), checkpoints);
+        let log_thread = LogThread::begin(path, Arc::clone(&writer), pages)?;
+        let log = SqliteLog::new(path, Arc::clone(&writer), log_thread.clone());
         let group_commit = GroupCommit::begin(log)?;
         writer.lock().commits = Some(Arc::clone(&group_commit));
         Ok(Database {
@@ -81,6 +83,7 @@ impl Database {
             readers: Mutex::default(),
             disk_waits: DiskWaits::none(),
             group_commit: Some(group_commit),
+            log_thread: Some(log_thread),
             _lock: Some(lock),
         })
     }
@@ -90,6 +93,12 @@ impl Database {
         if !path.exists() {
             return Err(Failure::function(format!(
                 "there is no database {}, which the program names as an existing one; correct its path",
+                path.display()
+            )));
+        }
+        if path.is_dir() {
+            return Err(Failure::function(format!(
+                "{}, which the program names as an existing database, is a folder; correct its path",
                 path.display()
             )));
         }
@@ -107,13 +116,15 @@ impl Database {
             readers: Mutex::default(),
             disk_waits: DiskWaits::none(),
             group_commit: None,
+            log_thread: None,
             _lock: None,
         })
     }
 
     /// Reads the tables of the database as they are.
     pub(super) fn look<T>(&self, read: impl FnOnce(&dyn Catalog) -> Result<T, Failure>) -> Result<T, Failure> {
-        let writer = self.writer.lock();
+        let mut writer = self.writer.lock();
+        writer.end_held_read().map_err(|error| self.failure(&error))?;
         let snapshot = writer.connection.unchecked_transaction().map_err(|error| self.failure(&error))?;
         read(&SqliteCatalog { connection: &snapshot, path: &self.path })
     }
@@ -192,6 +203,7 @@ impl Database {
             }
         }
         if is_short && let Some(mut writer) = self.idle_writer() {
+            writer.hold_read(|| self.log_thread.as_ref().is_some_and(LogThread::ends_held_read))?;
             let value = self.disk_waits.during(|| statement(&writer.connection));
             if let Err(error) = &value {
                 writer.refused(0, error);
@@ -317,7 +329,7 @@ impl Database {
 impl Drop for Database {
     fn drop(&mut self) {
         // Nobody waits for it any more.
-        _ = self.writer.lock().end_group();
+        _ = self.writer.lock().be_idle();
         if let Some(group_commit) = &self.group_commit {
             group_commit.end();
         }
@@ -329,6 +341,9 @@ impl Drop for Database {
 /// its program.
 fn locked(path: &Path) -> Result<File, Failure> {
     let file = File::options().read(true).write(true).create(true).truncate(false).open(path).map_err(|error| {
+        if path.is_dir() {
+            return is_folder(path);
+        }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists());
         Failure::function(match folder {
             Some(folder) => format!(

@@ -7,6 +7,9 @@ use weir::Failure;
 
 /// Returns the failure for an error of the database.
 pub(super) fn explain(path: &Path, error: &rusqlite::Error) -> Failure {
+    if path.is_dir() {
+        return is_folder(path);
+    }
     let advice = match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => "the disk is full: free some space; nothing of the statement was written",
         Some(ErrorCode::ReadOnly) => "it is read-only: give the program the right to write the file and its folder",
@@ -25,6 +28,14 @@ pub(super) fn explain(path: &Path, error: &rusqlite::Error) -> Failure {
     };
     let advice = if advice.is_empty() { String::new() } else { format!("; {advice}") };
     Failure::function(format!("the database {}: {why}{advice}", path.display()))
+}
+
+/// Returns the failure of a folder that has the name of the database.
+pub(super) fn is_folder(path: &Path) -> Failure {
+    Failure::function(format!(
+        "the database {} is a folder: move it away, or choose another place with `--data DIR`",
+        path.display()
+    ))
 }
 
 /// Returns the failure of a database that another program has open.

@@ -63,7 +63,7 @@ pub(super) fn apply(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<()> {
         return Ok(Err(failure));
     }
     if let Err(failure) = evolution::apply(schema, catalog)? {
-        return Ok(Err(failure));
+        return Ok(Err(explained(failure, schema, catalog)?));
     }
     forget(schema, catalog)?;
     if let Some(migration) = &schema.migration {
@@ -75,10 +75,44 @@ pub(super) fn apply(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<()> {
 
 /// Returns the changes of a start that converts no rows, or why it cannot.
 pub(super) fn changes(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<Vec<SchemaChange>> {
-    match no_other_has_begun(schema, catalog)? {
-        Ok(()) => evolution::changes(schema, catalog),
-        Err(failure) => Ok(Err(failure)),
+    if let Err(failure) = no_other_has_begun(schema, catalog)? {
+        return Ok(Err(failure));
     }
+    match evolution::changes(schema, catalog)? {
+        Ok(changes) => Ok(Ok(changes)),
+        Err(failure) => Ok(Err(explained(failure, schema, catalog)?)),
+    }
+}
+
+/// Returns the failure of a start, with another advice if a newer version of the program has converted the rows: then this version
+/// is not to be changed.
+fn explained(failure: Failure, schema: &Schema, catalog: &dyn Catalog) -> Read<Failure> {
+    let Some(new) = converted_to(schema, catalog)? else { return Ok(failure) };
+    let why = failure.message.split("; ").next().unwrap_or_default();
+    Ok(Failure::new(
+        failure.kind,
+        format!(
+            "{why}: a newer version of the program has converted the rows to other columns ({new}); start that version, or \
+             restore a backup from before"
+        ),
+    ))
+}
+
+/// Returns the columns to which another version of the program has converted rows of these columns.
+fn converted_to(schema: &Schema, catalog: &dyn Catalog) -> Read<Option<String>> {
+    if !catalog.has_table("weir_migrations")? {
+        return Ok(None);
+    }
+    let declared: Vec<String> = schema.columns.iter().map(shown_column).collect();
+    let (own, table) = (list(declared.iter().cloned(), ", "), catalog.dialect().text(&schema.name));
+    let sql = format!("SELECT \"old\", \"new\" FROM \"weir_migrations\" WHERE \"table\" = {table} AND \"done\" = 1");
+    let converted = catalog.query(&sql)?.into_iter().find_map(|note| match &note[..] {
+        [Some(old), Some(new)] if *new != own => {
+            old.split(", ").all(|column| declared.iter().any(|own| own == column)).then(|| new.clone())
+        }
+        _ => None,
+    });
+    Ok(converted)
 }
 
 /// Fails if a migration to other columns is not done: this program may be the one of the old rows, and what it writes into

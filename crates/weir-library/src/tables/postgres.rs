@@ -77,6 +77,10 @@ pub(super) use table::PostgresTable;
 use write_groups::WriteGroups;
 use writer::{ATTEMPTS_MAX, PostgresWriter, UnsyncedTransaction, execute_alone, pause};
 
+/// Maximum number of times that what is sent is tried again because the connection was lost. A statement may be what ends the
+/// database.
+const LOST_MAX: u32 = 3;
+
 /// The database of a program.
 pub(super) struct PostgresDatabase {
     connector: PostgresConnector,
@@ -393,14 +397,19 @@ impl PostgresDatabase {
         failure(&self.connector.address, error)
     }
 
-    /// Tries what is a transaction of its own, or begins one, again as long as others hinder it, and once if the connection is
-    /// lost before anything of it could take effect.
+    /// Tries what is a transaction of its own, or begins one, again as long as others hinder it, and a few times if the connection
+    /// is lost before anything of it could take effect: a database that ends or begins may also cut the next connections.
     fn again<T>(&self, mut attempt: impl FnMut() -> Result<T, StatementError>) -> Result<T, StatementError> {
-        let mut was_lost = false;
+        let mut lost = 0;
         for number in 1..ATTEMPTS_MAX {
             match attempt() {
                 Err(error) if error.is_conflict() => pause(number),
-                Err(error) if error.is_lost() && !was_lost => was_lost = true,
+                Err(error) if error.is_lost() && lost < LOST_MAX => {
+                    if lost > 0 {
+                        std::thread::sleep(RECONNECT_PAUSE);
+                    }
+                    lost += 1;
+                }
                 tried => return tried,
             }
         }
@@ -413,25 +422,26 @@ impl PostgresDatabase {
         Ok(match open {
             Some(open) => &**writer.connection.insert(open),
             None => {
-                let connection = self.connect_again()?;
-                // Other databases know nothing of the programs of this one.
-                if let Some(group_commit) = self.group_commit.get()
-                    && let Err(lost) = durability::join(&connection, &self.connector, &self.unsynced)?
-                {
-                    group_commit.give_up(lost.clone());
-                    return Err(StatementError::TakenBack(lost));
-                }
-                writer.connect(connection)
+                let connected = while_lost(|| self.joined());
+                writer.connect(connected.map_err(|error| match error {
+                    StatementError::Database(error, _) => StatementError::Unreachable(error),
+                    other => other,
+                })?)
             }
         })
     }
 
-    /// Connects to a database that may be starting.
-    fn connect_again(&self) -> Result<PostgresConnection, StatementError> {
-        while_lost(|| self.connect()).map_err(|error| match error {
-            StatementError::Database(error, _) => StatementError::Unreachable(error),
-            other => other,
-        })
+    /// Connects the writer, and executes once more what a crash of the database has taken back.
+    fn joined(&self) -> Result<PostgresConnection, StatementError> {
+        let connection = self.connect()?;
+        // Other databases know nothing of the programs of this one.
+        if let Some(group_commit) = self.group_commit.get()
+            && let Err(lost) = durability::join(&connection, &self.connector, &self.unsynced)?
+        {
+            group_commit.give_up(lost.clone());
+            return Err(StatementError::TakenBack(lost));
+        }
+        Ok(connection)
     }
 
     fn connect(&self) -> Result<PostgresConnection, StatementError> {

@@ -1,9 +1,10 @@
-//! TableRows: their keys, and the form in which they are stored.
+//! Rows of tables: their keys, and the form in which they are stored.
 
 use weir::{Failure, Value, Values};
 
 use super::constraint;
 use super::schema::Schema;
+use super::sql_value::is_too_large;
 
 /// Returns the fields of a row.
 pub(super) fn fields(row: &Value) -> &[Value] {
@@ -36,8 +37,7 @@ impl Schema {
         if let Some(column) = numbers.clone().position(|number| number.is_some_and(f64::is_nan)) {
             return Err(constraint::not_a_number(self, column));
         }
-        let is_large = |value: &Value| matches!(value, Value::Size(size) if i64::try_from(*size).is_err());
-        if let Some(column) = fields(&row).iter().position(is_large) {
+        if let Some(column) = fields(&row).iter().position(is_too_large) {
             return Err(constraint::too_large(self, column));
         }
         if !numbers.flatten().any(|number| number == 0.0 && number.is_sign_negative()) {

@@ -2,10 +2,25 @@
 //!
 //! Values of an enum are stored as the names of their variants, a `Time` as nanoseconds since 1970, a `Duration` as
 //! nanoseconds, and a `Size` as bytes. A `Bool` is 0 or 1 where the database has no such type.
+//!
+//! The greatest integer of a database is no `Size` of a row. In a condition it stands for every `Size` from there on, so that a
+//! database compares these as programs do.
 
 use weir::Value;
 
 use super::schema::{ColumnSchema, Schema};
+
+/// The bytes that no stored `Size` reaches.
+const SIZE_LIMIT: i64 = i64::MAX;
+
+/// Returns true if the value of a column is a `Size` that is not stored.
+pub(super) fn is_too_large(value: &Value) -> bool {
+    match value {
+        Value::Size(size) => i64::try_from(*size).map_or(true, |size| size == SIZE_LIMIT),
+        Value::Variant(Value::SOME, Some(held)) => held.first().is_some_and(is_too_large),
+        _ => false,
+    }
+}
 
 /// A value of a column as a parameter of a statement.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +60,7 @@ impl<'v> Bound<'v> {
         match value {
             Value::Bool(value) => SqlValue::Bool(*value),
             Value::Int(value) | Value::Time(value) | Value::Duration(value) => SqlValue::Integer(*value),
-            Value::Size(value) => SqlValue::Integer(*value as i64),
+            Value::Size(value) => SqlValue::Integer(i64::try_from(*value).unwrap_or(SIZE_LIMIT)),
             Value::Float(value) => SqlValue::Real(*value),
             Value::Text(text) => SqlValue::Text(text.as_str()),
             Value::Bytes(bytes) => SqlValue::Bytes(bytes),

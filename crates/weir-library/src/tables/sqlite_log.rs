@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use weir::Failure;
 
-use super::checkpoint::Checkpoints;
+use super::checkpoint::LogThread;
 use super::group_commit::{LogSync, SyncFailure};
 use super::writer::SharedWriter;
 
@@ -18,12 +18,12 @@ pub(super) struct SqliteLog {
     opened: Option<Metadata>,
     log: Option<File>,
     writer: Arc<SharedWriter>,
-    checkpoints: Checkpoints,
+    thread: LogThread,
 }
 
 impl SqliteLog {
-    pub(super) fn new(path: &Path, writer: Arc<SharedWriter>, checkpoints: Checkpoints) -> SqliteLog {
-        SqliteLog { path: path.to_owned(), opened: std::fs::metadata(path).ok(), log: None, writer, checkpoints }
+    pub(super) fn new(path: &Path, writer: Arc<SharedWriter>, thread: LogThread) -> SqliteLog {
+        SqliteLog { path: path.to_owned(), opened: std::fs::metadata(path).ok(), log: None, writer, thread }
     }
 
     fn log_path(&self) -> PathBuf {
@@ -85,6 +85,6 @@ impl LogSync for SqliteLog {
     }
 
     fn synced(&mut self) {
-        self.checkpoints.bound();
+        self.thread.bound_log();
     }
 }

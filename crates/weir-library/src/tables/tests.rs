@@ -1,10 +1,12 @@
 //! Tables in memory and in the database against each other, and durability.
 
 mod agreement;
+mod checkpoints;
 mod crashes;
 mod evolution;
 mod faults;
 mod group_members;
+mod held_reads;
 mod long_reads;
 mod power_cuts;
 mod random_evolution;
@@ -245,69 +247,21 @@ fn what_is_no_database_of_weir_is_refused() {
     rusqlite::Connection::open(&file).unwrap().execute_batch("CREATE TABLE a (b)").unwrap();
     assert!(refused(&folder.storage()).contains("another program"), "{}", refused(&folder.storage()));
     std::fs::remove_file(&file).unwrap();
+    std::fs::create_dir(&file).unwrap();
+    let is_folder = format!("the database {} is a folder: move it away", file.display());
+    assert!(refused(&folder.storage()).starts_with(&is_folder), "{}", refused(&folder.storage()));
+    assert!(folder.report(&schema()).unwrap_err().message.starts_with(&is_folder));
+    let copied = super::backup::backup(&file, &file.with_extension("copy")).unwrap_err();
+    assert!(copied.message.starts_with(&is_folder), "{copied}");
+    let existing = super::database::Database::open_existing(&file).unwrap_err();
+    assert!(existing.message.contains("is a folder; correct its path"), "{existing}");
+    std::fs::remove_dir(&file).unwrap();
     let open = Arc::new(folder.storage());
     let _table = open.open(schema()).unwrap();
     assert!(refused(&folder.storage()).contains("uses the database"), "{}", refused(&folder.storage()));
     drop((_table, open));
     rusqlite::Connection::open(&file).unwrap().execute_batch("PRAGMA user_version = 99").unwrap();
     assert!(refused(&folder.storage()).contains("newer version"), "{}", refused(&folder.storage()));
-}
-
-/// Inserts a row of 64 KB.
-fn insert_large(rows: &dyn TableRows, number: i64) {
-    let mut fields = super::row::fields(&RandomRows::new(5).row()).to_vec();
-    (fields[1], fields[2]) = (Value::Int(number), Value::Float(0.0));
-    (fields[4], fields[7]) = (Value::none(), Value::bytes(vec![7; 64 << 10]));
-    rows.insert(0, Value::Record(fields.into())).unwrap();
-}
-
-#[test]
-fn a_log_that_a_reader_has_made_long_is_cut_when_it_begins_anew() {
-    let folder = TestDatabase::sqlite("long-log");
-    let storage = folder.storage();
-    let table = storage.open(schema()).unwrap();
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let mut numbers = 0..;
-    let mut grow_until = |is_reached: &dyn Fn(u64) -> bool| loop {
-        insert_large(&*table.rows, numbers.next().unwrap());
-        runtime.block_on(storage.settled(true)).unwrap();
-        let length = std::fs::metadata(folder.file().with_extension("db-wal")).unwrap().len();
-        assert!(length < 4 * u64::from(super::checkpoint::LOG_KEPT_MAX), "the log has grown to {length} bytes");
-        if is_reached(length) {
-            return;
-        }
-    };
-    let kept_max = u64::from(super::checkpoint::LOG_KEPT_MAX);
-    let reader = rusqlite::Connection::open(folder.file()).unwrap();
-    let read = reader.unchecked_transaction().unwrap();
-    read.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(())).unwrap();
-    grow_until(&|length| length > kept_max);
-    drop(read);
-    grow_until(&|length| length <= kept_max);
-}
-
-#[test]
-fn the_log_stays_short_and_is_empty_at_the_end() {
-    let folder = TestDatabase::sqlite("log");
-    let storage = folder.storage();
-    let table = storage.open(schema()).unwrap();
-    let log = folder.file().with_extension("db-wal");
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let mut longest = 0;
-    for number in 0..300 {
-        insert_large(&*table.rows, number);
-        runtime.block_on(storage.settled(true)).unwrap();
-        longest = longest.max(std::fs::metadata(&log).unwrap().len());
-    }
-    assert!(
-        longest < 3 * 4_096 * u64::from(super::checkpoint::LOG_PAGES_MAX) / 2,
-        "the log has grown to {longest} bytes"
-    );
-    weir::Closing::close(&storage).unwrap();
-    assert_eq!(std::fs::metadata(&log).unwrap().len(), 0);
-    let copy = TestDatabase::sqlite("log-copy");
-    std::fs::copy(folder.file(), copy.file()).unwrap();
-    assert_eq!(copy.storage().open(schema()).unwrap().rows.count(0, &everything()).unwrap(), 300);
 }
 
 #[test]

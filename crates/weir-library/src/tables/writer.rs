@@ -21,6 +21,7 @@ use super::connection::{BUSY_TIMEOUT, HELD_TIMEOUT};
 use super::database_error::{explain, refused};
 use super::group_commit::GroupCommit;
 use super::group_log::{GroupLog, Redo};
+use super::held_read::HeldRead;
 
 /// Maximum number of rows that a transaction, or a statement, writes as part of a group: what may have to be written again.
 const MEMBER_ROWS_MAX: usize = 256;
@@ -53,6 +54,8 @@ pub(super) struct Writer {
     member_rows: Option<usize>,
     /// The statements of the group.
     log: GroupLog,
+    /// The transaction of reads, which is open only while no other is.
+    held_read: HeldRead,
     /// True if somebody waits for the end of the group, so that nobody joins it any more.
     is_group_due: bool,
     /// True if the last statement has waited in vain for another program that writes the database.
@@ -127,6 +130,7 @@ impl Writer {
             group: None,
             member_rows: None,
             log: GroupLog::default(),
+            held_read: HeldRead::default(),
             is_group_due: false,
             is_held: false,
         }
@@ -185,8 +189,22 @@ impl Writer {
         Ok(())
     }
 
+    /// Has the next read, which is no part of a transaction, take no locks if reads are frequent. `end_later` has
+    /// [`Writer::end_held_read`] be called.
+    #[inline]
+    pub(super) fn hold_read(&mut self, end_later: impl FnOnce() -> bool) -> rusqlite::Result<()> {
+        debug_assert_eq!(self.transaction, 0, "a transaction reads by itself");
+        if self.group.is_some() { Ok(()) } else { self.held_read.hold(&self.connection, end_later) }
+    }
+
+    /// Ends the transaction of reads, if it is open.
+    pub(super) fn end_held_read(&mut self) -> rusqlite::Result<()> {
+        self.held_read.end(&self.connection)
+    }
+
     /// Begins a transaction of the database.
     fn begin(&mut self) -> rusqlite::Result<()> {
+        self.end_held_read()?;
         let begun = self.execute("BEGIN IMMEDIATE");
         self.note_outcome(begun.as_ref().err());
         begun
@@ -360,6 +378,7 @@ impl Writer {
 
     /// Takes back the open transaction, if there is one, and commits the open group.
     pub(super) fn be_idle(&mut self) -> rusqlite::Result<()> {
+        self.end_held_read()?;
         self.roll_back()?;
         self.end_group()
     }

@@ -207,8 +207,13 @@ impl StepOrder {
             if ends[index] {
                 self.signals_orders[index] |= orders.ends;
             }
+            if node.may_return() {
+                self.signals_orders[index] |= orders.returns;
+            }
             if node.writes() || parts[index].call.as_ref().is_some_and(|call| call.state.is_some()) {
                 self.awaits_orders[index] |= orders.ends;
+            } else if parts[index].waits_for_returns {
+                self.awaits_orders[index] |= orders.returns;
             }
         }
         for (id, node) in graph.nodes() {
@@ -315,13 +320,18 @@ struct IterationOrders {
     used: u32,
     /// The iteration order of ends, or 0 if no node is one.
     ends: u64,
+    /// The iteration order of the ends that may return an answer, or 0 if none may.
+    returns: u64,
 }
 
 impl IterationOrders {
     fn of(graph: &Graph, parts: &[NodePart], may_end: bool) -> IterationOrders {
-        let mut orders = IterationOrders { of_resource: BTreeMap::new(), used: 0, ends: 0 };
+        let mut orders = IterationOrders { of_resource: BTreeMap::new(), used: 0, ends: 0, returns: 0 };
         if may_end {
             orders.ends = orders.next();
+        }
+        if graph.nodes.iter().any(Node::may_return) {
+            orders.returns = orders.next();
         }
         for (node, part) in graph.nodes.iter().zip(parts) {
             for (resource, mode) in touched(node, part) {

@@ -38,6 +38,8 @@ pub(super) struct NodePart {
     pub body: Option<Body>,
     /// The bodies of a `within` or `race`.
     pub timed: Vec<Body>,
+    /// True if the node runs only when it is certain that no earlier `return` ends the flow.
+    pub waits_for_returns: bool,
     /// The ticket gates within.
     pub ticket_gates: Vec<usize>,
 }

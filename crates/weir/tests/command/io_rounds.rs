@@ -72,6 +72,40 @@ fn a_read_in_the_condition_of_a_for_is_said_to_be_in_that_for() {
     assert_eq!(turns, expected.map(|which| format!("again in each round of {which}, one after the other")));
 }
 
+#[test]
+fn a_read_waits_for_a_return_and_not_for_a_branch_that_another_value_decides() {
+    let text = "use client, http\n\nrecord User { id: Int, name: Text }\ntable users: User key id\n\n\
+                fn name(id: Int) -> Text {\n  if id == 4 { return \"four\" }\n  \
+                let user = users[id] else { return \"none\" }\n  user.name\n}\n\n\
+                service api on http(port: 8080) {\n  get \"/\" (id: Int) {\n    \
+                let who = users[1] else { fail(\"nobody\") }\n    \
+                let name = name(id)\n    \
+                if who.name == name { return http.not_found() }\n    \
+                http.text(client.get(\"http://a.example/\")?.text()?)\n  }\n  \
+                get \"/all\" {\n    \
+                let all = for id in [1, 2] {\n      let page = client.get(\"http://a.example/{id}\")?\n      \
+                if page.status() == 404 { return http.not_found() }\n      page.status()\n    }\n    \
+                http.text(\"{all.length()}\")\n  }\n}\n";
+    let program = Scratch::new("returns.weir", text.as_bytes());
+    let said = say(&["check", program.path(), "--explain", "io"]);
+    assert_eq!((said.code, said.messages.as_str()), (0, ""));
+    insta::assert_snapshot!(said.output, @r"
+get /: 3 rounds, 3 queries
+  round 1
+    users[key] (line 14)
+  round 2
+    users[key] (line 8, called at line 15)
+      comes behind `users[key]` (line 14): a request executes its statements one after the other
+  round 3
+    client.get (line 17)
+      is behind the `return` at line 16, which depends on `users[key]` (line 8)
+
+get /all: at least 1 round, 1 query
+  round 1
+    client.get (line 21), for one element after the other, because each element may end the request by the `return` at line 22
+");
+}
+
 const TRANSFER: &str = "\
 use http
 

@@ -1,6 +1,7 @@
 //! Stored tables of a real process: restarts, kills, other databases.
 
 mod backups;
+mod database_faults;
 mod database_kills;
 mod existing;
 mod groups;

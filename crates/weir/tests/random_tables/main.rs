@@ -18,6 +18,7 @@ use test_support::postgres::PostgresServer;
 use weir_host::{Failure, Library, Value};
 use weir_ir::evaluate::Evaluator;
 use weir_ir::expr::Program;
+use weir_ir::graph::Program as GraphProgram;
 use weir_library::tables::{PostgresAddress, TableLocation, TableStorage};
 use weir_runtime::{Options, run_on_calling_thread};
 use weir_syntax::{SourceFile, Sources, Style, render_all};
@@ -82,11 +83,10 @@ fn evaluated(program: &Program, flows: u64) -> Vec<String> {
 }
 
 /// Returns the answers of the flows under an engine, with the tables at this place.
-fn executed(program: &Program, flows: u64, place: TableLocation) -> Vec<String> {
+fn executed(graph: &GraphProgram, flows: u64, place: TableLocation) -> Vec<String> {
     let library = library_at(place);
-    let graph = weir_ir::optimize(program, &library);
     let inputs = (0..flows as i64).map(|flow| vec![Value::Int(flow)]);
-    let answers = run_on_calling_thread(&graph, &library, &Options::default(), inputs);
+    let answers = run_on_calling_thread(graph, &library, &Options::default(), inputs);
     let closing = library.environment.get::<TableStorage>().map(|storage| weir_host::Closing::close(&*storage));
     closing.expect("the storage").unwrap_or_else(|failure| panic!("{failure}"));
     answers.unwrap_or_else(|error| panic!("{error}")).into_iter().map(shown).collect()
@@ -122,15 +122,16 @@ fn same_everywhere(seed: u64) {
     let expr = compiled(&program.text());
     let wanted = evaluated(&expr, flows);
     compare(&program, seed, &wanted, "the evaluator", &wanted);
-    compare(&program, seed, &wanted, "in memory", &executed(&expr, flows, TableLocation::Memory));
+    let graph = weir_ir::optimize(&expr, &library_at(TableLocation::Memory));
+    compare(&program, seed, &wanted, "in memory", &executed(&graph, flows, TableLocation::Memory));
     let database = ScratchDatabase::new(seed);
-    compare(&program, seed, &wanted, "SQLite", &executed(&expr, flows, database.place()));
+    compare(&program, seed, &wanted, "SQLite", &executed(&graph, flows, database.place()));
     if seed.is_multiple_of(number("WEIR_RANDOM_TABLES_POSTGRES", POSTGRES_EVERY))
         && let Some(server) = PostgresServer::shared()
     {
         let address = server.schema(&format!("random_{seed}"));
         let place = TableLocation::Postgres(PostgresAddress::parse(&address, None).expect("an address"));
-        compare(&program, seed, &wanted, "PostgreSQL", &executed(&expr, flows, place));
+        compare(&program, seed, &wanted, "PostgreSQL", &executed(&graph, flows, place));
     }
 }
 

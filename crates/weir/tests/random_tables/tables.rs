@@ -64,6 +64,9 @@ impl Kind {
             Kind::Bool => among(random, &["true", "false"]),
             Kind::Enum => among(random, &["Level.Low", "Level.Middle", "Level.High"]),
             Kind::Duration => among(random, &["0s", "1ms", "5s"]),
+            Kind::Size if random.below(20) == 0 => {
+                among(random, &["9223372036854775806b", "9223372036854775807b", "18446744073709551615b"])
+            }
             Kind::Size => among(random, &["0b", "1kb", "3mb"]),
             Kind::OptionalInt | Kind::OptionalText if random.below(3) == 0 => "None".to_owned(),
             Kind::OptionalInt => format!("Some({})", Kind::Int.literal(random)),

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use tokio::sync::oneshot;
 use weir::{Failure, SeenCommits, Value};
 
 use super::connection::{Executed, SqlStatement};
@@ -87,15 +86,14 @@ impl PostgresTable {
     pub(super) fn queue_change(&self, change: &RowChange, answered: ChangeAnswered) -> Option<LaterChange> {
         // The thread of a statement gives the failure of a row that cannot be stored.
         let change = self.stored_change(change.clone()).ok()?;
-        let (flow, answer) = oneshot::channel();
-        let queued = || QueuedChange::new((Arc::clone(&self.layout), change), answered, flow);
+        let (queued, answer) = QueuedChange::new((Arc::clone(&self.layout), change), answered);
         let is_further = SeenCommits::current().first_own != 0;
-        if self.database.groups.push(is_further, queued)? {
+        if self.database.groups.push(is_further, || queued)? {
             self.database.begin_groups();
         }
         let database = Arc::clone(&self.database);
         Some(Box::pin(async move {
-            let lost = |_| (Err(database.failure(&StatementError::Unknown)), None);
+            let lost = || (Err(database.failure(&StatementError::Unknown)), None);
             answer.await.unwrap_or_else(lost)
         }))
     }
@@ -179,6 +177,11 @@ impl TableLayout {
         };
         match error.broken_index() {
             Some((index, _)) if !row.is_empty() && self.schema.existing.is_none() => self.taken(index, row),
+            // Another program has named the index.
+            Some(_) if !row.is_empty() => {
+                let columns = error.broken_columns().and_then(|columns| self.columns_named(&columns));
+                columns.map_or_else(|| self.failure(error), |columns| constraint::taken(&self.schema, &columns, row))
+            }
             _ => self.failure(error),
         }
     }

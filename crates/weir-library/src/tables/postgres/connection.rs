@@ -214,6 +214,22 @@ impl PostgresConnection {
         Ok(executed)
     }
 
+    /// Executes a prepared statement that reads, and returns its first row. It is sent when this is first polled.
+    pub(super) async fn row<P: ToSql + Sync>(
+        &self,
+        prepared: &Statement,
+        parameters: &[P],
+    ) -> Result<Option<Row>, Error> {
+        let parameters = parameters.iter().map(|parameter| parameter as &(dyn ToSql + Sync));
+        let mut stream = pin!(self.client.query_raw(prepared, parameters).await?);
+        let mut first = None;
+        while let Some(row) = poll_fn(|context| stream.as_mut().poll_next(context)).await {
+            let row = row?;
+            first.get_or_insert(row);
+        }
+        Ok(first)
+    }
+
     async fn executed(&self, prepared: &Statement, statement: &SqlStatement<'_>) -> Result<Executed, Error> {
         let stream = self.client.query_raw(prepared, statement.parameters.iter().copied()).await?;
         let (mut stream, mut rows) = (pin!(stream), Vec::new());

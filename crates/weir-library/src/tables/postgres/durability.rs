@@ -11,8 +11,10 @@
 //! *A crash of the database* loses the last commits that are not durable, and cuts all connections. The program executes them
 //! once more, before anything else: nobody else has written meanwhile, so that they do the same. To tell what is lost, each
 //! transaction that does not wait counts the commits in `weir_numbers`, under an empty name. The upper bits of that number count
-//! the programs that have joined: if another one has joined since, it may have written, and the failure is final.
+//! the programs that have joined: if another one has joined since, it may have written, and the failure is final. A connection may be
+//! lost before the answer to a join, so that the program joins once more: each notes which program has joined last.
 
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
 use std::time::Instant;
@@ -29,13 +31,14 @@ use super::errors::{StatementError, failure};
 use super::sent_statement::SentStatement;
 use crate::tables::group_commit::{LogSync, SyncAnswer, SyncFailure, SyncWithoutThread};
 
-/// Joins the programs of the schema: from now on, others wait for the disk. The last row of the answer is the number of the last
-/// commit that has not waited.
+/// Takes the lock of programs that have joined: from now on, others wait for the disk.
 const JOIN: &str = "SELECT pg_advisory_lock_shared((1466263922::bigint << 32) | '\"weir_database\"'::regclass::oid::bigint); \
     BEGIN; LOCK TABLE \"weir_database\" IN EXCLUSIVE MODE; \
     INSERT INTO \"weir_numbers\" VALUES ('', 0) ON CONFLICT DO NOTHING; \
-    SELECT \"last\" FROM \"weir_numbers\" WHERE \"table\" = ''; \
+    SELECT \"last\", (SELECT \"last\" FROM \"weir_numbers\" WHERE \"table\" = 'JOINED') FROM \"weir_numbers\" WHERE \"table\" = ''; \
     UPDATE \"weir_numbers\" SET \"last\" = (((\"last\" >> 40) + 1) << 40) | (\"last\" & 1099511627775) WHERE \"table\" = ''; \
+    DELETE FROM \"weir_numbers\" WHERE \"table\" LIKE ' joined %'; \
+    INSERT INTO \"weir_numbers\" SELECT 'JOINED', \"last\" >> 40 FROM \"weir_numbers\" WHERE \"table\" = ''; \
     COMMIT";
 /// Begins the transaction that executes lost ones once more. It waits for the disk.
 const REDO: &str = "BEGIN ISOLATION LEVEL SERIALIZABLE; LOCK TABLE \"weir_database\" IN EXCLUSIVE MODE; \
@@ -45,9 +48,21 @@ const SYNC: &str = "SELECT pg_logical_emit_message(true, 'weir', '')";
 /// The number of commits after which a sync begins, even if nobody waits for it.
 const UNSYNCED_MAX: usize = 1_000;
 
-/// The commits that may not be durable yet, in their order.
-#[derive(Debug, Default)]
-pub(super) struct UnsyncedCommits(Mutex<Vec<UnsyncedCommit>>);
+/// The commits that may not be durable yet.
+#[derive(Debug)]
+pub(super) struct UnsyncedCommits {
+    /// In their order.
+    commits: Mutex<Vec<UnsyncedCommit>>,
+    /// The number by which the program knows its own joins.
+    program: u64,
+}
+
+impl Default for UnsyncedCommits {
+    fn default() -> UnsyncedCommits {
+        // Another random number for each state.
+        UnsyncedCommits { commits: Mutex::default(), program: RandomState::new().build_hasher().finish() }
+    }
+}
 
 #[derive(Debug)]
 struct UnsyncedCommit {
@@ -58,7 +73,7 @@ struct UnsyncedCommit {
 impl UnsyncedCommits {
     /// Notes a commit. Returns whether a sync should begin.
     pub(super) fn note(&self, number: CommitNumber, statements: Vec<SentStatement>) -> bool {
-        let mut commits = self.0.lock();
+        let mut commits = self.commits.lock();
         // Several tasks note commits.
         let at = commits.partition_point(|commit| commit.number.0 < number.0);
         commits.insert(at, UnsyncedCommit { number, statements });
@@ -67,16 +82,16 @@ impl UnsyncedCommits {
 
     /// Returns whether everything is durable.
     pub(super) fn is_empty(&self) -> bool {
-        self.0.lock().is_empty()
+        self.commits.lock().is_empty()
     }
 
     pub(super) fn last(&self) -> Option<CommitNumber> {
-        self.0.lock().last().map(|commit| commit.number)
+        self.commits.lock().last().map(|commit| commit.number)
     }
 
     /// Forgets the commits up to a number, which are durable.
     pub(super) fn forget(&self, durable: CommitNumber) {
-        self.0.lock().retain(|commit| commit.number.0 > durable.0);
+        self.commits.lock().retain(|commit| commit.number.0 > durable.0);
     }
 }
 
@@ -104,10 +119,12 @@ pub(super) fn join(
 }
 
 async fn recover(connection: &PostgresConnection, unsynced: &UnsyncedCommits) -> Result<Recovery, StatementError> {
-    let rows = connection.texts(JOIN).await?;
-    let last = rows.last().and_then(|row| row.first()?.as_ref()?.parse().ok()).map_or(CommitNumber(0), CommitNumber);
+    let rows = connection.texts(&JOIN.replace("JOINED", &format!(" joined {:016x}", unsynced.program))).await?;
+    let number = |column: usize| rows.last().and_then(|row| row.get(column)?.as_ref()?.parse().ok());
+    let (last, own_join) = (number(0).map_or(CommitNumber(0), CommitNumber), number(1));
     let Some(lost) = LostCommits::take(unsynced, last) else { return Ok(Recovery::Whole) };
-    if lost.of_programs != last.programs() {
+    let is_own_join = own_join == Some(last.programs()) && last.programs() == lost.of_programs + 1;
+    if lost.of_programs != last.programs() && !is_own_join {
         lost.forget();
         return Ok(Recovery::Lost);
     }
@@ -145,7 +162,7 @@ impl<'a> LostCommits<'a> {
     /// Takes the commits behind the last one that the database has; `None` if there are none. A program that joins waits for the
     /// disk: what the database has is durable.
     fn take(unsynced: &'a UnsyncedCommits, last: CommitNumber) -> Option<LostCommits<'a>> {
-        let mut commits = std::mem::take(&mut *unsynced.0.lock());
+        let mut commits = std::mem::take(&mut *unsynced.commits.lock());
         commits.retain(|commit| commit.number.count() > last.count());
         let of_programs = commits.first()?.number.programs();
         let statements = commits.into_iter().flat_map(|commit| commit.statements).collect();
@@ -163,7 +180,7 @@ impl Drop for LostCommits<'_> {
         let UnsyncedCommit { number, statements } = &mut self.commit;
         if !statements.is_empty() {
             let (number, statements) = (*number, std::mem::take(statements));
-            self.unsynced.0.lock().push(UnsyncedCommit { number, statements });
+            self.unsynced.commits.lock().push(UnsyncedCommit { number, statements });
         }
     }
 }
@@ -276,7 +293,7 @@ mod tests {
     }
 
     fn noted(unsynced: &UnsyncedCommits) -> Vec<(CommitNumber, usize)> {
-        unsynced.0.lock().iter().map(|commit| (commit.number, commit.statements.len())).collect()
+        unsynced.commits.lock().iter().map(|commit| (commit.number, commit.statements.len())).collect()
     }
 
     #[test]

@@ -60,6 +60,21 @@ impl StatementError {
             _ => None,
         }
     }
+
+    /// Returns the names of the columns of the unique index that a row breaks, as far as the database tells them.
+    pub(super) fn broken_columns(&self) -> Option<Vec<&str>> {
+        match self {
+            StatementError::Database(error, _) => columns_of_detail(error.as_db_error()?.detail()?),
+            _ => None,
+        }
+    }
+}
+
+/// Returns the names in the detail of a broken unique index, `Key (name, "Size")=(ada, 4) already exists.` in any language. An
+/// expression is none.
+fn columns_of_detail(detail: &str) -> Option<Vec<&str>> {
+    let (columns, _) = detail.split_once('(')?.1.split_once(")=(")?;
+    Some(columns.split(", ").map(|name| name.trim_matches('"')).collect())
 }
 
 /// Returns whether the transaction has to be tried again.
@@ -150,4 +165,17 @@ fn advice(error: &Error) -> Option<&'static str> {
         "25P03" => "the transaction has executed nothing for too long",
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::columns_of_detail;
+
+    #[test]
+    fn the_detail_of_a_broken_index_tells_its_columns() {
+        assert_eq!(columns_of_detail("Key (name, \"Size\")=(a)=(b, 4) already exists."), Some(vec!["name", "Size"]));
+        assert_eq!(columns_of_detail("Schlüssel »(id)=(1)« existiert bereits."), Some(vec!["id"]));
+        assert_eq!(columns_of_detail("Key (lower(name))=(ada) already exists."), Some(vec!["lower(name)"]));
+        assert_eq!(columns_of_detail("no key"), None);
+    }
 }

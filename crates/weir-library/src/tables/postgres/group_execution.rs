@@ -15,7 +15,7 @@ use super::commit_numbers::CommitNumber;
 use super::connection::{Executed, SqlStatement};
 use super::errors::{StatementError, explain, is_invalid_statement};
 use super::group_statements::GroupStatements;
-use super::queued_change::QueuedChange;
+use super::queued_change::{QueuedChange, WokenFlows};
 use super::sent_statement::SentStatement;
 use super::write_groups::WriteGroup;
 use super::writer::{ExecutedAlone, PostgresWriter, prepared_alone};
@@ -154,7 +154,8 @@ impl PostgresDatabase {
         match answer {
             Ok(Some(answers)) => {
                 let commit = self.last_commit();
-                group.into_iter().zip(answers).for_each(|(queued, answer)| queued.end(answer, commit));
+                let mut woken = WokenFlows::default();
+                group.into_iter().zip(answers).for_each(|(queued, answer)| queued.end(answer, commit, &mut woken));
                 None
             }
             // Nothing of the transaction has happened.
@@ -170,7 +171,7 @@ impl PostgresDatabase {
                 Some(group)
             }
             Err(failed) => {
-                group.into_iter().for_each(|queued| queued.end(Err(self.failure(&failed)), None));
+                self.fail_group(group, &failed);
                 None
             }
         }
@@ -194,7 +195,7 @@ impl PostgresDatabase {
     /// Executes a group on this thread.
     fn execute_group(&self, group: Vec<QueuedChange>, may_join: bool) {
         if let Err(lost) = self.check() {
-            return group.into_iter().for_each(|queued| queued.end(Err(self.failure(&lost)), None));
+            return self.fail_group(group, &lost);
         }
         let mut writer = self.lock_writer();
         let left = if may_join {
@@ -206,8 +207,13 @@ impl PostgresDatabase {
         for queued in left.into_iter().flatten() {
             let answer = self.execute_queued(&mut writer, &queued);
             let commit = self.last_commit();
-            queued.end(answer, commit);
+            queued.end(answer, commit, &mut WokenFlows::default());
         }
+    }
+
+    fn fail_group(&self, group: Vec<QueuedChange>, error: &StatementError) {
+        let mut woken = WokenFlows::default();
+        group.into_iter().for_each(|queued| queued.end(Err(self.failure(error)), None, &mut woken));
     }
 
     /// Returns the number of the last commit that has not waited for the disk; none if all do.

@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 use indexmap::IndexMap;
 use parking_lot::Mutex;
 use tokio::runtime::{self, Handle};
-use tokio_postgres::Statement;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Row, Statement};
 
 use super::beginning::Beginning;
 use super::connection::{Executed, PostgresConnection, SqlStatement};
@@ -164,13 +165,14 @@ impl Pipeline {
 
     /// Returns the prepared statements, unless one of them needs a thread.
     pub(super) fn prepared(self: &Arc<Self>, statements: &[SqlStatement<'_>]) -> Option<Vec<Statement>> {
-        if self.unanswered.load(Ordering::Relaxed) >= UNANSWERED_MAX {
-            return None;
-        }
         statements.iter().map(|statement| self.prepared_statement(statement.sql)).collect()
     }
 
-    fn prepared_statement(self: &Arc<Self>, sql: &str) -> Option<Statement> {
+    /// Returns a prepared statement, unless it needs a thread.
+    pub(super) fn prepared_statement(self: &Arc<Self>, sql: &str) -> Option<Statement> {
+        if self.unanswered.load(Ordering::Relaxed) >= UNANSWERED_MAX {
+            return None;
+        }
         if let Some(prepared) = self.connection.known(sql) {
             let known = self.known.lock();
             let is_slow = !known.slow.is_empty() && known.slow.get(sql).is_some_and(|slow| Instant::now() < slow.until);
@@ -201,8 +203,26 @@ impl Pipeline {
         if self.is_given_up.load(Ordering::Relaxed) && read.is_err() {
             return Err(StatementError::NoAnswer);
         }
-        self.note_time(statements, sent);
+        self.note_time(statements.iter().map(|statement| statement.sql), sent);
         read
+    }
+
+    /// Reads the first row of a statement.
+    pub(super) async fn read_row<P: ToSql + Sync>(
+        self: &Arc<Self>,
+        (sql, prepared): (&str, &Statement),
+        parameters: &[P],
+        limit: Duration,
+    ) -> Result<Option<Row>, StatementError> {
+        let sent = Instant::now();
+        let expected = ExpectedAnswer::new(self, limit);
+        let read = self.connection.row(prepared, parameters).await;
+        drop(expected);
+        if self.is_given_up.load(Ordering::Relaxed) && read.is_err() {
+            return Err(StatementError::NoAnswer);
+        }
+        self.note_time(std::iter::once(sql), sent);
+        Ok(read?)
     }
 
     /// Executes statements as one transaction, all or none.
@@ -222,7 +242,7 @@ impl Pipeline {
     }
 
     /// Notes the time that the database took for statements: since they were sent, or since the answer before.
-    fn note_time(&self, statements: &[SqlStatement<'_>], sent: Instant) {
+    fn note_time<'s>(&self, statements: impl Iterator<Item = &'s str>, sent: Instant) {
         let now = self.begin.elapsed();
         let before = self.answered_ns.swap(now.as_nanos() as u64, Ordering::Relaxed);
         let begin = sent.saturating_duration_since(self.begin).max(Duration::from_nanos(before));
@@ -232,19 +252,19 @@ impl Pipeline {
             if slow.is_empty() {
                 return;
             }
-            for statement in statements {
-                if slow.get_mut(statement.sql).is_some_and(SlowStatement::was_fast) {
-                    slow.remove(statement.sql);
+            for sql in statements {
+                if slow.get_mut(sql).is_some_and(SlowStatement::was_fast) {
+                    slow.remove(sql);
                 }
             }
             return;
         }
         let now = Instant::now();
-        for statement in statements {
+        for sql in statements {
             if slow.len() >= SLOW_MAX {
                 slow.clear();
             }
-            slow.entry(statement.sql.to_owned()).or_insert_with(|| SlowStatement::new(now)).was_slow(now, took);
+            slow.entry(sql.to_owned()).or_insert_with(|| SlowStatement::new(now)).was_slow(now, took);
         }
     }
 

@@ -2,20 +2,59 @@
 
 use std::sync::Arc;
 
+use weir::Value;
+
 use super::PostgresDatabase;
 use super::connection::{Executed, SqlStatement};
 use super::errors::StatementError;
+use super::pipelines::Pipeline;
+use super::rows_by_keys::row_of;
 use super::sent_statement::SentStatement;
+use super::table::PostgresTable;
+use crate::tables::rows::{LaterAnswer, TableRows};
+use crate::tables::sql_value::key_parameters;
+
+impl PostgresTable {
+    /// Begins to read the row with a key; `None` if that needs a thread. Nothing is copied that only another attempt needs: this is
+    /// the statement of most requests.
+    pub(super) fn read_row_later(&self, key: &Value) -> Option<LaterAnswer> {
+        let pipeline = self.database.read_pipeline()?;
+        let prepared = pipeline.prepared_statement(&self.statements.get)?;
+        let (table, key) = (self.clone(), key.clone());
+        Some(Box::pin(async move {
+            let option = |row: Option<Value>| row.map_or_else(Value::none, Value::some);
+            let read = {
+                let (sql, parameters) = (&table.statements.get, key_parameters(&table.schema, &key));
+                pipeline.read_row((sql, &prepared), &parameters, table.database.limit()).await
+            };
+            match read {
+                Ok(row) => Ok(option(row.map(|row| row_of(&table.schema, &row, 0)).transpose()?)),
+                Err(error) if error.is_lost() => {
+                    // A thread may wait until there is a connection again.
+                    let (io, of) = (table.database.connector.io.handle.clone(), table.clone());
+                    let again = io.spawn_blocking(move || of.get(0, &key)).await;
+                    again.unwrap_or_else(|_| Err(table.database.failure(&StatementError::NoAnswer))).map(option)
+                }
+                Err(error) => Err(table.database.failure(&error)),
+            }
+        }))
+    }
+}
 
 impl PostgresDatabase {
+    /// Returns the connection of this event loop for statements that read, if it is there.
+    fn read_pipeline(self: &Arc<Self>) -> Option<Arc<Pipeline>> {
+        let database = Arc::downgrade(self);
+        let recovered = move || database.upgrade().map_or(Ok(()), |database| database.recovered());
+        self.pipelines.of_this_loop(&self.connector, recovered)
+    }
+
     /// Begins statements that read, all as the tables are at one moment; `None` if they need a thread.
     pub(super) fn read_later(
         self: &Arc<Self>,
         statements: &[SqlStatement<'_>],
     ) -> Option<impl Future<Output = Result<Vec<Executed>, StatementError>> + Send + use<>> {
-        let database = Arc::downgrade(self);
-        let recovered = move || database.upgrade().map_or(Ok(()), |database| database.recovered());
-        let pipeline = self.pipelines.of_this_loop(&self.connector, recovered)?;
+        let pipeline = self.read_pipeline()?;
         let prepared = pipeline.prepared(statements)?;
         let (sent, database) = (SentStatement::keep(statements, &prepared), Arc::clone(self));
         Some(async move {

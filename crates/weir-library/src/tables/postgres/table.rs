@@ -9,7 +9,7 @@ use weir::{Failure, Generic, HostType, Value};
 
 use super::PostgresDatabase;
 use super::connection::{Executed, SqlStatement};
-use super::errors::{StatementError, failure};
+use super::errors::StatementError;
 use super::expected_rows::RowOf;
 use super::replacement::PostgresReplacement;
 use super::rows_by_keys::{KeyParameters, row_of, rows_of_keys};
@@ -96,7 +96,11 @@ impl PostgresTable {
         let given: Vec<Vec<Bound<'_>>> =
             rows.iter().map(|(_, row)| parameters(&self.schema, columns(), fields(row))).collect();
         let statements: Vec<SqlStatement<'_>> = given.iter().map(|given| SqlStatement::new(sql, given)).collect();
-        self.database.write(transaction, &statements).map_err(|error| self.database.failure(&error))?;
+        let written = self.database.write(transaction, &statements);
+        written.map_err(|error| match error.broken_index().and_then(|(_, at)| rows.get(at)) {
+            Some((key, row)) => self.layout.refused(&RowChange::Replace(key.clone(), row.clone()), &error),
+            None => self.database.failure(&error),
+        })?;
         Ok(rows.len() as i64)
     }
 
@@ -131,7 +135,7 @@ fn read_later(table: &PostgresTable, transaction: i64, read: &TableRead) -> Opti
     if statements.is_empty() {
         return None;
     }
-    let address = table.database.connector.address.clone();
+    let database = Arc::clone(&table.database);
     let executing: StatementsAnswered = match transaction {
         0 => shared(table.database.read_later(&statements)?),
         number => match expected_later(table, number, (&read, &statements)) {
@@ -141,7 +145,7 @@ fn read_later(table: &PostgresTable, transaction: i64, read: &TableRead) -> Opti
     };
     drop(statements);
     Some(Box::pin(async move {
-        let failed = |error| failure(&address, &error);
+        let failed = |error| database.failure(&error);
         let executed = executing.await.map_err(failed)?;
         let first = executed.first().map_or(&[][..], |executed| &executed.rows);
         let option = |row: Option<&Row>| row.map_or(Ok(Value::none()), |row| row_of(&schema, row, 0).map(Value::some));
@@ -321,7 +325,10 @@ impl TableRows for PostgresTable {
     }
 
     fn read_later(&self, read: &TableRead) -> Option<LaterAnswer> {
-        read_later(self, 0, read)
+        match read {
+            TableRead::Row(key) => self.read_row_later(key),
+            _ => read_later(self, 0, read),
+        }
     }
 
     fn change_later(&self, change: &RowChange, answered: ChangeAnswered) -> Option<LaterChange> {

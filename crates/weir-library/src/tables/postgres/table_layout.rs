@@ -57,6 +57,12 @@ impl TableLayout {
         constraint::taken(&self.schema, columns, row)
     }
 
+    /// Returns the places of the columns with these names; `None` if the program does not declare one of them.
+    pub(super) fn columns_named(&self, names: &[&str]) -> Option<Vec<usize>> {
+        let columns = &self.schema.columns;
+        names.iter().map(|name| columns.iter().position(|column| column.name == *name)).collect()
+    }
+
     /// Returns the failure of a statement.
     pub(super) fn failure(&self, error: &StatementError) -> Failure {
         failure(&self.address, error)

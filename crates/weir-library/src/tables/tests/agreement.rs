@@ -51,7 +51,7 @@ impl RandomRows {
             Value::Time([0, 1, i64::MIN, i64::MAX][self.below(4) as usize]),
             Value::Duration([0, -1, i64::MIN, i64::MAX][self.below(4) as usize]),
             Value::bytes(vec![self.below(2) as u8; 3]),
-            Value::Size([0, 1, i64::MAX as u64][self.below(3) as usize]),
+            Value::Size([0, 1, i64::MAX as u64 - 1][self.below(3) as usize]),
             Value::Bool(self.below(2) == 0),
         ];
         Value::Record(row.into())
@@ -68,7 +68,11 @@ impl RandomRows {
             let equality = matches!(column, 3 | 4 | 9);
             let comparison = COMPARISONS[self.below(if equality { 2 } else { 6 }) as usize].to_owned();
             let Value::Record(row) = self.row() else { continue };
-            values.push(row[column].clone());
+            values.push(match &row[column] {
+                // No row has one.
+                Value::Size(_) if self.below(3) == 0 => Value::Size(i64::MAX as u64 + self.below(2)),
+                value => value.clone(),
+            });
             conditions.push(TableCondition { column, comparison });
         }
         let order = (0..self.below(3))

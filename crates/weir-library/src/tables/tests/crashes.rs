@@ -1,6 +1,7 @@
 //! Crashes of PostgreSQL before a sync: what was written last is lost there, and written once more.
 
 use test_support::postgres::PostgresServer;
+use test_support::postgres_proxy::{Cut, PostgresProxy};
 use weir::{SeenCommits, Value};
 
 use super::evolution::user;
@@ -92,6 +93,28 @@ fn what_a_crash_takes_back_is_written_once_more_before_anything_else() {
             table.rows.delete(0, &key(number)).unwrap();
         }
     }
+    weir::Closing::close(&storage).unwrap();
+}
+
+/// The program joins the others once more, and knows that nobody else has joined since.
+#[test]
+fn what_a_crash_takes_back_is_written_once_more_although_the_next_connection_is_lost_too() {
+    let Some((server, _)) = started() else { return };
+    let proxy = PostgresProxy::start(&server);
+    let storage = storage(&proxy.address("crashed"));
+    let table = storage.open(users()).unwrap();
+    table.rows.upsert(0, named(0)).unwrap();
+    settle(&storage).unwrap();
+    stop_log_writer(&server);
+    (1..ROWS).for_each(|number| _ = table.rows.insert(0, named(number)).unwrap());
+    server.crash();
+    server.run();
+    assert!(stored(&server) < ROWS, "nothing was lost: the test shows nothing");
+    proxy.cut(&[Cut::BehindFirstStatement]);
+    table.rows.insert(0, named(ROWS)).unwrap();
+    assert_eq!(proxy.left(), 0, "no connection was cut: the test shows nothing");
+    settle(&storage).unwrap();
+    assert_eq!(stored(&server), ROWS + 1);
     weir::Closing::close(&storage).unwrap();
 }
 

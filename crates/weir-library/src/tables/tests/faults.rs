@@ -1,6 +1,7 @@
 //! Faults of databases that a program notices: other writers, a transaction that does nothing, rules of others, encryption.
 
 use test_support::postgres::PostgresServer;
+use test_support::postgres_proxy::{Cut, PostgresProxy};
 use weir::{FailureKind, Value};
 
 use super::evolution::user;
@@ -96,6 +97,24 @@ fn a_transaction_that_does_nothing_is_taken_back() {
     assert_eq!(place(&table), None);
     table.rows.insert(0, at(2)).unwrap();
     assert_eq!(place(&table), Some(Value::Int(2)));
+}
+
+/// As it is when a database ends or begins: it accepts connections that it does not serve.
+#[test]
+fn connections_that_are_cut_while_they_are_made_are_made_again() {
+    let Some(server) = PostgresServer::shared() else { return };
+    server.schema("cut_again");
+    let proxy = PostgresProxy::start(server);
+    let address = PostgresAddress::parse(&proxy.address("cut_again"), None).unwrap();
+    let storage = TableStorage::at(TableLocation::Postgres(address));
+    let table = storage.open(users()).unwrap();
+    for cut in [Cut::InHandshake, Cut::BehindFirstStatement] {
+        proxy.cut(&[cut; 3]);
+        table.rows.upsert(0, at(1)).unwrap();
+        proxy.cut(&[cut; 3]);
+        assert_eq!(place(&table), Some(Value::Int(1)));
+        assert_eq!(proxy.left(), 0, "no connection was cut: the test shows nothing");
+    }
 }
 
 #[test]

@@ -103,6 +103,36 @@ fn rows_are_converted_once_and_a_failure_leaves_them_as_they_are() {
     }
 }
 
+/// A row that the new program has written has no value for a column of the old one, which is told why.
+#[test]
+fn an_old_program_is_told_that_a_newer_one_has_converted_the_rows() {
+    let named = |program: &str, column: &str, ty: &str, clause: &str| {
+        format!(
+            "use http\n\n{program}record User {{ id: Int, {column}: Text }}\n\ntable users: {ty} key id {clause}\n\n\
+             service directory on http(port: 8080) {{\n  post \"/{{id}}\" (id: Int) {{ \
+             http.text(\"{{users.insert({ty} {{ id, {column}: \"Ulm\" }})?}}\") }}\n}}\n"
+        )
+    };
+    let old = named("", "place", "User", "");
+    let new = "record OldUser { id: Int, place: Text }\n\nfn upgraded(old: OldUser) -> User { User { id: old.id, city: old.place } }\n\n";
+    let new = named(new, "city", "User", "migrate OldUser: upgraded");
+    for store in TableStore::each("newer") {
+        let program = Scratch::new("users.weir", old.as_bytes());
+        for (text, id) in [(&old, 1), (&new, 2)] {
+            program.write(text.as_bytes());
+            let served = Served::start(program.path(), &store.with(&[]));
+            assert_eq!(post(&served, &format!("/{id}")).map(|answer| answer.status), Some(200));
+            served.stop();
+        }
+        program.write(old.as_bytes());
+        let why = "1 row has no value for the column `place`: a newer version of the program has converted the rows to other \
+                   columns (id: Int, city: Text); start that version, or restore a backup from before";
+        let refused = say(&[&["run", program.path(), "--port", "0"], &store.with(&[])[..]].concat());
+        assert!(refused.messages.contains(why), "{}", refused.messages);
+        assert!(tables(&program, &store).contains(why));
+    }
+}
+
 #[test]
 fn a_batched_migration_that_is_killed_goes_on_behind_the_last_batch() {
     for (program, store) in filled("batched", 3_500) {

@@ -73,6 +73,7 @@ fn turn_code(reason: &TurnReason) -> &'static str {
     match reason {
         TurnReason::Loop { .. } => "loop",
         TurnReason::End(_) => "end",
+        TurnReason::Return(_) => "return",
         TurnReason::Resource(_) => "order",
         TurnReason::Statements => "statements",
     }
@@ -84,6 +85,7 @@ fn wait_code(why: &WaitReason) -> &'static str {
         WaitReason::Branch(_) => "branch",
         WaitReason::Order { .. } => "order",
         WaitReason::End(_) => "end",
+        WaitReason::Return(_) => "return",
         WaitReason::Atomic(_) => "atomic",
         WaitReason::GivenUp => "given-up",
         WaitReason::Statement => "statement",

@@ -37,6 +37,12 @@ fn because(why: &WaitReason, earlier: &str, places: &Places<'_>) -> String {
         WaitReason::Order { resource, earlier_writes: true, later_writes: false } => {
             format!("reads {}, which {earlier} changes: this write forces a round", places.resource(resource))
         }
+        WaitReason::Order { resource, earlier_writes: false, later_writes: false } => {
+            format!(
+                "reads {}, as {earlier} does: reads of one value keep the order of the text",
+                places.resource(resource)
+            )
+        }
         WaitReason::Order { resource, earlier_writes: false, .. } => {
             format!(
                 "changes {}, which {earlier} reads: a write waits for the reads before it",
@@ -49,6 +55,9 @@ fn because(why: &WaitReason, earlier: &str, places: &Places<'_>) -> String {
         WaitReason::End(at) => {
             let line = places.line(at.start);
             format!("has an effect, and the request may end before it at {line}, which depends on {earlier}")
+        }
+        WaitReason::Return(at) => {
+            format!("is behind the `return` at {}, which depends on {earlier}", places.line(at.start))
         }
         WaitReason::Atomic(at) => format!(
             "is inside the `atomic` at {}, which begins when all that it needs from outside is there, such as the answer of \
@@ -85,6 +94,10 @@ pub(super) fn turns(reason: &TurnReason, places: &Places<'_>) -> String {
         TurnReason::Loop { word, .. } => format!("again in each round of a `{word}`, one after the other"),
         TurnReason::End(at) => format!(
             "for one element after the other, because it has an effect and each element may end the request at {}",
+            places.line(at.start)
+        ),
+        TurnReason::Return(at) => format!(
+            "for one element after the other, because each element may end the request by the `return` at {}",
             places.line(at.start)
         ),
         TurnReason::Statements => "for each element, one statement after the other".to_owned(),

@@ -1,0 +1,91 @@
+//! Checkpoints: nobody waits for them, and the log stays short.
+
+use std::sync::Arc;
+
+use rusqlite::Connection;
+use weir::Value;
+
+use super::agreement::RandomRows;
+use super::{TestDatabase, everything, schema};
+use crate::tables::checkpoint::{LOG_KEPT_MAX, LOG_PAGES_MAX, LogPages, LogThread};
+use crate::tables::rows::TableRows;
+use crate::tables::writer::{SharedWriter, Writer};
+
+#[test]
+fn who_asks_for_a_checkpoint_does_not_wait_for_it() {
+    let folder = TestDatabase::sqlite("checkpoints");
+    let path = folder.file();
+    let (mut connection, pages) = (Connection::open(&path).unwrap(), LogPages::default());
+    connection.execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE t (a)").unwrap();
+    pages.count(&mut connection).unwrap();
+    let writer = Arc::new(SharedWriter::new(Writer::new(connection)));
+    let thread = LogThread::begin(&path, Arc::clone(&writer), pages.clone()).unwrap();
+    let insert = format!("INSERT INTO t VALUES (zeroblob({}))", LOG_PAGES_MAX * 4_096);
+    let held = writer.lock();
+    held.connection.execute_batch(&insert).unwrap();
+    assert!(pages.now() >= LOG_PAGES_MAX);
+    // It cannot end meanwhile.
+    (0..1_000).for_each(|_| thread.bound_log());
+    drop(held);
+    while pages.now() != 0 {
+        thread.bound_log();
+        std::thread::yield_now();
+    }
+    let held = writer.lock();
+    held.connection.execute_batch("INSERT INTO t VALUES (1)").unwrap();
+    assert!(pages.now() < 10, "the log begins anew");
+}
+
+/// Inserts a row of 64 KB.
+fn insert_large(rows: &dyn TableRows, number: i64) {
+    let mut fields = crate::tables::row::fields(&RandomRows::new(5).row()).to_vec();
+    (fields[1], fields[2]) = (Value::Int(number), Value::Float(0.0));
+    (fields[4], fields[7]) = (Value::none(), Value::bytes(vec![7; 64 << 10]));
+    rows.insert(0, Value::Record(fields.into())).unwrap();
+}
+
+#[test]
+fn a_log_that_a_reader_has_made_long_is_cut_when_it_begins_anew() {
+    let folder = TestDatabase::sqlite("long-log");
+    let storage = folder.storage();
+    let table = storage.open(schema()).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let mut numbers = 0..;
+    let mut grow_until = |is_reached: &dyn Fn(u64) -> bool| loop {
+        insert_large(&*table.rows, numbers.next().unwrap());
+        runtime.block_on(storage.settled(true)).unwrap();
+        let length = std::fs::metadata(folder.file().with_extension("db-wal")).unwrap().len();
+        assert!(length < 4 * u64::from(LOG_KEPT_MAX), "the log has grown to {length} bytes");
+        if is_reached(length) {
+            return;
+        }
+    };
+    let kept_max = u64::from(LOG_KEPT_MAX);
+    let reader = rusqlite::Connection::open(folder.file()).unwrap();
+    let read = reader.unchecked_transaction().unwrap();
+    read.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(())).unwrap();
+    grow_until(&|length| length > kept_max);
+    drop(read);
+    grow_until(&|length| length <= kept_max);
+}
+
+#[test]
+fn the_log_stays_short_and_is_empty_at_the_end() {
+    let folder = TestDatabase::sqlite("log");
+    let storage = folder.storage();
+    let table = storage.open(schema()).unwrap();
+    let log = folder.file().with_extension("db-wal");
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let mut longest = 0;
+    for number in 0..300 {
+        insert_large(&*table.rows, number);
+        runtime.block_on(storage.settled(true)).unwrap();
+        longest = longest.max(std::fs::metadata(&log).unwrap().len());
+    }
+    assert!(longest < 3 * 4_120 * u64::from(LOG_PAGES_MAX), "the log has grown to {longest} bytes");
+    weir::Closing::close(&storage).unwrap();
+    assert_eq!(std::fs::metadata(&log).unwrap().len(), 0);
+    let copy = TestDatabase::sqlite("log-copy");
+    std::fs::copy(folder.file(), copy.file()).unwrap();
+    assert_eq!(copy.storage().open(schema()).unwrap().rows.count(0, &everything()).unwrap(), 300);
+}
