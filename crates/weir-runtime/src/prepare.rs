@@ -27,6 +27,7 @@ mod latencies;
 mod moves;
 mod order;
 mod part;
+mod queued;
 mod regions;
 mod shape;
 mod slots;
@@ -37,6 +38,8 @@ use cuts::Cuts;
 pub use error::PrepareError;
 use error::error;
 use part::{NodePart, Resolved};
+pub use queued::QueuedCall;
+pub(crate) use queued::queued_calls_of;
 use regions::RegionRules;
 pub use regions::{IndependentPart, LoopRounds};
 

@@ -16,9 +16,8 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use weir_host::memory::{self, MemoryLimits};
 use weir_host::{Failure, Library, Opened, Text, Type, TypeDefinition, Value};
-use weir_ir::graph::{Graph, Program};
+use weir_ir::graph::Program;
 use weir_ir::plan::{Located, Plan, PlanProblem};
-use weir_ir::program::Flow;
 use weir_trace::{Detail, EventKind, FlowKey, Recorder};
 
 use crate::admission::AdmissionLimiter;
@@ -36,16 +35,16 @@ use crate::helpers::{ForkPolicy, Helpers};
 use crate::instance::{EntryInstance, Env, ProgramInstance, RouteCounters};
 use crate::lock::SessionLimits;
 use crate::platform::{Platform, SystemPlatform};
-use crate::prepare::{
-    IndependentPart, LoopRounds, Preparation, PrepareError, PreparedFlow, REGION_SIZE_MAX, source_of,
-};
+use crate::prepare::{Preparation, PrepareError, REGION_SIZE_MAX, source_of};
 use crate::resources::Resources;
 use crate::running::{RunningProgram, run_loops};
 use crate::step::Body;
 use crate::units::{Advanced, SliceLength, Units};
 pub use calling_thread::run_on_calling_thread;
+pub use described::{independent_parts, loops, queued_calls, regions};
 
 mod calling_thread;
+mod described;
 
 /// The options that a program is run with.
 pub struct Options {
@@ -201,57 +200,6 @@ pub fn sections(program: &Program, library: &Library, options: &Options) -> Resu
     let settings = Settings::resolve(program, options)?;
     let (prepared, _) = prepare(program, library, options, &settings)?;
     Ok(settings.row.sections(&settings.planned(program, &options.plan, &prepared.instance)))
-}
-
-/// Returns the regions of a program as text: the nodes that run as one piece of bytecode, and why each region ends where it
-/// ends.
-///
-/// # Errors
-/// Fails if the program does not fit the library.
-pub fn regions(program: &Program, library: &Library) -> Result<String, PrepareError> {
-    let mut text = String::new();
-    each_flow(program, library, |preparation, flow, prepared| text += &preparation.regions(flow, prepared))?;
-    Ok(text)
-}
-
-/// Returns the loops of a program that only compute, and whether their rounds may run on several cores.
-///
-/// # Errors
-/// Fails if the program does not fit the library.
-pub fn loops(program: &Program, library: &Library) -> Result<Vec<LoopRounds>, PrepareError> {
-    let mut found = Vec::new();
-    each_flow(program, library, |_, flow, prepared| Preparation::loops(flow, prepared, &mut found))?;
-    Ok(found)
-}
-
-/// Returns the loops and long calls of a program that stand behind others, and whether they may run beside them.
-///
-/// # Errors
-/// Fails if the program does not fit the library.
-pub fn independent_parts(program: &Program, library: &Library) -> Result<Vec<IndependentPart>, PrepareError> {
-    let mut found = Vec::new();
-    each_flow(program, library, |preparation, flow, prepared| {
-        preparation.independent_parts(flow, prepared, &mut found);
-    })?;
-    Ok(found)
-}
-
-/// Prepares each flow of a program that is not started.
-fn each_flow(
-    program: &Program,
-    library: &Library,
-    mut see: impl FnMut(&Preparation<'_>, &Flow<Graph>, &PreparedFlow),
-) -> Result<(), PrepareError> {
-    let options = Options::default();
-    let mut resources = Resources::of(program, &library.environment, options.sessions, &options.platform);
-    let mut preparation = Preparation::new(program, library, &mut resources, gathering(library, &options));
-    for entry in &program.entries {
-        for flow in &entry.flows {
-            let prepared = preparation.flow(flow, entry.ordered)?;
-            see(&preparation, flow, &prepared);
-        }
-    }
-    Ok(())
 }
 
 /// Returns what batches are sent with.

@@ -28,7 +28,7 @@ pub enum HoldReason {
     },
     /// Each round of the loop needs the one before, and the flow moves with it through several sections.
     DependentRounds,
-    /// Its calls of this section take turns, and each costs two hops.
+    /// Its calls of this section take turns: each waits until the one before has returned, which costs two hops.
     CallsInTurns(Option<usize>),
 }
 
@@ -48,35 +48,53 @@ impl Plan {
         })
     }
 
-    /// Returns the loops of a flow that keep the rounds of the `for`s around them from overlapping.
+    /// Returns the loops of a flow that keep the rounds of the `for`s around them from overlapping. A call that `is_queued` takes
+    /// its turn in the queue of its section: the next one follows before it has returned.
     #[must_use]
-    pub fn holding_loops<'a>(&self, flow: &str, body: &'a Graph) -> Vec<HoldingLoop<'a>> {
+    pub fn holding_loops<'a>(
+        &self,
+        flow: &str,
+        body: &'a Graph,
+        is_queued: impl Fn(&Node) -> bool,
+    ) -> Vec<HoldingLoop<'a>> {
         let mut found = Vec::new();
         for node in &body.nodes {
-            self.add_holding_loops(flow, node, self.section_of_node(flow, node), &mut found);
+            self.add_holding_loops((flow, &is_queued), node, self.section_of_node(flow, node), &mut found);
         }
         found
     }
 
-    fn add_holding_loops<'a>(&self, flow: &str, node: &'a Node, own: Option<usize>, found: &mut Vec<HoldingLoop<'a>>) {
+    fn add_holding_loops<'a>(
+        &self,
+        (flow, is_queued): (&str, &impl Fn(&Node) -> bool),
+        node: &'a Node,
+        own: Option<usize>,
+        found: &mut Vec<HoldingLoop<'a>>,
+    ) {
         let home = self.home_of_rounds(flow, node, own).or(own);
         for inner in loops_in(node) {
             let of_loop = self.section_of_inner_node(flow, node, inner).or(own);
             let reason = match of_loop == home {
                 false => Some(HoldReason::OtherSection { of_loop, home }),
-                true if inner.is_for() => self.calls_in_turns(flow, inner, of_loop),
+                true if inner.is_for() => self.calls_in_turns((flow, is_queued), inner, of_loop),
                 true => self.divides(flow, inner, of_loop).then_some(HoldReason::DependentRounds),
             };
             found.extend(reason.filter(|_| node.is_for()).map(|reason| HoldingLoop { rounds: node, inner, reason }));
-            self.add_holding_loops(flow, inner, of_loop, found);
+            self.add_holding_loops((flow, is_queued), inner, of_loop, found);
         }
     }
 
-    /// Returns the reason if a `for` in the section `own` makes calls in turns that belong to another section.
-    fn calls_in_turns(&self, flow: &str, node: &Node, own: Option<usize>) -> Option<HoldReason> {
+    /// Returns the reason if a `for` in the section `own` makes calls that belong to another section, each of which waits until
+    /// the one before has returned.
+    fn calls_in_turns(
+        &self,
+        (flow, is_queued): (&str, impl Fn(&Node) -> bool),
+        node: &Node,
+        own: Option<usize>,
+    ) -> Option<HoldReason> {
         let calls = node.bodies().iter().flat_map(|body| &body.nodes).filter(|call| call.bodies().is_empty());
-        let mut sections =
-            calls.filter(|call| call.takes_turns()).map(|call| self.section_of(flow, &call.name).or(own));
+        let in_turns = calls.filter(|call| call.takes_turns() && !is_queued(call));
+        let mut sections = in_turns.map(|call| self.section_of(flow, &call.name).or(own));
         sections.find(|section| *section != own).map(HoldReason::CallsInTurns)
     }
 

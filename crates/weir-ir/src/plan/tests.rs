@@ -277,12 +277,14 @@ fn a_loop_in_rounds_belongs_to_the_first_call_in_it_that_takes_turns() {
         let pairs = plan.section_of_inner_node("", outer, &outer.bodies()[0].nodes[1]);
         assert_eq!(plan.section_of_node("", outer), None, "the rounds are in several sections");
         assert_eq!(plan.home_of_rounds("", outer, None), pairs, "the flow stays there");
-        (pairs, plan.holding_loops("", &body).first().map(|holding| holding.reason))
+        (pairs, plan.holding_loops("", &body, |_| false).first().map(|holding| holding.reason))
     };
     let [parse, pack, write] = ["parse", "pack", "write"].map(|name| section(name, name));
     assert_eq!(of_pairs(std::slice::from_ref(&pack)), (Some(0), None));
     let in_turns = Some(HoldReason::CallsInTurns(Some(0)));
     assert_eq!(of_pairs(&[write.clone(), pack]), (Some(1), in_turns), "`pack` comes first in the text");
+    let plan = Plan::parse(&[write.clone(), section("pack", "pack")].concat()).0;
+    assert_eq!(plan.holding_loops("", &body, |call| *call.name == *"write"), [], "`write` takes its turns in a queue");
     assert_eq!(of_pairs(&[parse.clone(), write]), (Some(1), None), "`parse` takes no turns");
     assert_eq!(of_pairs(&[parse]), (None, None));
 }
@@ -297,11 +299,11 @@ fn loops_that_keep_the_rounds_around_them_from_overlapping_are_found() {
     let sections = [("a", "pack"), ("b", "write")];
     let plan = sections.map(|(name, node)| format!("[[section]]\nname = \"{name}\"\nnodes = [\"{node}\"]\n")).concat();
     let (plan, _) = Plan::parse(&plan);
-    let holding = plan.holding_loops("", &body);
+    let holding = plan.holding_loops("", &body, |_| false);
     let found: Vec<_> = holding.iter().map(|of| (of.rounds.name.as_str(), of.inner.name.as_str(), of.reason)).collect();
     let elsewhere = |of_loop| HoldReason::OtherSection { of_loop, home: Some(0) };
     assert_eq!(found, [("for", "others", elsewhere(Some(1))), ("for", "loop", elsewhere(None))]);
     let in_turns = rounds(vec![repeated("loop", again, vec![node("trim", &[]), node("pack", &[])])]);
-    let holding = plan.holding_loops("", &in_turns);
+    let holding = plan.holding_loops("", &in_turns, |_| false);
     assert_eq!(holding.iter().map(|of| of.reason).collect::<Vec<_>>(), [HoldReason::DependentRounds]);
 }

@@ -7,7 +7,8 @@ use parking_lot::{Condvar, Mutex};
 use test_support::flows::gates::{Gates, immediate, int, library};
 use test_support::flows::stream::Numbers;
 use test_support::flows::{Feed, options};
-use weir_host::{Function, Outcome, Passing, Type, Value, World};
+use weir_host::{Function, Library, Outcome, Passing, Type, Value, World};
+use weir_ir::graph::Program;
 use weir_ir::plan::Plan;
 use weir_runtime::{ENGINES, Options, RunningProgram, engine_facts, start};
 use weir_trace::{Detail, Recorder};
@@ -53,15 +54,21 @@ fn plan(text: &str) -> Plan {
 }
 
 fn run(functions: Vec<Function>, body: &str, options: Options) -> (Feed, RunningProgram) {
-    let mut library = library(functions);
     let feed = Feed::new();
+    let (program, library) = program(functions, body, &feed);
+    let running = start(&program, &library, options).expect("it starts");
+    (feed, running)
+}
+
+/// Returns a program of one flow, and its library.
+fn program(functions: Vec<Function>, body: &str, feed: &Feed) -> (Program, Library) {
+    let mut library = library(functions);
     feed.put(&mut library, "test", "feed");
     let text = format!(
         "entry test from test.feed ordered\n  arguments\n    yield (0,)\n  flow feed (%0 x: Int) -> Int\n{body}"
     );
     let program = weir_ir::parse::expr(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    let running = start(&weir_ir::lower(&program, &library), &library, options).expect("it starts");
-    (feed, running)
+    (weir_ir::lower(&program, &library), library)
 }
 
 #[test]

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use test_support::flows::gates::{Gates, Waiting, function, immediate, int, with_state};
-use test_support::flows::options;
+use test_support::flows::{Feed, options};
 use weir_host::{Call, Function, FunctionCode, Outcome, Passing, Settled, Type, Value, World};
 use weir_ir::plan::Plan;
-use weir_runtime::{ENGINES, Options};
+use weir_runtime::{ENGINES, Options, queued_calls};
 use weir_trace::{Detail, EventKind, Recorder, TraceEvent};
 
-use super::{Begun, Called, PLAN, noted, parameters, plan, run};
+use super::{Begun, Called, PLAN, noted, parameters, plan, program, run};
 
 /// The rounds of one `for` through two calls, whose results are the digits of the answer.
 const ROUNDS: &str = "    %1: List(Int) = list(%0, 1, 2, 3, 4, 5, 6, 7)
@@ -192,6 +192,27 @@ fn rounds_go_on_while_the_calls_on_the_state_of_another_section_wait_in_its_queu
     running.wait().expect("the source ends");
     let rounds: Vec<i64> = order.lock().iter().flat_map(|of| of.1.parse()).collect();
     assert_eq!(rounds, (0..8).collect::<Vec<_>>());
+}
+
+#[test]
+fn calls_that_take_their_turns_in_the_queue_of_their_section_are_named() {
+    let pure = || stage("b.second", World::Pure, false, |_| {});
+    let cases = [
+        (vec![with_state(pure())], PLAN, vec!["second"]),
+        (vec![stage("b.second", World::Writes, false, |_| {})], PLAN, vec!["second"]),
+        (vec![pure()], PLAN, vec![]),
+        (vec![with_state(stage("b.second", World::Pure, true, |_| {}))], PLAN, vec![]),
+        (vec![with_state(pure())], "engine = \"manual\"\n", vec![]),
+    ];
+    for (mut functions, plan_text, expected) in cases {
+        functions.push(stage("a.first", World::Pure, false, |_| {}));
+        let (program, library) = program(functions, ROUNDS, &Feed::new());
+        let found = queued_calls(&program, &library, &plan(plan_text)).expect("the program fits the library");
+        assert_eq!(
+            found.iter().map(|of| (&*of.flow, &*of.call)).collect::<Vec<_>>(),
+            expected.iter().map(|call| ("feed", *call)).collect::<Vec<_>>()
+        );
+    }
 }
 
 /// Rounds that change a value of their own, and rounds that change one from outside; the results are the digits of the answer.

@@ -50,7 +50,8 @@ pub(crate) fn plan(arguments: &PlanArguments, library: &Library, terminal: &mut 
         Ok(sections) => {
             let paint = terminal.output();
             let shown = shown(&effective, &program, &sections, paint);
-            let holding = if sections.is_empty() { String::new() } else { holding_loops(&effective, &program, paint) };
+            let holding =
+                if sections.is_empty() { String::new() } else { holding_loops(&effective, &program, library, paint) };
             let held = if effective.engine() == POOL { held_threads(&program, library, paint) } else { String::new() };
             let gathered = gathered_calls(&program, library, paint);
             let rounds = parallelism(&effective, &program, library, paint);

@@ -1,18 +1,21 @@
 //! The part of `weir plan` that says where the rounds of a `for` in several sections do not overlap.
 
-use weir_ir::graph::Program;
+use weir_host::Library;
+use weir_ir::graph::{Node, Program};
 use weir_ir::plan::{HoldReason, HoldingLoop, Plan, REST};
 
 use crate::effective_plan::EffectivePlan;
 use crate::terminal::Paint;
 
 /// Lists the loops in a `for` that keep its rounds from overlapping.
-pub(super) fn holding_loops(effective: &EffectivePlan, program: &Program, paint: Paint) -> String {
+pub(super) fn holding_loops(effective: &EffectivePlan, program: &Program, library: &Library, paint: Paint) -> String {
     let plan = &effective.plan;
+    let queued = weir_runtime::queued_calls(program, library, plan).unwrap_or_default();
     let flows = program.entries.iter().flat_map(|entry| &entry.flows);
     let lines: String = flows
         .flat_map(|flow| {
-            let holding = plan.holding_loops(&flow.name, &flow.body);
+            let is_queued = |flow: &str, call: &Node| queued.iter().any(|of| of.flow == *flow && of.call == *call.name);
+            let holding = plan.holding_loops(&flow.name, &flow.body, |call| is_queued(&flow.name, call));
             holding.into_iter().map(|holding| format!("  {}: {}\n", flow.name, described(plan, &holding)))
         })
         .collect();
@@ -34,7 +37,10 @@ fn described(plan: &Plan, HoldingLoop { rounds, inner, reason }: &HoldingLoop<'_
             "each of its rounds needs the one before, and its calls are in several sections".to_owned()
         }
         HoldReason::CallsInTurns(of_calls) => {
-            format!("its calls of section `{}` take turns, which costs two hops for each", section(plan, of_calls))
+            format!(
+                "each of its calls of section `{}` waits until the one before has returned, which costs two hops",
+                section(plan, of_calls)
+            )
         }
     };
     format!("`{}` in `{}`: {why}", inner.name, rounds.name)
