@@ -7,7 +7,7 @@ use super::later::{change_later, deletion_later};
 use super::query_site::DecodedQuery;
 use super::rows::RowChange;
 use super::schema::TableSearch;
-use super::statement_units::{placing_units, units_of};
+use super::statement_units::{placing_units, units_of, units_of_changed, units_of_found};
 use super::storage::TableStorage;
 use super::{QueryArguments, Row, RowKey, Table};
 
@@ -138,7 +138,7 @@ pub(super) fn place_replace(
 /// # Errors
 /// Fails if a new row has another key, two rows would have the values of a unique index, or a row that one references does
 /// not exist.
-#[weir::function(internal, reads, units = units_of(table))]
+#[weir::function(internal, reads, units = units_of_changed(table, new))]
 pub(super) fn replace_rows(
     table: &mut Table,
     transaction: i64,
@@ -178,7 +178,7 @@ pub(super) fn delete(
 ///
 /// # Errors
 /// Fails if the database does.
-#[weir::function(internal, reads, units = units_of(table))]
+#[weir::function(internal, reads, units = units_of_found(table, query))]
 pub(super) fn delete_all(
     table: &mut Table,
     transaction: i64,
@@ -193,7 +193,7 @@ pub(super) fn delete_all(
 ///
 /// # Errors
 /// Fails if the database does.
-#[weir::function(internal, reads, units = units_of(table))]
+#[weir::function(internal, reads, units = units_of_changed(table, rows))]
 pub(super) fn delete_rows(
     table: &mut Table,
     transaction: i64,

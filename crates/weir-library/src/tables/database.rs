@@ -178,6 +178,18 @@ impl Database {
         written
     }
 
+    /// Begins the group of the change that comes next, if that is possible without waiting. Returns whether the change has to wait:
+    /// for another program that writes the database, or for the disk.
+    pub(super) fn waits_to_write(&self) -> bool {
+        let begins_group = || self.writer.try_lock().is_none_or(|mut writer| writer.begins_group_at_once());
+        self.group_commit.is_none() || self.is_waited_for() || !begins_group()
+    }
+
+    /// Returns whether a thread waits, or has waited in vain, for another program that writes the database.
+    pub(super) fn is_waited_for(&self) -> bool {
+        self.writer.is_waited_for()
+    }
+
     /// Has the open group end when the sync before it does, however long its flows take.
     fn begin_sync(&self) {
         if let Some(group_commit) = &self.group_commit {

@@ -409,6 +409,10 @@ impl TableRows for PublishedRows {
         self.rows.takes_long(read)
     }
 
+    fn waits_to_write(&self) -> bool {
+        self.rows.waits_to_write()
+    }
+
     fn snapshot(&self, read: &TableRead) -> Option<TableSnapshot> {
         if let Some(commits) = self.rows.commits() {
             let commit = self.recent.commit_of(commits, read);

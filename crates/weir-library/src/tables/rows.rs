@@ -91,6 +91,10 @@ pub(super) trait TableRows: Debug + Send + Sync {
     fn takes_long(&self, _read: ReadSize<'_>) -> bool {
         false
     }
+    /// Returns whether a change would hold up the thread of its flow, because it has to wait for another program or for the disk.
+    fn waits_to_write(&self) -> bool {
+        false
+    }
     /// Returns the table as it is now for a read of no transaction, which another thread executes; `None` if it has to read the table
     /// itself. The flow has then seen the commits on which the read depends.
     fn snapshot(&self, _read: &TableRead) -> Option<TableSnapshot> {

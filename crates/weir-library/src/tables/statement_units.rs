@@ -8,9 +8,23 @@ use super::Table;
 use super::query_site::DecodedQuery;
 use super::rows::{ReadSize, TableRows};
 
-/// Returns the units of a statement: one that waits for another process leaves the thread of its flow.
+/// Number of rows from which on a change of them takes long.
+const CHANGED_MAX: usize = 256;
+
+/// Returns the units of a change: one that waits for another process, or for the disk, leaves the thread of its flow.
 pub(super) fn units_of(table: &Value) -> u64 {
-    units(table, |rows| rows.is_shared())
+    units(table, |rows| rows.is_shared() || rows.waits_to_write())
+}
+
+/// Returns the units of a change of all these rows.
+pub(super) fn units_of_changed(table: &Value, changed: &Value) -> u64 {
+    let are_many = matches!(changed, Value::List(rows) if rows.len() > CHANGED_MAX);
+    units(table, |rows| rows.is_shared() || are_many || rows.waits_to_write())
+}
+
+/// Returns the units of a change of the rows that a query finds.
+pub(super) fn units_of_found(table: &Value, query: &Value) -> u64 {
+    units_of_search(table, query).max(units_of(table))
 }
 
 /// Returns the units of a read of a row. The answer of another process may be there already, in a transaction.
@@ -63,7 +77,8 @@ pub(super) fn taking_back_units(table: &Value, transaction: &Value, last: &Value
 /// Returns the units of a change that may be placed.
 pub(super) fn placing_units(table: &Value, transaction: &Value) -> u64 {
     units(table, |rows| match transaction {
-        Value::Int(transaction) => rows.is_shared() && !rows.may_place(*transaction),
+        Value::Int(transaction) if rows.is_shared() => !rows.may_place(*transaction),
+        Value::Int(_) => rows.waits_to_write(),
         _ => false,
     })
 }

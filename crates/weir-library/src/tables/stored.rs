@@ -153,10 +153,14 @@ impl TableRows for StoredTable {
 
     fn takes_long(&self, read: ReadSize<'_>) -> bool {
         match read {
-            _ if self.database.disk_waits.are_long() => true,
+            _ if self.database.disk_waits.are_long() || self.database.is_waited_for() => true,
             ReadSize::Rows(keys) => keys > KEYS_MAX,
             ReadSize::Search(site) => site.work.is_long(),
         }
+    }
+
+    fn waits_to_write(&self) -> bool {
+        self.database.waits_to_write()
     }
 
     fn snapshot(&self, _read: &TableRead) -> Option<TableSnapshot> {

@@ -12,6 +12,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -36,6 +37,8 @@ pub(super) struct SharedWriter {
     writer: Mutex<Writer>,
     /// Is notified when a transaction ends.
     ended: Condvar,
+    /// That of the writer.
+    is_waited_for: Arc<AtomicBool>,
 }
 
 /// The connection that writes.
@@ -60,11 +63,14 @@ pub(super) struct Writer {
     is_group_due: bool,
     /// True if the last statement has waited in vain for another program that writes the database.
     is_held: bool,
+    /// True from the moment at which such a program was noticed to the next statement that waits for none.
+    is_waited_for: Arc<AtomicBool>,
 }
 
 impl SharedWriter {
     pub(super) fn new(writer: Writer) -> SharedWriter {
-        SharedWriter { writer: Mutex::new(writer), ended: Condvar::new() }
+        let is_waited_for = Arc::clone(&writer.is_waited_for);
+        SharedWriter { writer: Mutex::new(writer), ended: Condvar::new(), is_waited_for }
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Writer> {
@@ -74,6 +80,11 @@ impl SharedWriter {
     /// Locks the connection if nobody uses it.
     pub(super) fn try_lock(&self) -> Option<MutexGuard<'_, Writer>> {
         self.writer.try_lock()
+    }
+
+    /// Returns whether a thread waits, or has waited in vain, for another program that writes the database.
+    pub(super) fn is_waited_for(&self) -> bool {
+        self.is_waited_for.load(Ordering::Relaxed)
     }
 
     /// Commits a transaction. If that fails, nothing of it takes effect.
@@ -133,6 +144,7 @@ impl Writer {
             held_read: HeldRead::default(),
             is_group_due: false,
             is_held: false,
+            is_waited_for: Arc::default(),
         }
     }
 
@@ -146,10 +158,7 @@ impl Writer {
             return Ok(());
         }
         self.roll_back()?;
-        if self.is_group_due || self.log.len() >= GROUP_STATEMENTS_MAX {
-            // If the group is lost, its flows know.
-            _ = self.end_group();
-        }
+        self.end_full_group();
         self.begin_group()?;
         if transaction != 0 {
             match self.group {
@@ -189,6 +198,45 @@ impl Writer {
         Ok(())
     }
 
+    /// Ends the open group if nobody joins it any more.
+    fn end_full_group(&mut self) {
+        if self.is_group_due || self.log.len() >= GROUP_STATEMENTS_MAX {
+            // If the group is lost, its flows know.
+            _ = self.end_group();
+        }
+    }
+
+    /// Begins the group if none is open, and no other program writes the database. Returns whether one is open.
+    pub(super) fn begins_group_at_once(&mut self) -> bool {
+        if self.transaction != 0 {
+            return true;
+        }
+        self.end_full_group();
+        if self.group.is_some() {
+            return true;
+        }
+        let (limit, commits) = (self.busy_timeout(), self.commits.clone());
+        let begun = self.end_held_read().and_then(|()| {
+            self.connection.busy_timeout(Duration::ZERO)?;
+            let begun = self.execute("BEGIN IMMEDIATE");
+            self.connection.busy_timeout(limit).and(begun)
+        });
+        match (&begun, commits) {
+            (Ok(()), Some(commits)) => {
+                self.group = Some(commits.executed_count() + 1);
+                self.note_outcome(None);
+            }
+            (Err(error), _) if is_busy(error) => self.is_waited_for.store(true, Ordering::Relaxed),
+            // The statement fails, too, and says why.
+            _ => return true,
+        }
+        begun.is_ok()
+    }
+
+    fn busy_timeout(&self) -> Duration {
+        if self.is_held { HELD_TIMEOUT } else { BUSY_TIMEOUT }
+    }
+
     /// Has the next read, which is no part of a transaction, take no locks if reads are frequent. `end_later` has
     /// [`Writer::end_held_read`] be called.
     #[inline]
@@ -213,10 +261,13 @@ impl Writer {
     /// Notes whether another program holds the database since a statement has waited for it in vain. The flows wait for one another, so
     /// that without this each of them would wait for the program anew, and the last one for minutes.
     fn note_outcome(&mut self, error: Option<&rusqlite::Error>) {
-        let is_held = error.and_then(rusqlite::Error::sqlite_error_code) == Some(ErrorCode::DatabaseBusy);
+        let is_held = error.is_some_and(is_busy);
+        if !is_held && self.is_waited_for.load(Ordering::Relaxed) {
+            self.is_waited_for.store(false, Ordering::Relaxed);
+        }
         if is_held != self.is_held {
             self.is_held = is_held;
-            let set = self.connection.busy_timeout(if is_held { HELD_TIMEOUT } else { BUSY_TIMEOUT });
+            let set = self.connection.busy_timeout(self.busy_timeout());
             debug_assert!(set.is_ok(), "a connection takes any time limit");
         }
     }
@@ -394,4 +445,8 @@ impl Writer {
 
 pub(super) fn taken_back() -> rusqlite::Error {
     refused("the transaction was taken back after a failure of the disk")
+}
+
+fn is_busy(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
 }

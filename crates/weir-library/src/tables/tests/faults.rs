@@ -58,6 +58,30 @@ fn a_statement_that_another_program_hinders_is_tried_again() {
     assert_eq!(place(&table), Some(Value::Int(3)));
 }
 
+/// A change that would wait leaves the thread of its flow, and so do reads until a change has waited for nobody.
+#[test]
+fn a_change_that_waits_for_another_program_says_so_beforehand() {
+    let database = TestDatabase::sqlite("waits");
+    let storage = database.storage();
+    let table = storage.open(users()).unwrap();
+    let reads_long = || table.rows.takes_long(crate::tables::rows::ReadSize::Rows(1));
+    assert!(!table.rows.waits_to_write() && !reads_long());
+    table.rows.upsert(0, at(1)).unwrap();
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(storage.settled(true)).unwrap();
+    let other = rusqlite::Connection::open(database.file()).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    assert!(table.rows.waits_to_write() && table.rows.waits_to_write() && reads_long());
+    std::thread::scope(|scope| {
+        let change = scope.spawn(|| table.rows.upsert(0, at(2)));
+        // Others see that it waits, and not only when it has ended.
+        assert!(table.rows.waits_to_write() && reads_long());
+        other.execute_batch("ROLLBACK").unwrap();
+        change.join().unwrap().unwrap();
+    });
+    assert!(!table.rows.waits_to_write() && !reads_long());
+    assert_eq!(place(&table), Some(Value::Int(2)));
+}
+
 #[test]
 fn a_program_that_holds_a_file_is_waited_for_once() {
     let database = TestDatabase::sqlite("held");
