@@ -87,6 +87,7 @@ fn what_was_acknowledged_survives_faults_of_the_database_under_engines_without_s
     survive(&["event", "pool", "elastic", "thread-per-flow"]);
 }
 
+#[allow(clippy::print_stderr, reason = "a test says what it has tried")]
 fn survive(engines: &[&str]) {
     let Some(server) = PostgresServer::start_with(&LATE_LOG) else { return };
     for engine in engines {
@@ -100,7 +101,7 @@ fn survive(engines: &[&str]) {
         let (code, said) = served.stop();
         assert_eq!(code, Some(0), "under `{engine}`: {said}");
         let counts = ledger.compare(&server, &schema);
-        println!("`{engine}`: {faults} faults, {counts}");
+        eprintln!("`{engine}`: {faults} faults, {counts}");
     }
 }
 
