@@ -34,6 +34,8 @@ mod publications;
 mod queued_change;
 mod readers;
 mod reads;
+#[cfg(test)]
+mod recovery_tests;
 mod replacement;
 mod rows_by_keys;
 mod scratch;
@@ -75,7 +77,7 @@ use readers::Readers;
 pub use scratch::{ScratchSchema, ScratchSchemas};
 pub(super) use table::PostgresTable;
 use write_groups::WriteGroups;
-use writer::{ATTEMPTS_MAX, PostgresWriter, UnsyncedTransaction, execute_alone, pause};
+use writer::{ATTEMPTS_MAX, PostgresWriter, execute_alone, pause};
 
 /// Maximum number of times that what is sent is tried again because the connection was lost. A statement may be what ends the
 /// database.
@@ -296,10 +298,9 @@ impl PostgresDatabase {
         let turns = writer.turns;
         let connection = self.connected(writer)?;
         let executed = match transaction {
-            0 => self.answered(execute_alone((connection, turns), statements)).map(|(executed, unsynced)| {
-                self.committed(unsynced);
-                executed
-            }),
+            0 => self
+                .answered(execute_alone((connection, turns), statements))
+                .and_then(|(executed, unsynced)| self.committed(unsynced).map(|()| executed)),
             number => self.answered(writer.execute(number, statements, reads)),
         };
         if matches!(executed, Err(StatementError::NoAnswer)) {
@@ -319,30 +320,17 @@ impl PostgresDatabase {
         if matches!(committed, Err(StatementError::NoAnswer)) {
             writer.cut();
         }
+        let noted = committed.and_then(|unsynced| self.committed(unsynced));
         drop(writer);
-        let noted = async {
-            self.placed_commits_noted().await;
-            Ok(())
-        };
-        self.answered(noted)?;
-        self.committed(committed?);
-        Ok(())
-    }
-
-    /// Notes a commit that has not waited for the disk, if there is one.
-    fn committed(&self, unsynced: Option<UnsyncedTransaction>) {
-        let Some(((number, statements), group_commit)) = unsynced.zip(self.group_commit.get()) else { return };
-        let is_due = self.unsynced.note(number, statements);
-        group_commit.executed();
-        if is_due {
-            group_commit.begin_sync();
-        }
+        self.await_placed_commits()?;
+        noted
     }
 
     /// Connects the writer anew, after a crash of the database.
     fn reconnect(&self) -> Result<(), StatementError> {
-        let mut writer = self.writer.lock();
-        writer.cut();
+        self.writer.lock().cut();
+        // A commit that was answered before is noted first.
+        let mut writer = self.lock_writer();
         self.connected(&mut writer).map(|_| ())
     }
 
@@ -377,11 +365,10 @@ impl PostgresDatabase {
     fn lock_writer(&self) -> MutexGuard<'_, PostgresWriter> {
         let mut writer = self.writer.lock();
         let deadline = Instant::now() + self.limit();
-        while writer.is_in_flight {
+        while writer.is_in_flight() {
             if self.landed.wait_until(&mut writer, deadline).timed_out() {
                 // Its flow is not run any more.
-                writer.is_in_flight = false;
-                writer.cut();
+                writer.give_up_flight();
             }
         }
         writer
@@ -416,12 +403,15 @@ impl PostgresDatabase {
         attempt()
     }
 
-    /// Returns the connection that writes, and makes it if there is none.
+    /// Returns the connection that writes, and makes it if there is none. No statement of the writer may be in flight: a commit that
+    /// is answered and not noted would not be executed once more.
     fn connected<'w>(&self, writer: &'w mut PostgresWriter) -> Result<&'w PostgresConnection, StatementError> {
         let open = writer.connection.take().filter(|connection| !connection.is_closed());
         Ok(match open {
             Some(open) => &**writer.connection.insert(open),
             None => {
+                // One that is not noted in time fails.
+                _ = self.await_placed_commits();
                 let connected = while_lost(|| self.joined());
                 writer.connect(connected.map_err(|error| match error {
                     StatementError::Database(error, _) => StatementError::Unreachable(error),

@@ -13,6 +13,10 @@
 //! transaction that does not wait counts the commits in `weir_numbers`, under an empty name. The upper bits of that number count
 //! the programs that have joined: if another one has joined since, it may have written, and the failure is final. A connection may be
 //! lost before the answer to a join, so that the program joins once more: each notes which program has joined last.
+//!
+//! A commit that has been answered is noted here before the program can join once more, which needs the lock of the writer: flows that
+//! wait for an answer hold it, or are in flight, or have placed their commit. If one is not noted in time, its flow is told that
+//! nobody knows whether it has taken effect; it is not executed once more over what was written since.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::pin::Pin;
@@ -51,8 +55,7 @@ const UNSYNCED_MAX: usize = 1_000;
 /// The commits that may not be durable yet.
 #[derive(Debug)]
 pub(super) struct UnsyncedCommits {
-    /// In their order.
-    commits: Mutex<Vec<UnsyncedCommit>>,
+    noted: Mutex<NotedCommits>,
     /// The number by which the program knows its own joins.
     program: u64,
 }
@@ -60,8 +63,27 @@ pub(super) struct UnsyncedCommits {
 impl Default for UnsyncedCommits {
     fn default() -> UnsyncedCommits {
         // Another random number for each state.
-        UnsyncedCommits { commits: Mutex::default(), program: RandomState::new().build_hasher().finish() }
+        UnsyncedCommits { noted: Mutex::default(), program: RandomState::new().build_hasher().finish() }
     }
+}
+
+#[derive(Debug, Default)]
+struct NotedCommits {
+    /// In their order.
+    commits: Vec<UnsyncedCommit>,
+    /// The last commit that the database had when this program joined last.
+    joined: Option<CommitNumber>,
+}
+
+/// The fate of a commit that was to be noted.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum NotedCommit {
+    /// It is noted, or durable.
+    Kept,
+    /// It is noted, and a sync should begin.
+    Due,
+    /// The program has joined once more before, and the database may have lost it.
+    Lost,
 }
 
 #[derive(Debug)]
@@ -71,27 +93,32 @@ struct UnsyncedCommit {
 }
 
 impl UnsyncedCommits {
-    /// Notes a commit. Returns whether a sync should begin.
-    pub(super) fn note(&self, number: CommitNumber, statements: Vec<SentStatement>) -> bool {
-        let mut commits = self.commits.lock();
+    /// Notes a commit.
+    pub(super) fn note(&self, number: CommitNumber, statements: Vec<SentStatement>) -> NotedCommit {
+        let mut noted = self.noted.lock();
+        if let Some(joined) = noted.joined.filter(|joined| number.programs() <= joined.programs()) {
+            // To execute it later would overwrite what was written since.
+            let is_durable = number.programs() == joined.programs() && number.count() <= joined.count();
+            return if is_durable { NotedCommit::Kept } else { NotedCommit::Lost };
+        }
         // Several tasks note commits.
-        let at = commits.partition_point(|commit| commit.number.0 < number.0);
-        commits.insert(at, UnsyncedCommit { number, statements });
-        commits.len().is_multiple_of(UNSYNCED_MAX)
+        let at = noted.commits.partition_point(|commit| commit.number.0 < number.0);
+        noted.commits.insert(at, UnsyncedCommit { number, statements });
+        if noted.commits.len().is_multiple_of(UNSYNCED_MAX) { NotedCommit::Due } else { NotedCommit::Kept }
     }
 
     /// Returns whether everything is durable.
     pub(super) fn is_empty(&self) -> bool {
-        self.commits.lock().is_empty()
+        self.noted.lock().commits.is_empty()
     }
 
     pub(super) fn last(&self) -> Option<CommitNumber> {
-        self.commits.lock().last().map(|commit| commit.number)
+        self.noted.lock().commits.last().map(|commit| commit.number)
     }
 
     /// Forgets the commits up to a number, which are durable.
     pub(super) fn forget(&self, durable: CommitNumber) {
-        self.commits.lock().retain(|commit| commit.number.0 > durable.0);
+        self.noted.lock().commits.retain(|commit| commit.number.0 > durable.0);
     }
 }
 
@@ -124,7 +151,7 @@ async fn recover(connection: &PostgresConnection, unsynced: &UnsyncedCommits) ->
     let (last, own_join) = (number(0).map_or(CommitNumber(0), CommitNumber), number(1));
     let Some(lost) = LostCommits::take(unsynced, last) else { return Ok(Recovery::Whole) };
     let is_own_join = own_join == Some(last.programs()) && last.programs() == lost.of_programs + 1;
-    if lost.of_programs != last.programs() && !is_own_join {
+    if !lost.is_whole || (lost.of_programs != last.programs() && !is_own_join) {
         lost.forget();
         return Ok(Recovery::Lost);
     }
@@ -155,6 +182,8 @@ struct LostCommits<'a> {
     commit: UnsyncedCommit,
     /// The number of programs that had joined when they were executed.
     of_programs: i64,
+    /// False if one of them was not noted, without which the others must not be executed.
+    is_whole: bool,
     unsynced: &'a UnsyncedCommits,
 }
 
@@ -162,12 +191,17 @@ impl<'a> LostCommits<'a> {
     /// Takes the commits behind the last one that the database has; `None` if there are none. A program that joins waits for the
     /// disk: what the database has is durable.
     fn take(unsynced: &'a UnsyncedCommits, last: CommitNumber) -> Option<LostCommits<'a>> {
-        let mut commits = std::mem::take(&mut *unsynced.commits.lock());
+        let mut noted = unsynced.noted.lock();
+        noted.joined = Some(last);
+        let mut commits = std::mem::take(&mut noted.commits);
+        drop(noted);
         commits.retain(|commit| commit.number.count() > last.count());
         let of_programs = commits.first()?.number.programs();
+        let mut counts = (last.count() + 1..).zip(&commits);
+        let is_whole = counts.all(|(count, commit)| commit.number.count() == count);
         let statements = commits.into_iter().flat_map(|commit| commit.statements).collect();
         let number = CommitNumber(((last.programs() + 1) << COUNT_BITS | last.count()) + 1);
-        Some(LostCommits { commit: UnsyncedCommit { number, statements }, of_programs, unsynced })
+        Some(LostCommits { commit: UnsyncedCommit { number, statements }, of_programs, is_whole, unsynced })
     }
 
     fn forget(mut self) {
@@ -180,7 +214,7 @@ impl Drop for LostCommits<'_> {
         let UnsyncedCommit { number, statements } = &mut self.commit;
         if !statements.is_empty() {
             let (number, statements) = (*number, std::mem::take(statements));
-            self.unsynced.commits.lock().push(UnsyncedCommit { number, statements });
+            self.unsynced.noted.lock().commits.push(UnsyncedCommit { number, statements });
         }
     }
 }
@@ -293,7 +327,7 @@ mod tests {
     }
 
     fn noted(unsynced: &UnsyncedCommits) -> Vec<(CommitNumber, usize)> {
-        unsynced.commits.lock().iter().map(|commit| (commit.number, commit.statements.len())).collect()
+        unsynced.noted.lock().commits.iter().map(|commit| (commit.number, commit.statements.len())).collect()
     }
 
     #[test]
@@ -304,6 +338,7 @@ mod tests {
         assert!(LostCommits::take(&unsynced, number(3, 4)).is_none(), "the database has all of them");
         assert_eq!(noted(&unsynced), []);
 
+        let unsynced = UnsyncedCommits::default();
         (1..=4).for_each(|count| _ = unsynced.note(number(3, count), statements(count)));
         let lost = LostCommits::take(&unsynced, number(3, 2)).expect("two are lost");
         assert_eq!((lost.of_programs, lost.commit.statements.len()), (3, 7));
@@ -315,5 +350,28 @@ mod tests {
         assert_eq!(again.of_programs, 4, "this program has joined once more, and no other");
         again.forget();
         assert_eq!(noted(&unsynced), []);
+    }
+
+    #[test]
+    fn a_commit_that_is_noted_after_a_join_is_not_executed_once_more() {
+        let unsynced = UnsyncedCommits::default();
+        assert_eq!(unsynced.note(number(3, 1), Vec::new()), NotedCommit::Kept);
+        assert!(LostCommits::take(&unsynced, number(3, 2)).is_none());
+        assert_eq!(unsynced.note(number(3, 2), Vec::new()), NotedCommit::Kept, "the database has it");
+        assert_eq!(unsynced.note(number(3, 3), Vec::new()), NotedCommit::Lost);
+        assert_eq!(unsynced.note(number(2, 1), Vec::new()), NotedCommit::Lost, "nobody knows");
+        assert_eq!(noted(&unsynced), []);
+        assert_eq!(unsynced.note(number(4, 3), Vec::new()), NotedCommit::Kept);
+        assert_eq!(noted(&unsynced), [(number(4, 3), 0)]);
+    }
+
+    #[test]
+    fn commits_are_not_executed_once_more_without_one_before_them() {
+        for (counts, is_whole) in [(&[3, 4, 5][..], true), (&[4, 5], false), (&[3, 5], false)] {
+            let unsynced = UnsyncedCommits::default();
+            counts.iter().for_each(|count| _ = unsynced.note(number(3, *count), Vec::new()));
+            let lost = LostCommits::take(&unsynced, number(3, 2)).expect("they are lost");
+            assert_eq!(lost.is_whole, is_whole, "{counts:?}");
+        }
     }
 }

@@ -18,7 +18,7 @@ use super::group_statements::GroupStatements;
 use super::queued_change::{QueuedChange, WokenFlows};
 use super::sent_statement::SentStatement;
 use super::write_groups::WriteGroup;
-use super::writer::{ExecutedAlone, PostgresWriter, prepared_alone};
+use super::writer::{PostgresWriter, prepared_alone};
 
 /// The answer to a group: those of its changes, unless the database has refused one, or their failure.
 type GroupAnswer = Result<Option<Vec<Result<Value, Failure>>>, StatementError>;
@@ -66,6 +66,14 @@ impl PostgresDatabase {
         executing.await.is_ok()
     }
 
+    /// Executes once more what a crash of the database has taken back, so that a connection that is new overwrites what it has to.
+    fn ready_for_groups(&self) -> Result<(), StatementError> {
+        // What was answered before is noted.
+        drop(self.lock_writer());
+        self.await_placed_commits()?;
+        self.recovered()
+    }
+
     /// Sends a group, whose commit waits for the disk, on the connection that this event loop drives; `None` if something has to be
     /// waited for before. The answer has what was executed before.
     fn send_durable(
@@ -76,7 +84,7 @@ impl PostgresDatabase {
             return None;
         }
         let database = Arc::downgrade(self);
-        let recovered = move || database.upgrade().map_or(Ok(()), |database| database.recovered());
+        let recovered = move || database.upgrade().map_or(Ok(()), |database| database.ready_for_groups());
         let pipeline = self.group_connections.of_this_loop(&self.connector, recovered)?;
         let parts = GroupStatements::of(group);
         let statements = parts.statements();
@@ -108,7 +116,7 @@ impl PostgresDatabase {
     fn send_group(
         self: &Arc<Self>,
         group: &[QueuedChange],
-    ) -> Option<impl Future<Output = Result<ExecutedAlone, StatementError>> + Send + use<>> {
+    ) -> Option<impl Future<Output = Result<Vec<Executed>, StatementError>> + Send + use<>> {
         if self.check().is_err() {
             return None;
         }
@@ -119,9 +127,9 @@ impl PostgresDatabase {
         let statements = parts.statements();
         let prepared = connection.all_known(&statements).filter(|prepared| !prepared.is_empty())?;
         let sent = SentStatement::keep(&statements, &prepared);
-        writer.is_in_flight = true;
+        let flight = writer.begin_flight();
         drop(writer);
-        let in_flight = GroupInFlight { database: Arc::clone(self), is_answered: false };
+        let in_flight = GroupInFlight { database: Arc::clone(self), flight, is_answered: false };
         Some(async move {
             let mut in_flight = in_flight;
             let database = Arc::clone(&in_flight.database);
@@ -130,9 +138,13 @@ impl PostgresDatabase {
             let executed = database.limited(executing).await;
             drop(statements);
             in_flight.is_answered = executed.is_ok();
-            drop(in_flight);
+            // No flow has this task.
+            let mut task = SeenCommits::default();
+            let _entered = task.enter();
             let (executed, number) = executed.map_err(|_| StatementError::NoAnswer)??;
-            Ok((executed, number.map(|number| (number, sent))))
+            // The writer is not connected anew before the commit is noted.
+            database.committed(number.map(|number| (number, sent)))?;
+            Ok(executed)
         })
     }
 
@@ -141,12 +153,9 @@ impl PostgresDatabase {
     fn end_group(
         &self,
         group: Vec<QueuedChange>,
-        answer: Result<ExecutedAlone, StatementError>,
+        answer: Result<Vec<Executed>, StatementError>,
     ) -> Option<Vec<QueuedChange>> {
-        let answer = answer.map(|(executed, unsynced)| {
-            self.committed(unsynced);
-            GroupStatements::of(&group).answers(&executed)
-        });
+        let answer = answer.map(|executed| GroupStatements::of(&group).answers(&executed));
         self.answer_group(group, answer)
     }
 
@@ -252,14 +261,15 @@ struct CommitsBefore {
 /// A group whose answer is not there yet. If nobody waits for it any more, nobody knows what it has done.
 struct GroupInFlight {
     database: Arc<PostgresDatabase>,
+    /// The number by which the writer knows that it waits.
+    flight: u64,
     is_answered: bool,
 }
 
 impl Drop for GroupInFlight {
     fn drop(&mut self) {
         let mut writer = self.database.writer.lock();
-        writer.is_in_flight = false;
-        if !self.is_answered {
+        if writer.land(self.flight) && !self.is_answered {
             writer.cut();
         }
         drop(writer);

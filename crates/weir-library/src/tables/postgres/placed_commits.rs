@@ -16,11 +16,12 @@ use tokio::sync::watch;
 use tokio_postgres::Error;
 use weir::{Failure, SeenCommits};
 
-use super::PostgresDatabase;
 use super::connection::PostgresConnection;
+use super::durability::NotedCommit;
 use super::errors::StatementError;
 use super::placed_statements::PlacedStatements;
 use super::writer::{PostgresWriter, UnsyncedTransaction, unknown_if_lost};
+use super::{PostgresDatabase, wait};
 use crate::tables::rows::CommitEnded;
 
 /// A commit that was sent.
@@ -73,6 +74,26 @@ impl SentCommit {
 }
 
 impl PostgresDatabase {
+    /// Notes a commit that has not waited for the disk, if there is one. The connection is not made anew before (`connected`), or the
+    /// commit fails.
+    pub(super) fn committed(&self, unsynced: Option<UnsyncedTransaction>) -> Result<(), StatementError> {
+        let Some(((number, statements), group_commit)) = unsynced.zip(self.group_commit.get()) else { return Ok(()) };
+        let noted = self.unsynced.note(number, statements);
+        if noted == NotedCommit::Lost {
+            return Err(StatementError::Unknown);
+        }
+        group_commit.executed();
+        if noted == NotedCommit::Due {
+            group_commit.begin_sync();
+        }
+        Ok(())
+    }
+
+    /// Blocks the thread until the ends of all commits are noted that were placed before.
+    pub(super) fn await_placed_commits(&self) -> Result<(), StatementError> {
+        wait(self.limit(), self.placed_commits_noted()).ok_or(StatementError::NoAnswer)
+    }
+
     /// Returns whether the commit of a transaction can be placed.
     pub(super) fn may_place_commit(&self, transaction: i64) -> bool {
         SeenCommits::may_place()
@@ -100,7 +121,7 @@ impl PostgresDatabase {
             // No flow has this task.
             let mut task = SeenCommits::default();
             let _entered = task.enter();
-            let committed = answer.map(|unsynced| database.committed(unsynced));
+            let committed = answer.and_then(|unsynced| database.committed(unsynced));
             let committed = committed.map_err(|error| database.failure(&error));
             ended(&committed);
             if committed.is_ok() {

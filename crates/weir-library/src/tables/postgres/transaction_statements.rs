@@ -17,6 +17,8 @@ const TAKE_BACK: &str = "ROLLBACK TO SAVEPOINT statement; RELEASE SAVEPOINT stat
 
 /// Statements of a transaction that are about to be sent.
 pub(super) struct BegunStatements {
+    /// The number by which the writer knows that they wait.
+    pub(super) flight: u64,
     pub(super) sent: Vec<SentStatement>,
     /// True if they begin it.
     pub(super) begins: bool,

@@ -38,15 +38,15 @@ impl PostgresDatabase {
         }
         let begun = writer.begin_statements(transaction, (statements, reads))?;
         drop(writer);
-        let in_flight = InFlight { database: Arc::clone(self), transaction, is_answered: false };
+        let in_flight = InFlight::new(self, (transaction, begun.flight), false);
         Some(async move {
             let mut in_flight = in_flight;
             let database = Arc::clone(&in_flight.database);
             let answer = database.limited(begun.answer.answer(&begun.sent, reads)).await;
             let again = begun.begins.then(|| begun.sent.clone());
             in_flight.is_answered = true;
-            let executed =
-                database.writer.lock().end_statements((transaction, begun.begins, reads), begun.sent, answer.ok());
+            let (of, sent) = ((transaction, begun.begins, reads), (begun.flight, begun.sent));
+            let executed = database.writer.lock().end_statements(of, sent, answer.ok());
             database.landed.notify_all();
             match (executed, again) {
                 // A thread tries it again: it may have to wait for a connection.
@@ -93,9 +93,9 @@ impl PostgresDatabase {
         }
         let placed = Arc::clone(&writer.placed);
         placed.lock().send();
-        writer.is_in_flight = true;
+        let flight = writer.begin_flight();
         drop(writer);
-        let in_flight = InFlight { database: Arc::clone(self), transaction, is_answered: false };
+        let in_flight = InFlight::new(self, (transaction, flight), true);
         Some(async move {
             let mut in_flight = in_flight;
             let database = Arc::clone(&in_flight.database);
@@ -106,10 +106,13 @@ impl PostgresDatabase {
             in_flight.is_answered = true;
             let committed = {
                 let mut writer = database.writer.lock();
-                writer.is_in_flight = false;
-                match answer {
-                    Ok((committed, placed)) => writer.committed(transaction, committed, placed),
-                    Err(_) => {
+                match (writer.land(flight), answer) {
+                    (false, _) => Err(StatementError::Unknown),
+                    // The writer is not connected anew before the commit is noted.
+                    (true, Ok((committed, placed))) => writer
+                        .committed(transaction, committed, placed)
+                        .and_then(|unsynced| database.committed(unsynced)),
+                    (true, Err(_)) => {
                         writer.cut();
                         Err(StatementError::NoAnswer)
                     }
@@ -117,8 +120,7 @@ impl PostgresDatabase {
             };
             database.landed.notify_all();
             database.placed_commits_noted().await;
-            database.committed(committed?);
-            Ok(())
+            committed
         })
     }
 
@@ -131,7 +133,7 @@ impl PostgresDatabase {
     /// Takes back a transaction, unless that has to be waited for. Returns whether it is taken back.
     pub(super) fn take_back(&self, transaction: i64) -> bool {
         let Some(mut writer) = self.writer.try_lock() else { return false };
-        if writer.is_in_flight || writer.check(transaction).is_err() {
+        if writer.is_in_flight() || writer.check(transaction).is_err() {
             return false;
         }
         if writer.transaction == transaction {
@@ -175,7 +177,7 @@ impl PostgresDatabase {
     /// Returns whether a transaction has placed statements that are not answered.
     pub(super) fn has_placed(&self, transaction: i64) -> bool {
         let writer = self.writer.lock();
-        writer.transaction == transaction && (writer.is_in_flight || writer.placed.lock().are_any())
+        writer.transaction == transaction && (writer.is_in_flight() || writer.placed.lock().are_any())
     }
 
     /// Has a transaction ask for rows that it is about to read, and begins it with them if it has not begun. `ask` gets the
@@ -314,13 +316,23 @@ impl PostgresDatabase {
 struct InFlight {
     database: Arc<PostgresDatabase>,
     transaction: i64,
+    /// The number by which the writer knows that they wait.
+    flight: u64,
+    /// True for the commit.
+    commits: bool,
     is_answered: bool,
+}
+
+impl InFlight {
+    fn new(database: &Arc<PostgresDatabase>, (transaction, flight): (i64, u64), commits: bool) -> InFlight {
+        InFlight { database: Arc::clone(database), transaction, flight, commits, is_answered: false }
+    }
 }
 
 impl Drop for InFlight {
     fn drop(&mut self) {
         if !self.is_answered {
-            self.database.writer.lock().abandon_statements(self.transaction);
+            self.database.writer.lock().abandon_statements(self.transaction, self.flight, self.commits);
             self.database.landed.notify_all();
         }
     }

@@ -42,8 +42,10 @@ pub(super) struct PostgresWriter {
     pub(super) connection: Option<Arc<PostgresConnection>>,
     /// The number of the open transaction; 0 if there is none.
     pub(super) transaction: i64,
-    /// True while a statement of it waits for its answer without a thread. Others wait for that.
-    pub(super) is_in_flight: bool,
+    /// The number of the statement that waits for its answer without a thread; 0 if there is none. Others wait for that.
+    in_flight: u64,
+    /// The number of statements that have waited so.
+    flights: u64,
     /// Its beginning, which was sent and whose answer nobody has taken yet.
     pub(super) begun: Option<PendingBegin>,
     /// The rows that it has asked for.
@@ -107,9 +109,37 @@ pub(super) fn pause(attempt: u32) {
 }
 
 impl PostgresWriter {
-    /// Writes by this connection from now on.
+    /// Writes by this connection from now on. A transaction that was open on another one is taken back.
     pub(super) fn connect(&mut self, connection: PostgresConnection) -> &PostgresConnection {
+        self.cut();
         self.connection.insert(Arc::new(connection))
+    }
+
+    /// Returns whether a statement waits for its answer without a thread.
+    pub(super) fn is_in_flight(&self) -> bool {
+        self.in_flight != 0
+    }
+
+    /// Notes that a statement waits for its answer without a thread. Returns its number.
+    pub(super) fn begin_flight(&mut self) -> u64 {
+        self.flights += 1;
+        self.in_flight = self.flights;
+        self.in_flight
+    }
+
+    /// Notes that a statement does not wait any more. Returns false if it was given up before: what is open now belongs to others.
+    pub(super) fn land(&mut self, flight: u64) -> bool {
+        let is_awaited = self.in_flight == flight;
+        if is_awaited {
+            self.in_flight = 0;
+        }
+        is_awaited
+    }
+
+    /// Gives up the statement that waits, and its connection.
+    pub(super) fn give_up_flight(&mut self) {
+        self.in_flight = 0;
+        self.cut();
     }
 
     /// Fails if the transaction was taken back. Takes back another one that was left unfinished.
@@ -150,6 +180,8 @@ impl PostgresWriter {
         statements: &[SqlStatement<'_>],
         reads: bool,
     ) -> Result<Vec<Executed>, StatementError> {
+        // The connection may be a new one.
+        self.check(transaction)?;
         self.placed_answered(transaction).await?;
         let Some(connection) = self.connection.clone() else { return Err(self.lose(why_lost())) };
         let begins = self.transaction == 0;
@@ -247,8 +279,8 @@ impl PostgresWriter {
         let sent = SentStatement::keep(statements, &prepared);
         self.begin(transaction);
         self.placed.lock().send();
-        self.is_in_flight = true;
         Some(BegunStatements {
+            flight: self.begin_flight(),
             sent,
             begins,
             answer: StatementsAnswer { connection, prepared, begin, placed: Arc::clone(&self.placed) },
@@ -294,10 +326,12 @@ impl PostgresWriter {
     pub(super) fn end_statements(
         &mut self,
         (transaction, begins, reads): (i64, bool, bool),
-        sent: Vec<SentStatement>,
+        (flight, sent): (u64, Vec<SentStatement>),
         answer: Option<AnsweredStatements>,
     ) -> Result<Vec<Executed>, StatementError> {
-        self.is_in_flight = false;
+        if !self.land(flight) {
+            return Err(StatementError::TakenBack(why_lost()));
+        }
         self.check(transaction)?;
         let Some(AnsweredStatements { begun, executed, refused }) = answer else {
             self.cut();
@@ -320,18 +354,21 @@ impl PostgresWriter {
         self.executed(transaction, begins, executed)
     }
 
-    /// Forgets statements whose answer nobody waits for any longer: nobody knows what they have done.
-    pub(super) fn abandon_statements(&mut self, transaction: i64) {
-        self.is_in_flight = false;
-        if self.transaction == transaction {
+    /// Forgets statements whose answer nobody waits for any longer: nobody knows what they have done. If one is the commit, what
+    /// follows must not be executed once more without it: the connection is given up, so that all before is durable.
+    pub(super) fn abandon_statements(&mut self, transaction: i64, flight: u64, commits: bool) {
+        if self.land(flight) && self.transaction == transaction {
             self.lost = Some((transaction, why_lost()));
+            if commits {
+                self.cut();
+            }
         }
     }
 
     /// Returns the connection, if statements of a transaction can be sent at once.
     pub(super) fn open_connection(&self, transaction: i64) -> Option<Arc<PostgresConnection>> {
         let may_go_on = self.transaction == 0 || self.transaction == transaction;
-        if self.is_in_flight || !may_go_on || self.check(transaction).is_err() {
+        if self.is_in_flight() || !may_go_on || self.check(transaction).is_err() {
             return None;
         }
         self.connection.as_ref().filter(|connection| !connection.is_closed()).cloned()

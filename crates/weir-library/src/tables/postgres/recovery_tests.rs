@@ -1,0 +1,88 @@
+//! Commits and transactions whose connection is replaced by another one.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use test_support::postgres::PostgresServer;
+use tokio::sync::watch;
+
+use super::{PostgresAddress, PostgresDatabase, SqlStatement};
+
+/// Time in which the writer is connected anew, unless it waits for something.
+const EARLY: Duration = Duration::from_millis(500);
+
+/// Returns a server, and the database of a program with the table `totals`, whose `count` is 0.
+fn started() -> Option<(PostgresServer, Arc<PostgresDatabase>)> {
+    // What nobody has synced is lost in a crash.
+    let server = PostgresServer::start_with(&["wal_writer_delay=10s", "wal_writer_flush_after=1GB"])?;
+    let address = PostgresAddress::parse(&server.schema("recovered"), None).unwrap();
+    server.execute("recovered", "CREATE TABLE totals (count bigint NOT NULL); INSERT INTO totals VALUES (0)");
+    Some((server, PostgresDatabase::open(address, None).unwrap()))
+}
+
+fn set(database: &PostgresDatabase, transaction: i64, count: &str) -> Result<u64, String> {
+    let sql = format!("UPDATE totals SET count = {count}");
+    let written = database.write(transaction, &[SqlStatement { sql: &sql, parameters: Vec::new() }]);
+    written.map(|executed| executed[0].count).map_err(|error| database.failure(&error).message.to_string())
+}
+
+fn stored(server: &PostgresServer) -> String {
+    server.execute("recovered", "SELECT count FROM totals").trim().to_owned()
+}
+
+/// It would be lost, or take back what was written since: it is noted too late for the first connection, and executed by the second.
+#[test]
+fn a_commit_that_was_answered_before_a_crash_is_executed_once_more_before_anything_else() {
+    let Some((server, database)) = started() else { return };
+    // A commit that was placed, and whose flow has not learned its end.
+    let (end, ends) = watch::channel(None);
+    database.placed_commits.add(1, ends);
+    // Some that are noted. They become one, so that the numbers of later ones are below that of the next one.
+    (0..3).for_each(|_| assert_eq!(set(&database, 0, "count + 4"), Ok(1)));
+    assert_eq!(set(&database, 2, "count + 1"), Ok(1));
+    thread::scope(|scope| {
+        let committing = scope.spawn(|| database.commit_once(2));
+        while database.writer.lock().transaction != 0 {
+            thread::yield_now();
+        }
+        server.crash();
+        server.run();
+        assert_eq!(stored(&server), "0", "nothing was lost: the test shows nothing");
+        let writing = scope.spawn(|| database.reconnect().map(|()| set(&database, 0, "count * 2")));
+        thread::sleep(EARLY);
+        end.send_replace(Some(Ok(())));
+        committing.join().unwrap().unwrap();
+        assert_eq!(writing.join().unwrap().unwrap(), Ok(1));
+    });
+    database.reconnect().unwrap();
+    assert_eq!(stored(&server), "26");
+}
+
+/// There it would be none: each of its statements would take effect at once.
+#[test]
+fn a_transaction_does_not_go_on_on_another_connection() {
+    let Some((server, database)) = started() else { return };
+    assert_eq!(set(&database, 2, "1"), Ok(1));
+    let another = database.connect().unwrap();
+    database.writer.lock().connect(another);
+    let lost = set(&database, 2, "3").unwrap_err();
+    assert!(lost.contains("its connection to the database was lost"), "{lost}");
+    assert!(database.commit_once(2).is_err());
+    assert_eq!(stored(&server), "0");
+    assert_eq!(set(&database, 3, "4"), Ok(1));
+    database.commit_once(3).unwrap();
+    assert_eq!(stored(&server), "4");
+}
+
+/// Its answer comes when the writer executes what others send.
+#[test]
+fn a_statement_that_was_given_up_does_not_end_the_next_one() {
+    let Some((_server, database)) = started() else { return };
+    let mut writer = database.writer.lock();
+    let given_up = writer.begin_flight();
+    writer.give_up_flight();
+    let next = writer.begin_flight();
+    assert!(!writer.land(given_up) && writer.is_in_flight());
+    assert!(writer.land(next) && !writer.is_in_flight());
+}
