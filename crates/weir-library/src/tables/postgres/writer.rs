@@ -360,7 +360,10 @@ impl PostgresWriter {
         if self.land(flight) && self.transaction == transaction {
             self.lost = Some((transaction, why_lost()));
             if commits {
-                self.cut();
+                self.transaction = 0;
+                self.forget_placed();
+                // Placed commits still get their answers.
+                self.connection = None;
             }
         }
     }
