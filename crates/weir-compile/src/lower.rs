@@ -19,6 +19,7 @@ mod expr;
 mod failures;
 mod formatted;
 mod full_scan;
+mod gathered_reads;
 mod group_clauses;
 mod groups;
 mod handled_calls;
@@ -279,6 +280,7 @@ impl<'a, 'd> Lowering<'a, 'd> {
         let mut block = open_block.close(&mut rules);
         self.settle_only_reads(&mut block);
         self.place_changes(&mut block);
+        self.gather_reads(&mut block);
         block
     }
 

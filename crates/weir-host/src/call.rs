@@ -233,6 +233,11 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// Returns the value of an argument for a call that may wait with others: of a shared value, its handle.
+    pub(crate) fn value_or_handle(&mut self, index: usize) -> Value {
+        self.shared(index).map_or_else(|| self.value(index), |shared| shared.read().handle())
+    }
+
     /// Takes an argument as a Rust value.
     ///
     /// # Errors

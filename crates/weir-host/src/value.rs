@@ -102,6 +102,11 @@ pub trait HostValue: Any + Send + Sync {
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
     /// Converts the owned value to `Any`, for downcasting.
     fn into_any_box(self: Box<Self>) -> Box<dyn Any + Send + Sync>;
+    /// Returns the handle of a value that cannot be shared: a value by which a call can reach it as long as it likes
+    /// ([`Value::handle`]). By default there is none.
+    fn handle(&self) -> Value {
+        Value::Absent
+    }
 }
 
 impl Value {
@@ -113,6 +118,16 @@ impl Value {
     pub const OK: u32 = 0;
     /// The tag of `Err`.
     pub const ERR: u32 = 1;
+
+    /// Returns what a call of a batched function gets that borrows a shared value: the calls of a batch cannot borrow it as long as
+    /// they wait, so each has its handle, or a copy if it can be shared.
+    #[must_use]
+    pub fn handle(&self) -> Value {
+        match self {
+            Value::Unique(unique) => unique.get().map_or(Value::Absent, HostValue::handle),
+            other => other.clone(),
+        }
+    }
 
     /// Creates `None`.
     #[must_use]

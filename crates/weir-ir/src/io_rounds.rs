@@ -7,12 +7,12 @@
 //! do not, and in `fold` and `loop`, they are those of one round, and each call says so ([`IoCall::in_turn`]).
 //!
 //! A statement on a table is such a call too. A flow executes its statements one after the other, in the order of the text, and
-//! nothing behind a statement begins before it has ended. In a transaction a flow may run ahead ([`Ahead`]); a commit of the
+//! nothing behind a statement begins before it has ended, except for reads that are gathered. In a transaction a flow may run ahead ([`Ahead`]); a commit of the
 //! transaction is one statement, and what takes it back is none, since the flow then fails.
 
 use weir_host::{Library, Resource, Text, Value};
 
-use crate::graph::{Graph, Operand};
+use crate::graph::{Graph, NodeId, Operand};
 use crate::program::Origin;
 
 mod ending_arms;
@@ -44,6 +44,21 @@ pub struct IoCall {
     pub ahead: Option<Ahead>,
     /// The reason for which it does not begin in an earlier round; `None` in the first one.
     pub wait: Option<IoWait>,
+    /// The arms that it is in, outermost first.
+    pub arms: Vec<IoArm>,
+}
+
+/// An arm of an `if` or `match` that a call is in.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IoArm {
+    /// The number of the graph and the node of the switch, which no other switch has.
+    pub switch: (u32, NodeId),
+    /// The position of the `if` or `match`.
+    pub at: Origin,
+    /// The index of the arm.
+    pub arm: u32,
+    /// True if the switch tests a condition, which holds in the first arm.
+    pub is_condition: bool,
 }
 
 /// The ways in which a flow runs ahead of the statements of its transaction.
@@ -64,6 +79,13 @@ impl IoCall {
         self.is_batched && self.function == other.function && self.common == other.common && meets
     }
 
+    /// Returns the innermost arm of this call such that the other one is in another arm of the same `if` or `match`.
+    #[must_use]
+    pub fn arm_instead_of(&self, other: &IoCall) -> Option<&IoArm> {
+        let differs = |one: &IoArm, of_other: &IoArm| one.switch == of_other.switch && one.arm != of_other.arm;
+        self.arms.iter().rfind(|arm| other.arms.iter().any(|of_other| differs(arm, of_other)))
+    }
+
     /// Returns true if the elements for which it is made may differ in the arguments in which calls of one batch must agree.
     #[must_use]
     pub fn has_several_batches(&self) -> bool {
@@ -76,6 +98,8 @@ impl IoCall {
 pub enum CommonArgument {
     /// A constant.
     Constant(Value),
+    /// A shared value, by its name.
+    Shared(Text),
     /// The value of an operand.
     Computed {
         /// The number of its graph.

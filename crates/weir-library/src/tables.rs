@@ -31,6 +31,7 @@ mod existing_rows;
 mod existing_tables;
 mod expecting;
 mod failure_site;
+mod gathered_rows;
 mod group_commit;
 mod group_log;
 mod group_statement;
@@ -88,6 +89,7 @@ use std::sync::Arc;
 use weir::{Elements, Failure, FailureKind, Generic, Value};
 
 use self::cursor::{cursor, page_start};
+use self::gathered_rows::TableHandle;
 use self::join::key_parts;
 use self::joined_rows::JoinedTable;
 use self::later::{commit_later, get_all_later, get_later, roll_back_later, search_later};
@@ -119,7 +121,7 @@ pub use write_sets::{TableWrite, WriteSet};
 
 weir::library! {
     /// Statements on tables. Programs call them on a declared table.
-    pub(crate) tables: open, begin, commit, place_commit, committed, roll_back, settle, expect, expect_each, get, get_all, select, joined_table, join, count,
+    pub(crate) tables: open, begin, commit, place_commit, committed, roll_back, settle, expect, expect_each, get, gathered_rows::row, get_all, select, joined_table, join, count,
         aggregates::sum, aggregates::average, aggregates::distinct, aggregates::group, check_cursor, next_page,
         aggregates::whole_sum, aggregates::whole_average, changes::insert, changes::upsert, changes::replace,
         changes::replace_rows, changes::place_insert, changes::place_upsert, changes::place_replace, changes::delete,
@@ -128,7 +130,7 @@ weir::library! {
 
 /// A table of the program.
 #[derive(weir::Type)]
-#[weir(opaque, unique, name = "tables.Table")]
+#[weir(opaque, unique, handle = TableHandle::of, name = "tables.Table")]
 pub struct Table(Arc<OpenTable>);
 
 /// The key of a row: the value of its column, or a tuple.

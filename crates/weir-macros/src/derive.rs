@@ -3,7 +3,7 @@
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{Attribute, Data, DeriveInput, Error, Fields, Ident, LitStr, Result};
+use syn::{Attribute, Data, DeriveInput, Error, Fields, Ident, LitStr, Path, Result};
 
 use crate::docs;
 
@@ -17,6 +17,7 @@ pub(crate) struct TypeOptions {
     name: Option<LitStr>,
     opaque: Option<Span>,
     unique: Option<Span>,
+    handle: Option<Path>,
 }
 
 /// A type with a derived implementation: its Rust name, its name in Weir and its documentation.
@@ -43,10 +44,16 @@ fn implementation(input: &DeriveInput) -> Result<TokenStream> {
         doc: docs::text(&input.attrs),
     };
     if options.opaque.is_some() {
-        return Ok(opaque::expand(&derived, options.unique.is_some()));
+        return Ok(opaque::expand(&derived, options.unique.is_some(), options.handle.as_ref()));
     }
     if let Some(span) = options.unique {
         return Err(Error::new(span, "only an opaque type can be `unique`: `#[weir(opaque, unique)]`"));
+    }
+    if let Some(handle) = &options.handle {
+        return Err(Error::new_spanned(
+            handle,
+            "only an opaque type has a `handle`: `#[weir(opaque, unique, handle = …)]`",
+        ));
     }
     match &input.data {
         Data::Struct(data) => match &data.fields {
@@ -77,8 +84,12 @@ impl TypeOptions {
                     options.unique = Some(span);
                 } else if meta.path.is_ident("name") {
                     options.name = Some(whole_name(meta.value()?.parse()?)?);
+                } else if meta.path.is_ident("handle") {
+                    options.handle = Some(meta.value()?.parse()?);
                 } else {
-                    return Err(meta.error("the options are `opaque`, `unique` and `name = \"module.Name\"`"));
+                    return Err(meta.error(
+                        "the options are `opaque`, `unique`, `handle = function` and `name = \"module.Name\"`",
+                    ));
                 }
                 Ok(())
             })?;

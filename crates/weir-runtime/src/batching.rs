@@ -21,15 +21,16 @@
 //!
 //! Batches of a function that writes leave one after the other, in the order in which its calls have joined.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::Waker;
 
 use foldhash::fast::FixedState;
 use parking_lot::Mutex;
-use weir_host::{BatchCode, Environment, Value, World};
+use weir_host::{BatchCode, Environment, Mode, Shared, Value, World};
 use weir_trace::{Detail, EventKind, Histogram, Recorder};
 
+use crate::lock::FairRwLock;
 use crate::platform::Platform;
 pub(crate) use batch::{Answers, BatchIdentity, Member, MemberProgress};
 use batch::{GatheredBatch, Joined};
@@ -89,6 +90,25 @@ pub(crate) struct BatchedFunction {
     pub copies_requests: bool,
     /// True if an answer can be copied.
     pub copies_answers: bool,
+    /// The shared values that it borrows.
+    pub borrowed: BorrowedValues,
+}
+
+/// The shared values that the calls of a gatherer borrow. A batch has their handles, and takes their locks when it is sent, until the
+/// function has been polled for the first time: so the calls need no locks before.
+#[derive(Default)]
+pub(crate) struct BorrowedValues {
+    pub values: Vec<Shared>,
+    pub locks: Box<[(Arc<FairRwLock>, Mode)]>,
+    /// The handles of the values, as soon as these are created.
+    pub handles: OnceLock<Box<[Value]>>,
+}
+
+impl BorrowedValues {
+    /// Returns the handles. The values are not locked by then: they are asked for when the program starts.
+    pub(crate) fn handles(&self) -> &[Value] {
+        self.handles.get_or_init(|| self.values.iter().map(|value| value.read().handle()).collect())
+    }
 }
 
 /// Gathers the calls of one function.
@@ -144,6 +164,11 @@ impl Gatherer {
             lateness: LatencyEstimate::default(),
             prompt: Promptness::default(),
         }
+    }
+
+    /// Returns the shared values that the function borrows.
+    pub(crate) fn borrowed(&self) -> &BorrowedValues {
+        &self.function.borrowed
     }
 
     /// Returns the index of the argument that is gathered.

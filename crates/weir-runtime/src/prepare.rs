@@ -4,7 +4,7 @@
 //! For each body: calls are resolved to code; a fallible call and the switch that tests it become one step ([`shape`]);
 //! edges become sets of the nodes that may wait ([`order`]); ports become slots, by liveness ([`slots`]).
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use weir_host::{
     Function, FunctionCode, Library, Mode, Passing, Resource, Signature, Text, Type, TypeDefinition, World,
@@ -13,7 +13,7 @@ use weir_ir::graph::{Graph, Node, NodeKind, Operand, Program};
 use weir_ir::plan::Plan;
 use weir_ir::program::Flow;
 
-use crate::batching::{BatchedFunction, Gatherer, GathererContext};
+use crate::batching::{BatchedFunction, BorrowedValues, Gatherer, GathererContext, IS_COMPILED};
 use crate::flow_section::{CallQueue, CallSection, NodeSection};
 use crate::lock::FairRwLock;
 use crate::region::{LARGE_WINDOW, Scalar, WordTypes};
@@ -251,6 +251,10 @@ impl<'a> Preparation<'a> {
         if let (Some(state), None) = (&found.signature.state, ticket_gate) {
             locks.push((Arc::default(), state.mode));
         }
+        let gatherer = self.gatherer(graph, node, found);
+        if gatherer.as_ref().is_some_and(|gatherer| !gatherer.borrowed().values.is_empty()) {
+            locks.clear();
+        }
         let effects = &found.signature.effects;
         Ok(Resolved {
             code: found.code.clone(),
@@ -263,7 +267,7 @@ impl<'a> Preparation<'a> {
             locks: locks.into(),
             ticket_gate,
             state,
-            gatherer: self.gatherer(found),
+            gatherer,
             section: self.section_of_call(node, found),
         })
     }
@@ -299,22 +303,46 @@ impl<'a> Preparation<'a> {
         section.filter(|_| is_handed_on).map(|section| CallSection { section, around, queue: CallQueue::Any })
     }
 
-    /// Returns the gatherer of a function; `None` if its calls are not gathered.
-    fn gatherer(&mut self, found: &Function) -> Option<Arc<Gatherer>> {
+    /// Returns the gatherer of a call; `None` if it is not gathered. Calls that borrow the same shared values have one of their own.
+    fn gatherer(&mut self, graph: &Graph, node: &Node, found: &Function) -> Option<Arc<Gatherer>> {
         let (code, limits) = (found.batch.as_ref()?, found.signature.batch?);
-        let (signature, path) = (&found.signature, Text::from(found.signature.path()));
+        let (signature, mut path) = (&found.signature, found.signature.path());
+        let borrowed: Vec<&Text> = borrowed_values(node, signature).collect();
+        if !borrowed.is_empty() {
+            // Within a step, the step holds the locks.
+            let may_wait_for_locks = IS_COMPILED && node.within.is_none() && !self.place.in_step;
+            if !may_wait_for_locks || node.uses.iter().any(|used| self.is_own(&used.resource)) {
+                return None;
+            }
+            path = format!("{path}({})", borrowed.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", "));
+        }
+        let path = Text::from(path);
         if let Some(known) = self.resources.gatherers.get(&path) {
             return Some(Arc::clone(known));
         }
         let gathered = signature.parameters.get(limits.gathered)?;
+        let index_of = |name: &&Text| self.resources.shared_index.get(*name).copied();
+        let shared = borrowed.iter().filter_map(index_of).map(|index| self.resources.shared[index as usize].clone());
         let function = BatchedFunction {
             path: Arc::from(path.as_str()),
             code: Arc::clone(code),
             limits,
             world: signature.effects.world,
             idempotent: signature.effects.idempotent,
-            copies_requests: !self.moves.may(&gathered.ty),
-            copies_answers: !self.moves.may(&signature.call_type()),
+            copies_requests: match borrowed.is_empty() {
+                true => !self.moves.may(&gathered.ty),
+                // The types of all its calls are the same.
+                false => !node.inputs.get(limits.gathered).is_some_and(|input| self.moves.input(graph, input)),
+            },
+            copies_answers: match borrowed.is_empty() {
+                true => !self.moves.may(&signature.call_type()),
+                false => !node.outputs.iter().any(|output| self.moves.may(output)),
+            },
+            borrowed: BorrowedValues {
+                values: shared.collect(),
+                locks: if borrowed.is_empty() { Box::default() } else { self.locks_of(node).into() },
+                handles: OnceLock::new(),
+            },
         };
         let gatherer = Arc::new(Gatherer::new(function, self.gathering.clone()));
         self.resources.gatherers.insert(path, Arc::clone(&gatherer));
@@ -385,6 +413,14 @@ pub(crate) fn source_of(
     let found = entry.source.rsplit_once('.').and_then(|(module, name)| library.modules.get(module)?.sources.get(name));
     let (_, source) = found.ok_or_else(|| error(&entry.name, format!("there is no source `{}`", entry.source)))?;
     Ok(Arc::clone(source))
+}
+
+/// Returns the shared values that a call of a batched function borrows.
+fn borrowed_values<'n>(node: &'n Node, signature: &'n Signature) -> impl Iterator<Item = &'n Text> {
+    node.inputs.iter().zip(&signature.parameters).filter_map(|(input, parameter)| match input {
+        Operand::Shared(name) if parameter.passing == Passing::Borrow => Some(name),
+        _ => None,
+    })
 }
 
 /// Returns the form of a call of this function for vectors, if it has one.

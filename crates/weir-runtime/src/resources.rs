@@ -43,7 +43,8 @@ pub(crate) struct Resources {
     pub states: Vec<Shared>,
     /// The ticket gates of call sites that must follow the order of a source.
     pub ticket_gates: Vec<TicketGate>,
-    /// The gatherers of the batched functions that the program calls, by their paths.
+    /// The gatherers of the batched functions that the program calls, by their paths; of one that borrows shared values there is one
+    /// for these values.
     pub gatherers: IndexMap<Text, Arc<Gatherer>>,
     /// The flows at rest that have calls in batches.
     pub in_batches: FlowsInBatches,

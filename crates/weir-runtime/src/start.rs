@@ -362,6 +362,9 @@ fn make_shared(program: &Program, prepared: &PreparedProgram, handle: &Handle) -
         let is_table = shared.ty == Type::named(TABLE);
         *place.write() = made.map_err(if is_table { StartError::Table } else { StartError::Shared })?;
     }
+    for gatherer in prepared.instance.resources.gatherers.values() {
+        gatherer.borrowed().handles();
+    }
     Ok(())
 }
 

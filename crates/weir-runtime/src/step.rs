@@ -307,6 +307,11 @@ impl CallStep {
     pub(crate) fn is_gathered(&self) -> bool {
         batching::IS_COMPILED && self.gatherer.is_some()
     }
+
+    /// Returns true if it is gathered and borrows shared values, which its gatherer knows.
+    pub(crate) fn borrows(&self) -> bool {
+        self.gatherer.as_ref().is_some_and(|gatherer| !gatherer.borrowed().values.is_empty())
+    }
 }
 
 /// A shared value of a call.

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use test_support::flows::batches::BatchGates;
+use test_support::flows::gates::{Gates, on_shared};
 use test_support::flows::{options, started};
 use tokio::sync::oneshot;
-use weir_host::{Batch, Failure, FailureKind, Value, World, memory};
+use weir_host::{Batch, Failure, FailureKind, Passing, Value, World, memory};
 use weir_runtime::{ENGINES, Options, ScriptedPlatform, SliceLength};
 use weir_trace::{Detail, EventKind, FlowKey, Recorder, TraceReader};
 
@@ -368,5 +369,45 @@ fn calls_of_an_atomic_step_are_gathered_while_it_holds_its_locks() {
             batch.answer();
         }
         flows.into_iter().for_each(|flow| assert_eq!(answer(flow), int(10), "{name}"));
+    });
+}
+
+#[test]
+fn a_batch_holds_the_lock_of_a_shared_value_only_while_it_is_sent_and_leaves_the_queue_with_its_calls() {
+    let body = "%1: Bool = less(%0, 100)\n%2: Int = switch %1\n  value true\n    \
+                %3: Result(Int, Failure) = call a.get at a (shared s, %0)\n    %4: Int = switch %3\n      \
+                tag 0 (%5: Int)\n        yield %5\n      tag 1 (%6: Failure)\n        yield -1\n    yield %4\n  \
+                otherwise\n    %7: Int = call a.change at b (shared s, %0)\n    yield %7\nyield %2";
+    every_engine(|options, name| {
+        let (batches, changes, (options, mut watched)) = (BatchGates::new(), Gates::new(), Watched::new(options));
+        let get = batches.batched("a.get", World::Reads, Batch { gathered: 1, ..limits(10, 1) });
+        let change = on_shared(changes.waiting("a.change", World::Pure), Passing::Change);
+        let functions = [on_shared(get, Passing::Borrow), change];
+        let (feed, running) = started(functions, "shared s: Int\n  yield 0\n", body, options);
+        let begin = |argument: i64| feed.begin(vec![Value::Int(argument)]);
+        let first = begin(100);
+        let holder = changes.next();
+        let leaves = begin(1);
+        watched.until(2, 0);
+        assert!(batches.is_quiet(), "{name}: the value is locked");
+        let second = begin(101);
+        watched.until(3, 0);
+        drop(leaves);
+        watched.until(3, 1);
+        holder.release();
+        let holder = changes.next();
+        let reads = begin(2);
+        watched.until(4, 1);
+        assert!(batches.is_quiet(), "{name}: the value is locked again");
+        holder.release();
+        let batch = batches.next();
+        assert_eq!(batch.arguments, [2], "{name}");
+        let third = begin(102);
+        changes.next().release();
+        assert_eq!(answer(third), int(102), "{name}: the batch holds no lock while it is under way");
+        batch.answer();
+        assert_eq!((answer(first), answer(second), answer(reads)), (int(100), int(101), int(20)), "{name}");
+        drop(feed);
+        running.wait().unwrap();
     });
 }

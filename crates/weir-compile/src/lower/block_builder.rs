@@ -71,6 +71,15 @@ impl OpenBlock {
         }
     }
 
+    /// Returns whether this holds of a binding, outside of the blocks of operations.
+    pub(super) fn any_binding(&self, holds: &impl Fn(&Let) -> bool) -> bool {
+        self.lets.iter().any(holds)
+            || match &self.end {
+                Terminator::Switch { arms, .. } => arms.iter().any(|arm| arm.body.any_binding(holds)),
+                _ => false,
+            }
+    }
+
     /// Turns the exits of `frame` into fall-throughs.
     pub(super) fn resolve_exits(&mut self, frame: InlineFrameId) {
         match &mut self.end {

@@ -63,7 +63,7 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// Returns whether values of the type cannot be cloned: an element that the keys and the rounds both use would be.
-    fn is_move_only(&self, ty: &Type) -> bool {
+    pub(super) fn is_move_only(&self, ty: &Type) -> bool {
         let definition = |name: &Text| {
             let own = self.program.declarations.types.get(name).map(|declared| &declared.definition);
             own.or_else(|| self.context.library.definition(name))

@@ -2,11 +2,12 @@
 //! part are evaluated once, before the query.
 
 use weir_host::{Text, Type, Value};
-use weir_ir::expr::{ArmTest, Atom, Op};
+use weir_ir::expr::{ArmTest, Atom, Op, Variable};
 use weir_ir::prim::Prim;
 use weir_syntax::Span;
 use weir_syntax::ast::{Block, Expr, ExprKind, Pattern, QueryClauses};
 
+use super::block_builder::{InlineFrameId, OpenBlock};
 use super::conditions::DividedCondition;
 use super::keyed_reads::PairedList;
 use super::repeat::exit_targets;
@@ -58,11 +59,9 @@ impl<'a> Lowering<'a, '_> {
             return rows;
         }
         self.note_filter(conditions, span);
-        let ty = Type::list(rows.element_type.clone());
         let given = (rows.list.clone(), pattern_name(pattern));
-        rows.list = self.collected(given, (&rows.element_type, &ty), span, |lowering, item, kept| {
-            lowering.bind_pairs(&rows, item.clone(), pattern, span);
-            lowering.kept_if(conditions, (kept, item), &ty, span)
+        rows.list = self.kept(given, &rows.element_type, conditions, span, |lowering, item| {
+            lowering.bind_pairs(&rows, item, pattern, span);
         });
         rows
     }
@@ -346,11 +345,69 @@ impl<'a> Lowering<'a, '_> {
         if conditions.is_empty() {
             return list;
         }
-        let ty = Type::list(element_type.clone());
-        self.collected((list, pattern_name(pattern)), (element_type, &ty), span, |lowering, item, kept| {
-            lowering.bind(pattern, item.clone());
-            lowering.kept_if(conditions, (kept, item), &ty, span)
+        self.kept((list, pattern_name(pattern)), element_type, conditions, span, |lowering, item| {
+            lowering.bind(pattern, item);
         })
+    }
+
+    /// Returns the elements of a list that fulfil all conditions, of which there is at least one. `bind` binds the names of an element.
+    fn kept(
+        &mut self,
+        (list, name): (Atom, &str),
+        element_type: &Type,
+        conditions: &[&'a Expr],
+        span: Span,
+        bind: impl FnOnce(&mut Self, Atom),
+    ) -> Atom {
+        let ty = Type::list(element_type.clone());
+        let element = self.vars.variable(name, element_type.clone());
+        let so_far = self.vars.variable("", ty.clone());
+        let item = Atom::Var(element.var);
+        let open_block = self.build_block(|lowering| {
+            bind(lowering, item.clone());
+            lowering.all_hold(conditions, span)
+        });
+        let targets = exit_targets(&open_block);
+        let gathers = targets.is_empty() && open_block.any_binding(&|binding| self.gathers(binding));
+        if gathers && !self.is_move_only(element_type) {
+            return self.kept_of_tested((list, element), open_block, span);
+        }
+        let add = |lowering: &mut Self, kept: Atom| {
+            let holds = lowering.join(open_block, &Type::Bool, span);
+            let then = |lowering: &mut Self| lowering.appended(&kept, &item, &ty, span);
+            lowering.choose(holds, &ty, span, then, |_| kept.clone())
+        };
+        self.collected_in((list, element), so_far, (&ty, &targets), span, add)
+    }
+
+    /// Returns the elements for which a block yields `true`. A `for` evaluates it for all of them, so that its calls gather.
+    fn kept_of_tested(&mut self, (list, element): (Atom, Variable), test: OpenBlock, span: Span) -> Atom {
+        let (ty, item) = (element.ty.clone(), Atom::Var(element.var));
+        let pair = Type::tuple(vec![ty.clone(), Type::Bool]);
+        let open_block = self.build_block(|lowering| {
+            let holds = lowering.join(test, &Type::Bool, span);
+            lowering.prim(Prim::Record, vec![item, holds], pair.clone(), span)
+        });
+        let body = self.close_without_exits(open_block, &pair);
+        let tested = self.emit(Op::Map { list, element, body }, Type::list(pair.clone()), span);
+        let whole = Type::list(ty.clone());
+        self.collected((tested, ""), (&pair, &whole), span, |lowering, tested, kept| {
+            let item = lowering.prim(Prim::Field(0), vec![tested.clone()], ty.clone(), span);
+            let holds = lowering.prim(Prim::Field(1), vec![tested.clone()], Type::Bool, span);
+            let then = |lowering: &mut Self| lowering.appended(kept, &item, &whole, span);
+            lowering.choose(holds, &whole, span, then, |_| kept.clone())
+        })
+    }
+
+    /// Returns whether all conditions hold, of which there is at least one; those behind one that does not are not evaluated.
+    fn all_hold(&mut self, conditions: &[&'a Expr], span: Span) -> Atom {
+        let Some((condition, others)) = conditions.split_first() else { return Self::constant_true() };
+        let condition = self.expr(condition);
+        if others.is_empty() {
+            return condition;
+        }
+        let then = |lowering: &mut Self| lowering.all_hold(others, span);
+        self.choose(condition, &Type::Bool, span, then, |_| Atom::Value(Value::Bool(false)))
     }
 
     /// Folds a list into another one: `body` returns the second one with what an element adds to it.
@@ -365,30 +422,32 @@ impl<'a> Lowering<'a, '_> {
         let so_far = self.vars.variable("", ty.clone());
         let (item, kept) = (Atom::Var(element.var), Atom::Var(so_far.var));
         let open_block = self.build_block(|lowering| body(lowering, &item, &kept));
-        let init = Atom::Value(Value::list(Vec::new()));
         let targets = exit_targets(&open_block);
-        if targets.is_empty() {
-            let body = self.close_without_exits(open_block, ty);
-            return self.emit(
-                Op::Fold { list, init: vec![init], state: vec![so_far], element, body },
-                ty.clone(),
-                span,
-            );
-        }
-        self.fold_with_exits(span, (list, init, element), ty, &targets, |lowering, going| {
-            lowering.rename(so_far, going, span);
+        self.collected_in((list, element), so_far, (ty, &targets), span, |lowering, _| {
             lowering.join(open_block, ty, span)
         })
     }
 
-    /// Returns the list with the item appended if it fulfils all conditions.
-    fn kept_if(&mut self, conditions: &[&'a Expr], (kept, item): (&Atom, &Atom), ty: &Type, span: Span) -> Atom {
-        let Some((condition, others)) = conditions.split_first() else {
-            return self.appended(kept, item, ty, span);
-        };
-        let condition = self.expr(condition);
-        let then = |lowering: &mut Self| lowering.kept_if(others, (kept, item), ty, span);
-        self.choose(condition, ty, span, then, |_| kept.clone())
+    /// Does the same with the variables of an element and of the second list. `body` may exit these `fn`s.
+    fn collected_in(
+        &mut self,
+        (list, element): (Atom, Variable),
+        so_far: Variable,
+        (ty, targets): (&Type, &[InlineFrameId]),
+        span: Span,
+        body: impl FnOnce(&mut Self, Atom) -> Atom,
+    ) -> Atom {
+        let (init, kept) = (Atom::Value(Value::list(Vec::new())), Atom::Var(so_far.var));
+        if targets.is_empty() {
+            let open_block = self.build_block(|lowering| body(lowering, kept));
+            let body = self.close_without_exits(open_block, ty);
+            let fold = Op::Fold { list, init: vec![init], state: vec![so_far], element, body };
+            return self.emit(fold, ty.clone(), span);
+        }
+        self.fold_with_exits(span, (list, init, element), ty, targets, |lowering, going| {
+            lowering.rename(so_far, going, span);
+            body(lowering, kept)
+        })
     }
 }
 

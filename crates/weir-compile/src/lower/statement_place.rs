@@ -6,8 +6,9 @@ use weir_syntax::Span;
 use crate::lang_items::TABLES;
 
 /// The functions of the module `tables` that only read.
-pub(super) const READS: [&str; 16] = [
+pub(super) const READS: [&str; 17] = [
     "get",
+    "row",
     "get_all",
     "select",
     "joined_table",

@@ -125,7 +125,8 @@ impl FunctionBuilder {
         self
     }
 
-    /// Builds a function whose calls may be gathered within these limits.
+    /// Builds a function whose calls may be gathered within these limits. A parameter that is taken by `&` stands for shared values,
+    /// of which the batch gets the handles, before the other arguments that its calls have in common.
     #[must_use]
     pub fn build_batched(mut self, limits: Batch, batch: Arc<BatchCode>) -> Function {
         let count = self.signature.parameters.len();
@@ -133,7 +134,7 @@ impl FunctionBuilder {
         let alone = batch.clone();
         let mut function = self.build(waiting(move |call| {
             let gathered = call.value(limits.gathered);
-            let common = (0..count).filter(|index| *index != limits.gathered).map(|index| call.value(index));
+            let common = (0..count).filter(|index| *index != limits.gathered).map(|index| call.value_or_handle(index));
             let common: Vec<Value> = common.collect();
             let answers = alone(vec![gathered], &common, call.environment)?;
             Ok(Box::pin(async move { Settled { outcome: only(answers.await.answers), restored: Vec::new() } }))

@@ -6,11 +6,11 @@
 use std::sync::Arc;
 
 use weir_host::{
-    Batch, BatchAnswers, BatchCode, Environment, Failure, Function, FunctionCode, Module, Outcome, PendingBatch,
-    Settled, Type, Value, World,
+    Batch, BatchAnswers, BatchCode, Environment, Failure, Function, FunctionCode, Module, Outcome, Passing,
+    PendingBatch, Settled, Type, Value, World,
 };
 
-use super::functions::{WORLDS, Yields, another, function, half, int, mix};
+use super::functions::{WORLDS, Yields, another, count_of_handle, function, half, int, mix, with_counter};
 use super::program::Generator;
 use super::recording::Recording;
 use super::values::fallible;
@@ -64,8 +64,14 @@ const WRITE: Kind = Kind { world: World::Writes, ..READ };
 /// The limits of a function whose second argument is gathered.
 const SECOND: Batch = Batch { at_most: 2, in_flight: 1, gathered: 1 };
 
-/// Adds the functions to a module, if it has a part of the outside world.
+/// The module of counters.
+const COUNTERS: &str = "count";
+
+/// Adds the functions to a module, if it has counters or a part of the outside world.
 pub(super) fn add_batched(module: Module, recording: &Recording) -> Module {
+    if module.name.as_str() == COUNTERS {
+        return module.function(with_counter(gathered_value(recording), Passing::Borrow));
+    }
     let Some(name) = WORLDS.into_iter().find(|name| *name == module.name.as_str()) else { return module };
     let batched = |path, kind, answer| batched(path, (name, recording), kind, answer);
     let failure = || Some(Type::Failure);
@@ -123,6 +129,34 @@ fn batched(name: &str, (module, recording): (&'static str, &Recording), kind: Ki
     function
 }
 
+/// Returns a function that reads a shared counter, which it borrows, and whose calls are gathered.
+fn gathered_value(recording: &Recording) -> Function {
+    let recording = recording.clone();
+    let code: Arc<BatchCode> = Arc::new(move |arguments: Vec<Value>, borrowed: &[Value], _: &Environment| {
+        let (recording, counter) = (recording.clone(), borrowed[0].clone());
+        let pending: PendingBatch = Box::pin(async move {
+            let count = count_of_handle(&counter);
+            Yields(recording.yields(arguments.iter().map(int).fold(0, i64::wrapping_add))).await;
+            let answers = arguments.iter().map(|x| number(count.wrapping_add(int(x)))).collect();
+            BatchAnswers { answers, failed_as_a_whole: false }
+        });
+        Ok(pending)
+    });
+    let alone = Arc::clone(&code);
+    let alone = FunctionCode::Waiting(Arc::new(move |call| {
+        let handle = call.shared(0).map(|counter| counter.read().handle());
+        let answers = alone(vec![call.value(1)], &[handle.expect("a shared counter")], call.environment)?;
+        Ok(Box::pin(async move {
+            let outcome = answers.await.answers.remove(0);
+            Settled { outcome, restored: Vec::new() }
+        }))
+    }));
+    let mut function = function("gathered_value", World::Pure, None, alone);
+    function.signature.batch = Some(SECOND);
+    function.batch = Some(code);
+    function
+}
+
 /// Returns the answers of a batch that fails as a whole.
 fn refused(requests: usize) -> BatchAnswers {
     let failure = Failure::function(format!("{requests} requests are too many"));
@@ -162,6 +196,7 @@ impl Generator {
                 11..=13 if nests => Some(self.or_fail(lets)),
                 14 | 15 if nests => Some(self.switch(ty, lets)),
                 16 if nests => Some(self.fold(ty, lets)),
+                17 | 18 => self.gathered_count(lets),
                 _ => None,
             },
             ty if *ty == fallible() && self.random.chance(70) => Some(self.fallible_call(lets)),
@@ -180,6 +215,13 @@ impl Generator {
         let function = *self.random.pick(&FUNCTIONS_OF_TWO);
         let arguments = vec![self.operand(&Type::Int, lets), self.operand(&Type::Int, lets)];
         self.call_in_a_world(function, arguments)
+    }
+
+    /// Generates a read of a shared counter, if one may be touched.
+    fn gathered_count(&mut self, lets: &mut Vec<Let>) -> Option<Op> {
+        let by = self.operand(&Type::Int, lets);
+        let counter = self.shared_here()?;
+        Some(self.call_of("count.gathered_value", vec![Atom::Shared(counter), by]))
     }
 
     fn fallible_call(&mut self, lets: &mut Vec<Let>) -> Op {

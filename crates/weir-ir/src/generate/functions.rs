@@ -3,7 +3,9 @@
 use std::any::Any;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use weir_host::{
     Call, Effects, Failure, Function, FunctionCode, HostValue, Mode, Module, Outcome, Parameter, Passing, Settled,
@@ -19,36 +21,52 @@ pub(super) const COUNTER: &str = "count.Counter";
 /// The modules with a part of the outside world.
 pub(super) const WORLDS: [&str; 3] = ["a", "b", "c"];
 
+/// A pause of a blocking call: as short as the system allows.
+const PAUSE: Duration = Duration::from_nanos(1);
+
 /// A number that counts up.
 struct Counter {
     number: i64,
-    count: i64,
+    count: Arc<AtomicI64>,
 }
 
-impl HostValue for Counter {
-    fn type_name(&self) -> &'static str {
-        COUNTER
-    }
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-    fn as_any_mut(&mut self) -> &mut dyn Any {
-        self
-    }
-    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
-        self
-    }
-    fn into_any_box(self: Box<Self>) -> Box<dyn Any + Send + Sync> {
-        self
-    }
+/// The handle of a counter.
+struct CounterHandle(Arc<AtomicI64>);
+
+macro_rules! host_value {
+    ($ty:ident, $name:expr, $handle:expr) => {
+        impl HostValue for $ty {
+            fn type_name(&self) -> &'static str {
+                $name
+            }
+            fn as_any(&self) -> &dyn Any {
+                self
+            }
+            fn as_any_mut(&mut self) -> &mut dyn Any {
+                self
+            }
+            fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+                self
+            }
+            fn into_any_box(self: Box<Self>) -> Box<dyn Any + Send + Sync> {
+                self
+            }
+            fn handle(&self) -> Value {
+                $handle(self)
+            }
+        }
+    };
 }
+
+host_value!(Counter, COUNTER, |counter: &Counter| Value::Host(Arc::new(CounterHandle(Arc::clone(&counter.count)))));
+host_value!(CounterHandle, "count.Handle", |_| Value::Absent);
 
 pub(super) fn counter() -> Type {
     Type::Named(COUNTER.into())
 }
 
 fn new_counter(number: i64) -> Value {
-    Value::Unique(Unique::new(Box::new(Counter { number, count: 0 })))
+    Value::Unique(Unique::new(Box::new(Counter { number, count: Arc::default() })))
 }
 
 fn as_counter(value: &mut Value) -> &mut Counter {
@@ -64,7 +82,16 @@ fn count_of(value: &Value) -> i64 {
         Value::Unique(unique) => unique.get().and_then(|value| value.as_any().downcast_ref()),
         _ => None,
     };
-    counter.expect("the verifier has seen a counter, and nobody moved it before").count
+    counter.expect("the verifier has seen a counter, and nobody moved it before").count.load(Ordering::Relaxed)
+}
+
+/// Returns the present count of the counter with this handle.
+pub(super) fn count_of_handle(handle: &Value) -> i64 {
+    let handle: Option<&CounterHandle> = match handle {
+        Value::Host(host) => host.as_any().downcast_ref(),
+        _ => None,
+    };
+    handle.expect("a batch has the handle of its counter").0.load(Ordering::Relaxed)
 }
 
 pub(super) fn int(value: &Value) -> i64 {
@@ -270,13 +297,14 @@ fn block(module: &'static str, recording: &Recording) -> FunctionCode {
         let (recording, x) = (recording.clone(), argument(call));
         Ok(Box::new(move || {
             recording.write_down(module, format!("block {x}"));
-            (0..recording.yields(x)).for_each(|_| std::thread::yield_now());
+            // No `yield_now`: a thread of low priority would get no processor for a tenth of a second, if others compute.
+            (0..recording.pauses(x)).for_each(|_| std::thread::sleep(PAUSE));
             settled(recording.change(module, x))
         }))
     }))
 }
 
-fn with_counter(mut function: Function, passing: Passing) -> Function {
+pub(super) fn with_counter(mut function: Function, passing: Passing) -> Function {
     function.signature.parameters.insert(0, parameter("counter", counter(), passing));
     function
 }
@@ -329,9 +357,9 @@ impl Recording {
         if is_shared && counter.number >= SHARED_FROM {
             self.write_down(&format!("counter {}", counter.number), format!("{what} {x}"));
         }
-        let count = counter.count.wrapping_mul(3).wrapping_add(x) % 1_000;
+        let count = counter.count.load(Ordering::Relaxed).wrapping_mul(3).wrapping_add(x) % 1_000;
         if !is_shared || self.keeps(counter.number) {
-            counter.count = count;
+            counter.count.store(count, Ordering::Relaxed);
         }
         count
     }

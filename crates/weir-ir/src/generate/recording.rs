@@ -13,11 +13,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
 /// Counters from this number on are shared, and record their changes.
 pub(super) const SHARED_FROM: i64 = 1_000;
+
+/// The blocking calls of an execution that pause: enough to let other threads come between. A program may make thousands.
+const PAUSING_MAX: usize = 16;
 
 /// The state of a recording library: the effects of its functions.
 #[derive(Clone, Default)]
@@ -26,6 +30,8 @@ pub struct Recording {
     seed: u64,
     /// True if flows run concurrently.
     many: bool,
+    /// The number of blocking calls.
+    blocking: Arc<AtomicUsize>,
 }
 
 #[derive(Default)]
@@ -40,7 +46,7 @@ impl Recording {
     /// Returns an empty recording. The seed determines how often each asynchronous function yields before it is done.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Recording { log: Arc::default(), seed, many: false }
+        Recording { seed, ..Recording::default() }
     }
 
     /// Returns a recording of flows that run concurrently.
@@ -103,5 +109,24 @@ impl Recording {
     /// Returns how often a call with this argument yields before it is done.
     pub(super) fn yields(&self, argument: i64) -> usize {
         super::Random::new(self.seed ^ argument.unsigned_abs()).below(4)
+    }
+
+    /// Returns how often a blocking call with this argument pauses before it is done.
+    pub(super) fn pauses(&self, argument: i64) -> usize {
+        let pauses = self.blocking.fetch_add(1, Ordering::Relaxed) < PAUSING_MAX;
+        if pauses { self.yields(argument) } else { 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Recording;
+
+    #[test]
+    fn only_the_first_blocking_calls_of_an_execution_pause() {
+        let recording = Recording::new(600_043);
+        let pauses = |calls: std::ops::Range<i64>| calls.map(|x| recording.pauses(x)).sum::<usize>();
+        assert!((1..100).contains(&pauses(0..10_000)));
+        assert_eq!(pauses(0..10_000), 0);
     }
 }

@@ -1,14 +1,15 @@
 //! The moment at which each node of a graph begins and ends, counted in rounds of calls.
 
 use indexmap::IndexMap;
-use weir_host::{Library, Mode, Resource, Text};
+use weir_host::{Library, Mode, Resource, Text, Value};
 
 use super::ending_arms::EndingArms;
 use super::repeated::Repetition;
 use super::statements::{
     expected_read, follows_statements, has_statements, is_commit, is_placed, is_settle, table_of, writes_tables,
 };
-use super::{Ahead, CommonArgument, IoCall, IoWait, TurnReason, WaitReason};
+use super::{Ahead, CommonArgument, IoArm, IoCall, IoWait, TurnReason, WaitReason};
+use crate::expr::ArmTest;
 use crate::graph::{Graph, Node, NodeId, NodeKind, Operand};
 
 /// Returns the calls of a flow, in the order of its text.
@@ -27,6 +28,7 @@ pub(super) fn calls(graph: &Graph, library: &Library) -> Vec<IoCall> {
         captures: Vec::new(),
         own_parameters: graph.parameters.len(),
         repetition: Repetition::default(),
+        arms: Vec::new(),
     };
     moments.graph(graph, &body);
     moments.calls
@@ -71,6 +73,8 @@ struct ExecutedBody {
     captures: Vec<CommonArgument>,
     own_parameters: usize,
     repetition: Repetition,
+    /// The arms that it is in, outermost first.
+    arms: Vec<IoArm>,
 }
 
 /// The nodes of a graph that come before another.
@@ -115,7 +119,8 @@ impl Moments<'_> {
             if let Some(last) = statements.iter().rev().find(precedes).filter(|_| follows_statements(graph, node)) {
                 begins = begins.or_later(seen.of(*last).ends.clone().because(|_| WaitReason::Statement));
             }
-            let is_statement = table_of(graph, node).is_some();
+            let reads_or_writes = table_of(graph, node).is_some();
+            let is_statement = reads_or_writes && !self.is_gathered(node);
             if let Some(read) = expected_read(node) {
                 self.expected.insert(read.into(), begins.clone());
             }
@@ -133,7 +138,7 @@ impl Moments<'_> {
             if is_statement {
                 statements.push(id);
             }
-            if is_statement || is_commit(node) {
+            if reads_or_writes || is_commit(node) {
                 self.has_unsettled = !is_commit(node);
             }
             let value = if ends.round > begins.round { ends.clone() } else { value };
@@ -232,6 +237,7 @@ impl Moments<'_> {
                 captures: captures.iter().map(|capture| common(graph, number, outer, capture)).collect(),
                 own_parameters: own.parameters,
                 repetition: outer.repetition.inside(graph, node, self.library),
+                arms: arms_around(graph, number, outer, node),
             };
             end = end.or_later(self.graph(body, &inner).because(|_| WaitReason::Argument));
         }
@@ -259,7 +265,8 @@ impl Moments<'_> {
             node.inputs.iter().enumerate().filter(|(index, _)| batch.is_some_and(|batch| batch.gathered != *index));
         let repetition = &body.repetition;
         let table = table_of(graph, node).cloned();
-        let of_statement = table.as_ref().filter(|_| repetition.for_each).map(|_| TurnReason::Statements);
+        let of_statement = repetition.for_each && batch.is_none() && table.is_some();
+        let of_statement = of_statement.then_some(TurnReason::Statements);
         let in_turn = repetition.in_turn_of(graph, node, self.library).or(of_statement);
         self.calls.push(IoCall {
             function: function.clone(),
@@ -272,6 +279,7 @@ impl Moments<'_> {
             in_turn: in_turn.filter(|_| ahead.is_none()),
             ahead,
             wait: asked.wait.clone(),
+            arms: arms_around(graph, number, body, node),
         });
         if ahead == Some(Ahead::Placed) {
             return begins.clone();
@@ -297,15 +305,36 @@ impl Moments<'_> {
         signature.is_some_and(|signature| signature.effects.waits || signature.effects.blocking)
     }
 
+    /// Returns true if a node is a call of a function that answers many calls at once.
+    fn is_gathered(&self, node: &Node) -> bool {
+        let NodeKind::Call { function } = &node.kind else { return false };
+        self.library.function(function).is_some_and(|function| function.signature.batch.is_some())
+    }
+
     /// Returns true if a node needs an earlier one only to be placed, because both call the same batched function.
     fn is_placed_after(&self, node: &Node, earlier: &Node) -> bool {
         match (&node.kind, &earlier.kind) {
             (NodeKind::Call { function: one }, NodeKind::Call { function: other }) => {
-                one == other && self.library.function(one).is_some_and(|function| function.signature.batch.is_some())
+                one == other && self.is_gathered(node)
             }
             _ => false,
         }
     }
+}
+
+/// Returns the arms that a node of a body is in, outermost first.
+fn arms_around(graph: &Graph, number: u32, body: &ExecutedBody, node: &Node) -> Vec<IoArm> {
+    let own = std::iter::successors(node.control, |control| graph.node(control.switch).control);
+    let own = own.map(|control| {
+        let switch = graph.node(control.switch);
+        let is_condition = match &switch.kind {
+            NodeKind::Switch { arms } => arms.first().is_some_and(|arm| arm.test == ArmTest::Value(Value::Bool(true))),
+            _ => false,
+        };
+        IoArm { switch: (number, control.switch), at: switch.origin, arm: control.arm, is_condition }
+    });
+    let own: Vec<IoArm> = own.collect();
+    body.arms.iter().cloned().chain(own.into_iter().rev()).collect()
 }
 
 /// Returns the reason for which a node waits for an earlier one at which the flow may end.
@@ -335,6 +364,7 @@ fn common(graph: &Graph, number: u32, body: &ExecutedBody, operand: &Operand) ->
         Operand::Constant(index) if (*index as usize) < graph.constants.len() => {
             CommonArgument::Constant(graph.constants[*index as usize].clone())
         }
+        Operand::Shared(name) => CommonArgument::Shared(name.clone()),
         Operand::Parameter(index) if *index as usize >= body.own_parameters => {
             let own = CommonArgument::Computed { graph: number, operand: operand.clone(), repeats: false };
             body.captures.get(*index as usize - body.own_parameters).cloned().unwrap_or(own)

@@ -28,6 +28,9 @@ const PLACED: &str = "tables.place_";
 const NO_STATEMENTS: [&str; 5] =
     ["tables.joined_table", "tables.expect", "tables.expect_each", ROLL_BACK, PLACE_COMMIT];
 
+/// The function that reads a row with others, wherever their reads stand: it is no statement in the sequence of a flow.
+const GATHERED_READ: &str = "tables.row";
+
 /// The names of calls that ask early for rows: the name of the read, and one of these.
 const EXPECTATIONS: [&str; 2] = [".expect", ".expect_each"];
 
@@ -42,14 +45,15 @@ pub(super) fn table_of<'a>(graph: &Graph, node: &'a Node) -> Option<&'a Text> {
 /// Returns true if the node of the graph is a statement, or has one in a body.
 pub(super) fn has_statements(graph: &Graph, node: &Node) -> bool {
     let inside = |body: &Graph| body.nodes.iter().any(|inner| has_statements(body, inner));
-    table_of(graph, node).is_some() || node.bodies().iter().any(inside)
+    let is_gathered = matches!(&node.kind, NodeKind::Call { function } if function.as_str() == GATHERED_READ);
+    (table_of(graph, node).is_some() && !is_gathered) || node.bodies().iter().any(inside)
 }
 
 /// Returns true if the node comes behind the statements before it: it is not computed, nor a call of anything but tables.
 pub(super) fn follows_statements(graph: &Graph, node: &Node) -> bool {
     match &node.kind {
         NodeKind::Prim(_) | NodeKind::Switch { .. } | NodeKind::Select { .. } => false,
-        NodeKind::Call { function } => function.starts_with(MODULE),
+        NodeKind::Call { function } => function.starts_with(MODULE) && function.as_str() != GATHERED_READ,
         _ => node.bodies().is_empty() || has_statements(graph, node),
     }
 }

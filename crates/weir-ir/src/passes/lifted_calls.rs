@@ -5,13 +5,14 @@
 //!
 //! *Law.* The call reads or is pure, so that nobody can tell whether and when it has run, and its operands depend on the
 //! element and on total operations only: so it is made for each element in any case. Nothing in the body writes, so the call
-//! sees in the `for` what it sees in the `fold`. The body neither returns nor is in part an atomic step, a time limit or a race,
-//! out of which nothing moves. A failure that the call returns is a value, on which the body decides in its turn: so the `fold`
-//! fails where it failed. Each call stays where its branch is: only those that the body makes in any case are lifted.
+//! sees in the `for` what it sees in the `fold`; so does a call that gathers and borrows a shared value, such as a table. The body
+//! neither returns nor is in part an atomic step, a time limit or a race, out of which nothing moves. A failure that the call returns
+//! is a value, on which the body decides in its turn: so the `fold` fails where it failed. Each call stays where its branch is: only
+//! those that the body makes in any case are lifted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use weir_host::{Type, World};
+use weir_host::{Passing, Type, World};
 
 use super::facts::Facts;
 use crate::expr::{Atom, Block, Call, Let, Op, Var, Variable};
@@ -96,8 +97,9 @@ fn moving(body: &Block, state: &[Variable], facts: &Facts<'_>) -> BTreeSet<usize
 /// Returns the places of the bindings that an operation needs; `None` if it needs one that cannot be moved, or the state.
 fn needed(op: &Op, bound: &BTreeMap<Var, Option<usize>>, facts: &Facts<'_>) -> Option<Vec<usize>> {
     let mut places = Vec::new();
+    let borrows = matches!(op, Op::Call(call) if is_gathered(call, facts));
     for atom in op.operands() {
-        if !facts.is_steady(atom) {
+        if !(facts.is_steady(atom) || borrows && atom.shared().is_some()) {
             return None;
         }
         if let Some(known) = atom.variable().and_then(|var| bound.get(&var)) {
@@ -126,10 +128,14 @@ fn is_read_only(block: &Block, facts: &Facts<'_>) -> bool {
 }
 
 fn reads(call: &Call, facts: &Facts<'_>) -> bool {
-    let signature = facts.signature(&call.function);
-    let is_shared = call.arguments.iter().any(|atom| matches!(atom, Atom::Shared(_)));
-    !is_shared
-        && signature.is_some_and(|signature| signature.effects.world != World::Writes && signature.state.is_none())
+    let Some(signature) = facts.signature(&call.function) else { return false };
+    let mut passed = call.arguments.iter().zip(&signature.parameters);
+    let changes_shared = passed.any(|(atom, taken)| atom.shared().is_some() && taken.passing == Passing::Change);
+    !changes_shared && signature.effects.world != World::Writes && signature.state.is_none()
+}
+
+fn is_gathered(call: &Call, facts: &Facts<'_>) -> bool {
+    facts.signature(&call.function).is_some_and(|signature| signature.batch.is_some())
 }
 
 fn rename(atom: &mut Atom, renamed: &BTreeMap<Var, Var>) {

@@ -38,6 +38,8 @@ pub struct SearchStatement {
 enum StatementForm {
     /// Reads the row with a key.
     Row,
+    /// Reads the row with a key, together with those of other calls.
+    GatheredRow,
     /// Reads the row of each of several keys.
     RowOfEach,
     /// Reads the rows that fulfil conditions.
@@ -97,6 +99,7 @@ impl SearchStatement {
         let column = || argument(4).and_then(|value| usize::from_value(value).ok());
         let form = match (function.strip_prefix("tables.")?, &query) {
             ("get", _) => StatementForm::Row,
+            ("row", _) => StatementForm::GatheredRow,
             ("get_all", _) => StatementForm::RowOfEach,
             ("delete", _) => StatementForm::DeleteRow,
             (_, None) => return None,
@@ -129,6 +132,9 @@ impl SearchStatement {
             |case: &str, sql: String| vec![StatementSql { case: case.to_owned(), sql, parameters: schema.key.len() }];
         match &self.form {
             StatementForm::Row => by_key("", statements.get),
+            StatementForm::GatheredRow => {
+                by_key("once for each key of the calls that gather, together and in one snapshot", statements.get)
+            }
             StatementForm::RowOfEach => by_key("once for each key, together and in one snapshot", statements.get),
             StatementForm::DeleteRow if schema.referenced_by.is_empty() => by_key("", statements.delete),
             StatementForm::DeleteRow => {

@@ -2,16 +2,19 @@
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote;
+use syn::Path;
 
 use super::DerivedType;
 
 /// Generates the implementation for a type that only host functions look into.
-pub(super) fn expand(derived: &DerivedType<'_>, unique: bool) -> TokenStream {
+///
+/// `handle` returns the handle of a value of the type.
+pub(super) fn expand(derived: &DerivedType<'_>, unique: bool, handle: Option<&Path>) -> TokenStream {
     let ident = derived.ident;
     let shareable = !unique;
     let shape = quote!(::weir::TypeShape::Opaque { shareable: #shareable });
     let implementation = derived.named(&shape, &[], &conversions(unique));
-    let host_value = host_value(ident, &derived.name);
+    let host_value = host_value(ident, &derived.name, handle);
     quote!(#implementation #host_value)
 }
 
@@ -44,7 +47,14 @@ fn conversions(unique: bool) -> TokenStream {
     }
 }
 
-fn host_value(ident: &Ident, name: &str) -> TokenStream {
+fn host_value(ident: &Ident, name: &str, handle: Option<&Path>) -> TokenStream {
+    let handle = handle.map(|handle| {
+        quote! {
+            fn handle(&self) -> ::weir::Value {
+                #handle(self)
+            }
+        }
+    });
     quote! {
         #[automatically_derived]
         impl ::weir::HostValue for #ident {
@@ -71,6 +81,8 @@ fn host_value(ident: &Ident, name: &str) -> TokenStream {
             ) -> ::std::boxed::Box<dyn ::core::any::Any + ::core::marker::Send + ::core::marker::Sync> {
                 self
             }
+
+            #handle
         }
     }
 }

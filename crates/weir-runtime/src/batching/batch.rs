@@ -90,6 +90,7 @@ impl GatheredBatch {
             leaves_sender: false,
             has_left_sender: false,
             bytes_of_answer: 0,
+            last_seen: 0,
             sender: None,
         };
         GatheredBatch { common, began_ns, state: Mutex::new(state) }
@@ -259,10 +260,12 @@ impl GatheredBatch {
         false
     }
 
-    /// Notes the bytes that the function has allocated and not released: the flows of the calls are charged for them.
-    pub(super) fn note_bytes(&self, bytes: i64) {
+    /// Notes what the answers have cost, which the flows of the calls are charged for: the bytes that the function has allocated and
+    /// not released, and the number of the last commit that it has seen, or 0.
+    pub(super) fn note_cost(&self, bytes: i64, last_seen: u64) {
         let mut state = self.state.lock();
         state.bytes_of_answer = bytes.max(0) / (state.calls.max(1) as i64);
+        state.last_seen = last_seen;
     }
 
     /// Passes each call its answer. `fault` answers those for which there is none.

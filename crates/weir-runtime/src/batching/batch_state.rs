@@ -23,6 +23,8 @@ pub(super) struct BatchState {
     pub has_left_sender: bool,
     /// The bytes of the answer of a call, on average.
     pub bytes_of_answer: i64,
+    /// The number of the last commit that the answers depend on; 0 if there is none.
+    pub last_seen: u64,
     pub sender: Option<Waker>,
 }
 

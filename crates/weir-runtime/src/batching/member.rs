@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use smallvec::SmallVec;
-use weir_host::memory;
+use weir_host::{SeenCommits, memory};
 
 use super::batch::{Answers, BatchIdentity, Member, MemberProgress};
 use super::batch_state::{BatchStage, MemberState};
@@ -85,6 +85,9 @@ impl Member {
         let mut state = self.batch.state.lock();
         if state.waits(self.index, context) {
             return Poll::Pending;
+        }
+        if state.last_seen > 0 {
+            SeenCommits::note(state.last_seen);
         }
         if let [request] = self.requests[..] {
             self.requests.clear();

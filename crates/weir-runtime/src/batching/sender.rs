@@ -8,14 +8,15 @@
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 use std::task::{Poll, Waker};
 
-use weir_host::{BatchAnswers, Failure, FailureKind, Outcome, Value, memory};
+use weir_host::{BatchAnswers, Failure, FailureKind, Outcome, SeenCommits, Value, memory};
 use weir_trace::BatchDeparture;
 
 use super::Gatherer;
 use super::batch::GatheredBatch;
+use crate::lock::{HeldLock, LockAcquisition, LockHandle};
 use crate::operations::panicked;
 
 /// A sender. Dropping it before its end refuses its batch and those that queue: the event loop has ended.
@@ -26,6 +27,8 @@ pub(super) struct BatchSender {
     bytes: AtomicI64,
     /// The number of times that the function was polled for the batch. Only the task of the sender uses it.
     polls: AtomicU32,
+    /// The number of the last commit that the function has seen for the batch; 0 if there is none. Only the task of the sender uses it.
+    last_seen: AtomicU64,
 }
 
 /// The record of a batch that was sent.
@@ -40,7 +43,13 @@ pub(super) struct SentBatch {
 
 impl BatchSender {
     pub(super) fn new(gatherer: Arc<Gatherer>, batch: Arc<GatheredBatch>) -> BatchSender {
-        BatchSender { gatherer, batch: Some(batch), bytes: AtomicI64::new(0), polls: AtomicU32::new(0) }
+        BatchSender {
+            gatherer,
+            batch: Some(batch),
+            bytes: AtomicI64::new(0),
+            polls: AtomicU32::new(0),
+            last_seen: AtomicU64::new(0),
+        }
     }
 
     /// Returns the gatherer of the function.
@@ -106,7 +115,7 @@ impl BatchSender {
         let took_ns = self.gatherer.context.platform.now_ns().saturating_sub(sent_ns);
         if let Some(answers) = answers {
             self.gatherer.note_answers(took_ns, self.polls.load(Ordering::Relaxed) == 1);
-            batch.note_bytes(self.bytes.swap(0, Ordering::Relaxed));
+            batch.note_cost(self.bytes.swap(0, Ordering::Relaxed), self.last_seen.swap(0, Ordering::Relaxed));
             let path = &self.gatherer.function.path;
             let fault = || fault(Failure::function(format!("`{path}` returned too few answers")));
             batch.answer(&sent, answers, fault);
@@ -142,7 +151,15 @@ impl BatchSender {
         let faults = |failure: Box<Failure>| {
             Some(BatchAnswers { answers: vec![Outcome::Fault(failure); count], failed_as_a_whole: false })
         };
-        let begin = || (function.code)(values, batch.common(), &context.environment);
+        let borrowed = &function.borrowed;
+        let mut held = match borrowed.locks.is_empty() {
+            true => Vec::new(),
+            false => self.locks(batch).await?,
+        };
+        let begin = || match borrowed.values.is_empty() {
+            true => (function.code)(values, batch.common(), &context.environment),
+            false => (function.code)(values, &[borrowed.handles(), batch.common()].concat(), &context.environment),
+        };
         let mut pending = match self.measured(|| catch_unwind(AssertUnwindSafe(begin))) {
             Ok(Ok(pending)) => pending,
             Ok(Err(failure)) => return faults(failure),
@@ -153,7 +170,9 @@ impl BatchSender {
                 return Poll::Ready(None);
             }
             self.polls.fetch_add(1, Ordering::Relaxed);
-            match self.measured(|| catch_unwind(AssertUnwindSafe(|| pending.as_mut().poll(task)))) {
+            let polled = self.measured(|| catch_unwind(AssertUnwindSafe(|| pending.as_mut().poll(task))));
+            held.clear();
+            match polled {
                 Ok(Poll::Pending) => Poll::Pending,
                 Ok(Poll::Ready(answers)) => Poll::Ready(Some(answers)),
                 Err(panic) => Poll::Ready(faults(panicked(&function.path, &*panic))),
@@ -162,10 +181,26 @@ impl BatchSender {
         .await
     }
 
-    /// Runs a part of the function, and notes what it has allocated.
+    /// Takes the locks of the shared values that the function borrows; `None` if all calls have left.
+    async fn locks(&self, batch: &GatheredBatch) -> Option<Vec<HeldLock>> {
+        let locks = &self.gatherer.function.borrowed.locks;
+        let mut locks =
+            LockAcquisition::new(locks.iter().map(|(lock, mode)| (LockHandle::Whole(Arc::clone(lock)), *mode)));
+        poll_fn(|task| match batch.is_abandoned(task) {
+            true => Poll::Ready(None),
+            false => locks.poll(task).map(Some),
+        })
+        .await
+    }
+
+    /// Runs a part of the function, and notes what it has allocated and the commits that it has seen.
     fn measured<R>(&self, run: impl FnOnce() -> R) -> R {
+        let mut seen = SeenCommits::default();
+        let entered = seen.enter();
         let (result, bytes) = memory::measured(run);
+        drop(entered);
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.last_seen.fetch_max(seen.last, Ordering::Relaxed);
         result
     }
 }

@@ -236,7 +236,7 @@ impl Frame {
         gatherer.join(gathered, &common, context.waker())
     }
 
-    /// Returns the argument of a call that is gathered, and the others.
+    /// Returns the argument of a call that is gathered, and the others, but for shared values that it borrows.
     pub(super) fn gathered_arguments(
         &mut self,
         step: &CallStep,
@@ -244,8 +244,11 @@ impl Frame {
         env: Env<'_>,
     ) -> (Value, SmallVec<[Value; 2]>) {
         let gathered = step.gatherer.as_ref().map_or(0, |gatherer| gatherer.gathered());
-        let others = (0..step.arguments.len()).filter(|index| *index != gathered);
-        if step.arguments.iter().any(|argument| matches!(argument, Argument::Shared(_))) {
+        let borrows = step.borrows();
+        let is_other =
+            |index: &usize| *index != gathered && !(borrows && matches!(step.arguments[*index], Argument::Shared(_)));
+        let others = (0..step.arguments.len()).filter(is_other);
+        if !borrows && step.arguments.iter().any(|argument| matches!(argument, Argument::Shared(_))) {
             let shared = self.shared_of(step, env);
             let mut call = self.call_of(step, body, env, &shared);
             let common = others.map(|index| call.value(index)).collect();

@@ -57,7 +57,8 @@ fn takes_element(call: &CallStep) -> bool {
     call.arguments.iter().enumerate().all(|(index, argument)| match argument {
         Argument::Slot { index: ELEMENT, .. } => index == gathered,
         Argument::Slot { last: false, .. } | Argument::Constant(_) => index != gathered,
-        Argument::Slot { last: true, .. } | Argument::Shared(_) => false,
+        Argument::Shared(_) => call.borrows(),
+        Argument::Slot { last: true, .. } => false,
     })
 }
 

@@ -8,6 +8,7 @@
 //! fifty, or of `WEIR_RANDOM_TABLES_POSTGRES`.
 
 mod conditions;
+mod gathered;
 mod queries;
 mod statements;
 mod tables;
@@ -170,6 +171,8 @@ fn random_programs_have_every_statement() {
         "atomic ",
         "fail(",
         "owners[r.owner]",
+        "number_at(",
+        "is_known(r",
         "soft(",
         "cascade",
         "auto",

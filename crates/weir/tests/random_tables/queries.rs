@@ -7,10 +7,10 @@ use crate::conditions::condition;
 use crate::tables::{Column, Items, Kind};
 
 /// The expression of the list of all rows.
-const ALL: &str = "(for row in items { row })";
+pub(crate) const ALL: &str = "(for row in items { row })";
 
 /// Returns a statement that evaluates both spellings, and fails if they differ.
-fn both(table: &str, list: &str) -> String {
+pub(crate) fn both(table: &str, list: &str) -> String {
     format!(
         "let one = json.encode({table})\n  let two = json.encode({list})\n  \
          if one != two {{ fail(\"differ: {{one}} and {{two}}\") }}\n  one"

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use test_support::random::Random;
 
 use crate::conditions::condition;
+use crate::gathered::{functions, gathered, gathered_and_written};
 use crate::queries::{aggregate_of_query, groups, join, pages, query};
 use crate::tables::{Items, Kind};
 
@@ -40,7 +41,7 @@ impl RandomProgram {
         if self.ends_flows {
             return self.text_of_flows();
         }
-        let mut text = format!("use float\nuse http\nuse json\n\n{}\n", self.items.declarations());
+        let mut text = format!("use float\nuse http\nuse json\n\n{}\n", self.declarations());
         for (at, step) in self.steps.iter().enumerate() {
             _ = write!(
                 text,
@@ -60,8 +61,12 @@ impl RandomProgram {
 }
 
 impl RandomProgram {
+    fn declarations(&self) -> String {
+        self.items.declarations() + "\n" + &functions(&self.items)
+    }
+
     fn text_of_flows(&self) -> String {
-        let mut text = format!("use float\nuse http\nuse json\n\n{}\n", self.items.declarations());
+        let mut text = format!("use float\nuse http\nuse json\n\n{}\n", self.declarations());
         text += "service steps on http(port: 8080) {\n  get \"/{n}\" (n: Int) {\n    let said = match n {\n";
         for (at, step) in self.steps.iter().enumerate() {
             _ = writeln!(text, "    {at} => {{\n  {step}\n  }}");
@@ -96,7 +101,9 @@ fn changed(items: &Items, random: &mut Random) -> String {
 
 /// Returns a random statement.
 fn step(items: &Items, random: &mut Random) -> String {
-    match random.below(24) {
+    match random.below(32) {
+        24..=29 => gathered(items, random),
+        30 | 31 => gathered_and_written(items, random),
         0 | 1 => query(items, random),
         2..=4 => aggregate_of_query(items, random),
         5..=8 => groups(items, random),

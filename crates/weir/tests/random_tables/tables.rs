@@ -29,7 +29,7 @@ impl Kind {
         Kind::OptionalText,
     ];
 
-    fn ty(self) -> &'static str {
+    pub(crate) fn ty(self) -> &'static str {
         match self {
             Kind::Int => "Int",
             Kind::Text => "Text",

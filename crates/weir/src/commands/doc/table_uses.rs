@@ -97,7 +97,7 @@ impl<'p> FlowColumns<'p> {
         let payload = |value: &NeededParts| value.part(ValuePart::Payload(Value::SOME, 0));
         let element = answer.part(ValuePart::Element);
         match function {
-            "get" => self.reads_by_key(schema, &payload(answer)),
+            "get" | "row" => self.reads_by_key(schema, &payload(answer)),
             "get_all" => self.reads_by_key(schema, &payload(&element)),
             "select" => self.reads_row(schema, &element),
             "join" => {

@@ -2,20 +2,25 @@
 
 use indexmap::IndexMap;
 use weir_host::{Batch, Library, World};
-use weir_ir::graph::{NodeKind, Program};
+use weir_ir::graph::{NodeKind, Operand, Program};
 
 use crate::terminal::Paint;
 
 /// Lists the batched functions of a program, each with its limits and the flows that call it; empty if there are none.
 pub(super) fn gathered_calls(program: &Program, library: &Library, paint: Paint) -> String {
-    let mut flows_of: IndexMap<&str, (Batch, World, Vec<&str>)> = IndexMap::new();
+    let mut flows_of: IndexMap<String, (Batch, World, Vec<&str>)> = IndexMap::new();
     for flow in program.entries.iter().flat_map(|entry| &entry.flows) {
         flow.body.each_node(&mut |node| {
             let NodeKind::Call { function: path } = &node.kind else { return };
             let Some(function) = library.function(path) else { return };
             let Some(batch) = function.signature.batch else { return };
             let world = function.signature.effects.world;
-            let (_, _, flows) = flows_of.entry(path).or_insert((batch, world, Vec::new()));
+            // Reads of a table gather with one another only.
+            let name = match node.inputs.first() {
+                Some(Operand::Shared(table)) => format!("{table}[key]"),
+                _ => path.to_string(),
+            };
+            let (_, _, flows) = flows_of.entry(name).or_insert((batch, world, Vec::new()));
             if flows.last() != Some(&flow.name.as_str()) {
                 flows.push(&flow.name);
             }

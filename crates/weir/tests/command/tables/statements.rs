@@ -240,6 +240,82 @@ fn keyed_reads_of_a_for_are_one_statement_unless_it_writes() {
     assert!(reads("tables.get_all") > 0 && reads("tables.get") > 0, "{graph}");
 }
 
+const GATHERED: &str = r#"use http
+
+record User { id: Int, name: Text, team: Int }
+
+record Team { id: Int, name: Text }
+
+table users: User key id
+table teams: Team key id
+
+fn may(viewer: Int, id: Int) -> Bool {
+  if id == 0 { return false }
+  let user = users[id] else { return false }
+  user.team != viewer && teams[user.team] != None
+}
+
+fn label(id: Int) -> Text {
+  let user = users[id] else { return "nobody" }
+  let team = teams[user.team] else { return user.name }
+  "{user.name} of {team.name}"
+}
+
+fn fill() -> Result(Int) {
+  for id in [1, 2, 3, 4] { teams.insert(Team { id, name: "t{id}" })? }
+  Ok((for id in [1, 2, 3, 4] { users.insert(User { id, name: "u{id}", team: id + id % 2 })? }).length())
+}
+
+fn shown(viewer: Int) -> Text {
+  let names = for id in [0, 1, 2, 3, 4, 5] if may(viewer, id) { if id == 4 { label(1) } else { label(id) } }
+  let total = fold total = 0 for id in [1, 2, 9] { total + (match users[id] { Some(user) => user.team, None => 10 }) }
+  "{names} {total}"
+}
+
+service s on http(port: 80) {
+  post "/" { http.text("{fill()?}") }
+  get "/{viewer}" (viewer: Int) { http.text(shown(viewer)) }
+  post "/rename" {
+    let before = for id in [1, 2] {
+      let old = label(id)
+      users.update(id, |user| User { ..user, name: label(1) })?
+      old
+    }
+    http.text("{before} {label(2)}")
+  }
+}
+
+test "shown" {
+  expect fill()? == 4
+  expect shown(2) == "SHOWN"
+}
+"#;
+
+/// Reads in conditions, in arms, in `fn`s and in a `fold` gather; those of a `for` that writes the table keep the order of the text.
+#[test]
+fn reads_by_keys_gather_wherever_they_stand_in_a_for() {
+    const SHOWN: &str = "[\"u3 of t4\", \"u1 of t2\"] 14";
+    let text_of = GATHERED.replace("SHOWN", &SHOWN.replace('"', "\\\""));
+    let program = tested_and_served("gathered", &text_of, |served| {
+        assert_eq!(text(&post(served, "/").expect("an answer")).trim(), "4");
+        assert_eq!(text(&served.get("/2")).trim(), SHOWN);
+        let renamed = text(&post(served, "/rename").expect("an answer")).trim().to_owned();
+        assert_eq!(renamed, "[\"u1 of t2\", \"u2 of t2\"] u1 of t2 of t2 of t2");
+    });
+    let explained = say(&["check", program.path(), "--explain", "io"]).output;
+    let route = |name: &str| {
+        let from = explained.find(name).unwrap_or_else(|| panic!("no `{name}` in {explained}"));
+        explained[from..].split("\n\n").next().unwrap_or_default()
+    };
+    let shown = route("get /{viewer}");
+    assert!(shown.contains("all in one batch") && shown.contains("if the condition at line 28 holds"), "{shown}");
+    assert!(!shown.contains("one after the other"), "{shown}");
+    let renamed = route("post /rename");
+    assert!(renamed.contains("because the `for` changes the table `users`"), "{renamed}");
+    let graph = say(&["graph", program.path(), "--all"]).output;
+    assert!(graph.contains("tables.row(users") && graph.contains("tables.get(users"), "{graph}");
+}
+
 const READINGS: &str = r#"use http
 
 record Reading { id: Int, mark: Text }

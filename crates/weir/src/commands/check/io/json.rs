@@ -37,6 +37,7 @@ fn call_of(call: &IoCall, flow: &FlowCalls, places: &Places<'_>) -> Value {
     let mut object = place(call.origin.start, places);
     let around = places.program.inlined_calls_around(call.origin);
     object["called_at"] = around.map(|(_, outer)| place(outer.called_at.start, places)).collect();
+    object["arm"] = json!(reasons::arm(call, &flow.calls, places));
     object["for_each_element"] = json!(call.for_each);
     object["one_after_the_other"] = match &call.in_turn {
         None => Value::Null,

@@ -76,6 +76,18 @@ fn because(why: &WaitReason, earlier: &str, places: &Places<'_>) -> String {
     }
 }
 
+/// Returns the arm that a call is in, if another arm of the same `if` or `match` calls the same.
+pub(super) fn arm(call: &IoCall, calls: &[IoCall], places: &Places<'_>) -> Option<String> {
+    let same = |other: &&IoCall| other.function == call.function && other.table == call.table;
+    let arm = calls.iter().filter(same).find_map(|other| call.arm_instead_of(other))?;
+    let at = places.line(arm.at.start);
+    Some(match (arm.is_condition, arm.arm) {
+        (true, 0) => format!("if the condition at {at} holds"),
+        (true, _) => format!("if the condition at {at} does not hold"),
+        (false, index) => format!("in arm {} of the `{}` at {at}", index + 1, places.choice(arm.at.start)),
+    })
+}
+
 /// Returns how a flow runs ahead of a statement.
 pub(super) const fn ahead(ahead: Ahead) -> &'static str {
     match ahead {
@@ -111,6 +123,11 @@ pub(super) fn turns(reason: &TurnReason, places: &Places<'_>) -> String {
 }
 
 impl Places<'_> {
+    /// Returns the word of the choice at this place.
+    fn choice(&self, offset: u32) -> &str {
+        if self.word(offset) == "match" { "match" } else { "else" }
+    }
+
     fn resource(&self, resource: &Resource) -> String {
         let is_table = |name: &Text| {
             let of_name = |shared: &&SharedValue<Graph>| shared.name == *name;

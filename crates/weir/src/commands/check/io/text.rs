@@ -43,7 +43,8 @@ fn write_query(text: &mut String, query: &IoQuery<'_>, flow: &FlowCalls, places:
     let name = &query.name;
     if let [call] = query.calls[..] {
         let several = repeated(call, places).map_or_else(String::new, |several| format!(", {several}"));
-        _ = writeln!(text, "    {name} ({}){several}", places.call(call));
+        let arm = reasons::arm(call, &flow.calls, places).map_or_else(String::new, |arm| format!(", {arm}"));
+        _ = writeln!(text, "    {name} ({}){arm}{several}", places.call(call));
     } else {
         _ = writeln!(text, "    {name}, one batch of these calls:");
     }
@@ -52,7 +53,8 @@ fn write_query(text: &mut String, query: &IoQuery<'_>, flow: &FlowCalls, places:
         if query.calls.len() > 1 {
             let several = if call.for_each { ", for each element" } else { "" };
             let why = why.map_or_else(String::new, |why| format!(", {why}"));
-            _ = writeln!(text, "      {}{several}{why}", places.call(call));
+            let arm = reasons::arm(call, &flow.calls, places).map_or_else(String::new, |arm| format!(", {arm}"));
+            _ = writeln!(text, "      {}{arm}{several}{why}", places.call(call));
         } else if let Some(why) = why {
             _ = writeln!(text, "      {why}");
         }

@@ -1,0 +1,137 @@
+//! Reads of stored tables by keys in loops are calls that gather (`tables.row`): one statement reads the rows of several rounds.
+//!
+//! A read keeps the function `tables.get` if nothing would gather with it: outside of `for`s, or if all `for`s around it write the table, so
+//! that their rounds read one after the other. In a `fold` it gathers if it needs the element only, because such calls are
+//! lifted out of it (`weir-ir/src/passes/lifted_calls.rs`). A read within a step keeps it, too: it reads in the snapshot of the transaction,
+//! or under the locks of the step. So does one of a table in memory, which answers at once.
+
+use std::collections::BTreeSet;
+
+use weir_host::{Mode, Passing, Resource, Text, Value, World};
+use weir_ir::expr::{Atom, Block, Call, Let, Op, Var};
+use weir_ir::prim::Prim;
+
+use super::Lowering;
+use crate::lang_items::TABLES;
+
+impl Lowering<'_, '_> {
+    /// Has the reads of the loops of a block gather.
+    pub(super) fn gather_reads(&self, block: &mut Block) {
+        if self.program.declarations.tables.values().any(|table| table.soft.is_none()) {
+            self.gather_reads_in(block, &mut Vec::new());
+        }
+    }
+
+    /// Has the reads of a block gather that is in these `for`s, each of which writes these tables.
+    fn gather_reads_in(&self, block: &mut Block, around: &mut Vec<BTreeSet<Text>>) {
+        for binding in &mut block.lets {
+            match &mut binding.op {
+                Op::Call(call) if self.is_row_outside(call) && gathers_in(call, around) => gather(call),
+                Op::Atomic { .. } => {}
+                Op::Map { body, .. } => {
+                    let mut written = BTreeSet::new();
+                    self.written_in(body, &mut written);
+                    around.push(written);
+                    self.gather_reads_in(body, around);
+                    around.pop();
+                }
+                Op::Fold { element, body, .. } => {
+                    self.gather_reads_in(body, around);
+                    if self.only_reads(body) {
+                        self.gather_lifted(body, element.var);
+                    }
+                }
+                op => op.blocks_mut().for_each(|inner| self.gather_reads_in(inner, around)),
+            }
+        }
+    }
+
+    /// Has the reads of the body of a `fold` gather whose keys are parts of the element.
+    fn gather_lifted(&self, body: &mut Block, element: Var) {
+        let mut parts = BTreeSet::from([element]);
+        for binding in &mut body.lets {
+            match &mut binding.op {
+                Op::Prim(Prim::Field(_) | Prim::Copy | Prim::Record, of)
+                    if of.iter().all(|of| of.variable().is_none_or(|of| parts.contains(&of))) =>
+                {
+                    parts.insert(binding.bound.var);
+                }
+                Op::Call(call) if self.is_row_outside(call) => {
+                    let key = call.arguments.last().and_then(Atom::variable);
+                    if key.is_some_and(|key| parts.contains(&key)) {
+                        gather(call);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Returns whether nothing in a block writes, returns, or may be given up.
+    fn only_reads(&self, block: &Block) -> bool {
+        block.lets.iter().all(|binding| {
+            let reads = match &binding.op {
+                Op::Call(call) => self.context.library.function(&call.function).is_some_and(|function| {
+                    let signature = &function.signature;
+                    let changes = signature.parameters.iter().any(|taken| taken.passing == Passing::Change);
+                    !changes && signature.effects.world != World::Writes && signature.state.is_none()
+                }),
+                Op::Atomic { .. } | Op::Within { .. } | Op::Race { .. } | Op::Return(_) => false,
+                _ => true,
+            };
+            reads && binding.op.blocks().all(|inner| self.only_reads(inner))
+        })
+    }
+
+    /// Adds the shared values that a block writes.
+    fn written_in(&self, block: &Block, written: &mut BTreeSet<Text>) {
+        for binding in &block.lets {
+            match &binding.op {
+                Op::Call(call) => {
+                    let function = self.context.library.function(&call.function);
+                    let passed = |at: usize| Some(function?.signature.parameters.get(at)?.passing);
+                    let changed =
+                        call.arguments.iter().enumerate().filter(|(at, _)| passed(*at) == Some(Passing::Change));
+                    written.extend(changed.filter_map(|(_, atom)| atom.shared().cloned()));
+                }
+                Op::Atomic { constraints, .. } => {
+                    written.extend(constraints.iter().filter_map(|held| match &held.resource {
+                        Resource::Shared(name) if held.mode == Mode::Write => Some(name.clone()),
+                        _ => None,
+                    }));
+                }
+                _ => {}
+            }
+            binding.op.blocks().for_each(|inner| self.written_in(inner, written));
+        }
+    }
+
+    /// Returns whether an operation has calls that gather, or would in a `for`.
+    pub(super) fn gathers(&self, binding: &Let) -> bool {
+        match &binding.op {
+            Op::Call(call) => {
+                let function = self.context.library.function(&call.function);
+                let is_batched = function.is_some_and(|function| function.signature.batch.is_some());
+                is_batched || (self.steps.is_empty() && self.is_row_outside(call))
+            }
+            Op::Atomic { .. } => false,
+            op => op.blocks().any(|block| block.lets.iter().any(|inner| self.gathers(inner))),
+        }
+    }
+
+    /// Returns whether a call reads a row of a stored table, in no transaction.
+    fn is_row_outside(&self, call: &Call) -> bool {
+        let [Atom::Shared(table), Atom::Value(Value::Int(0)), _] = &call.arguments[..] else { return false };
+        *call.function == format!("{TABLES}.get") && self.is_stored(table)
+    }
+}
+
+fn gather(call: &mut Call) {
+    call.function = format!("{TABLES}.row").into();
+}
+
+/// Returns whether reads of a table gather in one of these `for`s, each of which writes these tables.
+fn gathers_in(call: &Call, around: &[BTreeSet<Text>]) -> bool {
+    let table = call.arguments.first().and_then(Atom::shared);
+    table.is_some_and(|table| around.iter().any(|written| !written.contains(table)))
+}
