@@ -128,11 +128,32 @@ impl ExpectedRows {
         Poll::Ready(())
     }
 
+    /// Returns the error of a statement that was refused, if one was: the transaction of the database has failed then, and its commit
+    /// takes it back. All statements must have been answered; one whose answer was taken before has been read again, and failed.
+    pub(super) fn refused(&mut self) -> Option<Error> {
+        let mut context = Context::from_waker(Waker::noop());
+        let mut together = self.together.iter_mut().filter_map(|rows| rows.answer.as_mut());
+        let refused = together.find_map(|answer| refusal(answer.as_mut().poll(&mut context)));
+        refused.or_else(|| {
+            self.rows.values_mut().find_map(|row| match row {
+                ExpectedRow::Sent(answer) => refusal(answer.as_mut().poll(&mut context)),
+                ExpectedRow::SentTogether(_) | ExpectedRow::Answered(_) => None,
+            })
+        })
+    }
+
     /// Notes that the transaction writes a row; `None` stands for any rows.
     pub(super) fn written(&mut self, of: Option<&RowOf>) {
         match of {
             Some(of) => _ = self.rows.swap_remove(of),
             None => self.rows.clear(),
         }
+    }
+}
+
+fn refusal<T>(answer: Poll<Result<T, Error>>) -> Option<Error> {
+    match answer {
+        Poll::Ready(Err(error)) => Some(error),
+        _ => None,
     }
 }

@@ -19,6 +19,7 @@ use weir::{Failure, SeenCommits};
 use super::connection::PostgresConnection;
 use super::durability::NotedCommit;
 use super::errors::StatementError;
+use super::expected_rows::ExpectedRows;
 use super::placed_statements::PlacedStatements;
 use super::writer::{PostgresWriter, UnsyncedTransaction, unknown_if_lost};
 use super::{PostgresDatabase, wait};
@@ -31,6 +32,7 @@ struct SentCommit {
     /// The answer that was there at once, such as that the connection is lost.
     answered: Option<Result<(), Error>>,
     placed: Arc<Mutex<PlacedStatements>>,
+    expected: Arc<Mutex<ExpectedRows>>,
     /// The transaction, if it does not wait for the disk.
     unsynced: Option<UnsyncedTransaction>,
 }
@@ -51,15 +53,16 @@ impl PostgresWriter {
             Poll::Ready(answered) => Some(answered),
             Poll::Pending => None,
         };
-        let (placed, unsynced) = self.end();
-        Some(SentCommit { connection, answer, answered, placed, unsynced })
+        let (placed, expected) = (Arc::clone(&self.placed), Arc::clone(&self.expected));
+        let unsynced = self.end();
+        Some(SentCommit { connection, answer, answered, placed, expected, unsynced })
     }
 }
 
 impl SentCommit {
-    /// Waits for the answer. The database takes the transaction back instead if it has refused a placed statement.
+    /// Waits for the answer. The database takes the transaction back instead if it has refused a statement before.
     async fn ended(self) -> Result<Option<UnsyncedTransaction>, StatementError> {
-        let SentCommit { answer, answered, placed, unsynced, .. } = self;
+        let SentCommit { answer, answered, placed, expected, unsynced, .. } = self;
         let answer = async {
             match answered {
                 Some(answered) => answered,
@@ -69,7 +72,8 @@ impl SentCommit {
         let (committed, placed) = tokio::join!(biased; answer, PlacedStatements::answered(&placed));
         committed.map_err(|error| unknown_if_lost(error, 0))?;
         placed.map_err(StatementError::TakenBack)?;
-        Ok(unsynced)
+        let refused = expected.lock().refused();
+        refused.map_or(Ok(unsynced), |refused| Err(refused.into()))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Commits and transactions whose connection is replaced by another one.
+//! Commits that the database has taken back, and transactions whose connection is replaced by another one.
 
 use std::sync::Arc;
 use std::thread;
@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use test_support::postgres::PostgresServer;
 use tokio::sync::watch;
+use weir::{Failure, SeenCommits, Value};
 
+use super::errors::StatementError;
 use super::{PostgresAddress, PostgresDatabase, SqlStatement};
 
 /// Time in which the writer is connected anew, unless it waits for something.
@@ -85,4 +87,42 @@ fn a_statement_that_was_given_up_does_not_end_the_next_one() {
     let next = writer.begin_flight();
     assert!(!writer.land(given_up) && writer.is_in_flight());
     assert!(writer.land(next) && !writer.is_in_flight());
+}
+
+/// The answer to its commit is the same as if it had been made.
+#[test]
+fn a_commit_behind_a_row_that_was_asked_for_and_refused_fails() {
+    let Some((server, database)) = started() else { return };
+    let ask = |transaction: i64| {
+        assert_eq!(set(&database, transaction, "1"), Ok(1));
+        let writer = database.writer.lock();
+        let connection = writer.connection.clone().unwrap();
+        let refused = SqlStatement { sql: "SELECT 1 / (count - count) FROM totals", parameters: Vec::new() };
+        let prepared = database.answered(async { Ok(connection.prepared(refused.sql).await?) }).unwrap();
+        let answer = async move {
+            let executed = connection.execute(&[refused], &[prepared]).await;
+            Ok(executed.map_err(|(_, error)| error)?.into_iter().next().unwrap_or_default())
+        };
+        writer.expected.lock().ask((0, Value::Int(1)), Box::pin(answer));
+    };
+    let event_loop = database.connector.io.handle.clone();
+    let commits: [&dyn Fn(i64) -> Result<(), StatementError>; 2] =
+        [&|transaction| database.commit_once(transaction), &|transaction| {
+            let _entered = event_loop.enter();
+            event_loop.block_on(database.commit_later(transaction).unwrap())
+        }];
+    for (commit, transaction) in commits.into_iter().zip(1..) {
+        ask(transaction);
+        let refused = commit(transaction).map_err(|error| database.failure(&error).message.to_string());
+        assert!(refused.unwrap_err().contains("division by zero"));
+        assert_eq!(stored(&server), "0");
+    }
+    ask(3);
+    let mut seen = SeenCommits::default();
+    let _entered = seen.enter();
+    let ended = Box::new(|ended: &Result<(), Failure>| assert!(ended.is_err()));
+    assert!(database.place_commit(3, ended));
+    let ended = event_loop.block_on(database.placed_commit(3));
+    assert!(ended.unwrap_err().message.contains("division by zero"));
+    assert_eq!(stored(&server), "0");
 }

@@ -416,21 +416,23 @@ impl PostgresWriter {
         placed: Result<(), Failure>,
     ) -> Result<Option<UnsyncedTransaction>, StatementError> {
         self.transaction = 0;
+        let expected = Arc::clone(&self.expected);
         self.forget_placed();
         committed.map_err(|error| unknown_if_lost(error, 0))?;
         if let Err(refused) = placed {
             return Err(self.lose_number(transaction, refused));
         }
+        if let Some(refused) = expected.lock().refused() {
+            return Err(refused.into());
+        }
         Ok(self.unsynced.take().map(|number| (number, std::mem::take(&mut self.redo))))
     }
 
-    /// Ends the open transaction, whose commit is sent. Returns its placed statements, and the transaction, if it does not wait for
-    /// the disk.
-    pub(super) fn end(&mut self) -> (Arc<Mutex<PlacedStatements>>, Option<UnsyncedTransaction>) {
-        let placed = Arc::clone(&self.placed);
+    /// Ends the open transaction, whose commit is sent. Returns it, if it does not wait for the disk.
+    pub(super) fn end(&mut self) -> Option<UnsyncedTransaction> {
         self.transaction = 0;
         self.forget_placed();
-        (placed, self.unsynced.take().map(|number| (number, std::mem::take(&mut self.redo))))
+        self.unsynced.take().map(|number| (number, std::mem::take(&mut self.redo)))
     }
 
     /// Takes back the open transaction, if there is one.
