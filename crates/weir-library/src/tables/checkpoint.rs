@@ -13,6 +13,7 @@ use std::sync::mpsc::{self, SyncSender};
 use std::thread;
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use rusqlite::Connection;
 use rusqlite::hooks::Wal;
 use weir::Failure;
@@ -61,6 +62,8 @@ pub(super) struct LogThread {
     due: Arc<AtomicU32>,
     /// Takes a request while the thread does nothing.
     requests: SyncSender<LogRequest>,
+    /// Is locked while the thread makes a checkpoint, which SQLite refuses to wait for.
+    checkpoints: Arc<Mutex<()>>,
 }
 
 /// A request to the thread. After each of them it makes a checkpoint that is due.
@@ -74,12 +77,24 @@ impl LogThread {
     /// Starts the thread, which ends when the last clone of this value is dropped.
     pub(super) fn begin(path: &Path, writer: Arc<SharedWriter>, pages: LogPages) -> Result<LogThread, Failure> {
         let due = Arc::new(AtomicU32::new(LOG_PAGES_MAX));
+        let checkpoints = Arc::<Mutex<()>>::default();
         let (requests, requested) = mpsc::sync_channel(0);
-        let mut log =
-            LogMover { path: path.to_owned(), writer, connection: None, pages: pages.clone(), due: Arc::clone(&due) };
+        let mut log = LogMover {
+            path: path.to_owned(),
+            writer,
+            connection: None,
+            pages: pages.clone(),
+            due: Arc::clone(&due),
+            checkpoints: Arc::clone(&checkpoints),
+        };
         let thread = thread::Builder::new().name("weir-log".to_owned());
         thread.spawn(move || requested.iter().for_each(|request| log.serve(&request)))?;
-        Ok(LogThread { pages, due, requests })
+        Ok(LogThread { pages, due, requests, checkpoints })
+    }
+
+    /// Waits for a checkpoint that is under way, and keeps the thread from the next one.
+    pub(super) fn without_checkpoints(&self) -> MutexGuard<'_, ()> {
+        self.checkpoints.lock()
     }
 
     /// Has a checkpoint be made if the log is long. If it has grown as much again meanwhile, this waits for the thread, so that the
@@ -107,6 +122,7 @@ struct LogMover {
     connection: Option<Connection>,
     pages: LogPages,
     due: Arc<AtomicU32>,
+    checkpoints: Arc<Mutex<()>>,
 }
 
 impl LogMover {
@@ -125,6 +141,8 @@ impl LogMover {
 
     /// Makes a checkpoint. One that fails is made later.
     fn bound(&mut self) {
+        let checkpoints = Arc::clone(&self.checkpoints);
+        let _under_way = checkpoints.lock();
         let is_moved = self.make().unwrap_or(false);
         let due = if is_moved { LOG_PAGES_MAX } else { self.pages.now().saturating_add(LOG_PAGES_MAX) };
         self.due.store(due, Ordering::Relaxed);

@@ -314,6 +314,8 @@ impl Database {
     pub(super) fn close(&self) -> Result<(), Failure> {
         self.check()?;
         self.readers.lock().clear();
+        // Before the writer: a checkpoint waits for that.
+        let _last = self.log_thread.as_ref().map(LogThread::without_checkpoints);
         let mut writer = self.writer.lock();
         if self.group_commit.is_none() {
             return writer.roll_back().map_err(|error| self.failure(&error));
