@@ -26,6 +26,26 @@ impl EndingArms {
     }
 }
 
+/// Returns true if the nodes are in different arms of one switch, so that no flow runs both.
+pub(super) fn are_exclusive(graph: &Graph, one: NodeId, other: NodeId) -> bool {
+    arms(graph, one).any(|arm| arms(graph, other).any(|other| other.switch == arm.switch && other.arm != arm.arm))
+}
+
+/// Returns the nodes that an earlier node waits for, and that may run in a flow with the later one, which skips the earlier one: it
+/// does so only when these have run.
+pub(super) fn before_skipped(graph: &Graph, earlier: NodeId, later: NodeId) -> IndexSet<NodeId> {
+    let (mut skipped, mut before) = (IndexSet::from([earlier]), IndexSet::new());
+    let mut at = 0;
+    while let Some(node) = skipped.get_index(at).copied() {
+        for needed in graph.node(node).waits_for() {
+            let others = if are_exclusive(graph, needed, later) { &mut skipped } else { &mut before };
+            others.insert(needed);
+        }
+        at += 1;
+    }
+    before
+}
+
 /// Returns the arms that a node is in, the innermost one first.
 fn arms(graph: &Graph, id: NodeId) -> impl Iterator<Item = Control> {
     std::iter::successors(graph.node(id).control, |arm| graph.node(arm.switch).control)

@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 use weir_host::{Library, Mode, Resource, Text, Value};
 
-use super::ending_arms::EndingArms;
+use super::ending_arms::{EndingArms, are_exclusive, before_skipped};
 use super::repeated::Repetition;
 use super::statements::{
     expected_read, follows_statements, has_statements, is_commit, is_placed, is_settle, table_of, writes_tables,
@@ -115,9 +115,12 @@ impl Moments<'_> {
             let value = value(node, body, &moments);
             let seen = Seen { moments: &moments, ending: &ending };
             let mut begins = self.beginning(graph, (id, node), value.clone(), (body, &seen));
-            let precedes = |last: &&NodeId| ending.skipped_for(graph, **last, id).is_none();
-            if let Some(last) = statements.iter().rev().find(precedes).filter(|_| follows_statements(graph, node)) {
-                begins = begins.or_later(seen.of(*last).ends.clone().because(|_| WaitReason::Statement));
+            if follows_statements(graph, node) {
+                let skips = |earlier| ending.skipped_for(graph, earlier, id).is_some();
+                let comes_behind = |earlier: &&NodeId| !skips(**earlier) && !are_exclusive(graph, **earlier, id);
+                for earlier in statements.iter().rev().filter(comes_behind) {
+                    begins = begins.or_later(seen.of(*earlier).ends.clone().because(|_| WaitReason::Statement));
+                }
             }
             let reads_or_writes = table_of(graph, node).is_some();
             let is_statement = reads_or_writes && !self.is_gathered(node);
@@ -184,6 +187,10 @@ impl Moments<'_> {
             let ends = seen.ending.skipped_for(graph, *earlier, id);
             begins = begins.or_later(match ends {
                 Some(decides) => of(decides).ends.clone().because(|_| end(node, graph.node(*earlier))),
+                None if are_exclusive(graph, *earlier, id) => {
+                    let before = before_skipped(graph, *earlier, id).into_iter();
+                    before.fold(Moment::default(), |all, needed| all.or_later(of(needed).ends.clone()))
+                }
                 None => self.after(graph, node, (*earlier, of(*earlier)), body),
             });
         }

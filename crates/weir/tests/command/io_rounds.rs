@@ -109,6 +109,32 @@ get /all: at least 1 round, 1 query
 ");
 }
 
+/// The second one does not come behind the first, which is not made then.
+#[test]
+fn reads_in_both_arms_of_an_if_do_not_wait_for_each_other() {
+    let text = "use http\n\nrecord User { id: Int, name: Text }\ntable users: User key id\n\nservice api on http(port: 8080) {\n  \
+                get \"/{id}\" (id: Int) {\n    \
+                let user = if id > 3 {\n      if users[2] == None { users[3] } else { users[id] }\n    } else { users[1] }\n    \
+                let first = users[0]\n    http.text(\"{user} {first}\")\n  }\n}\n";
+    let program = Scratch::new("arms.weir", text.as_bytes());
+    let said = say(&["check", program.path(), "--explain", "io"]);
+    assert_eq!((said.code, said.messages.as_str()), (0, ""));
+    insta::assert_snapshot!(said.output, @r"
+get /{id}: 3 rounds, 5 queries
+  round 1
+    users[key] (line 9), if the condition at line 8 holds
+    users[key] (line 10), if the condition at line 8 does not hold
+  round 2
+    users[key] (line 9), if the condition at line 9 holds
+      is behind the `if` at line 9, which needs the answer of `users[key]` (line 9)
+    users[key] (line 9), if the condition at line 9 does not hold
+      is behind the `if` at line 9, which needs the answer of `users[key]` (line 9)
+  round 3
+    users[key] (line 11)
+      comes behind `users[key]` (line 9): a request executes its statements one after the other
+");
+}
+
 const TRANSFER: &str = "\
 use http
 
