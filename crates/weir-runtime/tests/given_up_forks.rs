@@ -33,12 +33,12 @@ entry test from test.feed unordered
     yield %6
 ";
 
-/// A value that tells when it is dropped.
-struct Handle(Sender<()>);
+/// A value that does this when it is dropped.
+struct Handle(Box<dyn Fn() + Send + Sync>);
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        _ = self.0.send(());
+        self.0();
     }
 }
 
@@ -121,7 +121,8 @@ fn handle_type() -> Type {
 /// Returns the function that makes a handle.
 fn handle(dropped: Sender<()>) -> Function {
     let code = FunctionCode::Immediate(Arc::new(move |_: &mut weir_host::Call<'_>| {
-        Outcome::Value(Value::Host(Arc::new(Handle(dropped.clone()))))
+        let dropped = dropped.clone();
+        Outcome::Value(Value::Host(Arc::new(Handle(Box::new(move || _ = dropped.send(()))))))
     }));
     let mut handle = function("a.handle", &[], World::Pure, code);
     handle.signature.result = handle_type();
@@ -191,40 +192,13 @@ const FAILING: i64 = 8;
 const HELD: usize = 10 << 20;
 const LIMIT: u64 = 15 << 20;
 
-/// Memory that is released when the value is dropped.
-struct HeldMemory(usize);
-
-impl Drop for HeldMemory {
-    fn drop(&mut self) {
-        memory::released(self.0);
-    }
-}
-
-impl HostValue for HeldMemory {
-    fn type_name(&self) -> &'static str {
-        "a.Handle"
-    }
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-    fn as_any_mut(&mut self) -> &mut dyn Any {
-        self
-    }
-    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
-        self
-    }
-    fn into_any_box(self: Box<Self>) -> Box<dyn Any + Send + Sync> {
-        self
-    }
-}
-
 /// Returns a function that holds much memory in the round that fails, and one that fails there.
 fn holding() -> [Function; 2] {
     let x = || ("x", Type::Int, Passing::Value);
     let hold = |call: &mut weir_host::Call<'_>| {
         let bytes = if call.value(0) == Value::Int(FAILING) { HELD } else { 0 };
         memory::allocated(bytes);
-        Outcome::Value(Value::Host(Arc::new(HeldMemory(bytes))))
+        Outcome::Value(Value::Host(Arc::new(Handle(Box::new(move || memory::released(bytes))))))
     };
     let mut hold = function("a.hold", &[x()], World::Pure, FunctionCode::Immediate(Arc::new(hold)));
     hold.signature.result = handle_type();
