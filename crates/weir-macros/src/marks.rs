@@ -14,6 +14,7 @@ pub(crate) enum Flag {
     Deferrable,
     Idempotent,
     Commutes,
+    Barrier,
     Blocking,
     AwaitsPeer,
     Total,
@@ -21,12 +22,13 @@ pub(crate) enum Flag {
     Internal,
 }
 
-const FLAGS: [(&str, Flag); 10] = [
+const FLAGS: [(&str, Flag); 11] = [
     ("pure", Flag::Pure),
     ("reads", Flag::Reads),
     ("deferrable", Flag::Deferrable),
     ("idempotent", Flag::Idempotent),
     ("commutes", Flag::Commutes),
+    ("barrier", Flag::Barrier),
     ("blocking", Flag::Blocking),
     ("awaits_peer", Flag::AwaitsPeer),
     ("total", Flag::Total),
@@ -35,14 +37,16 @@ const FLAGS: [(&str, Flag); 10] = [
 ];
 
 /// Pairs of marks that contradict each other, with the reason.
-const CONTRADICTIONS: [(Flag, Flag, &str); 3] = [
+const CONTRADICTIONS: [(Flag, Flag, &str); 5] = [
     (Flag::Reads, Flag::Pure, "`reads` contradicts `pure`: a pure function does not observe the outside world"),
     (Flag::Deferrable, Flag::Pure, "`deferrable` contradicts `pure`: there is no effect to defer"),
     (Flag::Deferrable, Flag::Reads, "`deferrable` contradicts `reads`: there is no effect to defer"),
+    (Flag::Barrier, Flag::Pure, "`barrier` contradicts `pure`: pure functions are not ordered with other calls"),
+    (Flag::Barrier, Flag::Reads, "`barrier` contradicts `reads`: reads are not ordered with one another"),
 ];
 
 const EXPECTED: &str = "the marks are `pure`, `reads`, `fresh = \"2m\"`, `deferrable`, `idempotent`, `commutes`, \
-                        `blocking`, `awaits_peer`, `total`, `replaces_element`, `internal`, `name = \"…\"`, \
+                        `barrier`, `blocking`, `awaits_peer`, `total`, `replaces_element`, `internal`, `name = \"…\"`, \
                         `new = path`, `room = bytes`, `units = work` and `later = call`";
 
 /// The marks of one function.
@@ -224,6 +228,7 @@ impl FunctionMarks {
         let deferrable = self.has(Flag::Deferrable);
         let idempotent = self.has(Flag::Idempotent) || (leaves && !changes);
         let commutes = self.has(Flag::Commutes);
+        let barrier = self.has(Flag::Barrier);
         let blocking = self.has(Flag::Blocking);
         let awaits_peer = self.has(Flag::AwaitsPeer);
         let total = self.has(Flag::Total);
@@ -236,6 +241,7 @@ impl FunctionMarks {
                 deferrable: #deferrable,
                 idempotent: #idempotent,
                 commutes: #commutes,
+                barrier: #barrier,
                 blocking: #blocking,
                 waits: #waits,
                 awaits_peer: #awaits_peer,

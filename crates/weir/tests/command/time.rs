@@ -49,6 +49,37 @@ fn effects_behind_a_slow_check_do_not_happen_when_the_time_is_up() {
     }
 }
 
+/// A change of a table and one of a shared value behind a wait that is given up.
+const BEHIND_A_WAIT: &str = r#"use http, time
+
+record Entry { id: Int, text: Text }
+table entries: Entry key id soft
+shared pushed: List(Text) = []
+
+service late on http(port: 80, answer_timeout: 200ms) {
+  get "/late" {
+    time.sleep(1h)
+    entries.insert(Entry { id: 1, text: "late" })?
+    pushed.push("late")
+    http.text("late")
+  }
+  get "/" {
+    http.text("{entries.count()} {pushed.length()}")
+  }
+}
+"#;
+
+#[test]
+fn what_follows_a_sleep_in_the_text_waits_with_it() {
+    let program = Scratch::new("behind.weir", BEHIND_A_WAIT.as_bytes());
+    for engine in ENGINES {
+        let served = Served::start(program.path(), &["--engine", engine, "--threads", "2"]);
+        assert_eq!(served.get("/late").status, 503, "{engine}");
+        assert_eq!(text(&served.get("/")), (200, "0 0"), "{engine}");
+        served.stop();
+    }
+}
+
 const ENGINES: [&str; 4] = ["event", "pool", "thread-per-flow", "elastic"];
 
 fn text(answer: &Answer) -> (u16, &str) {
