@@ -42,7 +42,10 @@ struct PendingMigration<'s> {
 /// Returns the next rows of the old type; none if nothing is to be converted.
 pub(super) fn old_rows(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<Vec<Value>> {
     match PendingMigration::of(schema, catalog)? {
-        Ok(Some(pending)) => pending.rows(catalog),
+        Ok(Some(pending)) => match pending.may_go_on(catalog)? {
+            Ok(()) => pending.rows(catalog),
+            Err(failure) => Ok(Err(failure)),
+        },
         Ok(None) => Ok(Ok(Vec::new())),
         Err(failure) => Ok(Err(failure)),
     }
@@ -71,6 +74,7 @@ pub(super) fn apply(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<()> {
         create_notes(catalog)?;
         note(schema, migration, (None, true), catalog)?;
     }
+    catalog.note_declared(schema)?;
     Ok(Ok(()))
 }
 
@@ -253,7 +257,23 @@ impl<'s> PendingMigration<'s> {
         Ok(rows.into_iter().map(whole).collect())
     }
 
+    /// Fails if a program that is running has other columns and was started before the migration has begun: what it writes would not
+    /// be converted.
+    fn may_go_on(&self, catalog: &dyn Catalog) -> StartCheck<()> {
+        if self.has_begun || !catalog.others_have_other_columns(self.schema)? {
+            return Ok(Ok(()));
+        }
+        Ok(Err(Failure::function(format!(
+            "another program that is running has other columns of `{}`, and what it writes would not be converted; stop it, and \
+             start this program again",
+            self.schema.name
+        ))))
+    }
+
     fn store(&self, old: &[Value], new: Vec<Value>, catalog: &dyn Catalog) -> StartCheck<bool> {
+        if let Err(failure) = self.may_go_on(catalog)? {
+            return Ok(Err(failure));
+        }
         match self.rows(catalog)? {
             Ok(rows) if rows == old => {}
             Ok(_) => return Ok(Err(written_meanwhile(self.schema))),
