@@ -1,10 +1,10 @@
-//! What the programs that are running declare: shared advisory locks of the connections that write, for each table, its columns and
-//! its indexes. A connection that ends releases them, whatever the reason.
+//! Declarations of the programs that are running: shared advisory locks of the connections that write, for each table, its columns
+//! and its indexes. A connection that ends releases them, whatever the reason.
 
 use crate::tables::dialect::Dialect;
 use crate::tables::schema::Schema;
 
-/// What a lock says of its program: the first of the two numbers of the lock. The second is a hash of the name.
+/// The kind of a declaration, which is the first of the two numbers of its lock. The second is a hash of the name.
 #[derive(Clone, Copy)]
 enum Declared {
     Table = 1_466_263_924,

@@ -34,7 +34,7 @@ fn status(served: &Served, path: &str) -> Option<u16> {
     post(served, path).map(|answer| answer.status)
 }
 
-/// What a program writes into old columns would not be converted.
+/// Rows that a program writes into old columns would not be converted.
 #[test]
 fn rows_are_not_converted_while_a_program_of_the_old_version_runs() {
     let Some(server) = PostgresServer::shared() else { return };
