@@ -456,7 +456,8 @@ fn note(
 ) -> Read<()> {
     let dialect = catalog.dialect();
     let texts = [&schema.name, &shown(&migration.columns), &shown(&schema.columns)].map(|text| dialect.text(text));
-    let last = last.map_or_else(|| "NULL".to_owned(), |last| dialect.text(last));
+    // What cannot be stored in a text is escaped in it already.
+    let last = last.map_or_else(|| "NULL".to_owned(), |last| format!("'{}'", last.replace('\'', "''")));
     catalog.execute(&format!(
         "INSERT INTO \"weir_migrations\" VALUES ({}, {last}, {})
          ON CONFLICT (\"table\", \"old\") DO UPDATE SET \"new\" = excluded.\"new\", \"last\" = excluded.\"last\",

@@ -209,7 +209,7 @@ service s on http(port: 8080) {
     atomic rows {
       for i in list.numbers(0, 2_300)? {
         let kind = if i % 2 == 0 { Kind.Zebra } else { Kind.Ape }
-        let name = if i % 3 == 0 { "O'Brien \u{0}\u{1}" } else { "Ä" }
+        let name = if i % 3 == 0 { "\u{0}Ä" } else { "\u{1}O'Brien {i % 50}" }
         let at = time.from_unix(i % 5 - 2)?
         let lasts = (i - 1_000) * 1ms
         rows.insert(ROW { kind, name, on: i % 7 == 0, at, code: "{i % 11}".to_bytes(), lasts, COLUMN })?
