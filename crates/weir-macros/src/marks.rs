@@ -47,7 +47,7 @@ const CONTRADICTIONS: [(Flag, Flag, &str); 5] = [
 
 const EXPECTED: &str = "the marks are `pure`, `reads`, `fresh = \"2m\"`, `deferrable`, `idempotent`, `commutes`, \
                         `barrier`, `blocking`, `awaits_peer`, `total`, `replaces_element`, `internal`, `name = \"…\"`, \
-                        `new = path`, `room = bytes`, `units = work` and `later = call`";
+                        `new = path`, `room = bytes`, `units = work`, `later = call` and `at_once = result`";
 
 /// The marks of one function.
 #[derive(Clone, Default)]
@@ -64,6 +64,8 @@ pub(crate) struct FunctionMarks {
     pub(crate) units: Option<Expr>,
     /// The `Option<weir::AwaitedCall>` of a call that exceeds its units, as an expression over the values of its parameters.
     pub(crate) later: Option<Expr>,
+    /// The `Option` of the result of a call that need not wait, as an expression over the values of its parameters.
+    pub(crate) at_once: Option<Expr>,
 }
 
 enum FunctionMark {
@@ -74,6 +76,7 @@ enum FunctionMark {
     Room(Expr),
     Units(Expr),
     Later(Expr),
+    AtOnce(Expr),
 }
 
 impl Parse for FunctionMark {
@@ -82,7 +85,7 @@ impl Parse for FunctionMark {
         if let Some((_, flag)) = FLAGS.iter().find(|(name, _)| word == name) {
             return Ok(FunctionMark::Flag(*flag, word.span()));
         }
-        if !["fresh", "name", "new", "room", "units", "later"].iter().any(|name| word == name) {
+        if !["fresh", "name", "new", "room", "units", "later", "at_once"].iter().any(|name| word == name) {
             return Err(Error::new(word.span(), format!("unknown mark `{word}`; {EXPECTED}")));
         }
         input.parse::<Token![=]>()?;
@@ -97,6 +100,9 @@ impl Parse for FunctionMark {
         }
         if word == "later" {
             return Ok(FunctionMark::Later(input.parse()?));
+        }
+        if word == "at_once" {
+            return Ok(FunctionMark::AtOnce(input.parse()?));
         }
         let text: LitStr = input.parse()?;
         if word == "name" {
@@ -154,6 +160,7 @@ impl FunctionMarks {
             FunctionMark::Room(bytes) => (self.room.is_some(), syn::spanned::Spanned::span(bytes)),
             FunctionMark::Units(units) => (self.units.is_some(), syn::spanned::Spanned::span(units)),
             FunctionMark::Later(call) => (self.later.is_some(), syn::spanned::Spanned::span(call)),
+            FunctionMark::AtOnce(result) => (self.at_once.is_some(), syn::spanned::Spanned::span(result)),
         };
         if twice {
             return Err(Error::new(span, "this mark is repeated"));
@@ -166,6 +173,7 @@ impl FunctionMarks {
             FunctionMark::Room(bytes) => self.room = Some(bytes),
             FunctionMark::Units(units) => self.units = Some(units),
             FunctionMark::Later(call) => self.later = Some(call),
+            FunctionMark::AtOnce(result) => self.at_once = Some(result),
         }
         Ok(())
     }
@@ -180,6 +188,7 @@ impl FunctionMarks {
         marks.room = own.room.or(marks.room);
         marks.units = own.units.or(marks.units);
         marks.later = own.later.or(marks.later);
+        marks.at_once = own.at_once.or(marks.at_once);
         marks
     }
 

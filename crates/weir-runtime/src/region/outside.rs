@@ -129,7 +129,14 @@ impl Region {
             FirstElement(..) | AppendParts(_) => return self.step_on_elements(instruction, at, words, outside),
             PushValue(list, from) => {
                 let value = slots[r(from)].take();
-                push(&mut slots[r(list)], value);
+                // The results of a `for` are behind the list that it goes over.
+                let expected = match slots.get(r(list).wrapping_sub(1)) {
+                    Some(Value::List(elements)) => elements.len(),
+                    _ => 1,
+                };
+                if let Value::List(elements) = &mut slots[r(list)] {
+                    elements.push_expecting(value, expected);
+                }
             }
             EndFor(_) | BeginPart(_) | EndPart(_) => return at_border(instruction, outside.borders),
             Return(row) | Fail(row) => return self.end(instruction, row, at, slots),
@@ -236,12 +243,6 @@ fn length(value: &Value) -> u64 {
         Value::List(elements) => elements.len() as u64,
         // Lengths do not fail.
         other => Prim::Length.apply(&[other]).map_or(0, |length| word_of(&length)),
-    }
-}
-
-fn push(list: &mut Value, value: Value) {
-    if let Value::List(elements) = list {
-        elements.push(value);
     }
 }
 
