@@ -142,10 +142,12 @@ impl MemoryTable {
             next = number.checked_add(1);
         }
         let key = self.schema.key_of(fields(&row));
-        self.no_conflict(&row, None)?;
+        self.expire();
+        // As in PostgreSQL, the key is the first rule.
         if self.rows.contains_key(&key) {
             return Err(constraint::taken(&self.schema, &self.schema.key, fields(&row)));
         }
+        self.no_conflict(&row, None)?;
         self.next = next;
         self.log(&key);
         self.add(key.clone(), row);

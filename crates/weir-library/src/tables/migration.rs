@@ -257,10 +257,21 @@ impl<'s> PendingMigration<'s> {
         Ok(rows.into_iter().map(whole).collect())
     }
 
-    /// Fails if a program that is running has other columns and was started before the migration has begun: what it writes would not
-    /// be converted.
+    /// Fails if the migration cannot begin: a program that is running has other columns, and what it writes would not be converted, or
+    /// the new name of a column is that of one which an earlier migration has left.
     fn may_go_on(&self, catalog: &dyn Catalog) -> StartCheck<()> {
-        if self.has_begun || !catalog.others_have_other_columns(self.schema)? {
+        if self.has_begun {
+            return Ok(Ok(()));
+        }
+        let replaced = self.schema.columns.iter().filter(|column| self.is_changed(column));
+        let replaced = replaced.filter_map(|column| Some(replaced_name(&column.name, &self.known(&column.name)?.kind)));
+        if let Some(left) = replaced.into_iter().find(|name| self.known(name).is_some()) {
+            return Ok(Err(Failure::function(format!(
+                "an earlier migration has left the column `{left}`, which is the name that this one needs for the old values; drop or \
+                 rename it with `sqlite3` or `psql`, and start again"
+            ))));
+        }
+        if !catalog.others_have_other_columns(self.schema)? {
             return Ok(Ok(()));
         }
         Ok(Err(Failure::function(format!(
