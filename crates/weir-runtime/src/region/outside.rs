@@ -127,17 +127,7 @@ impl Region {
             }
             FirstWord(..) | FirstValue(..) | NextValue(..) => return self.list(instruction, at, words, outside),
             FirstElement(..) | AppendParts(_) => return self.step_on_elements(instruction, at, words, outside),
-            PushValue(list, from) => {
-                let value = slots[r(from)].take();
-                // The results of a `for` are behind the list that it goes over.
-                let expected = match slots.get(r(list).wrapping_sub(1)) {
-                    Some(Value::List(elements)) => elements.len(),
-                    _ => 1,
-                };
-                if let Value::List(elements) = &mut slots[r(list)] {
-                    elements.push_expecting(value, expected);
-                }
-            }
+            PushValue(list, from) => push_value(slots, r(list), r(from)),
             EndFor(_) | BeginPart(_) | EndPart(_) => return at_border(instruction, outside.borders),
             Return(row) | Fail(row) => return self.end(instruction, row, at, slots),
             End => return After::Stop(RegionStop::Done),
@@ -243,6 +233,18 @@ fn length(value: &Value) -> u64 {
         Value::List(elements) => elements.len() as u64,
         // Lengths do not fail.
         other => Prim::Length.apply(&[other]).map_or(0, |length| word_of(&length)),
+    }
+}
+
+/// Moves a value to the end of the results of a `for`, which are behind the list that it goes over.
+fn push_value(slots: &mut [Value], list: usize, from: usize) {
+    let value = slots[from].take();
+    let expected = match slots.get(list.wrapping_sub(1)) {
+        Some(Value::List(elements)) => elements.len(),
+        _ => 1,
+    };
+    if let Value::List(elements) = &mut slots[list] {
+        elements.push_expecting(value, expected);
     }
 }
 
