@@ -60,6 +60,10 @@ struct UndoLog {
     changes: Vec<(Value, Option<StoredRow>)>,
 }
 
+/// Work for a row that a search visits, and for one that it sorts too, in steps of SQLite's machine (`read_work`).
+const STEPS_OF_ROW: u32 = 2;
+const STEPS_OF_SORTED_ROW: u32 = 6;
+
 impl MemoryTable {
     pub(super) fn new(schema: Schema, clock: TableClock) -> MemoryTable {
         MemoryTable {
@@ -407,7 +411,9 @@ impl MemoryTable {
             return;
         }
         let now = self.now();
+        let mut visited = 0;
         let mut row = |stored: &StoredRow| {
+            visited += 1;
             let is_found = self.is_live(stored, now) && (plan.accepts_all || search.accepts(fields(&stored.row)));
             !is_found || visit(&stored.row)
         };
@@ -418,8 +424,9 @@ impl MemoryTable {
             self.indexes[index].visit((&plan.low, &plan.high), descending, is_short, &mut all);
         } else {
             let mut found = self.rows.range(key_value(&plan.low)..=key_value(&plan.high));
-            _ = if descending { found.rev().all(row) } else { found.all(&mut row) };
+            _ = if descending { found.rev().all(&mut row) } else { found.all(&mut row) };
         }
+        search.query.work.note(if plan.direction.is_some() { STEPS_OF_ROW } else { STEPS_OF_SORTED_ROW } * visited);
     }
 
     /// Visits the rows with these values of an index, until `visit` returns false. Those before a page are left out.

@@ -247,4 +247,9 @@ impl TableRows for Mutex<MemoryTable> {
     fn is_stored(&self) -> bool {
         false
     }
+
+    fn takes_long(&self, read: ReadSize<'_>) -> bool {
+        // Most tables in memory are small, so that a query is tried here first.
+        matches!(read, ReadSize::Search(site) if site.work.is_known_as_long())
+    }
 }
