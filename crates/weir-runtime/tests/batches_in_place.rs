@@ -12,7 +12,7 @@ use weir_host::{
     Batch, BatchAnswers, Environment, Failure, Function, FunctionCode, Outcome, Passing, PendingBatch, Settled, Type,
     Value, World,
 };
-use weir_runtime::{ENGINES, Options, ScriptedPlatform};
+use weir_runtime::{ENGINES, Options, ScriptedPlatform, SliceLength};
 use weir_trace::{BatchDeparture, Detail, EventKind, Recorder, TraceReader};
 
 const LIMITS: Batch = Batch { at_most: 100, in_flight: 4, gathered: 0 };
@@ -65,6 +65,22 @@ const PERHAPS_LATER: &str = "%1: List(Int) = list(%0, 6)
   %19: Int = add(%17, %18)
   yield %19
 yield %16";
+
+/// A round for each element of a list, which calls `a`.
+const ROUNDS: &str = "%1: List(Int) = list(%0, 6, 7)
+%2: List(Int) = for %3: Int in %1
+  %4: Int = add(%3, 1)
+  %5: Result(Int, Failure) = call a.get at a1 (%4)
+  %6: Int = switch %5
+    tag 0 (%7: Int)
+      yield %7
+    tag 1 (%8: Failure)
+      yield -1
+  yield %6
+%9: Int = fold %2 from 0 as %10: Int, %11: Int
+  %12: Int = add(%10, %11)
+  yield %12
+yield %9";
 
 /// Returns a batched function that multiplies by ten, at once or, while it `waits`, after others have had their turn.
 fn ready(path: &'static str, waits: &Arc<AtomicBool>) -> Function {
@@ -176,6 +192,19 @@ fn in_place_a_call_waits_for_others_that_may_not_be_made() {
         let batches = departures.of_calls(12);
         let of_both = batches.iter().filter(|calls| **calls == 2).count();
         assert!(of_both >= 3, "{}: nothing is known of `b.get` in the first three flows: {batches:?}", row.name);
+    }
+}
+
+#[test]
+fn a_flow_fills_a_batch_that_it_may_send_itself_although_its_slices_are_over() {
+    for row in ENGINES {
+        let (options, departures) = Departures::new(row.name);
+        let options = Options { slice: SliceLength::ONE_UNIT, ..options };
+        let (feed, _running) = started([ready("a.get", &Arc::default())], "", ROUNDS, options);
+        for x in 0..5 {
+            assert_eq!(answer(feed.begin(vec![Value::Int(x)])), Ok(Value::Int(x * 10 + 160)), "{}", row.name);
+        }
+        assert_eq!(departures.of_calls(15), [3; 5], "{}", row.name);
     }
 }
 

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use super::action::{Ran, Stage};
 use super::group_waves::gathered_call;
 use super::grouped_run::FrameGroup;
-use super::iteration_group::{CallsOfStep, EqualCalls, IterationGroup, Leaving, Wave, take_calls};
+use super::iteration_group::{CallsOfStep, EqualCalls, Iteration, IterationGroup, Leaving, Wave, take_calls};
 use super::repeat::PooledFrame;
 use super::{Frame, Wait};
 use crate::instance::Env;
@@ -102,7 +102,8 @@ impl FrameGroup {
             let (node, since_ns, left_orders) = (*node, *since_ns, *left_orders);
             frame.waits.push(Wait { node, stage, since_ns, left_orders, is_polled: false });
         }
-        let iterations = iterations.extract_if(.., |iteration| leaves(iteration.index)).collect();
+        let leaving = iterations.extract_if(.., |iteration| leaves(iteration.index));
+        let iterations = leaving.map(|iteration| Iteration { leaves: false, ..iteration }).collect();
         IterationGroup { frame, iterations, wave: None }
     }
 

@@ -10,7 +10,7 @@ use super::overlapping::Overlapping;
 use super::repeat::PooledFrame;
 use super::{Finished, FlowExit, Frame};
 use crate::instance::Env;
-use crate::operations::element;
+use crate::operations::{self, element};
 use crate::step::{Body, RepeatStep};
 use crate::units::{Advanced, Spent};
 
@@ -119,7 +119,7 @@ impl Overlapping for GroupedRun<PooledFrame> {
 impl FrameGroup {
     /// Returns a group of iterations, of which there is at least one, with their slots.
     fn new(frame: PooledFrame, iterations: impl Iterator<Item = (usize, Vec<Value>)>) -> FrameGroup {
-        let iterations = iterations.map(|(index, slots)| Iteration { index, slots }).collect();
+        let iterations = iterations.map(|(index, slots)| Iteration { index, slots, leaves: false }).collect();
         let mut group = IterationGroup { frame, iterations, wave: None };
         if let [alone] = &mut group.iterations[..] {
             std::mem::swap(&mut group.frame.slots, &mut alone.slots);
@@ -190,12 +190,10 @@ impl FrameGroup {
 
     /// Takes the results of the iterations.
     fn finish(&mut self, body: &Body, env: Env<'_>, results: &mut [Value]) -> Spent {
-        let IterationGroup { frame, iterations, .. } = self;
         let mut spent = Spent::GoOn;
-        for Iteration { index, mut slots } in iterations.drain(..) {
-            std::mem::swap(&mut frame.slots, &mut slots);
-            results[index] = body.result.map_or(Value::Absent, |result| frame.value(body, result));
-            std::mem::swap(&mut frame.slots, &mut slots);
+        for Iteration { index, mut slots, .. } in self.iterations.drain(..) {
+            results[index] =
+                body.result.map_or(Value::Absent, |result| operations::value(result, &mut slots, &body.constants));
             keep_slots(slots);
             if env.units.spend_timed(body.units, &*env.instance.platform) == Spent::Yield {
                 spent = Spent::Yield;

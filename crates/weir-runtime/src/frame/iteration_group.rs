@@ -48,6 +48,8 @@ pub(super) struct IterationGroup<F> {
 pub(super) struct Iteration {
     pub index: usize,
     pub slots: Vec<Value>,
+    /// True if it does not go on with the group behind the wave.
+    pub leaves: bool,
 }
 
 /// The answers that a group of iterations takes, and the steps that it runs, between two looks at its calls.
@@ -60,11 +62,13 @@ pub(super) struct Wave<F> {
     pub decides: bool,
     /// The arms that were chosen before.
     pub before: Choices,
-    /// The place of the iteration that runs next.
+    /// The part of the wave that runs: 0 for the answers, and then each of the steps.
+    pub part: usize,
+    /// The place of the iteration that runs it next.
     pub next: usize,
     /// The arms that the first iteration has chosen.
     pub chosen: Option<Choices>,
-    /// The cursor behind the steps.
+    /// The cursor behind the last part.
     pub cursor: usize,
     /// The calls that are made.
     pub calls: CallsOfWave,

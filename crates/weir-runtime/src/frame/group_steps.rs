@@ -1,0 +1,216 @@
+//! The steps of a wave: each runs for all iterations of the group, one after the other, before the next step does.
+//!
+//! Steps that compute with the slots of an iteration alone, and the calls that are gathered, need nothing but these slots. For any
+//! other step, the slots are put into the frame.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::task::Context;
+
+use smallvec::SmallVec;
+use weir_host::Argument;
+
+use super::Frame;
+use super::action::{Ran, compute, holds};
+use super::group_waves::{call_of, decides, gathered_call};
+use super::grouped_run::FrameWave;
+use super::iteration_group::{Iteration, Leaving};
+use crate::instance::Env;
+use crate::operations;
+use crate::step::{Action, Body, CallStep, ConditionStep};
+use crate::units::{self, Spent};
+
+impl FrameWave {
+    /// Takes the answers of the calls that are answered, until the slice is over.
+    pub(super) fn take_answers(
+        &mut self,
+        frame: &mut Frame,
+        iterations: &mut [Iteration],
+        body: &Body,
+        env: Env<'_>,
+        spent: &mut Spent,
+    ) {
+        if self.answered.is_empty() {
+            self.next = iterations.len();
+        }
+        while *spent == Spent::GoOn
+            && let Some(iteration) = self.take_next(iterations)
+        {
+            let slots = &mut iteration.slots;
+            if self.decides {
+                frame.choices.copy_from_slice(&self.before);
+            }
+            let mut end = None;
+            for (node, answers) in &mut self.answered {
+                frame.cursor = *node;
+                let answer = answers.next().expect("each iteration has an answer");
+                let call = call_of(*node, body);
+                operations::forget(&call.dead, slots);
+                match operations::answer(answer, &call.out, slots) {
+                    Ok(decided) => {
+                        decided.into_iter().for_each(|(switch, arm)| frame.choices[switch as usize] = arm);
+                        if env.units.spend_timed(units::CALL, &*env.instance.platform) == Spent::Yield {
+                            *spent = Spent::Yield;
+                        }
+                    }
+                    Err(failure) if end.as_ref().is_none_or(|(earliest, _)| *node < *earliest) => {
+                        end = Some((*node, failure));
+                    }
+                    Err(_) => {}
+                }
+            }
+            if let Some((node, failure)) = end {
+                frame.cursor = node;
+                self.leave_alone(iteration, frame, Ran::fail(failure), body, env);
+            } else if self.decides {
+                self.leave_by_choice(iteration, frame);
+            } else {
+                self.cursor = frame.cursor;
+            }
+        }
+    }
+
+    /// Runs a step, until the slice is over.
+    pub(super) fn run_step(
+        &mut self,
+        node: usize,
+        (frame, iterations): (&mut Frame, &mut [Iteration]),
+        body: &Body,
+        env: Env<'_>,
+        context: &mut Context<'_>,
+        spent: &mut Spent,
+    ) {
+        (frame.cursor, self.cursor) = (node, node);
+        let action = &body.steps[node].action;
+        match action {
+            Action::Nothing => self.next = iterations.len(),
+            Action::Prim(prim) => {
+                while let Some(iteration) = self.take_next(iterations) {
+                    let ran = compute(prim, &mut iteration.slots, body, env);
+                    if !matches!(ran, Ran::Next) {
+                        self.leave_alone(iteration, frame, ran, body, env);
+                    }
+                }
+            }
+            Action::Condition(condition) => self.decide(condition, frame, iterations, body, env),
+            Action::Select { switch, inputs, out } => match inputs.get(frame.choices[*switch as usize] as usize) {
+                Some(Some(input)) => {
+                    while let Some(Iteration { slots, .. }) = self.take_next(iterations) {
+                        let value = operations::value(*input, slots, &body.constants);
+                        slots[*out as usize].put(value);
+                    }
+                }
+                _ => self.run_in_frame(node, (frame, iterations), body, env, context, spent),
+            },
+            _ => match gathered_call(action) {
+                Some(call) => self.collect(call, frame, iterations, body, env),
+                None => self.run_in_frame(node, (frame, iterations), body, env, context, spent),
+            },
+        }
+    }
+
+    /// Decides a condition.
+    fn decide(
+        &mut self,
+        step: &ConditionStep,
+        frame: &mut Frame,
+        iterations: &mut [Iteration],
+        body: &Body,
+        env: Env<'_>,
+    ) {
+        while let Some(iteration) = self.take_next(iterations) {
+            let holds = holds(&step.condition, &iteration.slots, &body.constants, env);
+            frame.choices[step.switch as usize] = step.arms[usize::from(holds)];
+            self.leave_by_choice(iteration, frame);
+        }
+    }
+
+    /// Collects the calls of a step, which are placed behind the wave.
+    fn collect(&mut self, call: &CallStep, frame: &mut Frame, iterations: &mut [Iteration], body: &Body, env: Env<'_>) {
+        let count = iterations.len();
+        let place = self.calls.iter().position(|calls| calls.node == frame.cursor);
+        let place = place.expect("the calls of a wave are those of its steps");
+        let only_argument = if let [argument] = call.arguments[..] { Some(argument) } else { None };
+        while let Some(Iteration { index, slots, .. }) = self.take_next(iterations) {
+            let arguments = match only_argument {
+                Some(argument @ (Argument::Slot { .. } | Argument::Constant(_))) => {
+                    (operations::value(argument, slots, &body.constants), SmallVec::new())
+                }
+                _ => {
+                    std::mem::swap(&mut frame.slots, slots);
+                    let arguments = frame.gathered_arguments(call, body, env);
+                    std::mem::swap(&mut frame.slots, slots);
+                    arguments
+                }
+            };
+            self.calls[place].add(*index, arguments, count);
+        }
+    }
+
+    /// Runs a step in the frame, with the slots of one iteration after the other.
+    fn run_in_frame(
+        &mut self,
+        node: usize,
+        (frame, iterations): (&mut Frame, &mut [Iteration]),
+        body: &Body,
+        env: Env<'_>,
+        context: &mut Context<'_>,
+        spent: &mut Spent,
+    ) {
+        let step = &body.steps[node];
+        let decides = decides(&step.action);
+        while *spent == Spent::GoOn
+            && let Some(iteration) = self.take_next(iterations)
+        {
+            if decides {
+                frame.choices.copy_from_slice(&self.before);
+            }
+            frame.cursor = node;
+            std::mem::swap(&mut frame.slots, &mut iteration.slots);
+            let ran = catch_unwind(AssertUnwindSafe(|| frame.run(node, step, body, env, context)));
+            std::mem::swap(&mut frame.slots, &mut iteration.slots);
+            match ran {
+                Ok(Ran::Next) if decides => self.leave_by_choice(iteration, frame),
+                Ok(Ran::Next) => self.cursor = frame.cursor,
+                Ok(Ran::Yields(None)) => {
+                    *spent = Spent::Yield;
+                    if decides {
+                        self.leave_by_choice(iteration, frame);
+                    }
+                }
+                Ok(ran) => self.leave_alone(iteration, frame, ran, body, env),
+                Err(panic) => {
+                    let exit = frame.exit_of_panic(node, body, &*panic);
+                    self.leave_alone(iteration, frame, Ran::Ends(Box::new(exit)), body, env);
+                }
+            }
+        }
+    }
+
+    /// Returns the next iteration of this part of the wave.
+    fn take_next<'a>(&mut self, iterations: &'a mut [Iteration]) -> Option<&'a mut Iteration> {
+        let rest = iterations.get_mut(self.next..)?;
+        let skipped = rest.iter().take_while(|iteration| iteration.leaves).count();
+        self.next += (skipped + 1).min(rest.len());
+        rest.get_mut(skipped)
+    }
+
+    /// Lets an iteration leave the group if it has chosen other arms than the first.
+    fn leave_by_choice(&mut self, iteration: &mut Iteration, frame: &Frame) {
+        match &self.chosen {
+            None => (self.chosen, self.cursor) = (Some(frame.choices.as_slice().into()), frame.cursor),
+            Some(chosen) if chosen[..] == frame.choices[..] => {}
+            Some(_) => {
+                iteration.leaves = true;
+                self.leaving.push(Leaving::of(iteration.index, frame));
+            }
+        }
+    }
+
+    /// Lets an iteration leave the group because of the outcome of this part of the wave.
+    #[cold]
+    fn leave_alone(&mut self, iteration: &mut Iteration, frame: &mut Frame, ran: Ran, body: &Body, env: Env<'_>) {
+        let node = self.part.checked_sub(1).map_or(frame.cursor, |step| self.nodes[step]);
+        iteration.leaves = true;
+        self.leaving.push(Leaving::stopped(iteration.index, frame, (self.part, node, ran), body, env));
+    }
+}
