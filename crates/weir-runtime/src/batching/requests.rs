@@ -29,7 +29,7 @@ const NO_ANSWER: Outcome = Outcome::Value(Value::Absent);
 /// Finds requests.
 struct KnownRequests {
     hasher: FixedState,
-    /// The indices of the requests by their hashes. Empty while they ascend, and while there are at most [`COMPARED_MAX`].
+    /// The indices of the requests by their hashes. Empty while they ascend, and while there are so few that they are compared.
     indices: HashTable<u32>,
     /// True if all requests are integers, each greater than the one before, so that a greater one is new: often they are the
     /// keys of rows, in their order.
@@ -39,6 +39,9 @@ struct KnownRequests {
 /// The number of requests with each of which a further one is compared. Chosen by judgement: this takes about as long as to hash
 /// one, and a table would have to be allocated.
 const COMPARED_MAX: usize = 8;
+
+/// The same for integers, of which a comparison takes next to nothing.
+const COMPARED_INTEGERS_MAX: usize = 32;
 
 /// The requests of a batch that is sent.
 pub(super) struct SentRequests {
@@ -150,20 +153,31 @@ impl KnownRequests {
     /// Returns the index of the request that equals this one, or `None` and knows this one by its own index from now on.
     #[inline]
     fn find_or_insert(&mut self, value: &Value, index: u32, requests: &Vec<Value>) -> Option<u32> {
-        let KnownRequests { hasher, indices, ascends } = self;
-        if *ascends {
-            *ascends = match (requests.last(), value) {
+        if self.ascends {
+            self.ascends = match (requests.last(), value) {
                 (None, Value::Int(_)) => true,
                 (Some(Value::Int(last)), Value::Int(value)) => last < value,
                 _ => false,
             };
-            if *ascends {
+            if self.ascends {
                 return None;
             }
         }
+        self.find_or_insert_among_any(value, index, requests)
+    }
+
+    fn find_or_insert_among_any(&mut self, value: &Value, index: u32, requests: &Vec<Value>) -> Option<u32> {
+        let KnownRequests { hasher, indices, .. } = self;
         if indices.is_empty() {
-            if requests.len() < COMPARED_MAX {
-                return (0..).zip(requests).find(|(_, request)| *request == value).map(|(equal, _)| equal);
+            let compared = match value {
+                Value::Int(number) if requests.len() < COMPARED_INTEGERS_MAX => {
+                    Some(requests.iter().position(|other| matches!(other, Value::Int(other) if other == number)))
+                }
+                value if requests.len() < COMPARED_MAX => Some(requests.iter().position(|other| other == value)),
+                _ => None,
+            };
+            if let Some(found) = compared {
+                return found.map(|found| found as u32);
             }
             know(requests, requests.capacity() - requests.len(), indices, hasher);
         }

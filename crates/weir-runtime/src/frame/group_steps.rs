@@ -13,7 +13,7 @@ use super::Frame;
 use super::action::{Ran, compute, holds};
 use super::group_waves::{call_of, decides, gathered_call};
 use super::grouped_run::FrameWave;
-use super::iteration_group::{Iteration, Leaving};
+use super::iteration_group::{Choices, EqualCalls, Iteration, Leaving};
 use crate::instance::Env;
 use crate::operations;
 use crate::step::{Action, Body, CallStep, ConditionStep};
@@ -31,6 +31,30 @@ impl FrameWave {
     ) {
         if self.answered.is_empty() {
             self.next = iterations.len();
+        }
+        if !self.decides
+            && let [(node, answers)] = &mut self.answered[..]
+        {
+            // Most often one call is answered, and nothing is decided.
+            (frame.cursor, self.cursor) = (*node, *node);
+            let call = call_of(*node, body);
+            for iteration in &mut iterations[self.next..] {
+                if *spent == Spent::Yield {
+                    return;
+                }
+                self.next += 1;
+                let answer = answers.next().expect("each iteration has an answer");
+                operations::forget(&call.dead, &mut iteration.slots);
+                match operations::answer(answer, &call.out, &mut iteration.slots) {
+                    Ok(_) => *spent = env.units.spend_timed(units::CALL, &*env.instance.platform),
+                    Err(failure) => {
+                        let left = Leaving::stopped(iteration.index, frame, (0, *node, Ran::fail(failure)), body, env);
+                        iteration.leaves = true;
+                        self.leaving.push(left);
+                    }
+                }
+            }
+            return;
         }
         while *spent == Spent::GoOn
             && let Some(iteration) = self.take_next(iterations)
@@ -84,7 +108,7 @@ impl FrameWave {
         match action {
             Action::Nothing => self.next = iterations.len(),
             Action::Prim(prim) => {
-                while let Some(iteration) = self.take_next(iterations) {
+                for iteration in self.all_left(iterations) {
                     let ran = compute(prim, &mut iteration.slots, body, env);
                     if !matches!(ran, Ran::Next) {
                         self.leave_alone(iteration, frame, ran, body, env);
@@ -94,7 +118,7 @@ impl FrameWave {
             Action::Condition(condition) => self.decide(condition, frame, iterations, body, env),
             Action::Select { switch, inputs, out } => match inputs.get(frame.choices[*switch as usize] as usize) {
                 Some(Some(input)) => {
-                    while let Some(Iteration { slots, .. }) = self.take_next(iterations) {
+                    for Iteration { slots, .. } in self.all_left(iterations) {
                         let value = operations::value(*input, slots, &body.constants);
                         slots[*out as usize].put(value);
                     }
@@ -117,10 +141,18 @@ impl FrameWave {
         body: &Body,
         env: Env<'_>,
     ) {
-        while let Some(iteration) = self.take_next(iterations) {
+        let mut first = None;
+        for iteration in self.all_left(iterations) {
             let holds = holds(&step.condition, &iteration.slots, &body.constants, env);
+            if *first.get_or_insert(holds) != holds {
+                frame.choices[step.switch as usize] = step.arms[usize::from(holds)];
+                iteration.leaves = true;
+                self.leaving.push(Leaving::of(iteration.index, frame));
+            }
+        }
+        if let Some(holds) = first {
             frame.choices[step.switch as usize] = step.arms[usize::from(holds)];
-            self.leave_by_choice(iteration, frame);
+            self.chosen = Some(Choices::from_slice(&frame.choices));
         }
     }
 
@@ -129,21 +161,23 @@ impl FrameWave {
         let count = iterations.len();
         let place = self.calls.iter().position(|calls| calls.node == frame.cursor);
         let place = place.expect("the calls of a wave are those of its steps");
-        let only_argument = if let [argument] = call.arguments[..] { Some(argument) } else { None };
-        while let Some(Iteration { index, slots, .. }) = self.take_next(iterations) {
-            let arguments = match only_argument {
-                Some(argument @ (Argument::Slot { .. } | Argument::Constant(_))) => {
-                    (operations::value(argument, slots, &body.constants), SmallVec::new())
-                }
-                _ => {
-                    std::mem::swap(&mut frame.slots, slots);
-                    let arguments = frame.gathered_arguments(call, body, env);
-                    std::mem::swap(&mut frame.slots, slots);
-                    arguments
-                }
-            };
-            self.calls[place].add(*index, arguments, count);
+        let calls = &mut self.calls[place];
+        if let [argument @ (Argument::Slot { .. } | Argument::Constant(_))] = call.arguments[..] {
+            let (mut gathered, mut of) = (Vec::with_capacity(count), Vec::with_capacity(count));
+            for Iteration { index, slots, .. } in iterations.iter_mut().filter(|iteration| !iteration.leaves) {
+                gathered.push(operations::value(argument, slots, &body.constants));
+                of.push(*index);
+            }
+            calls.calls.push(EqualCalls { common: SmallVec::new(), gathered, of });
+        } else {
+            for Iteration { index, slots, .. } in iterations.iter_mut().filter(|iteration| !iteration.leaves) {
+                std::mem::swap(&mut frame.slots, slots);
+                let arguments = frame.gathered_arguments(call, body, env);
+                std::mem::swap(&mut frame.slots, slots);
+                calls.add(*index, arguments, count);
+            }
         }
+        self.next = count;
     }
 
     /// Runs a step in the frame, with the slots of one iteration after the other.
@@ -186,6 +220,12 @@ impl FrameWave {
         }
     }
 
+    /// Returns the iterations that have not run this part of the wave, which runs for all of them now.
+    fn all_left<'a>(&mut self, iterations: &'a mut [Iteration]) -> impl Iterator<Item = &'a mut Iteration> + use<'a> {
+        let next = std::mem::replace(&mut self.next, iterations.len());
+        iterations[next..].iter_mut().filter(|iteration| !iteration.leaves)
+    }
+
     /// Returns the next iteration of this part of the wave.
     fn take_next<'a>(&mut self, iterations: &'a mut [Iteration]) -> Option<&'a mut Iteration> {
         let rest = iterations.get_mut(self.next..)?;
@@ -197,7 +237,7 @@ impl FrameWave {
     /// Lets an iteration leave the group if it has chosen other arms than the first.
     fn leave_by_choice(&mut self, iteration: &mut Iteration, frame: &Frame) {
         match &self.chosen {
-            None => (self.chosen, self.cursor) = (Some(frame.choices.as_slice().into()), frame.cursor),
+            None => (self.chosen, self.cursor) = (Some(Choices::from_slice(&frame.choices)), frame.cursor),
             Some(chosen) if chosen[..] == frame.choices[..] => {}
             Some(_) => {
                 iteration.leaves = true;

@@ -7,7 +7,7 @@ use weir_host::Outcome;
 
 use super::action::Stage;
 use super::grouped_run::{FrameGroup, FrameWave};
-use super::iteration_group::{CallsOfStep, Wave};
+use super::iteration_group::{CallsOfStep, Choices, Wave};
 use super::{Frame, Wait};
 use crate::instance::Env;
 use crate::step::{Action, Body, CallStep, Out};
@@ -22,7 +22,7 @@ impl FrameWave {
             decides: answered.iter().any(|(node, _)| decides(&body.steps[*node].action)),
             answered,
             nodes: SmallVec::new(),
-            before: frame.choices.as_slice().into(),
+            before: Choices::from_slice(&frame.choices),
             part: 0,
             next: 0,
             chosen: None,
@@ -68,25 +68,23 @@ impl FrameWave {
 }
 
 impl FrameGroup {
-    /// Runs a wave, which may have begun, until the slice is over.
+    /// Runs a wave, which may have begun, until the slice is over; returns true if it has ended.
     pub(super) fn run_wave(
         &mut self,
-        mut wave: Box<FrameWave>,
+        wave: &mut FrameWave,
         body: &Body,
         env: Env<'_>,
         context: &mut Context<'_>,
-        parted: &mut Vec<FrameGroup>,
-    ) -> Spent {
-        let mut spent = Spent::GoOn;
+        (parted, spent): (&mut Vec<FrameGroup>, &mut Spent),
+    ) -> bool {
         while wave.part <= wave.nodes.len() {
-            if spent == Spent::Yield || !self.run_part(&mut wave, body, env, context, &mut spent) {
-                self.wave = Some(wave);
-                return Spent::Yield;
+            if *spent == Spent::Yield || !self.run_part(wave, body, env, context, spent) {
+                return false;
             }
             (wave.part, wave.next) = (wave.part + 1, 0);
         }
-        self.end_wave(*wave, body, env, context, parted);
-        spent
+        self.end_wave(wave, body, env, context, parted);
+        true
     }
 
     /// Takes the answers of a wave, or runs a step, for one iteration after the other; returns false if the slice is over before.
@@ -109,14 +107,14 @@ impl FrameGroup {
     /// Places the calls of a wave. Iterations that do not go on with the others part.
     fn end_wave(
         &mut self,
-        mut wave: FrameWave,
+        wave: &mut FrameWave,
         body: &Body,
         env: Env<'_>,
         context: &mut Context<'_>,
         parted: &mut Vec<FrameGroup>,
     ) {
         if !wave.leaving.is_empty() {
-            self.part(&mut wave, body, env, context, parted);
+            self.part(wave, body, env, context, parted);
         }
         if let Some(chosen) = wave.chosen.as_ref().or((!wave.decides).then_some(&wave.before)) {
             let frame = &mut *self.frame;
