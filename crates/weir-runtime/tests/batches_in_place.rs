@@ -66,21 +66,42 @@ const PERHAPS_LATER: &str = "%1: List(Int) = list(%0, 6)
   yield %19
 yield %16";
 
-/// A round for each element of a list, which calls `a`.
+/// A round for each element of a list, which calls `a` after a loop.
 const ROUNDS: &str = "%1: List(Int) = list(%0, 6, 7)
 %2: List(Int) = for %3: Int in %1
-  %4: Int = add(%3, 1)
-  %5: Result(Int, Failure) = call a.get at a1 (%4)
-  %6: Int = switch %5
-    tag 0 (%7: Int)
-      yield %7
-    tag 1 (%8: Failure)
+  %4: Int = fold %1 from %3 as %5: Int, %6: Int
+    %7: Int = add(%5, 1)
+    yield %7
+  %8: Result(Int, Failure) = call a.get at a1 (%4)
+  %9: Int = switch %8
+    tag 0 (%10: Int)
+      yield %10
+    tag 1 (%11: Failure)
       yield -1
-  yield %6
-%9: Int = fold %2 from 0 as %10: Int, %11: Int
-  %12: Int = add(%10, %11)
-  yield %12
-yield %9";
+  yield %9
+%12: Int = fold %2 from 0 as %13: Int, %14: Int
+  %15: Int = add(%13, %14)
+  yield %15
+yield %12";
+
+/// Rounds that compute between two calls, with answers that choose no arm.
+const COMPUTING_ROUNDS: &str = "%1: List(Int) = list(%0, 6, 7)
+%2: List(Int) = for %3: Int in %1
+  %4: Int = add(%3, 1)
+  %5: Int = call a.get at a1 (%4)
+  %6: Int = add(%5, 6)
+  %7: Int = multiply(%6, %6)
+  %8: Int = subtract(%7, %6)
+  %9: Int = multiply(%8, 3)
+  %10: Int = subtract(%9, %6)
+  %11: Int = call b.get at b1 (%10)
+  %12: Int = add(%11, %10)
+  %13: Int = subtract(%12, 1)
+  yield %13
+%14: Int = fold %2 from 0 as %15: Int, %16: Int
+  %17: Int = add(%15, %16)
+  yield %17
+yield %14";
 
 /// Returns a batched function that multiplies by ten, at once or, while it `waits`, after others have had their turn.
 fn ready(path: &'static str, waits: &Arc<AtomicBool>) -> Function {
@@ -202,7 +223,30 @@ fn a_flow_fills_a_batch_that_it_may_send_itself_although_its_slices_are_over() {
         let options = Options { slice: SliceLength::ONE_UNIT, ..options };
         let (feed, _running) = started([ready("a.get", &Arc::default())], "", ROUNDS, options);
         for x in 0..5 {
-            assert_eq!(answer(feed.begin(vec![Value::Int(x)])), Ok(Value::Int(x * 10 + 160)), "{}", row.name);
+            assert_eq!(answer(feed.begin(vec![Value::Int(x)])), Ok(Value::Int(x * 10 + 220)), "{}", row.name);
+        }
+        assert_eq!(departures.of_calls(15), [3; 5], "{}", row.name);
+    }
+}
+
+#[test]
+fn rounds_compute_between_calls_whose_answers_choose_no_arm() {
+    let round = |element: i64| {
+        let answer = (element + 1) * 10 + 6;
+        let asked = (answer * answer - answer) * 3 - answer;
+        asked * 10 + asked - 1
+    };
+    for (row, slice) in ENGINES.iter().flat_map(|row| [(row, SliceLength::default()), (row, SliceLength::ONE_UNIT)]) {
+        let (options, departures) = Departures::new(row.name);
+        let functions = ["a.get", "b.get"].map(|path| {
+            let mut function = ready(path, &Arc::default());
+            function.signature.failure = None;
+            function
+        });
+        let (feed, _running) = started(functions, "", COMPUTING_ROUNDS, Options { slice, ..options });
+        for x in 0..5 {
+            let expected = round(x) + round(6) + round(7);
+            assert_eq!(answer(feed.begin(vec![Value::Int(x)])), Ok(Value::Int(expected)), "{}", row.name);
         }
         assert_eq!(departures.of_calls(15), [3; 5], "{}", row.name);
     }

@@ -22,7 +22,7 @@ use tokio::runtime::Handle;
 
 use super::Gatherer;
 use super::batch::GatheredBatch;
-use super::sender::{BatchSender, LeftOfSender};
+use super::sender::{BatchSender, RestOfSender};
 use crate::platform::Platform;
 
 /// The time for which a flow may go on with answers of batches that it has sent itself before others have a turn: that of a slice.
@@ -178,8 +178,8 @@ fn start(sender: BatchSender) {
     }
 }
 
-/// Polls what a sender has left to do. Unless that is done, a task goes on with it.
-fn go_on(mut left: LeftOfSender, handle: &Handle) {
+/// Polls the rest of the work of a sender. Unless that is done, a task goes on with it.
+fn go_on(mut left: RestOfSender, handle: &Handle) {
     if left.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending() {
         drop(handle.spawn(left));
     }

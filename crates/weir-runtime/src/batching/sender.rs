@@ -34,10 +34,10 @@ pub(super) struct BatchSender {
 }
 
 /// A batch that was sent in place and is not answered: its calls, the copies of its requests, and its first call.
-type LeftOfBatch = (Arc<GatheredBatch>, SentCalls, Vec<Value>, FirstCall);
+type RestOfBatch = (Arc<GatheredBatch>, SentCalls, Vec<Value>, FirstCall);
 
-/// What a sender has left to do.
-pub(super) type LeftOfSender = Pin<Box<dyn Future<Output = ()> + Send>>;
+/// The rest of the work of a sender.
+pub(super) type RestOfSender = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// The first call of the function for a batch.
 enum FirstCall {
@@ -46,12 +46,12 @@ enum FirstCall {
     /// It waits for its locks.
     Locking(Vec<Value>, LockAcquisition),
     /// It was polled, and is not answered.
-    Pending(BegunCall),
+    Pending(PolledCall),
     Answered(BatchAnswers),
 }
 
-/// A call of the function that has begun, or failed to.
-struct BegunCall {
+/// A call of the function that has begun, or failed to, and is polled.
+struct PolledCall {
     pending: Result<PendingBatch, Box<Failure>>,
     /// The number of requests.
     count: usize,
@@ -100,7 +100,7 @@ impl BatchSender {
 
     /// Sends the batch, whose requests these are, in place. Returns the time at which it was answered, or what the sender has left
     /// to do, if the batch was not answered at once, or others queue.
-    pub(super) fn run_in_place(mut self, mut sent: SentCalls) -> Result<u64, LeftOfSender> {
+    pub(super) fn run_in_place(mut self, mut sent: SentCalls) -> Result<u64, RestOfSender> {
         let (mut left, mut ended_ns) = (None, sent.sent_ns);
         let values = std::mem::take(&mut sent.requests.values);
         if let Some(batch) = self.batch.take().filter(|_| !values.is_empty()) {
@@ -125,7 +125,7 @@ impl BatchSender {
     }
 
     /// Answers a batch that was sent in place, if there is one, and sends all that queue.
-    async fn run_left(mut self, left: Option<LeftOfBatch>) {
+    async fn run_left(mut self, left: Option<RestOfBatch>) {
         if let Some((batch, sent, spare, first)) = left {
             let answers = self.answers(&batch, spare, first).await;
             self.end(&batch, &sent, answers, BatchDeparture::InPlace);
@@ -263,7 +263,7 @@ impl BatchSender {
     }
 
     /// Calls the function.
-    fn begin(&self, batch: &GatheredBatch, values: Vec<Value>) -> BegunCall {
+    fn begin(&self, batch: &GatheredBatch, values: Vec<Value>) -> PolledCall {
         let Gatherer { function, context, .. } = &*self.gatherer;
         let (count, borrowed) = (values.len(), &function.borrowed);
         let begin = || match borrowed.values.is_empty() {
@@ -274,11 +274,11 @@ impl BatchSender {
             Ok(begun) => begun,
             Err(panic) => Err(panicked(&function.path, &*panic)),
         };
-        BegunCall { pending, count }
+        PolledCall { pending, count }
     }
 
     /// Polls a call of the function.
-    fn poll(&self, call: &mut BegunCall, task: &mut Context<'_>) -> Poll<BatchAnswers> {
+    fn poll(&self, call: &mut PolledCall, task: &mut Context<'_>) -> Poll<BatchAnswers> {
         self.polls.fetch_add(1, Ordering::Relaxed);
         let failure = match &mut call.pending {
             Err(failure) => failure.clone(),

@@ -32,9 +32,9 @@ impl FrameWave {
         if self.answered.is_empty() {
             self.next = iterations.len();
         }
-        if !self.decides
-            && let [(node, answers)] = &mut self.answered[..]
-        {
+        // If an answer chooses an arm, the wave has no steps; otherwise one of these may.
+        let decides = self.decides && self.nodes.is_empty();
+        if !decides && let [(node, answers)] = &mut self.answered[..] {
             // Most often one call is answered, and nothing is decided.
             (frame.cursor, self.cursor) = (*node, *node);
             let call = call_of(*node, body);
@@ -60,7 +60,7 @@ impl FrameWave {
             && let Some(iteration) = self.take_next(iterations)
         {
             let slots = &mut iteration.slots;
-            if self.decides {
+            if decides {
                 frame.choices.copy_from_slice(&self.before);
             }
             let mut end = None;
@@ -85,7 +85,7 @@ impl FrameWave {
             if let Some((node, failure)) = end {
                 frame.cursor = node;
                 self.leave_alone(iteration, frame, Ran::fail(failure), body, env);
-            } else if self.decides {
+            } else if decides {
                 self.leave_by_choice(iteration, frame);
             } else {
                 self.cursor = frame.cursor;
@@ -103,7 +103,11 @@ impl FrameWave {
         context: &mut Context<'_>,
         spent: &mut Spent,
     ) {
-        (frame.cursor, self.cursor) = (node, node);
+        frame.cursor = node;
+        // Otherwise it has begun before, and may be a region that has moved the cursor.
+        if self.next == 0 {
+            self.cursor = node;
+        }
         let action = &body.steps[node].action;
         match action {
             Action::Nothing => self.next = iterations.len(),

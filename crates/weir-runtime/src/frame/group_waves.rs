@@ -97,6 +97,8 @@ impl FrameGroup {
         spent: &mut Spent,
     ) -> bool {
         let (frame, iterations) = (&mut *self.frame, &mut self.iterations[..]);
+        // Those behind an end of the flow are dropped.
+        wave.next = wave.next.min(iterations.len());
         match wave.part.checked_sub(1) {
             None => wave.take_answers(frame, iterations, body, env, spent),
             Some(step) => wave.run_step(wave.nodes[step], (frame, iterations), body, env, context, spent),
