@@ -34,27 +34,8 @@ impl FrameWave {
         }
         // If an answer chooses an arm, the wave has no steps; otherwise one of these may.
         let decides = self.decides && self.nodes.is_empty();
-        if !decides && let [(node, answers)] = &mut self.answered[..] {
-            // Most often one call is answered, and nothing is decided.
-            (frame.cursor, self.cursor) = (*node, *node);
-            let call = call_of(*node, body);
-            for iteration in &mut iterations[self.next..] {
-                if *spent == Spent::Yield {
-                    return;
-                }
-                self.next += 1;
-                let answer = answers.next().expect("each iteration has an answer");
-                operations::forget(&call.dead, &mut iteration.slots);
-                match operations::answer(answer, &call.out, &mut iteration.slots) {
-                    Ok(_) => *spent = env.units.spend_timed(units::CALL, &*env.instance.platform),
-                    Err(failure) => {
-                        let left = Leaving::stopped(iteration.index, frame, (0, *node, Ran::fail(failure)), body, env);
-                        iteration.leaves = true;
-                        self.leaving.push(left);
-                    }
-                }
-            }
-            return;
+        if !decides && self.answered.len() == 1 {
+            return self.take_answers_of_one(frame, iterations, body, env, spent);
         }
         while *spent == Spent::GoOn
             && let Some(iteration) = self.take_next(iterations)
@@ -89,6 +70,36 @@ impl FrameWave {
                 self.leave_by_choice(iteration, frame);
             } else {
                 self.cursor = frame.cursor;
+            }
+        }
+    }
+
+    /// Takes the answers of the only call that is answered, which chooses no arm: the most frequent case.
+    fn take_answers_of_one(
+        &mut self,
+        frame: &mut Frame,
+        iterations: &mut [Iteration],
+        body: &Body,
+        env: Env<'_>,
+        spent: &mut Spent,
+    ) {
+        let Some((node, answers)) = self.answered.first_mut() else { return };
+        (frame.cursor, self.cursor) = (*node, *node);
+        let call = call_of(*node, body);
+        for iteration in &mut iterations[self.next..] {
+            if *spent == Spent::Yield {
+                return;
+            }
+            self.next += 1;
+            let answer = answers.next().expect("each iteration has an answer");
+            operations::forget(&call.dead, &mut iteration.slots);
+            match operations::answer(answer, &call.out, &mut iteration.slots) {
+                Ok(_) => *spent = env.units.spend_timed(units::CALL, &*env.instance.platform),
+                Err(failure) => {
+                    let left = Leaving::stopped(iteration.index, frame, (0, *node, Ran::fail(failure)), body, env);
+                    iteration.leaves = true;
+                    self.leaving.push(left);
+                }
             }
         }
     }
