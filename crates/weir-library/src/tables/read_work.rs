@@ -38,6 +38,11 @@ impl ReadWork {
         self.long.is_large()
     }
 
+    /// Returns whether the query is known to hold up the thread of its flow too often.
+    pub(super) fn is_known_as_long(&self) -> bool {
+        self.long.0.load(Ordering::Relaxed) != UNKNOWN && self.is_long()
+    }
+
     /// Notes an execution that took so many steps of SQLite's machine.
     pub(super) fn note(&self, steps: u32) {
         if steps > STEPS_MAX {

@@ -47,10 +47,7 @@ fn takes_long(rows: &dyn TableRows, keys: usize) -> bool {
 /// Returns the units of a search.
 pub(super) fn units_of_search(table: &Value, query: &Value) -> u64 {
     let search = || DecodedQuery::from_value(query.clone());
-    units(table, |rows| {
-        let reads_much = || search().is_ok_and(|query| rows.takes_long(ReadSize::Search(&query.0)));
-        rows.is_shared() || (rows.is_stored() && reads_much())
-    })
+    units(table, |rows| rows.is_shared() || search().is_ok_and(|query| rows.takes_long(ReadSize::Search(&query.0))))
 }
 
 /// Returns the units of the commit of a table.
