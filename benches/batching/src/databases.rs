@@ -124,10 +124,14 @@ impl Database {
         self.queries.fetch_add(1, Ordering::Relaxed);
         match &self.kind {
             Kind::Sqlite(connection) => ask_sqlite(&connection.lock(), &self.stores[store], query, &keys),
+            // In a box, so that the future of a query of SQLite does not have room for it.
             Kind::Postgres { address, delay, client } => {
-                tokio::time::sleep(*delay).await;
-                let prepared = client.get_or_try_init(|| prepared(address, &self.stores)).await?;
-                ask_postgres(prepared, store, query, &keys).await
+                let ask = async {
+                    tokio::time::sleep(*delay).await;
+                    let prepared = client.get_or_try_init(|| prepared(address, &self.stores)).await?;
+                    ask_postgres(prepared, store, query, &keys).await
+                };
+                Box::pin(ask).await
             }
         }
     }

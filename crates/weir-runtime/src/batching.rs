@@ -28,12 +28,13 @@ use std::task::Waker;
 use foldhash::fast::FixedState;
 use parking_lot::Mutex;
 use weir_host::{BatchCode, Environment, Mode, Shared, Value, World};
-use weir_trace::{Detail, EventKind, Histogram, Recorder};
+use weir_trace::{BatchDeparture, Detail, EventKind, Histogram, Recorder};
 
 use crate::lock::FairRwLock;
 use crate::platform::Platform;
+use batch::GatheredBatch;
 pub(crate) use batch::{Answers, BatchIdentity, Member, MemberProgress};
-use batch::{GatheredBatch, Joined};
+use batch_state::{BatchState, SentCalls};
 pub(crate) use call_slack::CallSlack;
 pub(crate) use forecast::Forecast;
 pub(crate) use in_place::{BatchesInPlace, FlowsInBatches, has_only_prompt_batches, pass_to_senders};
@@ -121,6 +122,8 @@ pub(crate) struct Gatherer {
     counters: BatchCounters,
     /// The calls of the batch that was sent last, or [`EXPECTED_MAX`]: a new batch has room for as many.
     expected: AtomicUsize,
+    /// The same for its members.
+    expected_members: AtomicUsize,
     /// The time between sending a batch and its answers.
     latency: LatencyEstimate,
     /// The time by which a batch leaves after the moment at which it was due, because of timers and threads.
@@ -160,6 +163,7 @@ impl Gatherer {
             batches: Mutex::default(),
             counters: BatchCounters::default(),
             expected: AtomicUsize::new(0),
+            expected_members: AtomicUsize::new(0),
             latency: LatencyEstimate::default(),
             lateness: LatencyEstimate::default(),
             prompt: Promptness::default(),
@@ -246,39 +250,54 @@ impl Gatherer {
         common: &[Value],
         waker: Option<&Waker>,
     ) -> Member {
+        let at_most = self.function.limits.at_most;
         let mut batches = self.batches.lock();
-        let open = batches.open.iter().position(|batch| batch.common() == common);
-        let (index, begins) = match open {
-            Some(index) => (index, false),
-            None => batches.open(self.begun(common), self.writes(), self.in_flight()),
-        };
-        let batch = Arc::clone(&batches.open[index]);
-        let Joined { member, is_full, is_awaited } =
-            GatheredBatch::join(&batch, gathered, self.function.limits.at_most, (waker, rest::has_claim(&batch)));
-        if is_full {
-            batches.open.swap_remove(index);
+        if let Some(index) = batches.open.iter().position(|batch| batch.common() == common) {
+            let batch = Arc::clone(&batches.open[index]);
+            let joined = GatheredBatch::join(&batch, gathered, at_most, (waker, rest::has_claim(&batch)));
+            if joined.is_full {
+                batches.open.swap_remove(index);
+            }
+            drop(batches);
+            rest::joined(&batch, joined.is_awaited);
+            return joined.member;
         }
+        let begins = batches.takes_sender(self.in_flight());
+        // The flow has the sender itself then, and needs no claim.
+        let is_local = begins && self.prompt.is_prompt();
+        let mut state = self.state_of_new(gathered.len());
+        let joined = state.join(gathered, at_most, (waker, is_local));
+        let (is_full, is_awaited) = (joined.is_full, joined.is_awaited);
+        let batch = Arc::new(GatheredBatch::new(common.into(), state, self.context.platform.now_ns()));
+        let member = Member::of(&batch, joined);
+        batches.add(&batch, self.writes(), is_full, begins);
         drop(batches);
         rest::joined(&batch, is_awaited);
         if begins {
             let sender = BatchSender::new(Arc::clone(self), batch);
-            if self.prompt.is_prompt() { in_place::begin(sender) } else { in_place::start_at_once(sender) }
+            if is_local { in_place::begin(sender) } else { in_place::start_at_once(sender) }
         }
         member
     }
 
-    fn begun(&self, common: &[Value]) -> Arc<GatheredBatch> {
-        Arc::new(GatheredBatch::new(
-            common.into(),
-            self.merges().then(|| self.hasher.clone()),
-            self.expected.load(Ordering::Relaxed),
-            self.context.platform.now_ns(),
-        ))
+    /// Returns the state of a batch that begins with so many calls, with room for as many as the last one had.
+    fn state_of_new(&self, first: usize) -> BatchState {
+        let merges = self.merges().then(|| self.hasher.clone());
+        let expected = first.max(self.expected.load(Ordering::Relaxed)).min(self.function.limits.at_most);
+        BatchState::new(merges, expected, self.expected_members.load(Ordering::Relaxed))
     }
 
     /// Closes a batch: no call joins it any more.
     fn close(&self, batch: &Arc<GatheredBatch>) {
-        self.batches.lock().open.retain(|open| !Arc::ptr_eq(open, batch));
+        self.batches.lock().close(batch);
+    }
+
+    /// Sends a batch if it leaves now ([`GatheredBatch::send_if_at_rest`]): no call joins it any more then.
+    fn send_if_at_rest(&self, batch: &Arc<GatheredBatch>, now_ns: u64, of_flow: &Waker) -> Option<SentCalls> {
+        let mut batches = self.batches.lock();
+        let sent = batch.send_if_at_rest(now_ns, of_flow)?;
+        batches.close(batch);
+        Some(sent)
     }
 
     /// Returns the batch that a sender takes next; `None` if none queues, and the sender ends.
@@ -290,13 +309,14 @@ impl Gatherer {
     }
 
     /// Counts and records a batch that was answered.
-    fn record(&self, sent: &sender::SentBatch) {
-        let (calls, requests) = (sent.calls as u64, sent.requests as u64);
-        let (waited_ns, took_ns) = (sent.sent_ns.saturating_sub(sent.began_ns), sent.took_ns);
-        let (counters, sent_because) = (&self.counters, sent.because);
+    fn record(&self, sent: &SentCalls, began_ns: u64, took_ns: u64, sent_because: BatchDeparture) {
+        let (calls, requests) = (sent.calls as u64, sent.requests.count as u64);
+        let waited_ns = sent.sent_ns.saturating_sub(began_ns);
+        let counters = &self.counters;
         counters.batches.fetch_add(1, Ordering::Relaxed);
         counters.calls.fetch_add(calls, Ordering::Relaxed);
         self.expected.store(sent.calls.min(EXPECTED_MAX), Ordering::Relaxed);
+        self.expected_members.store(sent.members.min(EXPECTED_MAX), Ordering::Relaxed);
         counters.requests.fetch_add(requests, Ordering::Relaxed);
         counters.waited.add(waited_ns);
         counters.took.add(took_ns);
@@ -329,20 +349,31 @@ impl Gatherer {
 }
 
 impl Batches {
-    /// Adds a batch that calls can join; returns its index, and true if it gets a sender of its own. If order counts, no call
-    /// joins an earlier batch any more.
-    fn open(&mut self, batch: Arc<GatheredBatch>, keeps_order: bool, in_flight: usize) -> (usize, bool) {
+    /// Returns true if a further batch gets a sender of its own, and notes that.
+    fn takes_sender(&mut self, in_flight: usize) -> bool {
+        let takes = self.senders < in_flight;
+        self.senders += usize::from(takes);
+        takes
+    }
+
+    /// Adds a batch, which calls can join unless it is full. It queues unless it has a sender. If order counts, no call joins an
+    /// earlier batch any more.
+    fn add(&mut self, batch: &Arc<GatheredBatch>, keeps_order: bool, is_full: bool, has_sender: bool) {
         if keeps_order {
             self.open.clear();
         }
-        let begins = self.senders < in_flight;
-        if begins {
-            self.senders += 1;
-        } else {
+        if !has_sender {
             self.open.iter().for_each(|earlier| earlier.leave_sender());
-            self.queue.push_back(Arc::clone(&batch));
+            self.queue.push_back(Arc::clone(batch));
         }
-        self.open.push(batch);
-        (self.open.len() - 1, begins)
+        if !is_full {
+            self.open.push(Arc::clone(batch));
+        }
+    }
+
+    fn close(&mut self, batch: &Arc<GatheredBatch>) {
+        if let Some(index) = self.open.iter().position(|open| Arc::ptr_eq(open, batch)) {
+            self.open.swap_remove(index);
+        }
     }
 }

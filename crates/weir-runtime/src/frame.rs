@@ -44,6 +44,7 @@ mod exit;
 mod gathered;
 mod gathered_iterations;
 mod group_parts;
+mod group_steps;
 mod group_waves;
 mod grouped_run;
 mod iteration_group;

@@ -12,7 +12,7 @@ use weir_host::{
     Batch, BatchAnswers, Environment, Failure, Function, FunctionCode, Outcome, Passing, PendingBatch, Settled, Type,
     Value, World,
 };
-use weir_runtime::{ENGINES, Options, ScriptedPlatform};
+use weir_runtime::{ENGINES, Options, ScriptedPlatform, SliceLength};
 use weir_trace::{BatchDeparture, Detail, EventKind, Recorder, TraceReader};
 
 const LIMITS: Batch = Batch { at_most: 100, in_flight: 4, gathered: 0 };
@@ -65,6 +65,43 @@ const PERHAPS_LATER: &str = "%1: List(Int) = list(%0, 6)
   %19: Int = add(%17, %18)
   yield %19
 yield %16";
+
+/// A round for each element of a list, which calls `a` after a loop.
+const ROUNDS: &str = "%1: List(Int) = list(%0, 6, 7)
+%2: List(Int) = for %3: Int in %1
+  %4: Int = fold %1 from %3 as %5: Int, %6: Int
+    %7: Int = add(%5, 1)
+    yield %7
+  %8: Result(Int, Failure) = call a.get at a1 (%4)
+  %9: Int = switch %8
+    tag 0 (%10: Int)
+      yield %10
+    tag 1 (%11: Failure)
+      yield -1
+  yield %9
+%12: Int = fold %2 from 0 as %13: Int, %14: Int
+  %15: Int = add(%13, %14)
+  yield %15
+yield %12";
+
+/// Rounds that compute between two calls, with answers that choose no arm.
+const COMPUTING_ROUNDS: &str = "%1: List(Int) = list(%0, 6, 7)
+%2: List(Int) = for %3: Int in %1
+  %4: Int = add(%3, 1)
+  %5: Int = call a.get at a1 (%4)
+  %6: Int = add(%5, 6)
+  %7: Int = multiply(%6, %6)
+  %8: Int = subtract(%7, %6)
+  %9: Int = multiply(%8, 3)
+  %10: Int = subtract(%9, %6)
+  %11: Int = call b.get at b1 (%10)
+  %12: Int = add(%11, %10)
+  %13: Int = subtract(%12, 1)
+  yield %13
+%14: Int = fold %2 from 0 as %15: Int, %16: Int
+  %17: Int = add(%15, %16)
+  yield %17
+yield %14";
 
 /// Returns a batched function that multiplies by ten, at once or, while it `waits`, after others have had their turn.
 fn ready(path: &'static str, waits: &Arc<AtomicBool>) -> Function {
@@ -176,6 +213,42 @@ fn in_place_a_call_waits_for_others_that_may_not_be_made() {
         let batches = departures.of_calls(12);
         let of_both = batches.iter().filter(|calls| **calls == 2).count();
         assert!(of_both >= 3, "{}: nothing is known of `b.get` in the first three flows: {batches:?}", row.name);
+    }
+}
+
+#[test]
+fn a_flow_fills_a_batch_that_it_may_send_itself_although_its_slices_are_over() {
+    for row in ENGINES {
+        let (options, departures) = Departures::new(row.name);
+        let options = Options { slice: SliceLength::ONE_UNIT, ..options };
+        let (feed, _running) = started([ready("a.get", &Arc::default())], "", ROUNDS, options);
+        for x in 0..5 {
+            assert_eq!(answer(feed.begin(vec![Value::Int(x)])), Ok(Value::Int(x * 10 + 220)), "{}", row.name);
+        }
+        assert_eq!(departures.of_calls(15), [3; 5], "{}", row.name);
+    }
+}
+
+#[test]
+fn rounds_compute_between_calls_whose_answers_choose_no_arm() {
+    let round = |element: i64| {
+        let answer = (element + 1) * 10 + 6;
+        let asked = (answer * answer - answer) * 3 - answer;
+        asked * 10 + asked - 1
+    };
+    for (row, slice) in ENGINES.iter().flat_map(|row| [(row, SliceLength::default()), (row, SliceLength::ONE_UNIT)]) {
+        let (options, departures) = Departures::new(row.name);
+        let functions = ["a.get", "b.get"].map(|path| {
+            let mut function = ready(path, &Arc::default());
+            function.signature.failure = None;
+            function
+        });
+        let (feed, _running) = started(functions, "", COMPUTING_ROUNDS, Options { slice, ..options });
+        for x in 0..5 {
+            let expected = round(x) + round(6) + round(7);
+            assert_eq!(answer(feed.begin(vec![Value::Int(x)])), Ok(Value::Int(expected)), "{}", row.name);
+        }
+        assert_eq!(departures.of_calls(15), [3; 5], "{}", row.name);
     }
 }
 

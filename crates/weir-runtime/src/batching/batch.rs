@@ -13,14 +13,13 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use foldhash::fast::FixedState;
 use smallvec::SmallVec;
 use tokio::task::yield_now;
 use weir_host::{Outcome, Value};
 
-use super::batch_state::{BatchStage, BatchState, MemberState, Wakers};
+use super::batch_state::{BatchStage, BatchState, SentCalls, Wakers};
 use super::call_slack::NO_LIMIT;
-use super::requests::{Requests, SentRequests};
+use super::requests::{RequestIndices, SentRequests};
 use super::sync::{BatchMutant, Mutex, is};
 use crate::platform::Platform;
 
@@ -37,7 +36,7 @@ pub(crate) struct GatheredBatch {
 pub(crate) struct Member {
     pub(super) batch: Arc<GatheredBatch>,
     /// The request of each call; empty once the answers were taken.
-    pub(super) requests: SmallVec<[u32; 4]>,
+    pub(super) requests: RequestIndices,
     pub(super) index: u32,
     /// Without batching there is no member.
     #[cfg(without_batching)]
@@ -62,6 +61,15 @@ pub(crate) enum MemberProgress {
     Answered,
 }
 
+/// The cost of the answers of a batch, which the flows of its calls are charged for.
+#[derive(Clone, Copy, Default)]
+pub(super) struct AnswersCost {
+    /// The bytes that the function has allocated and not released.
+    pub bytes: i64,
+    /// The number of the last commit that it has seen; 0 if there is none.
+    pub last_seen: u64,
+}
+
 /// The outcome of joining a batch.
 pub(super) struct Joined {
     /// The calls.
@@ -73,26 +81,8 @@ pub(super) struct Joined {
 }
 
 impl GatheredBatch {
-    /// Returns an empty batch, with room for as many calls as are expected. Equal requests are sent once if there is a hash
-    /// function, `merges`.
-    pub(super) fn new(
-        common: Box<[Value]>,
-        merges: Option<FixedState>,
-        expected: usize,
-        began_ns: u64,
-    ) -> GatheredBatch {
-        let state = BatchState {
-            stage: BatchStage::Gathers,
-            requests: Requests::new(merges, expected),
-            members: Vec::with_capacity(expected),
-            calls: 0,
-            running: 0,
-            leaves_sender: false,
-            has_left_sender: false,
-            bytes_of_answer: 0,
-            last_seen: 0,
-            sender: None,
-        };
+    /// Returns a batch with this state.
+    pub(super) fn new(common: Box<[Value]>, state: BatchState, began_ns: u64) -> GatheredBatch {
         GatheredBatch { common, began_ns, state: Mutex::new(state) }
     }
 
@@ -100,44 +90,23 @@ impl GatheredBatch {
         &self.common
     }
 
-    /// Adds calls of a flow that runs, of which there is at least one, until the batch is full. The flow is woken when they are
-    /// answered, if there is a waker; otherwise it has to poll them. If it has a claim, the batch waits for it already.
-    #[cfg_attr(without_batching, expect(unreachable_code, unused_variables, reason = "there is no member"))]
+    /// Adds calls of a flow that runs ([`BatchState::join`]). The flow is woken when they are answered, if there is a waker;
+    /// otherwise it has to poll them.
     pub(super) fn join(
         batch: &Arc<GatheredBatch>,
         values: &mut impl ExactSizeIterator<Item = Value>,
         at_most: usize,
-        (waker, has_claim): (Option<&Waker>, bool),
+        waiting: (Option<&Waker>, bool),
     ) -> Joined {
-        let mut state = batch.state.lock();
-        let expected = values.len().min(at_most.saturating_sub(state.requests.len()));
-        state.requests.reserve(expected);
-        let (mut requests, mut is_full) = (SmallVec::with_capacity(expected), false);
-        while !is_full && let Some(value) = values.next() {
-            requests.push(state.requests.add(value));
-            is_full = state.requests.len() >= at_most;
-        }
-        state.calls += requests.len();
-        let member = Member {
-            batch: Arc::clone(batch),
-            requests,
-            index: state.members.len() as u32,
-            #[cfg(without_batching)]
-            never: unreachable!("no call is gathered"),
-        };
-        state.members.push(MemberState { waker: waker.cloned(), ..MemberState::default() });
-        let is_delayed = matches!(state.stage, BatchStage::Delayed { .. });
-        if is_full {
-            state.stage = BatchStage::Full;
-        } else if is_delayed {
-            state.stage = BatchStage::Gathers;
-        }
-        let is_awaited = state.stage == BatchStage::Gathers && !has_claim;
-        state.running += usize::from(is_awaited);
-        let sender = if is_delayed && !is(BatchMutant::KeepsDelayed) { state.sender.take() } else { None };
-        drop(state);
-        sender.into_iter().for_each(Waker::wake);
-        Joined { member, is_full, is_awaited }
+        let mut joined = batch.state.lock().join(values, at_most, waiting);
+        joined.sender.take().into_iter().for_each(Waker::wake);
+        let (is_full, is_awaited) = (joined.is_full, joined.is_awaited);
+        Joined { member: Member::of(batch, joined), is_full, is_awaited }
+    }
+
+    /// Lets the batch wait for a flow that has joined to come to rest, if it gathers; returns true if it does.
+    pub(super) fn await_flow(&self) -> bool {
+        self.state.lock().await_flow()
     }
 
     /// Notes that a flow that had joined has come to rest.
@@ -173,20 +142,18 @@ impl GatheredBatch {
         }
     }
 
-    /// Returns true if the batch leaves now: the flows that have joined it are at rest, and no further call is expected.
-    /// Otherwise it waits for one. The flow with this waker is not woken for an answer, because it sends the batch itself.
-    pub(super) fn leaves(&self, now_ns: u64, of_flow: &Waker) -> bool {
+    /// Returns the requests if the batch leaves now: the flows that have joined it are at rest, and no
+    /// further call is expected. Otherwise it waits for one. The flow with this waker is not woken for an answer, because it
+    /// sends the batch itself.
+    pub(super) fn send_if_at_rest(&self, now_ns: u64, of_flow: &Waker) -> Option<SentCalls> {
         let mut state = self.state.lock();
-        if state.stage != BatchStage::Full {
-            if state.running > 0 || state.delay(now_ns).is_some() {
-                return false;
-            }
-            state.stage = BatchStage::Leaves;
+        if state.stage != BatchStage::Full && (state.running > 0 || state.delay(now_ns).is_some()) {
+            return None;
         }
         for member in &mut state.members {
             member.waker.take_if(|waker| waker.will_wake(of_flow));
         }
-        true
+        Some(state.send(now_ns))
     }
 
     /// Returns the time until which the batch may wait for further calls, and does so; `None` if it leaves now.
@@ -241,11 +208,9 @@ impl GatheredBatch {
         Poll::Pending
     }
 
-    /// Returns the requests, which the function gets now, and the number of calls. No call joins any more.
-    pub(super) fn send(&self, sent_ns: u64) -> (SentRequests, usize) {
-        let mut state = self.state.lock();
-        state.stage = BatchStage::Sent { sent_ns };
-        (state.requests.send(|users| users > 0 || is(BatchMutant::SendsAbandoned)), state.calls)
+    /// Returns the requests, which the function gets now. No call joins any more.
+    pub(super) fn send(&self, sent_ns: u64) -> SentCalls {
+        self.state.lock().send(sent_ns)
     }
 
     /// Returns true if all calls have left; otherwise the sender's task is woken when they have.
@@ -260,17 +225,17 @@ impl GatheredBatch {
         false
     }
 
-    /// Notes what the answers have cost, which the flows of the calls are charged for: the bytes that the function has allocated and
-    /// not released, and the number of the last commit that it has seen, or 0.
-    pub(super) fn note_cost(&self, bytes: i64, last_seen: u64) {
+    /// Passes each call its answer, and notes what the answers have cost. `fault` answers those for which there is none.
+    pub(super) fn answer(
+        &self,
+        sent: &SentRequests,
+        answers: Vec<Outcome>,
+        cost: AnswersCost,
+        fault: impl Fn() -> Outcome,
+    ) {
         let mut state = self.state.lock();
-        state.bytes_of_answer = bytes.max(0) / (state.calls.max(1) as i64);
-        state.last_seen = last_seen;
-    }
-
-    /// Passes each call its answer. `fault` answers those for which there is none.
-    pub(super) fn answer(&self, sent: &SentRequests, answers: Vec<Outcome>, fault: impl Fn() -> Outcome) {
-        let mut state = self.state.lock();
+        state.bytes_of_answer = cost.bytes.max(0) / (state.calls.max(1) as i64);
+        state.last_seen = cost.last_seen;
         state.requests.answer(sent, answers, fault);
         let wakers = state.end();
         drop(state);

@@ -2,17 +2,19 @@
 
 use std::task::{Context, Waker};
 
+use foldhash::fast::FixedState;
 use smallvec::SmallVec;
+use weir_host::Value;
 
 use super::call_slack::CallSlack;
-use super::requests::Requests;
+use super::requests::{RequestIndices, Requests, SentRequests};
 use super::sync::{BatchMutant, is};
 
 /// The state of a batch.
 pub(super) struct BatchState {
     pub stage: BatchStage,
     pub requests: Requests,
-    pub members: Vec<MemberState>,
+    pub members: SmallVec<[MemberState; 1]>,
     /// The number of calls that have neither left nor taken their answer.
     pub calls: usize,
     /// The number of flows that have joined and still run.
@@ -59,7 +61,83 @@ pub(super) enum BatchStage {
 /// The wakers of flows.
 pub(super) type Wakers = SmallVec<[Waker; 4]>;
 
+/// The calls of a batch that is sent.
+pub(super) struct SentCalls {
+    pub sent_ns: u64,
+    pub requests: SentRequests,
+    /// The number of calls that have not left.
+    pub calls: usize,
+    pub members: usize,
+}
+
+/// The calls of a member that has joined.
+pub(super) struct JoinedCalls {
+    /// The request of each call.
+    pub requests: RequestIndices,
+    /// The index of the member.
+    pub index: u32,
+    /// True if the batch is full now.
+    pub is_full: bool,
+    /// True if the batch waits for the flow to come to rest.
+    pub is_awaited: bool,
+    /// The sender that waited for further calls, to be woken.
+    pub sender: Option<Waker>,
+}
+
 impl BatchState {
+    /// Returns the state of an empty batch, with room for as many calls and members as are expected. Equal requests are sent once
+    /// if there is a hash function, `merges`.
+    pub(super) fn new(merges: Option<FixedState>, calls: usize, members: usize) -> BatchState {
+        BatchState {
+            stage: BatchStage::Gathers,
+            requests: Requests::new(merges, calls),
+            members: SmallVec::with_capacity(members),
+            calls: 0,
+            running: 0,
+            leaves_sender: false,
+            has_left_sender: false,
+            bytes_of_answer: 0,
+            last_seen: 0,
+            sender: None,
+        }
+    }
+
+    /// Adds calls of a flow that runs, of which there is at least one, until the batch is full. If the flow has a claim, the batch
+    /// waits for it already.
+    pub(super) fn join(
+        &mut self,
+        values: &mut impl ExactSizeIterator<Item = Value>,
+        at_most: usize,
+        (waker, has_claim): (Option<&Waker>, bool),
+    ) -> JoinedCalls {
+        let expected = values.len().min(at_most.saturating_sub(self.requests.len()));
+        self.requests.reserve(expected);
+        let (mut requests, mut is_full) = (RequestIndices::with_capacity(expected), false);
+        while !is_full && let Some(value) = values.next() {
+            requests.push(self.requests.add(value));
+            is_full = self.requests.len() >= at_most;
+        }
+        self.calls += requests.len();
+        let index = self.members.len() as u32;
+        self.members.push(MemberState { waker: waker.cloned(), ..MemberState::default() });
+        let is_delayed = matches!(self.stage, BatchStage::Delayed { .. });
+        if is_full {
+            self.stage = BatchStage::Full;
+        } else if is_delayed {
+            self.stage = BatchStage::Gathers;
+        }
+        let is_awaited = !has_claim && self.await_flow();
+        let sender = if is_delayed && !is(BatchMutant::KeepsDelayed) { self.sender.take() } else { None };
+        JoinedCalls { requests, index, is_full, is_awaited, sender }
+    }
+
+    /// Lets the batch wait for a flow that has joined to come to rest, if it gathers; returns true if it does.
+    pub(super) fn await_flow(&mut self) -> bool {
+        let gathers = self.stage == BatchStage::Gathers;
+        self.running += usize::from(gathers);
+        gathers
+    }
+
     /// Returns true if there are no answers; then this member's flow is woken when they are there.
     pub(super) fn waits(&mut self, member: u32, context: &Context<'_>) -> bool {
         if self.stage == BatchStage::Answered {
@@ -91,6 +169,13 @@ impl BatchState {
         let latest_ns = self.members.iter().map(|member| member.slack.latest_ns).min()?;
         let next_ns = self.members.iter().filter_map(|member| member.slack.next_ns).min()?;
         (next_ns <= latest_ns).then_some(latest_ns)
+    }
+
+    /// Returns the requests, which the function gets now. No call joins any more.
+    pub(super) fn send(&mut self, sent_ns: u64) -> SentCalls {
+        self.stage = BatchStage::Sent { sent_ns };
+        let requests = self.requests.send(|users| users > 0 || is(BatchMutant::SendsAbandoned));
+        SentCalls { sent_ns, requests, calls: self.calls, members: self.members.len() }
     }
 
     /// Notes that the answers are there; returns the wakers of the members.

@@ -14,16 +14,15 @@
 //! Otherwise, and if a batch is not answered at the first poll after all, senders take the batches over.
 
 use std::cell::{Cell, RefCell};
-use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Waker};
 
-use smallvec::SmallVec;
 use tokio::runtime::Handle;
 
 use super::Gatherer;
-use super::sender::BatchSender;
+use super::batch::GatheredBatch;
+use super::sender::{BatchSender, RestOfSender};
 use crate::platform::Platform;
 
 /// The time for which a flow may go on with answers of batches that it has sent itself before others have a turn: that of a slice.
@@ -80,19 +79,32 @@ impl BatchesInPlace {
         context: &Context<'_>,
         waits: impl Fn(&Arc<Gatherer>) -> bool,
     ) -> bool {
-        let mut begun = BEGUN.take();
-        let mut leaving = SmallVec::<[BatchSender; 4]>::new();
-        if !begun.is_empty() && !HAS_STARTED.get() {
-            let now_ns = platform.now_ns();
-            if self.has_time(now_ns) {
-                let leaves =
-                    |sender: &mut BatchSender| !waits(sender.gatherer()) && sender.leaves(now_ns, context.waker());
-                leaving.extend(begun.extract_if(.., leaves));
-            }
+        if !has_only_prompt_batches() {
+            return false;
         }
+        let (mut now_ns, Ok(handle)) = (platform.now_ns(), Handle::try_current()) else { return false };
+        if !self.has_time(now_ns) {
+            return false;
+        }
+        let mut begun = BEGUN.take();
+        let (mut place, mut goes_on) = (0, false);
+        while let Some(sender) = begun.get(place) {
+            let sent = if waits(sender.gatherer()) { None } else { sender.send_if_at_rest(now_ns, context.waker()) };
+            let Some(sent) = sent else {
+                place += 1;
+                continue;
+            };
+            goes_on = true;
+            now_ns = match begun.remove(place).run_in_place(sent) {
+                Ok(ended_ns) => ended_ns,
+                Err(left) => {
+                    go_on(left, &handle);
+                    platform.now_ns()
+                }
+            };
+        }
+        BEGUN.with_borrow_mut(|others| begun.append(others));
         BEGUN.set(begun);
-        let goes_on = !leaving.is_empty();
-        leaving.into_iter().for_each(send);
         goes_on
     }
 
@@ -123,7 +135,22 @@ impl BatchesInPlace {
 
 /// Returns true if the flow of this thread has begun batches, all of them of prompt functions.
 pub(crate) fn has_only_prompt_batches() -> bool {
-    !HAS_STARTED.get() && BEGUN.with_borrow(|begun| !begun.is_empty())
+    !HAS_STARTED.get() && has_begun_any()
+}
+
+/// Returns true if the flow of this thread has the sender of a batch.
+pub(super) fn has_begun_any() -> bool {
+    BEGUN.with_borrow(|begun| !begun.is_empty())
+}
+
+/// Returns true if the flow of this thread has the sender of this batch.
+pub(super) fn has_begun(batch: &Arc<GatheredBatch>) -> bool {
+    BEGUN.with_borrow(|begun| begun.iter().any(|sender| sender.sends(batch)))
+}
+
+/// Shows the batches of which the flow of this thread has the senders.
+pub(super) fn each_begun(see: impl FnMut(&Arc<GatheredBatch>)) {
+    BEGUN.with_borrow(|begun| begun.iter().filter_map(BatchSender::batch).for_each(see));
 }
 
 /// Notes a batch of a prompt function that the flow of this thread has begun.
@@ -151,11 +178,9 @@ fn start(sender: BatchSender) {
     }
 }
 
-/// Sends a batch in place. If it is not answered at once, a task goes on with it.
-fn send(sender: BatchSender) {
-    let Ok(handle) = Handle::try_current() else { return };
-    let mut sent = Box::pin(sender.run_in_place());
-    if sent.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending() {
-        drop(handle.spawn(sent));
+/// Polls the rest of the work of a sender. Unless that is done, a task goes on with it.
+fn go_on(mut left: RestOfSender, handle: &Handle) {
+    if left.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending() {
+        drop(handle.spawn(left));
     }
 }

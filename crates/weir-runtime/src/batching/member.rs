@@ -6,12 +6,24 @@ use std::task::{Context, Poll, Waker};
 use smallvec::SmallVec;
 use weir_host::{SeenCommits, memory};
 
-use super::batch::{Answers, BatchIdentity, Member, MemberProgress};
-use super::batch_state::{BatchStage, MemberState};
+use super::batch::{Answers, BatchIdentity, GatheredBatch, Member, MemberProgress};
+use super::batch_state::{BatchStage, JoinedCalls, MemberState};
 use super::call_slack::{CallSlack, NO_LIMIT};
 use super::sync::{BatchMutant, is};
 
 impl Member {
+    /// Returns the member with these calls.
+    #[cfg_attr(without_batching, expect(unreachable_code, unused_variables, reason = "there is no member"))]
+    pub(super) fn of(batch: &Arc<GatheredBatch>, joined: JoinedCalls) -> Member {
+        Member {
+            batch: Arc::clone(batch),
+            requests: joined.requests,
+            index: joined.index,
+            #[cfg(without_batching)]
+            never: unreachable!("no call is gathered"),
+        }
+    }
+
     /// Returns true if the calls are not answered; then the flow is woken when they are.
     #[inline]
     pub(crate) fn waits(&self, context: &Context<'_>) -> bool {

@@ -13,7 +13,8 @@ use loom::thread;
 use weir_host::{Outcome, Value};
 
 use super::{CallSlack, call_slack, requests};
-use batch::{GatheredBatch, Member};
+use batch::{AnswersCost, GatheredBatch, Member};
+use batch_state::BatchState;
 use sync::{BatchMutant, MUTANT};
 
 #[path = "batch.rs"]
@@ -23,6 +24,7 @@ mod batch;
 
 #[path = "batch_state.rs"]
 #[expect(clippy::duplicate_mod, reason = "this copy is over loom's primitives")]
+#[expect(dead_code, reason = "the model uses a part of it")]
 mod batch_state;
 
 #[path = "member.rs"]
@@ -67,9 +69,14 @@ fn wait<T>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> T {
     }
 }
 
+/// Returns an empty batch.
+fn empty(merges: Option<FixedState>) -> Arc<GatheredBatch> {
+    Arc::new(GatheredBatch::new(Box::default(), BatchState::new(merges, 0, 0), 0))
+}
+
 /// Returns a batch, and two calls whose flows are at rest.
 fn joined(merges: Option<FixedState>, values: [i64; 2]) -> (Arc<GatheredBatch>, [Member; 2]) {
-    let batch = Arc::new(GatheredBatch::new(Box::default(), merges, 0, 0));
+    let batch = empty(merges);
     let members = values.map(|value| join(&batch, value, 10));
     values.iter().for_each(|_| batch.end_run());
     (batch, members)
@@ -81,9 +88,9 @@ fn join(batch: &Arc<GatheredBatch>, value: i64, at_most: usize) -> Member {
 
 /// Sends a batch to a function that returns its arguments.
 fn send(batch: &GatheredBatch) {
-    let (mut sent, _) = batch.send(0);
+    let mut sent = batch.send(0).requests;
     let answers = std::mem::take(&mut sent.values).into_iter().map(Outcome::Value).collect();
-    batch.answer(&sent, answers, || panic!("each request is answered"));
+    batch.answer(&sent, answers, AnswersCost::default(), || panic!("each request is answered"));
 }
 
 fn answer(member: &mut Member) -> Outcome {
@@ -92,7 +99,7 @@ fn answer(member: &mut Member) -> Outcome {
 
 /// One member waits and the other one leaves, while a flow comes to rest.
 fn members_that_wait_are_answered() {
-    let batch = Arc::new(GatheredBatch::new(Box::default(), None, 0, 0));
+    let batch = empty(None);
     let [mut stays, leaves] = [1, 2].map(|value| join(&batch, value, 10));
     batch.end_run();
     let sender = {
@@ -113,7 +120,7 @@ fn members_that_wait_are_answered() {
 
 /// A member has joined with its waker, and does not poll before it is woken.
 fn a_member_may_wait_since_it_has_joined() {
-    let batch = Arc::new(GatheredBatch::new(Box::default(), None, 0, 0));
+    let batch = empty(None);
     let waker = Waker::from(Arc::new(UnparkWaker(thread::current())));
     let mut member = GatheredBatch::join(&batch, &mut std::iter::once(Value::Int(1)), 10, (Some(&waker), false)).member;
     batch.end_run();
@@ -134,7 +141,7 @@ fn an_answer_wakes_the_flows_that_wait() {
 
 /// A member parts while its batch is answered, and the calls that it has kept leave: the others are woken and have their answers.
 fn calls_that_part_are_answered() {
-    let batch = Arc::new(GatheredBatch::new(Box::default(), None, 0, 0));
+    let batch = empty(None);
     let waker = Waker::from(Arc::new(UnparkWaker(thread::current())));
     let mut values = [1, 2, 3].map(Value::Int).into_iter();
     let mut leaves = GatheredBatch::join(&batch, &mut values, 10, (Some(&waker), false)).member;
@@ -165,8 +172,8 @@ fn a_request_stays_as_long_as_a_member_makes_it() {
 fn a_batch_that_all_have_left_is_given_up() {
     let (batch, [one, other]) = joined(None, [1, 2]);
     let leaving = [one, other].map(|member| thread::spawn(move || drop(member)));
-    let (sent, calls) = batch.send(0);
-    assert!(calls > 0 || sent.values.is_empty(), "nothing is sent for nobody");
+    let sent = batch.send(0);
+    assert!(sent.calls > 0 || sent.requests.values.is_empty(), "nothing is sent for nobody");
     wait(|context| if batch.is_abandoned(context) { Poll::Ready(()) } else { Poll::Pending });
     leaving.into_iter().for_each(|thread| thread.join().unwrap());
 }
@@ -184,7 +191,7 @@ fn send_when_due(batch: &GatheredBatch) {
 
 /// A batch waits for further calls, and one joins that makes it full.
 fn a_batch_that_waits_leaves_when_it_is_full() {
-    let batch = Arc::new(GatheredBatch::new(Box::default(), None, 0, 0));
+    let batch = empty(None);
     // Not dropped: a call that leaves the batch while the deadlock of a mutant unwinds would end the process.
     let mut first = ManuallyDrop::new(join(&batch, 1, 2));
     batch.end_run();

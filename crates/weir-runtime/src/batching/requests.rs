@@ -5,7 +5,11 @@ use std::hash::BuildHasher;
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
+use smallvec::SmallVec;
 use weir_host::{Outcome, Value};
+
+/// The indices of requests in their batch.
+pub(super) type RequestIndices = SmallVec<[u32; 4]>;
 
 /// The requests of a batch. Each is made by one call, or by several if equal ones are sent once.
 pub(super) struct Requests {
@@ -14,26 +18,37 @@ pub(super) struct Requests {
     /// Finds equal requests, if these are sent once.
     known: Option<KnownRequests>,
     /// For each request, the number of calls that have made it and not left.
-    users: Vec<u32>,
-    /// For each request, its answer; empty before there are answers.
-    answers: Vec<Option<Outcome>>,
+    users: SmallVec<[u32; 4]>,
+    /// For each request, its answer, or [`NO_ANSWER`]; empty before there are answers.
+    answers: Vec<Outcome>,
 }
 
-/// The indices of requests by their hashes.
+/// Stands for an answer that is not there.
+const NO_ANSWER: Outcome = Outcome::Value(Value::Absent);
+
+/// Finds requests.
 struct KnownRequests {
     hasher: FixedState,
-    /// Empty while there are at most [`COMPARED_MAX`] requests.
+    /// The indices of the requests by their hashes. Empty while they ascend, and while there are so few that they are compared.
     indices: HashTable<u32>,
+    /// True if all requests are integers, each greater than the one before, so that a greater one is new: often they are the
+    /// keys of rows, in their order.
+    ascends: bool,
 }
 
 /// The number of requests with each of which a further one is compared. Chosen by judgement: this takes about as long as to hash
 /// one, and a table would have to be allocated.
 const COMPARED_MAX: usize = 8;
 
+/// The same for integers, of which a comparison takes next to nothing.
+const COMPARED_INTEGERS_MAX: usize = 32;
+
 /// The requests of a batch that is sent.
 pub(super) struct SentRequests {
     /// The requests.
     pub values: Vec<Value>,
+    /// The number of them.
+    pub count: usize,
     /// The index of each of them among all requests of the batch; `None` if all were sent.
     places: Option<Vec<u32>>,
 }
@@ -41,10 +56,9 @@ pub(super) struct SentRequests {
 impl Requests {
     /// Returns no requests, with room for this many. Equal ones are sent once if there is a hash function, `merges`.
     pub(super) fn new(merges: Option<FixedState>, expected: usize) -> Requests {
-        let known = merges.map(|hasher| KnownRequests { hasher, indices: HashTable::new() });
-        let mut requests = Requests { unsent: Vec::new(), known, users: Vec::new(), answers: Vec::new() };
-        requests.reserve(expected);
-        requests
+        let known = merges.map(|hasher| KnownRequests { hasher, indices: HashTable::new(), ascends: true });
+        let (unsent, users) = (Vec::with_capacity(expected), SmallVec::with_capacity(expected));
+        Requests { unsent, known, users, answers: Vec::new() }
     }
 
     /// Returns the number of requests.
@@ -56,10 +70,7 @@ impl Requests {
     pub(super) fn reserve(&mut self, more: usize) {
         self.users.reserve(more);
         self.unsent.reserve(more);
-        let all = self.unsent.len() + more;
-        if let Some(known) = self.known.as_mut().filter(|_| all > COMPARED_MAX) {
-            known.reserve(more, &self.unsent);
-        }
+        self.known.iter_mut().for_each(|known| known.reserve(more, &self.unsent));
     }
 
     /// Adds the request of a call; returns its index.
@@ -91,30 +102,30 @@ impl Requests {
         self.known = None;
         let mut values = std::mem::take(&mut self.unsent);
         if self.users.iter().all(|users| is_sent(*users)) {
-            return SentRequests { values, places: None };
+            return SentRequests { count: values.len(), values, places: None };
         }
         let sent = (0..).zip(&self.users).filter(|(_, users)| is_sent(**users));
         let places: Vec<u32> = sent.map(|(place, _)| place).collect();
         values = places.iter().map(|place| values[*place as usize].take()).collect();
-        SentRequests { values, places: Some(places) }
+        SentRequests { count: values.len(), values, places: Some(places) }
     }
 
     /// Stores the answers of requests that were sent. `fault` answers those for which there is none.
     pub(super) fn answer(&mut self, sent: &SentRequests, answers: Vec<Outcome>, fault: impl Fn() -> Outcome) {
         let Some(places) = &sent.places else {
-            self.answers = answers.into_iter().map(Some).collect();
-            return self.answers.resize_with(self.users.len(), || Some(fault()));
+            self.answers = answers;
+            return self.answers.resize_with(self.users.len(), fault);
         };
         let mut answers = answers.into_iter();
-        self.answers.resize_with(self.users.len(), || None);
+        self.answers.resize_with(self.users.len(), || NO_ANSWER);
         for place in places {
-            self.answers[*place as usize] = Some(answers.next().unwrap_or_else(&fault));
+            self.answers[*place as usize] = answers.next().unwrap_or_else(&fault);
         }
     }
 
     /// Answers all requests with a fault.
     pub(super) fn refuse(&mut self, fault: impl Fn() -> Outcome) {
-        self.answers = self.users.iter().map(|_| Some(fault())).collect();
+        self.answers = self.users.iter().map(|_| fault()).collect();
     }
 
     /// Returns the answers of these requests, of which there are several, for the calls of a member.
@@ -124,7 +135,7 @@ impl Requests {
         let are_all = requests.len() == self.users.len() && self.users.iter().all(|users| *users == 1);
         if are_all && (0..).zip(requests).all(|(index, request)| index == *request) {
             self.users.fill(0);
-            return std::mem::take(&mut self.answers).into_iter().map(answered).collect();
+            return std::mem::take(&mut self.answers);
         }
         requests.iter().map(|request| self.take_answer(*request)).collect()
     }
@@ -134,25 +145,41 @@ impl Requests {
     pub(super) fn take_answer(&mut self, request: u32) -> Outcome {
         self.leave(request, 1);
         let answer = &mut self.answers[request as usize];
-        let taken = if self.users[request as usize] == 0 { answer.take() } else { answer.clone() };
-        answered(taken)
+        if self.users[request as usize] == 0 { std::mem::replace(answer, NO_ANSWER) } else { answer.clone() }
     }
-}
-
-fn answered(answer: Option<Outcome>) -> Outcome {
-    answer.expect("a request of a member is answered")
 }
 
 impl KnownRequests {
     /// Returns the index of the request that equals this one, or `None` and knows this one by its own index from now on.
     #[inline]
-    fn find_or_insert(&mut self, value: &Value, index: u32, requests: &[Value]) -> Option<u32> {
-        let KnownRequests { hasher, indices } = self;
-        if indices.is_empty() {
-            if requests.len() < COMPARED_MAX {
-                return (0..).zip(requests).find(|(_, request)| *request == value).map(|(equal, _)| equal);
+    fn find_or_insert(&mut self, value: &Value, index: u32, requests: &Vec<Value>) -> Option<u32> {
+        if self.ascends {
+            self.ascends = match (requests.last(), value) {
+                (None, Value::Int(_)) => true,
+                (Some(Value::Int(last)), Value::Int(value)) => last < value,
+                _ => false,
+            };
+            if self.ascends {
+                return None;
             }
-            know(requests, 1, indices, hasher);
+        }
+        self.find_or_insert_among_any(value, index, requests)
+    }
+
+    fn find_or_insert_among_any(&mut self, value: &Value, index: u32, requests: &Vec<Value>) -> Option<u32> {
+        let KnownRequests { hasher, indices, .. } = self;
+        if indices.is_empty() {
+            let compared = match value {
+                Value::Int(number) if requests.len() < COMPARED_INTEGERS_MAX => {
+                    Some(requests.iter().position(|other| matches!(other, Value::Int(other) if other == number)))
+                }
+                value if requests.len() < COMPARED_MAX => Some(requests.iter().position(|other| other == value)),
+                _ => None,
+            };
+            if let Some(found) = compared {
+                return found.map(|found| found as u32);
+            }
+            know(requests, requests.capacity() - requests.len(), indices, hasher);
         }
         let hash = |index: &u32| hasher.hash_one(&requests[*index as usize]);
         let is_equal = |known: &u32| requests[*known as usize] == *value;
@@ -167,11 +194,10 @@ impl KnownRequests {
 
     /// Makes room for this many further requests.
     fn reserve(&mut self, more: usize, requests: &[Value]) {
-        let KnownRequests { hasher, indices } = self;
-        if indices.is_empty() {
-            return know(requests, more, indices, hasher);
+        let KnownRequests { hasher, indices, .. } = self;
+        if !indices.is_empty() {
+            indices.reserve(more, |index| hasher.hash_one(&requests[*index as usize]));
         }
-        indices.reserve(more, |index| hasher.hash_one(&requests[*index as usize]));
     }
 }
 

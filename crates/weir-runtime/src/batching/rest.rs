@@ -5,7 +5,8 @@
 //! flow is woken, and the first makes its next call then.
 //!
 //! A thread runs one flow at a time. It notes a [`Claim`] for each batch that this flow joins, and drops the claims when the
-//! flow comes to rest: when it waits or ends, and before it blocks its thread. A flow whose slice is over keeps its claims, so
+//! flow comes to rest: when it waits or ends, and before it blocks its thread. A batch whose sender the flow has itself
+//! ([`in_place`]) cannot be sent meanwhile, so that the flow needs a claim only if its slice is over. A flow whose slice is over keeps its claims, so
 //! that a long `for` fills a batch, but only for a few slices after it has joined last: one that computes holds nobody up.
 
 use std::cell::{Cell, RefCell};
@@ -49,16 +50,23 @@ impl Drop for Claim {
     }
 }
 
-/// Returns true if the flow of this thread has a claim on the batch.
+/// Returns true if the batch waits for the flow of this thread.
 pub(super) fn has_claim(batch: &Arc<GatheredBatch>) -> bool {
-    CLAIMS.with_borrow(|claims| claims.iter().any(|claim| Arc::ptr_eq(&claim.batch, batch)))
+    in_place::has_begun(batch)
+        || CLAIMS.with_borrow(|claims| claims.iter().any(|claim| Arc::ptr_eq(&claim.batch, batch)))
 }
 
 /// Notes that the flow of this thread has joined a batch, and whether this waits for it to come to rest from now on.
 pub(super) fn joined(batch: &Arc<GatheredBatch>, is_awaited: bool) {
     HAS_JOINED.set(true);
     if is_awaited {
-        CLAIMS.with_borrow_mut(|claims| claims.push(Claim { batch: Arc::clone(batch), slices_left: SLICES_MAX }));
+        CLAIMS.with_borrow_mut(|claims| claims.push(Claim::new(batch)));
+    }
+}
+
+impl Claim {
+    fn new(batch: &Arc<GatheredBatch>) -> Claim {
+        Claim { batch: Arc::clone(batch), slices_left: SLICES_MAX }
     }
 }
 
@@ -81,6 +89,7 @@ pub(crate) fn end_slice(goes_on: bool) -> KeptClaims {
         return None;
     }
     let mut claims = CLAIMS.take();
+    in_place::each_begun(|batch| claims.extend(batch.await_flow().then(|| Claim::new(batch))));
     if has_joined {
         claims.iter_mut().for_each(|claim| claim.slices_left = SLICES_MAX);
     }
@@ -101,16 +110,20 @@ fn kept(_: Vec<Claim>) -> KeptClaims {
 
 /// Drops the claims of the flow of this thread, but keeps the list for the next one.
 fn drop_all() {
-    if is_awaited() {
+    if has_claims() {
         let mut claims = CLAIMS.take();
         claims.clear();
         CLAIMS.set(claims);
     }
 }
 
+fn has_claims() -> bool {
+    CLAIMS.with_borrow(|claims| !claims.is_empty())
+}
+
 /// Returns true if a batch waits for the flow of this thread.
 pub(crate) fn is_awaited() -> bool {
-    CLAIMS.with_borrow(|claims| !claims.is_empty())
+    has_claims() || in_place::has_begun_any()
 }
 
 /// Returns true if the flow of this thread has joined a batch in its slice.

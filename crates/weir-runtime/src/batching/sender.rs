@@ -7,15 +7,17 @@
 
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
-use std::task::{Poll, Waker};
+use std::task::{Context, Poll, Waker};
 
-use weir_host::{BatchAnswers, Failure, FailureKind, Outcome, SeenCommits, Value, memory};
+use weir_host::{BatchAnswers, Failure, FailureKind, Outcome, PendingBatch, SeenCommits, Value, memory};
 use weir_trace::BatchDeparture;
 
 use super::Gatherer;
-use super::batch::GatheredBatch;
+use super::batch::{AnswersCost, GatheredBatch};
+use super::batch_state::SentCalls;
 use crate::lock::{HeldLock, LockAcquisition, LockHandle};
 use crate::operations::panicked;
 
@@ -31,14 +33,28 @@ pub(super) struct BatchSender {
     last_seen: AtomicU64,
 }
 
-/// The record of a batch that was sent.
-pub(super) struct SentBatch {
-    pub began_ns: u64,
-    pub sent_ns: u64,
-    pub took_ns: u64,
-    pub calls: usize,
-    pub requests: usize,
-    pub because: BatchDeparture,
+/// A batch that was sent in place and is not answered: its calls, the copies of its requests, and its first call.
+type RestOfBatch = (Arc<GatheredBatch>, SentCalls, Vec<Value>, FirstCall);
+
+/// The rest of the work of a sender.
+pub(super) type RestOfSender = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// The first call of the function for a batch.
+enum FirstCall {
+    /// It is to come, for these requests.
+    Ahead(Vec<Value>),
+    /// It waits for its locks.
+    Locking(Vec<Value>, LockAcquisition),
+    /// It was polled, and is not answered.
+    Pending(PolledCall),
+    Answered(BatchAnswers),
+}
+
+/// A call of the function that has begun, or failed to, and is polled.
+struct PolledCall {
+    pending: Result<PendingBatch, Box<Failure>>,
+    /// The number of requests.
+    count: usize,
 }
 
 impl BatchSender {
@@ -57,9 +73,19 @@ impl BatchSender {
         &self.gatherer
     }
 
-    /// Returns true if the batch leaves now; otherwise it waits for further calls. See [`GatheredBatch::leaves`].
-    pub(super) fn leaves(&self, now_ns: u64, of_flow: &Waker) -> bool {
-        self.batch.as_ref().is_some_and(|batch| batch.leaves(now_ns, of_flow))
+    /// Returns the batch that is to be sent.
+    pub(super) fn batch(&self) -> Option<&Arc<GatheredBatch>> {
+        self.batch.as_ref()
+    }
+
+    /// Returns true if this batch is to be sent.
+    pub(super) fn sends(&self, batch: &Arc<GatheredBatch>) -> bool {
+        self.batch().is_some_and(|sent| Arc::ptr_eq(sent, batch))
+    }
+
+    /// Takes the requests out if the batch leaves now; otherwise it waits for further calls ([`GatheredBatch::send_if_at_rest`]).
+    pub(super) fn send_if_at_rest(&self, now_ns: u64, of_flow: &Waker) -> Option<SentCalls> {
+        self.batch.as_ref().and_then(|batch| self.gatherer.send_if_at_rest(batch, now_ns, of_flow))
     }
 
     /// Sends the batch in its turn, and then all that queue.
@@ -67,24 +93,52 @@ impl BatchSender {
         if let Some(batch) = self.batch.clone() {
             let because = || if batch.is_full() { BatchDeparture::Full } else { BatchDeparture::NothingMore };
             self.send_in_turn(&batch, because).await;
-            self.send_queue().await;
-        }
-    }
-
-    /// Sends the batch, which may leave now, and then all that queue.
-    pub(super) async fn run_in_place(mut self) {
-        if let Some(batch) = self.batch.clone() {
-            self.send(&batch, BatchDeparture::InPlace).await;
-            self.send_queue().await;
-        }
-    }
-
-    /// Sends the batches that queue for the sender.
-    async fn send_queue(&mut self) {
-        loop {
             self.batch = self.gatherer.next();
-            let Some(batch) = self.batch.clone() else { return };
+            self.send_queue().await;
+        }
+    }
+
+    /// Sends the batch, whose requests these are, in place. Returns the time at which it was answered, or what the sender has left
+    /// to do, if the batch was not answered at once, or others queue.
+    pub(super) fn run_in_place(mut self, mut sent: SentCalls) -> Result<u64, RestOfSender> {
+        let (mut left, mut ended_ns) = (None, sent.sent_ns);
+        let values = std::mem::take(&mut sent.requests.values);
+        if let Some(batch) = self.batch.take().filter(|_| !values.is_empty()) {
+            let spare = self.spare(&values);
+            match self.call_at_once(&batch, values) {
+                FirstCall::Answered(BatchAnswers { answers, failed_as_a_whole })
+                    if !failed_as_a_whole || spare.is_empty() =>
+                {
+                    ended_ns = self.end(&batch, &sent, Some(answers), BatchDeparture::InPlace);
+                }
+                first => {
+                    // It is refused if the task does not begin.
+                    self.batch = Some(Arc::clone(&batch));
+                    left = Some((batch, sent, spare, first));
+                }
+            }
+        }
+        if left.is_none() {
+            self.batch = self.gatherer.next();
+        }
+        if self.batch.is_none() { Ok(ended_ns) } else { Err(Box::pin(self.run_left(left))) }
+    }
+
+    /// Answers a batch that was sent in place, if there is one, and sends all that queue.
+    async fn run_left(mut self, left: Option<RestOfBatch>) {
+        if let Some((batch, sent, spare, first)) = left {
+            let answers = self.answers(&batch, spare, first).await;
+            self.end(&batch, &sent, answers, BatchDeparture::InPlace);
+            self.batch = self.gatherer.next();
+        }
+        self.send_queue().await;
+    }
+
+    /// Sends the batch that has queued for the sender, and then all others that do.
+    async fn send_queue(&mut self) {
+        while let Some(batch) = self.batch.clone() {
             self.send_in_turn(&batch, || BatchDeparture::EarlierAnswered).await;
+            self.batch = self.gatherer.next();
         }
     }
 
@@ -103,37 +157,52 @@ impl BatchSender {
     /// Sends a batch, and passes its calls their answers. Nothing is sent if all calls have left.
     async fn send(&self, batch: &Arc<GatheredBatch>, because: BatchDeparture) {
         self.gatherer.close(batch);
-        let sent_ns = self.gatherer.context.platform.now_ns();
-        let (mut sent, calls) = batch.send(sent_ns);
-        let values = std::mem::take(&mut sent.values);
-        if values.is_empty() {
-            return;
+        let mut sent = batch.send(self.gatherer.context.platform.now_ns());
+        let values = std::mem::take(&mut sent.requests.values);
+        if !values.is_empty() {
+            let spare = self.spare(&values);
+            let answers = self.answers(batch, spare, FirstCall::Ahead(values)).await;
+            self.end(batch, &sent, answers, because);
         }
-        let (began_ns, requests) = (batch.began_ns, values.len());
-        self.polls.store(0, Ordering::Relaxed);
-        let answers = self.answers(batch, values).await;
-        let took_ns = self.gatherer.context.platform.now_ns().saturating_sub(sent_ns);
-        if let Some(answers) = answers {
-            self.gatherer.note_answers(took_ns, self.polls.load(Ordering::Relaxed) == 1);
-            batch.note_cost(self.bytes.swap(0, Ordering::Relaxed), self.last_seen.swap(0, Ordering::Relaxed));
-            let path = &self.gatherer.function.path;
-            let fault = || fault(Failure::function(format!("`{path}` returned too few answers")));
-            batch.answer(&sent, answers, fault);
-        }
-        self.gatherer.record(&SentBatch { began_ns, sent_ns, took_ns, calls, requests, because });
     }
 
-    /// Returns the answers of these requests; `None` if all calls have left.
-    async fn answers(&self, batch: &GatheredBatch, values: Vec<Value>) -> Option<Vec<Outcome>> {
-        let spare = if self.gatherer.splits() && values.len() > 1 { values.clone() } else { Vec::new() };
-        let BatchAnswers { mut answers, failed_as_a_whole } = self.call(batch, values).await?;
+    /// Returns copies of the requests if they are tried again in parts should they fail as a whole.
+    fn spare(&self, values: &[Value]) -> Vec<Value> {
+        self.polls.store(0, Ordering::Relaxed);
+        if self.gatherer.splits() && values.len() > 1 { values.to_vec() } else { Vec::new() }
+    }
+
+    /// Passes the calls of a batch their answers, unless all have left; returns the time.
+    fn end(
+        &self,
+        batch: &GatheredBatch,
+        sent: &SentCalls,
+        answers: Option<Vec<Outcome>>,
+        because: BatchDeparture,
+    ) -> u64 {
+        let now_ns = self.gatherer.context.platform.now_ns();
+        let took_ns = now_ns.saturating_sub(sent.sent_ns);
+        if let Some(answers) = answers {
+            self.gatherer.note_answers(took_ns, self.polls.load(Ordering::Relaxed) == 1);
+            let (bytes, last_seen) = (self.bytes.swap(0, Ordering::Relaxed), self.last_seen.swap(0, Ordering::Relaxed));
+            let path = &self.gatherer.function.path;
+            let fault = || fault(Failure::function(format!("`{path}` returned too few answers")));
+            batch.answer(&sent.requests, answers, AnswersCost { bytes, last_seen }, fault);
+        }
+        self.gatherer.record(sent, batch.began_ns, took_ns, because);
+        now_ns
+    }
+
+    /// Returns the answers of a batch; `None` if all calls have left.
+    async fn answers(&self, batch: &GatheredBatch, spare: Vec<Value>, first: FirstCall) -> Option<Vec<Outcome>> {
+        let BatchAnswers { mut answers, failed_as_a_whole } = self.call(batch, first).await?;
         let mut failed = if failed_as_a_whole { 0..spare.len() } else { 0..0 };
         while failed.len() > 1 {
             let middle = failed.start + failed.len() / 2;
             let halves = [failed.start..middle, middle..failed.end];
             let mut failures = Vec::new();
             for half in halves {
-                let again = self.call(batch, spare[half.clone()].to_vec()).await?;
+                let again = self.call(batch, FirstCall::Ahead(spare[half.clone()].to_vec())).await?;
                 for (place, answer) in half.clone().zip(again.answers) {
                     answers[place] = answer;
                 }
@@ -144,48 +213,92 @@ impl BatchSender {
         Some(answers)
     }
 
-    /// Calls the function once; `None` if all calls have left, which cancels it.
-    async fn call(&self, batch: &GatheredBatch, values: Vec<Value>) -> Option<BatchAnswers> {
-        let Gatherer { function, context, .. } = &*self.gatherer;
-        let count = values.len();
-        let faults = |failure: Box<Failure>| {
-            Some(BatchAnswers { answers: vec![Outcome::Fault(failure); count], failed_as_a_whole: false })
-        };
-        let borrowed = &function.borrowed;
-        let mut held = match borrowed.locks.is_empty() {
-            true => Vec::new(),
-            false => self.locks(batch).await?,
-        };
-        let begin = || match borrowed.values.is_empty() {
-            true => (function.code)(values, batch.common(), &context.environment),
-            false => (function.code)(values, &[borrowed.handles(), batch.common()].concat(), &context.environment),
-        };
-        let mut pending = match self.measured(|| catch_unwind(AssertUnwindSafe(begin))) {
-            Ok(Ok(pending)) => pending,
-            Ok(Err(failure)) => return faults(failure),
-            Err(panic) => return faults(panicked(&function.path, &*panic)),
+    /// Calls the function once, or goes on with the call; `None` if all calls have left, which cancels it.
+    async fn call(&self, batch: &GatheredBatch, first: FirstCall) -> Option<BatchAnswers> {
+        let (mut pending, mut held) = match first {
+            FirstCall::Answered(answers) => return Some(answers),
+            FirstCall::Pending(pending) => (pending, Vec::new()),
+            FirstCall::Locking(values, locks) => {
+                let held = self.locked(batch, locks).await?;
+                (self.begin(batch, values), held)
+            }
+            FirstCall::Ahead(values) if self.gatherer.function.borrowed.locks.is_empty() => {
+                (self.begin(batch, values), Vec::new())
+            }
+            FirstCall::Ahead(values) => {
+                let held = self.locked(batch, self.locks()).await?;
+                (self.begin(batch, values), held)
+            }
         };
         poll_fn(|task| {
             if batch.is_abandoned(task) {
                 return Poll::Ready(None);
             }
-            self.polls.fetch_add(1, Ordering::Relaxed);
-            let polled = self.measured(|| catch_unwind(AssertUnwindSafe(|| pending.as_mut().poll(task))));
+            let polled = self.poll(&mut pending, task).map(Some);
             held.clear();
-            match polled {
-                Ok(Poll::Pending) => Poll::Pending,
-                Ok(Poll::Ready(answers)) => Poll::Ready(Some(answers)),
-                Err(panic) => Poll::Ready(faults(panicked(&function.path, &*panic))),
-            }
+            polled
         })
         .await
     }
 
-    /// Takes the locks of the shared values that the function borrows; `None` if all calls have left.
-    async fn locks(&self, batch: &GatheredBatch) -> Option<Vec<HeldLock>> {
+    /// Calls the function once, without waiting for locks that others hold, and polls it.
+    fn call_at_once(&self, batch: &GatheredBatch, values: Vec<Value>) -> FirstCall {
+        let mut task = Context::from_waker(Waker::noop());
+        let held = if self.gatherer.function.borrowed.locks.is_empty() {
+            Vec::new()
+        } else {
+            let mut locks = self.locks();
+            match locks.poll(&mut task) {
+                Poll::Ready(held) => held,
+                Poll::Pending => return FirstCall::Locking(values, locks),
+            }
+        };
+        let mut pending = self.begin(batch, values);
+        let polled = self.poll(&mut pending, &mut task);
+        drop(held);
+        match polled {
+            Poll::Ready(answers) => FirstCall::Answered(answers),
+            Poll::Pending => FirstCall::Pending(pending),
+        }
+    }
+
+    /// Calls the function.
+    fn begin(&self, batch: &GatheredBatch, values: Vec<Value>) -> PolledCall {
+        let Gatherer { function, context, .. } = &*self.gatherer;
+        let (count, borrowed) = (values.len(), &function.borrowed);
+        let begin = || match borrowed.values.is_empty() {
+            true => (function.code)(values, batch.common(), &context.environment),
+            false => (function.code)(values, &[borrowed.handles(), batch.common()].concat(), &context.environment),
+        };
+        let pending = match self.measured(|| catch_unwind(AssertUnwindSafe(begin))) {
+            Ok(begun) => begun,
+            Err(panic) => Err(panicked(&function.path, &*panic)),
+        };
+        PolledCall { pending, count }
+    }
+
+    /// Polls a call of the function.
+    fn poll(&self, call: &mut PolledCall, task: &mut Context<'_>) -> Poll<BatchAnswers> {
+        self.polls.fetch_add(1, Ordering::Relaxed);
+        let failure = match &mut call.pending {
+            Err(failure) => failure.clone(),
+            Ok(pending) => match self.measured(|| catch_unwind(AssertUnwindSafe(|| pending.as_mut().poll(task)))) {
+                Ok(polled) => return polled,
+                Err(panic) => panicked(&self.gatherer.function.path, &*panic),
+            },
+        };
+        let answers = vec![Outcome::Fault(failure); call.count];
+        Poll::Ready(BatchAnswers { answers, failed_as_a_whole: false })
+    }
+
+    /// Returns the locks of the shared values that the function borrows, to be acquired.
+    fn locks(&self) -> LockAcquisition {
         let locks = &self.gatherer.function.borrowed.locks;
-        let mut locks =
-            LockAcquisition::new(locks.iter().map(|(lock, mode)| (LockHandle::Whole(Arc::clone(lock)), *mode)));
+        LockAcquisition::new(locks.iter().map(|(lock, mode)| (LockHandle::Whole(Arc::clone(lock)), *mode)))
+    }
+
+    /// Waits for the locks; `None` if all calls have left.
+    async fn locked(&self, batch: &GatheredBatch, mut locks: LockAcquisition) -> Option<Vec<HeldLock>> {
         poll_fn(|task| match batch.is_abandoned(task) {
             true => Poll::Ready(None),
             false => locks.poll(task).map(Some),

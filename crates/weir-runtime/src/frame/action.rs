@@ -209,7 +209,7 @@ impl Frame {
     fn run_form(&mut self, node: usize, action: &Action, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> Ran {
         match action {
             Action::Nothing => Ran::Next,
-            Action::Prim(prim) => self.prim(prim, body, env),
+            Action::Prim(prim) => compute(prim, &mut self.slots, body, env),
             Action::Simple(call) => self.simple(call, body, env).spend_call(env),
             Action::Call(call) if call.ticket_gate.is_some() => {
                 self.take_ticket(call, body, env, context).spend_call(env)
@@ -217,7 +217,7 @@ impl Frame {
             Action::Call(call) => self.call(call, body, env, context).spend_call(env),
             Action::Switch(switch) => self.switch(switch, body),
             Action::Condition(step) => {
-                let holds = self.decides(&step.condition, &body.constants, env);
+                let holds = holds(&step.condition, &self.slots, &body.constants, env);
                 self.choices[step.switch as usize] = step.arms[usize::from(holds)];
                 Ran::Next
             }
@@ -321,43 +321,9 @@ impl Frame {
         }
     }
 
-    fn place<'a>(&'a self, argument: &Argument, constants: &'a [Value]) -> &'a Value {
-        operations::place(argument, &self.slots, constants)
-    }
-
-    fn decides(&self, condition: &Condition, constants: &[Value], env: Env<'_>) -> bool {
-        match condition {
-            Condition::Holds(value) => *self.place(value, constants) == Value::Bool(true),
-            Condition::Compare(prim, one, other) => {
-                let (one, other) = (self.place(one, constants), self.place(other, constants));
-                // Comparisons do not fail.
-                let compared = || {
-                    env.units.spend_data(prim_units::units(*prim, [one, other].into_iter(), false));
-                    prim.apply(&[one, other]).is_ok_and(|truth| truth == Value::Bool(true))
-                };
-                prim.decide(one, other).unwrap_or_else(compared)
-            }
-            Condition::Not(condition) => !self.decides(condition, constants, env),
-            Condition::Both(one, other) => self.decides(one, constants, env) && self.decides(other, constants, env),
-            Condition::Either(one, other) => self.decides(one, constants, env) || self.decides(other, constants, env),
-        }
-    }
-
-    fn prim(&mut self, step: &PrimStep, body: &Body, env: Env<'_>) -> Ran {
-        let constants: &[Value] = &body.constants;
-        if operations::calculate(step, &mut self.slots, constants) {
-            return Ran::Next;
-        }
-        env.units.spend_data(operations::units_of(step, &self.slots, constants));
-        match apply(step, &mut self.slots, constants) {
-            Ok(()) => Ran::Next,
-            Err(failure) => Ran::fail(failure),
-        }
-    }
-
     #[inline]
     fn switch(&mut self, step: &SwitchStep, body: &Body) -> Ran {
-        let subject = self.place(&step.subject, &body.constants);
+        let subject = operations::place(&step.subject, &self.slots, &body.constants);
         let chosen = step.arms.iter().position(|(test, _)| test_holds(test, subject));
         let Some(arm) = chosen else { return Ran::fail(operations::no_arm(subject)) };
         self.choices[step.switch as usize] = arm as u32;
@@ -422,6 +388,39 @@ impl Frame {
                 Ran::Ends(Box::new(StepExit { within: ended.path(body), how: ended.how }))
             }
         }
+    }
+}
+
+/// Computes a primitive.
+#[inline]
+pub(super) fn compute(step: &PrimStep, slots: &mut [Value], body: &Body, env: Env<'_>) -> Ran {
+    let constants: &[Value] = &body.constants;
+    if operations::calculate(step, slots, constants) {
+        return Ran::Next;
+    }
+    env.units.spend_data(operations::units_of(step, slots, constants));
+    match apply(step, slots, constants) {
+        Ok(()) => Ran::Next,
+        Err(failure) => Ran::fail(failure),
+    }
+}
+
+/// Returns true if a condition holds.
+pub(super) fn holds(condition: &Condition, slots: &[Value], constants: &[Value], env: Env<'_>) -> bool {
+    match condition {
+        Condition::Holds(value) => *operations::place(value, slots, constants) == Value::Bool(true),
+        Condition::Compare(prim, one, other) => {
+            let (one, other) = (operations::place(one, slots, constants), operations::place(other, slots, constants));
+            // Comparisons do not fail.
+            let compared = || {
+                env.units.spend_data(prim_units::units(*prim, [one, other].into_iter(), false));
+                prim.apply(&[one, other]).is_ok_and(|truth| truth == Value::Bool(true))
+            };
+            prim.decide(one, other).unwrap_or_else(compared)
+        }
+        Condition::Not(condition) => !holds(condition, slots, constants, env),
+        Condition::Both(one, other) => holds(one, slots, constants, env) && holds(other, slots, constants, env),
+        Condition::Either(one, other) => holds(one, slots, constants, env) || holds(other, slots, constants, env),
     }
 }
 

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use super::action::{Ran, Stage};
 use super::group_waves::gathered_call;
 use super::grouped_run::FrameGroup;
-use super::iteration_group::{CallsOfStep, EqualCalls, IterationGroup, Leaving, Wave, take_calls};
+use super::iteration_group::{CallsOfStep, Choices, EqualCalls, Iteration, IterationGroup, Leaving, Wave, take_calls};
 use super::repeat::PooledFrame;
 use super::{Frame, Wait};
 use crate::instance::Env;
@@ -25,15 +25,22 @@ impl FrameGroup {
         parted: &mut Vec<FrameGroup>,
     ) {
         let mut leaving = std::mem::take(&mut wave.leaving);
+        // Most often all of them have chosen the same other arm.
+        let are_alike = leaving.iter().all(|other| leaving[0].goes_on_with(other));
         while !leaving.is_empty() {
             let first = leaving.remove(0);
-            let mut of: SmallVec<[usize; 16]> = SmallVec::from_slice(&[first.index]);
-            leaving.retain(|other| {
-                let joins = first.stopped.is_none() && other.stopped.is_none() && other.choices == first.choices;
-                of.extend(joins.then_some(other.index));
-                !joins
-            });
-            let mut group = self.split_off(body, |index| of.binary_search(&index).is_ok());
+            let mut of: SmallVec<[usize; 32]> = SmallVec::from_slice(&[first.index]);
+            let mut group = if are_alike {
+                of.extend(leaving.drain(..).map(|other| other.index));
+                self.split_off(body, |iteration| iteration.leaves)
+            } else {
+                leaving.retain(|other| {
+                    let joins = first.goes_on_with(other);
+                    of.extend(joins.then_some(other.index));
+                    !joins
+                });
+                self.split_off(body, |iteration| of.binary_search(&iteration.index).is_ok())
+            };
             let run = first.stopped.as_ref().map_or(wave.nodes.len(), |(run, _)| *run);
             let frame = &mut *group.frame;
             frame.choices.copy_from_slice(&first.choices);
@@ -71,7 +78,7 @@ impl FrameGroup {
                     first = Some(member);
                     return;
                 }
-                let mut group = self.split_off(body, |index| of_member.binary_search(&index).is_ok());
+                let mut group = self.split_off(body, |iteration| of_member.binary_search(&iteration.index).is_ok());
                 group.frame.wait(*node, Box::new(Stage::Batched(member)), body, env);
                 group.place(&mut take_calls(later, of_member), body, env, context, parted);
                 group.settle();
@@ -87,10 +94,11 @@ impl FrameGroup {
         self.place(later, body, env, context, parted);
     }
 
-    /// Moves the iterations with these indices to a group with the same progress.
-    pub(super) fn split_off(&mut self, body: &Body, leaves: impl Fn(usize) -> bool) -> FrameGroup {
+    /// Moves the iterations that leave to a group with the same progress.
+    pub(super) fn split_off(&mut self, body: &Body, leaves: impl Fn(&Iteration) -> bool) -> FrameGroup {
         let IterationGroup { frame: own, iterations, .. } = self;
-        let leaving: SmallVec<[bool; 64]> = iterations.iter().map(|iteration| leaves(iteration.index)).collect();
+        let of_members = if own.waits.is_empty() { &[][..] } else { &iterations[..] };
+        let leaving: SmallVec<[bool; 64]> = of_members.iter().map(&leaves).collect();
         let mut frame = PooledFrame::take(body);
         frame.choices.copy_from_slice(&own.choices);
         frame.seen.extend_from_slice(&own.seen);
@@ -102,7 +110,8 @@ impl FrameGroup {
             let (node, since_ns, left_orders) = (*node, *since_ns, *left_orders);
             frame.waits.push(Wait { node, stage, since_ns, left_orders, is_polled: false });
         }
-        let iterations = iterations.extract_if(.., |iteration| leaves(iteration.index)).collect();
+        let leaving = iterations.extract_if(.., |iteration| leaves(iteration));
+        let iterations = leaving.map(|iteration| Iteration { leaves: false, ..iteration }).collect();
         IterationGroup { frame, iterations, wave: None }
     }
 
@@ -130,7 +139,7 @@ impl FrameGroup {
             return;
         }
         if were_several {
-            drop(self.split_off(body, |index| index > last));
+            drop(self.split_off(body, |iteration| iteration.index > last));
         }
         self.iterations.retain(|iteration| iteration.index <= last);
         self.wave.iter_mut().for_each(|wave| wave.drop_behind(last));
@@ -141,6 +150,11 @@ impl FrameGroup {
 }
 
 impl Leaving<PooledFrame> {
+    /// Returns true if an iteration leaves the group together with this one.
+    fn goes_on_with(&self, other: &Leaving<PooledFrame>) -> bool {
+        std::ptr::eq(self, other) || self.stopped.is_none() && other.stopped.is_none() && self.choices == other.choices
+    }
+
     /// Returns an iteration that goes on alone because of this outcome of a step, up to which so many steps of a wave have run.
     #[cold]
     pub(super) fn stopped(
@@ -168,7 +182,7 @@ impl Leaving<PooledFrame> {
 
     /// Returns an iteration that has chosen other arms than its group.
     pub(super) fn of(index: usize, frame: &Frame) -> Leaving<PooledFrame> {
-        Leaving { index, choices: frame.choices.as_slice().into(), cursor: frame.cursor, stopped: None }
+        Leaving { index, choices: Choices::from_slice(&frame.choices), cursor: frame.cursor, stopped: None }
     }
 }
 

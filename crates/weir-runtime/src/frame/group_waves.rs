@@ -1,14 +1,13 @@
-//! The waves of a group of iterations: takes answers and runs steps, for one iteration after the other.
+//! The waves of a group of iterations: finds what they can do, and has it done (`group_steps.rs`).
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::{Context, Poll};
 
 use smallvec::SmallVec;
 use weir_host::Outcome;
 
-use super::action::{Ran, Stage, StepExit};
+use super::action::Stage;
 use super::grouped_run::{FrameGroup, FrameWave};
-use super::iteration_group::{CallsOfStep, Iteration, IterationGroup, Leaving, Wave};
+use super::iteration_group::{CallsOfStep, Choices, Wave};
 use super::{Frame, Wait};
 use crate::instance::Env;
 use crate::step::{Action, Body, CallStep, Out};
@@ -23,7 +22,8 @@ impl FrameWave {
             decides: answered.iter().any(|(node, _)| decides(&body.steps[*node].action)),
             answered,
             nodes: SmallVec::new(),
-            before: frame.choices.as_slice().into(),
+            before: Choices::from_slice(&frame.choices),
+            part: 0,
             next: 0,
             chosen: None,
             cursor: frame.cursor,
@@ -65,114 +65,60 @@ impl FrameWave {
         }
         frame.pass_seen(body);
     }
+}
 
-    /// Runs the wave for one of so many iterations, whose slots are in the frame. Returns the outcome if the iteration goes on alone.
-    pub(super) fn run(
+impl FrameGroup {
+    /// Runs a wave, which may have begun, until the slice is over; returns true if it has ended.
+    pub(super) fn run_wave(
         &mut self,
-        (index, count): (usize, usize),
-        frame: &mut Frame,
+        wave: &mut FrameWave,
+        body: &Body,
+        env: Env<'_>,
+        context: &mut Context<'_>,
+        (parted, spent): (&mut Vec<FrameGroup>, &mut Spent),
+    ) -> bool {
+        while wave.part <= wave.nodes.len() {
+            if *spent == Spent::Yield || !self.run_part(wave, body, env, context, spent) {
+                return false;
+            }
+            (wave.part, wave.next) = (wave.part + 1, 0);
+        }
+        self.end_wave(wave, body, env, context, parted);
+        true
+    }
+
+    /// Takes the answers of a wave, or runs a step, for one iteration after the other; returns false if the slice is over before.
+    fn run_part(
+        &mut self,
+        wave: &mut FrameWave,
         body: &Body,
         env: Env<'_>,
         context: &mut Context<'_>,
         spent: &mut Spent,
-    ) -> Option<(usize, Ran)> {
-        let mut end: Option<(usize, Box<StepExit>)> = None;
-        for (node, answers) in &mut self.answered {
-            frame.cursor = *node;
-            let answer = answers.next().expect("each iteration has an answer");
-            match frame.answer(answer, call_of(*node, body)).spend_call(env) {
-                Ran::Ends(exit) if end.as_ref().is_none_or(|(earliest, _)| *node < *earliest) => {
-                    end = Some((*node, exit));
-                }
-                Ran::Yields(None) => *spent = Spent::Yield,
-                _ => {}
-            }
+    ) -> bool {
+        let (frame, iterations) = (&mut *self.frame, &mut self.iterations[..]);
+        // Those behind an end of the flow are dropped.
+        wave.next = wave.next.min(iterations.len());
+        match wave.part.checked_sub(1) {
+            None => wave.take_answers(frame, iterations, body, env, spent),
+            Some(step) => wave.run_step(wave.nodes[step], (frame, iterations), body, env, context, spent),
         }
-        if let Some((node, exit)) = end {
-            frame.cursor = node;
-            return Some((0, Ran::Ends(exit)));
-        }
-        let mut calls = self.calls.iter_mut();
-        for (place, node) in self.nodes.iter().enumerate() {
-            frame.cursor = *node;
-            let step = &body.steps[*node];
-            if let Some(call) = gathered_call(&step.action) {
-                let arguments = frame.gathered_arguments(call, body, env);
-                if let Some(calls) = calls.next() {
-                    calls.add(index, arguments, count);
-                }
-                continue;
-            }
-            match frame.run(*node, step, body, env, context) {
-                Ran::Next => {}
-                Ran::Yields(None) => *spent = Spent::Yield,
-                ran => return Some((place + 1, ran)),
-            }
-        }
-        None
-    }
-}
-
-impl FrameGroup {
-    /// Runs a wave, which may have begun, for one iteration after the other, until the slice is over.
-    pub(super) fn run_wave(
-        &mut self,
-        mut wave: Box<FrameWave>,
-        body: &Body,
-        env: Env<'_>,
-        context: &mut Context<'_>,
-        parted: &mut Vec<FrameGroup>,
-    ) -> Spent {
-        let IterationGroup { frame, iterations, .. } = self;
-        let (count, mut spent) = (iterations.len(), Spent::GoOn);
-        while let Some(Iteration { index, slots }) = iterations.get_mut(wave.next) {
-            if spent == Spent::Yield {
-                self.wave = Some(wave);
-                return spent;
-            }
-            wave.next += 1;
-            if wave.decides {
-                frame.choices.copy_from_slice(&wave.before);
-            }
-            std::mem::swap(&mut frame.slots, slots);
-            let ran =
-                catch_unwind(AssertUnwindSafe(|| wave.run((*index, count), frame, body, env, context, &mut spent)));
-            let alone = ran.unwrap_or_else(|panic| {
-                let (node, run) = (frame.cursor, wave.nodes.iter().position(|node| *node == frame.cursor));
-                Some((run.map_or(0, |run| run + 1), Ran::Ends(Box::new(frame.exit_of_panic(node, body, &*panic)))))
-            });
-            std::mem::swap(&mut frame.slots, slots);
-            match &wave.chosen {
-                None if alone.is_none() => {
-                    (wave.chosen, wave.cursor) = (Some(frame.choices.as_slice().into()), frame.cursor);
-                }
-                Some(chosen) if alone.is_none() && (!wave.decides || chosen[..] == frame.choices[..]) => {}
-                _ => wave.leaving.push(match alone {
-                    None => Leaving::of(*index, frame),
-                    Some((run, ran)) => {
-                        let node = if run == 0 { frame.cursor } else { wave.nodes[run - 1] };
-                        Leaving::stopped(*index, frame, (run, node, ran), body, env)
-                    }
-                }),
-            }
-        }
-        self.end_wave(*wave, body, env, context, parted);
-        spent
+        wave.next == iterations.len()
     }
 
     /// Places the calls of a wave. Iterations that do not go on with the others part.
     fn end_wave(
         &mut self,
-        mut wave: FrameWave,
+        wave: &mut FrameWave,
         body: &Body,
         env: Env<'_>,
         context: &mut Context<'_>,
         parted: &mut Vec<FrameGroup>,
     ) {
         if !wave.leaving.is_empty() {
-            self.part(&mut wave, body, env, context, parted);
+            self.part(wave, body, env, context, parted);
         }
-        if let Some(chosen) = &wave.chosen {
+        if let Some(chosen) = wave.chosen.as_ref().or((!wave.decides).then_some(&wave.before)) {
             let frame = &mut *self.frame;
             frame.choices.copy_from_slice(chosen);
             frame.cursor = wave.cursor;
@@ -205,7 +151,7 @@ fn take_answered(frame: &mut Frame, context: &Context<'_>) -> SmallVec<[(usize, 
 }
 
 /// Returns true if a step may choose an arm.
-fn decides(action: &Action) -> bool {
+pub(super) fn decides(action: &Action) -> bool {
     match action {
         Action::Region(_) => true,
         Action::Call(call) => !matches!(call.out, Out::Value(_) | Out::Result(_)),
@@ -214,7 +160,7 @@ fn decides(action: &Action) -> bool {
     }
 }
 
-fn call_of(node: usize, body: &Body) -> &CallStep {
+pub(super) fn call_of(node: usize, body: &Body) -> &CallStep {
     gathered_call(&body.steps[node].action).expect("a call in a batch is gathered")
 }
 

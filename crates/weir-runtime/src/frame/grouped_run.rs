@@ -10,7 +10,7 @@ use super::overlapping::Overlapping;
 use super::repeat::PooledFrame;
 use super::{Finished, FlowExit, Frame};
 use crate::instance::Env;
-use crate::operations::element;
+use crate::operations::{self, element};
 use crate::step::{Body, RepeatStep};
 use crate::units::{Advanced, Spent};
 
@@ -63,9 +63,8 @@ impl Overlapping for GroupedRun<PooledFrame> {
         let frame = PooledFrame::of_iteration(step, [], &self.scopes);
         let iterations = (self.next..self.next + room).map(|index| {
             let mut slots = spare_slots(step.body.slots as usize);
-            slots.push(element(&mut self.list, index));
-            slots.extend(self.captured.iter().cloned());
-            slots.resize(step.body.slots as usize, Value::Absent);
+            slots[0].put(element(&mut self.list, index));
+            slots[1..].iter_mut().zip(&self.captured).for_each(|(slot, value)| slot.put(value.clone()));
             (index, slots)
         });
         self.groups.push(IterationGroup::new(frame, iterations));
@@ -119,7 +118,7 @@ impl Overlapping for GroupedRun<PooledFrame> {
 impl FrameGroup {
     /// Returns a group of iterations, of which there is at least one, with their slots.
     fn new(frame: PooledFrame, iterations: impl Iterator<Item = (usize, Vec<Value>)>) -> FrameGroup {
-        let iterations = iterations.map(|(index, slots)| Iteration { index, slots }).collect();
+        let iterations = iterations.map(|(index, slots)| Iteration { index, slots, leaves: false }).collect();
         let mut group = IterationGroup { frame, iterations, wave: None };
         if let [alone] = &mut group.iterations[..] {
             std::mem::swap(&mut group.frame.slots, &mut alone.slots);
@@ -168,8 +167,8 @@ impl FrameGroup {
     ) -> Advanced<()> {
         self.frame.yielded = false;
         loop {
-            let wave = self.wave.take().or_else(|| Wave::next(&mut self.frame, body, context).map(Box::new));
-            let Some(wave) = wave else {
+            let begun = self.wave.take().map(|wave| *wave);
+            let Some(mut wave) = begun.or_else(|| Wave::next(&mut self.frame, body, context)) else {
                 if !self.frame.is_through(body) {
                     return Advanced::Waits;
                 }
@@ -178,7 +177,11 @@ impl FrameGroup {
                     Spent::Yield => Advanced::Yields,
                 };
             };
-            if self.run_wave(wave, body, env, context, outcomes.parted) == Spent::Yield {
+            let mut spent = Spent::GoOn;
+            if !self.run_wave(&mut wave, body, env, context, (outcomes.parted, &mut spent)) {
+                self.wave = Some(Box::new(wave));
+            }
+            if spent == Spent::Yield {
                 self.frame.yielded = true;
                 return Advanced::Yields;
             }
@@ -190,12 +193,10 @@ impl FrameGroup {
 
     /// Takes the results of the iterations.
     fn finish(&mut self, body: &Body, env: Env<'_>, results: &mut [Value]) -> Spent {
-        let IterationGroup { frame, iterations, .. } = self;
         let mut spent = Spent::GoOn;
-        for Iteration { index, mut slots } in iterations.drain(..) {
-            std::mem::swap(&mut frame.slots, &mut slots);
-            results[index] = body.result.map_or(Value::Absent, |result| frame.value(body, result));
-            std::mem::swap(&mut frame.slots, &mut slots);
+        for Iteration { index, mut slots, .. } in self.iterations.drain(..) {
+            results[index] =
+                body.result.map_or(Value::Absent, |result| operations::value(result, &mut slots, &body.constants));
             keep_slots(slots);
             if env.units.spend_timed(body.units, &*env.instance.platform) == Spent::Yield {
                 spent = Spent::Yield;
@@ -205,16 +206,19 @@ impl FrameGroup {
     }
 }
 
-/// Returns an empty list of slots, with room for so many.
+/// Returns a list of so many empty slots.
 fn spare_slots(count: usize) -> Vec<Value> {
     let mut slots = SPARE.try_with(|spare| spare.borrow_mut().pop()).ok().flatten().unwrap_or_default();
-    slots.reserve_exact(count);
+    // The next iteration is most often one of the same body.
+    if slots.len() != count {
+        slots.resize(count, Value::Absent);
+    }
     slots
 }
 
 /// Keeps a list of slots for another iteration.
 fn keep_slots(mut slots: Vec<Value>) {
-    slots.clear();
+    slots.iter_mut().for_each(Value::empty);
     let keep = |spare: &RefCell<Vec<Vec<Value>>>| {
         let mut spare = spare.borrow_mut();
         if spare.len() < SPARE_MAX && slots.capacity() <= SPARE_MAX {

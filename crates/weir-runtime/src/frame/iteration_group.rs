@@ -1,10 +1,11 @@
 //! Iterations of a `map` that wait for gathered calls alone, of which each makes several, while they are under way.
 //!
 //! Iterations that have come equally far are a *group*, and share a frame. The frame has the progress of all of them: the steps that
-//! have run, the arms that were chosen, and the calls that are out. An iteration has only its slots, which are in the frame while its
-//! steps run. The calls that a step makes for all iterations are one member of their batch, with one waker and one list of answers. A
-//! group advances in *waves* (`group_waves.rs`): a wave takes the answers that are there and runs the steps that depend on no other
-//! call, up to the first that chooses an arm, for one iteration after the other.
+//! have run, the arms that were chosen, and the calls that are out. An iteration has only its slots, which are in the frame only
+//! while a step runs that needs more than these. The calls that a step makes for all iterations are one member of their batch, with
+//! one waker and one list of answers. A group advances in *waves* (`group_waves.rs`): a wave takes the answers that are there and runs
+//! the steps that depend on no other call, up to the first that chooses an arm, each for all iterations before the next
+//! (`group_steps.rs`).
 //!
 //! Iterations do not stay equal. A group *parts* (`group_parts.rs`) when some of them choose another arm, or when their calls get into
 //! different batches. An iteration that ends the flow, or stops in the middle of a step, goes on *alone*: its slots are in its frame,
@@ -48,6 +49,8 @@ pub(super) struct IterationGroup<F> {
 pub(super) struct Iteration {
     pub index: usize,
     pub slots: Vec<Value>,
+    /// True if it does not go on with the group behind the wave.
+    pub leaves: bool,
 }
 
 /// The answers that a group of iterations takes, and the steps that it runs, between two looks at its calls.
@@ -60,11 +63,13 @@ pub(super) struct Wave<F> {
     pub decides: bool,
     /// The arms that were chosen before.
     pub before: Choices,
-    /// The place of the iteration that runs next.
+    /// The part of the wave that runs: 0 for the answers, and then each of the steps.
+    pub part: usize,
+    /// The place of the iteration that runs it next.
     pub next: usize,
     /// The arms that the first iteration has chosen.
     pub chosen: Option<Choices>,
-    /// The cursor behind the steps.
+    /// The cursor behind the last part.
     pub cursor: usize,
     /// The calls that are made.
     pub calls: CallsOfWave,
