@@ -318,23 +318,10 @@ fn prepare(
     let arguments = program.entries.iter().map(|entry| preparation.initial(&entry.arguments, &entry.name));
     let arguments = arguments.collect::<Result<Vec<_>, _>>()?;
     let mut entries = Vec::new();
-    for (index, entry) in program.entries.iter().enumerate() {
+    for index in 0..program.entries.len() {
         // A source that does not exist is reported when it is opened.
-        let runs_on = source_of(library, program, index).map_or(Loops::One, |source| source.loops());
-        let loops = settings.row.entry_loops(runs_on, || is_cut(&options.plan, entry));
-        let flows =
-            entry.flows.iter().map(|flow| Ok((preparation.flow(flow, entry.ordered)?, RouteCounters::default())));
-        let flows = flows.collect::<Result<_, PrepareError>>()?;
-        let answers = entry.flows.iter().any(|flow| flow.route.is_some());
-        entries.push(EntryInstance {
-            flows,
-            answers,
-            loops,
-            call_budget: settings.row.blocking_in(loops).call_budget(options.slice),
-            has_end: entry.end().is_some(),
-            loops_ended: AtomicUsize::new(0),
-            computing: AdmissionLimiter::new(settings.threads.max(cores())),
-        });
+        let source = source_of(library, program, index).map_or(Loops::One, |source| source.loops());
+        entries.push(prepare_entry(&mut preparation, &program.entries[index], source, options, settings)?);
     }
     let instance = Arc::new_cyclic(|this| ProgramInstance {
         this: this.clone(),
@@ -358,6 +345,27 @@ fn prepare(
         platform: Arc::clone(&options.platform),
     });
     Ok((PreparedProgram { instance, shared }, arguments))
+}
+
+/// Prepares an entry point whose source runs on these event loops.
+fn prepare_entry(
+    preparation: &mut Preparation<'_>,
+    entry: &Entry<Graph>,
+    source: Loops,
+    options: &Options,
+    settings: &Settings,
+) -> Result<EntryInstance, PrepareError> {
+    let loops = settings.row.entry_loops(source, || is_cut(&options.plan, entry));
+    let flows = entry.flows.iter().map(|flow| Ok((preparation.flow(flow, entry.ordered)?, RouteCounters::default())));
+    Ok(EntryInstance {
+        flows: flows.collect::<Result<_, PrepareError>>()?,
+        answers: entry.flows.iter().any(|flow| flow.route.is_some()),
+        loops,
+        call_budget: settings.row.blocking_in(loops).call_budget(options.slice),
+        has_end: entry.end().is_some(),
+        loops_ended: AtomicUsize::new(0),
+        computing: AdmissionLimiter::new(settings.threads.max(cores())),
+    })
 }
 
 /// Returns true if a section of the plan names a node of this entry point.
