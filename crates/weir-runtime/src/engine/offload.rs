@@ -2,8 +2,9 @@
 //!
 //! 1. The event loop *offers* the flow ([`OffloadedFlow::offer`]), which keeps its place among the flows that wait for a turn.
 //! 2. Whoever is first takes it: the loop, if the turn of the flow comes ([`OffloadedFlow::take_back`]), or a helper. The helper
-//!    runs slice after slice until the flow ends or waits, until the threads of the program need the core
-//!    ([`Helpers::must_leave`]), or until the loop *recalls* the flow because nobody awaits its answer any more.
+//!    runs slice after slice until the flow ends or waits, until the threads of the program or other processes need the core
+//!    ([`Helpers::must_leave`], [`Helpers::do_others_need_core`]), or until the loop *recalls* the flow because nobody awaits its
+//!    answer any more.
 //! 3. The helper returns the flow with the outcome, and wakes the task that awaits the answer. A flow that waits is polled again
 //!    by that task, so that it waits on its own loop.
 //!
@@ -63,8 +64,7 @@ pub(super) enum OffloadProgress {
 impl OffloadedFlow {
     /// Returns true if a core is idle for a flow that waits for its turn.
     pub(super) fn is_wanted(flow: &ActiveFlow) -> bool {
-        let helpers = &flow.program().helpers;
-        helpers.has_any() && helpers.forks_wanted() > 0
+        flow.program().helpers.has_core_for_flow()
     }
 
     /// Offers a flow to the helpers; `waker` is that of the task that awaits the answer.
@@ -135,7 +135,8 @@ fn run(offered: &Mutex<OffloadState>) {
             program.helpers.note_end();
             break outcome;
         }
-        if offered.lock().is_recalled || program.helpers.must_leave(&mut beats) {
+        let is_recalled = offered.lock().is_recalled;
+        if is_recalled || program.helpers.must_leave(&mut beats) || program.helpers.do_others_need_core() {
             break outcome;
         }
     };

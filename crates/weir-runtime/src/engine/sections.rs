@@ -10,7 +10,7 @@
 //! 2. A thread of the section's pool takes the flow out of the port's queue and advances it to the end of its segment,
 //!    and the flow continues to the port of its next segment.
 //! 3. A flow that has to wait leaves its port and is *parked* ([`parking`](super::parking)). Its waker puts it back
-//!    into that port; on a single processor, the event loop continues with it. Other flows overtake it in the meantime:
+//!    into that port; the event loop continues with it where it runs flows itself. Other flows overtake it in the meantime:
 //!    calls that must follow the order of their source have ticket gates.
 //! 4. The answer wakes the event loop, together with other answers if threads outnumber processors ([`WakeupBatcher`]).
 //!    If the event loop no longer awaits the answer, the flow is cancelled before it begins, or at its next wait.
@@ -135,10 +135,10 @@ fn link_to_scheduler(resume_callback: &ResumeCallback, scheduler: &Arc<Scheduler
 
 /// Puts a job into a port in which it takes up no room.
 fn put_back(scheduler: &Scheduler<SegmentRunner>, port: PortId, job: Box<PooledJob>) {
-    if !scheduler.is_single_processor() {
+    if !scheduler.may_run_inline(port) {
         scheduler.resume(port, job);
     } else if scheduler.resume_deferred(port, job) {
-        // The event loop continues with it, once it has begun all flows that it can.
+        // The event loop continues with it, once it has begun all flows that it can: it has polled what the flow waited for.
         scheduler.work().wakeups.defer_port(port);
     }
 }
@@ -311,10 +311,10 @@ impl Engine for SectionEngine {
         let (submissions, scheduler) = (Arc::clone(&self.submissions), Arc::clone(&self.scheduler));
         Box::pin(async move {
             let weak = Arc::downgrade(&scheduler);
-            scheduler.work().wakeups.spawn_dispatcher(move |port| match weak.upgrade() {
-                Some(scheduler) if scheduler.is_single_processor() => scheduler.schedule_inline(port),
-                Some(scheduler) => scheduler.schedule(port),
-                None => {}
+            scheduler.work().wakeups.spawn_dispatcher(move |port| {
+                if let Some(scheduler) = weak.upgrade() {
+                    scheduler.schedule_inline(port);
+                }
             });
             submissions.run_flusher(&scheduler).await
         })
