@@ -205,8 +205,13 @@ fn judge(rounds: &[Vec<ModelRow>], elastic: &str, others: &[&str]) -> Option<Val
     ratios.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (ratio, best) = ratios.get(ratios.len() / 2)?;
     let (least, most) = (ratios.first()?.0, ratios.last()?.0);
-    println!("  {elastic} has {ratio:.2} ({least:.2} to {most:.2}) of the best, which is {best}");
-    Some(json!({ "model": elastic, "best": best, "ratio": ratio, "least": least, "most": most }))
+    let good = ratios.iter().filter(|(ratio, _)| *ratio >= 0.9).count();
+    let all = ratios.len();
+    println!(
+        "  {elastic} has {ratio:.2} ({least:.2} to {most:.2}) of the best, which is {best}; at least 0.9 in {good} of {all} rounds"
+    );
+    let ratios: Vec<f64> = ratios.iter().map(|(ratio, _)| *ratio).collect();
+    Some(json!({ "model": elastic, "best": best, "ratio": ratio, "least": least, "most": most, "rounds": ratios }))
 }
 
 /// Returns the number of threads that run at once.

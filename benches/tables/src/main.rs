@@ -8,9 +8,10 @@
 //! | `write` | insertions, each durable before it is answered; also the latency of a bare loop of `fdatasync` |
 //! | `soft-read` | the time of one read of a soft table, without HTTP |
 //! | `large` | 10 million rows in SQLite: the start, a read by key beside one of 1,000 rows, the last page beside the first |
+//! | `shop` | a page with nine products and their sellers, which the program reads one by one in its text |
 //! | `new-order` | the transaction `NewOrder` of TPC-C with one warehouse |
 //!
-//! The first three run for the stores `sqlite`, `soft` and `postgres`, and `new-order` for `sqlite` and `postgres`. The servers
+//! The first three run for the stores `sqlite`, `soft` and `postgres`, and `shop` and `new-order` for `sqlite` and `postgres`. The servers
 //! by hand have one thread with inline reads:
 //!
 //! | server | is |
@@ -30,6 +31,7 @@
 //! The program prints a table for each case, and writes `bench-tables-CASE.json` into the target directory.
 #![expect(clippy::print_stdout, reason = "a benchmark prints what it measured")]
 
+mod filled;
 mod hand;
 mod http_cases;
 mod large;
@@ -39,6 +41,7 @@ mod notes_in_memory;
 mod notes_in_postgres;
 mod notes_in_sqlite;
 mod servers;
+mod shop;
 mod soft_read;
 mod sync_loop;
 
@@ -66,6 +69,9 @@ fn main() -> BenchResult<()> {
     }
     if wants("soft-read") {
         soft_read::run(&setting, options)?;
+    }
+    if wants("shop") {
+        shop::run(&stores, &setting, options)?;
     }
     if wants("new-order") {
         new_order::run(&stores, &setting, options)?;

@@ -6,17 +6,23 @@ use std::sync::Arc;
 use bench_harness::{BenchResult, LoadOptions, LoadReport, Workload, measure};
 use rusqlite::Connection;
 
+use crate::filled::{FilledTables, schema_of};
 use crate::servers::{Place, Setting, Store};
 
 const PROGRAM: &str = include_str!("../programs/new_order.weir");
-/// Each table, and a `SELECT` of its first rows from the numbers `n` up to a bound. One warehouse of TPC-C (clause 1.2).
-const ROWS: [(&str, u64, &str); 5] = [
-    ("warehouses", 1, "n, 50"),
-    ("districts", 10, "n, n * 3, 3001"),
-    ("customers", 30_000, "(n - 1) / 3000 + 1, (n - 1) % 3000 + 1, n % 100"),
-    ("items", 100_000, "n, n % 9900 + 100"),
-    ("stocks", 100_000, "n, n % 91 + 10, 0, 0"),
-];
+/// One warehouse of TPC-C (clause 1.2).
+const TABLES: FilledTables = FilledTables {
+    file: "orders.db",
+    schema: include_str!("new_order.sql"),
+    end: ") STRICT, WITHOUT ROWID;",
+    rows: &[
+        ("warehouses", 1, "n, 50"),
+        ("districts", 10, "n, n * 3, 3001"),
+        ("customers", 30_000, "(n - 1) / 3000 + 1, (n - 1) % 3000 + 1, n % 100"),
+        ("items", 100_000, "n, n % 9900 + 100"),
+        ("stocks", 100_000, "n, n % 91 + 10, 0, 0"),
+    ],
+};
 
 /// Measures the transaction on these stores.
 pub(crate) fn run(stores: &[Store], setting: &Setting, options: LoadOptions) -> BenchResult<()> {
@@ -24,14 +30,14 @@ pub(crate) fn run(stores: &[Store], setting: &Setting, options: LoadOptions) -> 
     for store in stores.iter().filter(|store| **store != Store::Soft) {
         let name = store.name();
         let Some(place) = setting.place(&format!("order-hand-{name}"), *store)? else { continue };
-        fill_by_hand(setting, &place)?;
+        TABLES.create(setting, &place)?;
         let mut servers = vec![place.start_by_hand(&format!("hand-{name}"), &format!("orders-{name}"))?];
-        let mut places = vec![(place.folder.join("orders.db"), place)];
+        let mut places = vec![(place.folder.join(TABLES.file), place)];
         for engine in &setting.engines {
             let Some(place) = setting.place(&format!("order-{engine}-{name}"), *store)? else { continue };
             // The first start creates the tables.
             place.start_weir("first", PROGRAM, engine)?.terminate()?;
-            fill(setting, &place, &place.database())?;
+            TABLES.fill(setting, &place, &place.database())?;
             servers.push(place.start_weir(&format!("weir-{engine}"), PROGRAM, engine)?);
             places.push((place.database(), place));
         }
@@ -77,41 +83,4 @@ fn rows_of(setting: &Setting, place: &Place, database: &std::path::Path) -> Benc
         (Some(address), Some(server)) => server.execute(schema_of(address), &sql).trim().to_owned(),
         _ => Connection::open(database)?.query_row(&sql, [], |row| row.get(0))?,
     })
-}
-
-/// Creates the tables of the peer, and fills them.
-fn fill_by_hand(setting: &Setting, place: &Place) -> BenchResult<()> {
-    let schema = include_str!("new_order.sql");
-    match (&place.address, setting.postgres()) {
-        (Some(address), Some(server)) => _ = server.execute(schema_of(address), &schema.replace(" INTEGER", " bigint")),
-        _ => {
-            let strict = schema.replace(");", ") STRICT, WITHOUT ROWID;");
-            Connection::open(place.folder.join("orders.db"))?.execute_batch(&strict)?;
-        }
-    }
-    fill(setting, place, &place.folder.join("orders.db"))
-}
-
-fn fill(setting: &Setting, place: &Place, database: &std::path::Path) -> BenchResult<()> {
-    for (table, count, values) in ROWS {
-        match (&place.address, setting.postgres()) {
-            (Some(address), Some(server)) => {
-                let sql = format!(
-                    "INSERT INTO {table} SELECT {values} FROM generate_series(1, {count}) AS n; ANALYZE {table}"
-                );
-                server.execute(schema_of(address), &sql);
-            }
-            _ => {
-                let numbers = "WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < ?1)";
-                let sql = format!("{numbers} INSERT INTO {table} SELECT {values} FROM s");
-                Connection::open(database)?.execute(&sql, [count as i64])?;
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Returns the name of the schema of an address.
-fn schema_of(address: &str) -> &str {
-    address.rsplit_once("%3D").map_or("public", |(_, schema)| schema)
 }

@@ -65,18 +65,23 @@ impl NotesInSqlite {
     }
 
     fn read<T>(&self, statement: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> PeerResult<T> {
-        READER.with_borrow_mut(|reader| {
-            let reader = match reader.take() {
-                Some(open) => reader.insert(open),
-                None => {
-                    let opened = Connection::open(&self.path)?;
-                    opened.execute_batch(PRAGMAS)?;
-                    reader.insert(opened)
-                }
-            };
-            Ok(statement(reader)?)
-        })
+        read_from(&self.path, statement)
     }
+}
+
+/// Reads with the connection of this thread to the database.
+pub(crate) fn read_from<T>(path: &Path, statement: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> PeerResult<T> {
+    READER.with_borrow_mut(|reader| {
+        let reader = match reader.take() {
+            Some(open) => reader.insert(open),
+            None => {
+                let opened = Connection::open(path)?;
+                opened.execute_batch(PRAGMAS)?;
+                reader.insert(opened)
+            }
+        };
+        Ok(statement(reader)?)
+    })
 }
 
 /// Group commit: the insertions that wait are one transaction, and all are answered when it is durable.

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use bench_harness::{BenchResult, ServerProcess, free_port};
 use test_support::postgres::PostgresServer;
 
-use crate::{hand, new_order_by_hand};
+use crate::{hand, new_order_by_hand, shop};
 
 /// The text of every note: a hundred characters.
 pub(crate) const TEXT: &str =
@@ -132,6 +132,7 @@ pub(crate) fn child(arguments: &[String]) -> BenchResult<()> {
     let (port, folder, address) = (port.parse()?, Path::new(folder), address.first().cloned());
     match kind.strip_prefix("notes-") {
         Some(store) => hand::serve(store, port, folder, address),
+        None if kind.starts_with("shop-") => shop::serve(kind, port, folder, address),
         None => new_order_by_hand::serve(kind, port, folder, address),
     }
 }

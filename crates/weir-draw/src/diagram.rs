@@ -428,14 +428,21 @@ fn within_fns(name: &str, module: &str, framed: &[&str]) -> String {
 }
 
 /// Returns the resources of a call. Omits a read of the library's own resource by a call on a shared value, which is
-/// obvious.
+/// obvious, and reads that only order the call with a barrier, such as `time.sleep`.
 fn worth_showing(node: &Node) -> Vec<(Resource, Mode)> {
     let on_shared = node.uses.iter().any(|usage| matches!(usage.resource, Resource::Shared(_)));
     let obvious = |usage: &&weir_ir::graph::ResourceUse| {
         on_shared && usage.mode == Mode::Read && matches!(usage.resource, Resource::World(_))
     };
-    let shown = node.uses.iter().filter(|usage| !obvious(usage));
+    let shown = node.uses.iter().filter(|usage| !obvious(usage) && !is_of_barrier(node, usage));
     shown.map(|usage| (usage.resource.clone(), usage.mode)).collect()
+}
+
+/// Returns whether a call has this access because its flow calls a barrier, which is in another module.
+pub(crate) fn is_of_barrier(node: &Node, usage: &weir_ir::graph::ResourceUse) -> bool {
+    let (NodeKind::Call { function }, Resource::World(module)) = (&node.kind, &usage.resource) else { return false };
+    let is_of_module = function.rsplit_once('.').is_some_and(|(of, _)| of == module.as_str());
+    usage.mode == Mode::Read && !is_of_module
 }
 
 fn parameters(flow: &Flow<Graph>) -> String {

@@ -7,6 +7,7 @@ use weir_ir::graph::{Control, Graph, Node, NodeId, NodeKind, Operand};
 use weir_ir::program::{Entry, Flow};
 
 use crate::contraction::Contraction;
+use crate::diagram::is_of_barrier;
 use crate::drawing::Drawing;
 use crate::looks::{self, mode};
 use crate::names::GraphScope;
@@ -139,6 +140,7 @@ fn note(drawing: &Drawing<'_>, node: &Node) -> String {
         },
         _ => None,
     };
-    let uses = node.uses.iter().map(|usage| format!("{} {}", mode(usage.mode), usage.resource));
+    let shown = node.uses.iter().filter(|usage| !is_of_barrier(node, usage));
+    let uses = shown.map(|usage| format!("{} {}", mode(usage.mode), usage.resource));
     uses.chain(waits).collect::<Vec<_>>().join(", ")
 }

@@ -59,8 +59,9 @@ pub type BlockingJob = Box<dyn FnOnce() -> Settled + Send>;
 /// The adaptor of a function that returns immediately.
 pub type ImmediateCode = dyn Fn(&mut Call<'_>) -> Outcome + Send + Sync;
 
-/// The adaptor of a function that may wait; takes what the call needs out of the frame.
-pub type WaitingCode = dyn Fn(&mut Call<'_>) -> Result<Pending, Box<Failure>> + Send + Sync;
+/// The adaptor of a function that may wait; takes what the call needs out of the frame. Returns the outcome of a call that need not
+/// wait instead, such as a fault.
+pub type WaitingCode = dyn Fn(&mut Call<'_>) -> Result<Pending, Outcome> + Send + Sync;
 
 /// The adaptor of a function that blocks its thread; takes what the call needs out of the frame.
 pub type BlockingCode = dyn Fn(&mut Call<'_>) -> Result<BlockingJob, Box<Failure>> + Send + Sync;

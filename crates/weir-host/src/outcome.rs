@@ -22,6 +22,12 @@ pub enum Outcome {
     ExceedsUnits,
 }
 
+impl From<Box<Failure>> for Outcome {
+    fn from(fault: Box<Failure>) -> Outcome {
+        Outcome::Fault(fault)
+    }
+}
+
 impl Outcome {
     /// Returns the failure of a caller that gives no other thread the call that exceeds its budget.
     #[must_use]

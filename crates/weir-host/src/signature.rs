@@ -77,6 +77,9 @@ pub struct Effects {
     pub idempotent: bool,
     /// `true` if calls of it leave an argument that they change the same in whichever order they are executed.
     pub commutes: bool,
+    /// `true` if a call is ordered with all calls of its flow that are not pure, as `time.sleep` is: it begins when those
+    /// before it in the text have ended, and those behind it begin when it has ended.
+    pub barrier: bool,
     /// `true` if the function blocks its thread, so that it must not run on an event loop.
     pub blocking: bool,
     /// `true` if the function may wait (`async`).
@@ -114,6 +117,7 @@ impl Default for Effects {
             deferrable: false,
             idempotent: false,
             commutes: false,
+            barrier: false,
             blocking: false,
             waits: false,
             awaits_peer: false,

@@ -107,6 +107,20 @@ fn rooted(#[environment] root: &String, name: &str) -> String {
     format!("{root}/{name}")
 }
 
+#[weir::function(at_once = known_folder(number, root))]
+async fn folder(number: i64, #[environment] root: &String) -> Result<String, Failure> {
+    std::future::pending::<()>().await;
+    Ok(format!("{root}/{number}"))
+}
+
+fn known_folder(number: &Value, environment: &weir::Environment) -> Option<Result<String, Failure>> {
+    match number {
+        Value::Int(0) => environment.get::<String>().map(|root| Ok(root.to_string())),
+        Value::Int(1) => Some(Err(Failure::function("there is none"))),
+        _ => None,
+    }
+}
+
 #[derive(weir::FunctionOptions)]
 struct Style {
     #[default("-")]
@@ -400,6 +414,19 @@ fn a_call_that_waits_keeps_its_lock_until_it_settles_or_is_given_up() {
     assert!(!frame.shared[0].is_free());
     assert!(ready(pending).is_none(), "it waits, and being dropped gives it up");
     assert!(frame.shared[0].is_free());
+}
+
+#[test]
+fn a_call_that_need_not_wait_has_its_outcome_at_once() {
+    let function = __weir_function_folder();
+    let mut frame = Frame::of([value(0_i64)]);
+    frame.environment.insert(String::from("pictures"));
+    assert_eq!(given(frame.run(&function)), Value::text("pictures"));
+    frame.slots[0] = value(1_i64);
+    let Outcome::Error(error) = frame.run(&function) else { panic!("it fails") };
+    assert_eq!(error, Value::Failure(Box::new(Failure::function("there is none"))));
+    frame.slots[0] = value(2_i64);
+    assert!(ready(frame.begin(&function, &[slot(0)])).is_none(), "it waits");
 }
 
 #[test]

@@ -15,7 +15,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use weir_host::{Failure, FailureKind, Library, Value};
 
 use crate::evaluate::Evaluator;
-use crate::expr::Program;
+use crate::expr::{Op, Program};
 use crate::{print, verify};
 
 mod arithmetic;
@@ -73,6 +73,27 @@ pub struct Execution {
 }
 
 impl Case {
+    /// Returns the case with barriers instead of every second call that changes the outside world; `None` if it has none.
+    #[must_use]
+    pub fn with_barriers(&self) -> Option<Case> {
+        let mut case = self.clone();
+        let mut calls = 0;
+        for flow in case.program.entries.iter_mut().flat_map(|entry| &mut entry.flows) {
+            flow.body.each_binding_mut(&mut |binding| {
+                let Op::Call(call) = &mut binding.op else { return };
+                let Some((module, name)) = call.function.split_once('.') else { return };
+                if !["slow_change", "change", "block"].contains(&name) {
+                    return;
+                }
+                if calls % 2 == 0 {
+                    call.function = format!("{module}.{}", functions::BARRIER).into();
+                }
+                calls += 1;
+            });
+        }
+        (calls > 0).then_some(case)
+    }
+
     /// Returns the case up to the first flow in which a call refused its argument, if there are flows behind it: which effects
     /// such a flow has had is not determined, see [`crate::expr::Op::may_end`], and later flows may see them.
     #[must_use]

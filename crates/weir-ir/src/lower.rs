@@ -4,7 +4,8 @@
 //! construction. `OrderTracker` computes what the nodes must wait for beyond their inputs:
 //!
 //! 1. *Resources.* A writer waits for every earlier access since the last writer, a reader for the last writer
-//!    (ARCHITECTURE, "Semantics", rule 2). A frame's own value that some call takes by `&mut`, or that can only be
+//!    (ARCHITECTURE, "Semantics", rule 2). A call of a barrier, such as `time.sleep`, writes the resource of its module, and
+//!    every other call of its flow that accesses any resource reads that one. A frame's own value that some call takes by `&mut`, or that can only be
 //!    moved, counts as a resource; moving it away is writing it.
 //! 2. *Reads of shared values.* A reader of a shared value waits for every earlier reader that is immediate: otherwise it
 //!    could read first, and see an older value, while the earlier one waits for its inputs. Readers that may wait
@@ -36,7 +37,7 @@ use crate::prim::Prim;
 use crate::program::{Entry, Flow, Program, SharedValue};
 use crate::{graph, lower::order::OrderTracker};
 pub(crate) use uses::changed_variables;
-use uses::{body_uses, call_uses};
+use uses::{barriers, body_uses, call_uses};
 
 /// Lowers a program: replaces every block by its graph.
 ///
@@ -81,7 +82,8 @@ fn lower_entry(entry: &Entry<Block>, definitions: TypeDefinitions<'_>) -> Entry<
 /// Lowers one outermost block.
 fn lower_block(block: &Block, parameters: &[Variable], definitions: TypeDefinitions<'_>) -> Graph {
     let changed = changed_variables(block, definitions.library);
-    let mut builder = GraphBuilder::new(definitions, &changed, parameters);
+    let barriers = barriers(block, definitions.library);
+    let mut builder = GraphBuilder::new(definitions, (&changed, &barriers), parameters);
     builder.graph.result = builder.block(block);
     builder.graph
 }
@@ -91,6 +93,8 @@ struct GraphBuilder<'a> {
     definitions: TypeDefinitions<'a>,
     /// The variables that any call takes by `&mut`.
     changed: &'a BTreeSet<Var>,
+    /// The resources that order every call of the flow.
+    barriers: &'a BTreeSet<Resource>,
     graph: Graph,
     /// The operand that each variable stands for.
     variables: BTreeMap<Var, Operand>,
@@ -111,11 +115,16 @@ struct GraphBuilder<'a> {
 }
 
 impl<'a> GraphBuilder<'a> {
-    fn new(definitions: TypeDefinitions<'a>, changed: &'a BTreeSet<Var>, parameters: &[Variable]) -> Self {
+    fn new(
+        definitions: TypeDefinitions<'a>,
+        (changed, barriers): (&'a BTreeSet<Var>, &'a BTreeSet<Resource>),
+        parameters: &[Variable],
+    ) -> Self {
         let variables = parameters.iter().zip(0..).map(|(variable, index)| (variable.var, Operand::Parameter(index)));
         GraphBuilder {
             definitions,
             changed,
+            barriers,
             graph: Graph {
                 parameters: parameters.iter().map(|variable| variable.ty.clone()).collect(),
                 ..Graph::default()
@@ -196,7 +205,7 @@ impl<'a> GraphBuilder<'a> {
         let function = self.definitions.library.function(&call.function).expect("the verifier has seen the function");
         let mut node =
             self.draft(NodeKind::Call { function: call.function.clone() }, &call.site, &call.arguments, binding);
-        node.uses = call_uses(&function.signature, call);
+        node.uses = call_uses(&function.signature, call, self.barriers);
         for usage in &mut node.uses {
             usage.held = self.held.get(&usage.resource).is_some_and(|mode| *mode >= usage.mode);
         }
@@ -281,7 +290,7 @@ impl<'a> GraphBuilder<'a> {
         });
         let captured: Vec<Variable> = captured.collect();
         let all: Vec<Variable> = own.chain(captured.iter().cloned()).collect();
-        let mut builder = GraphBuilder::new(self.definitions, self.changed, &all);
+        let mut builder = GraphBuilder::new(self.definitions, (self.changed, self.barriers), &all);
         builder.held.clone_from(&self.held);
         builder.names = std::mem::take(&mut self.names);
         builder.may_be_given_up = self.may_be_given_up;

@@ -178,9 +178,15 @@ const STAYS: &[(&str, &str, &str, &str)] = &[
     ),
     (
         "lifted-calls",
-        "the call is in a branch",
+        "the call is in a branch that needs the round before",
         "Int",
-        "%2: Int = fold %1 from 0 as %3: Int, %4: Int\n  %5: Int = switch %4\n    value 1\n      %6: Int = call a.gathered_look at a.look (%4)\n      yield %6\n    otherwise\n      yield 0\n  yield %5\nyield %2",
+        "%2: Int = fold %1 from 0 as %3: Int, %4: Int\n  %5: Int = switch %3\n    value 1\n      %6: Int = call a.gathered_look at a.look (%4)\n      yield %6\n    otherwise\n      yield 0\n  yield %5\nyield %2",
+    ),
+    (
+        "lifted-calls",
+        "the call is in a branch that may fail",
+        "Int",
+        "%2: Int = fold %1 from 0 as %3: Int, %4: Int\n  %5: Int = switch %4\n    value 1\n      %6: Int = call a.gathered_look at a.look (%4)\n      %7: Int = divide(1, %6)\n      yield %7\n    otherwise\n      yield 0\n  yield %5\nyield %2",
     ),
     (
         "lifted-calls",

@@ -81,12 +81,13 @@ mod table_log;
 mod table_read;
 #[cfg(test)]
 mod tests;
+mod write_order;
 mod write_sets;
 mod writer;
 
 use std::sync::Arc;
 
-use weir::{Elements, Failure, FailureKind, Generic, Value};
+use weir::{Elements, Environment, Failure, FailureKind, Generic, SeenCommits, Value};
 
 use self::cursor::{cursor, page_start};
 use self::gathered_rows::TableHandle;
@@ -244,9 +245,17 @@ pub fn roll_back(table: &mut Table, transaction: i64, last: bool) -> Limited<i64
 ///
 /// # Errors
 /// Fails if the database cannot make it durable.
-#[weir::function(internal, awaits_peer)]
+#[weir::function(internal, awaits_peer, at_once = settled_at_once(all, storage))]
 pub async fn settle(all: bool, #[environment] storage: &TableStorage) -> Result<(), Failure> {
     storage.settled(all).await
+}
+
+/// Returns the result of `settle`, if nothing has to be waited for: mostly, a flow that only reads has seen nothing that is not durable.
+fn settled_at_once(all: &Value, environment: &Environment) -> Option<Result<(), Failure>> {
+    match all {
+        Value::Bool(false) if SeenCommits::current().last == 0 => Some(Ok(())),
+        all => environment.get::<TableStorage>()?.settled_at_once(*all == Value::Bool(true)),
+    }
 }
 
 /// Asks for the row with the key, which the transaction is about to read.

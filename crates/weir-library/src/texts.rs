@@ -23,12 +23,21 @@ impl Texts {
 
     /// Iterates over the texts.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().filter_map(|element| match element {
-            Cow::Borrowed(Value::Text(text)) => Some(text.as_str()),
+        // Mostly they are stored one after the other.
+        let (values, others) = match self.0.as_values() {
+            Some(values) => (values, None),
+            None => (&[][..], Some(self.0.iter())),
+        };
+        values.iter().filter_map(text_of).chain(others.into_iter().flatten().filter_map(|element| match element {
+            Cow::Borrowed(value) => text_of(value),
             // Only scalars and records of scalars are not borrowed.
-            _ => None,
-        })
+            Cow::Owned(_) => None,
+        }))
     }
+}
+
+fn text_of(value: &Value) -> Option<&str> {
+    if let Value::Text(text) = value { Some(text.as_str()) } else { None }
 }
 
 impl<'t> FromIterator<&'t str> for Texts {

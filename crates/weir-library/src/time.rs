@@ -33,7 +33,8 @@ mod functions {
         /// The clock, calendars and time zones, sleeping, and periodic flows.
         pub(crate) time: super::now, super::unix, super::from_unix, super::calendar::parse, super::calendar::parse_as,
             super::calendar::format, super::calendar::date, super::calendar::of_date, super::calendar::shift,
-            super::calendar::start_of_day, super::sleep, super::back_off
+            super::calendar::start_of_day, super::sleep, super::back_off,
+            super::wait_for_attempt
     }
 }
 
@@ -65,17 +66,24 @@ pub fn from_unix(seconds: i64) -> Result<SystemTime, Failure> {
 /// Nanoseconds of a second.
 const NANOSECONDS: i64 = 1_000_000_000;
 
-/// Waits for the duration; not at all if it is negative, such as that to a time which has passed. Calls of other modules that do
-/// not depend on its result do not wait with it.
-#[weir::function(idempotent)]
+/// Waits for the duration; not at all if it is negative, such as that to a time which has passed. What follows in the text waits
+/// with it, except for computations.
+#[weir::function(idempotent, barrier)]
 pub async fn sleep(duration: SleepTime) {
     tokio::time::sleep(duration.0).await;
 }
 
 /// Waits as `retry` does between two attempts: for a random time between half of the duration and all of it, so that
-/// flows that failed together do not retry together. It does not wait if the duration is negative.
-#[weir::function(idempotent)]
+/// flows that failed together do not retry together. It does not wait if the duration is negative. What follows in the text
+/// waits with it, except for computations.
+#[weir::function(idempotent, barrier)]
 pub async fn back_off(duration: SleepTime) {
+    weir_events::after_about(duration.0).await;
+}
+
+/// The wait of a `retry`, with which only its next attempt waits.
+#[weir::function(idempotent, internal)]
+pub async fn wait_for_attempt(duration: SleepTime) {
     weir_events::after_about(duration.0).await;
 }
 

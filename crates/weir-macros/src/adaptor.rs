@@ -103,9 +103,11 @@ impl<'f> AdaptorTokens<'f> {
 
     fn waiting(&self) -> TokenStream {
         let (prepare, body, settled) = (self.prepare(), self.body(), self.settled());
-        let opened: TokenStream = passed(self.function, Passing::Change).map(open).collect();
+        let (at_once, opened) = (self.at_once(), passed(self.function, Passing::Change).map(open));
+        let opened: TokenStream = opened.collect();
         quote_spanned! { Span::mixed_site()=>
             ::weir::macros::waiting(|call| {
+                #at_once
                 #prepare
                 let pending: ::weir::macros::Pending = ::std::boxed::Box::pin(async move {
                     let outcome = ::weir::macros::catch_panic_async(::core::pin::pin!(async { #opened #body })).await;
@@ -113,6 +115,18 @@ impl<'f> AdaptorTokens<'f> {
                 });
                 ::core::result::Result::Ok(pending)
             })
+        }
+    }
+
+    /// Generates the answer of a call that need not wait.
+    fn at_once(&self) -> TokenStream {
+        let Some(at_once) = &self.function.marks.at_once else { return TokenStream::new() };
+        let (values, answer, returns) = (values(self.function), &self.answer, &self.function.returns);
+        quote_spanned! { at_once.span().resolved_at(Span::mixed_site())=>
+            let known: ::core::option::Option<#returns> = { #values #at_once };
+            if let ::core::option::Option::Some(returned) = known {
+                return ::core::result::Result::Err(#answer);
+            }
         }
     }
 
@@ -275,13 +289,7 @@ fn room(function: &HostFunction) -> TokenStream {
 /// Declares the units of the call, over the values of its parameters, before it takes one of them.
 fn units(function: &HostFunction) -> TokenStream {
     let Some(units) = &function.marks.units else { return TokenStream::new() };
-    let visible = function.parameters.iter().filter(|parameter| parameter.passing != Passing::Environment);
-    let values = visible.map(|parameter| {
-        let (name, place) = (Ident::new(&parameter.name, Span::call_site()), parameter.local("place"));
-        let index = parameter.index;
-        quote_spanned!(Span::mixed_site()=> let #place = call.borrow_read(#index); let #name: &::weir::Value = &#place;)
-    });
-    let values: TokenStream = values.collect();
+    let values = values(function);
     let later = function.marks.later.as_ref().map(|later| {
         quote_spanned! { later.span().resolved_at(Span::mixed_site())=>
             if let ::core::option::Option::Some(awaited) = call.awaited.take() {
@@ -300,6 +308,19 @@ fn units(function: &HostFunction) -> TokenStream {
             return ::core::result::Result::Ok(::weir::Outcome::ExceedsUnits);
         }
     }
+}
+
+/// Makes the values of the parameters visible by their names; of one from the environment, the environment.
+fn values(function: &HostFunction) -> TokenStream {
+    let value = |parameter: &Parameter| {
+        let (name, place) = (Ident::new(&parameter.name, Span::call_site()), parameter.local("place"));
+        let index = parameter.index;
+        if parameter.passing == Passing::Environment {
+            return quote_spanned!(Span::mixed_site()=> let #name: &::weir::Environment = call.environment;);
+        }
+        quote_spanned!(Span::mixed_site()=> let #place = call.borrow_read(#index); let #name: &::weir::Value = &#place;)
+    };
+    function.parameters.iter().map(value).collect()
 }
 
 pub(crate) fn invocation(function: &HostFunction) -> TokenStream {

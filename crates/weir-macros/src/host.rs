@@ -102,6 +102,11 @@ impl HostFunction {
                  another thread",
             ));
         }
+        if let Some(at_once) = &self.marks.at_once
+            && !self.waits
+        {
+            return Err(Error::new_spanned(at_once, "`at_once` needs `async`: any other function returns at once"));
+        }
         if let (Some(new), None) = (&self.marks.new, self.receiver) {
             return Err(Error::new_spanned(
                 new,

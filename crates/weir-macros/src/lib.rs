@@ -40,6 +40,7 @@ mod words;
 /// | `deferrable` | the effect may follow the response |
 /// | `idempotent` | executing twice has the same effect as once |
 /// | `commutes` | calls leave an argument that they change the same in whichever order they are executed |
+/// | `barrier` | a call is ordered with all calls of its flow that are not pure, as that of `time.sleep` is |
 /// | `blocking` | blocks its thread |
 /// | `awaits_peer` | waits for the peer of a connection, which takes any time it likes, or for others whose work it shares |
 /// | `internal` | only the compiler and the library call it; documentation and completion do not show it |

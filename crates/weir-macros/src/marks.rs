@@ -14,6 +14,7 @@ pub(crate) enum Flag {
     Deferrable,
     Idempotent,
     Commutes,
+    Barrier,
     Blocking,
     AwaitsPeer,
     Total,
@@ -21,12 +22,13 @@ pub(crate) enum Flag {
     Internal,
 }
 
-const FLAGS: [(&str, Flag); 10] = [
+const FLAGS: [(&str, Flag); 11] = [
     ("pure", Flag::Pure),
     ("reads", Flag::Reads),
     ("deferrable", Flag::Deferrable),
     ("idempotent", Flag::Idempotent),
     ("commutes", Flag::Commutes),
+    ("barrier", Flag::Barrier),
     ("blocking", Flag::Blocking),
     ("awaits_peer", Flag::AwaitsPeer),
     ("total", Flag::Total),
@@ -35,15 +37,17 @@ const FLAGS: [(&str, Flag); 10] = [
 ];
 
 /// Pairs of marks that contradict each other, with the reason.
-const CONTRADICTIONS: [(Flag, Flag, &str); 3] = [
+const CONTRADICTIONS: [(Flag, Flag, &str); 5] = [
     (Flag::Reads, Flag::Pure, "`reads` contradicts `pure`: a pure function does not observe the outside world"),
     (Flag::Deferrable, Flag::Pure, "`deferrable` contradicts `pure`: there is no effect to defer"),
     (Flag::Deferrable, Flag::Reads, "`deferrable` contradicts `reads`: there is no effect to defer"),
+    (Flag::Barrier, Flag::Pure, "`barrier` contradicts `pure`: pure functions are not ordered with other calls"),
+    (Flag::Barrier, Flag::Reads, "`barrier` contradicts `reads`: reads are not ordered with one another"),
 ];
 
 const EXPECTED: &str = "the marks are `pure`, `reads`, `fresh = \"2m\"`, `deferrable`, `idempotent`, `commutes`, \
-                        `blocking`, `awaits_peer`, `total`, `replaces_element`, `internal`, `name = \"…\"`, \
-                        `new = path`, `room = bytes`, `units = work` and `later = call`";
+                        `barrier`, `blocking`, `awaits_peer`, `total`, `replaces_element`, `internal`, `name = \"…\"`, \
+                        `new = path`, `room = bytes`, `units = work`, `later = call` and `at_once = result`";
 
 /// The marks of one function.
 #[derive(Clone, Default)]
@@ -60,6 +64,8 @@ pub(crate) struct FunctionMarks {
     pub(crate) units: Option<Expr>,
     /// The `Option<weir::AwaitedCall>` of a call that exceeds its units, as an expression over the values of its parameters.
     pub(crate) later: Option<Expr>,
+    /// The `Option` of the result of a call that need not wait, as an expression over the values of its parameters.
+    pub(crate) at_once: Option<Expr>,
 }
 
 enum FunctionMark {
@@ -70,6 +76,7 @@ enum FunctionMark {
     Room(Expr),
     Units(Expr),
     Later(Expr),
+    AtOnce(Expr),
 }
 
 impl Parse for FunctionMark {
@@ -78,7 +85,7 @@ impl Parse for FunctionMark {
         if let Some((_, flag)) = FLAGS.iter().find(|(name, _)| word == name) {
             return Ok(FunctionMark::Flag(*flag, word.span()));
         }
-        if !["fresh", "name", "new", "room", "units", "later"].iter().any(|name| word == name) {
+        if !["fresh", "name", "new", "room", "units", "later", "at_once"].iter().any(|name| word == name) {
             return Err(Error::new(word.span(), format!("unknown mark `{word}`; {EXPECTED}")));
         }
         input.parse::<Token![=]>()?;
@@ -93,6 +100,9 @@ impl Parse for FunctionMark {
         }
         if word == "later" {
             return Ok(FunctionMark::Later(input.parse()?));
+        }
+        if word == "at_once" {
+            return Ok(FunctionMark::AtOnce(input.parse()?));
         }
         let text: LitStr = input.parse()?;
         if word == "name" {
@@ -150,6 +160,7 @@ impl FunctionMarks {
             FunctionMark::Room(bytes) => (self.room.is_some(), syn::spanned::Spanned::span(bytes)),
             FunctionMark::Units(units) => (self.units.is_some(), syn::spanned::Spanned::span(units)),
             FunctionMark::Later(call) => (self.later.is_some(), syn::spanned::Spanned::span(call)),
+            FunctionMark::AtOnce(result) => (self.at_once.is_some(), syn::spanned::Spanned::span(result)),
         };
         if twice {
             return Err(Error::new(span, "this mark is repeated"));
@@ -162,6 +173,7 @@ impl FunctionMarks {
             FunctionMark::Room(bytes) => self.room = Some(bytes),
             FunctionMark::Units(units) => self.units = Some(units),
             FunctionMark::Later(call) => self.later = Some(call),
+            FunctionMark::AtOnce(result) => self.at_once = Some(result),
         }
         Ok(())
     }
@@ -176,6 +188,7 @@ impl FunctionMarks {
         marks.room = own.room.or(marks.room);
         marks.units = own.units.or(marks.units);
         marks.later = own.later.or(marks.later);
+        marks.at_once = own.at_once.or(marks.at_once);
         marks
     }
 
@@ -224,6 +237,7 @@ impl FunctionMarks {
         let deferrable = self.has(Flag::Deferrable);
         let idempotent = self.has(Flag::Idempotent) || (leaves && !changes);
         let commutes = self.has(Flag::Commutes);
+        let barrier = self.has(Flag::Barrier);
         let blocking = self.has(Flag::Blocking);
         let awaits_peer = self.has(Flag::AwaitsPeer);
         let total = self.has(Flag::Total);
@@ -236,6 +250,7 @@ impl FunctionMarks {
                 deferrable: #deferrable,
                 idempotent: #idempotent,
                 commutes: #commutes,
+                barrier: #barrier,
                 blocking: #blocking,
                 waits: #waits,
                 awaits_peer: #awaits_peer,

@@ -101,6 +101,15 @@ impl<'a> BorrowedLock<'a> {
     pub(crate) fn try_acquire(lock: &'a FairRwLock, mode: Mode) -> Option<BorrowedLock<'a>> {
         lock.try_acquire(mode).then(|| BorrowedLock { lock, mode })
     }
+
+    /// Keeps the lock longer than the call. `lock` is the one that is held.
+    pub(crate) fn keep(self, lock: &Arc<FairRwLock>) -> HeldLock {
+        debug_assert!(std::ptr::eq(self.lock, &**lock), "it is the lock that was acquired");
+        let mode = self.mode;
+        // It is not released.
+        std::mem::forget(self);
+        HeldLock { handle: LockHandle::Whole(Arc::clone(lock)), mode }
+    }
 }
 
 impl Drop for BorrowedLock<'_> {

@@ -184,8 +184,13 @@ pub(crate) enum Action {
     Timed(Box<TimedStep>),
     /// The beginning of an atomic step.
     Acquire(Box<AcquireStep>),
-    /// The end of the atomic step that this node began.
-    Release(u32),
+    /// The end of the atomic step that the node `acquire` began.
+    Release {
+        acquire: u32,
+        /// True if only computation follows in the text: a frame that is to be given up goes on then, because it may have its result
+        /// before it stops.
+        is_last_effect: bool,
+    },
     /// A step that is never reached, because an earlier one ends the flow.
     Never,
     /// Ends the flow with an answer.

@@ -3,7 +3,7 @@
 use test_support::flows::random_cases::{execute, execute_with, seeds};
 use test_support::flows::{Feed, options};
 use weir_ir::generate::{
-    Case, Random, Recording, check, evaluate, find_in, independent_case, rounds_case, updating_case,
+    Case, Random, Recording, batched_case, case, check, evaluate, find_in, independent_case, rounds_case, updating_case,
 };
 use weir_ir::plan::Plan;
 use weir_runtime::{ENGINES, ForkPolicy, Options, SliceLength, start};
@@ -52,6 +52,35 @@ fn flows_that_leave_their_event_loop_give_the_evaluators_answers_and_effects() {
             Ok(())
         });
     }
+}
+
+#[test]
+fn calls_behind_a_barrier_wait_for_it_and_it_waits_for_those_before() {
+    let mut tried = 0;
+    for seed in seeds(PROGRAMS) {
+        let case = match seed % 4 {
+            0 => rounds_case(seed),
+            1 => independent_case(seed),
+            2 => batched_case(seed),
+            _ => case(seed),
+        };
+        let Some(case) = case.with_barriers() else { continue };
+        let compared = |case: &Case| {
+            let expected = evaluate(case, seed).map_err(|failure| failure.to_string())?;
+            let row = &ENGINES[seed as usize % ENGINES.len()];
+            let slice = SLICES[seed as usize / ENGINES.len() % SLICES.len()];
+            let found = execute(case, seed, Options { slice, ..options(row.name, 2) })?;
+            if found == expected || expected.has_fault() {
+                return Ok(());
+            }
+            Err(format!("evaluated {expected:#?}\nbut under `{}`, {slice:?} {found:#?}", row.name))
+        };
+        tried += 1;
+        if let Some(found) = find_in(case, compared) {
+            panic!("seed {seed}: {found}");
+        }
+    }
+    assert!(tried > 10, "{tried} programs with barriers");
 }
 
 #[test]

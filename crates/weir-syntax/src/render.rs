@@ -44,7 +44,12 @@ pub fn render(sources: &Sources, diagnostic: &Diagnostic, style: Style) -> Strin
         Style::Colour => Renderer::styled(),
         Style::Plain => Renderer::plain(),
     };
-    renderer.render(&[group])
+    let mut rendered = renderer.render(&[group]);
+    // Of a line that is cut, the excerpt has another column than the file.
+    for (shown, place) in excerpts.iter().filter_map(|excerpt| excerpt.moved.as_ref()) {
+        rendered = rendered.replacen(shown, place, 1);
+    }
+    rendered
 }
 
 fn snippet(excerpt: &Excerpt) -> Snippet<'_, annotate_snippets::Annotation<'_>> {

@@ -315,7 +315,9 @@ pub enum RefusalReason {
 impl fmt::Display for RefusalReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            RefusalReason::Full => "the limit of flows is reached",
+            RefusalReason::Full => {
+                "the limit of flows is reached (`flows_max`), or the queue of a section is full (`queue_length_max`)"
+            }
             RefusalReason::Memory => "the memory of the program is full",
             RefusalReason::Overloaded => "overloaded, because the flows in progress wait too long for a thread",
         })

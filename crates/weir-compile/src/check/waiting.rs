@@ -83,11 +83,13 @@ impl<'a> TypeChecker<'a, '_> {
                 Some("backoff") => {
                     let why = "the back-off is a `Duration`";
                     self.expr(&argument.value, Some(&Expected::new(Ty::DURATION, argument.span, why)));
-                    if self.context.library.function("time.back_off").is_none() {
-                        let diagnostic =
-                            Diagnostic::new(Code::UnknownModule, "`backoff` needs the function `time.back_off`")
-                                .at(argument.span, "the library lacks it")
-                                .hint("remove it");
+                    if self.context.library.function("time.wait_for_attempt").is_none() {
+                        let diagnostic = Diagnostic::new(
+                            Code::UnknownModule,
+                            "`backoff` needs the function `time.wait_for_attempt`",
+                        )
+                        .at(argument.span, "the library lacks it")
+                        .hint("remove it");
                         self.report(diagnostic);
                     }
                 }

@@ -233,7 +233,7 @@ impl Declarer<'_, '_> {
                     Some(variant) if !column.optional => {
                         format!("write a variant, such as `{variant}`, or leave the column out")
                     }
-                    _ if column.optional => "leave the column out: its default is `None`".to_owned(),
+                    _ if column.optional => format!("write `{name}: None`, which is the only default of an `Option`"),
                     _ => "write a literal, or leave the column out".to_owned(),
                 };
                 self.table_fault(argument.value.span, message, &hint);

@@ -45,7 +45,7 @@ impl Lowering<'_, '_> {
         let message = format!("each page of this query sorts all rows of `{table}` that it finds");
         let diagnostic = Diagnostic::new(Code::FullScan, message)
             .at(span, format!("no index has the order by {order}{behind}"))
-            .hint(format!("add an index to the table: `index {index}`"));
+            .hint(declared.how_to_index(&index));
         self.context.report_once(diagnostic);
     }
 
@@ -70,7 +70,7 @@ impl Lowering<'_, '_> {
         let index = if let [only] = names[..] { only.to_owned() } else { format!("({})", names.join(", ")) };
         let diagnostic = Diagnostic::new(Code::FullScan, format!("this query reads all rows of `{table}`"))
             .at(span, format!("neither the key nor an index begins with {}", listed(&names)))
-            .hint(format!("add an index to the table: `index {index}`"));
+            .hint(declared.how_to_index(&index));
         self.context.report_once(diagnostic);
     }
 }
@@ -85,6 +85,17 @@ impl DeclaredTable {
             first.iter().all(|at| equal.contains(at)) && rest.starts_with(order)
         };
         self.indexes.iter().map(|(index, _)| index).chain([&self.key]).any(has)
+    }
+
+    /// Returns the advice to give the table an index.
+    fn how_to_index(&self, index: &str) -> String {
+        match self.existing {
+            None => format!("add an index to the table: `index {index}`"),
+            // A start creates none, and fails if it is declared and not there.
+            Some(_) => format!(
+                "if the database has such an index, declare it: `index {index}`; otherwise create it there first"
+            ),
+        }
     }
 
     /// Returns whether the key or an index begins with one of these columns.

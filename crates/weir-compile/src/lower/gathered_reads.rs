@@ -9,7 +9,6 @@ use std::collections::BTreeSet;
 
 use weir_host::{Mode, Passing, Resource, Text, Value, World};
 use weir_ir::expr::{Atom, Block, Call, Let, Op, Var};
-use weir_ir::prim::Prim;
 
 use super::Lowering;
 use crate::lang_items::TABLES;
@@ -35,10 +34,10 @@ impl Lowering<'_, '_> {
                     self.gather_reads_in(body, around);
                     around.pop();
                 }
-                Op::Fold { element, body, .. } => {
+                Op::Fold { state, body, .. } => {
                     self.gather_reads_in(body, around);
                     if self.only_reads(body) {
-                        self.gather_lifted(body, element.var);
+                        self.gather_lifted(body, state.iter().map(|state| state.var));
                     }
                 }
                 op => op.blocks_mut().for_each(|inner| self.gather_reads_in(inner, around)),
@@ -46,24 +45,39 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Has the reads of the body of a `fold` gather whose keys are parts of the element.
-    fn gather_lifted(&self, body: &mut Block, element: Var) {
-        let mut parts = BTreeSet::from([element]);
+    /// Has the reads of the body of a `fold` gather that need nothing of the rounds before, which `state` has.
+    fn gather_lifted(&self, body: &mut Block, state: impl Iterator<Item = Var>) {
+        let mut of_rounds: BTreeSet<Var> = state.collect();
         for binding in &mut body.lets {
-            match &mut binding.op {
-                Op::Prim(Prim::Field(_) | Prim::Copy | Prim::Record, of)
-                    if of.iter().all(|of| of.variable().is_none_or(|of| parts.contains(&of))) =>
-                {
-                    parts.insert(binding.bound.var);
-                }
-                Op::Call(call) if self.is_row_outside(call) => {
-                    let key = call.arguments.last().and_then(Atom::variable);
-                    if key.is_some_and(|key| parts.contains(&key)) {
-                        gather(call);
-                    }
-                }
-                _ => {}
+            if self.is_lifted_whole(&binding.op) && !needs_one_of(&binding.op, &of_rounds) {
+                self.gather_all(binding);
+            } else {
+                of_rounds.insert(binding.bound.var);
             }
+        }
+    }
+
+    /// Returns whether an operation leaves a `fold` as a whole, if it needs nothing of the rounds before: it cannot fail, and only reads.
+    fn is_lifted_whole(&self, op: &Op) -> bool {
+        match op {
+            Op::Prim(prim, _) => !prim.may_fail(),
+            Op::Call(call) if self.is_row_outside(call) => true,
+            Op::Call(call) => self.context.library.function(&call.function).is_some_and(|function| {
+                let (effects, batch) = (&function.signature.effects, &function.signature.batch);
+                effects.waits || batch.is_some() || (effects.total && effects.world == World::Pure)
+            }),
+            Op::Switch { .. } => {
+                op.blocks().all(|block| block.lets.iter().all(|inner| self.is_lifted_whole(&inner.op)))
+            }
+            _ => false,
+        }
+    }
+
+    /// Has all reads of an operation gather.
+    fn gather_all(&self, binding: &mut Let) {
+        match &mut binding.op {
+            Op::Call(call) if self.is_row_outside(call) => gather(call),
+            op => op.blocks_mut().for_each(|inner| inner.lets.iter_mut().for_each(|inner| self.gather_all(inner))),
         }
     }
 
@@ -128,6 +142,14 @@ impl Lowering<'_, '_> {
 
 fn gather(call: &mut Call) {
     call.function = format!("{TABLES}.row").into();
+}
+
+/// Returns whether an operation needs one of these variables, its blocks included.
+fn needs_one_of(op: &Op, vars: &BTreeSet<Var>) -> bool {
+    let is_one = |atom: &Atom| atom.variable().is_some_and(|var| vars.contains(&var));
+    let mut needs = op.operands().any(is_one);
+    op.blocks().for_each(|block| block.each_operand(&mut |atom| needs |= is_one(atom)));
+    needs
 }
 
 /// Returns whether reads of a table gather in one of these `for`s, each of which writes these tables.

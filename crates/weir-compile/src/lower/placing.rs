@@ -7,7 +7,8 @@
 //!
 //! In the same way, the commit of such a step is placed: the step ends, and with it its locks, when the commit is sent, and the flow
 //! waits for it behind the step (`tables.place_commit`, `tables.committed`). Whoever holds the locks next follows on the same
-//! connection.
+//! connection. The commit of a step that has a time limit is not placed: if the time is up behind the step, the flow would be told that
+//! it is, instead of the result of what is committed.
 
 use weir_host::{Passing, Text, Type, Value};
 use weir_ir::expr::{Arm, ArmTest, Atom, Block, Call, Let, Op, Origin};
@@ -29,16 +30,18 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Places changes in the transactions of a block, which is `in_step` if an `atomic` around it keeps its locks.
-    fn place_changes_in(&mut self, block: &mut Block, in_step: bool) {
+    /// Places changes in the transactions of a block. Their commits are placed unless the block is `inside` an `atomic`, which keeps
+    /// its locks, or a body that may be given up.
+    fn place_changes_in(&mut self, block: &mut Block, inside: bool) {
         for mut binding in std::mem::take(&mut block.lets) {
-            let (mut is_inside, mut behind) = (in_step, None);
+            let is_limited = matches!(binding.op, Op::Within { .. } | Op::Race { .. });
+            let (mut is_inside, mut behind) = (inside || is_limited, None);
             if let Op::Atomic { body, .. } = &mut binding.op {
                 is_inside = true;
                 if let Some(transaction) = transaction_of(body) {
                     if self.changes_only_tables(body) {
                         place_in(body, transaction);
-                        let may_place = !in_step && binding.bound.ty != Type::Never;
+                        let may_place = !inside && binding.bound.ty != Type::Never;
                         behind = (may_place && self.may_place_commits(body)).then_some(transaction);
                     }
                     self.expect_rows(body, transaction);

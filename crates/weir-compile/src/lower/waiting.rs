@@ -153,7 +153,7 @@ impl<'a> Lowering<'a, '_> {
             |_| Self::constant_true(),
             |lowering| {
                 let given = vec![Some(super::Binding::Atom(wait))];
-                let slept = lowering.call_host(&"time.back_off".into(), given, Type::Unit, (span, &[]));
+                let slept = lowering.call_host(&"time.wait_for_attempt".into(), given, Type::Unit, (span, &[]));
                 lowering.prim(Prim::Equal, vec![slept, Atom::Value(Value::Unit)], Type::Bool, span)
             },
         )

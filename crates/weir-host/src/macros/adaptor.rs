@@ -21,7 +21,7 @@ pub fn immediate(
 }
 
 /// Wraps the code of a function that may wait.
-pub fn waiting(body: impl Fn(&mut Call<'_>) -> Result<Pending, Box<Failure>> + Send + Sync + 'static) -> FunctionCode {
+pub fn waiting(body: impl Fn(&mut Call<'_>) -> Result<Pending, Outcome> + Send + Sync + 'static) -> FunctionCode {
     FunctionCode::Waiting(Arc::new(body))
 }
 

@@ -43,6 +43,8 @@ pub struct Elements {
 const COPIED_MAX: usize = 128;
 /// The same for the bytes of packed elements, which are copied as plain memory.
 const COPIED_BYTES_MAX: usize = 8_192;
+/// The maximum number of elements for which a list has room because they are expected.
+const EXPECTED_MAX: usize = 64;
 /// A list is copied if it is joined with another one that has at least this part of its length.
 const COPIED_SHARE: usize = 16;
 
@@ -222,6 +224,15 @@ impl Elements {
     pub fn push(&mut self, element: Value) {
         self.share_nodes();
         self.form.push(element);
+    }
+
+    /// Adds an element at the end. If it is the first one, the list has room for so many, within a bound.
+    #[inline]
+    pub fn push_expecting(&mut self, element: Value, expected: usize) {
+        if self.is_empty() {
+            return self.form.push_first(element, expected.clamp(1, EXPECTED_MAX));
+        }
+        self.push(element);
     }
 
     /// Adds all elements of another list at the end: moved if they are not shared, cloned otherwise.

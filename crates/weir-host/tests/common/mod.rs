@@ -75,7 +75,7 @@ impl Frame {
                     let settled = ready(pending).expect("nothing in these tests waits for long");
                     self.settle(settled, arguments)
                 }
-                Err(failure) => Outcome::Fault(failure),
+                Err(outcome) => outcome,
             },
         }
     }

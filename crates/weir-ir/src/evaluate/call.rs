@@ -184,7 +184,7 @@ fn begin(code: &FunctionCode, call: &mut weir_host::Call<'_>) -> BegunCall {
         FunctionCode::Immediate(code) => Settled { outcome: code(call), restored: Vec::new() },
         FunctionCode::Waiting(code) => match code(call) {
             Ok(pending) => return BegunCall::Pending(pending),
-            Err(failure) => fault(failure),
+            Err(outcome) => Settled { outcome, restored: Vec::new() },
         },
         FunctionCode::Blocking(code) => match code(call) {
             Ok(job) => job(),

@@ -44,6 +44,14 @@ impl Block {
         }
     }
 
+    /// Visits every binding as [`Self::each_binding`] does, to change it.
+    pub fn each_binding_mut(&mut self, see: &mut impl FnMut(&mut Let)) {
+        for binding in &mut self.lets {
+            see(binding);
+            binding.op.blocks_mut().for_each(|inner| inner.each_binding_mut(see));
+        }
+    }
+
     /// Visits every operand of the block and of all blocks within, results included.
     pub fn each_operand<'a>(&'a self, see: &mut impl FnMut(&'a Atom)) {
         for binding in &self.lets {

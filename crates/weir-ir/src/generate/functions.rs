@@ -21,6 +21,9 @@ pub(super) const COUNTER: &str = "count.Counter";
 /// The modules with a part of the outside world.
 pub(super) const WORLDS: [&str; 3] = ["a", "b", "c"];
 
+/// The function with which every other call waits: [`super::Case::with_barriers`] makes its calls.
+pub(super) const BARRIER: &str = "barrier";
+
 /// A pause of a blocking call: as short as the system allows.
 const PAUSE: Duration = Duration::from_nanos(1);
 
@@ -193,6 +196,7 @@ fn world(name: &'static str, recording: &Recording) -> Module {
         .function(total(function("note", World::Writes, None, change(name, recording))))
         .function(function("try_change", World::Writes, failure(), try_change(name, recording)))
         .function(function("slow_change", World::Writes, None, slow_change(name, recording)))
+        .function(barrier(name, recording))
         .function(function("block", World::Writes, None, block(name, recording)))
 }
 
@@ -289,6 +293,23 @@ fn slow_change(module: &'static str, recording: &Recording) -> FunctionCode {
             settled(recording.change(module, x))
         }))
     }))
+}
+
+/// Returns a function that waits, and with which every other call waits.
+fn barrier(module: &'static str, recording: &Recording) -> Function {
+    let recording = recording.clone();
+    let code = FunctionCode::Waiting(Arc::new(move |call| {
+        let (recording, x) = (recording.clone(), argument(call));
+        Ok(Box::pin(async move {
+            recording.write_down_everywhere(module, &format!("barrier {x} begins"));
+            Yields(recording.yields(x)).await;
+            recording.write_down_everywhere(module, &format!("barrier {x} ends"));
+            settled(recording.change(module, x))
+        }))
+    }));
+    let mut barrier = function(BARRIER, World::Writes, None, code);
+    barrier.signature.effects.barrier = true;
+    barrier
 }
 
 fn block(module: &'static str, recording: &Recording) -> FunctionCode {

@@ -3,7 +3,8 @@
 //! - The modules `a`, `b` and `c` each have a part of the outside world: one number, which `look`s read and `change`s
 //!   change. Every change is recorded under the module's name; a function that waits records its beginning and its end,
 //!   so that an overlap is visible. Reads are recorded without their order, because they may overlap, and apart from the
-//!   effects, because those behind a failure may or may not have begun.
+//!   effects, because those behind a failure may or may not have begun. A barrier is recorded with the effects on every resource
+//!   that has any.
 //! - `count.Counter` can only be moved. A shared one records its changes under its number.
 //! - `step` has functions with private state.
 //!
@@ -73,6 +74,16 @@ impl Recording {
 
     pub(super) fn write_down(&self, resource: &str, effect: String) {
         self.log.lock().effects.entry(resource.to_owned()).or_default().push(effect);
+    }
+
+    /// Writes an effect of a barrier down behind the effects on every resource, before which it may not come.
+    pub(super) fn write_down_everywhere(&self, module: &str, effect: &str) {
+        self.write_down(module, effect.to_owned());
+        if !self.many {
+            let mut log = self.log.lock();
+            let others = log.effects.iter_mut().filter(|(resource, _)| *resource != module);
+            others.for_each(|(_, effects)| effects.push(format!("{module}: {effect}")));
+        }
     }
 
     /// Records a read of a part of the world, and returns the number that it holds.

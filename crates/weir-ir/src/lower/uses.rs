@@ -7,9 +7,22 @@ use weir_host::{Library, Mode, Passing, Resource, Signature, World};
 use crate::expr::{Atom, Block, Call, Op, Var};
 use crate::graph::{Graph, ResourceUse};
 
-/// Returns the resources that a call accesses, in the canonical order: by the signature's `&` and `&mut`, its marks, and the
-/// shared values among the arguments.
-pub(crate) fn call_uses(signature: &Signature, call: &Call) -> Vec<ResourceUse> {
+/// Returns the resources of the barriers that a flow calls: each of its calls that is not pure reads them.
+pub(crate) fn barriers(flow: &Block, library: &Library) -> BTreeSet<Resource> {
+    let mut barriers = BTreeSet::new();
+    flow.each_binding(&mut |binding| {
+        let Op::Call(call) = &binding.op else { return };
+        let function = library.function(&call.function).expect("the verifier has seen the function");
+        if function.signature.effects.barrier {
+            barriers.insert(Resource::World(function.signature.module.clone()));
+        }
+    });
+    barriers
+}
+
+/// Returns the resources that a call accesses, in the canonical order: by the signature's `&` and `&mut`, its marks, the
+/// shared values among the arguments, and the barriers of its flow.
+pub(crate) fn call_uses(signature: &Signature, call: &Call, barriers: &BTreeSet<Resource>) -> Vec<ResourceUse> {
     let mut uses: BTreeMap<Resource, Mode> = BTreeMap::new();
     let mut touch = |resource, mode: Mode| {
         let entry = uses.entry(resource).or_insert(mode);
@@ -28,6 +41,9 @@ pub(crate) fn call_uses(signature: &Signature, call: &Call) -> Vec<ResourceUse> 
     }
     if let Some(state) = &signature.state {
         touch(Resource::State(call.site.clone()), state.mode);
+    }
+    if !uses.is_empty() {
+        barriers.iter().for_each(|barrier| _ = uses.entry(barrier.clone()).or_insert(Mode::Read));
     }
     uses.into_iter().map(|(resource, mode)| ResourceUse { resource, mode, held: false }).collect()
 }
@@ -61,7 +77,9 @@ pub(crate) fn needs(block: &Block, library: &Library) -> BTreeMap<Resource, Mode
         };
         if let Op::Call(call) = &binding.op {
             let function = library.function(&call.function).expect("the verifier has seen the function");
-            call_uses(&function.signature, call).iter().for_each(|usage| touch(&usage.resource, usage.mode));
+            call_uses(&function.signature, call, &BTreeSet::new())
+                .iter()
+                .for_each(|usage| touch(&usage.resource, usage.mode));
         } else if let Op::Atomic { constraints, .. } = &binding.op {
             constraints.iter().for_each(|held| touch(&held.resource, held.mode));
         }

@@ -7,8 +7,9 @@
 //! element and on total operations only: so it is made for each element in any case. Nothing in the body writes, so the call
 //! sees in the `for` what it sees in the `fold`; so does a call that gathers and borrows a shared value, such as a table. The body
 //! neither returns nor is in part an atomic step, a time limit or a race, out of which nothing moves. A failure that the call returns
-//! is a value, on which the body decides in its turn: so the `fold` fails where it failed. Each call stays where its branch is: only
-//! those that the body makes in any case are lifted.
+//! is a value, on which the body decides in its turn: so the `fold` fails where it failed. Each call stays where its branch is: one
+//! that the body makes in any case is lifted by itself, and one in an arm of a `match` or `if` with all of it, if that needs nothing of
+//! the rounds before and cannot fail.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -48,8 +49,9 @@ fn lifted(fold: &mut Let, facts: &mut Facts<'_>) -> Option<Let> {
         let mut copy = body.lets[*place].clone();
         copy.bound = Variable { name: copy.bound.name.clone(), ..facts.variable(copy.bound.ty.clone()) };
         copy.op.operands_mut().for_each(|atom| rename(atom, &renamed));
+        copy.op.blocks_mut().for_each(|block| block.each_operand_mut(&mut |atom| rename(atom, &renamed)));
         renamed.insert(body.lets[*place].bound.var, copy.bound.var);
-        if matches!(copy.op, Op::Call(_)) {
+        if is_moved(&copy.op) {
             results.push(copy.bound.clone());
         }
         lets.push(copy);
@@ -63,7 +65,7 @@ fn lifted(fold: &mut Let, facts: &mut Facts<'_>) -> Option<Let> {
     let op = Op::Map { list: std::mem::replace(list, Atom::Var(rows.var)), element: own, body: made };
     // The `fold`: takes the element and the results of the calls out of the row.
     let row = facts.variable(row.ty);
-    let calls: Vec<usize> = moving.into_iter().filter(|place| matches!(body.lets[*place].op, Op::Call(_))).collect();
+    let calls: Vec<usize> = moving.into_iter().filter(|place| is_moved(&body.lets[*place].op)).collect();
     for (place, field) in calls.into_iter().zip(1..) {
         body.lets[place].op = Op::Prim(Prim::Field(field), vec![Atom::Var(row.var)]);
     }
@@ -78,8 +80,11 @@ fn moving(body: &Block, state: &[Variable], facts: &Facts<'_>) -> BTreeSet<usize
     let mut moving = BTreeSet::new();
     for (place, binding) in body.lets.iter().enumerate() {
         let needed: Option<Vec<usize>> = needed(&binding.op, &bound, facts);
-        let (is_call, is_total) = (is_lifted(binding, facts), facts.is_total(&binding.op));
-        let moves = needed.is_some() && (is_call || is_total) && facts.never_changes(binding.bound.var);
+        let is_call = is_lifted(&binding.op, facts);
+        let is_total = binding.op.blocks().next().is_none() && facts.is_total(&binding.op);
+        let moves = needed.is_some()
+            && (is_call || is_total || is_total_but_for_reads(&binding.op, facts))
+            && facts.never_changes(binding.bound.var);
         bound.insert(binding.bound.var, moves.then_some(place));
         if let Some(needed) = needed.filter(|_| moves && is_call) {
             let mut work = needed;
@@ -102,16 +107,47 @@ fn needed(op: &Op, bound: &BTreeMap<Var, Option<usize>>, facts: &Facts<'_>) -> O
         if !(facts.is_steady(atom) || borrows && atom.shared().is_some()) {
             return None;
         }
+        // What the blocks of an operation bind is not known here.
         if let Some(known) = atom.variable().and_then(|var| bound.get(&var)) {
             places.push((*known)?);
         }
     }
+    for block in op.blocks() {
+        for inner in &block.lets {
+            places.extend(needed(&inner.op, bound, facts)?);
+        }
+        let result = Op::Prim(Prim::Copy, vec![block.result.clone()]);
+        places.extend(needed(&result, bound, facts)?);
+    }
     Some(places)
 }
 
-/// Returns true if the operation is a call that is worth being lifted: one that waits or gathers.
-fn is_lifted(binding: &Let, facts: &Facts<'_>) -> bool {
-    let Op::Call(call) = &binding.op else { return false };
+/// Returns true if the operation is moved with its result, and not copied: a call, or an operation with blocks.
+fn is_moved(op: &Op) -> bool {
+    matches!(op, Op::Call(_) | Op::Switch { .. })
+}
+
+/// Returns true if the operation is worth being lifted: a call that waits or gathers, or a branch that makes one.
+fn is_lifted(op: &Op, facts: &Facts<'_>) -> bool {
+    let lifted = |block: &Block| block.lets.iter().any(|inner| is_lifted(&inner.op, facts));
+    match op {
+        Op::Call(call) => is_slow(call, facts),
+        Op::Switch { .. } => is_total_but_for_reads(op, facts) && op.blocks().any(lifted),
+        _ => false,
+    }
+}
+
+/// Returns true for an operation that cannot fail, also if it calls functions that wait or gather: their failures are values.
+fn is_total_but_for_reads(op: &Op, facts: &Facts<'_>) -> bool {
+    let total = |block: &Block| block.lets.iter().all(|inner| is_total_but_for_reads(&inner.op, facts));
+    match op {
+        Op::Call(call) if is_slow(call, facts) => true,
+        Op::Switch { .. } => op.blocks().all(total),
+        _ => op.blocks().next().is_none() && facts.is_total(op),
+    }
+}
+
+fn is_slow(call: &Call, facts: &Facts<'_>) -> bool {
     facts.signature(&call.function).is_some_and(|signature| signature.effects.waits || signature.batch.is_some())
 }
 

@@ -31,10 +31,17 @@ pub(super) fn flow(
         report.add(Rule::Types, "", "the graph's parameters are not the flow's");
     }
     let (names, states) = (BTreeSet::new(), BTreeSet::new());
+    let mut barriers = BTreeSet::new();
+    graph.each_node(&mut |node| {
+        let NodeKind::Call { function } = &node.kind else { return };
+        let barrier = library.function(function).filter(|function| function.signature.effects.barrier);
+        barriers.extend(barrier.map(|function| Resource::World(function.signature.module.clone())));
+    });
     let mut checker = GraphVerifier {
         types,
         library,
         session_scoped,
+        barriers,
         answer: result,
         report,
         names,

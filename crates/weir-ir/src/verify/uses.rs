@@ -25,6 +25,9 @@ pub(super) fn check<'a>(
             let state = function.signature.state.as_ref().map(|state| state.mode);
             let mut uses = call_uses(&function.signature, node);
             uses.extend(own_state(checker, node, state));
+            if !uses.is_empty() {
+                checker.barriers.iter().for_each(|barrier| _ = uses.entry(barrier.clone()).or_insert(Mode::Read));
+            }
             with_held(uses, &inside)
         }
         _ => body_uses(node.bodies()),

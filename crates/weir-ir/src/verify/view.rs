@@ -18,6 +18,8 @@ pub(super) struct GraphVerifier<'a, 'r> {
     pub(super) library: &'a Library,
     /// The resources that calls take last: [`crate::graph::Program::session_scoped`].
     pub(super) session_scoped: &'a BTreeSet<Resource>,
+    /// The resources of the barriers that the flow calls, which each of its calls that is not pure reads.
+    pub(super) barriers: BTreeSet<Resource>,
     /// The type of the flow's answer.
     pub(super) answer: Option<&'a Type>,
     pub(super) report: &'r mut Report,

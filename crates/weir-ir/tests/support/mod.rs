@@ -125,7 +125,7 @@ impl<'a> World<'a> {
             FunctionCode::Immediate(code) => Settled { outcome: code(&mut call), restored: Vec::new() },
             FunctionCode::Waiting(code) => match code(&mut call) {
                 Ok(pending) => spin(pending),
-                Err(failure) => return Outcome::Fault(failure),
+                Err(outcome) => return outcome,
             },
             FunctionCode::Blocking(code) => match code(&mut call) {
                 Ok(job) => job(),

@@ -2,6 +2,7 @@
 
 use weir::{Failure, Value};
 
+use super::memory_index::KeyBounds;
 use super::schema::{TableCondition, TableSearch};
 
 /// The part of an index that holds the rows of a query, and the order in which it is visited.
@@ -14,6 +15,8 @@ pub(super) struct AccessPath {
     pub(super) high: Vec<Value>,
     /// The direction of the visit if the rows then come in the order of the query.
     pub(super) direction: Option<Direction>,
+    /// The least and the greatest key, if all columns of an index have the values that the query asks for.
+    pub(super) keys: KeyBounds,
     /// The values of the index, and the key, of the row before a page.
     pub(super) start: Option<(Vec<Value>, Value)>,
     /// True if all rows between `low` and `high` fulfil the conditions.
@@ -37,7 +40,7 @@ impl AccessPath {
     /// Returns what the path by these columns is worth.
     pub(super) fn worth(search: &TableSearch, index: Option<usize>, columns: &[usize], key: &[usize]) -> PathWorth {
         let known = columns.iter().take_while(|at| search.equal(**at).is_some()).count();
-        let bounds = columns.get(known).map(|column| search.bounds(*column));
+        let bounds = bounded_column((index, columns), known, key).map(|column| search.bounds(column));
         let is_bounded = bounds.is_some_and(|(least, greatest)| least.is_some() || greatest.is_some());
         (known, is_bounded, direction(search, index, &columns[known..], key).is_some())
     }
@@ -62,7 +65,10 @@ impl AccessPath {
                 && search.equal(condition.column) == Some(value)
         };
         let accepts_all = search.after.is_none() && search.conditions().all(is_fixed);
-        let mut path = AccessPath { index, low, high, direction, start: None, accepts_all };
+        let of_key = bounded_column((index, columns), known, key).filter(|_| known == columns.len());
+        let (least, greatest) = of_key.map_or((None, None), |column| search.bounds(column));
+        let keys = (least.cloned(), greatest.cloned());
+        let mut path = AccessPath { index, low, high, direction, keys, start: None, accepts_all };
         path.begin_behind(search, known, columns, key);
         path
     }
@@ -88,6 +94,16 @@ impl AccessPath {
         };
         let keys: Option<Vec<Value>> = key.iter().map(of_key).collect();
         self.start = keys.filter(|_| is_whole && self.index.is_some()).map(|keys| (place, key_value(&keys)));
+    }
+}
+
+/// Returns the column whose bounds the path uses: the first one behind those whose values are known, and behind all columns of an
+/// index, the key.
+fn bounded_column((index, columns): (Option<usize>, &[usize]), known: usize, key: &[usize]) -> Option<usize> {
+    match (columns.get(known), index, key) {
+        (Some(column), ..) => Some(*column),
+        (None, Some(_), [key]) => Some(*key),
+        _ => None,
     }
 }
 

@@ -3,7 +3,7 @@
 use weir::{Failure, Value};
 
 use super::dialect::Dialect;
-use super::schema::ColumnSchema;
+use super::schema::{ColumnSchema, Schema};
 use super::sql_value::Bound;
 
 /// A value that is read from a database, or why it cannot be read.
@@ -51,6 +51,21 @@ pub(super) trait Catalog {
 
     /// Executes a statement.
     fn execute(&self, sql: &str) -> Read<()>;
+
+    /// Notes what this program declares of a table, as long as it runs, if the database can tell it other programs.
+    fn note_declared(&self, _schema: &Schema) -> Read<()> {
+        Ok(())
+    }
+
+    /// Returns whether another program that is running is known to declare the table with other columns.
+    fn others_have_other_columns(&self, _schema: &Schema) -> Read<bool> {
+        Ok(false)
+    }
+
+    /// Returns whether another program that is running is known to declare an index.
+    fn others_have_index(&self, _name: &str) -> Read<bool> {
+        Ok(false)
+    }
 }
 
 /// A column of a database.

@@ -1,8 +1,8 @@
 //! The difference between the tables that a program declares and those of its database.
 //!
 //! A start creates new tables, columns and indexes, and gives rows without a value the default of their column. What the
-//! program no longer declares stays, except for its indexes, which hold no data. Everything else would change or lose data,
-//! and is refused (`existing_rows`).
+//! program no longer declares stays, except for its indexes, which hold no data, unless another program that is running declares
+//! them. Everything else would change or lose data, and is refused (`existing_rows`).
 //!
 //! The table `weir_columns` has a row for each column: its type in the program, and whether the last program that was
 //! started declares it. Rows that are inserted while it is not declared have its default, or `NULL` if it has none.
@@ -281,9 +281,12 @@ fn indexes_changed(schema: &Schema, columns: &[KnownColumn], catalog: &dyn Catal
     let declared: Vec<(String, &IndexSchema)> =
         schema.indexes.iter().map(|index| (dialect.index_name(schema, index), index)).collect();
     let columns: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
-    let gone = known.iter().filter(|known| declared.iter().all(|(name, _)| name != *known));
-    let mut changes: Vec<SchemaChange> =
-        gone.map(|gone| SchemaChange { sql: format!("DROP INDEX {}", quoted(gone)) }).collect();
+    let mut changes = Vec::new();
+    for gone in known.iter().filter(|known| declared.iter().all(|(name, _)| name != *known)) {
+        if !catalog.others_have_index(gone)? {
+            changes.push(SchemaChange { sql: format!("DROP INDEX {}", quoted(gone)) });
+        }
+    }
     for (_, index) in declared.iter().filter(|(name, _)| !known.contains(name)) {
         if index.unique
             && let Err(failure) = (NewIndex { schema, index, known: &columns }).check(catalog)?

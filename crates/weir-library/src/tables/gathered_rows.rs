@@ -66,7 +66,7 @@ async fn rows_of(table: &Arc<OpenTable>, keys: Vec<Value>) -> Result<Vec<Outcome
     let is_long = rows.is_shared() || rows.takes_long(ReadSize::Rows(keys.len()));
     let (Ok(handle), true) = (Handle::try_current(), is_long) else { return found(rows.get_all(0, &keys)?) };
     let read = TableRead::Rows(keys);
-    if let Some(answer) = rows.read_later(&read) {
+    if let Some(answer) = rows.read_later(&read, None) {
         return listed(answer.await?);
     }
     if let Some(snapshot) = rows.snapshot(&read) {

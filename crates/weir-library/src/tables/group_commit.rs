@@ -214,6 +214,11 @@ impl GroupCommit {
         self.settle(SeenCommits { last: u64::MAX, ..SeenCommits::default() }, false).await
     }
 
+    /// Returns whether these commits are durable, and those before, and nothing has failed.
+    pub(super) fn is_settled_to(&self, commits: SeenCommits) -> bool {
+        commits.last.min(self.executed_count()) <= self.durable() && !self.has_failures.load(Ordering::Acquire)
+    }
+
     /// Waits until these commits are durable, and those before. Fails if one that the flow has made is lost.
     pub(super) async fn settled_to(self: &Arc<Self>, commits: SeenCommits) -> Result<(), Failure> {
         self.settle(commits, true).await

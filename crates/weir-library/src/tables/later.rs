@@ -101,7 +101,7 @@ fn read_later(table: &Value, transaction: &Value, read: impl FnOnce() -> Option<
             let snapshot = rows.snapshot(&read)?;
             return Some(on_thread(move || snapshot.read(&read)));
         }
-        0 => rows.read_later(&read()?)?,
+        0 => rows.read_later(&read()?, None)?,
         _ if rows.is_shared() => rows.read_in_transaction(transaction, &read()?)?,
         _ => return None,
     };

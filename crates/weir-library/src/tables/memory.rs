@@ -4,7 +4,7 @@
 //! first is the next to expire, and the next to be evicted. The bytes of a row are those of its values, of its key in the maps,
 //! and of its values in the indexes, each as if it were stored by itself: they are the same under every engine.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::SystemTime;
 
 use weir::{Failure, Value};
@@ -16,6 +16,7 @@ use super::memory_index::{IndexedKeys, MemoryIndex};
 use super::memory_rows::KeyedRows;
 use super::row::fields;
 use super::schema::{Schema, TableSearch};
+use super::write_order::WriteOrder;
 
 /// Maximum number of rows of a visit for which the end of an index's range is not looked up.
 const SHORT_VISIT_MAX: usize = 32;
@@ -30,8 +31,8 @@ pub(super) struct MemoryTable {
     rows: KeyedRows<StoredRow>,
     /// For each index, the keys of the rows by the values of its columns.
     indexes: Vec<MemoryIndex>,
-    /// The keys by write number.
-    written: BTreeMap<u64, Value>,
+    /// The keys in the order of the writes.
+    written: WriteOrder,
     writes: u64,
     /// The bytes of all rows, if they are bounded.
     bytes: u64,
@@ -62,10 +63,10 @@ struct UndoLog {
 impl MemoryTable {
     pub(super) fn new(schema: Schema, clock: TableClock) -> MemoryTable {
         MemoryTable {
-            indexes: schema.indexes.iter().map(|_| MemoryIndex::default()).collect(),
+            indexes: schema.indexes.iter().map(|index| MemoryIndex::new(index, &schema.key)).collect(),
             schema,
             rows: KeyedRows::default(),
-            written: BTreeMap::new(),
+            written: WriteOrder::default(),
             writes: 0,
             bytes: 0,
             next: Some(1),
@@ -84,7 +85,8 @@ impl MemoryTable {
     pub(super) fn select(&mut self, transaction: i64, search: &TableSearch) -> Vec<Value> {
         self.enter(transaction);
         let plan = self.plan(search);
-        let mut rows: Vec<Value> = Vec::new();
+        let few = if plan.direction.is_some() { search.limit.min(SHORT_VISIT_MAX) } else { 0 };
+        let mut rows: Vec<Value> = Vec::with_capacity(few);
         self.visit(&plan, search, &mut |row| {
             if rows.len() < search.limit || plan.direction.is_none() {
                 rows.push(row.clone());
@@ -136,16 +138,19 @@ impl MemoryTable {
         let mut next = self.next;
         if self.schema.auto {
             let number = next.ok_or_else(|| constraint::no_number_left(&self.schema))?;
-            row = self.schema.numbered(&row, number);
+            row = self.schema.renumbered(row, number);
             next = number.checked_add(1);
         }
         let key = self.schema.key_of(fields(&row));
-        self.no_conflict(&row, None)?;
+        self.expire();
+        // As in PostgreSQL, the key is the first rule.
         if self.rows.contains_key(&key) {
             return Err(constraint::taken(&self.schema, &self.schema.key, fields(&row)));
         }
+        self.no_conflict(&row, None)?;
         self.next = next;
-        self.put(key.clone(), row);
+        self.log(&key);
+        self.add(key.clone(), row);
         Ok(key)
     }
 
@@ -219,6 +224,9 @@ impl MemoryTable {
     fn enter(&mut self, transaction: i64) {
         if self.undo.as_ref().is_some_and(|undo| undo.transaction != transaction) {
             self.take_back();
+        }
+        if self.undo.is_none() {
+            self.written.close_gaps();
         }
         if transaction != 0 && self.undo.is_none() {
             self.undo = Some(UndoLog { transaction, next: self.next, changes: Vec::new() });
@@ -303,6 +311,11 @@ impl MemoryTable {
     fn put(&mut self, key: Value, row: Value) {
         self.log(&key);
         self.remove(&key);
+        self.add(key, row);
+    }
+
+    /// Writes a row whose key no other has, and evicts those beyond the limits.
+    fn add(&mut self, key: Value, row: Value) {
         self.writes += 1;
         let at = self.now().unwrap_or(SystemTime::UNIX_EPOCH);
         let capacity = self.capacity();
@@ -311,7 +324,7 @@ impl MemoryTable {
         let at_most = self.schema.soft.as_ref().and_then(|soft| soft.at_most).unwrap_or(usize::MAX);
         let capacity = capacity.unwrap_or(u64::MAX);
         while self.rows.len() > at_most || self.bytes > capacity {
-            let Some(oldest) = self.written.values().next().cloned() else { return };
+            let Some(oldest) = self.written.oldest().cloned() else { return };
             self.take(&oldest);
         }
     }
@@ -329,9 +342,8 @@ impl MemoryTable {
     }
 
     fn place(&mut self, key: Value, stored: StoredRow) {
-        for (index, known) in self.schema.indexes.iter().zip(&mut self.indexes) {
-            let values = index.columns.iter().map(|at| fields(&stored.row)[*at].clone()).collect();
-            known.insert(values, key.clone());
+        for index in &mut self.indexes {
+            index.insert(index.values(fields(&stored.row)), key.clone());
         }
         self.written.insert(stored.write, key.clone());
         self.bytes += stored.bytes;
@@ -340,11 +352,10 @@ impl MemoryTable {
 
     fn remove(&mut self, key: &Value) -> bool {
         let Some(stored) = self.rows.remove(key) else { return false };
-        self.written.remove(&stored.write);
+        self.written.remove(stored.write);
         self.bytes -= stored.bytes;
-        for (index, known) in self.schema.indexes.iter().zip(&mut self.indexes) {
-            let values = index.columns.iter().map(|at| fields(&stored.row)[*at].clone()).collect();
-            known.remove(values, key);
+        for index in &mut self.indexes {
+            index.remove(index.values(fields(&stored.row)), key);
         }
         true
     }
@@ -352,7 +363,7 @@ impl MemoryTable {
     /// Removes the rows that have expired.
     fn expire(&mut self) {
         let Some(now) = self.now() else { return };
-        while let Some(oldest) = self.written.values().next().cloned() {
+        while let Some(oldest) = self.written.oldest().cloned() {
             if self.rows.get(&oldest).is_some_and(|row| self.is_live(row, Some(now))) {
                 return;
             }
@@ -377,9 +388,9 @@ impl MemoryTable {
     fn plan(&self, search: &TableSearch) -> AccessPath {
         let key = &self.schema.key;
         let mut best = (None, key);
-        if !self.schema.indexes.is_empty() {
+        if !self.indexes.is_empty() {
             let mut worth = AccessPath::worth(search, None, key, key);
-            for (at, index) in self.schema.indexes.iter().enumerate() {
+            for (at, index) in self.indexes.iter().enumerate() {
                 let of_index = AccessPath::worth(search, Some(at), &index.columns, key);
                 if of_index > worth {
                     (best, worth) = ((Some(at), &index.columns), of_index);
@@ -421,7 +432,7 @@ impl MemoryTable {
     ) -> bool {
         let start = plan.start.as_ref().filter(|(place, _)| place == values).map(|(_, key)| key);
         let descending = plan.direction.is_some_and(|direction| direction.keys_descending);
-        keys.all(descending, start, |key| self.rows.get(key).is_none_or(&mut *visit))
+        keys.all(descending, start, &plan.keys, |key| self.rows.get(key).is_none_or(&mut *visit))
     }
 
     /// Sorts rows by the order of the query, and equal ones by their keys.

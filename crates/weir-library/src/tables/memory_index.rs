@@ -1,14 +1,85 @@
 //! An ordered index of a table in memory: the keys of the rows by the values of its columns.
+//!
+//! Rows that agree in the columns are in the order of their keys. So an index whose last column is the key is one of the columns
+//! before, which has fewer places.
 
+use std::borrow::Borrow;
+use std::cmp::Ordering;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Bound, RangeBounds};
 
 use weir::Value;
 
+use super::schema::IndexSchema;
+
 /// An ordered index.
-#[derive(Debug, Default)]
-pub(super) struct MemoryIndex(BTreeMap<Vec<Value>, IndexedKeys>);
+#[derive(Debug)]
+pub(super) struct MemoryIndex {
+    /// The columns.
+    pub(super) columns: Vec<usize>,
+    keys: BTreeMap<IndexValues, IndexedKeys>,
+}
+
+/// The least and the greatest key that are sought.
+pub(super) type KeyBounds = (Option<Value>, Option<Value>);
+
+/// The values of a row in the columns of an index. Those of one or two columns need no memory of their own.
+#[derive(Clone, Debug)]
+pub(super) enum IndexValues {
+    One([Value; 1]),
+    Two([Value; 2]),
+    Several(Vec<Value>),
+}
+
+impl IndexValues {
+    /// Returns the values of these columns of a row.
+    pub(super) fn of(columns: &[usize], row: &[Value]) -> IndexValues {
+        match columns {
+            [only] => IndexValues::One([row[*only].clone()]),
+            [first, second] => IndexValues::Two([row[*first].clone(), row[*second].clone()]),
+            several => IndexValues::Several(several.iter().map(|at| row[*at].clone()).collect()),
+        }
+    }
+
+    #[inline]
+    fn as_slice(&self) -> &[Value] {
+        match self {
+            IndexValues::One(values) => values,
+            IndexValues::Two(values) => values,
+            IndexValues::Several(values) => values,
+        }
+    }
+}
+
+impl Borrow<[Value]> for IndexValues {
+    #[inline]
+    fn borrow(&self) -> &[Value] {
+        self.as_slice()
+    }
+}
+
+impl Ord for IndexValues {
+    #[inline]
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.as_slice().cmp(other.as_slice())
+    }
+}
+
+impl PartialOrd for IndexValues {
+    #[inline]
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for IndexValues {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for IndexValues {}
 
 /// The keys of the rows that agree in the columns of an index. Often it is one: then it needs no memory of its own.
 #[derive(Debug)]
@@ -18,9 +89,23 @@ pub(super) enum IndexedKeys {
 }
 
 impl MemoryIndex {
+    /// Returns an empty index of a table with this key.
+    pub(super) fn new(index: &IndexSchema, key: &[usize]) -> MemoryIndex {
+        let columns = match index.columns.split_last() {
+            Some((last, before)) if !index.unique && !before.is_empty() && key == [*last] => before,
+            _ => &index.columns[..],
+        };
+        MemoryIndex { columns: columns.to_vec(), keys: BTreeMap::new() }
+    }
+
+    /// Returns the values of a row.
+    pub(super) fn values(&self, row: &[Value]) -> IndexValues {
+        IndexValues::of(&self.columns, row)
+    }
+
     /// Returns the keys of the rows with these values.
     pub(super) fn keys(&self, values: &[Value]) -> impl Iterator<Item = &Value> {
-        let (one, several) = match self.0.get(values) {
+        let (one, several) = match self.keys.get(values) {
             Some(IndexedKeys::One(key)) => (Some(key), None),
             Some(IndexedKeys::Several(keys)) => (None, Some(keys)),
             None => (None, None),
@@ -28,8 +113,8 @@ impl MemoryIndex {
         one.into_iter().chain(several.into_iter().flatten())
     }
 
-    pub(super) fn insert(&mut self, values: Vec<Value>, key: Value) {
-        match self.0.entry(values) {
+    pub(super) fn insert(&mut self, values: IndexValues, key: Value) {
+        match self.keys.entry(values) {
             Entry::Vacant(entry) => {
                 entry.insert(IndexedKeys::One(key));
             }
@@ -37,8 +122,8 @@ impl MemoryIndex {
         }
     }
 
-    pub(super) fn remove(&mut self, values: Vec<Value>, key: &Value) {
-        let Entry::Occupied(mut entry) = self.0.entry(values) else { return };
+    pub(super) fn remove(&mut self, values: IndexValues, key: &Value) {
+        let Entry::Occupied(mut entry) = self.keys.entry(values) else { return };
         let is_empty = match entry.get_mut() {
             IndexedKeys::One(only) => only == key,
             IndexedKeys::Several(keys) => {
@@ -62,11 +147,11 @@ impl MemoryIndex {
     ) {
         let begin = if is_short && descending { Bound::Unbounded } else { Bound::Included(low) };
         let end = if is_short && !descending { Bound::Unbounded } else { Bound::Included(high) };
-        let mut found = self.0.range::<[Value], _>((begin, end));
+        let mut found = self.keys.range::<[Value], _>((begin, end));
         if descending {
-            found.rev().all(|(values, keys)| (!is_short || &values[..] >= low) && visit(values, keys));
+            found.rev().all(|(values, keys)| (!is_short || values.as_slice() >= low) && visit(values.as_slice(), keys));
         } else {
-            found.all(|(values, keys)| (!is_short || &values[..] <= high) && visit(values, keys));
+            found.all(|(values, keys)| (!is_short || values.as_slice() <= high) && visit(values.as_slice(), keys));
         }
     }
 }
@@ -84,11 +169,16 @@ impl IndexedKeys {
         }
     }
 
-    /// Calls `visit` with the keys in this direction, beginning behind one of them, until it returns false. Returns whether it never
-    /// did.
-    pub(super) fn all(&self, descending: bool, behind: Option<&Value>, visit: impl FnMut(&Value) -> bool) -> bool {
-        let start = behind.map_or(Bound::Unbounded, Bound::Excluded);
-        let range = if descending { (Bound::Unbounded, start) } else { (start, Bound::Unbounded) };
+    /// Calls `visit` with the keys between two in this direction, beginning behind one of them, until it returns false. Returns
+    /// whether it never did.
+    pub(super) fn all(
+        &self,
+        descending: bool,
+        behind: Option<&Value>,
+        between: &KeyBounds,
+        visit: impl FnMut(&Value) -> bool,
+    ) -> bool {
+        let Some(range) = key_range(descending, behind, between) else { return true };
         let (one, several) = match self {
             IndexedKeys::One(key) => (Some(key).filter(|key| range.contains(key)), None),
             IndexedKeys::Several(keys) => (None, Some(keys.range(range))),
@@ -96,6 +186,30 @@ impl IndexedKeys {
         let mut keys = one.into_iter().chain(several.into_iter().flatten());
         if descending { keys.rev().all(visit) } else { keys.all(visit) }
     }
+}
+
+/// Returns the keys between two that are behind one of them in a direction; `None` if there can be none.
+fn key_range<'k>(
+    descending: bool,
+    behind: Option<&'k Value>,
+    (low, high): &'k KeyBounds,
+) -> Option<(Bound<&'k Value>, Bound<&'k Value>)> {
+    let bound = |key: &'k Option<Value>| key.as_ref().map_or(Bound::Unbounded, Bound::Included);
+    let (mut low, mut high) = (bound(low), bound(high));
+    if let Some(behind) = behind {
+        match (descending, &low, &high) {
+            (true, _, Bound::Included(last)) if *last < behind => {}
+            (false, Bound::Included(first), _) if *first > behind => {}
+            (true, ..) => high = Bound::Excluded(behind),
+            (false, ..) => low = Bound::Excluded(behind),
+        }
+    }
+    let has_none = match (low, high) {
+        (Bound::Unbounded, _) | (_, Bound::Unbounded) => false,
+        (Bound::Included(low), Bound::Included(high)) => low > high,
+        (Bound::Included(low) | Bound::Excluded(low), Bound::Included(high) | Bound::Excluded(high)) => low >= high,
+    };
+    (!has_none).then_some((low, high))
 }
 
 #[cfg(test)]
@@ -107,15 +221,19 @@ mod tests {
     #[test]
     fn keys_are_those_of_sets() {
         let mut random = Random::new(9);
-        let (mut index, mut expected) = (MemoryIndex::default(), BTreeMap::<Vec<Value>, BTreeSet<Value>>::new());
+        let of = |values: &[Value]| IndexValues::of(&[0], values);
+        let schema = IndexSchema { columns: vec![0, 1], unique: false };
+        let mut index = MemoryIndex::new(&schema, &[1]);
+        assert_eq!(index.columns, [0], "the key orders what agrees in the columns before");
+        let mut expected = BTreeMap::<Vec<Value>, BTreeSet<Value>>::new();
         for _ in 0..5_000 {
             let [value, key, behind] = [(); 3].map(|()| Value::Int(random.below(6) as i64));
             let values = vec![value];
             if random.below(2) == 0 {
-                index.insert(values.clone(), key.clone());
+                index.insert(of(&values), key.clone());
                 expected.entry(values.clone()).or_default().insert(key);
             } else {
-                index.remove(values.clone(), &key);
+                index.remove(of(&values), &key);
                 expected.entry(values.clone()).or_default().remove(&key);
             }
             expected.retain(|_, keys| !keys.is_empty());
@@ -135,18 +253,24 @@ mod tests {
                 }
                 assert_eq!(found, in_range);
             }
+            let bounds = [(); 2].map(|()| Some(Value::Int(random.below(8) as i64)).filter(|_| random.below(2) == 0));
+            let [low, high] = bounds;
+            let between = (low, high);
+            let is_between = |key: &&Value| {
+                between.0.as_ref().is_none_or(|low| *key >= low) && between.1.as_ref().is_none_or(|high| *key <= high)
+            };
             let visited = |descending, behind| {
                 let mut visited = Vec::new();
-                let keys = index.0.get(&values);
+                let keys = index.keys.get(&values[..]);
                 _ = keys.is_some_and(|keys| {
-                    keys.all(descending, behind, |key| {
+                    keys.all(descending, behind, &between, |key| {
                         visited.push(key.clone());
                         true
                     })
                 });
                 visited
             };
-            let all: Vec<Value> = index.keys(&values).cloned().collect();
+            let all: Vec<Value> = index.keys(&values).filter(is_between).cloned().collect();
             assert_eq!(visited(false, None), all);
             let greater: Vec<Value> = all.iter().filter(|key| **key > behind).cloned().collect();
             assert_eq!(visited(false, Some(&behind)), greater);

@@ -42,7 +42,10 @@ struct PendingMigration<'s> {
 /// Returns the next rows of the old type; none if nothing is to be converted.
 pub(super) fn old_rows(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<Vec<Value>> {
     match PendingMigration::of(schema, catalog)? {
-        Ok(Some(pending)) => pending.rows(catalog),
+        Ok(Some(pending)) => match pending.may_go_on(catalog)? {
+            Ok(()) => pending.rows(catalog),
+            Err(failure) => Ok(Err(failure)),
+        },
         Ok(None) => Ok(Ok(Vec::new())),
         Err(failure) => Ok(Err(failure)),
     }
@@ -71,6 +74,7 @@ pub(super) fn apply(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<()> {
         create_notes(catalog)?;
         note(schema, migration, (None, true), catalog)?;
     }
+    catalog.note_declared(schema)?;
     Ok(Ok(()))
 }
 
@@ -253,7 +257,34 @@ impl<'s> PendingMigration<'s> {
         Ok(rows.into_iter().map(whole).collect())
     }
 
+    /// Fails if the migration cannot begin: a program that is running has other columns, and what it writes would not be converted, or
+    /// the new name of a column is that of one which an earlier migration has left.
+    fn may_go_on(&self, catalog: &dyn Catalog) -> StartCheck<()> {
+        if self.has_begun {
+            return Ok(Ok(()));
+        }
+        let replaced = self.schema.columns.iter().filter(|column| self.is_changed(column));
+        let replaced = replaced.filter_map(|column| Some(replaced_name(&column.name, &self.known(&column.name)?.kind)));
+        if let Some(left) = replaced.into_iter().find(|name| self.known(name).is_some()) {
+            return Ok(Err(Failure::function(format!(
+                "an earlier migration has left the column `{left}`, which is the name that this one needs for the old values; drop or \
+                 rename it with `sqlite3` or `psql`, and start again"
+            ))));
+        }
+        if !catalog.others_have_other_columns(self.schema)? {
+            return Ok(Ok(()));
+        }
+        Ok(Err(Failure::function(format!(
+            "another program that is running has other columns of `{}`, and what it writes would not be converted; stop it, and \
+             start this program again",
+            self.schema.name
+        ))))
+    }
+
     fn store(&self, old: &[Value], new: Vec<Value>, catalog: &dyn Catalog) -> StartCheck<bool> {
+        if let Err(failure) = self.may_go_on(catalog)? {
+            return Ok(Err(failure));
+        }
         match self.rows(catalog)? {
             Ok(rows) if rows == old => {}
             Ok(_) => return Ok(Err(written_meanwhile(self.schema))),
@@ -436,7 +467,8 @@ fn note(
 ) -> Read<()> {
     let dialect = catalog.dialect();
     let texts = [&schema.name, &shown(&migration.columns), &shown(&schema.columns)].map(|text| dialect.text(text));
-    let last = last.map_or_else(|| "NULL".to_owned(), |last| dialect.text(last));
+    // What cannot be stored in a text is escaped in it already.
+    let last = last.map_or_else(|| "NULL".to_owned(), |last| format!("'{}'", last.replace('\'', "''")));
     catalog.execute(&format!(
         "INSERT INTO \"weir_migrations\" VALUES ({}, {last}, {})
          ON CONFLICT (\"table\", \"old\") DO UPDATE SET \"new\" = excluded.\"new\", \"last\" = excluded.\"last\",

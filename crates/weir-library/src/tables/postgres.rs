@@ -38,6 +38,7 @@ mod reads;
 mod recovery_tests;
 mod replacement;
 mod rows_by_keys;
+mod running_programs;
 mod scratch;
 mod script;
 mod sent_statement;
@@ -102,6 +103,8 @@ pub(super) struct PostgresDatabase {
     /// True if the log says that a group is no valid statement.
     is_invalid_group_logged: AtomicBool,
     placed_commits: PlacedCommits,
+    /// The statements that note what this program declares ([`running_programs`]).
+    declared: Mutex<Vec<String>>,
     /// A number by which this program knows its own notifications.
     program: u64,
     /// The number of the last transaction of a statement that is one of its own. These are below 0.
@@ -168,6 +171,7 @@ impl PostgresDatabase {
             log: None,
             is_invalid_group_logged: AtomicBool::new(false),
             placed_commits: PlacedCommits::default(),
+            declared: Mutex::default(),
             // Another random number for each state, also of one process.
             program: RandomState::new().build_hasher().finish(),
             own_transactions: AtomicI64::new(0),
@@ -430,6 +434,12 @@ impl PostgresDatabase {
         {
             group_commit.give_up(lost.clone());
             return Err(StatementError::TakenBack(lost));
+        }
+        let declared = self.declared.lock().join("; ");
+        if !declared.is_empty() {
+            let noted =
+                async { connection.command(&declared).await.map_err(|error| StatementError::Database(error, 0)) };
+            self.connector.answered(noted)?;
         }
         Ok(connection)
     }

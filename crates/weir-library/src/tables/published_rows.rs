@@ -12,7 +12,7 @@ use super::grouping::TableGrouping;
 use super::in_flight_writes::WrittenRow;
 use super::join::KeyPart;
 use super::postgres::wait;
-use super::recent_writes::{OpenWrites, PlacedWrites, RecentWrites, RowWrite};
+use super::recent_writes::{OpenWrites, PlacedWrites, ReadNotes, RecentWrites, RowWrite};
 use super::row::fields;
 use super::rows::{
     ChangeAnswered, CommitEnded, LaterAnswer, LaterChange, LaterEnd, ReadSize, RowChange, TableRead, TableRows,
@@ -375,17 +375,9 @@ impl TableRows for PublishedRows {
         self.rows.refused(transaction)
     }
 
-    fn read_later(&self, read: &TableRead) -> Option<LaterAnswer> {
-        let answer = self.rows.read_later(read)?;
-        let Some(commits) = self.rows.commits().cloned() else { return Some(answer) };
-        let (recent, in_flight, read) = (Arc::clone(&self.recent), Arc::clone(&self.recent.in_flight), read.clone());
-        Some(Box::pin(async move {
-            let answer = answer.await;
-            // What the database has executed before it has read was in flight before the answer, or noted.
-            in_flight.answered(Some(&read)).await;
-            SeenCommits::note(recent.commit_of(&commits, &read));
-            answer
-        }))
+    fn read_later(&self, read: &TableRead, _notes: Option<ReadNotes>) -> Option<LaterAnswer> {
+        let notes = self.rows.commits().map(|commits| ReadNotes::new(&self.recent, commits));
+        self.rows.read_later(read, notes)
     }
 
     fn change_later(&self, change: &RowChange, answered: ChangeAnswered) -> Option<LaterChange> {

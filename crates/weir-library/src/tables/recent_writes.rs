@@ -16,7 +16,7 @@ use foldhash::fast::RandomState;
 use indexmap::IndexMap;
 use indexmap::map::Entry;
 use parking_lot::{Mutex, MutexGuard};
-use weir::Value;
+use weir::{SeenCommits, Value};
 
 use super::group_commit::GroupCommit;
 use super::in_flight_writes::{InFlightWrite, InFlightWrites, WrittenRow};
@@ -104,6 +104,27 @@ pub(super) struct RowWrite {
     key: Option<Value>,
     /// The values of the row before and after.
     values: RowValues,
+}
+
+/// Notes what a flow has seen by a read that goes on without its thread.
+pub(super) struct ReadNotes {
+    recent: Arc<RecentWrites>,
+    commits: Arc<GroupCommit>,
+}
+
+impl ReadNotes {
+    pub(super) fn new(recent: &Arc<RecentWrites>, commits: &Arc<GroupCommit>) -> ReadNotes {
+        ReadNotes { recent: Arc::clone(recent), commits: Arc::clone(commits) }
+    }
+
+    /// Notes what was seen, when the read is answered. What the database has executed before it has read was in flight before the
+    /// answer, or noted.
+    pub(super) async fn note(&self, read: &TableRead) {
+        if self.recent.in_flight.are_any() {
+            self.recent.in_flight.answered(Some(read)).await;
+        }
+        SeenCommits::note(self.recent.commit_of(&self.commits, read));
+    }
 }
 
 impl RowWrite {

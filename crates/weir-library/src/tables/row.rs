@@ -81,6 +81,17 @@ impl Schema {
         Value::Record(fields(row).iter().enumerate().map(field).collect::<Values>())
     }
 
+    /// Does the same with a row, in place if nobody else has it.
+    pub(super) fn renumbered(&self, mut row: Value, number: i64) -> Value {
+        if let (Value::Record(parts), [key]) = (&mut row, &self.key[..])
+            && let Some(parts) = parts.unshared()
+        {
+            parts[*key] = Value::Int(number);
+            return row;
+        }
+        self.numbered(&row, number)
+    }
+
     /// Returns whether a value is absent in one of the columns. TableRows with absent values break no `unique`.
     pub(super) fn has_absent(&self, columns: &[usize], row: &[Value]) -> bool {
         columns.iter().any(|at| self.columns[*at].optional && matches!(row[*at], Value::Variant(Value::NONE, _)))

@@ -13,6 +13,7 @@ use super::grouping::TableGrouping;
 use super::join::KeyPart;
 use super::memory::MemoryTable;
 use super::query_site::QuerySite;
+use super::recent_writes::ReadNotes;
 pub(super) use super::row_change::RowChange;
 use super::schema::{Schema, TableSearch};
 use super::stored_reads::TableSnapshot;
@@ -78,8 +79,9 @@ pub(super) trait TableRows: Debug + Send + Sync {
     fn is_stored(&self) -> bool {
         true
     }
-    /// Begins a statement of no transaction that reads, and goes on without a thread; `None` if it needs one.
-    fn read_later(&self, _read: &TableRead) -> Option<LaterAnswer> {
+    /// Begins a statement of no transaction that reads, and goes on without a thread; `None` if it needs one. The notes are made when
+    /// it is answered.
+    fn read_later(&self, _read: &TableRead, _notes: Option<ReadNotes>) -> Option<LaterAnswer> {
         None
     }
     /// Orders a change that is no part of a transaction before what others begin from now on; it goes on without a thread. `None`

@@ -318,10 +318,22 @@ impl TableStorage {
         Ok(())
     }
 
+    /// Returns the result of [`TableStorage::settled`], if nothing has to be waited for.
+    pub(super) fn settled_at_once(&self, all: bool) -> Option<Result<(), Failure>> {
+        let commits = awaited(all);
+        if commits.last > 0 {
+            let database = self.database.lock();
+            if let Some(of_database) = database.as_ref().and_then(OpenDatabase::commits) {
+                of_database.is_settled_to(commits).then_some(())?;
+            }
+            SeenCommits::forget();
+        }
+        Some(Ok(()))
+    }
+
     /// Waits until what the flow has seen is durable; if `all`, until everything that was committed before is.
     pub(super) async fn settled(&self, all: bool) -> Result<(), Failure> {
-        let seen = SeenCommits::current();
-        let commits = if all { SeenCommits { last: u64::MAX, ..seen } } else { seen };
+        let commits = awaited(all);
         if commits.last == 0 {
             return Ok(());
         }
@@ -332,4 +344,10 @@ impl TableStorage {
         SeenCommits::forget();
         Ok(())
     }
+}
+
+/// Returns the commits for which the flow on this thread has to wait; if `all`, those of others, too.
+fn awaited(all: bool) -> SeenCommits {
+    let seen = SeenCommits::current();
+    if all { SeenCommits { last: u64::MAX, ..seen } } else { seen }
 }

@@ -231,10 +231,10 @@ impl Frame {
                 self.timed(run, timed, env, context)
             }
             Action::Acquire(acquire) => self.acquire(node, 0, acquire, body, env, context),
-            Action::Release(acquire) => {
+            Action::Release { acquire, is_last_effect } => {
                 self.scopes.retain(|open| open.node != *acquire);
                 // The frame may be given up here.
-                if env.given_up.is_some() { Ran::Yields(None) } else { Ran::Next }
+                if env.given_up.is_some() && !is_last_effect { Ran::Yields(None) } else { Ran::Next }
             }
             Action::Cut(cut) => {
                 let yields = match cut.yields {

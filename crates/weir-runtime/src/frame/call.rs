@@ -50,23 +50,16 @@ impl Frame {
             FunctionCode::Immediate(code) if step.locks.is_empty() => {
                 self.immediate(code, Vec::new(), step, body, env, context)
             }
-            FunctionCode::Immediate(code) => {
-                let mut run = || match step.shared.is_empty() {
-                    true => code(&mut self.call_of(step, body, env, &[])),
-                    false => {
-                        let shared = self.shared_of(step, env);
-                        code(&mut self.call_of(step, body, env, &shared))
-                    }
-                };
-                let outcome = match &*step.locks {
-                    [(lock, mode)] => BorrowedLock::try_acquire(lock, *mode).map(|_held| run()),
-                    locks => try_locks(locks).map(|_held| run()),
-                };
-                match outcome {
-                    Some(Outcome::ExceedsUnits) | None => self.call_under(all_locks(step), step, body, env, context),
-                    Some(outcome) => self.answer(outcome, step),
-                }
-            }
+            FunctionCode::Immediate(code) => match &*step.locks {
+                [(lock, mode)] => match BorrowedLock::try_acquire(lock, *mode) {
+                    Some(held) => self.under_free_locks(code, [held], step, body, env, context),
+                    None => self.call_under(all_locks(step), step, body, env, context),
+                },
+                locks => match try_locks(locks) {
+                    Some(held) => self.under_free_locks(code, held, step, body, env, context),
+                    None => self.call_under(all_locks(step), step, body, env, context),
+                },
+            },
             FunctionCode::Waiting(_) if step.is_gathered() && step.locks.is_empty() => {
                 self.join_batch(step, body, env, context)
             }
@@ -79,7 +72,49 @@ impl Frame {
         }
     }
 
-    /// Performs a call that returns immediately. One that takes long runs on a thread that may block, with its locks.
+    /// Performs a call that returns immediately, under locks that were free. One that takes long begins here if it can, and keeps
+    /// the locks that it needs.
+    #[inline]
+    fn under_free_locks<'l>(
+        &mut self,
+        code: &Arc<ImmediateCode>,
+        held: impl IntoIterator<Item = BorrowedLock<'l>>,
+        step: &CallStep,
+        body: &Body,
+        env: Env<'_>,
+        context: &mut Context<'_>,
+    ) -> Ran {
+        let mut begun = None;
+        // Within an atomic step, the locks of the step may be those of the call.
+        let may_begin = !step.changes && step.within.is_empty() && self.inherited.is_empty();
+        let outcome = {
+            let shared = self.shared_of(step, env);
+            let mut call = self.call_of(step, body, env, &shared);
+            call.awaited = may_begin.then_some(&mut begun);
+            code(&mut call)
+        };
+        if !matches!(outcome, Outcome::ExceedsUnits) {
+            drop(held);
+            return self.answer(outcome, step);
+        }
+        match begun {
+            Some(begun) if begun.keeps_locks => {
+                let held = held.into_iter().zip(&step.locks).map(|(held, (lock, _))| held.keep(lock)).collect();
+                self.go_on_with(begun, held, Vec::new(), step, env, context)
+            }
+            Some(begun) => {
+                drop(held);
+                self.go_on_with(begun, Vec::new(), Vec::new(), step, env, context)
+            }
+            None => {
+                drop(held);
+                self.call_under(all_locks(step), step, body, env, context)
+            }
+        }
+    }
+
+    /// Performs a call that returns immediately. One that takes long goes on without its thread, or runs on a thread that may block,
+    /// with its locks.
     fn immediate(
         &mut self,
         code: &Arc<ImmediateCode>,
@@ -89,38 +124,64 @@ impl Frame {
         env: Env<'_>,
         context: &mut Context<'_>,
     ) -> Ran {
-        let section = self.other_section(step, env);
         let shared = self.shared_of(step, env);
-        let mut call = self.call_of(step, body, env, &shared);
-        if let Some(section) = section
-            && let Some(detached) = call.detach()
+        if let Some(section) = self.other_section(step, env)
+            && let Some(detached) = self.call_of(step, body, env, &shared).detach()
         {
             let long = LongCall { call: detached, code: Arc::clone(code), path: Arc::clone(&step.path) };
             let pending = long.begin_on(CallThreads::Section(section), held, Vec::new(), env);
             return self.function((pending, Vec::new(), true), step, context);
         }
-        let outcome = code(&mut call);
+        let mut begun = None;
+        let (outcome, declared) = {
+            let mut call = self.call_of(step, body, env, &shared);
+            call.awaited = (!step.changes).then_some(&mut begun);
+            (code(&mut call), call.units.declared)
+        };
         if !matches!(outcome, Outcome::ExceedsUnits) {
-            env.units.spend_declared(call.units.declared);
+            env.units.spend_declared(declared);
             drop(held);
             return self.answer(outcome, step);
         }
-        match if step.changes { None } else { call.detach() } {
-            Some(detached) => {
-                let long = LongCall { call: detached, code: Arc::clone(code), path: Arc::clone(&step.path) };
-                let pending = match self.take_locks_of_step(step) {
-                    Some(of_step) => long.begin(held.into_iter().chain(of_step).collect(), Vec::new(), env),
-                    None => long.begin(held, self.scopes_around(&step.within), env),
-                };
-                self.function((pending, Vec::new(), true), step, context)
+        let detached =
+            if begun.is_some() || step.changes { None } else { self.call_of(step, body, env, &shared).detach() };
+        let job = detached.map(|detached| {
+            let code = Arc::clone(code);
+            let rest = CallRest::Job(Box::new(move || detached.run(&*code)));
+            AwaitedCall { rest, keeps_locks: true }
+        });
+        let Some(begun) = begun.or(job) else {
+            let mut call = self.call_of(step, body, env, &shared);
+            call.units = UnitBudget::UNLIMITED;
+            let outcome = code(&mut call);
+            drop(held);
+            return self.answer(outcome, step);
+        };
+        match self.take_locks_of_step(step) {
+            Some(of_step) => {
+                self.go_on_with(begun, held.into_iter().chain(of_step).collect(), Vec::new(), step, env, context)
             }
-            None => {
-                call.units = UnitBudget::UNLIMITED;
-                let outcome = code(&mut call);
-                drop(held);
-                self.answer(outcome, step)
+            None => self.go_on_with(begun, held, self.scopes_around(&step.within), step, env, context),
+        }
+    }
+
+    /// Goes on with a call that has begun here, and needs its arguments no more.
+    fn go_on_with(
+        &mut self,
+        begun: AwaitedCall,
+        held: Vec<HeldLock>,
+        scopes: Vec<AtomicScope>,
+        step: &CallStep,
+        env: Env<'_>,
+        context: &mut Context<'_>,
+    ) -> Ran {
+        for argument in &step.arguments {
+            if let Argument::Slot { index, last: true } = argument {
+                self.slots[*index as usize].clear();
             }
         }
+        let pending = LongCall::rest(begun, held, scopes, Arc::clone(&step.path), env);
+        self.function((pending, Vec::new(), true), step, context)
     }
 
     /// Returns the shared values of a call if some of them belong to the session; otherwise returns an empty list, and
@@ -285,14 +346,17 @@ impl Frame {
 
     fn wait_for(
         &mut self,
-        waiting: Result<Pending, Box<Failure>>,
+        waiting: Result<Pending, Outcome>,
         held: Vec<HeldLock>,
         step: &CallStep,
         context: &mut Context<'_>,
     ) -> Ran {
         match waiting {
             Ok(pending) => self.function((pending, held, step.awaits_peer), step, context),
-            Err(fault) => self.answer(Outcome::Fault(fault), step),
+            Err(outcome) => {
+                drop(held);
+                self.answer(outcome, step)
+            }
         }
     }
 

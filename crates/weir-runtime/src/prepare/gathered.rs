@@ -101,6 +101,6 @@ fn is_plain(action: &Action) -> bool {
                 && call.ticket_gate.is_none()
         }
         Action::Repeat(repeat) => !repeat.body.waits,
-        Action::Timed(_) | Action::Acquire(_) | Action::Release(_) | Action::Region(_) | Action::Cut(_) => false,
+        Action::Timed(_) | Action::Acquire(_) | Action::Release { .. } | Action::Region(_) | Action::Cut(_) => false,
     }
 }

@@ -151,7 +151,11 @@ impl Assembly<'_> {
             NodeKind::Acquire { constraints, cancellable } => {
                 Action::Acquire(Box::new(self.acquire(id, (constraints, *cancellable), ticket_gates)))
             }
-            NodeKind::Release { acquire } => Action::Release(acquire.0),
+            NodeKind::Release { acquire } => {
+                let computes = |node: &Node| node.uses.is_empty() && node.kind.constraints().is_empty();
+                let is_last_effect = self.graph.nodes[index + 1..].iter().all(computes);
+                Action::Release { acquire: acquire.0, is_last_effect }
+            }
             NodeKind::Return => self.only_input(index).map_or(Action::Nothing, Action::Return),
             NodeKind::Fail => self.only_input(index).map_or(Action::Nothing, Action::Fail),
         })

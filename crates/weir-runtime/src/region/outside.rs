@@ -127,10 +127,7 @@ impl Region {
             }
             FirstWord(..) | FirstValue(..) | NextValue(..) => return self.list(instruction, at, words, outside),
             FirstElement(..) | AppendParts(_) => return self.step_on_elements(instruction, at, words, outside),
-            PushValue(list, from) => {
-                let value = slots[r(from)].take();
-                push(&mut slots[r(list)], value);
-            }
+            PushValue(list, from) => push_value(slots, r(list), r(from)),
             EndFor(_) | BeginPart(_) | EndPart(_) => return at_border(instruction, outside.borders),
             Return(row) | Fail(row) => return self.end(instruction, row, at, slots),
             End => return After::Stop(RegionStop::Done),
@@ -239,9 +236,15 @@ fn length(value: &Value) -> u64 {
     }
 }
 
-fn push(list: &mut Value, value: Value) {
-    if let Value::List(elements) = list {
-        elements.push(value);
+/// Moves a value to the end of the results of a `for`, which are behind the list that it goes over.
+fn push_value(slots: &mut [Value], list: usize, from: usize) {
+    let value = slots[from].take();
+    let expected = match slots.get(list.wrapping_sub(1)) {
+        Some(Value::List(elements)) => elements.len(),
+        _ => 1,
+    };
+    if let Value::List(elements) = &mut slots[list] {
+        elements.push_expecting(value, expected);
     }
 }
 

@@ -25,6 +25,8 @@ pub(super) struct Excerpt {
     /// Number of the first line, counted from 1.
     pub(super) first_line: u32,
     pub(super) annotations: Vec<Annotation>,
+    /// The place of the first primary label in a line that is cut before it: as it is in the excerpt, and in the file.
+    pub(super) moved: Option<(String, String)>,
 }
 
 /// A label at its position in an excerpt.
@@ -95,9 +97,17 @@ fn excerpt(file: &SourceFile, group: &[Covered<'_>]) -> Excerpt {
         let end = place_in(&lines, covered.span.end, end_line).max(start);
         Annotation { range: start..end, text: covered.label.text.clone(), primary: covered.label.primary }
     };
-    let annotations = group.iter().map(mark).collect();
+    let annotations: Vec<Annotation> = group.iter().map(mark).collect();
     let name = file.part_at(file.line_start(first)).name.clone();
-    Excerpt { name, text, first_line: file.line_number(first), annotations }
+    let place = |column: usize, line: u32| format!("{name}:{line}:{column}");
+    let primary = group.iter().zip(&annotations).find(|(covered, _)| covered.label.primary);
+    let moved = primary.and_then(|(covered, mark)| {
+        let at = file.line_column(covered.span.start);
+        let line_start = text[..mark.range.start].rfind('\n').map_or(0, |end| end + 1);
+        let shown = text[line_start..mark.range.start].chars().count() + 1;
+        (shown != at.column as usize).then(|| (place(shown, at.line), place(at.column as usize, at.line)))
+    });
+    Excerpt { name, text, first_line: file.line_number(first), annotations, moved }
 }
 
 /// The bytes of the file that a shown line holds, and its position in the excerpt.

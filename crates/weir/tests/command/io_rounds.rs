@@ -135,6 +135,37 @@ get /{id}: 3 rounds, 5 queries
 ");
 }
 
+const METHODS: &str = "\
+use http
+
+record Product { id: Int, vendor: Int }
+record Vendor { id: Int, name: Text }
+table products: Product key id
+table vendors: Vendor key id
+
+fn vendor(id: Int) -> Option(Text) {
+  let product = products[id] else { return None }
+  let vendor = vendors[product.vendor] else { return None }
+  Some(vendor.name)
+}
+
+service shop on http(port: 8080) {
+  get \"/filter\" (id: List(Int)) { http.json(id.filter(|i| vendor(i) != None)) }
+  get \"/filter_map\" (id: List(Int)) { http.json(id.filter_map(|i| vendor(i))) }
+  get \"/fold\" (id: List(Int)) { http.text(\"{fold sum = 0 for i in id { match vendor(i) { Some(_) => sum + i, None => sum } }}\") }
+  get \"/next\" (id: List(Int)) { http.text(\"{fold last = 0 for i in id { if vendor(last) == None { i } else { last } }}\") }
+}
+";
+
+/// A branch that needs nothing of the rounds before leaves its `fold` with the reads in it.
+#[test]
+fn functions_that_take_functions_gather_like_a_for() {
+    let program = Scratch::new("methods.weir", METHODS.as_bytes());
+    let said = say(&["check", program.path(), "--explain", "io"]);
+    assert_eq!((said.code, said.messages.as_str()), (0, ""));
+    insta::assert_snapshot!(said.output);
+}
+
 const TRANSFER: &str = "\
 use http
 

@@ -15,6 +15,7 @@ mod postgres;
 mod query_plans;
 mod scratch_schemas;
 mod statements;
+mod versions;
 
 use std::io::Write;
 use std::sync::Mutex;

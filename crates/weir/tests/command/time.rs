@@ -49,6 +49,66 @@ fn effects_behind_a_slow_check_do_not_happen_when_the_time_is_up() {
     }
 }
 
+/// The step takes longer than the limit, and its result is computed behind it.
+const LATE_STEP: &str = r#"use stdio, stream, time
+
+shared ledger = 0
+
+fn add() -> Result(Text) {
+  let count = atomic ledger {
+    time.sleep(50ms)
+    ledger.add(1)
+  }
+  if count > 1 { return fail("added {count} times") }
+  Ok("added once")
+}
+
+for n in stream.range(0, 1) {
+  let added = retry(4) { (add() within 10ms)? } else as failure { "{failure}" }
+  stdio.print(added)?
+}
+"#;
+
+#[test]
+fn a_limit_has_the_result_of_an_atomic_step_that_was_under_way() {
+    let program = Scratch::new("late_step.weir", LATE_STEP.as_bytes());
+    for engine in ENGINES {
+        let said = say(&["run", program.path(), "--engine", engine, "--threads", "2"]);
+        assert_eq!((said.code, said.output.as_str()), (0, "added once\n"), "{engine}: {}", said.messages);
+    }
+}
+
+/// A change of a table and one of a shared value behind a wait that is given up.
+const BEHIND_A_WAIT: &str = r#"use http, time
+
+record Entry { id: Int, text: Text }
+table entries: Entry key id soft
+shared pushed: List(Text) = []
+
+service late on http(port: 80, answer_timeout: 200ms) {
+  get "/late" {
+    time.sleep(1h)
+    entries.insert(Entry { id: 1, text: "late" })?
+    pushed.push("late")
+    http.text("late")
+  }
+  get "/" {
+    http.text("{entries.count()} {pushed.length()}")
+  }
+}
+"#;
+
+#[test]
+fn what_follows_a_sleep_in_the_text_waits_with_it() {
+    let program = Scratch::new("behind.weir", BEHIND_A_WAIT.as_bytes());
+    for engine in ENGINES {
+        let served = Served::start(program.path(), &["--engine", engine, "--threads", "2"]);
+        assert_eq!(served.get("/late").status, 503, "{engine}");
+        assert_eq!(text(&served.get("/")), (200, "0 0"), "{engine}");
+        served.stop();
+    }
+}
+
 const ENGINES: [&str; 4] = ["event", "pool", "thread-per-flow", "elastic"];
 
 fn text(answer: &Answer) -> (u16, &str) {

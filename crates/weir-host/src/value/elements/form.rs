@@ -81,15 +81,24 @@ impl ListForm {
 
     /// Adds the first element, or one that the current form cannot hold.
     fn push_other(&mut self, element: Value) {
-        if self.len() > 0 {
-            self.unpack();
-        } else if let Some(mut packed) = Packed::for_element(&element, 4) {
+        if self.len() == 0 {
+            return self.push_first(element, 4);
+        }
+        self.unpack();
+        self.values_mut().push(element);
+    }
+
+    /// Adds the first element, with room for so many.
+    pub(super) fn push_first(&mut self, element: Value, room: usize) {
+        if let Some(mut packed) = Packed::for_element(&element, room) {
             let pushed = packed.push(element);
             debug_assert!(pushed.is_ok(), "the form was chosen for the element");
             *self = ListForm::Packed(Arc::new(packed));
             return;
         }
-        self.values_mut().push(element);
+        let mut all = EcoVec::with_capacity(room);
+        all.push(element);
+        *self = ListForm::Values(all);
     }
 
     /// Replaces an element.

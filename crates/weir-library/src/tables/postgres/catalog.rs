@@ -6,10 +6,11 @@ use weir::Value;
 use super::PostgresDatabase;
 use super::connection::{Executed, PostgresConnection, SqlStatement};
 use super::errors::StatementError;
+use super::running_programs;
 use super::value::column_value;
 use crate::tables::catalog::{Catalog, CatalogColumn, Read, grouped_columns};
 use crate::tables::dialect::Dialect;
-use crate::tables::schema::ColumnSchema;
+use crate::tables::schema::{ColumnSchema, Schema};
 use crate::tables::sql::list;
 use crate::tables::sql_value::Bound;
 
@@ -23,6 +24,11 @@ impl PostgresCatalog<'_> {
     /// Returns the expression of a table of the schema; it is null if there is none.
     fn table(table: &str) -> String {
         format!("to_regclass(quote_ident(current_schema()) || '.' || quote_ident({}))", Dialect::Postgres.text(table))
+    }
+
+    /// Returns whether a query has rows.
+    fn is_any(&self, sql: &str) -> Read<bool> {
+        Ok(!self.query(sql)?.is_empty())
     }
 
     fn executed(&self, sql: &str, parameters: &[Bound<'_>]) -> Read<Executed> {
@@ -135,6 +141,21 @@ impl Catalog for PostgresCatalog<'_> {
 
     fn execute(&self, sql: &str) -> Read<()> {
         self.database.command(self.connection, sql)
+    }
+
+    fn note_declared(&self, schema: &Schema) -> Read<()> {
+        let sql = running_programs::noted(schema);
+        self.execute(&sql)?;
+        self.database.declared.lock().push(sql);
+        Ok(())
+    }
+
+    fn others_have_other_columns(&self, schema: &Schema) -> Read<bool> {
+        self.is_any(&running_programs::with_other_columns(schema))
+    }
+
+    fn others_have_index(&self, name: &str) -> Read<bool> {
+        self.is_any(&running_programs::with_index(name))
     }
 }
 

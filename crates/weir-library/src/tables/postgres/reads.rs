@@ -11,32 +11,37 @@ use super::pipelines::Pipeline;
 use super::rows_by_keys::row_of;
 use super::sent_statement::SentStatement;
 use super::table::PostgresTable;
-use crate::tables::rows::{LaterAnswer, TableRows};
+use crate::tables::recent_writes::ReadNotes;
+use crate::tables::rows::{LaterAnswer, TableRead, TableRows};
 use crate::tables::sql_value::key_parameters;
 
 impl PostgresTable {
     /// Begins to read the row with a key; `None` if that needs a thread. Nothing is copied that only another attempt needs: this is
     /// the statement of most requests.
-    pub(super) fn read_row_later(&self, key: &Value) -> Option<LaterAnswer> {
+    pub(super) fn read_row_later(&self, of: TableRead, notes: Option<ReadNotes>) -> Option<LaterAnswer> {
         let pipeline = self.database.read_pipeline()?;
         let prepared = pipeline.prepared_statement(&self.statements.get)?;
-        let (table, key) = (self.clone(), key.clone());
+        let table = self.clone();
         Some(Box::pin(async move {
-            let option = |row: Option<Value>| row.map_or_else(Value::none, Value::some);
+            let TableRead::Row(key) = &of else { return Err(table.database.failure(&StatementError::NoAnswer)) };
             let read = {
-                let (sql, parameters) = (&table.statements.get, key_parameters(&table.schema, &key));
+                let (sql, parameters) = (&table.statements.get, key_parameters(&table.schema, key));
                 pipeline.read_row((sql, &prepared), &parameters, table.database.limit()).await
             };
-            match read {
-                Ok(row) => Ok(option(row.map(|row| row_of(&table.schema, &row, 0)).transpose()?)),
+            let found = match read {
+                Ok(row) => row.map(|row| row_of(&table.schema, &row, 0)).transpose(),
                 Err(error) if error.is_lost() => {
                     // A thread may wait until there is a connection again.
-                    let (io, of) = (table.database.connector.io.handle.clone(), table.clone());
-                    let again = io.spawn_blocking(move || of.get(0, &key)).await;
-                    again.unwrap_or_else(|_| Err(table.database.failure(&StatementError::NoAnswer))).map(option)
+                    let (io, again, key) = (table.database.connector.io.handle.clone(), table.clone(), key.clone());
+                    let again = io.spawn_blocking(move || again.get(0, &key)).await;
+                    again.unwrap_or_else(|_| Err(table.database.failure(&StatementError::NoAnswer)))
                 }
                 Err(error) => Err(table.database.failure(&error)),
+            };
+            if let Some(notes) = notes {
+                notes.note(&of).await;
             }
+            found.map(|row| row.map_or_else(Value::none, Value::some))
         }))
     }
 }

@@ -23,6 +23,7 @@ use crate::tables::group_commit::GroupCommit;
 use crate::tables::grouping::TableGrouping;
 use crate::tables::insertion::columns_beside_key;
 use crate::tables::join::{KeyPart, with_joined_rows};
+use crate::tables::recent_writes::ReadNotes;
 use crate::tables::row::fields;
 use crate::tables::rows::{
     ChangeAnswered, CommitEnded, LaterAnswer, LaterChange, LaterEnd, RowChange, TableRead, TableRows,
@@ -324,11 +325,18 @@ impl TableRows for PostgresTable {
         _ = self.database.roll_back(transaction);
     }
 
-    fn read_later(&self, read: &TableRead) -> Option<LaterAnswer> {
-        match read {
-            TableRead::Row(key) => self.read_row_later(key),
-            _ => read_later(self, 0, read),
+    fn read_later(&self, read: &TableRead, notes: Option<ReadNotes>) -> Option<LaterAnswer> {
+        if let TableRead::Row(_) = read {
+            return self.read_row_later(read.clone(), notes);
         }
+        let answer = read_later(self, 0, read)?;
+        let Some(notes) = notes else { return Some(answer) };
+        let read = read.clone();
+        Some(Box::pin(async move {
+            let answer = answer.await;
+            notes.note(&read).await;
+            answer
+        }))
     }
 
     fn change_later(&self, change: &RowChange, answered: ChangeAnswered) -> Option<LaterChange> {

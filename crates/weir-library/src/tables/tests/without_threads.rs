@@ -62,7 +62,7 @@ fn insert(name: &str, place: i64) -> RowChange {
 /// Reads without a thread; a read that needs one, such as the first, is tried again.
 async fn read(table: &OpenTable, of: TableRead) -> Result<Value, Failure> {
     loop {
-        match table.rows.read_later(&of) {
+        match table.rows.read_later(&of, None) {
             Some(answer) => return answer.await,
             None => tokio::task::yield_now().await,
         }
@@ -334,7 +334,7 @@ fn a_read_is_executed_again_when_its_connection_is_lost() {
             let exclusive = "SELECT count(*) FROM pg_locks WHERE relation = 'users'::regclass AND granted
                 AND mode = 'AccessExclusiveLock'";
             wait_for(server, "lost_reads", exclusive, "1");
-            let reads = (0..5).map(|_| tokio::spawn(table.rows.read_later(&row("ada")).unwrap()));
+            let reads = (0..5).map(|_| tokio::spawn(table.rows.read_later(&row("ada"), None).unwrap()));
             let reads: Vec<_> = reads.collect();
             tokio::task::spawn_blocking(move || {
                 let waiting = "SELECT count(*) > 0 FROM pg_locks WHERE NOT granted AND relation = 'users'::regclass";
@@ -390,7 +390,7 @@ fn a_read_knows_the_commit_of_a_change_that_was_in_flight() {
             // The reads find nothing, and wait for what they may have seen.
             let mut reads = Vec::new();
             for (of, what) in [(&table, row("ada")), (&other, of_number(2)), (&table, row("eve"))] {
-                reads.push(Box::pin(seen_by(of.rows.read_later(&what).unwrap())));
+                reads.push(Box::pin(seen_by(of.rows.read_later(&what, None).unwrap())));
             }
             {
                 let (eve, seen) = reads.pop().expect("three reads").await;

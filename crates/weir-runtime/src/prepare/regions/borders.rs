@@ -96,7 +96,7 @@ impl Survey<'_> {
         let found = match step.action.form() {
             Action::Call(call) => self.obstacle_of_call(call, &name()),
             Action::Timed(_) => Some(Border::Cancels(name())),
-            Action::Acquire(_) | Action::Release(_) => Some(Border::AtomicStep(name())),
+            Action::Acquire(_) | Action::Release { .. } => Some(Border::AtomicStep(name())),
             Action::Repeat(repeat) if !repeat.body.cuts.is_empty() => Some(Border::OtherSection(name())),
             Action::Repeat(repeat) => {
                 let inner = Survey { graph: &self.graph.nodes[node].bodies()[0], body: &repeat.body, ..*self };

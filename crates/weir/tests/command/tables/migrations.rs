@@ -117,6 +117,39 @@ fn with_column(column: &str, ty: &str, rest: &str) -> String {
     )
 }
 
+/// The column that held the old values of the first change is in the way of the second one.
+#[test]
+fn a_type_that_changes_once_more_to_the_same_one_is_refused_with_what_to_do() {
+    let version = |old: &str, new: &str, clause: &str| {
+        let value = if new == "Int" { "1" } else { "\"1\"" };
+        format!(
+            "use stdio, stream\n\nrecord Old {{ id: Int, value: {old} }}\nrecord New {{ id: Int, value: {new} }}\n\
+             table rows: New key id {clause}\n\
+             fn changed(old: Old) -> New {{ New {{ id: old.id, value: {value} }} }}\n\
+             for n in stream.range(0, 1) {{ stdio.print(\"{{rows.count()}}\")? }}\n"
+        )
+    };
+    for store in TableStore::each("changed-again") {
+        let program = Scratch::new("changed.weir", version("Int", "Text", "").as_bytes());
+        let run = || say(&[&["run", program.path()], &store.with(&[])[..]].concat());
+        for (old, new, wanted) in [
+            ("Text", "Int", "0"),
+            ("Int", "Text", "0"),
+            ("Text", "Int", "an earlier migration has left the column `value as Text`"),
+        ] {
+            assert_eq!(run().output, "0\n");
+            program.write(version(old, new, "migrate Old: changed").as_bytes());
+            let said = run();
+            assert!(
+                said.output.contains(wanted) || said.messages.contains(wanted),
+                "{} {}",
+                said.output,
+                said.messages
+            );
+        }
+    }
+}
+
 /// It would not see what the new program writes, and what it writes would not be converted. A program that converts the rows back
 /// may start, and so may the new one afterwards only if it converts them once more.
 #[test]
@@ -209,7 +242,7 @@ service s on http(port: 8080) {
     atomic rows {
       for i in list.numbers(0, 2_300)? {
         let kind = if i % 2 == 0 { Kind.Zebra } else { Kind.Ape }
-        let name = if i % 3 == 0 { "O'Brien \u{0}\u{1}" } else { "Ä" }
+        let name = if i % 3 == 0 { "\u{0}Ä" } else { "\u{1}O'Brien {i % 50}" }
         let at = time.from_unix(i % 5 - 2)?
         let lasts = (i - 1_000) * 1ms
         rows.insert(ROW { kind, name, on: i % 7 == 0, at, code: "{i % 11}".to_bytes(), lasts, COLUMN })?
