@@ -3,7 +3,7 @@
 //! 1. The compiler checks the program against the [`SourceSignature`].
 //! 2. The runtime calls [`Source::open`] with the arguments. Binding a port or opening a file happens, and fails, in
 //!    this step.
-//! 3. The runtime runs the [`Opened`] source on one event loop, or on each of them ([`Opened::loops`]).
+//! 3. The runtime runs the [`Opened`] source on one event loop, or on each of them ([`Source::loops`]).
 //! 4. The source calls [`Flows::begin`] for every element, and awaits [`Flows::room`] if there is no room.
 //! 5. When [`Stop`] takes effect, the source accepts no new input, completes the flows that have begun, and returns.
 
@@ -59,6 +59,11 @@ pub trait Source: Send + Sync {
         None
     }
 
+    /// Returns the number of event loops on which the source runs.
+    fn loops(&self) -> Loops {
+        Loops::One
+    }
+
     /// Returns the parameters, by index, whose arguments `open` would refuse, with the reasons. The compiler asks before the
     /// program starts: an argument that is computed at the start is `None`.
     fn faults(&self, _arguments: &[Option<Value>], _routes: &Arc<[Route]>) -> Vec<(usize, Failure)> {
@@ -70,11 +75,6 @@ pub trait Source: Send + Sync {
 pub trait Opened: Send + Sync {
     /// Describes the address or the input of the source, for the start-up message: `http://127.0.0.1:8080`.
     fn describe(&self) -> String;
-
-    /// Returns the number of event loops on which the source runs.
-    fn loops(&self) -> Loops {
-        Loops::One
-    }
 
     /// Returns the progress of the source, if its input is finite and of known length.
     fn progress(&self) -> Option<Progress> {

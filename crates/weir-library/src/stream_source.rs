@@ -25,13 +25,11 @@ const YIELD_AFTER: u32 = 64;
 
 /// An open stream of elements.
 pub(crate) trait Stream: Send + Sync + 'static {
+    /// The number of event loops on which the stream runs.
+    const LOOPS: Loops = Loops::One;
+
     /// Describes the stream's input, for the start-up message.
     fn describe(&self) -> String;
-
-    /// Returns the number of event loops on which the stream runs.
-    fn loops(&self) -> Loops {
-        Loops::One
-    }
 
     /// Returns the amount of input consumed after `elements` elements, and the total amount, if known.
     fn extent(&self, _elements: u64) -> Option<(u64, u64)> {
@@ -169,6 +167,10 @@ impl<S: Stream> Source for StreamSource<S> {
         self.listens
     }
 
+    fn loops(&self) -> Loops {
+        S::LOOPS
+    }
+
     fn faults(&self, arguments: &[Option<Value>], _routes: &Arc<[Route]>) -> Vec<(usize, Failure)> {
         let fault = |(index, name): &(usize, String)| {
             let known = arguments.get(*index)?.as_ref()?;
@@ -187,10 +189,6 @@ struct OpenStream<S> {
 impl<S: Stream> Opened for OpenStream<S> {
     fn describe(&self) -> String {
         self.stream.describe()
-    }
-
-    fn loops(&self) -> Loops {
-        self.stream.loops()
     }
 
     fn progress(&self) -> Option<Progress> {

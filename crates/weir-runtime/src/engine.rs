@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
-use weir_host::{Begun, LocalFuture};
+use weir_host::{Begun, LocalFuture, Loops};
 use weir_ir::graph::Program;
 use weir_ir::plan::{EngineFact, Granularity, Plan};
 use weir_scheduler::{ThreadControl, ThreadPool};
@@ -18,7 +18,7 @@ use weir_trace::EventKind;
 
 use crate::admission::AdmissionLimiter;
 use crate::flow::NewFlow;
-use crate::instance::{BlockingPlacement, ProgramInstance};
+use crate::instance::{BlockingPlacement, EntryLoops, ProgramInstance};
 use crate::platform::Platform;
 
 mod answer;
@@ -31,6 +31,7 @@ mod loop_turns;
 mod manual;
 #[cfg(test)]
 mod model;
+mod offload;
 mod parking;
 mod partition;
 mod placement;
@@ -104,6 +105,8 @@ pub(crate) struct ThreadingModel {
     pub granularity: Granularity,
     /// True if one thread pool serves all sections of the engine.
     pub shares_threads: bool,
+    /// True if the flows of a source that runs on every event loop stay there, as one piece, unless a plan cuts them.
+    pub keeps_on_loops: bool,
     /// Returns the control of the thread count, for the most threads that are allowed and the capacity of the queue.
     pub control: fn(usize, usize) -> ThreadControl,
 }
@@ -177,8 +180,8 @@ pub(crate) trait Engine: Send + Sync {
         Box::pin(std::future::ready(()))
     }
 
-    /// Waits until one more flow may begin.
-    fn room(&self) -> LocalFuture<()>;
+    /// Waits until one more flow of this entry point may begin.
+    fn room(&self, entry: usize) -> LocalFuture<()>;
 
     /// Waits until no flow is left.
     fn drained(&self) -> LocalFuture<()>;
@@ -209,7 +212,7 @@ pub(crate) fn whole_flow_section(
         threads_max: threads as u64,
         waiting,
         waiting_max,
-        passed: instance.completed_flows(),
+        passed: instance.completed_flows(|_| true),
     }]
 }
 
@@ -248,6 +251,30 @@ impl EngineRow {
         matches!(&self.drive, Drive::Sections(threading) if !threading.shares_threads)
     }
 
+    /// Returns the event loops on which the source of an entry point runs, and which thus have its flows; `is_cut` tells whether
+    /// the plan divides them.
+    pub(crate) fn entry_loops(&self, source: Loops, is_cut: impl FnOnce() -> bool) -> EntryLoops {
+        match (&self.drive, source) {
+            (Drive::Sections(threading), _) if !threading.keeps_on_loops => EntryLoops::First,
+            (Drive::Sections(_), Loops::One) => EntryLoops::First,
+            (Drive::Sections(_), Loops::Each) if is_cut() => EntryLoops::First,
+            (_, Loops::Each) => EntryLoops::Each,
+            (Drive::Flows(_), Loops::One) => EntryLoops::One,
+        }
+    }
+
+    /// Returns the threads on which functions run that block the thread of a flow, or hold it for long. The threads of sections
+    /// have nothing else to do.
+    pub(crate) fn blocking_in(&self, loops: EntryLoops) -> BlockingPlacement {
+        if loops == EntryLoops::First { BlockingPlacement::InPlace } else { self.blocking }
+    }
+
+    /// Returns the number of event loops for a number of threads.
+    pub(crate) fn loop_count(&self, threads: usize, instance: &ProgramInstance) -> usize {
+        let all_on_first = instance.entries.iter().all(|entry| entry.loops == EntryLoops::First);
+        if self.has_sections() && all_on_first { 1 } else { (self.loops)(threads).max(1) }
+    }
+
     /// Returns the sections that the engine makes of a program; none if it runs each flow as one piece.
     pub(crate) fn sections(&self, planned: &PlannedProgram<'_>) -> Vec<EngineSection> {
         match self.drive {
@@ -260,7 +287,10 @@ impl EngineRow {
     pub(crate) fn start(&self, setup: &EngineSetup<'_>) -> io::Result<Arc<dyn Engine>> {
         match self.drive {
             Drive::Flows(start) => start(setup),
-            Drive::Sections(threading) => sections::start_sections(threading, setup),
+            Drive::Sections(threading) if threading.keeps_on_loops => elastic::start(threading, setup),
+            Drive::Sections(threading) => {
+                Ok(sections::start_sections(threading, setup, AdmissionLimiter::new(setup.flows_max))?)
+            }
         }
     }
 }

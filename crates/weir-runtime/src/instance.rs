@@ -144,12 +144,27 @@ impl RouteCounters {
     }
 }
 
+/// The event loops on which the source of an entry point runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EntryLoops {
+    /// All of them. Its flows run there as one piece, under an engine of several loops.
+    Each,
+    /// One of them, any.
+    One,
+    /// The first, because the engine divides its flows into sections.
+    First,
+}
+
 /// An entry point of a running program.
 pub(crate) struct EntryInstance {
     /// The prepared flow of each route, with its counters.
     pub flows: Vec<(PreparedFlow, RouteCounters)>,
     /// True if answers of the flows are awaited; a stream waits for room instead of being refused.
     pub answers: bool,
+    /// The event loops on which the source runs.
+    pub loops: EntryLoops,
+    /// The units that a call may take on the thread of its flow.
+    pub call_budget: UnitBudget,
     /// True if the last flow is the `at end` flow.
     pub has_end: bool,
     /// The number of event loops on which the source has ended.
@@ -174,8 +189,6 @@ pub(crate) struct ProgramInstance {
     pub slice: SliceLength,
     /// The threads on which functions run that block their thread.
     pub blocking: BlockingPlacement,
-    /// The units that a call may take on the thread of its flow; a longer one runs on a thread that may block.
-    pub call_budget: UnitBudget,
     /// The threads of calls that block.
     pub blocking_calls: BlockingPool,
     /// The threads of calls that compute for longer than the thread of their flow may.
@@ -302,9 +315,9 @@ impl ProgramInstance {
         }
     }
 
-    /// Returns the number of flows that have ended, with an answer or a failure.
-    pub(crate) fn completed_flows(&self) -> u64 {
-        let all_counters = self.entries.iter().flat_map(|entry| &entry.flows);
+    /// Returns the number of flows of these entry points that have ended, with an answer or a failure.
+    pub(crate) fn completed_flows(&self, includes: impl Fn(&EntryInstance) -> bool) -> u64 {
+        let all_counters = self.entries.iter().filter(|entry| includes(entry)).flat_map(|entry| &entry.flows);
         all_counters.map(|(_, counters)| counters.ended.sum() + counters.failed.load(Ordering::Relaxed)).sum()
     }
 
@@ -343,6 +356,8 @@ pub(crate) struct Env<'a> {
     pub forks: &'a FlowForks,
     /// The section in which the flow runs.
     pub section: &'a FlowSection,
+    /// The units that a call may take on the thread of its flow; a longer one runs on a thread that may block.
+    pub call_budget: UnitBudget,
     /// Set if the frame, or one around it, is to be given up once it is in no atomic step: the number of atomic steps
     /// around that frame. No further atomic step begins in it.
     pub given_up: Option<usize>,

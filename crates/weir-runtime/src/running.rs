@@ -2,8 +2,8 @@
 //!
 //! 1. Every event loop runs its sources until their input ends or the program stops.
 //! 2. When a source and all flows of its elements have ended, the `at end` flow of its entry point runs.
-//! 3. An event loop ends when no flow is left, or when the drain timeout expires. A source that fails stops the
-//!    program.
+//! 3. An event loop ends when its sources have ended and no flow is left, or when the drain timeout expires; the first loop, which
+//!    drives the I/O of calls on other threads, when the sources of all loops have ended. A source that fails stops the program.
 //! 4. Finally the environment is closed, which flushes all buffered output.
 //!
 //! The program ends even if something does not: an event loop that a host function holds up past the drain timeout is
@@ -11,14 +11,14 @@
 
 use std::future::poll_fn;
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use weir_events::{Event, Signal, choose_biased, from_future_with, until};
-use weir_host::{Begun, Failure, Flows, LocalFuture, Loops, Opened, Progress, SourceProblem, Stop, Value, memory};
+use weir_host::{Begun, Failure, Flows, LocalFuture, Opened, Progress, SourceProblem, Stop, Value, memory};
 use weir_ir::program::AT_END;
 use weir_trace::{Detail, EventKind, RefusalReason};
 
@@ -26,7 +26,7 @@ use crate::admission::AdmissionLimiter;
 use crate::engine::Engine;
 use crate::event_loop::EventLoop;
 use crate::flow::NewFlow;
-use crate::instance::ProgramInstance;
+use crate::instance::{EntryLoops, ProgramInstance};
 use crate::overload::{note_beginning, probe_loop};
 
 /// A handle to a running program.
@@ -44,12 +44,15 @@ struct RunContext {
     stop: Signal,
     /// The first failure of a source or an event loop.
     failure: Mutex<Option<Failure>>,
-    /// Set when an event loop has seen the last flow end. Only the engine `event`, whose threads are its loops, has
-    /// several loops.
+    /// Set when an event loop has seen the last flow end. Only the engines `event` and `elastic`, whose threads are their
+    /// loops, have several loops.
     drained: AtomicBool,
     drain_within: Duration,
     /// The number of event loops.
     loop_count: usize,
+    /// The number of event loops whose sources have ended; fires `sources_ended` when they are all.
+    loops_without_sources: AtomicUsize,
+    sources_ended: Signal,
 }
 
 /// Reads the progress of the sources of a running program, without keeping them open.
@@ -157,11 +160,17 @@ pub(crate) fn run_loops(
         drained: AtomicBool::new(false),
         drain_within,
         loop_count: loops.len(),
+        loops_without_sources: AtomicUsize::new(0),
+        sources_ended: Signal::new(),
     });
     let run = |(index, event_loop): (usize, EventLoop)| {
-        let here = opened.iter().cloned().zip(0..).filter(|(source, entry)| match source.loops() {
-            Loops::Each => true,
-            Loops::One => *entry as usize % context.loop_count == index,
+        let here = opened.iter().cloned().zip(0..).filter(|(_, entry)| {
+            let entry = *entry as usize;
+            match context.instance.entries[entry].loops {
+                EntryLoops::Each => true,
+                EntryLoops::One => entry % context.loop_count == index,
+                EntryLoops::First => index == 0,
+            }
         });
         let here: Vec<(Arc<dyn Opened>, u32)> = here.collect();
         let (context, observes) = (Arc::clone(&context), if index == 0 { Observes::Yes } else { Observes::No });
@@ -200,6 +209,13 @@ async fn serve(sources: Vec<(Arc<dyn Opened>, u32)>, context: Arc<RunContext>, o
             context.fail(Failure::function("a source panicked"));
         }
     }
+    if context.loops_without_sources.fetch_add(1, Ordering::Relaxed) + 1 == context.loop_count {
+        context.sources_ended.fire();
+    }
+    // The first loop drives the I/O and timers of calls on other threads, of the flows of all loops.
+    if observes == Observes::Yes {
+        context.sources_ended.fired().synchronise().await;
+    }
     context.engine.drained().await;
     context.drained.store(true, Ordering::Release);
     probe.abort();
@@ -218,7 +234,7 @@ async fn run_source(source: Arc<dyn Opened>, entry: u32, context: Arc<RunContext
     let failure: Option<Arc<str>> = ended.as_ref().err().map(|failure| failure.message.as_str().into());
     context.instance.record(Detail::Log, || EventKind::SourceEnded { entry, failure });
     match ended {
-        Ok(()) => context.end(&flows, source.loops()).await,
+        Ok(()) => context.end(&flows).await,
         Err(failure) => context.fail(failure),
     }
 }
@@ -304,9 +320,9 @@ impl RunContext {
 
     /// Records that a source has ended on one of its event loops. On the last of them, the `at end` flow of the entry
     /// point runs when the flows of all elements have ended.
-    async fn end(&self, flows: &EntryFlows, loops: Loops) {
+    async fn end(&self, flows: &EntryFlows) {
         let entry = &self.instance.entries[flows.entry as usize];
-        let loops = if loops == Loops::Each { self.loop_count } else { 1 };
+        let loops = if entry.loops == EntryLoops::Each { self.loop_count } else { 1 };
         if entry.loops_ended.fetch_add(1, Ordering::AcqRel) + 1 < loops || !entry.has_end {
             return;
         }
@@ -376,7 +392,7 @@ impl Flows for EntryFlows {
     }
 
     fn room(&self) -> LocalFuture<()> {
-        let room = self.engine.room();
+        let room = self.engine.room(self.entry as usize);
         if !self.computing().has_room() {
             let computing = Arc::clone(self.computing());
             return Box::pin(async move {

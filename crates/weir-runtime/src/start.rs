@@ -15,9 +15,10 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 use weir_host::memory::{self, MemoryLimits};
-use weir_host::{Failure, Library, Opened, Text, Type, TypeDefinition, Value};
-use weir_ir::graph::Program;
+use weir_host::{Failure, Library, Loops, Opened, Text, Type, TypeDefinition, Value};
+use weir_ir::graph::{Graph, Program};
 use weir_ir::plan::{Located, Plan, PlanProblem};
+use weir_ir::program::Entry;
 use weir_trace::{Detail, EventKind, FlowKey, Recorder};
 
 use crate::admission::AdmissionLimiter;
@@ -174,7 +175,8 @@ pub fn start(program: &Program, library: &Library, options: Options) -> Result<R
     let (prepared, arguments) = prepare(program, library, &options, &settings)?;
     let cores = &prepared.instance.helpers.cores;
     let start_loop = |index| EventLoop::start(&*options.platform, cores, index);
-    let loops = (0..(settings.row.loops)(settings.threads).max(1)).map(start_loop).collect::<io::Result<Vec<_>>>()?;
+    let loop_count = settings.row.loop_count(settings.threads, &prepared.instance);
+    let loops = (0..loop_count).map(start_loop).collect::<io::Result<Vec<_>>>()?;
     let first = loops[0].handle().clone();
     let inside = first.enter();
     prepared.instance.first_loop.get_or_init(|| first.clone());
@@ -316,18 +318,10 @@ fn prepare(
     let arguments = program.entries.iter().map(|entry| preparation.initial(&entry.arguments, &entry.name));
     let arguments = arguments.collect::<Result<Vec<_>, _>>()?;
     let mut entries = Vec::new();
-    for entry in &program.entries {
-        let flows =
-            entry.flows.iter().map(|flow| Ok((preparation.flow(flow, entry.ordered)?, RouteCounters::default())));
-        let flows = flows.collect::<Result<_, PrepareError>>()?;
-        let answers = entry.flows.iter().any(|flow| flow.route.is_some());
-        entries.push(EntryInstance {
-            flows,
-            answers,
-            has_end: entry.end().is_some(),
-            loops_ended: AtomicUsize::new(0),
-            computing: AdmissionLimiter::new(settings.threads.max(cores())),
-        });
+    for index in 0..program.entries.len() {
+        // A source that does not exist is reported when it is opened.
+        let source = source_of(library, program, index).map_or(Loops::One, |source| source.loops());
+        entries.push(prepare_entry(&mut preparation, &program.entries[index], source, options, settings)?);
     }
     let instance = Arc::new_cyclic(|this| ProgramInstance {
         this: this.clone(),
@@ -343,7 +337,6 @@ fn prepare(
         environment: library.environment.clone(),
         slice: options.slice,
         blocking: settings.row.blocking,
-        call_budget: settings.row.blocking.call_budget(options.slice),
         blocking_calls: BlockingPool::new("blocking", BLOCKING_CALLS_MAX, &options.platform),
         long_calls: BlockingPool::new("call", long_calls_max(), &options.platform),
         first_loop: OnceLock::new(),
@@ -352,6 +345,36 @@ fn prepare(
         platform: Arc::clone(&options.platform),
     });
     Ok((PreparedProgram { instance, shared }, arguments))
+}
+
+/// Prepares an entry point whose source runs on these event loops.
+fn prepare_entry(
+    preparation: &mut Preparation<'_>,
+    entry: &Entry<Graph>,
+    source: Loops,
+    options: &Options,
+    settings: &Settings,
+) -> Result<EntryInstance, PrepareError> {
+    let loops = settings.row.entry_loops(source, || is_cut(&options.plan, entry));
+    let flows = entry.flows.iter().map(|flow| Ok((preparation.flow(flow, entry.ordered)?, RouteCounters::default())));
+    Ok(EntryInstance {
+        flows: flows.collect::<Result<_, PrepareError>>()?,
+        answers: entry.flows.iter().any(|flow| flow.route.is_some()),
+        loops,
+        call_budget: settings.row.blocking_in(loops).call_budget(options.slice),
+        has_end: entry.end().is_some(),
+        loops_ended: AtomicUsize::new(0),
+        computing: AdmissionLimiter::new(settings.threads.max(cores())),
+    })
+}
+
+/// Returns true if a section of the plan names a node of this entry point.
+fn is_cut(plan: &Plan, entry: &Entry<Graph>) -> bool {
+    let mut is_cut = false;
+    for flow in &entry.flows {
+        flow.body.each_node(&mut |node| is_cut |= plan.section_of_node(&flow.name, node).is_some());
+    }
+    is_cut
 }
 
 fn make_shared(program: &Program, prepared: &PreparedProgram, handle: &Handle) -> Result<(), StartError> {
@@ -400,6 +423,7 @@ fn advance_once(
             instance,
             forks: &forks,
             section: &section,
+            call_budget: instance.blocking.call_budget(instance.slice),
             key: FlowKey { entry: 0, route: 0, sequence: 0 },
             records_nodes: false,
             blocking: instance.blocking,

@@ -1,6 +1,6 @@
 //! Random programs under every engine, compared with the reference evaluator.
 
-use test_support::flows::random_cases::{execute, seeds};
+use test_support::flows::random_cases::{execute, execute_with, seeds};
 use test_support::flows::{Feed, options};
 use weir_ir::generate::{
     Case, Random, Recording, batched_case, case, check, evaluate, find_in, independent_case, rounds_case, updating_case,
@@ -26,6 +26,27 @@ fn engines_give_the_evaluators_answers_and_effects() {
                 let found = execute(case, seed, Options { slice, ..options(row.name, 2) })?;
                 if found != expected {
                     return Err(format!("evaluated {expected:#?}\nbut under `{}`, {slice:?} {found:#?}", row.name));
+                }
+            }
+            Ok(())
+        });
+    }
+}
+
+#[test]
+fn flows_that_leave_their_event_loop_give_the_evaluators_answers_and_effects() {
+    for seed in seeds(PROGRAMS).chain(REGRESSIONS) {
+        check(seed, |case| {
+            let mut expected = evaluate(case, seed).map_err(|failure| failure.to_string())?;
+            for forks in [ForkPolicy::Always, ForkPolicy::AlwaysOnHelpers, ForkPolicy::AlwaysInPlace] {
+                let options = Options { slice: SliceLength::ONE_UNIT, forks, ..options("elastic", 2) };
+                let found = execute_with(Feed::on_each_loop(), case, seed, options)?;
+                if expected.has_fault() {
+                    // Effects do not wait for faults of earlier calls, see `Op::may_end`.
+                    expected.effects.clone_from(&found.effects);
+                }
+                if found != expected {
+                    return Err(format!("evaluated {expected:#?}\nbut under {forks:?} {found:#?}"));
                 }
             }
             Ok(())
@@ -120,9 +141,9 @@ const TOGETHER: usize = 12;
 fn flows_of_random_programs_that_meet_all_end() {
     for seed in seeds(PROGRAMS).chain(REGRESSIONS) {
         check(seed, |case| {
-            for row in ENGINES {
+            let elastic = ENGINES.iter().filter(|row| row.name == "elastic").map(|row| (row, Feed::on_each_loop()));
+            for (row, feed) in ENGINES.iter().map(|row| (row, Feed::new())).chain(elastic) {
                 let mut library = Recording::new(seed).library();
-                let feed = Feed::new();
                 feed.put(&mut library, "a", "elements");
                 let graph = weir_ir::optimize(&case.program, &library);
                 let options = Options { slice: SLICES[seed as usize % SLICES.len()], ..options(row.name, 3) };

@@ -7,7 +7,7 @@ use std::time::Duration;
 use test_support::flows::gates::{Gates, function, library, on_shared};
 use test_support::flows::{Feed, options, start_expr};
 use weir_host::{Function, FunctionCode, Outcome, Passing, Type, Value, World};
-use weir_runtime::{ENGINES, Options, RunningProgram, ScriptedPlatform, SliceLength};
+use weir_runtime::{ENGINES, EngineRow, ForkPolicy, Options, RunningProgram, ScriptedPlatform, SliceLength};
 
 const MS: u64 = 1_000_000;
 
@@ -89,13 +89,26 @@ fn program(body: &str) -> String {
     )
 }
 
-fn started(body: &str, functions: impl IntoIterator<Item = Function>, options: Options) -> (Feed, RunningProgram) {
-    let (feed, mut library) = (Feed::new(), library(functions));
+fn started(
+    feed: Feed,
+    body: &str,
+    functions: impl IntoIterator<Item = Function>,
+    options: Options,
+) -> (Feed, RunningProgram) {
+    let mut library = library(functions);
     feed.put(&mut library, "test", "feed");
     let text = program(body);
     let program = weir_ir::parse::expr(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     assert_eq!(weir_ir::verify::expr(&program, &library), [], "{text}");
     (feed, start_expr(&program, &library, options))
+}
+
+/// Returns all engines with a source that runs on one event loop, and `elastic` once more with one that runs on each: its flows
+/// stay there, and are offloaded to idle cores.
+fn ways() -> impl Iterator<Item = (&'static EngineRow, fn() -> Feed)> {
+    let elastic = ENGINES.iter().filter(|row| row.name == "elastic");
+    let one = ENGINES.iter().map(|row| (row, Feed::new as fn() -> Feed));
+    one.chain(elastic.map(|row| (row, Feed::on_each_loop as fn() -> Feed)))
 }
 
 fn flow(x: i64) -> Vec<Value> {
@@ -104,10 +117,10 @@ fn flow(x: i64) -> Vec<Value> {
 
 #[test]
 fn a_small_request_is_answered_beside_sixteen_that_compute_for_ever() {
-    for (row, body) in ENGINES.iter().flat_map(|row| ENDLESS.map(|body| (row, body))) {
+    for (row, feed, body) in ways().flat_map(|(row, feed)| ENDLESS.map(move |body| (row, feed, body))) {
         let (loops, gates) = (Loops::default(), Gates::new());
         let functions = [loops.done(), gates.waiting("a.wait", World::Reads)];
-        let (feed, running) = started(body, functions, options(row.name, 2));
+        let (feed, running) = started(feed(), body, functions, options(row.name, 2));
         let endless: Vec<_> = (0..16).map(|_| feed.begin(flow(0))).collect();
         loops.wait_for_rounds(100);
         for number in 1..=8 {
@@ -130,13 +143,13 @@ fn a_small_request_is_answered_beside_sixteen_that_compute_for_ever() {
 
 #[test]
 fn a_flow_that_computes_for_ever_ends_when_nobody_awaits_it() {
-    for (row, body) in ENGINES.iter().flat_map(|row| ENDLESS.map(|body| (row, body))) {
+    for (row, feed, body) in ways().flat_map(|(row, feed)| ENDLESS.map(move |body| (row, feed, body))) {
         if body.contains("atomic") {
             continue;
         }
         let (loops, gates) = (Loops::default(), Gates::new());
         let functions = [loops.done(), gates.waiting("a.wait", World::Reads)];
-        let (feed, running) = started(body, functions, options(row.name, 2));
+        let (feed, running) = started(feed(), body, functions, options(row.name, 2));
         let endless: Vec<_> = (0..4).map(|_| feed.begin(flow(0))).collect();
         loops.wait_for_rounds(100);
         drop(endless);
@@ -145,14 +158,60 @@ fn a_flow_that_computes_for_ever_ends_when_nobody_awaits_it() {
     }
 }
 
+/// A function that returns true once a helper calls it, if `ends`. Sends a message when one does.
+fn on_helper(ends: bool) -> (Function, mpsc::Receiver<()>) {
+    let (called, calls) = mpsc::channel();
+    let code = FunctionCode::Immediate(Arc::new(move |_: &mut weir_host::Call<'_>| {
+        let is_on_helper = std::thread::current().name().is_some_and(|name| name.starts_with("weir helper"));
+        if is_on_helper {
+            _ = called.send(());
+        }
+        Outcome::Value(Value::Bool(ends && is_on_helper))
+    }));
+    let mut done = function("a.done", &[], World::Reads, code);
+    done.signature.result = Type::Bool;
+    (done, calls)
+}
+
+/// Returns the options of an engine of one event loop, whose flows that compute find an idle core.
+fn with_idle_core() -> Options {
+    Options { forks: ForkPolicy::AlwaysOnHelpers, slice: SliceLength::ONE_UNIT, ..options("elastic", 1) }
+}
+
+#[test]
+fn a_flow_that_computes_leaves_its_event_loop_if_a_core_is_idle() {
+    let (done, _calls) = on_helper(true);
+    let (feed, running) = started(Feed::on_each_loop(), "LOOP\nyield 7", [done], with_idle_core());
+    assert_eq!(feed.answers(vec![feed.begin(flow(0))]), [Some(Ok(Value::Int(7)))]);
+    drop(feed);
+    running.wait().unwrap();
+}
+
+#[test]
+fn a_flow_that_has_left_its_event_loop_ends_when_nobody_awaits_it() {
+    for stops in [false, true] {
+        let (done, calls) = on_helper(false);
+        let options = Options { drain_within: Duration::from_millis(1), ..with_idle_core() };
+        let (feed, running) = started(Feed::on_each_loop(), "LOOP\nyield 7", [done], options);
+        let endless = feed.begin(flow(0));
+        calls.recv().unwrap();
+        if stops {
+            running.stop();
+        } else {
+            drop((endless, feed));
+        }
+        assert_eq!(running.wait(), Ok(()));
+    }
+}
+
 #[test]
 fn a_time_limit_ends_computation() {
-    for row in ENGINES {
+    for (row, feed) in ways() {
         let (loops, clock) = (Loops::default(), Arc::new(ScriptedPlatform::new(0)));
         let body = "%1: Option(Int) = within 5ms\n  LOOP\n  yield %90\n%2: Int = switch %1\n  tag 1 (%3: Int)\n    \
                     yield %3\n  otherwise\n    yield -1\nyield %2";
         let options = Options { platform: clock.clone(), ..options(row.name, 2) };
-        let (feed, running) = started(body, [loops.done()], options);
+        let (feed, running) = started(feed(), body, [loops.done()], options);
         let limited = feed.begin(flow(0));
         loops.wait_for_rounds(100);
         clock.pass_ns(4 * MS);
@@ -176,7 +235,7 @@ fn counted(path: &'static str, calls: &Arc<AtomicUsize>) -> Function {
 
 #[test]
 fn an_atomic_step_that_computes_is_not_torn_by_a_time_limit() {
-    for row in ENGINES {
+    for (row, feed) in ways() {
         let (loops, clock) = (Loops::default(), Arc::new(ScriptedPlatform::new(0)));
         let [first, second] = [Arc::<AtomicUsize>::default(), Arc::default()];
         let body = "%1: Option(Int) = within 5ms\n  %2: Int = atomic (write shared s)\n    \
@@ -184,7 +243,7 @@ fn an_atomic_step_that_computes_is_not_torn_by_a_time_limit() {
                     yield %90\n  yield %2\nyield 7";
         let options = Options { platform: clock.clone(), slice: SliceLength::ONE_UNIT, ..options(row.name, 2) };
         let functions = [loops.done(), counted("a.first", &first), counted("a.second", &second)];
-        let (feed, running) = started(body, functions, options);
+        let (feed, running) = started(feed(), body, functions, options);
         let limited = feed.begin(flow(0));
         loops.wait_for_rounds(100);
         clock.pass_ns(6 * MS);
@@ -200,14 +259,14 @@ fn an_atomic_step_that_computes_is_not_torn_by_a_time_limit() {
 
 #[test]
 fn an_atomic_step_that_computes_is_not_torn_when_nobody_awaits_it() {
-    for row in ENGINES {
+    for (row, feed) in ways() {
         let loops = Loops::default();
         let [first, second] = [Arc::<AtomicUsize>::default(), Arc::default()];
         let body = "%2: Int = atomic (write shared s)\n  %3: Int = call a.first at f (shared s)\n  LOOP\n  \
                     %4: Int = call a.second at g (shared s)\n  yield %90\nyield %2";
         let functions = [loops.done(), counted("a.first", &first), counted("a.second", &second)];
         let options = Options { slice: SliceLength { quantum: 10, quanta: 1 }, ..options(row.name, 2) };
-        let (feed, running) = started(body, functions, options);
+        let (feed, running) = started(feed(), body, functions, options);
         let cancelled = feed.begin(flow(0));
         loops.wait_for_rounds(100);
         drop(cancelled);
@@ -222,11 +281,11 @@ fn an_atomic_step_that_computes_is_not_torn_when_nobody_awaits_it() {
 
 #[test]
 fn a_program_that_is_stopped_ends_though_its_flows_compute_for_ever() {
-    for (row, body) in ENGINES.iter().flat_map(|row| ENDLESS.map(|body| (row, body))) {
+    for (row, feed, body) in ways().flat_map(|(row, feed)| ENDLESS.map(move |body| (row, feed, body))) {
         let (loops, gates) = (Loops::default(), Gates::new());
         let functions = [loops.done(), gates.waiting("a.wait", World::Reads)];
         let options = Options { drain_within: Duration::from_millis(1), ..options(row.name, 2) };
-        let (feed, running) = started(body, functions, options);
+        let (feed, running) = started(feed(), body, functions, options);
         let _endless: Vec<_> = (0..4).map(|_| feed.begin(flow(0))).collect();
         loops.wait_for_rounds(100);
         running.stop();
@@ -238,7 +297,7 @@ fn a_program_that_is_stopped_ends_though_its_flows_compute_for_ever() {
 
 #[test]
 fn a_program_that_is_stopped_ends_though_a_function_does_not() {
-    for row in ENGINES {
+    for (row, feed) in ways() {
         let (begun, has_begun) = mpsc::channel();
         let (release, released) = mpsc::channel::<()>();
         let stuck = Mutex::new((begun, released));
@@ -250,7 +309,7 @@ fn a_program_that_is_stopped_ends_though_a_function_does_not() {
         }));
         let body = "%1: Int = call a.stuck at s ()\nyield %1";
         let options = Options { drain_within: Duration::from_millis(1), ..options(row.name, 2) };
-        let (feed, running) = started(body, [function("a.stuck", &[], World::Reads, code)], options);
+        let (feed, running) = started(feed(), body, [function("a.stuck", &[], World::Reads, code)], options);
         let _stuck = feed.begin(flow(0));
         has_begun.recv().unwrap();
         running.stop();
@@ -307,12 +366,12 @@ fn indented(body: &str) -> String {
 
 #[test]
 fn an_atomic_step_that_waits_is_not_torn_by_a_time_limit() {
-    for row in ENGINES {
+    for (row, feed) in ways() {
         let (gates, clock) = (Gates::new(), Arc::new(ScriptedPlatform::new(0)));
         let (calls, functions) = effects(&gates);
         let body = format!("%1: Option(Int) = within 5ms\n{}yield 7", indented(WAITING_STEP));
         let (feed, running) =
-            started(&body, functions, Options { platform: clock.clone(), ..options_of_step(row.name) });
+            started(feed(), &body, functions, Options { platform: clock.clone(), ..options_of_step(row.name) });
         let limited = feed.begin(flow(0));
         let call = gates.next();
         pass_turns(&feed);
@@ -329,10 +388,10 @@ fn an_atomic_step_that_waits_is_not_torn_by_a_time_limit() {
 
 #[test]
 fn an_atomic_step_that_waits_is_not_torn_when_nobody_awaits_it() {
-    for row in ENGINES {
+    for (row, feed) in ways() {
         let gates = Gates::new();
         let (calls, functions) = effects(&gates);
-        let (feed, running) = started(WAITING_STEP, functions, options_of_step(row.name));
+        let (feed, running) = started(feed(), WAITING_STEP, functions, options_of_step(row.name));
         let cancelled = feed.begin(flow(0));
         let call = gates.next();
         pass_turns(&feed);
@@ -348,12 +407,12 @@ fn an_atomic_step_that_waits_is_not_torn_when_nobody_awaits_it() {
 
 #[test]
 fn an_atomic_step_that_loses_a_race_is_not_torn() {
-    for row in ENGINES {
+    for (row, feed) in ways() {
         let gates = Gates::new();
         let (calls, functions) = effects(&gates);
         let (step, other) = (indented(&indented(WAITING_STEP)), "    %7: Int = call b.wait at o (%0)\n    yield %7\n");
         let body = format!("%1: Int = race\n  branch\n{step}  branch\n{other}yield 7");
-        let (feed, running) = started(&body, functions, options_of_step(row.name));
+        let (feed, running) = started(feed(), &body, functions, options_of_step(row.name));
         let raced = feed.begin(flow(0));
         let (mut step, mut other) = (gates.next(), gates.next());
         if step.path == "b.wait" {

@@ -201,10 +201,12 @@ impl<W: Work> Scheduler<W> {
         self.shared.schedule_inline(port);
     }
 
-    /// Returns whether there is one processor, so that no two threads can run at once.
+    /// Returns whether a producer may run a port itself now ([`Scheduler::schedule_inline`]): on a single processor, where no
+    /// two threads can run at once, or because its elastic pool needs one thread. A hint.
     #[must_use]
-    pub fn is_single_processor(&self) -> bool {
-        self.single_processor
+    pub fn may_run_inline(&self, PortId(port): PortId) -> bool {
+        let pool = &self.shared.pools[self.shared.ports[port].pool];
+        self.single_processor || (pool.allows_caller_runs && pool.has_one_thread())
     }
 
     /// Returns whether threads outnumber processors, so that a woken thread takes the processor from another one.

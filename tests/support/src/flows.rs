@@ -15,7 +15,7 @@ use std::task::Poll;
 use tokio::sync::{mpsc, oneshot};
 use weir_events::until;
 use weir_host::{
-    Begun, Environment, Failure, FailureKind, Flows, Function, Library, LocalFuture, Module, Opened, Parameter,
+    Begun, Environment, Failure, FailureKind, Flows, Function, Library, LocalFuture, Loops, Module, Opened, Parameter,
     Passing, Route, Source, SourceSignature, Stop, Type, Value,
 };
 use weir_ir::expr::Program;
@@ -42,6 +42,7 @@ struct Ask {
 pub struct Feed {
     asks: mpsc::UnboundedSender<Ask>,
     opened: Arc<Fed>,
+    loops: Loops,
 }
 
 /// The opened source: begins a flow for each request of the handle.
@@ -62,7 +63,12 @@ impl Feed {
     pub fn new() -> Feed {
         let (asks, receiver) = mpsc::unbounded_channel();
         let opened = Arc::new(Fed { asks: parking_lot::Mutex::new(Some(receiver)), refused: AtomicUsize::new(0) });
-        Feed { asks, opened }
+        Feed { asks, opened, loops: Loops::One }
+    }
+
+    /// Creates a handle and a source that runs on every event loop, like that of a service; the first loop begins all flows.
+    pub fn on_each_loop() -> Feed {
+        Feed { loops: Loops::Each, ..Feed::new() }
     }
 
     /// Adds the source to the library as `module.name`.
@@ -76,7 +82,7 @@ impl Feed {
             answer: None,
             ordered: true,
         };
-        let source = Handle(Arc::clone(&self.opened));
+        let source = Handle(Arc::clone(&self.opened), self.loops);
         let modules = &mut library.modules;
         let found = modules.shift_remove(module).unwrap_or_else(|| Module::new(module, ""));
         modules.insert(module.into(), found.source(signature, Arc::new(source)));
@@ -119,7 +125,7 @@ impl Feed {
     }
 }
 
-struct Handle(Arc<Fed>);
+struct Handle(Arc<Fed>, Loops);
 
 impl Source for Handle {
     fn open(
@@ -130,6 +136,10 @@ impl Source for Handle {
     ) -> Result<Arc<dyn Opened>, Failure> {
         Ok(Arc::clone(&self.0) as Arc<dyn Opened>)
     }
+
+    fn loops(&self) -> Loops {
+        self.1
+    }
 }
 
 impl Opened for Fed {
@@ -139,7 +149,8 @@ impl Opened for Fed {
 
     fn run(self: Arc<Self>, flows: Arc<dyn Flows>, stop: Stop) -> LocalFuture<Result<(), Failure>> {
         Box::pin(async move {
-            let mut asks = self.asks.lock().take().expect("one program for each feed");
+            let asks = self.asks.lock().take();
+            let Some(mut asks) = asks else { return Ok(()) };
             let stopped = stop.stopped();
             while let Ok(Some(mut ask)) = until(pin!(asks.recv()), &stopped).await {
                 match flows.begin(ask.entry, &mut ask.inputs) {
@@ -200,7 +211,20 @@ pub fn started(
     body: &str,
     options: Options,
 ) -> (Feed, RunningProgram) {
-    let feed = Feed::new();
+    started_with(Feed::new(), functions, shared, body, options)
+}
+
+/// Starts the program of [`one_flow`] with this source.
+///
+/// # Panics
+/// Panics if the program has a mistake.
+pub fn started_with(
+    feed: Feed,
+    functions: impl IntoIterator<Item = Function>,
+    shared: &str,
+    body: &str,
+    options: Options,
+) -> (Feed, RunningProgram) {
     let mut library = library(functions);
     feed.put(&mut library, "test", "feed");
     let running = start_expr(&one_flow(shared, body), &library, options);

@@ -53,6 +53,10 @@ impl Source for Http {
         Some(ListenProtocol::Tcp)
     }
 
+    fn loops(&self) -> Loops {
+        Loops::Each
+    }
+
     fn faults(&self, arguments: &[Option<Value>], routes: &Arc<[Route]>) -> Vec<(usize, Failure)> {
         argument_faults::faults(arguments, routes)
     }
@@ -84,10 +88,6 @@ struct HttpService {
 impl Opened for HttpService {
     fn describe(&self) -> String {
         format!("{}://{}", self.scheme, self.address)
-    }
-
-    fn loops(&self) -> Loops {
-        Loops::Each
     }
 
     fn run(self: Arc<Self>, flows: Arc<dyn Flows>, stop: Stop) -> LocalFuture<Result<(), Failure>> {

@@ -193,12 +193,10 @@ impl Drop for TcpAcceptor<'_> {
 pub(super) struct Connections(Listening);
 
 impl Stream for Connections {
+    const LOOPS: Loops = Loops::Each;
+
     fn describe(&self) -> String {
         format!("tcp://{}", self.0.address)
-    }
-
-    fn loops(&self) -> Loops {
-        Loops::Each
     }
 
     async fn run(&self, emitter: Emitter) -> Result<(), Failure> {

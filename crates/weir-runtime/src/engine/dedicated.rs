@@ -18,6 +18,7 @@ pub(super) const ROW: EngineRow = EngineRow {
     drive: Drive::Sections(ThreadingModel {
         granularity: Granularity::Calls,
         shares_threads: false,
+        keeps_on_loops: false,
         control: |_, _| ThreadControl::Fixed(1),
     }),
 };

@@ -17,6 +17,7 @@ pub(super) const ROW: EngineRow = EngineRow {
     drive: Drive::Sections(ThreadingModel {
         granularity: Granularity::Whole,
         shares_threads: false,
+        keeps_on_loops: false,
         control: |threads, _| ThreadControl::Fixed(threads),
     }),
 };

@@ -18,7 +18,7 @@ use weir_scheduler::{PortId, ThreadControl};
 
 use super::vector_code::VectorCode;
 use super::{Drive, PlannedProgram, ThreadingModel, engine};
-use crate::instance::BlockingPlacement;
+use crate::instance::{BlockingPlacement, EntryLoops};
 use crate::step::{Action, Body, PreparedStep};
 
 /// The capacity of a section's queue if neither the section nor the plan sets one. Capacities of 128 to 256 did better
@@ -84,7 +84,7 @@ pub(super) struct Segment {
     pub waits: bool,
 }
 
-/// The segments of each flow, by entry and route.
+/// The segments of each flow, by entry and route; no routes of entries whose flows stay on their event loops.
 pub(super) type FlowSegments = Vec<Vec<Vec<Segment>>>;
 
 /// A program divided into sections, and its flows into segments.
@@ -112,11 +112,13 @@ impl SectionPlace {
 
 /// Partitions a program; `rest` is the threading model of the nodes for which the plan names no engine. Sections, and with
 /// them ports, are numbered in the order in which flows reach them, because a port may wait for room only at a later port.
+/// Flows that stay on their event loops have no segments.
 pub(super) fn partition(rest: ThreadingModel, planned: &PlannedProgram<'_>) -> Partition {
     let mut partitioner = Partitioner { rest, planned, sections: IndexMap::new() };
     let mut segments = FlowSegments::new();
     for (entry, value) in planned.program.entries.iter().enumerate() {
-        let routes = value.flows.iter().enumerate();
+        let stays_on_loops = planned.instance.entries[entry].loops != EntryLoops::First;
+        let routes = value.flows.iter().enumerate().filter(|_| !stays_on_loops);
         let flows = routes.map(|(route, flow)| partitioner.segments((entry, route), &flow.name, &flow.body));
         segments.push(flows.collect());
     }
@@ -295,6 +297,12 @@ impl EngineSection {
     /// at most one thread.
     pub(super) fn control(&self, ports: usize) -> ThreadControl {
         (self.threading.control)(self.threads.min(ports), self.queue)
+    }
+
+    /// Returns true if calls or repeated bodies of this flow are in the section.
+    #[must_use]
+    pub fn holds_nodes_of(&self, flow: &str) -> bool {
+        self.nodes.iter().any(|(of, _)| of.as_str() == flow)
     }
 
     /// Returns true if the threads of this section serve all sections of the same engine.

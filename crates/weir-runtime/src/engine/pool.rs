@@ -212,7 +212,7 @@ impl Engine for PoolEngine {
         self.queue.delays.is_overloaded(&self.instance.entries[entry].flows[route].1.queues, &*self.platform)
     }
 
-    fn room(&self) -> LocalFuture<()> {
+    fn room(&self, _entry: usize) -> LocalFuture<()> {
         Box::pin(Arc::clone(&self.queued).wait_for_room())
     }
 

@@ -10,7 +10,7 @@
 //! 2. A thread of the section's pool takes the flow out of the port's queue and advances it to the end of its segment,
 //!    and the flow continues to the port of its next segment.
 //! 3. A flow that has to wait leaves its port and is *parked* ([`parking`](super::parking)). Its waker puts it back
-//!    into that port; on a single processor, the event loop continues with it. Other flows overtake it in the meantime:
+//!    into that port; the event loop continues with it where it runs flows itself. Other flows overtake it in the meantime:
 //!    calls that must follow the order of their source have ticket gates.
 //! 4. The answer wakes the event loop, together with other answers if threads outnumber processors ([`WakeupBatcher`]).
 //!    If the event loop no longer awaits the answer, the flow is cancelled before it begins, or at its next wait.
@@ -40,7 +40,7 @@ use crate::blocking_pool::PoolJob;
 use crate::flow::{ActiveFlow, FlowState, Means, NewFlow};
 use crate::flow_section::NodeSection;
 use crate::helpers::SectionThreads;
-use crate::instance::{ProgramInstance, SectionCall};
+use crate::instance::{EntryLoops, ProgramInstance, SectionCall};
 use crate::units::{Advanced, QUANTA_ON_LOOP, Units};
 
 /// An engine that runs flows section by section.
@@ -72,14 +72,18 @@ fn check_pools(count: usize) -> io::Result<()> {
 }
 
 /// Starts the engine; `threading` is the threading model of the sections for which the plan names no engine.
-pub(super) fn start_sections(threading: ThreadingModel, setup: &EngineSetup<'_>) -> io::Result<Arc<dyn Engine>> {
+/// `flows` limits the flows in progress.
+pub(super) fn start_sections(
+    threading: ThreadingModel,
+    setup: &EngineSetup<'_>,
+    flows: Arc<AdmissionLimiter>,
+) -> io::Result<Arc<dyn Engine>> {
     let placement = place(threading, setup);
     check_pools(placement.pools.len())?;
     let instance = setup.planned.instance;
     let (segments, placed) = (Arc::new(placement.segments), Arc::new(placement.sections));
     let resume_callback = ResumeCallback::default();
-    let job_context =
-        Arc::new(JobContext { instance: Arc::clone(instance), flows: AdmissionLimiter::new(setup.flows_max) });
+    let job_context = Arc::new(JobContext { instance: Arc::clone(instance), flows });
     let section_threads = placement.pools.iter().filter(|_| !threading.shares_threads);
     let work = SegmentRunner {
         segments: Arc::clone(&segments),
@@ -98,8 +102,10 @@ pub(super) fn start_sections(threading: ThreadingModel, setup: &EngineSetup<'_>)
         calls: AtomicU64::new(0),
     };
     let (ports, pools, period) = (&placement.ports, placement.pools, setup.thread_counts.period());
-    // A loop that passes answers back is as busy as a thread; the loop of a stream mostly waits for room.
-    let busy_loops = usize::from(instance.entries.iter().any(|entry| entry.answers));
+    // A loop that runs flows or passes answers back is as busy as a thread; the loop of a stream mostly waits for room.
+    let runs_flows = instance.entries.iter().any(|entry| entry.loops == EntryLoops::Each);
+    let passes_answers = instance.entries.iter().any(|entry| entry.answers);
+    let busy_loops = if runs_flows { setup.planned.threads } else { usize::from(passes_answers) };
     let scheduler = Arc::new(Scheduler::start_with_producers(busy_loops, work, ports, pools, period)?);
     scheduler.work().oversubscribed.store(scheduler.is_oversubscribed(), Ordering::Relaxed);
     link_to_scheduler(&resume_callback, &scheduler);
@@ -129,10 +135,10 @@ fn link_to_scheduler(resume_callback: &ResumeCallback, scheduler: &Arc<Scheduler
 
 /// Puts a job into a port in which it takes up no room.
 fn put_back(scheduler: &Scheduler<SegmentRunner>, port: PortId, job: Box<PooledJob>) {
-    if !scheduler.is_single_processor() {
+    if !scheduler.may_run_inline(port) {
         scheduler.resume(port, job);
     } else if scheduler.resume_deferred(port, job) {
-        // The event loop continues with it, once it has begun all flows that it can.
+        // The event loop continues with it, once it has begun all flows that it can: it has polled what the flow waited for.
         scheduler.work().wakeups.defer_port(port);
     }
 }
@@ -305,16 +311,16 @@ impl Engine for SectionEngine {
         let (submissions, scheduler) = (Arc::clone(&self.submissions), Arc::clone(&self.scheduler));
         Box::pin(async move {
             let weak = Arc::downgrade(&scheduler);
-            scheduler.work().wakeups.spawn_dispatcher(move |port| match weak.upgrade() {
-                Some(scheduler) if scheduler.is_single_processor() => scheduler.schedule_inline(port),
-                Some(scheduler) => scheduler.schedule(port),
-                None => {}
+            scheduler.work().wakeups.spawn_dispatcher(move |port| {
+                if let Some(scheduler) = weak.upgrade() {
+                    scheduler.schedule_inline(port);
+                }
             });
             submissions.run_flusher(&scheduler).await
         })
     }
 
-    fn room(&self) -> LocalFuture<()> {
+    fn room(&self, _entry: usize) -> LocalFuture<()> {
         let (flows, scheduler) = (Arc::clone(&self.job_context.flows), Arc::clone(&self.scheduler));
         let port = PortId(self.full.load(Ordering::Relaxed));
         Box::pin(async move {

@@ -24,6 +24,7 @@ pub(super) const ROW: EngineRow = EngineRow {
     drive: Drive::Sections(ThreadingModel {
         granularity: Granularity::Whole,
         shares_threads: false,
+        keeps_on_loops: false,
         control: |threads, queue| ThreadControl::QueueLength {
             threads_min: 1,
             threads_max: threads,

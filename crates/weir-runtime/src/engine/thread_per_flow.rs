@@ -75,7 +75,7 @@ impl Engine for ThreadPerFlowEngine {
         }
     }
 
-    fn room(&self) -> LocalFuture<()> {
+    fn room(&self, _entry: usize) -> LocalFuture<()> {
         Box::pin(Arc::clone(&self.flows).wait_for_room())
     }
 

@@ -218,7 +218,7 @@ impl Frame {
             arguments: &step.arguments,
             out,
             environment: &env.instance.environment,
-            units: env.instance.call_budget,
+            units: env.call_budget,
             awaited: None,
         }
     }

@@ -49,7 +49,7 @@ impl Frame {
             scene: ForkScene {
                 instance: env.instance,
                 units: env.units,
-                call_budget: env.instance.call_budget,
+                call_budget: env.call_budget,
                 forks: (!is_in_step).then_some(env.forks),
                 fork: None,
                 is_on_helper: false,

@@ -85,7 +85,7 @@ impl Frame {
             arguments: &[],
             out: None,
             environment: &env.instance.environment,
-            units: env.instance.call_budget,
+            units: env.call_budget,
             awaited: None,
         };
         let mut turns = false;
@@ -192,7 +192,7 @@ fn simple_call<'a>(slots: &'a mut [Value], step: &'a SimpleStep, body: &'a Body,
         arguments: &step.arguments,
         out: Some(step.out),
         environment: &env.instance.environment,
-        units: env.instance.call_budget,
+        units: env.call_budget,
         awaited: None,
     }
 }

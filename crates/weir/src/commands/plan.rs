@@ -120,12 +120,16 @@ fn held_by(flow: &Flow<Graph>, library: &Library) -> String {
     if names.is_empty() { String::new() } else { format!("  {}: {}\n", flow.name, names.join(", ")) }
 }
 
-/// Formats the sections of the engine; without sections, each flow is one.
+/// Formats the sections of the engine, and the flows that it does not divide.
 fn shown(effective: &EffectivePlan, program: &Program, sections: &[EngineSection], paint: Paint) -> String {
-    if sections.is_empty() {
-        return format!("\n{}\n{}", paint.green("each flow as a whole"), nodes(&Plan::default(), program, None));
+    let is_divided = |flow: &Flow<Graph>| sections.iter().any(|section| section.holds_nodes_of(&flow.name));
+    let whole = program.entries.iter().flat_map(|entry| &entry.flows).filter(|flow| !is_divided(flow));
+    let whole: String = whole.map(|flow| nodes_of(&Plan::default(), flow, None)).collect();
+    let shown = sections.iter().map(|section| shown_section(effective, section, paint)).collect();
+    if !whole.is_empty() || sections.is_empty() {
+        return format!("{shown}\n{}\n{whole}", paint.green("each flow as a whole"));
     }
-    sections.iter().map(|section| shown_section(effective, section, paint)).collect()
+    shown
 }
 
 fn shown_section(effective: &EffectivePlan, section: &EngineSection, paint: Paint) -> String {

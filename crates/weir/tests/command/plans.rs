@@ -22,6 +22,16 @@ fn without_a_plan_an_engine_says_how_it_would_cut_the_program() {
 }
 
 #[test]
+fn elastic_divides_streams_and_leaves_requests_whole() {
+    let both = "use http, stdio, stream, text\n\nservice pages on http(port: 0) {\n  get \"/\" {\n    \
+                http.ok(text.upper(\"page\").to_bytes())\n  }\n}\n\nfor n in stream.range(0, 3) {\n  stdio.print(\"{n}\")?\n}\n";
+    let program = Scratch::new("both.weir", both.as_bytes());
+    let elastic = all(&["plan", program.path(), "--engine", "elastic", "--threads", "3"]);
+    assert!(elastic.contains("engine elastic, threads 1 to 3, shared"), "{elastic}");
+    assert!(elastic.contains("each flow as a whole\n  get /: text.upper"), "{elastic}");
+}
+
+#[test]
 fn pool_says_which_calls_hold_their_thread() {
     let waits = "use tcp, time\n\nfor connection in tcp.listen(port: 0) {\n  loop round = 0 {\n    \
                  let _line = tcp.read_line(connection)?\n    time.sleep(10ms)\n    round + 1\n  } until round == 3 at most 3\n}\n";

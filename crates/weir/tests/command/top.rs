@@ -42,8 +42,7 @@ fn a_table_of_a_program_that_runs() {
     assert_eq!((table.code, table.messages.as_str()), (0, ""));
     let heading = format!("hello (process {}, engine elastic), up ", program.pid());
     assert!(table.output.starts_with(&heading), "{}", table.output);
-    // The number of threads at that moment is up to the controller.
-    for row in ["route ", "get /hello/{name} ", "section ", " of 3  0 of 3,072"] {
+    for row in ["route ", "get /hello/{name} ", "section ", " 3  0 of 10,000"] {
         assert!(table.output.contains(row), "no {row:?} in {}", table.output);
     }
     assert_eq!(program.stop().0, Some(0));

@@ -21,9 +21,16 @@ pub fn seeds(programs: u64) -> Range<u64> {
 /// # Errors
 /// Fails if the program cannot be started, or ends with a failure.
 pub fn execute(case: &Case, seed: u64, options: Options) -> Result<Execution, String> {
+    execute_with(Feed::new(), case, seed, options)
+}
+
+/// Runs the flows of a case one after the other, from this source.
+///
+/// # Errors
+/// Fails if the program cannot be started, or ends with a failure.
+pub fn execute_with(feed: Feed, case: &Case, seed: u64, options: Options) -> Result<Execution, String> {
     let recording = Recording::new(seed);
     let mut library = recording.library();
-    let feed = Feed::new();
     feed.put(&mut library, "a", "elements");
     let graph = weir_ir::optimize(&case.program, &library);
     let running = start(&graph, &library, options).map_err(|error| error.to_string())?;
