@@ -226,6 +226,8 @@ fn an_answer_without_a_body_ends_with_its_head() {
 fn an_answer_that_comes_before_the_end_of_its_request_is_an_answer() {
     const TOO_LARGE: &[u8] = b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 5\r\n\r\nlarge";
     for reads_on in [true, false] {
+        let (answered, is_answered) = channel();
+        let is_answered = parking_lot::Mutex::new(is_answered);
         let peer = Scripted::start(move |number, connection| {
             if number > 1 {
                 return connection.answer_all(OK);
@@ -233,6 +235,8 @@ fn an_answer_that_comes_before_the_end_of_its_request_is_an_answer() {
             connection.head().unwrap();
             connection.stream.write_all(TOO_LARGE).unwrap();
             if reads_on {
+                // Before, it could get all of the request, and its connection would be used again.
+                is_answered.lock().recv_timeout(PATIENCE).unwrap();
                 drop(std::io::copy(&mut connection.reader, &mut std::io::sink()));
             } else {
                 // It keeps the connection, and reads nothing more of it. (Closing it would reset it, and could destroy the answer.)
@@ -246,6 +250,7 @@ fn an_answer_that_comes_before_the_end_of_its_request_is_an_answer() {
             // More than the buffers of two sockets take.
             let refused = peer.send(&client, "POST", vec![b'x'; 32 << 20].into()).await.unwrap();
             assert_eq!((client::status(&refused), &client::body(&refused)[..]), (413, &b"large"[..]), "{reads_on}");
+            answered.send(()).unwrap();
             assert_eq!(peer.post(&client).await, "ok");
         });
         assert_eq!(peer.connections(), 2);

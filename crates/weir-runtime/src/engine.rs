@@ -31,7 +31,6 @@ mod loop_turns;
 mod manual;
 #[cfg(test)]
 mod model;
-mod offload;
 mod parking;
 mod partition;
 mod placement;

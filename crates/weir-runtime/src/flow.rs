@@ -265,11 +265,6 @@ impl<L: Deref<Target = ProgramInstance>> ActiveFlow<L> {
         self.state.key
     }
 
-    /// Returns the program.
-    pub(crate) fn program(&self) -> &L {
-        &self.instance
-    }
-
     /// Returns the turns that the flow has used up.
     pub(crate) fn turns(&self) -> &FlowTurns {
         &self.state.turns

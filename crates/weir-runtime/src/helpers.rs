@@ -17,9 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crossbeam_utils::CachePadded;
-use parking_lot::Mutex;
 use tokio::runtime::Handle;
-use weir_scheduler::{ProcessorLoad, SchedulerPlatform, StdPlatform};
 
 use crate::blocking_pool::BlockingPool;
 use crate::platform::Platform;
@@ -124,41 +122,6 @@ pub(crate) struct Helpers {
     /// True if a fork takes the place of a thread of its section.
     in_sections: bool,
     pub(crate) cores: Arc<CoreUse>,
-    others: OtherProcesses,
-}
-
-/// The processors that other processes keep busy, measured once in a while. Hints: all accesses are relaxed.
-struct OtherProcesses {
-    cores: usize,
-    load: Mutex<ProcessorLoad>,
-    /// The time of the next measurement.
-    due_ns: AtomicU64,
-    /// The processors that were busy at the last one, in hundredths.
-    busy_hundredths: AtomicUsize,
-}
-
-/// The time between two measurements. Chosen by judgement: that of the controller of thread counts.
-const MEASURE_NS: u64 = 100_000_000;
-
-impl OtherProcesses {
-    fn new(cores: usize) -> OtherProcesses {
-        let load = Mutex::new(ProcessorLoad::new(cores, StdPlatform.now()));
-        OtherProcesses { cores, load, due_ns: AtomicU64::new(0), busy_hundredths: AtomicUsize::new(0) }
-    }
-
-    /// Returns the number of threads for which other processes leave processors.
-    fn threads_free(&self, platform: &dyn Platform) -> usize {
-        let now_ns = platform.now_ns();
-        if now_ns >= self.due_ns.load(Ordering::Relaxed)
-            && let Some(mut load) = self.load.try_lock()
-        {
-            self.due_ns.store(now_ns.saturating_add(MEASURE_NS), Ordering::Relaxed);
-            let busy = load.busy_by_others(StdPlatform.now());
-            self.busy_hundredths.store((busy * 100.0) as usize, Ordering::Relaxed);
-        }
-        let busy = self.busy_hundredths.load(Ordering::Relaxed) as f64 / 100.0;
-        (self.cores as f64 - busy + 0.5).max(0.0) as usize
-    }
 }
 
 /// The numbers of forks. Hints: all accesses are relaxed.
@@ -225,27 +188,7 @@ impl Helpers {
             policy,
             in_sections,
             cores: CoreUse::new(cores),
-            others: OtherProcesses::new(cores),
         }
-    }
-
-    /// Returns true if a core is idle for a flow as a whole: as for a fork, but also as far as other processes leave cores. A flow
-    /// has one on its event loop already, and may stay on a helper for long.
-    pub(crate) fn has_core_for_flow(&self) -> bool {
-        self.has_any()
-            && self.forks_wanted() > 0
-            && (self.fork_always() || self.threads() < self.others.threads_free(&*self.platform))
-    }
-
-    /// Returns true if other processes need the core of a helper that runs a flow as a whole.
-    pub(crate) fn do_others_need_core(&self) -> bool {
-        !self.fork_always() && self.threads() > self.others.threads_free(&*self.platform)
-    }
-
-    /// Returns the number of threads and helpers that work, with forks that no helper has begun.
-    fn threads(&self) -> usize {
-        let forks = [&self.counts.offered, &self.counts.running].map(|count| count.load(Ordering::Relaxed));
-        forks.iter().sum::<usize>() + self.cores.working.load(Ordering::Relaxed)
     }
 
     /// Returns true if flows may be forked.
@@ -391,19 +334,6 @@ mod tests {
         (0..4).for_each(|_| helpers.cores.begin());
         assert_eq!(helpers.forks_wanted(), 0, "all cores are busy");
         drop(end);
-    }
-
-    #[test]
-    fn a_flow_leaves_its_event_loop_only_for_a_core_that_other_processes_leave() {
-        let platform: Arc<dyn Platform> = Arc::new(ScriptedPlatform::new(0));
-        let helpers = Helpers::new(2, ForkPolicy::AsPlanned, (2, false), &platform);
-        helpers.others.due_ns.store(u64::MAX, Ordering::Relaxed);
-        helpers.cores.begin();
-        assert!(helpers.has_core_for_flow() && !helpers.do_others_need_core());
-        helpers.others.busy_hundredths.store(100, Ordering::Relaxed);
-        assert!(!helpers.has_core_for_flow(), "the event loop has one core, another process the other");
-        helpers.counts.running.store(1, Ordering::Relaxed);
-        assert!(helpers.do_others_need_core());
     }
 
     #[test]

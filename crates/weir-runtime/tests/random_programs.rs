@@ -34,7 +34,7 @@ fn engines_give_the_evaluators_answers_and_effects() {
 }
 
 #[test]
-fn flows_that_leave_their_event_loop_give_the_evaluators_answers_and_effects() {
+fn flows_that_stay_on_their_event_loop_give_the_evaluators_answers_and_effects() {
     for seed in seeds(PROGRAMS).chain(REGRESSIONS) {
         check(seed, |case| {
             let mut expected = evaluate(case, seed).map_err(|failure| failure.to_string())?;

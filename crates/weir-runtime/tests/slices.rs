@@ -7,7 +7,7 @@ use std::time::Duration;
 use test_support::flows::gates::{Gates, function, library, on_shared};
 use test_support::flows::{Feed, options, start_expr};
 use weir_host::{Function, FunctionCode, Outcome, Passing, Type, Value, World};
-use weir_runtime::{ENGINES, EngineRow, ForkPolicy, Options, RunningProgram, ScriptedPlatform, SliceLength};
+use weir_runtime::{ENGINES, EngineRow, Options, RunningProgram, ScriptedPlatform, SliceLength};
 
 const MS: u64 = 1_000_000;
 
@@ -104,7 +104,7 @@ fn started(
 }
 
 /// Returns all engines with a source that runs on one event loop, and `elastic` once more with one that runs on each: its flows
-/// stay there, and are offloaded to idle cores.
+/// stay there.
 fn ways() -> impl Iterator<Item = (&'static EngineRow, fn() -> Feed)> {
     let elastic = ENGINES.iter().filter(|row| row.name == "elastic");
     let one = ENGINES.iter().map(|row| (row, Feed::new as fn() -> Feed));
@@ -155,52 +155,6 @@ fn a_flow_that_computes_for_ever_ends_when_nobody_awaits_it() {
         drop(endless);
         drop(feed);
         running.wait().unwrap();
-    }
-}
-
-/// A function that returns true once a helper calls it, if `ends`. Sends a message when one does.
-fn on_helper(ends: bool) -> (Function, mpsc::Receiver<()>) {
-    let (called, calls) = mpsc::channel();
-    let code = FunctionCode::Immediate(Arc::new(move |_: &mut weir_host::Call<'_>| {
-        let is_on_helper = std::thread::current().name().is_some_and(|name| name.starts_with("weir helper"));
-        if is_on_helper {
-            _ = called.send(());
-        }
-        Outcome::Value(Value::Bool(ends && is_on_helper))
-    }));
-    let mut done = function("a.done", &[], World::Reads, code);
-    done.signature.result = Type::Bool;
-    (done, calls)
-}
-
-/// Returns the options of an engine of one event loop, whose flows that compute find an idle core.
-fn with_idle_core() -> Options {
-    Options { forks: ForkPolicy::AlwaysOnHelpers, slice: SliceLength::ONE_UNIT, ..options("elastic", 1) }
-}
-
-#[test]
-fn a_flow_that_computes_leaves_its_event_loop_if_a_core_is_idle() {
-    let (done, _calls) = on_helper(true);
-    let (feed, running) = started(Feed::on_each_loop(), "LOOP\nyield 7", [done], with_idle_core());
-    assert_eq!(feed.answers(vec![feed.begin(flow(0))]), [Some(Ok(Value::Int(7)))]);
-    drop(feed);
-    running.wait().unwrap();
-}
-
-#[test]
-fn a_flow_that_has_left_its_event_loop_ends_when_nobody_awaits_it() {
-    for stops in [false, true] {
-        let (done, calls) = on_helper(false);
-        let options = Options { drain_within: Duration::from_millis(1), ..with_idle_core() };
-        let (feed, running) = started(Feed::on_each_loop(), "LOOP\nyield 7", [done], options);
-        let endless = feed.begin(flow(0));
-        calls.recv().unwrap();
-        if stops {
-            running.stop();
-        } else {
-            drop((endless, feed));
-        }
-        assert_eq!(running.wait(), Ok(()));
     }
 }
 

@@ -69,7 +69,6 @@ mod worker;
 mod worker_local;
 
 pub use platform::{SchedulerPlatform, StdPlatform};
-pub use processor_load::ProcessorLoad;
 pub use scheduler::{PoolSnapshot, PortSettings, QueueSnapshot, Scheduler};
 pub use submit::{CallerFusion, Full, InlineOutcome};
 pub use thread_count::{ElasticSettings, ThreadCountController};

@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Instant;
 
 /// Meter of the processor time that other processes use. Reads `/proc`; without it, others count as idle.
-pub struct ProcessorLoad {
+pub(crate) struct ProcessorLoad {
     processors: f64,
     /// Processor time of the whole system and of this process in ticks, and the time when they were read.
     last: (Option<(f64, f64)>, Instant),
@@ -15,19 +15,17 @@ const TICKS_PER_SECOND: f64 = 100.0;
 
 impl ProcessorLoad {
     /// Creates a meter that starts now.
-    #[must_use]
-    pub fn new(processors: usize, now: Instant) -> Self {
+    pub(crate) fn new(processors: usize, now: Instant) -> Self {
         ProcessorLoad { processors: processors as f64, last: (busy(), now) }
     }
 
     /// Returns the number of processors that this process may use.
-    #[must_use]
-    pub fn processors(&self) -> f64 {
+    pub(crate) fn processors(&self) -> f64 {
         self.processors
     }
 
     /// Returns the mean number of processors that other processes kept busy since the last call.
-    pub fn busy_by_others(&mut self, now: Instant) -> f64 {
+    pub(crate) fn busy_by_others(&mut self, now: Instant) -> f64 {
         let now = (busy(), now);
         let last = std::mem::replace(&mut self.last, now);
         let (Some((all, own)), Some((all_before, own_before))) = (now.0, last.0) else { return 0.0 };

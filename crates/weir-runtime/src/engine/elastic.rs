@@ -4,8 +4,9 @@
 //!
 //! * Flows of a source that runs on every event loop, like a service or a source of connections, stay on the loop that polled
 //!   their sockets, and run there at once, like under `event` ([`EventEngine`]). Any other thread would have to be woken for
-//!   each event. If such a flow computes for longer than its turn and a core is idle, a helper on that core has it meanwhile
-//!   ([`offload`](super::offload)).
+//!   each event. *Rejected:* that a helper on an idle core takes over a flow whose turn did not suffice. Beside 16 requests
+//!   that compute for ever, small requests had a p99 of 3.9 ms instead of 0.18, and were 75,000 a second instead of 135,000
+//!   (`bench-web -- --case endless --connections 16`, quiet, 2026-11-28): the helpers took the cores from the event loops.
 //! * Flows of a stream, and those that a plan cuts, pass through sections, which any thread runs: the dynamic threading model of
 //!   the Streams paper (PLDI 2017, §4). Ports, thread pools and the controller of thread counts are those of `weir-scheduler`,
 //!   which states its differences from the paper. No thread count is too low for progress, because a flow that waits leaves its
@@ -32,7 +33,7 @@ use weir_ir::plan::Granularity;
 use weir_scheduler::{ElasticSettings, ThreadControl};
 use weir_trace::EventKind;
 
-use super::event::{EventEngine, Offloading};
+use super::event::EventEngine;
 use super::sections::start_sections;
 use super::{Drive, Engine, EngineRow, EngineSetup, ThreadingModel, WHOLE};
 use crate::admission::AdmissionLimiter;
@@ -72,12 +73,7 @@ pub(super) fn start(threading: ThreadingModel, setup: &EngineSetup<'_>) -> io::R
     let flows = AdmissionLimiter::new(setup.flows_max);
     let has_sections = instance.entries.iter().any(|entry| entry.loops == EntryLoops::First);
     let in_sections = has_sections.then(|| start_sections(threading, setup, Arc::clone(&flows))).transpose()?;
-    let on_loops = EventEngine {
-        threads: setup.planned.threads,
-        waiting: flows,
-        instance: Arc::clone(instance),
-        offloading: Offloading::ToIdleCores,
-    };
+    let on_loops = EventEngine { threads: setup.planned.threads, waiting: flows, instance: Arc::clone(instance) };
     Ok(Arc::new(ElasticEngine { on_loops, in_sections }))
 }
 

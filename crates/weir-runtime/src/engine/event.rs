@@ -8,8 +8,7 @@
 //! to register the task; therefore, if the last flow of a service's route waited, the next one runs only when it is polled. A
 //! flow that waits for batched calls alone does not run again for that: it registers the task with their batches.
 //!
-//! The engine `elastic` runs the flows of services and connections in the same way, but offloads those that compute to idle cores
-//! ([`offload`](super::offload)).
+//! The engine `elastic` runs the flows of services and connections in the same way.
 
 use std::future::Future;
 use std::mem;
@@ -24,7 +23,6 @@ use weir_host::{Begun, Failure, FailureKind, LocalFuture, Value};
 use weir_trace::EventKind;
 
 use super::loop_turns::{Turn, are_turns_overloaded, run_shared};
-use super::offload::{OffloadProgress, OffloadedFlow};
 use super::{Drive, Engine, EngineRow, whole_flow_section};
 use crate::admission::{AdmissionLimiter, Permit};
 use crate::flow::{ActiveFlow, NewFlow};
@@ -42,28 +40,15 @@ pub(super) const ROW: EngineRow = EngineRow {
             threads: setup.planned.threads,
             waiting: AdmissionLimiter::new(setup.flows_max),
             instance: Arc::clone(setup.planned.instance),
-            offloading: Offloading::Never,
         }))
     }),
 };
 
-/// The rule by which flows that compute leave their event loop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Offloading {
-    /// They stay there.
-    Never,
-    /// A flow whose turn did not suffice is offered to helpers if a core is idle.
-    ToIdleCores,
-}
-
 /// A flow that waits, or waits for its turn. Dropping it cancels the flow; if that is inside an atomic step, a task of the
 /// event loop goes on until the step has ended.
 struct PendingFlow {
-    /// `None` while it is offloaded, and once it was passed to such a task.
+    /// `None` once it was passed to such a task.
     flow: Option<ActiveFlow>,
-    /// The flow while it is offloaded.
-    offloaded: Option<OffloadedFlow>,
-    offloading: Offloading,
     /// Its place among the flows that compute, if it has yielded.
     turn: Option<Turn>,
     permit: Option<Permit>,
@@ -80,14 +65,11 @@ impl Future for PendingFlow {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let pending = self.get_mut();
-        if let Some(answer) = ready!(pending.recover(context)) {
-            return Poll::Ready(answer);
-        }
         let Some(flow) = &mut pending.flow else { return Poll::Ready(Err(cancelled())) };
         if mem::take(&mut pending.waits_for_no_task) && flow.awaits_batches(context) {
             return Poll::Pending;
         }
-        let (length, had_turn) = (flow.slice(), pending.turn.is_some());
+        let length = flow.slice();
         let advanced = match &pending.turn {
             Some(turn) => {
                 ready!(turn.poll(context));
@@ -112,71 +94,28 @@ impl Future for PendingFlow {
             Advanced::Yields => {
                 let turn = wait_for_turn(flow);
                 _ = pending.turn.insert(turn).poll(context);
-                if had_turn && pending.offloading == Offloading::ToIdleCores && OffloadedFlow::is_wanted(flow) {
-                    pending.offloaded = pending.flow.take().map(|flow| OffloadedFlow::offer(flow, context.waker()));
-                }
             }
         }
         Poll::Pending
     }
 }
 
-impl PendingFlow {
-    /// Takes an offloaded flow back, and returns its answer if it has ended; ready without one if the flow is here.
-    fn recover(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Value, Failure>>> {
-        let Some(offloaded) = &self.offloaded else { return Poll::Ready(None) };
-        let (flow, outcome) = match offloaded.poll(context) {
-            OffloadProgress::Returned(flow, outcome) => (flow, outcome),
-            OffloadProgress::OnHelper => {
-                self.turn = None;
-                return Poll::Pending;
-            }
-            OffloadProgress::Offered => {
-                let is_turn = self.turn.as_ref().is_some_and(|turn| turn.poll(context).is_ready());
-                self.flow = if is_turn { offloaded.take_back() } else { None };
-                if self.flow.is_none() {
-                    return Poll::Pending;
-                }
-                self.offloaded = None;
-                return Poll::Ready(None);
-            }
-        };
-        (self.offloaded, self.turn) = (None, None);
-        let flow = self.flow.insert(flow);
-        match outcome {
-            Advanced::Ready(answer) => return Poll::Ready(Some(answer)),
-            _ if self.is_cancelled && flow.request_give_up() => return Poll::Ready(Some(Err(cancelled()))),
-            Advanced::Waits => {}
-            Advanced::Yields => self.turn = Some(wait_for_turn(flow)),
-        }
-        Poll::Ready(None)
-    }
-}
-
 impl Drop for PendingFlow {
     fn drop(&mut self) {
-        let offloaded = self.offloaded.take();
-        let mut flow = self.flow.take().or_else(|| offloaded.as_ref()?.take_back());
-        let offloaded = offloaded.filter(|_| flow.is_none());
-        let (turn, permit) = (self.turn.take(), self.permit.take());
-        if let Some(offloaded) = &offloaded {
-            offloaded.recall();
-        }
-        let goes_on = offloaded.is_some() || flow.as_mut().is_some_and(|flow| !flow.request_give_up());
+        let (mut flow, turn, permit) = (self.flow.take(), self.turn.take(), self.permit.take());
         // At the end of the event loop there is no runtime any more.
-        if goes_on && !self.is_cancelled && Handle::try_current().is_ok() {
+        if flow.as_mut().is_some_and(|flow| !flow.request_give_up())
+            && !self.is_cancelled
+            && Handle::try_current().is_ok()
+        {
             drop(spawn_local(PendingFlow {
                 flow,
-                offloaded,
-                offloading: Offloading::Never,
                 turn,
                 permit,
                 is_new: false,
                 waits_for_no_task: false,
                 is_cancelled: true,
             }));
-        } else if let Some(offloaded) = offloaded {
-            offloaded.abandon();
         }
     }
 }
@@ -187,7 +126,6 @@ pub(super) struct EventEngine {
     /// Limits the flows that wait.
     pub(super) waiting: Arc<AdmissionLimiter>,
     pub(super) instance: Arc<ProgramInstance>,
-    pub(super) offloading: Offloading,
 }
 
 impl Engine for EventEngine {
@@ -234,16 +172,8 @@ impl EventEngine {
     fn pending(&self, flow: ActiveFlow, turn: Option<Turn>, is_new: bool) -> Begun {
         let permit = Some(self.waiting.acquire());
         let waits_for_no_task = !is_new && turn.is_none();
-        Begun::Pending(Box::pin(PendingFlow {
-            flow: Some(flow),
-            offloaded: None,
-            offloading: self.offloading,
-            turn,
-            permit,
-            is_new,
-            waits_for_no_task,
-            is_cancelled: false,
-        }))
+        let flow = Some(flow);
+        Begun::Pending(Box::pin(PendingFlow { flow, turn, permit, is_new, waits_for_no_task, is_cancelled: false }))
     }
 }
 
