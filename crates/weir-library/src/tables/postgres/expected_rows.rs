@@ -30,6 +30,8 @@ pub(super) struct ExpectedRows {
     rows: IndexMap<RowOf, ExpectedRow, RandomState>,
     /// The answers for several rows.
     together: Vec<RowsTogether>,
+    /// The first error of a statement whose answer was taken.
+    refused: Option<Error>,
 }
 
 enum ExpectedRow {
@@ -52,13 +54,12 @@ impl ExpectedRows {
         self.rows.len() < EXPECTED_MAX && !self.rows.contains_key(of)
     }
 
-    /// Asks for a row, which is what the first poll of the answer does.
+    /// Asks for a row, which is what the first poll of the answer does. That may have the answer already.
     pub(super) fn ask(&mut self, of: RowOf, mut answer: RowAnswer) {
-        // An answer that is an error is read again.
         match answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Pending => _ = self.rows.insert(of, ExpectedRow::Sent(answer)),
             Poll::Ready(Ok(executed)) => _ = self.rows.insert(of, ExpectedRow::Answered(Arc::new(executed))),
-            Poll::Ready(Err(_)) => {}
+            Poll::Ready(Err(error)) => _ = self.refused.get_or_insert(error),
         }
     }
 
@@ -88,7 +89,8 @@ impl ExpectedRows {
             match answered {
                 Ok(executed) => *row = ExpectedRow::Answered(Arc::new(executed)),
                 // Whoever reads it again learns why.
-                Err(_) => {
+                Err(error) => {
+                    self.refused.get_or_insert(error);
                     self.rows.swap_remove(of);
                     return Poll::Ready(Err(()));
                 }
@@ -123,14 +125,20 @@ impl ExpectedRows {
                     *row = ExpectedRow::Answered(Arc::default());
                 }
             }
-            Err(_) => self.rows.retain(|_, row| !is_missing(row)),
+            Err(error) => {
+                self.rows.retain(|_, row| !is_missing(row));
+                self.refused.get_or_insert(error);
+            }
         }
         Poll::Ready(())
     }
 
     /// Returns the error of a statement that was refused, if one was: the transaction of the database has failed then, and its commit
-    /// takes it back. All statements must have been answered; one whose answer was taken before has been read again, and failed.
+    /// takes it back. All statements must have been answered.
     pub(super) fn refused(&mut self) -> Option<Error> {
+        if let Some(error) = self.refused.take() {
+            return Some(error);
+        }
         let mut context = Context::from_waker(Waker::noop());
         let mut together = self.together.iter_mut().filter_map(|rows| rows.answer.as_mut());
         let refused = together.find_map(|answer| refusal(answer.as_mut().poll(&mut context)));
