@@ -46,6 +46,7 @@ mod memory;
 mod memory_index;
 mod memory_rows;
 mod migration;
+mod migration_notes;
 mod new_table;
 mod open_table;
 mod page_statement;

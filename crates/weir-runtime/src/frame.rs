@@ -48,6 +48,7 @@ mod group_steps;
 mod group_waves;
 mod grouped_run;
 mod iteration_group;
+mod long_call;
 mod overlapped_run;
 mod overlapping;
 mod region;

@@ -7,8 +7,7 @@
 //!    whose type changes is renamed first: `age` becomes `age as Text`. Nothing is dropped. The last one makes the other changes
 //!    of a start.
 //!
-//! The table `weir_migrations` notes how far a migration is, as the key of the last converted row, and whether it is done: the
-//! first start of a program that declares it decides whether there is anything to convert. A start that was killed goes on.
+//! A table notes how far a migration is ([`migration_notes`](super::migration_notes)). A start that was killed goes on.
 
 use weir::{Failure, FailureKind, Value, Values};
 
@@ -16,6 +15,7 @@ use super::catalog::{Catalog, Read, StartCheck};
 use super::dialect::Dialect;
 use super::evolution::{self, KnownColumn};
 use super::insertion::columns_beside_key;
+use super::migration_notes::{create_notes, done, note, notes, shown, shown_column};
 use super::new_table::{self, SchemaChange};
 use super::row::fields;
 use super::schema::{ColumnSchema, Schema, TableMigration};
@@ -165,20 +165,6 @@ fn superseding(schema: &Schema, converts: &[ColumnSchema], catalog: &dyn Catalog
         return Ok(Vec::new());
     }
     Ok(done(schema, catalog)?.into_iter().filter(supersedes).collect())
-}
-
-/// Returns the columns before and behind each migration of the table that is done.
-fn done(schema: &Schema, catalog: &dyn Catalog) -> Read<Vec<(String, String)>> {
-    if !catalog.has_table("weir_migrations")? {
-        return Ok(Vec::new());
-    }
-    let table = catalog.dialect().text(&schema.name);
-    let sql = format!("SELECT \"old\", \"new\" FROM \"weir_migrations\" WHERE \"table\" = {table} AND \"done\" = 1");
-    let notes = catalog.query(&sql)?.into_iter().filter_map(|note| {
-        let [old, new] = <[Option<String>; 2]>::try_from(note).ok()?;
-        old.zip(new)
-    });
-    Ok(notes.collect())
 }
 
 /// Returns the names of columns in one line.
@@ -436,59 +422,9 @@ fn replaced_name(column: &str, kind: &str) -> String {
     format!("{} as {kind}", &column[..end])
 }
 
-/// Returns the columns in one line.
-fn shown(columns: &[ColumnSchema]) -> String {
-    list(columns.iter().map(shown_column), ", ")
-}
-
-fn shown_column(column: &ColumnSchema) -> String {
-    format!("{}: {}", column.name, column.shown_type())
-}
-
 fn written_meanwhile(schema: &Schema) -> Failure {
     let message = format!("another program has written `{}` while its rows were converted; start again", schema.name);
     Failure::new(FailureKind::Conflict, message)
-}
-
-fn create_notes(catalog: &dyn Catalog) -> Read<()> {
-    let options = catalog.dialect().table_options(false);
-    catalog.execute(&format!(
-        "CREATE TABLE IF NOT EXISTS \"weir_migrations\" (\"table\" TEXT NOT NULL, \"old\" TEXT NOT NULL, \"new\" TEXT NOT NULL,
-         \"last\" TEXT, \"done\" INTEGER NOT NULL, PRIMARY KEY (\"table\", \"old\")){options}",
-    ))
-}
-
-/// Notes how far the migration is.
-fn note(
-    schema: &Schema,
-    migration: &TableMigration,
-    (last, done): (Option<&str>, bool),
-    catalog: &dyn Catalog,
-) -> Read<()> {
-    let dialect = catalog.dialect();
-    let texts = [&schema.name, &shown(&migration.columns), &shown(&schema.columns)].map(|text| dialect.text(text));
-    // What cannot be stored in a text is escaped in it already.
-    let last = last.map_or_else(|| "NULL".to_owned(), |last| format!("'{}'", last.replace('\'', "''")));
-    catalog.execute(&format!(
-        "INSERT INTO \"weir_migrations\" VALUES ({}, {last}, {})
-         ON CONFLICT (\"table\", \"old\") DO UPDATE SET \"new\" = excluded.\"new\", \"last\" = excluded.\"last\",
-         \"done\" = excluded.\"done\"",
-        texts.join(", "),
-        i32::from(done),
-    ))
-}
-
-/// Returns the columns, the last key and the state that are noted for a migration.
-fn notes(schema: &Schema, migration: &TableMigration, catalog: &dyn Catalog) -> Read<Option<[Option<String>; 3]>> {
-    if !catalog.has_table("weir_migrations")? {
-        return Ok(None);
-    }
-    let dialect = catalog.dialect();
-    let (table, old) = (dialect.text(&schema.name), dialect.text(&shown(&migration.columns)));
-    let sql = format!(
-        "SELECT \"new\", \"last\", \"done\" FROM \"weir_migrations\" WHERE \"table\" = {table} AND \"old\" = {old}"
-    );
-    Ok(catalog.query(&sql)?.into_iter().next().and_then(|row| row.try_into().ok()))
 }
 
 /// Returns a value of a key in SQL.
