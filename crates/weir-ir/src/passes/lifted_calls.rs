@@ -103,7 +103,8 @@ fn moving(body: &Block, state: &[Variable], facts: &Facts<'_>) -> BTreeSet<usize
 fn needed(op: &Op, bound: &BTreeMap<Var, Option<usize>>, facts: &Facts<'_>) -> Option<Vec<usize>> {
     let mut places = Vec::new();
     let borrows = matches!(op, Op::Call(call) if is_gathered(call, facts));
-    for atom in op.operands() {
+    let results = op.blocks().map(|block| &block.result);
+    for atom in op.operands().chain(results) {
         if !(facts.is_steady(atom) || borrows && atom.shared().is_some()) {
             return None;
         }
@@ -112,12 +113,8 @@ fn needed(op: &Op, bound: &BTreeMap<Var, Option<usize>>, facts: &Facts<'_>) -> O
             places.push((*known)?);
         }
     }
-    for block in op.blocks() {
-        for inner in &block.lets {
-            places.extend(needed(&inner.op, bound, facts)?);
-        }
-        let result = Op::Prim(Prim::Copy, vec![block.result.clone()]);
-        places.extend(needed(&result, bound, facts)?);
+    for inner in op.blocks().flat_map(|block| &block.lets) {
+        places.extend(needed(&inner.op, bound, facts)?);
     }
     Some(places)
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 use weir::{RouteParameter, Type, Value};
 
 pub(super) use crate::input::{InputError, NamedTypes, expected, is_scalar, scalar_or_error};
@@ -65,15 +65,10 @@ pub(super) fn decode_path(part: &str) -> Result<Cow<'_, str>, &'static str> {
     if !contains(part, |byte| byte == b'%') {
         return Ok(Cow::Borrowed(part));
     }
-    let (mut decoded, mut rest) = (Vec::with_capacity(part.len()), part.as_bytes());
-    while let Some(at) = rest.iter().position(|byte| *byte == b'%') {
-        decoded.extend_from_slice(&rest[..at]);
-        let [_, high, low, behind @ ..] = &rest[at..] else { return Err(LONE_PERCENT) };
-        decoded.push(encoded_byte(*high, *low).ok_or(LONE_PERCENT)?);
-        rest = behind;
+    if !is_well_encoded(part) {
+        return Err(LONE_PERCENT);
     }
-    decoded.extend_from_slice(rest);
-    String::from_utf8(decoded).map(Cow::Owned).map_err(|_| NOT_UTF8)
+    percent_decode_str(part).decode_utf8().map_err(|_| NOT_UTF8)
 }
 
 /// Returns the byte that two hexadecimal digits stand for.

@@ -146,7 +146,10 @@ impl Catalog for PostgresCatalog<'_> {
     fn note_declared(&self, schema: &Schema) -> Read<()> {
         let sql = running_programs::noted(schema);
         self.execute(&sql)?;
-        self.database.declared.lock().push(sql);
+        let mut declared = self.database.declared.lock();
+        if !declared.contains(&sql) {
+            declared.push(sql);
+        }
         Ok(())
     }
 

@@ -146,6 +146,7 @@ fn effects(signature: &Signature, module: &str) -> String {
     let marks = [
         (signature.state.is_some(), state.as_str()),
         (effects.waits, "may wait"),
+        (effects.barrier, "holds up what follows in the text"),
         (effects.blocking, "blocks a thread"),
         (effects.deferrable, "may run after the response"),
         (effects.idempotent && effects.world != World::Pure, "may be retried"),
