@@ -47,7 +47,7 @@ const SENSITIVITY: f64 = 0.05;
 /// The engine's row.
 pub(super) const ROW: EngineRow = EngineRow {
     name: "elastic",
-    doc: "any thread runs any section; their number follows the throughput",
+    doc: "requests stay on event loops; any thread runs any section of a stream",
     loops: |threads| threads,
     blocking: BlockingPlacement::Elsewhere,
     drive: Drive::Sections(ThreadingModel {
