@@ -54,6 +54,11 @@ fn a_fold_that_adds_several_terms_or_takes_bounds_runs_on_several_cores() {
     let said = all(&["plan", program.path()]);
     assert!(said.contains("  stream.range: fold\n"), "{said}");
     assert!(said.contains("  stream.range: fold#2: no, `fold#2/multiply"), "{said}");
+    let adds = b"use stdio, stream\n\nshared total = 0\n\nfor n in stream.range(0, 3) {\n  for k in [n, 7] { total.add(k) }\n  \
+                 stdio.print(\"{total}\")?\n}\n";
+    let program = Scratch::new("adds.weir", adds);
+    let said = all(&["plan", program.path()]);
+    assert!(said.contains("  stream.range: for: no, `state.add` writes `shared total`\n"), "{said}");
 }
 
 #[test]
