@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use indexmap::IndexMap;
 use weir_host::{Failure, FailureKind, Library, PropagationSite, Resource, Shared, Text, Type, Value};
 
-use crate::expr::{Arm, ArmTest, Atom, Block, Constraint, Let, Op, Origin, Program, Var, Variable};
+use crate::expr::{Arm, ArmTest, Atom, Block, Constraint, Let, LoopExit, Op, Origin, Program, Var, Variable};
 use crate::move_only::TypeDefinitions;
 use crate::prim::{self, Prim};
 
@@ -38,6 +38,8 @@ pub struct Evaluator<'p> {
     move_only: IndexMap<Type, bool>,
     /// The place in the source of the operation that ended the last flow with a failure.
     failed_at: Option<Origin>,
+    /// True if a failure ended a loop of a flow so far, but perhaps not the flow.
+    left_by_failure: bool,
     /// The work that flows may still do.
     work: WorkLeft,
     /// The time limits around the operation that is being evaluated.
@@ -107,8 +109,19 @@ impl<'p> Evaluator<'p> {
     ) -> Result<Self, InitialFailure> {
         let (sessions, states, move_only) = (IndexMap::new(), BTreeMap::new(), IndexMap::new());
         let (shared, work, limits) = (Vec::new(), WorkLeft::UNBOUNDED, TimeLimits::NEVER);
-        let mut evaluator =
-            Evaluator { program, library, shared, sessions, states, move_only, failed_at: None, work, limits };
+        let (failed_at, left_by_failure) = (None, false);
+        let mut evaluator = Evaluator {
+            program,
+            library,
+            shared,
+            sessions,
+            states,
+            move_only,
+            failed_at,
+            left_by_failure,
+            work,
+            limits,
+        };
         match evaluator.initialise(places) {
             Ok(()) => Ok(evaluator),
             Err(failure) => Err(InitialFailure { failure: *failure, failed_at: evaluator.failed_at }),
@@ -165,6 +178,12 @@ impl<'p> Evaluator<'p> {
     #[must_use]
     pub fn is_exhausted(&self) -> bool {
         self.work.is_exhausted()
+    }
+
+    /// Returns true if a failure has ended a loop of a flow before its list, and the flow went on ([`LoopExit::Failure`]).
+    #[must_use]
+    pub fn has_left_loop_by_failure(&self) -> bool {
+        self.left_by_failure
     }
 
     /// Returns the place in the source of the operation that ended the last flow with a failure.
@@ -324,7 +343,12 @@ impl<'p> FlowEvaluation<'_, 'p> {
             Op::Call(call) => self.call(call),
             Op::Switch { subject, arms } => self.switch(subject, arms),
             Op::Map { list, element, body } => self.map(list, element, body),
-            Op::Fold { list, init, state, element, body } => self.fold(list, init, (state, element), body),
+            Op::Fold { list, init, state, element, body, exit } => {
+                let value = self.fold(list, init, (state, element), body)?;
+                let failed = matches!(exit, LoopExit::Failure(_)) && matches!(value, Value::Variant(Value::ERR, _));
+                self.evaluator.left_by_failure |= failed;
+                Ok(value)
+            }
             Op::Loop { init, state, body, at_most } => self.repeat(init, state, body, *at_most),
             Op::Atomic { constraints, session, body, .. } => {
                 if let Some(session) = session {

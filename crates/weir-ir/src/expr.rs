@@ -13,7 +13,7 @@ mod traverse;
 
 pub use crate::body_types::{round_type, state_type};
 use crate::program;
-pub use crate::program::{InlinedCall, InlinedCallId, Origin, Var, Variable};
+pub use crate::program::{InlinedCall, InlinedCallId, LoopExit, Origin, Var, Variable};
 pub use op::{Op, Runs, Scope, ScopeMut};
 
 /// A program whose bodies are blocks.

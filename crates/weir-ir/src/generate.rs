@@ -24,6 +24,7 @@ mod cover;
 mod entry_updates;
 mod functions;
 mod independence;
+mod left_loops;
 mod library;
 mod operations;
 mod program;
@@ -40,8 +41,8 @@ mod values;
 
 pub use cover::constructs;
 pub use program::{
-    arithmetic_case, batched_case, case, computing_case, elements_case, independent_case, rewritable_case, rounds_case,
-    updating_case,
+    arithmetic_case, batched_case, case, computing_case, elements_case, independent_case, left_loops_case,
+    rewritable_case, rounds_case, updating_case,
 };
 pub use random::Random;
 pub use recording::Recording;
@@ -138,7 +139,8 @@ pub fn evaluate(case: &Case, seed: u64) -> Result<Execution, Failure> {
     Ok(Execution { results, effects: recording.effects() })
 }
 
-/// Returns what the flows of a case read of the outside world under the reference evaluator; `None` if a flow fails.
+/// Returns what the flows of a case read of the outside world under the reference evaluator; `None` if a flow fails, or leaves a
+/// loop by a failure.
 ///
 /// # Errors
 /// Fails if the creation of a shared value does.
@@ -147,7 +149,7 @@ pub fn evaluated_reads(case: &Case, seed: u64) -> Result<Option<BTreeSet<String>
     let library = recording.library();
     let mut evaluator = Evaluator::new(&case.program, &library)?;
     let succeed = case.inputs.iter().all(|inputs| evaluator.run(0, 0, inputs.clone()).is_ok());
-    Ok(succeed.then(|| recording.reads()))
+    Ok((succeed && !evaluator.has_left_loop_by_failure()).then(|| recording.reads()))
 }
 
 /// Returns true if the evaluation of a case makes no more than some megabytes.

@@ -13,7 +13,7 @@
 use weir_host::{Library, Resource, Text, Value};
 
 use crate::graph::{Graph, NodeId, Operand};
-use crate::program::Origin;
+use crate::program::{LoopExit, Origin};
 
 mod ending_arms;
 mod moments;
@@ -120,6 +120,8 @@ pub enum TurnReason {
         word: &'static str,
         /// The position of the repetition.
         at: Origin,
+        /// The way in which it ends before its list does.
+        exit: LoopExit,
     },
     /// They have an effect, and the flow may end at this position for each element.
     End(Origin),

@@ -164,10 +164,10 @@ impl<'a> GraphBuilder<'a> {
             Op::Call(call) => self.call(call, binding),
             Op::Switch { subject, arms } => self.switch(subject, arms, binding),
             Op::Map { list, element, body } => self.map(list, element, body, binding),
-            Op::Fold { list, init, state, element, body } => {
+            Op::Fold { list, init, state, element, body, exit } => {
                 let parameters: Vec<&Variable> = state.iter().chain([element]).collect();
                 let (graph, captures) = self.body(body, &parameters);
-                let kind = NodeKind::Fold { body: Box::new(graph), states: count(state) };
+                let kind = NodeKind::Fold { body: Box::new(graph), states: count(state), exit: *exit };
                 let own: Vec<&Atom> = [list].into_iter().chain(init).collect();
                 self.with_body(kind, &own, captures, binding)
             }

@@ -165,7 +165,7 @@ impl VariableNeeds {
                 self.block(body, &needed.part(ValuePart::Element), argument);
                 self.elements(list, element);
             }
-            Op::Fold { list, init, state, element, body } => {
+            Op::Fold { list, init, state, element, body, exit: _ } => {
                 let states = self.states(state, &needed);
                 self.block(body, &tuple(&states), argument);
                 init.iter().zip(&states).for_each(|(init, needed)| self.need(init, needed));

@@ -29,7 +29,7 @@ use weir_host::{Field, ParameterFrom, Text, TypeDefinition, TypeShape};
 
 use crate::expr::Block;
 use crate::graph::Graph;
-use crate::program::{Entry, Flow, FlowRoute, FormerSite, Origin, Program, SharedValue, Variable};
+use crate::program::{Entry, Flow, FlowRoute, FormerSite, LoopExit, Origin, Program, SharedValue, Variable};
 
 mod expr;
 mod graph;
@@ -217,6 +217,20 @@ impl Display for OriginText {
         }
         write!(f, " @{}..{}", self.0.start, self.0.end)?;
         self.0.inlined_call.map_or(Ok(()), |call| write!(f, " in call {}", call.0))
+    }
+}
+
+/// ` left by failure (@12..20)`; nothing if a loop is not left.
+struct LoopExitText(LoopExit);
+
+impl Display for LoopExitText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (word, at) = match self.0 {
+            LoopExit::Never => return Ok(()),
+            LoopExit::Failure(at) => ("failure", at),
+            LoopExit::Return(at) => ("return", at),
+        };
+        write!(f, " left by {word} ({})", OriginText(at).to_string().trim_start())
     }
 }
 

@@ -151,6 +151,40 @@ pub struct Origin {
     pub inlined_call: Option<InlinedCallId>,
 }
 
+/// The way in which a fold ends before its list does, if it may: its state is then a `Result`, and rounds behind an `Err` only
+/// yield it. A `for` or `fold` of a program becomes such a fold if its body may leave the `fn` around it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum LoopExit {
+    /// It does not.
+    #[default]
+    Never,
+    /// By the failure of a `?` at this position. A read may happen although the failure comes before it in the text.
+    Failure(Origin),
+    /// By a `return` at this position. Nothing behind it is asked for.
+    Return(Origin),
+}
+
+impl LoopExit {
+    /// Returns the exit of a loop that has both: a `return`, and then the first one in the text.
+    #[must_use]
+    pub fn or(self, other: LoopExit) -> LoopExit {
+        let order = |exit: &LoopExit| match exit {
+            LoopExit::Return(at) => (0, at.start),
+            LoopExit::Failure(at) => (1, at.start),
+            LoopExit::Never => (2, 0),
+        };
+        std::cmp::min_by_key(self, other, order)
+    }
+
+    /// Returns the position, to change it.
+    pub(crate) fn position_mut(&mut self) -> Option<&mut Origin> {
+        match self {
+            LoopExit::Never => None,
+            LoopExit::Failure(at) | LoopExit::Return(at) => Some(at),
+        }
+    }
+}
+
 /// The index of an inlined call in its program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct InlinedCallId(pub u32);

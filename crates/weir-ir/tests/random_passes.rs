@@ -7,15 +7,18 @@ mod support;
 
 use std::collections::BTreeMap;
 
-use weir_ir::generate::{Case, Recording, batched_case, evaluate, find_in, rewritable_case, updating_case};
+use weir_ir::generate::{
+    Case, Recording, batched_case, evaluate, find_in, left_loops_case, rewritable_case, updating_case,
+};
 use weir_ir::passes::{EXPR_PASSES, ExprPass, GRAPH_PASSES, optimize_with, run};
 use weir_ir::{passes, print, verify};
 
 /// Default number of programs for each pass.
 const PROGRAMS: u64 = 1_000;
 
-/// The kinds of programs: with much to rewrite, with calls that may gather, with maps whose entries change.
-const CASES: [fn(u64) -> Case; 3] = [rewritable_case, batched_case, updating_case];
+/// The kinds of programs: with much to rewrite, with calls that may gather, in loops that failures leave too, with maps whose entries
+/// change.
+const CASES: [fn(u64) -> Case; 4] = [rewritable_case, batched_case, left_loops_case, updating_case];
 
 fn seeds() -> std::ops::Range<u64> {
     let number = |name: &str| std::env::var(name).ok().and_then(|number| number.parse::<u64>().ok());

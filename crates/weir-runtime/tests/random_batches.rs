@@ -11,7 +11,9 @@ use std::sync::Arc;
 use test_support::flows::random_clock::RandomClock;
 use test_support::flows::{Feed, options};
 use weir_host::{Failure, Value};
-use weir_ir::generate::{Case, Execution, Recording, batched_case, evaluate, evaluate_many, evaluated_reads, find_in};
+use weir_ir::generate::{
+    Case, Execution, Recording, batched_case, evaluate, evaluate_many, evaluated_reads, find_in, left_loops_case,
+};
 use weir_runtime::{ENGINES, ForkPolicy, Options, SliceLength, engine, run_on_calling_thread, start};
 use weir_trace::{BatchDeparture, Detail, EventKind, Recorder, TraceReader};
 
@@ -41,13 +43,16 @@ const FORMS: [(Detail, SliceLength, ForkPolicy); 4] = [
     (Detail::Flows, SLICES[1], ForkPolicy::AlwaysInPlace),
 ];
 
-/// Compares a program with the evaluator on each of the seeds that the environment names.
+/// Compares two programs of each of the seeds that the environment names with the evaluator. The second one has loops that failures
+/// leave.
 fn try_programs(compare: impl Fn(&Case, u64) -> Result<(), String>) {
     let variable = |name: &str| std::env::var(name).ok()?.parse::<u64>().ok();
     let from = variable("WEIR_BATCH_FROM").unwrap_or(0);
     for seed in (from..from + variable("WEIR_BATCH_PROGRAMS").unwrap_or(PROGRAMS)).chain(REGRESSIONS) {
-        if let Some(found) = find_in(batched_case(seed), |case| compare(case, seed)) {
-            panic!("seed {seed}: {found}");
+        for case in [batched_case(seed), left_loops_case(seed)] {
+            if let Some(found) = find_in(case, |case| compare(case, seed)) {
+                panic!("seed {seed}: {found}");
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Batches of compiled programs: which calls wait for later ones although nothing is known of latencies.
 #![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use test_support::flows::batches::{BatchGates, WaitingBatch};
 use test_support::flows::gates::{immediate, library};
@@ -43,17 +43,43 @@ for x in test.feed(0) {
 }
 ";
 
+/// A page whose `fn` returns a failure: of a user or team that is not there, or of a sum that is too large.
+const PAGE: &str = "use users, teams, test, sink
+
+fn page(ids: List(Int)) -> Result(List(Int)) {
+  let found = for id in ids {
+    let user = users.get(id)?
+    if user == 100 { fail(\"no user 10\") }
+    if user == 120 { fail(\"no user with the number 12\") }
+    teams.get(user)? + 1
+  }
+  Ok(found)
+}
+
+for x in test.feed(0) {
+  let ids = for id in [0, 1, 2, 3, 4, 5, 6, 7] { x + id }
+  sink.keep(match page(ids) { Ok(found) => found.length(), Err(failure) => 0 - \"{failure}\".length() })
+}
+";
+
 /// A compiled program that calls gated functions.
 struct Compiled {
     gates: BatchGates,
     feed: Feed,
+    /// The values that the flows have passed to `sink.keep`.
+    kept: Arc<Mutex<Vec<Value>>>,
     _running: RunningProgram,
 }
 
 impl Compiled {
     fn start(text: &str, paths: &[&'static str], engine: &str) -> Compiled {
         let (gates, feed) = (BatchGates::new(), Feed::new());
-        let keep = immediate("sink.keep", &[("x", Type::Int, Passing::Value)], |call| Outcome::Value(call.value(0)));
+        let kept = Arc::new(Mutex::new(Vec::new()));
+        let keeper = Arc::clone(&kept);
+        let keep = immediate("sink.keep", &[("x", Type::Int, Passing::Value)], move |call| {
+            keeper.lock().unwrap().push(call.value(0));
+            Outcome::Value(call.value(0))
+        });
         let gated = paths.iter().map(|path| gates.batched(path, World::Reads, LIMITS));
         let mut library = library(gated.chain([keep]));
         feed.put(&mut library, "test", "feed");
@@ -63,7 +89,13 @@ impl Compiled {
         // Time stands still for the program, so that no slice is over because the machine is busy.
         let options = Options { platform: Arc::new(ScriptedPlatform::new(0)), ..options(engine, 2) };
         let running = start(&graph, &library, options).unwrap();
-        Compiled { gates, feed, _running: running }
+        Compiled { gates, feed, kept, _running: running }
+    }
+
+    /// Returns the integers that the flows have kept.
+    fn kept(&self) -> Vec<i64> {
+        let number = |value: &Value| if let Value::Int(number) = value { *number } else { panic!("{value:?}") };
+        self.kept.lock().unwrap().iter().map(number).collect()
     }
 
     /// Waits for as many batches as are expected, in the order of the functions' names.
@@ -93,6 +125,47 @@ fn the_authors_and_pictures_of_a_timeline_are_one_query_each() {
         compiled.next(&last, row.name).into_iter().for_each(WaitingBatch::answer);
         assert!(flow.blocking_recv().unwrap().is_ok(), "{}", row.name);
     }
+}
+
+#[test]
+fn a_loop_with_failures_in_a_fn_makes_one_query_for_each_of_its_calls() {
+    for row in ENGINES {
+        let compiled = Compiled::start(PAGE, &["users.get", "teams.get"], row.name);
+        let flow = compiled.feed.begin(vec![Value::Int(1)]);
+        let users = compiled.next(&[("users.get", &[1, 2, 3, 4, 5, 6, 7, 8])], row.name);
+        users.into_iter().for_each(WaitingBatch::answer);
+        let teams = compiled.next(&[("teams.get", &[10, 20, 30, 40, 50, 60, 70, 80])], row.name);
+        teams.into_iter().for_each(WaitingBatch::answer);
+        assert!(flow.blocking_recv().unwrap().is_ok(), "{}", row.name);
+        assert_eq!(compiled.kept(), [8], "{}", row.name);
+    }
+}
+
+/// Rounds behind the one that fails have asked already, but not for what is behind failures of their own.
+#[test]
+fn the_first_failure_of_a_loop_in_a_fn_wins() {
+    for row in ENGINES {
+        let compiled = Compiled::start(PAGE, &["users.get", "teams.get"], row.name);
+        let flow = compiled.feed.begin(vec![Value::Int(9)]);
+        let users = compiled.next(&[("users.get", &[9, 10, 11, 12, 13, 14, 15, 16])], row.name);
+        users.into_iter().for_each(WaitingBatch::answer);
+        let teams = compiled.next(&[("teams.get", &[90, 110, 130, 140, 150, 160])], row.name);
+        teams.into_iter().for_each(WaitingBatch::answer);
+        assert!(flow.blocking_recv().unwrap().is_ok(), "{}", row.name);
+        assert_eq!(compiled.kept(), [-10], "{}", row.name);
+    }
+}
+
+/// Nothing behind a `return` is asked for, as in a route.
+#[test]
+fn a_loop_with_a_return_in_a_fn_asks_for_one_element_after_the_other() {
+    let text = PAGE.replace("fail(\"no user 10\")", "return Err(Failure(\"no user 10\"))");
+    let compiled = Compiled::start(&text, &["users.get", "teams.get"], "event");
+    let flow = compiled.feed.begin(vec![Value::Int(10)]);
+    compiled.next(&[("users.get", &[10])], "event").into_iter().for_each(WaitingBatch::answer);
+    assert!(compiled.gates.is_quiet(), "nothing else is asked for");
+    assert!(flow.blocking_recv().unwrap().is_ok());
+    assert_eq!(compiled.kept(), [-10]);
 }
 
 #[test]

@@ -45,17 +45,16 @@ impl<'a> Lowering<'a, '_> {
         span: Span,
         constraints: impl FnOnce(&Self, &Block) -> Vec<Constraint>,
     ) -> Atom {
-        let mut targets = Vec::new();
-        open_block.exit_targets(&mut targets);
+        let exits = open_block.exits();
         // If every path exits, the step has no value; its type is that of the exits.
-        let only_leaves = ty == Type::Never && !targets.is_empty();
+        let only_leaves = ty == Type::Never && !exits.is_empty();
         let ty = if only_leaves { Type::Unit } else { ty };
-        let step = if targets.is_empty() { ty.clone() } else { self.control_flow_type(&ty, &targets) };
+        let step = if exits.is_empty() { ty.clone() } else { self.control_flow_type(&ty, &exits) };
         let yields = open_block.yields();
-        let body = if targets.is_empty() {
+        let body = if exits.is_empty() {
             self.close_without_exits(open_block, &ty)
         } else {
-            self.close_to_control_flow(open_block, &ty, &targets)
+            self.close_to_control_flow(open_block, &ty, &exits)
         };
         let mut constraints = constraints(self, &body);
         constraints.sort();
@@ -63,10 +62,10 @@ impl<'a> Lowering<'a, '_> {
         let op = Op::Atomic { constraints, session, cancellable: false, body };
         let bound = if yields { step } else { Type::Never };
         let value = self.emit(op, bound, span);
-        if targets.is_empty() {
+        if exits.is_empty() {
             return value;
         }
-        let value = self.branch_on_control_flow(value, &ty, &targets, span);
+        let value = self.branch_on_control_flow(value, &ty, &exits, span);
         if only_leaves { self.never_reached(span) } else { value }
     }
 

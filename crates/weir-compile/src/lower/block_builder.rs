@@ -14,7 +14,7 @@
 //! 5. At the end of the `fn` its exits become fall-throughs.
 
 use weir_host::{Type, Value};
-use weir_ir::expr::{Arm, ArmTest, Atom, Block, Let, Op, Origin, Variable};
+use weir_ir::expr::{Arm, ArmTest, Atom, Block, Let, LoopExit, Op, Origin, Variable};
 use weir_ir::prim::Prim;
 
 /// The number of an inlined call of a `fn`, within its flow.
@@ -33,8 +33,8 @@ pub(super) struct OpenBlock {
 pub(super) enum Terminator {
     /// Continues with this value.
     FallThrough(Atom),
-    /// Exits the inlined `fn` with this result.
-    Exit(InlineFrameId, Atom),
+    /// BlockExits the inlined `fn` with this result, in this way.
+    Exit(InlineFrameId, Atom, LoopExit),
     /// Unreachable: the last binding never yields.
     Diverge,
     /// Branches to the arms.
@@ -48,6 +48,21 @@ pub(super) struct OpenArm {
     pub(super) body: OpenBlock,
 }
 
+/// The exits of an open block.
+#[derive(Default)]
+pub(super) struct BlockExits {
+    /// The `fn`s that it exits, outermost first.
+    pub(super) targets: Vec<InlineFrameId>,
+    /// The way: by a `return`, or by failures alone.
+    pub(super) how: LoopExit,
+}
+
+impl BlockExits {
+    pub(super) fn is_empty(&self) -> bool {
+        self.targets.is_empty()
+    }
+}
+
 impl OpenBlock {
     /// Returns the number of leaves that fall through.
     pub(super) fn fall_through_count(&self) -> usize {
@@ -58,16 +73,24 @@ impl OpenBlock {
         }
     }
 
-    /// Adds the `fn`s that the leaves exit, outermost first.
-    pub(super) fn exit_targets(&self, found: &mut Vec<InlineFrameId>) {
+    /// Returns the exits of the leaves.
+    pub(super) fn exits(&self) -> BlockExits {
+        let mut exits = BlockExits::default();
+        self.add_exits(&mut exits);
+        exits
+    }
+
+    /// Adds the exits of the leaves.
+    pub(super) fn add_exits(&self, exits: &mut BlockExits) {
         match &self.end {
-            Terminator::Exit(frame, _) => {
-                if let Err(at) = found.binary_search(frame) {
-                    found.insert(at, *frame);
+            Terminator::Exit(frame, _, how) => {
+                if let Err(at) = exits.targets.binary_search(frame) {
+                    exits.targets.insert(at, *frame);
                 }
+                exits.how = exits.how.or(*how);
             }
             Terminator::FallThrough(_) | Terminator::Diverge => {}
-            Terminator::Switch { arms, .. } => arms.iter().for_each(|arm| arm.body.exit_targets(found)),
+            Terminator::Switch { arms, .. } => arms.iter().for_each(|arm| arm.body.add_exits(exits)),
         }
     }
 
@@ -83,7 +106,9 @@ impl OpenBlock {
     /// Turns the exits of `frame` into fall-throughs.
     pub(super) fn resolve_exits(&mut self, frame: InlineFrameId) {
         match &mut self.end {
-            Terminator::Exit(target, result) if *target == frame => self.end = Terminator::FallThrough(result.clone()),
+            Terminator::Exit(target, result, _) if *target == frame => {
+                self.end = Terminator::FallThrough(result.clone())
+            }
             Terminator::Switch { arms, .. } => arms.iter_mut().for_each(|arm| arm.body.resolve_exits(frame)),
             _ => {}
         }
@@ -94,7 +119,7 @@ impl OpenBlock {
         let result = match self.end {
             Terminator::Diverge => Atom::Value(Value::Unit),
             Terminator::FallThrough(value) => (rules.fall)(rules.vars, &mut self.lets, value),
-            Terminator::Exit(frame, value) => (rules.leave)(rules.vars, &mut self.lets, frame, value),
+            Terminator::Exit(frame, value, _) => (rules.leave)(rules.vars, &mut self.lets, frame, value),
             Terminator::Switch { subject, arms, origin } => {
                 let yields = arms.iter().any(|arm| arm.body.yields());
                 let arms = arms.into_iter().map(|arm| Arm {

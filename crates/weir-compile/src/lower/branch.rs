@@ -1,11 +1,11 @@
 //! Branches: joins open blocks, and lowers exits.
 
 use weir_host::{Failure, FailureKind, Type, Value};
-use weir_ir::expr::{ArmTest, Atom, Block, Let, Op, Variable};
+use weir_ir::expr::{ArmTest, Atom, Block, Let, LoopExit, Op, Origin, Variable};
 use weir_ir::prim::Prim;
 use weir_syntax::Span;
 
-use super::block_builder::{ClosingRules, InlineFrameId, OpenArm, OpenBlock, Terminator, VariableSupply};
+use super::block_builder::{BlockExits, ClosingRules, InlineFrameId, OpenArm, OpenBlock, Terminator, VariableSupply};
 use super::{BLOCKS_MAX, InlineFrameKind, Lowering, yield_exit_value, yield_value};
 
 impl<'a> Lowering<'a, '_> {
@@ -30,9 +30,8 @@ impl<'a> Lowering<'a, '_> {
         if self.builder().has_ended() {
             return Atom::Value(Value::Unit);
         }
-        let mut targets = Vec::new();
-        open_block.exit_targets(&mut targets);
-        if targets.is_empty() {
+        let exits = open_block.exits();
+        if exits.is_empty() {
             return self.join_without_exits(open_block, ty, span);
         }
         if open_block.fall_through_count() <= 1 {
@@ -40,10 +39,10 @@ impl<'a> Lowering<'a, '_> {
             self.bound_depth(span);
             return value;
         }
-        let step = self.control_flow_type(ty, &targets);
-        let block = self.close_to_control_flow(open_block, ty, &targets);
+        let step = self.control_flow_type(ty, &exits);
+        let block = self.close_to_control_flow(open_block, ty, &exits);
         let value = self.splice(block, &step, span);
-        self.branch_on_control_flow(value, ty, &targets, span)
+        self.branch_on_control_flow(value, ty, &exits, span)
     }
 
     pub(super) fn bound_depth(&mut self, span: Span) {
@@ -81,8 +80,8 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// Returns the type of a control-flow value: `Ok(value)` continues, `Err(…)` exits one of the targets.
-    pub(super) fn control_flow_type(&self, ty: &Type, targets: &[InlineFrameId]) -> Type {
-        Type::result(ty.clone(), self.exit_type(targets))
+    pub(super) fn control_flow_type(&self, ty: &Type, exits: &BlockExits) -> Type {
+        Type::result(ty.clone(), self.exit_type(&exits.targets))
     }
 
     /// Returns the type that encodes an exit: the result of the only target, or `Ok` for the first and `Err` for the
@@ -103,13 +102,9 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// Closes a block so that it yields a control-flow value.
-    pub(super) fn close_to_control_flow(
-        &mut self,
-        open_block: OpenBlock,
-        ty: &Type,
-        targets: &[InlineFrameId],
-    ) -> Block {
-        let step = self.control_flow_type(ty, targets);
+    pub(super) fn close_to_control_flow(&mut self, open_block: OpenBlock, ty: &Type, exits: &BlockExits) -> Block {
+        let step = self.control_flow_type(ty, exits);
+        let targets = &exits.targets;
         let leaving: Vec<Type> = (0..targets.len()).map(|at| self.exit_type(&targets[at..])).collect();
         let fall = |vars: &mut VariableSupply, lets: &mut Vec<Let>, value: Atom| {
             vars.variant(lets, Value::OK, value, step.clone())
@@ -130,20 +125,14 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// Branches on a control-flow value: continues with the value of `Ok` and exits on `Err`.
-    pub(super) fn branch_on_control_flow(
-        &mut self,
-        step: Atom,
-        ty: &Type,
-        targets: &[InlineFrameId],
-        span: Span,
-    ) -> Atom {
+    pub(super) fn branch_on_control_flow(&mut self, step: Atom, ty: &Type, exits: &BlockExits, span: Span) -> Atom {
         if self.builder().has_ended() {
             return Atom::Value(Value::Unit);
         }
         let value = self.vars.variable("", ty.clone());
         let going = OpenBlock { lets: Vec::new(), end: Terminator::FallThrough(Atom::Var(value.var)) };
-        let leaving = self.vars.variable("", self.exit_type(targets));
-        let left = self.exit_block(Atom::Var(leaving.var), targets, span);
+        let leaving = self.vars.variable("", self.exit_type(&exits.targets));
+        let left = self.exit_block(Atom::Var(leaving.var), (&exits.targets, exits.how), span);
         let arms = vec![
             OpenArm { test: ArmTest::Tag(Value::OK), payload: vec![value], body: going },
             OpenArm { test: ArmTest::Tag(Value::ERR), payload: vec![leaving], body: left },
@@ -155,15 +144,15 @@ impl<'a> Lowering<'a, '_> {
         value
     }
 
-    fn exit_block(&mut self, leaving: Atom, targets: &[InlineFrameId], span: Span) -> OpenBlock {
+    fn exit_block(&mut self, leaving: Atom, (targets, how): (&[InlineFrameId], LoopExit), span: Span) -> OpenBlock {
         let end = match targets {
             [] => Terminator::Diverge,
-            [last] => return self.exit_or_handle(*last, leaving, span),
+            [last] => return self.exit_or_handle(*last, (leaving, how), span),
             [first, others @ ..] => {
                 let result = self.vars.variable("", self.result_of(*first));
                 let further = self.vars.variable("", self.exit_type(others));
-                let body = self.exit_or_handle(*first, Atom::Var(result.var), span);
-                let deeper = self.exit_block(Atom::Var(further.var), others, span);
+                let body = self.exit_or_handle(*first, (Atom::Var(result.var), how), span);
+                let deeper = self.exit_block(Atom::Var(further.var), (others, how), span);
                 let arms = vec![
                     OpenArm { test: ArmTest::Tag(Value::OK), payload: vec![result], body },
                     OpenArm { test: ArmTest::Tag(Value::ERR), payload: vec![further], body: deeper },
@@ -176,29 +165,30 @@ impl<'a> Lowering<'a, '_> {
 
     /// Returns a block that exits to this target, or the handler that was deferred to the end of a step, if this is
     /// behind the step.
-    fn exit_or_handle(&mut self, target: InlineFrameId, leaving: Atom, span: Span) -> OpenBlock {
+    fn exit_or_handle(&mut self, target: InlineFrameId, (leaving, how): (Atom, LoopExit), span: Span) -> OpenBlock {
         match self.deferred.get(&target).filter(|deferred| self.steps.len() <= deferred.step).cloned() {
             Some(deferred) => self.build_block(|lowering| lowering.handle_deferred(&deferred, leaving, span)),
-            None => OpenBlock { lets: Vec::new(), end: Terminator::Exit(target, leaving) },
+            None => OpenBlock { lets: Vec::new(), end: Terminator::Exit(target, leaving, how) },
         }
     }
 
-    /// Exits the body: ends the flow, or returns from the inlined `fn`.
+    /// BlockExits the body: ends the flow, or returns from the inlined `fn`.
     pub(super) fn exit_body(&mut self, result: Atom, ty: &Type, span: Span) -> Atom {
         let frame = self.body_frame();
         let result = self.commit_steps_in(frame, (result, ty), span);
-        self.exit_frame(frame, result, span)
+        self.exit_frame(frame, result, LoopExit::Return, span)
     }
 
-    /// Exits a frame, and all frames inside it, with its result.
-    pub(super) fn exit_frame(&mut self, at: usize, result: Atom, span: Span) -> Atom {
+    /// BlockExits a frame, and all frames inside it, with its result, in this way.
+    pub(super) fn exit_frame(&mut self, at: usize, result: Atom, how: fn(Origin) -> LoopExit, span: Span) -> Atom {
         let (id, kind) = (self.frames[at].id, self.frames[at].kind);
         if kind == InlineFrameKind::Flow {
             self.settle(span);
             return self.emit(Op::Return(result), Type::Never, span);
         }
         if !self.builder().has_ended() {
-            self.builder().end(Terminator::Exit(id, result));
+            let how = how(self.origin(span));
+            self.builder().end(Terminator::Exit(id, result, how));
         }
         Atom::Value(Value::Unit)
     }

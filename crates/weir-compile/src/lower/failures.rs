@@ -7,7 +7,7 @@
 //! its handler runs, unless the handler is inside the step: no other flow waits for a handler (Flux §2.4).
 
 use weir_host::{Text, Type, Value};
-use weir_ir::expr::Atom;
+use weir_ir::expr::{Atom, LoopExit};
 use weir_ir::prim::Prim;
 use weir_syntax::Span;
 use weir_syntax::ast::{Block, Expr, FailureHandler, ItemKind, Pattern, PatternKind, StatementKind, Tree};
@@ -170,7 +170,8 @@ impl<'a> Lowering<'a, '_> {
         });
         self.deferred.insert(id, deferred);
         if !self.builder().has_ended() {
-            self.builder().end(Terminator::Exit(id, leaving));
+            let how = LoopExit::Failure(self.origin(handler.span));
+            self.builder().end(Terminator::Exit(id, leaving, how));
         }
         Atom::Value(Value::Unit)
     }
@@ -231,7 +232,7 @@ impl<'a> Lowering<'a, '_> {
     fn exit_with_err(&mut self, at: usize, failure: Atom, span: Span) -> Atom {
         let result = self.frames[at].result.clone();
         let err = self.prim(Prim::Variant(Value::ERR), vec![failure], result, span);
-        self.exit_frame(at, err, span)
+        self.exit_frame(at, err, LoopExit::Failure, span)
     }
 
     /// Returns the frame's handler for a failure of one of these callees, and the position of the callee.
@@ -269,7 +270,8 @@ impl<'a> Lowering<'a, '_> {
         self.frames[at].handlers = handlers;
         // A flow without an answer drops the value of a handler of the file.
         let nothing = self.frames[at].result == Type::Unit;
-        let left = self.exit_frame(at, if nothing { Atom::Value(Value::Unit) } else { value }, span);
+        let value = if nothing { Atom::Value(Value::Unit) } else { value };
+        let left = self.exit_frame(at, value, LoopExit::Failure, span);
         self.frames.extend(inner);
         left
     }

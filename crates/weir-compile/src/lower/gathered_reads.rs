@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use weir_host::{Mode, Passing, Resource, Text, Value, World};
-use weir_ir::expr::{Atom, Block, Call, Let, Op, Var};
+use weir_ir::expr::{ArmTest, Atom, Block, Call, Let, LoopExit, Op, Var};
 
 use super::Lowering;
 use crate::lang_items::TABLES;
@@ -34,10 +34,12 @@ impl Lowering<'_, '_> {
                     self.gather_reads_in(body, around);
                     around.pop();
                 }
-                Op::Fold { state, body, .. } => {
+                Op::Fold { state, body, exit, .. } => {
                     self.gather_reads_in(body, around);
                     if self.only_reads(body) {
-                        self.gather_lifted(body, state.iter().map(|state| state.var));
+                        let left =
+                            state.first().filter(|_| matches!(exit, LoopExit::Failure(_))).map(|state| state.var);
+                        self.gather_lifted(body, left, &mut state.iter().map(|state| state.var).collect());
                     }
                 }
                 op => op.blocks_mut().for_each(|inner| self.gather_reads_in(inner, around)),
@@ -45,14 +47,25 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Has the reads of the body of a `fold` gather that need nothing of the rounds before, which `state` has.
-    fn gather_lifted(&self, body: &mut Block, state: impl Iterator<Item = Var>) {
-        let mut of_rounds: BTreeSet<Var> = state.collect();
-        for binding in &mut body.lets {
-            if self.is_lifted_whole(&binding.op) && !needs_one_of(&binding.op, &of_rounds) {
+    /// Has the reads of a block of a `fold` gather that need nothing of the rounds before, of which `of_rounds` are. `left` is the state
+    /// of the `fold` if a failure may leave it.
+    fn gather_lifted(&self, block: &mut Block, left: Option<Var>, of_rounds: &mut BTreeSet<Var>) {
+        for binding in &mut block.lets {
+            if self.is_lifted_whole(&binding.op) && !needs_one_of(&binding.op, of_rounds) {
                 self.gather_all(binding);
-            } else {
-                of_rounds.insert(binding.bound.var);
+                continue;
+            }
+            of_rounds.insert(binding.bound.var);
+            let Op::Switch { subject, arms } = &mut binding.op else { continue };
+            let passes = left.is_some() && subject.variable() == left;
+            if !passes && subject.variable().is_some_and(|var| of_rounds.contains(&var)) {
+                continue;
+            }
+            for arm in arms.iter_mut().filter(|arm| !passes || arm.test == ArmTest::Tag(Value::OK)) {
+                if passes {
+                    of_rounds.extend(arm.payload.iter().map(|variable| variable.var));
+                }
+                self.gather_lifted(&mut arm.body, left, of_rounds);
             }
         }
     }
@@ -66,7 +79,7 @@ impl Lowering<'_, '_> {
                 let (effects, batch) = (&function.signature.effects, &function.signature.batch);
                 effects.waits || batch.is_some() || (effects.total && effects.world == World::Pure)
             }),
-            Op::Switch { .. } => {
+            Op::Switch { .. } | Op::Map { .. } | Op::Fold { .. } => {
                 op.blocks().all(|block| block.lets.iter().all(|inner| self.is_lifted_whole(&inner.op)))
             }
             _ => false,

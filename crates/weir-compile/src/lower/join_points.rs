@@ -14,7 +14,7 @@ use weir_syntax::Span;
 use weir_syntax::ast::{Expr, Statement};
 use weir_syntax::ast::{Visitor, walk_expr};
 
-use super::block_builder::{BlockBuilder, OpenBlock};
+use super::block_builder::{BlockBuilder, BlockExits, OpenBlock};
 use super::{BLOCKS_MAX, Binding, Callable, Lowering, Names};
 use crate::typed_tree::{LocalId, Resolution, TypedTree};
 
@@ -54,11 +54,10 @@ impl<'a> Lowering<'a, '_> {
             live = lowering.live_locals(later, from);
             live.as_ref().map_or(Atom::Value(Value::Unit), |live| lowering.packed(live, span))
         });
-        let mut targets = Vec::new();
-        open_block.exit_targets(&mut targets);
+        let exits = open_block.exits();
         match live {
-            Some(live) if !targets.is_empty() && open_block.fall_through_count() == 1 => {
-                self.close_chunk(open_block, &live, &targets, span)
+            Some(live) if !exits.is_empty() && open_block.fall_through_count() == 1 => {
+                self.close_chunk(open_block, &live, &exits, span)
             }
             _ => {
                 self.builder().continue_in(open_block);
@@ -97,13 +96,13 @@ impl<'a> Lowering<'a, '_> {
         self.together(atoms, &types(live), span)
     }
 
-    fn close_chunk(&mut self, open_block: OpenBlock, live: &LiveLocals, targets: &[super::InlineFrameId], span: Span) {
+    fn close_chunk(&mut self, open_block: OpenBlock, live: &LiveLocals, exits: &BlockExits, span: Span) {
         let types = types(live);
         let ty = if let [only] = &types[..] { only.clone() } else { Type::Tuple(types.into()) };
-        let step = self.control_flow_type(&ty, targets);
-        let block = self.close_to_control_flow(open_block, &ty, targets);
+        let step = self.control_flow_type(&ty, exits);
+        let block = self.close_to_control_flow(open_block, &ty, exits);
         let value = self.splice(block, &step, span);
-        let value = self.branch_on_control_flow(value, &ty, targets, span);
+        let value = self.branch_on_control_flow(value, &ty, exits, span);
         for ((local, ty), at) in live.iter().zip(0..) {
             let only = live.len() == 1;
             let own =

@@ -9,7 +9,6 @@ use weir_ir::prim::Prim;
 use weir_syntax::Span;
 
 use super::branch::FallibleValue;
-use super::repeat::exit_targets;
 use super::{Binding, Callable, Lowering};
 use crate::declarations::DeclaredMigration;
 use crate::typed_tree::FailureTarget;
@@ -29,7 +28,7 @@ impl Lowering<'_, '_> {
             let done = lowering.prim(Prim::Not, vec![left.clone()], Type::Bool, span);
             lowering.prim(Prim::Record, vec![left, done], pair.clone(), span)
         });
-        debug_assert!(exit_targets(&open_block).is_empty(), "a failure ends the start");
+        debug_assert!(open_block.exits().is_empty(), "a failure ends the start");
         let body = self.close_without_exits(open_block, &pair);
         let init = vec![Atom::Value(Value::Bool(true))];
         self.emit(Op::Loop { init, state: vec![more], body, at_most: BATCHES_MAX }, Type::Bool, span);

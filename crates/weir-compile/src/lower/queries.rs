@@ -2,15 +2,14 @@
 //! part are evaluated once, before the query.
 
 use weir_host::{Text, Type, Value};
-use weir_ir::expr::{ArmTest, Atom, Op, Variable};
+use weir_ir::expr::{ArmTest, Atom, LoopExit, Op, Variable};
 use weir_ir::prim::Prim;
 use weir_syntax::Span;
 use weir_syntax::ast::{Block, Expr, ExprKind, Pattern, QueryClauses};
 
-use super::block_builder::{InlineFrameId, OpenBlock};
+use super::block_builder::{BlockExits, OpenBlock};
 use super::conditions::DividedCondition;
 use super::keyed_reads::PairedList;
-use super::repeat::exit_targets;
 use super::table_description::record;
 use super::tables::{ReplaceFailure, outside};
 use super::{Binding, Callable, Lowering, TriedCall, pattern_name};
@@ -367,8 +366,8 @@ impl<'a> Lowering<'a, '_> {
             bind(lowering, item.clone());
             lowering.all_hold(conditions, span)
         });
-        let targets = exit_targets(&open_block);
-        let gathers = targets.is_empty() && open_block.any_binding(&|binding| self.gathers(binding));
+        let exits = open_block.exits();
+        let gathers = exits.is_empty() && open_block.any_binding(&|binding| self.gathers(binding));
         if gathers && !self.is_move_only(element_type) {
             return self.kept_of_tested((list, element), open_block, span);
         }
@@ -377,7 +376,7 @@ impl<'a> Lowering<'a, '_> {
             let then = |lowering: &mut Self| lowering.appended(&kept, &item, &ty, span);
             lowering.choose(holds, &ty, span, then, |_| kept.clone())
         };
-        self.collected_in((list, element), so_far, (&ty, &targets), span, add)
+        self.collected_in((list, element), so_far, (&ty, &exits), span, add)
     }
 
     /// Returns the elements for which a block yields `true`. A `for` evaluates it for all of them, so that its calls gather.
@@ -422,8 +421,8 @@ impl<'a> Lowering<'a, '_> {
         let so_far = self.vars.variable("", ty.clone());
         let (item, kept) = (Atom::Var(element.var), Atom::Var(so_far.var));
         let open_block = self.build_block(|lowering| body(lowering, &item, &kept));
-        let targets = exit_targets(&open_block);
-        self.collected_in((list, element), so_far, (ty, &targets), span, |lowering, _| {
+        let exits = open_block.exits();
+        self.collected_in((list, element), so_far, (ty, &exits), span, |lowering, _| {
             lowering.join(open_block, ty, span)
         })
     }
@@ -433,18 +432,18 @@ impl<'a> Lowering<'a, '_> {
         &mut self,
         (list, element): (Atom, Variable),
         so_far: Variable,
-        (ty, targets): (&Type, &[InlineFrameId]),
+        (ty, exits): (&Type, &BlockExits),
         span: Span,
         body: impl FnOnce(&mut Self, Atom) -> Atom,
     ) -> Atom {
         let (init, kept) = (Atom::Value(Value::list(Vec::new())), Atom::Var(so_far.var));
-        if targets.is_empty() {
+        if exits.is_empty() {
             let open_block = self.build_block(|lowering| body(lowering, kept));
             let body = self.close_without_exits(open_block, ty);
-            let fold = Op::Fold { list, init: vec![init], state: vec![so_far], element, body };
+            let fold = Op::Fold { list, init: vec![init], state: vec![so_far], element, body, exit: LoopExit::Never };
             return self.emit(fold, ty.clone(), span);
         }
-        self.fold_with_exits(span, (list, init, element), ty, targets, |lowering, going| {
+        self.fold_with_exits(span, (list, init, element), ty, exits, |lowering, going| {
             lowering.rename(so_far, going, span);
             body(lowering, kept)
         })

@@ -1,12 +1,12 @@
 //! Lowers loops. If a body may exit its `fn`, the loop carries the exit, and the remaining rounds do nothing.
 
 use weir_host::{Type, Value};
-use weir_ir::expr::{ArmTest, Atom, Op};
+use weir_ir::expr::{ArmTest, Atom, LoopExit, Op};
 use weir_ir::prim::Prim;
 use weir_syntax::Span;
 use weir_syntax::ast::{Block, Expr, Pattern, QueryClauses, QueryOrder};
 
-use super::block_builder::{InlineFrameId, OpenBlock};
+use super::block_builder::{BlockExits, OpenBlock};
 use super::keyed_reads::PairedList;
 use super::{Binding, Lowering, pattern_name};
 
@@ -81,12 +81,12 @@ impl<'a> Lowering<'a, '_> {
             let value = lowering.expr(&key.value);
             lowering.prim(Prim::Record, vec![value, item], pair.clone(), span)
         });
-        let targets = exit_targets(&open_block);
-        let keyed = if targets.is_empty() {
+        let exits = open_block.exits();
+        let keyed = if exits.is_empty() {
             let body = self.close_without_exits(open_block, &pair);
             self.emit(Op::Map { list, element, body }, Type::list(pair), span)
         } else {
-            self.collect(span, (list, element), (open_block, &pair), &targets)
+            self.collect(span, (list, element), (open_block, &pair), &exits)
         };
         let list = self.call_list("sort_keyed", vec![keyed], element_type, span);
         reversed(self, list)
@@ -126,12 +126,12 @@ impl<'a> Lowering<'a, '_> {
             lowering.block(body)
         });
         let list = self.end_pairs(paired);
-        let targets = exit_targets(&open_block);
-        if targets.is_empty() {
+        let exits = open_block.exits();
+        if exits.is_empty() {
             let body = self.close_without_exits(open_block, of);
             return self.emit(Op::Map { list, element, body }, result.clone(), span);
         }
-        self.collect(span, (list, element), (open_block, of), &targets)
+        self.collect(span, (list, element), (open_block, of), &exits)
     }
 
     /// Returns the list that a `for` iterates over; of a map, the list of its pairs.
@@ -153,12 +153,12 @@ impl<'a> Lowering<'a, '_> {
         span: Span,
         (list, element): (Atom, weir_ir::expr::Variable),
         (open_block, of): (OpenBlock, &Type),
-        targets: &[InlineFrameId],
+        exits: &BlockExits,
     ) -> Atom {
         let whole = Type::list(of.clone());
         let lists = Type::list(whole.clone());
         let init = Atom::Value(Value::list(Vec::new()));
-        let collected = self.fold_with_exits(span, (list, init, element), &lists, targets, |lowering, so_far| {
+        let collected = self.fold_with_exits(span, (list, init, element), &lists, exits, |lowering, so_far| {
             let value = lowering.join(open_block, of, span);
             lowering.prim(Prim::Collect, vec![so_far, value], lists.clone(), span)
         });
@@ -171,10 +171,10 @@ impl<'a> Lowering<'a, '_> {
         span: Span,
         (list, init, element): (Atom, Atom, weir_ir::expr::Variable),
         ty: &Type,
-        targets: &[InlineFrameId],
+        exits: &BlockExits,
         body: impl FnOnce(&mut Self, Atom) -> Atom,
     ) -> Atom {
-        let step = self.control_flow_type(ty, targets);
+        let step = self.control_flow_type(ty, exits);
         let Type::Result(pair) = &step else { return Atom::Value(Value::Unit) };
         let init = self.prim(Prim::Variant(Value::OK), vec![init], step.clone(), span);
         let accumulator = self.vars.variable("", step.clone());
@@ -182,7 +182,7 @@ impl<'a> Lowering<'a, '_> {
         let left = self.vars.variable("", pair.1.clone());
         let going = Atom::Var(so_far.var);
         let open_block = self.build_block(|lowering| body(lowering, going));
-        let next = self.close_to_control_flow(open_block, ty, targets);
+        let next = self.close_to_control_flow(open_block, ty, exits);
         let subject = Atom::Var(accumulator.var);
         let kept = Atom::Var(left.var);
         let rounds = self.build_block(|lowering| {
@@ -196,9 +196,9 @@ impl<'a> Lowering<'a, '_> {
             lowering.switch(subject, arms, &step, span)
         });
         let body = self.close_without_exits(rounds, &step);
-        let value =
-            self.emit(Op::Fold { list, init: vec![init], state: vec![accumulator], element, body }, step.clone(), span);
-        self.branch_on_control_flow(value, ty, targets, span)
+        let (init, state) = (vec![init], vec![accumulator]);
+        let value = self.emit(Op::Fold { list, init, state, element, body, exit: exits.how }, step.clone(), span);
+        self.branch_on_control_flow(value, ty, exits, span)
     }
 
     pub(super) fn fold(
@@ -218,12 +218,13 @@ impl<'a> Lowering<'a, '_> {
             lowering.bind(pattern, Atom::Var(element.var));
             lowering.block(body)
         });
-        let targets = exit_targets(&open_block);
-        if targets.is_empty() {
+        let exits = open_block.exits();
+        if exits.is_empty() {
             let body = self.close_without_exits(open_block, &ty);
-            return self.emit(Op::Fold { list, init: vec![init], state: vec![so_far], element, body }, ty, expr.span);
+            let (init, state) = (vec![init], vec![so_far]);
+            return self.emit(Op::Fold { list, init, state, element, body, exit: LoopExit::Never }, ty, expr.span);
         }
-        self.fold_with_exits(expr.span, (list, init, element), &ty, &targets, |lowering, going| {
+        self.fold_with_exits(expr.span, (list, init, element), &ty, &exits, |lowering, going| {
             // The body refers to the accumulator by the variable that it was built with.
             lowering.rename(so_far, going, expr.span);
             lowering.join(open_block, &ty, expr.span)
@@ -257,13 +258,13 @@ impl<'a> Lowering<'a, '_> {
             let done = lowering.expr(until);
             lowering.prim(Prim::Record, vec![next, done], pair.clone(), span)
         });
-        let targets = exit_targets(&open_block);
-        if targets.is_empty() {
+        let exits = open_block.exits();
+        if exits.is_empty() {
             let body = self.close_without_exits(open_block, &pair);
             return self.emit(Op::Loop { init: vec![init], state: vec![variable], body, at_most }, ty, span);
         }
-        let inner = self.close_to_control_flow(open_block, &pair, &targets);
-        self.loop_with_exits(span, (init, variable, inner), (&ty, &pair), &targets, at_most)
+        let inner = self.close_to_control_flow(open_block, &pair, &exits);
+        self.loop_with_exits(span, (init, variable, inner), (&ty, &pair), &exits, at_most)
     }
 
     /// Lowers a loop whose body may exit: the state is a control-flow value, and an exit ends the loop.
@@ -272,10 +273,10 @@ impl<'a> Lowering<'a, '_> {
         span: Span,
         (init, variable, inner): (Atom, weir_ir::expr::Variable, weir_ir::expr::Block),
         (ty, pair): (&Type, &Type),
-        targets: &[InlineFrameId],
+        exits: &BlockExits,
         at_most: u64,
     ) -> Atom {
-        let step = self.control_flow_type(ty, targets);
+        let step = self.control_flow_type(ty, exits);
         let Type::Result(parts) = step.clone() else { return Atom::Value(Value::Unit) };
         let init = self.prim(Prim::Variant(Value::OK), vec![init], step.clone(), span);
         let state = self.vars.variable("", step.clone());
@@ -305,12 +306,6 @@ impl<'a> Lowering<'a, '_> {
         });
         let body = self.close_without_exits(rounds, &round);
         let value = self.emit(Op::Loop { init: vec![init], state: vec![state], body, at_most }, step.clone(), span);
-        self.branch_on_control_flow(value, ty, targets, span)
+        self.branch_on_control_flow(value, ty, exits, span)
     }
-}
-
-pub(super) fn exit_targets(open_block: &OpenBlock) -> Vec<InlineFrameId> {
-    let mut targets = Vec::new();
-    open_block.exit_targets(&mut targets);
-    targets
 }

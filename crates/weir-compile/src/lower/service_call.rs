@@ -3,7 +3,7 @@
 
 use weir_host::{Text, Type, Value};
 use weir_ir::caught_failure_type;
-use weir_ir::expr::{ArmTest, Atom, Block as IrBlock, InlinedCallId, Op};
+use weir_ir::expr::{ArmTest, Atom, Block as IrBlock, InlinedCallId, LoopExit, Op};
 use weir_ir::prim::Prim;
 use weir_syntax::Span;
 use weir_syntax::ast::{Expr, ItemKind, Route, Service};
@@ -144,7 +144,7 @@ impl<'a> Lowering<'a, '_> {
         let name = Value::Text(self.name_of_call(self.frames[route].inlined_call));
         let given = vec![failure, Atom::Value(name), Atom::Value(Value::Int(span.start.into()))];
         let response = self.service_call(FAILED, given, answer, span);
-        self.exit_frame(route, response, span)
+        self.exit_frame(route, response, LoopExit::Failure, span)
     }
 
     /// Binds the parameters of a route to the inputs of the request.

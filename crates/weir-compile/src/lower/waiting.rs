@@ -6,7 +6,7 @@ use weir_ir::prim::Prim;
 use weir_syntax::ast::{Argument, Block, Expr};
 use weir_syntax::{Code, Diagnostic, Span};
 
-use super::block_builder::{InlineFrameId, OpenBlock};
+use super::block_builder::{BlockExits, InlineFrameId, OpenBlock};
 use super::branch::FallibleValue;
 use super::{InlineFrame, InlineFrameKind, Lowering, Names};
 use crate::lang_items::TABLES;
@@ -21,8 +21,8 @@ impl<'a> Lowering<'a, '_> {
         let limit = self.expr(limit);
         let (result, inner) = (self.ty(expr), self.ty(value));
         let open_block = self.build_block(|lowering| lowering.expr(value));
-        let (body, targets) = self.close_any(open_block, &inner);
-        let yields = if targets.is_empty() { inner.clone() } else { self.control_flow_type(&inner, &targets) };
+        let (body, exits) = self.close_any(open_block, &inner);
+        let yields = if exits.is_empty() { inner.clone() } else { self.control_flow_type(&inner, &exits) };
         let some = Type::option(yields.clone());
         let outcome = self.emit(Op::Within { limit, body }, some.clone(), span);
         let same = inner == result;
@@ -31,11 +31,8 @@ impl<'a> Lowering<'a, '_> {
         let atom = Atom::Var(in_time.var);
         let arms = vec![
             self.arm(ArmTest::Tag(Value::SOME), vec![in_time], |lowering| {
-                let value = if targets.is_empty() {
-                    atom
-                } else {
-                    lowering.branch_on_control_flow(atom, &inner, &targets, span)
-                };
+                let value =
+                    if exits.is_empty() { atom } else { lowering.branch_on_control_flow(atom, &inner, &exits, span) };
                 if same { value } else { lowering.prim(Prim::Variant(Value::OK), vec![value], wrapped, span) }
             }),
             self.arm(ArmTest::Tag(Value::NONE), Vec::new(), |_| {
@@ -51,32 +48,31 @@ impl<'a> Lowering<'a, '_> {
         let ty = self.ty(expr);
         let drafts: Vec<OpenBlock> =
             bodies.iter().map(|body| self.build_block(|lowering| lowering.expr(body))).collect();
-        let mut targets: Vec<InlineFrameId> = Vec::new();
-        drafts.iter().for_each(|open_block| open_block.exit_targets(&mut targets));
+        let mut exits = BlockExits::default();
+        drafts.iter().for_each(|open_block| open_block.add_exits(&mut exits));
         let yields = drafts.iter().any(OpenBlock::yields);
-        let bodies = drafts.into_iter().map(|open_block| match targets.is_empty() {
+        let bodies = drafts.into_iter().map(|open_block| match exits.is_empty() {
             true => self.close_without_exits(open_block, &ty),
-            false => self.close_to_control_flow(open_block, &ty, &targets),
+            false => self.close_to_control_flow(open_block, &ty, &exits),
         });
         let bodies: Vec<IrBlock> = bodies.collect();
-        let bound = match (yields, targets.is_empty()) {
+        let bound = match (yields, exits.is_empty()) {
             (false, _) => Type::Never,
             (true, true) => ty.clone(),
-            (true, false) => self.control_flow_type(&ty, &targets),
+            (true, false) => self.control_flow_type(&ty, &exits),
         };
         let value = self.emit(Op::Race { bodies }, bound, expr.span);
-        if targets.is_empty() { value } else { self.branch_on_control_flow(value, &ty, &targets, expr.span) }
+        if exits.is_empty() { value } else { self.branch_on_control_flow(value, &ty, &exits, expr.span) }
     }
 
-    fn close_any(&mut self, open_block: OpenBlock, ty: &Type) -> (IrBlock, Vec<InlineFrameId>) {
-        let mut targets = Vec::new();
-        open_block.exit_targets(&mut targets);
-        let block = if targets.is_empty() {
+    fn close_any(&mut self, open_block: OpenBlock, ty: &Type) -> (IrBlock, BlockExits) {
+        let exits = open_block.exits();
+        let block = if exits.is_empty() {
             self.close_without_exits(open_block, ty)
         } else {
-            self.close_to_control_flow(open_block, ty, &targets)
+            self.close_to_control_flow(open_block, ty, &exits)
         };
-        (block, targets)
+        (block, exits)
     }
 
     /// Lowers `retry(n) { … }` to a loop until the first `Ok`. Its state is the number of tries, the last result and,
@@ -115,11 +111,11 @@ impl<'a> Lowering<'a, '_> {
         let (none, outcome) = (Atom::Value(Value::Int(0)), Atom::Value(Value::none()));
         let init = [none, outcome].into_iter().chain(backoff).collect();
         let init = self.prim(Prim::Record, init, state_type.clone(), span);
-        let (body, targets) = self.close_any(open_block, &pair);
-        let last = if targets.is_empty() {
+        let (body, exits) = self.close_any(open_block, &pair);
+        let last = if exits.is_empty() {
             self.emit(Op::Loop { init: vec![init], state: vec![state], body, at_most: tries }, state_type.clone(), span)
         } else {
-            self.loop_with_exits(span, (init, state, body), (&state_type, &pair), &targets, tries)
+            self.loop_with_exits(span, (init, state, body), (&state_type, &pair), &exits, tries)
         };
         let last = self.prim(Prim::Field(1), vec![last], Type::option(result.clone()), span);
         let of = Type::option(result.clone());

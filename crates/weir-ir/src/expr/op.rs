@@ -5,7 +5,7 @@
 //! the passes and the checks of the compiler follow them, and match on [`Op`] only if an operation needs a treatment of its
 //! own.
 
-use super::{Arm, Atom, Block, Call, Constraint, Var, Variable};
+use super::{Arm, Atom, Block, Call, Constraint, LoopExit, Var, Variable};
 use crate::body_types::BodyTypes;
 use crate::prim::Prim;
 
@@ -44,6 +44,8 @@ pub enum Op {
         element: Variable,
         /// The body, which yields the next state, or the tuple of the next states.
         body: Block,
+        /// The way in which it ends before the list does.
+        exit: LoopExit,
     },
     /// `loop state = init { body } until … at most n`: evaluates the body with the states, whose result is the tuple
     /// `(next states…, done)`; yields the next state, or the tuple of the next states, when done. Fails with
@@ -238,7 +240,7 @@ macro_rules! traversal {
                         binders: [$one(element), Default::default()],
                         ..none
                     },
-                    Op::Fold { list, init, state, element, body } => $Parts {
+                    Op::Fold { list, init, state, element, body, exit: _ } => $Parts {
                         operands: init,
                         single: Some(list),
                         bodies: $one(body),

@@ -16,6 +16,11 @@ impl Block {
             {
                 *sites = sites.iter().map(|site| relocated_site(&site, place)).collect();
             }
+            if let Op::Fold { exit, .. } = &mut binding.op
+                && let Some(position) = exit.position_mut()
+            {
+                *position = place(*position);
+            }
             binding.op.blocks_mut().for_each(|inner| inner.relocate(place));
         }
     }

@@ -189,6 +189,9 @@ impl Generator {
         if !self.batches {
             return None;
         }
+        if let Some(op) = self.of_left_loops(ty, nests, lets) {
+            return Some(op);
+        }
         match ty {
             Type::Int => match self.random.below(20) {
                 0..=7 => Some(self.gathered(lets)),
@@ -230,7 +233,7 @@ impl Generator {
         self.call_in_a_world(function, vec![argument])
     }
 
-    fn call_in_a_world(&mut self, function: &str, arguments: Vec<Atom>) -> Op {
+    pub(super) fn call_in_a_world(&mut self, function: &str, arguments: Vec<Atom>) -> Op {
         // Mostly one part of the world, so that calls meet.
         let module = *self.random.pick(&["a", "a", "a", "b"]);
         self.call_of(&format!("{module}.{function}"), arguments)

@@ -9,7 +9,7 @@ use weir_host::{Type, Value};
 use super::program::Generator;
 use super::replacing::MAPS;
 use super::values::{entry, value};
-use crate::expr::{Arm, ArmTest, Atom, Block, Let, Op, Var, Variable, round_type};
+use crate::expr::{Arm, ArmTest, Atom, Block, Let, LoopExit, Op, Var, Variable, round_type};
 use crate::prim::Prim;
 
 /// The number of elements that a list has at most.
@@ -94,7 +94,8 @@ impl Generator {
         };
         self.scope.truncate(from);
         let body = Block { lets: inner, result: Atom::Var(next) };
-        let fold = Op::Fold { list, init: vec![init.clone()], state: vec![state], element, body };
+        let fold =
+            Op::Fold { list, init: vec![init.clone()], state: vec![state], element, body, exit: LoopExit::Never };
         let result = Atom::Var(self.bind(ty, fold, lets));
         if self.random.chance(30) { vec![result, init] } else { vec![result] }
     }

@@ -11,7 +11,7 @@ use super::functions::counter;
 use super::recording::SHARED_FROM;
 use super::values::{data_type, definitions, entry, has_updates, several, value};
 use super::{Case, Random, is_bounded};
-use crate::expr::{Atom, Block, Call, Constraint, Let, Op, Program, Var, Variable, round_type};
+use crate::expr::{Atom, Block, Call, Constraint, Let, LoopExit, Op, Program, Var, Variable, round_type};
 use crate::program::{Entry, Flow, InlinedCall, InlinedCallId, Origin, SharedValue};
 
 /// The depth to which blocks nest.
@@ -72,6 +72,12 @@ pub fn batched_case(seed: u64) -> Case {
     bounded(seed, Emphasis::Batches)
 }
 
+/// Returns the case of this seed, which does so in loops that failures leave, too.
+#[must_use]
+pub fn left_loops_case(seed: u64) -> Case {
+    bounded(seed, Emphasis::LeftLoops)
+}
+
 /// The constructs that a generated program has more of.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Emphasis {
@@ -91,6 +97,8 @@ pub(super) enum Emphasis {
     Independence,
     /// Calls of batched functions.
     Batches,
+    /// The same, and loops that failures leave.
+    LeftLoops,
     /// Loops whose rounds are a single change.
     Updates,
 }
@@ -121,9 +129,11 @@ fn generated(seed: u64, emphasis: Emphasis) -> Case {
         shared: shared.clone(),
         random,
         rewritable: emphasis == Emphasis::Rewritable,
-        computing: !matches!(emphasis, Emphasis::None | Emphasis::Rewritable | Emphasis::Batches),
-        batches: emphasis == Emphasis::Batches,
-        rounds: matches!(emphasis, Emphasis::Rounds | Emphasis::Batches),
+        computing: !matches!(emphasis, Emphasis::None | Emphasis::Rewritable | Emphasis::Batches | Emphasis::LeftLoops),
+        batches: matches!(emphasis, Emphasis::Batches | Emphasis::LeftLoops),
+        leaves_loops: emphasis == Emphasis::LeftLoops,
+        reads_only: false,
+        rounds: matches!(emphasis, Emphasis::Rounds | Emphasis::Batches | Emphasis::LeftLoops),
         independent: emphasis == Emphasis::Independence,
         elements: emphasis == Emphasis::Elements,
         arithmetic: emphasis == Emphasis::Arithmetic,
@@ -209,6 +219,10 @@ pub(super) struct Generator {
     pub(super) arithmetic: bool,
     /// True if it prefers calls of batched functions.
     pub(super) batches: bool,
+    /// True if it has loops that failures leave.
+    pub(super) leaves_loops: bool,
+    /// True within a loop whose calls of batched functions only read.
+    pub(super) reads_only: bool,
     /// True if it prefers `for`s over lists.
     pub(super) rounds: bool,
     /// True if bindings often use nothing that their block has bound before.
@@ -334,6 +348,9 @@ impl Generator {
             return self.bind(ty.clone(), op, lets);
         }
         let nests = self.budget > 0 && self.depth < DEPTH_MAX;
+        if let Some(op) = self.that_only_reads(ty, nests, lets) {
+            return self.bind(ty.clone(), op, lets);
+        }
         if let Some(op) = self.of_batches(ty, nests, lets) {
             return self.bind(ty.clone(), op, lets);
         }
@@ -422,7 +439,7 @@ impl Generator {
         let element = self.variable(of);
         let own: Vec<Variable> = state.iter().chain([&element]).cloned().collect();
         let body = self.carried(&own, &state, ty).unwrap_or_else(|| self.body_of_elements(&own, &element, ty));
-        Op::Fold { list, init, state, element, body }
+        Op::Fold { list, init, state, element, body, exit: LoopExit::Never }
     }
 
     /// Returns the initial states and the states of a loop that yields this type: of a tuple, one for each part, or one in

@@ -5,7 +5,7 @@ use weir_host::{Type, Value};
 use super::operations::TESTS;
 use super::program::Generator;
 use super::values::value;
-use crate::expr::{Arm, ArmTest, Atom, Block, Let, Op};
+use crate::expr::{Arm, ArmTest, Atom, Block, Let, LoopExit, Op};
 use crate::prim::Prim;
 
 /// The number of elements that a list has at most if there are many rounds.
@@ -50,7 +50,7 @@ impl Generator {
         let next = self.bind(Type::Int, Op::Switch { subject, arms: arms.into() }, &mut inner);
         self.scope.truncate(from);
         let body = Block { lets: inner, result: Atom::Var(next) };
-        Op::Fold { list, init: vec![init], state: vec![state], element, body }
+        Op::Fold { list, init: vec![init], state: vec![state], element, body, exit: LoopExit::Never }
     }
 
     /// Returns a constant list, which may have many elements.

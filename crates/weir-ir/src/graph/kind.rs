@@ -11,6 +11,7 @@ use weir_host::{Library, Signature, Text};
 use super::{ArmTest, Constraint, Graph, NodeId};
 use crate::body_types::BodyTypes;
 use crate::prim::Prim;
+use crate::program::LoopExit;
 
 /// The operation of a node.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,6 +45,8 @@ pub enum NodeKind {
         body: Box<Graph>,
         /// The number of states, at least 1.
         states: u32,
+        /// The way in which it ends before its list does.
+        exit: LoopExit,
     },
     /// Runs the body with the states that are its first inputs, and then with those of each result, until it is done. The
     /// body yields the tuple of the next states and `done`; the node yields the last state, or the tuple of the states.
@@ -141,7 +144,7 @@ macro_rules! bodies {
     ($kind:expr, $one:path) => {
         match $kind {
             NodeKind::Map { body }
-            | NodeKind::Fold { body, states: _ }
+            | NodeKind::Fold { body, states: _, exit: _ }
             | NodeKind::Loop { body, states: _, at_most: _ }
             | NodeKind::Within { body } => $one(body),
             NodeKind::Race { bodies } => bodies,
@@ -166,7 +169,7 @@ impl NodeKind {
             NodeKind::Switch { arms: _ } => KindRow::plain("switch"),
             NodeKind::Select { switch } => KindRow { named_node: Some(*switch), ..KindRow::plain("select") },
             NodeKind::Map { body: _ } => KindRow::repeated("for", 0, BodyTypes::MAP),
-            NodeKind::Fold { body: _, states } => KindRow::repeated("fold", *states, BodyTypes::FOLD),
+            NodeKind::Fold { body: _, states, exit: _ } => KindRow::repeated("fold", *states, BodyTypes::FOLD),
             NodeKind::Loop { body: _, states, at_most: _ } => {
                 KindRow { may_end: true, ..KindRow::repeated("loop", *states, BodyTypes::LOOP) }
             }
@@ -186,7 +189,7 @@ impl NodeKind {
         [
             NodeKind::Switch { arms: Vec::new() },
             NodeKind::Map { body: Box::default() },
-            NodeKind::Fold { body: Box::default(), states: 1 },
+            NodeKind::Fold { body: Box::default(), states: 1, exit: LoopExit::Never },
             NodeKind::Loop { body: Box::default(), states: 1, at_most: 1 },
             NodeKind::Within { body: Box::default() },
             NodeKind::Race { bodies: Vec::new() },
@@ -211,6 +214,17 @@ impl NodeKind {
             NodeKind::Loop { states, at_most, .. } => (Some(states), Some(at_most)),
             _ => (None, None),
         }
+    }
+
+    /// Returns the way in which a fold ends before its list does; `Never` for any other operation.
+    #[must_use]
+    pub fn exit(&self) -> LoopExit {
+        if let NodeKind::Fold { exit, .. } = self { *exit } else { LoopExit::Never }
+    }
+
+    /// Returns the same, to change it.
+    pub(crate) fn exit_mut(&mut self) -> Option<&mut LoopExit> {
+        if let NodeKind::Fold { exit, .. } = self { Some(exit) } else { None }
     }
 
     /// Returns the bodies, if there can be any number of them: the printed graph then has a heading above each.

@@ -32,7 +32,11 @@ impl Repetition {
         match &node.kind {
             NodeKind::Map { .. } => Repetition { for_each: true, in_turn, is_map: true, may_be_given_up },
             NodeKind::Fold { .. } | NodeKind::Loop { .. } => {
-                let in_turn = in_turn.or(Some(TurnReason::Loop { word: node.kind.word(), at: node.origin }));
+                let in_turn = in_turn.or(Some(TurnReason::Loop {
+                    word: node.kind.word(),
+                    at: node.origin,
+                    exit: node.kind.exit(),
+                }));
                 Repetition { in_turn, is_map: false, may_be_given_up, ..self.clone() }
             }
             _ => Repetition { in_turn, is_map: false, may_be_given_up, ..self.clone() },

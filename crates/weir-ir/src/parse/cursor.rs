@@ -4,7 +4,7 @@ use weir_host::Text;
 
 use super::error::{ParseError, ParseResult};
 use crate::print::is_bare;
-use crate::program::{InlinedCallId, NESTING_MAX, Origin, Var};
+use crate::program::{InlinedCallId, LoopExit, NESTING_MAX, Origin, Var};
 
 /// A place in a line.
 pub(super) struct Cursor<'t> {
@@ -147,6 +147,19 @@ impl<'t> Cursor<'t> {
         let in_call = self.eat("in call");
         let inlined_call = if in_call { Some(InlinedCallId(self.number("the number of a call")?)) } else { None };
         Ok(Origin { start, end, inlined_call })
+    }
+
+    /// `left by failure (@12..20)`, `left by return ()`, or nothing.
+    pub(super) fn loop_exit(&mut self) -> ParseResult<LoopExit> {
+        let exit = match (self.eat("left by failure"), self.eat("left by return")) {
+            (true, _) => LoopExit::Failure,
+            (false, true) => LoopExit::Return,
+            (false, false) => return Ok(LoopExit::Never),
+        };
+        self.expect("(")?;
+        let at = self.origin()?;
+        self.expect(")")?;
+        Ok(exit(at))
     }
 
     /// `(a, b)`: items in brackets with commas between; one may end the list.

@@ -72,7 +72,7 @@ fn head(line: &mut Cursor<'_>) -> ParseResult<Op> {
     Ok(Op::Prim(prim, line.list("(", ")", atom)?))
 }
 
-/// `fold %3 from 0 as %4: Int, %5: Int`
+/// `fold %3 from 0 as %4: Int, %5: Int`, with the exit behind it
 fn fold(line: &mut Cursor<'_>) -> ParseResult<Op> {
     let list = atom(line)?;
     line.expect("from")?;
@@ -80,7 +80,7 @@ fn fold(line: &mut Cursor<'_>) -> ParseResult<Op> {
     line.expect("as")?;
     let mut state = line.commas(binder)?;
     let element = state.pop().expect("a list of binders is not empty");
-    Ok(Op::Fold { list, init, state, element, body: Block::empty() })
+    Ok(Op::Fold { list, init, state, element, body: Block::empty(), exit: line.loop_exit()? })
 }
 
 fn children(op: &mut Op, lines: &mut LineReader<'_>, depth: usize) -> ParseResult<()> {

@@ -52,7 +52,7 @@ fn node(lines: &mut LineReader<'_>, line: &mut Cursor<'_>, depth: usize) -> Pars
     Ok(Node { name, kind, inputs, outputs, control, after, uses, within, condition_of, origin })
 }
 
-/// `of 3 at most 9`: the number of states, 1 if it is not there, and the bound on rounds.
+/// `of 3 at most 9`: the number of states, 1 if it is not there, the bound on rounds, and the exit of a fold.
 fn numbers(kind: &mut NodeKind, line: &mut Cursor<'_>) -> ParseResult<()> {
     let (states, at_most) = kind.numbers_mut();
     if let Some(states) = states
@@ -63,6 +63,9 @@ fn numbers(kind: &mut NodeKind, line: &mut Cursor<'_>) -> ParseResult<()> {
     if let Some(at_most) = at_most {
         line.expect("at most")?;
         *at_most = line.number("the bound of a loop")?;
+    }
+    if let Some(exit) = kind.exit_mut() {
+        *exit = line.loop_exit()?;
     }
     Ok(())
 }

@@ -30,7 +30,7 @@ use std::fmt::{self, Display};
 
 use weir_host::Mode;
 
-use super::{Binder, Commas, Constant, IndentedText, NameText, OriginText};
+use super::{Binder, Commas, Constant, IndentedText, LoopExitText, NameText, OriginText};
 use crate::expr::{Arm, ArmTest, Atom, Block, Constraint, Let, Op};
 use crate::prim::Prim;
 
@@ -83,9 +83,10 @@ impl Display for OperationText<'_> {
                 )
             }
             Op::Map { list, element, .. } => write!(f, "{word} {} in {}", Binder(element), AtomText(list)),
-            Op::Fold { list, init, state, element, .. } => {
+            Op::Fold { list, init, state, element, exit, .. } => {
                 let (list, init) = (AtomText(list), Commas(init.iter().map(AtomText)));
-                write!(f, "{word} {list} from {init} as {}, {}", Commas(state.iter().map(Binder)), Binder(element))
+                write!(f, "{word} {list} from {init} as {}, {}", Commas(state.iter().map(Binder)), Binder(element))?;
+                LoopExitText(*exit).fmt(f)
             }
             Op::Loop { init, state, at_most, .. } => {
                 let init = Commas(init.iter().map(AtomText));

@@ -22,8 +22,9 @@
 use std::fmt::{self, Display};
 
 use super::expr::{ConstraintText, PrimText, ResourceText, TestText, mode};
-use super::{Commas, Constant, IndentedText, NameText, OriginText, TypeText};
+use super::{Commas, Constant, IndentedText, LoopExitText, NameText, OriginText, TypeText};
 use crate::graph::{Graph, Node, NodeId, NodeKind, Operand, ResourceUse};
+use crate::program::LoopExit;
 
 pub(super) fn graph(page: &mut IndentedText, graph: &Graph) {
     if !graph.parameters.is_empty() {
@@ -93,7 +94,9 @@ impl Display for NumbersText<'_> {
         f.write_str(self.0.word())?;
         states.iter().try_for_each(|states| write!(f, " of {states}"))?;
         at_most.iter().try_for_each(|at_most| write!(f, " at most {at_most}"))?;
-        f.write_str(if states.is_some() || at_most.is_some() { " " } else { "" })
+        let exit = self.0.exit();
+        LoopExitText(exit).fmt(f)?;
+        f.write_str(if states.is_some() || at_most.is_some() || exit != LoopExit::Never { " " } else { "" })
     }
 }
 

@@ -166,6 +166,61 @@ fn functions_that_take_functions_gather_like_a_for() {
     insta::assert_snapshot!(said.output);
 }
 
+const CARDS: &str = "\
+use http
+
+record Post { id: Int, author: Int, title: Text }
+record User { id: Int, name: Text }
+table posts: Post key id
+table users: User key id
+
+fn titles(ids: List(Int)) -> Result(List(Text)) {
+  let titles = for id in ids {
+    let post = posts[id] else { fail(\"no post {id}\") }
+    let author = users[post.author] else { fail(\"{post.title} has no author\") }
+    \"{post.title} by {author.name}\"
+  }
+  Ok(titles)
+}
+
+fn found(ids: List(Int)) -> Option(List(Text)) {
+  let titles = for id in ids {
+    let post = posts[id] else { return None }
+    let author = users[post.author] else { return None }
+    \"{post.title} by {author.name}\"
+  }
+  Some(titles)
+}
+
+fn shown(id: Int) -> Result(Int) {
+  let post = posts[id] else { fail(\"no post {id}\") }
+  let later = posts[id + 1] else { fail(\"no later post\") }
+  Ok(post.title.length() + later.title.length())
+}
+
+service blog on http(port: 8080) {
+  get \"/titles\" (id: List(Int)) {
+    match titles(id) { Ok(titles) => http.json(titles), Err(_) => http.not_found() }
+  }
+  get \"/found\" (id: List(Int)) {
+    match found(id) { Some(titles) => http.json(titles), None => http.not_found() }
+  }
+  get \"/total\" (id: List(Int)) {
+    let total = fold total = 0 for one in id { total + shown(one)? }
+    http.text(\"{total}\")
+  }
+}
+";
+
+/// A `return` is not passed, and neither is an operation that may fail before the read.
+#[test]
+fn loops_that_failures_leave_gather() {
+    let program = Scratch::new("cards.weir", CARDS.as_bytes());
+    let said = say(&["check", program.path(), "--explain", "io"]);
+    assert_eq!((said.code, said.messages.as_str()), (0, ""));
+    insta::assert_snapshot!(said.output);
+}
+
 const TRANSFER: &str = "\
 use http
 

@@ -35,8 +35,35 @@ pub(crate) fn functions(items: &Items) -> String {
         "fn item_at({parameters}) -> Option(Item) {{ items[{key}] }}\n\n\
          fn number_at({parameters}) -> Int {{\n  let found = items[{key}] else {{ return -7 }}\n  found.number % 1000\n}}\n\n\
          fn age_of(name: Text) -> Int {{\n  let owner = owners[name] else {{ return -1 }}\n  owner.age\n}}\n\n\
-         fn is_known(name: Text, more: Int) -> Bool {{\n  if more < 1 {{ return false }}\n  owners[name] != None\n}}\n\n"
+         fn is_known(name: Text, more: Int) -> Bool {{\n  if more < 1 {{ return false }}\n  owners[name] != None\n}}\n\n\
+         {}{}",
+        tried("tried", "owners[r.owner]", &items_of_row(items).table),
+        tried("tried_of_lists", "(for o in owners if o.name == r.owner { o }).first()", &items_of_row(items).list)
     )
+}
+
+/// Returns a `fn` whose loop fails at the first row without an owner or another item.
+fn tried(name: &str, owner: &str, item: &str) -> String {
+    format!(
+        "fn {name}(rows: List(Item)) -> Result(List(Int)) {{\n  let ages = for r in rows {{\n    \
+         let owner = {owner} else {{ fail(r.owner) }}\n    \
+         if owner.age > 3 {{ fail(\"{{owner.age}} years\") }}\n    \
+         let item = {item} else {{ fail(\"no item {{r.number}}\") }}\n    owner.age * 7 + item.number % 1000\n  }}\n  \
+         Ok(ages)\n}}\n\n"
+    )
+}
+
+/// Returns a read of the item whose key is that of the row `r`, but for its last part.
+fn items_of_row(items: &Items) -> Twin {
+    let mut parts: Vec<String> = items.key.iter().map(|at| format!("r.{}", items.columns[*at].name)).collect();
+    if let (Some(part), Some(at)) = (parts.last_mut(), items.key.last()) {
+        if items.columns[*at].kind.ty() == "Text" {
+            *part = "r.owner".to_owned()
+        }
+    }
+    let tests = items.key.iter().zip(&parts).map(|(at, part)| format!("o.{} == {part}", items.columns[*at].name));
+    let tests = tests.collect::<Vec<_>>().join(" && ");
+    Twin { table: format!("items[{}]", key_of(&parts)), list: format!("(for o in {ALL} if {tests} {{ o }}).first()") }
 }
 
 fn key_of(parts: &[String]) -> String {
@@ -150,6 +177,11 @@ fn value(items: &Items, row: &str, depth: u32, random: &mut Random) -> Twin {
 pub(crate) fn gathered(items: &Items, random: &mut Random) -> String {
     let rows = [ALL, "items"][random.below(2) as usize];
     let depth = 1 + random.below(2) as u32;
+    if random.below(4) == 0 {
+        let shown =
+            |name: &str| format!("match {name}({ALL}) {{ Ok(ages) => \"{{ages}}\", Err(failure) => \"{{failure}}\" }}");
+        return both(&shown("tried"), &shown("tried_of_lists"));
+    }
     let body = value(items, "r", depth, random);
     if random.below(3) == 0 {
         return both(&format!("{ALL}.map(|r| {})", body.table), &format!("for r in {ALL} {{ {} }}", body.list));

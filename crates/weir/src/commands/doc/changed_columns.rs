@@ -48,7 +48,7 @@ impl<'p> BodyDefinitions<'p> {
                 Op::Map { list, element, .. } => {
                     definitions.insert(element.var, VariableSource::PartOf(list));
                 }
-                Op::Fold { list, init, state, element, body } => {
+                Op::Fold { list, init, state, element, body, exit: _ } => {
                     definitions.insert(element.var, VariableSource::PartOf(list));
                     if let ([init], [state]) = (&init[..], &state[..]) {
                         definitions.insert(state.var, VariableSource::State(init, body));

@@ -3,7 +3,7 @@
 use weir_host::{Resource, Text, Type};
 use weir_ir::graph::Graph;
 use weir_ir::io_rounds::{Ahead, IoCall, TurnReason, WaitReason};
-use weir_ir::program::SharedValue;
+use weir_ir::program::{LoopExit, SharedValue};
 
 use super::{Places, is_commit, name};
 
@@ -99,9 +99,15 @@ pub(super) const fn ahead(ahead: Ahead) -> &'static str {
 /// Returns the reason for which a call is made again and again, one after the other.
 pub(super) fn turns(reason: &TurnReason, places: &Places<'_>) -> String {
     match reason {
-        // The elements that fulfil the condition of a `for` are folded into a list.
-        TurnReason::Loop { word: "fold", at } if !places.has_word("fold", at.start) => {
-            format!("again in each round of the `for` at {}, one after the other", places.line(at.start))
+        // The elements that fulfil the condition of a `for` are folded into a list, and so are the results of one that may be left.
+        TurnReason::Loop { word: "fold", at, exit } if !places.has_word("fold", at.start) => {
+            let left = match exit {
+                LoopExit::Never => String::new(),
+                LoopExit::Failure(by) | LoopExit::Return(by) => {
+                    format!(", because the loop may be left at {}", places.line(by.start))
+                }
+            };
+            format!("again in each round of the `for` at {}, one after the other{left}", places.line(at.start))
         }
         TurnReason::Loop { word, .. } => format!("again in each round of a `{word}`, one after the other"),
         TurnReason::End(at) => format!(

@@ -1,0 +1,130 @@
+//! The part of the body of a `fold` that can be evaluated before the `fold`: reads, and what they need.
+//!
+//! An operation is *early* if it needs nothing of the rounds before, only reads, and cannot fail. If an operation is not, but a switch
+//! whose subject is early, its arms may have early parts of their own.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{is_gathered, is_lifted, is_moved, is_total_but_for_reads};
+use crate::expr::{Arm, ArmTest, Atom, Block, Let, Op, Var, Variable};
+use crate::passes::facts::Facts;
+use weir_host::Value;
+
+/// The part of a block of the body of a `fold` that the `for` before it evaluates.
+#[derive(Default)]
+pub(super) struct EarlyPart {
+    /// By the position of the binding in the block.
+    pub(super) bindings: BTreeMap<usize, Early>,
+}
+
+/// The part of one binding that the `for` evaluates.
+pub(super) enum Early {
+    /// The operation, whose result the `fold` takes from there.
+    Moved,
+    /// The operation, which the `fold` evaluates too.
+    Copied,
+    /// A switch with what is early in each of its arms.
+    Arms(Vec<EarlyPart>),
+    /// The early part of this arm of a switch on the state of the `fold`, in any case.
+    Going(usize, EarlyPart),
+}
+
+impl EarlyPart {
+    pub(super) fn is_empty(&self) -> bool {
+        self.bindings.is_empty()
+    }
+}
+
+/// Returns the early part of the body of a `fold` with these states. `left` is the state if it says whether a failure has left the `fold`.
+pub(super) fn of_body(body: &Block, state: &[Variable], left: Option<Var>, facts: &Facts<'_>) -> EarlyPart {
+    let late = state.iter().map(|state| state.var).collect();
+    let mut search = EarlySearch { facts, left, late };
+    let possible = search.block(body);
+    search.needed(body, possible, &mut BTreeSet::new())
+}
+
+struct EarlySearch<'f, 'a> {
+    facts: &'f Facts<'a>,
+    left: Option<Var>,
+    /// The variables of the body whose values are not early.
+    late: BTreeSet<Var>,
+}
+
+impl EarlySearch<'_, '_> {
+    /// Returns all that is early in a block.
+    fn block(&mut self, block: &Block) -> EarlyPart {
+        let mut part = EarlyPart::default();
+        for (position, binding) in block.lets.iter().enumerate() {
+            if let Some(early) = self.binding(binding) {
+                part.bindings.insert(position, early);
+            }
+        }
+        part
+    }
+
+    fn binding(&mut self, binding: &Let) -> Option<Early> {
+        let Let { bound, op, .. } = binding;
+        if self.facts.never_changes(bound.var) && self.has_early_operands(op) && is_total_but_for_reads(op, self.facts)
+        {
+            return Some(if is_moved(op) { Early::Moved } else { Early::Copied });
+        }
+        self.late.insert(bound.var);
+        let Op::Switch { subject, arms } = op else { return None };
+        if self.left.is_some() && subject.variable() == self.left {
+            let going = arms.iter().position(|arm| arm.test == ArmTest::Tag(Value::OK))?;
+            self.late.extend(arms[going].payload.iter().map(|variable| variable.var));
+            return Some(Early::Going(going, self.block(&arms[going].body)));
+        }
+        self.is_early(subject).then(|| Early::Arms(arms.iter().map(|arm| self.arm(arm)).collect()))
+    }
+
+    fn arm(&mut self, arm: &Arm) -> EarlyPart {
+        let changing = arm.payload.iter().map(|variable| variable.var).filter(|var| !self.facts.never_changes(*var));
+        self.late.extend(changing);
+        self.block(&arm.body)
+    }
+
+    /// Returns true if everything that an operation needs is early, its blocks included.
+    fn has_early_operands(&self, op: &Op) -> bool {
+        let borrows = matches!(op, Op::Call(call) if is_gathered(call, self.facts));
+        let mut operands = op.operands().chain(op.blocks().map(|block| &block.result));
+        let inner = || op.blocks().flat_map(|block| &block.lets);
+        operands.all(|atom| self.is_early(atom) || borrows && atom.shared().is_some())
+            && inner().all(|inner| self.has_early_operands(&inner.op))
+    }
+
+    fn is_early(&self, atom: &Atom) -> bool {
+        self.facts.is_steady(atom) && atom.variable().is_none_or(|var| !self.late.contains(&var))
+    }
+
+    /// Returns the reads of a part and what they, and the variables in `needed`, need of it.
+    fn needed(&self, block: &Block, part: EarlyPart, needed: &mut BTreeSet<Var>) -> EarlyPart {
+        let mut kept = EarlyPart::default();
+        for (position, early) in part.bindings.into_iter().rev() {
+            let Let { bound, op, .. } = &block.lets[position];
+            let early = match (early, op) {
+                (Early::Going(going, inner), Op::Switch { arms, .. }) => {
+                    Early::Going(going, self.needed(&arms[going].body, inner, needed))
+                }
+                (Early::Arms(parts), Op::Switch { arms, .. }) => {
+                    let parts = arms.iter().zip(parts).map(|(arm, part)| self.needed(&arm.body, part, needed));
+                    Early::Arms(parts.collect())
+                }
+                (early, op) if needed.contains(&bound.var) || is_lifted(op, self.facts) => early,
+                _ => continue,
+            };
+            match &early {
+                Early::Going(_, inner) if inner.is_empty() => continue,
+                Early::Going(..) => {}
+                Early::Arms(parts) if parts.iter().all(EarlyPart::is_empty) => continue,
+                Early::Arms(_) => needed.extend(op.uses()),
+                Early::Moved | Early::Copied => {
+                    needed.extend(op.uses());
+                    op.blocks().for_each(|block| needed.extend(block.free_variables(&[])));
+                }
+            }
+            kept.bindings.insert(position, early);
+        }
+        kept
+    }
+}
