@@ -246,11 +246,23 @@ impl<'a> TypeChecker<'a, '_> {
             return self.no_query(span, "the rows of a table are ordered by their columns", advice);
         }
         let ty = self.inference.resolve(&ty);
+        if table.is_some_and(|at| self.is_ordered_column(at, &key.value)) {
+            return;
+        }
         self.demand(&ty, Demand::Order, span);
         if !ty.has_order() {
             let other = if table.is_some() { "order by another column" } else { "order by a number, text or time" };
             self.no_query(span, &format!("values of the type `{ty}` have no order"), other);
         }
+    }
+
+    /// Returns whether a field of a row is a column whose values have an order in tables, as in keys, although `<` does not work on
+    /// them: a truth value or an enum.
+    fn is_ordered_column(&self, table: usize, value: &Expr) -> bool {
+        let ExprKind::Field { name, .. } = &value.kind else { return false };
+        let mut columns = self.typed.declarations.tables[table].columns.iter();
+        let column = columns.find(|column| column.name.as_str() == name.as_str());
+        column.is_some_and(|column| matches!(column.kind, "Bool" | "Enum") && !column.optional)
     }
 
     /// Reports the name of a column without that of the row, and returns whether it is one.

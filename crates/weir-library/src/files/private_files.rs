@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// Ends of the names of private files.
-const PRIVATE_ENDS: [&str; 6] = [".weir", ".plan.toml", ".config.toml", ".db", ".db-wal", ".db-shm"];
+const PRIVATE_ENDS: [&str; 7] = [".weir", ".plan.toml", ".config.toml", ".db", ".db-wal", ".db-shm", ".db-note"];
 /// The name that begins with a dot, and that visitors ask for.
 const WELL_KNOWN: &str = ".well-known";
 /// The text that the system appends to the path of a file that has been deleted since it was opened.
@@ -82,6 +82,7 @@ mod tests {
             "data.db",
             "data.db-wal",
             "a.db-shm",
+            "a.db-note",
             ".env",
             ".git/config",
             "a/.ssh/b",

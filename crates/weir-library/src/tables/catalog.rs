@@ -62,6 +62,11 @@ pub(super) trait Catalog {
         Ok(false)
     }
 
+    /// Returns whether another program that is running is known to declare the table with other references.
+    fn others_have_other_references(&self, _schema: &Schema) -> Read<bool> {
+        Ok(false)
+    }
+
     /// Returns whether another program that is running is known to declare an index.
     fn others_have_index(&self, _name: &str) -> Read<bool> {
         Ok(false)

@@ -20,6 +20,7 @@ use weir::Failure;
 
 use super::connection::read_write;
 use super::held_read::{BETWEEN, HELD_MAX};
+use super::log_note::LogNote;
 use super::writer::SharedWriter;
 
 /// Number of pages of the log from which it is moved into the database. A page that was written often is moved once, so
@@ -62,8 +63,8 @@ pub(super) struct LogThread {
     due: Arc<AtomicU32>,
     /// Takes a request while the thread does nothing.
     requests: SyncSender<LogRequest>,
-    /// Is locked while the thread makes a checkpoint, which SQLite refuses to wait for.
-    checkpoints: Arc<Mutex<()>>,
+    /// Is locked while the thread makes a checkpoint, which SQLite refuses to wait for, and holds the note of the log.
+    checkpoints: Arc<Mutex<Option<LogNote>>>,
 }
 
 /// A request to the thread. After each of them it makes a checkpoint that is due.
@@ -75,9 +76,13 @@ enum LogRequest {
 
 impl LogThread {
     /// Starts the thread, which ends when the last clone of this value is dropped.
-    pub(super) fn begin(path: &Path, writer: Arc<SharedWriter>, pages: LogPages) -> Result<LogThread, Failure> {
+    pub(super) fn begin(
+        path: &Path,
+        writer: Arc<SharedWriter>,
+        (pages, note): (LogPages, Option<LogNote>),
+    ) -> Result<LogThread, Failure> {
         let due = Arc::new(AtomicU32::new(LOG_PAGES_MAX));
-        let checkpoints = Arc::<Mutex<()>>::default();
+        let checkpoints = Arc::new(Mutex::new(note));
         let (requests, requested) = mpsc::sync_channel(0);
         let mut log = LogMover {
             path: path.to_owned(),
@@ -92,8 +97,8 @@ impl LogThread {
         Ok(LogThread { pages, due, requests, checkpoints })
     }
 
-    /// Waits for a checkpoint that is under way, and keeps the thread from the next one.
-    pub(super) fn without_checkpoints(&self) -> MutexGuard<'_, ()> {
+    /// Waits for a checkpoint that is under way, and keeps the thread from the next one. Returns the note of the log.
+    pub(super) fn without_checkpoints(&self) -> MutexGuard<'_, Option<LogNote>> {
         self.checkpoints.lock()
     }
 
@@ -122,7 +127,7 @@ struct LogMover {
     connection: Option<Connection>,
     pages: LogPages,
     due: Arc<AtomicU32>,
-    checkpoints: Arc<Mutex<()>>,
+    checkpoints: Arc<Mutex<Option<LogNote>>>,
 }
 
 impl LogMover {
@@ -142,14 +147,16 @@ impl LogMover {
     /// Makes a checkpoint. One that fails is made later.
     fn bound(&mut self) {
         let checkpoints = Arc::clone(&self.checkpoints);
-        let _under_way = checkpoints.lock();
-        let is_moved = self.make().unwrap_or(false);
+        let mut note = checkpoints.lock();
+        // Without its note nothing is moved.
+        let is_noted = note.as_mut().is_none_or(|note| note.checkpoint_begins().is_ok());
+        let is_moved = is_noted && self.make(note.as_mut()).unwrap_or(false);
         let due = if is_moved { LOG_PAGES_MAX } else { self.pages.now().saturating_add(LOG_PAGES_MAX) };
         self.due.store(due, Ordering::Relaxed);
     }
 
     /// Makes a checkpoint, and returns whether the log begins anew.
-    fn make(&mut self) -> rusqlite::Result<bool> {
+    fn make(&mut self, note: Option<&mut LogNote>) -> rusqlite::Result<bool> {
         let connection = match self.connection.take() {
             Some(connection) => connection,
             None => read_write(&self.path)?,
@@ -174,6 +181,7 @@ impl LogMover {
         if is_moved {
             self.pages.0.store(0, Ordering::Relaxed);
         }
+        note.map_or(Ok(()), |note| note.checkpoint_ended(&writer.connection))?;
         Ok(is_moved)
     }
 }

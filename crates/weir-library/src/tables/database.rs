@@ -28,6 +28,7 @@ use super::database_error::{explain, in_use, is_folder, refused};
 use super::disk_waits::DiskWaits;
 use super::group_commit::GroupCommit;
 use super::group_log::Redo;
+use super::log_note::{FilesBefore, LogNote};
 use super::migration;
 use super::row_statement::{RowChanged, RowStatement};
 use super::schema::Schema;
@@ -70,10 +71,11 @@ impl Database {
     /// Opens the database, and creates it if it is new.
     pub(super) fn open(path: &Path) -> Result<Database, Failure> {
         let lock = locked(path)?;
-        let pages = LogPages::default();
+        let (pages, before) = (LogPages::default(), FilesBefore::of(path));
         let connection = connect(path, &pages).map_err(|error| explain(path, &error))?;
+        let note = LogNote::begin(path, &connection, before)?;
         let writer = Arc::new(SharedWriter::new(Writer::new(connection)));
-        let log_thread = LogThread::begin(path, Arc::clone(&writer), pages)?;
+        let log_thread = LogThread::begin(path, Arc::clone(&writer), (pages, Some(note)))?;
         let log = SqliteLog::new(path, Arc::clone(&writer), log_thread.clone());
         let group_commit = GroupCommit::begin(log)?;
         writer.lock().commits = Some(Arc::clone(&group_commit));
@@ -315,14 +317,23 @@ impl Database {
         self.check()?;
         self.readers.lock().clear();
         // Before the writer: a checkpoint waits for that.
-        let _last = self.log_thread.as_ref().map(LogThread::without_checkpoints);
+        let mut last = self.log_thread.as_ref().map(LogThread::without_checkpoints);
         let mut writer = self.writer.lock();
         if self.group_commit.is_none() {
             return writer.roll_back().map_err(|error| self.failure(&error));
         }
-        let moved = writer.be_idle().and_then(|()| checkpoint(&writer.connection, "TRUNCATE"));
+        let note = last.as_deref_mut().and_then(Option::as_mut);
+        let noted =
+            writer.be_idle().and_then(|()| note.map_or(Ok(()), |note| note.checkpoint_ended(&writer.connection)));
+        let moved = noted.and_then(|()| checkpoint(&writer.connection, "TRUNCATE"));
         // If another program reads the database, the log stays, and the next start finds it.
         moved.map(|_| ()).map_err(|error| self.failure(&error))
+    }
+
+    /// Keeps checkpoints from being made.
+    #[cfg(test)]
+    pub(super) fn without_checkpoints(&self) -> Option<MutexGuard<'_, Option<LogNote>>> {
+        self.log_thread.as_ref().map(LogThread::without_checkpoints)
     }
 
     pub(super) fn failure(&self, error: &rusqlite::Error) -> Failure {

@@ -15,9 +15,16 @@ use super::sql::{list, quoted};
 /// The names of the tables and columns of a reference.
 type ReferenceNote = (String, String, String);
 
-/// Fails if rows reference rows that do not exist, by a reference that is not noted. `known` are the columns of the table
-/// in the database; none if it is new.
+/// Fails if rows reference rows that do not exist, by a reference that is not noted, or if a program that is running does not know
+/// the references of this one. `known` are the columns of the table in the database; none if it is new.
 pub(super) fn check(schema: &Schema, known: &[&str], catalog: &dyn Catalog) -> StartCheck<()> {
+    if catalog.others_have_other_references(schema)? {
+        return Ok(Err(Failure::function(format!(
+            "another program that is running declares other `references` of `{}`, and what it writes would break them; stop it, and \
+             start this program again",
+            schema.name
+        ))));
+    }
     let noted = noted(catalog)?;
     for reference in schema.references.iter().chain(&schema.referenced_by).filter(|reference| reference.stored) {
         if noted.contains(&note_of(reference)) {

@@ -14,6 +14,7 @@ use weir::{Failure, Value};
 
 use super::constraint;
 use super::open_table::OpenTable;
+use super::referencing_rows::Referencing;
 use super::row::fields;
 use super::rows::RowChange;
 use super::schema::{TableCondition, TableQuery, TableReference, TableSearch};
@@ -192,10 +193,15 @@ impl Deletion<'_> {
     /// Follows the references to deleted rows.
     fn follow(&mut self) -> Result<(), Failure> {
         while let Some((table, key)) = self.open.pop_front() {
+            let mut keys = vec![key];
+            while let Some((_, key)) = self.open.pop_front_if(|(next, _)| Arc::ptr_eq(next, &table)) {
+                keys.push(key);
+            }
             for reference in &table.schema.referenced_by {
                 let source = self.storage.table(&reference.source)?;
+                let sought = Referencing { source: &source, reference, transaction: self.transaction };
                 if reference.cascade {
-                    let rows = source.rows.select(self.transaction, &reference.search(&key, usize::MAX))?;
+                    let rows = sought.rows(&keys, usize::MAX)?;
                     self.add(&source, rows);
                     continue;
                 }
@@ -203,8 +209,7 @@ impl Deletion<'_> {
                 let may_go = source.schema.name == table.schema.name
                     || self.tables.contains_key(&source.schema.name)
                     || source.schema.references.iter().any(|reference| reference.cascade);
-                let limit = if may_go { usize::MAX } else { 1 };
-                let rows = source.rows.select(self.transaction, &reference.search(&key, limit))?;
+                let rows = sought.rows(&keys, if may_go { usize::MAX } else { 1 })?;
                 self.blocking.extend(rows.into_iter().map(|row| BlockingRow {
                     reference: reference.clone(),
                     table: Arc::clone(&source),
@@ -252,7 +257,7 @@ impl Deletion<'_> {
 
 impl TableReference {
     /// Returns the key that a row of the source references; `None` if a part of it is absent.
-    fn key_in(&self, row: &[Value]) -> Option<Value> {
+    pub(super) fn key_in(&self, row: &[Value]) -> Option<Value> {
         let part = |at: &usize| match &row[*at] {
             Value::Variant(Value::NONE, None) if self.is_optional(*at) => None,
             Value::Variant(Value::SOME, Some(held)) if self.is_optional(*at) => held.first().cloned(),

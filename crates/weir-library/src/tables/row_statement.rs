@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rusqlite::{Connection, params_from_iter};
 use weir::Value;
 
+use super::broken_rule::first_broken;
 use super::row::fields;
 use super::row_change::RowChange;
 use super::sql_table::SqlTable;
@@ -28,7 +29,12 @@ pub(super) enum RowChanged {
 }
 
 impl RowStatement {
+    /// Executes the statement. If its row breaks several rules, the error names the first one.
     pub(super) fn execute(&self, connection: &Connection) -> rusqlite::Result<RowChanged> {
+        self.changed(connection).map_err(|error| first_broken(&self.table, error, &self.change, connection))
+    }
+
+    fn changed(&self, connection: &Connection) -> rusqlite::Result<RowChanged> {
         let table = &*self.table;
         let rows = match &self.change {
             RowChange::Insert(row) => {

@@ -27,9 +27,7 @@ impl SqliteLog {
     }
 
     fn log_path(&self) -> PathBuf {
-        let mut name = self.path.clone().into_os_string();
-        name.push("-wal");
-        name.into()
+        beside(&self.path, "-wal")
     }
 
     fn sync_file(&mut self) -> std::io::Result<()> {
@@ -37,10 +35,7 @@ impl SqliteLog {
             Some(log) => log,
             None => {
                 let log = File::open(self.log_path())?;
-                if let Some(folder) = self.path.parent() {
-                    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-                    File::open(folder)?.sync_all()?;
-                }
+                sync_folder(&self.path)?;
                 log
             }
         };
@@ -58,6 +53,20 @@ impl SqliteLog {
         #[cfg(not(test))]
         log.sync_data()
     }
+}
+
+/// Returns the path of a file beside a database, whose name ends with this.
+pub(super) fn beside(database: &Path, end: &str) -> PathBuf {
+    let mut name = database.as_os_str().to_owned();
+    name.push(end);
+    name.into()
+}
+
+/// Makes durable which files are beside a database.
+pub(super) fn sync_folder(database: &Path) -> std::io::Result<()> {
+    let Some(folder) = database.parent() else { return Ok(()) };
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    File::open(folder)?.sync_all()
 }
 
 /// Returns whether the path leads to the same file as before.

@@ -25,6 +25,7 @@ use weir::{FailureKind, Value};
 use self::agreement::{RandomRows, key_of};
 use self::evolution::{Evolution, state, user};
 use self::test_database::TestDatabase;
+use super::row::fields;
 use super::rows::TableRows;
 use super::schema::{ColumnSchema, IndexSchema, Schema, SoftTable, TableQuery, TableSearch};
 use super::storage::TableStorage;
@@ -287,6 +288,39 @@ fn a_failure_shows_values_as_programs_write_them() {
             let refused = table.rows.insert(0, row("bob")).unwrap_err();
             assert_eq!(refused.message.as_str(), format!("a row of `by_{at}` with {expected} exists already"));
         }
+    }
+}
+
+#[test]
+fn a_row_that_breaks_several_rules_names_the_first_one_in_every_store() {
+    let columns = [("owner", "Text", false), ("number", "Int", false), ("note", "Text", true), ("place", "Int", false)];
+    let unique = |columns: &[usize]| IndexSchema { columns: columns.to_vec(), unique: true };
+    let schema = Schema {
+        key: vec![0, 1],
+        indexes: vec![unique(&[2]), unique(&[3])],
+        ..declared("first_rules", columns.map(|(name, kind, optional)| column(name, kind, optional)).to_vec())
+    };
+    let row = |owner: &str, number, note: Option<&str>, place| {
+        let note = note.map_or_else(Value::none, |note| Value::some(Value::text(note)));
+        Value::Record([Value::text(owner), Value::Int(number), note, Value::Int(place)].into())
+    };
+    let databases = TestDatabase::each("first_rules");
+    for storage in databases.iter().map(TestDatabase::storage).chain([TableStorage::default()]) {
+        let table = storage.open(schema.clone()).unwrap();
+        table.rows.insert(0, row("ada", 1, Some("x"), 1)).unwrap();
+        table.rows.insert(0, row("bob", 2, None, 2)).unwrap();
+        let said = |refused: Result<Value, weir::Failure>, rule: &str| {
+            let message = refused.unwrap_err().message;
+            assert_eq!(message.as_str(), format!("a row of `first_rules` with {rule} exists already"), "{storage:?}");
+        };
+        let (key, note, place) = ("the owner \"ada\" and the number 1", "the note \"x\"", "the place 1");
+        said(table.rows.insert(0, row("ada", 1, Some("x"), 1)), key);
+        said(table.rows.insert(0, row("ada", 1, None, 2)), key);
+        said(table.rows.insert(0, row("ada", 2, Some("x"), 1)), note);
+        said(table.rows.insert(0, row("ada", 2, None, 1)), place);
+        said(table.rows.upsert(0, row("bob", 2, Some("x"), 1)), note);
+        let replaced = table.rows.replace(0, &schema.key_of(fields(&row("bob", 2, None, 2))), row("bob", 2, None, 1));
+        said(replaced.map(|()| Value::Unit), place);
     }
 }
 

@@ -157,6 +157,10 @@ impl Catalog for PostgresCatalog<'_> {
         self.is_any(&running_programs::with_other_columns(schema))
     }
 
+    fn others_have_other_references(&self, schema: &Schema) -> Read<bool> {
+        self.is_any(&running_programs::with_other_references(schema))
+    }
+
     fn others_have_index(&self, name: &str) -> Read<bool> {
         self.is_any(&running_programs::with_index(name))
     }

@@ -75,8 +75,10 @@ impl RandomRows {
             });
             conditions.push(TableCondition { column, comparison });
         }
-        let order = (0..self.below(3))
-            .map(|_| RowOrder { column: [0, 1, 2, 5, 6, 8][self.below(6) as usize], descending: self.below(2) == 0 });
+        let order = (0..self.below(3)).map(|_| RowOrder {
+            column: [0, 1, 2, 3, 5, 6, 8, 9][self.below(8) as usize],
+            descending: self.below(2) == 0,
+        });
         let order = order.collect();
         TableSearch::new(TableQuery { conditions, order }, Value::Record(values.into()))
     }

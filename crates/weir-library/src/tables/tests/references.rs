@@ -163,6 +163,42 @@ fn references_agree(database: &TestDatabase, seed: u64) {
     }
 }
 
+/// Many rows are deleted whose references no index serves, so that the other tables are read as a whole, in pages.
+#[test]
+fn a_deletion_of_many_rows_finds_references_without_an_index() {
+    let databases = TestDatabase::each("many_references");
+    for storage in databases.iter().map(TestDatabase::storage).chain([TableStorage::default()]) {
+        let [users, posts, likes] = schemas(true).map(|schema| Schema { indexes: Vec::new(), ..schema });
+        // The key of the likes begins with the user.
+        let [users, posts, likes] = [users, posts, likes].map(|schema| storage.open(schema).unwrap());
+        let named = |number: i64| Value::text(&format!("user {number}"));
+        let record = |values: Vec<Value>| Value::Record(values.into());
+        storage.next_transaction();
+        for number in 0..40 {
+            users.rows.insert(1, record(vec![named(number)])).unwrap();
+        }
+        // Every second post answers the one before.
+        for number in 0..2_500 {
+            let answers = if number % 2 == 1 { Value::some(Value::Int(number - 1)) } else { Value::none() };
+            posts.rows.insert(1, record(vec![Value::Int(number), named(number % 40), answers])).unwrap();
+        }
+        likes.rows.insert(1, record(vec![named(39), Value::Int(1_199)])).unwrap();
+        users.rows.commit(1, true).unwrap();
+        [&posts, &likes].iter().for_each(|table| table.rows.commit(1, false).unwrap());
+        let find = |from: i64| (from..39).map(|number| record(vec![named(number)])).collect::<Vec<_>>();
+        let refused = users.delete_rows(&storage, 0, find(0)).unwrap_err();
+        let wanted = "a row of `likes` with the user \"user 39\" and the post 1199 references it by the post 1199";
+        assert!(refused.message.contains(wanted), "{refused}");
+        likes.rows.delete(0, &Value::Record([named(39), Value::Int(1_199)].into())).unwrap();
+        assert_eq!(users.delete_rows(&storage, 0, find(1)).unwrap(), 38);
+        let left = posts.rows.select(0, &everything()).unwrap();
+        // Those of the first user, and of the last one as far as they answer none that is gone.
+        let authors: Vec<&Value> = left.iter().map(|row| &fields(row)[1]).collect();
+        assert_eq!(authors.len(), 63, "{storage:?}");
+        assert!(authors.iter().all(|author| **author == named(0)), "{authors:?}");
+    }
+}
+
 /// Opens the tables in this order, and returns the first failure.
 fn started(database: &TestDatabase, schemas: &[Schema]) -> String {
     let storage = database.storage();

@@ -73,6 +73,10 @@ fn by_weight(count: Int, cursor: Option(Text)) -> Result((List(Text), Option(Tex
   for p in places order by p.weight desc limit count after cursor { "{p.city}{p.number}" }
 }
 
+fn by_key_backwards(count: Int, cursor: Option(Text)) -> Result((List(Text), Option(Text))) {
+  for p in places order by p.level desc, p.city desc, p.number desc limit count after cursor { "{p.city}{p.number}" }
+}
+
 fn in_city(count: Int, cursor: Option(Text)) -> Result((List(Text), Option(Text))) {
   for p in places if p.level == High && p.city == "Rom" limit count after cursor {
     "{p.city}{p.number}"
@@ -88,6 +92,7 @@ fn page(of: Text, count: Int, cursor: Option(Text)) -> Result((List(Text), Optio
     "short" => short(count, cursor)
     "by_key" => by_key(count, cursor)
     "by_weight" => by_weight(count, cursor)
+    "by_key_backwards" => by_key_backwards(count, cursor)
     _ => in_city(count, cursor)
   }
 }
@@ -110,6 +115,7 @@ fn all(count: Int) -> Result(List(Text)) {
     "short",
     "by_key",
     "by_weight",
+    "by_key_backwards",
     "in_city",
   ] {
     pages(of, count)?
@@ -156,6 +162,7 @@ test "pages" {
       "b,e;g;",
       "Ulm0,Ulm1;ä1,Rom-4;Rom2,Rom\u{0}2;",
       "Ulm0,Ulm1;ä1,Rom-4;Rom2,Rom\u{0}2;",
+      "Rom\u{0}2,Rom2;Rom-4,ä1;Ulm1,Ulm0;",
       "Rom-4,Rom2;",
     ]
   expect all(9)?[0] == "a,d,f,e,b,g;"
@@ -209,11 +216,11 @@ test "a cursor of something else is refused" {
 fn pages_have_each_row_once_in_every_store() {
     tested_and_served("pages", PAGES, |served| {
         let get = |path: &str| text(&served.get(path)).trim().to_owned();
-        assert_eq!(get("/all/2"), r#"[";",";",";",";",";",";",";",";"]"#);
+        assert_eq!(get("/all/2"), r#"[";",";",";",";",";",";",";",";",";"]"#);
         assert_eq!(post(served, "/").map(|answer| answer.status), Some(200));
         assert_eq!(
             get("/all/2"),
-            r#"["a,d;f,e;b,g;","b,g;e,a;d,f;","c,g;b,e;f,d;a;","g,f;e,d;b,a;","b,e;g;","Ulm0,Ulm1;ä1,Rom-4;Rom2,Rom\u00002;","Ulm0,Ulm1;ä1,Rom-4;Rom2,Rom\u00002;","Rom-4,Rom2;"]"#
+            r#"["a,d;f,e;b,g;","b,g;e,a;d,f;","c,g;b,e;f,d;a;","g,f;e,d;b,a;","b,e;g;","Ulm0,Ulm1;ä1,Rom-4;Rom2,Rom\u00002;","Ulm0,Ulm1;ä1,Rom-4;Rom2,Rom\u00002;","Rom\u00002,Rom2;Rom-4,ä1;Ulm1,Ulm0;","Rom-4,Rom2;"]"#
         );
         let first = get("/page/newest?count=3");
         let cursor =

@@ -1,4 +1,4 @@
-//! Versions of a program that run beside each other on the tables of a PostgreSQL database.
+//! Versions of a program beside each other on the tables of a database: in PostgreSQL they may run, and in SQLite one at a time.
 
 use test_support::postgres::PostgresServer;
 
@@ -83,4 +83,47 @@ fn a_program_does_not_drop_what_another_one_that_is_running_declares_unique() {
     let alone = Served::start(old.path(), &tables);
     assert_eq!(status(&alone, "/2/Ulm"), Some(200));
     alone.stop();
+}
+
+/// The old version would delete rows that others reference, and the new one relies on them.
+#[test]
+fn versions_with_other_references_do_not_run_beside_each_other() {
+    let Some(server) = PostgresServer::shared() else { return };
+    let address = server.schema("versions_references");
+    let cities = "record City { name: Text }\ntable cities: City key name";
+    let table = "table users: User key id index place";
+    let old = version(&format!("{OLD_RECORD}\n{cities}"), table, "place");
+    let new = version(&format!("{OLD_RECORD}\n{cities}"), &format!("{table} references place: cities"), "place");
+    let tables = ["--tables", &address];
+    for (first, second) in [(&old, &new), (&new, &old)] {
+        let both = [(); 2].map(|()| Served::start(first.path(), &tables));
+        let refused = say(&["run", second.path(), "--port", "0", "--tables", &address]);
+        let wanted = "another program that is running declares other `references` of ";
+        assert!(refused.code != 0 && refused.messages.contains(wanted), "{} {}", refused.code, refused.messages);
+        both.into_iter().for_each(|served| _ = served.stop());
+    }
+}
+
+/// No version drops or converts what another one relies on, because it does not start.
+#[test]
+fn in_sqlite_no_version_starts_while_another_one_runs() {
+    let unique = version(OLD_RECORD, "table users: User key id unique place", "place");
+    let plain = version(OLD_RECORD, "table users: User key id", "place");
+    let renaming = version(NEW_RECORD, "table users: User key id migrate OldUser: renamed", "city");
+    // The database has the name of the program.
+    let (program, data) = (Scratch::new("directory.weir", b""), Scratch::folder("versions"));
+    let tables = ["--data", data.path()];
+    let put = |version: &Scratch| _ = std::fs::copy(version.path(), program.path()).unwrap();
+    for (at, (running, other)) in [(&unique, &plain), (&plain, &renaming), (&renaming, &unique)].into_iter().enumerate()
+    {
+        put(running);
+        let served = Served::start(program.path(), &tables);
+        put(other);
+        let refused = say(&["run", program.path(), "--port", "0", "--data", data.path()]);
+        let wanted = "another Weir program uses the database";
+        assert!(refused.code != 0 && refused.messages.contains(wanted), "{} {}", refused.code, refused.messages);
+        let inserted = ["1", "2"].map(|id| status(&served, &format!("/{at}{id}/Ulm{at}")));
+        assert_eq!(inserted, [Some(200), Some(if at == 0 { 500 } else { 200 })], "{at}");
+        served.stop();
+    }
 }
