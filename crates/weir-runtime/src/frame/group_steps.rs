@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Context;
 
 use smallvec::SmallVec;
-use weir_host::Argument;
+use weir_host::{Argument, Outcome, Value};
 
 use super::Frame;
 use super::action::{Ran, compute, holds};
@@ -16,11 +16,11 @@ use super::grouped_run::FrameWave;
 use super::iteration_group::{Choices, EqualCalls, Iteration, Leaving};
 use crate::instance::Env;
 use crate::operations;
-use crate::step::{Action, Body, CallStep, ConditionStep};
+use crate::step::{Action, Body, CallStep, Condition, ConditionStep, Out};
 use crate::units::{self, Spent};
 
 impl FrameWave {
-    /// Takes the answers of the calls that are answered, until the slice is over.
+    /// Takes the answers of the call whose turn it is, or of all calls if they choose arms, until the slice is over.
     pub(super) fn take_answers(
         &mut self,
         frame: &mut Frame,
@@ -29,21 +29,27 @@ impl FrameWave {
         env: Env<'_>,
         spent: &mut Spent,
     ) {
-        if self.answered.is_empty() {
-            self.next = iterations.len();
+        if self.decides_by_answers() {
+            self.take_deciding_answers(frame, iterations, body, env, spent);
+        } else {
+            self.take_answers_of_one(frame, iterations, body, env, spent);
         }
-        // If an answer chooses an arm, the wave has no steps; otherwise one of these may.
-        let decides = self.decides && self.nodes.is_empty();
-        if !decides && self.answered.len() == 1 {
-            return self.take_answers_of_one(frame, iterations, body, env, spent);
-        }
+    }
+
+    /// Takes the answers of the calls that are answered, of which some choose arms.
+    fn take_deciding_answers(
+        &mut self,
+        frame: &mut Frame,
+        iterations: &mut [Iteration],
+        body: &Body,
+        env: Env<'_>,
+        spent: &mut Spent,
+    ) {
         while *spent == Spent::GoOn
             && let Some(iteration) = self.take_next(iterations)
         {
             let slots = &mut iteration.slots;
-            if decides {
-                frame.choices.copy_from_slice(&self.before);
-            }
+            frame.choices.copy_from_slice(&self.before);
             let mut end = None;
             for (node, answers) in &mut self.answered {
                 frame.cursor = *node;
@@ -57,24 +63,21 @@ impl FrameWave {
                             *spent = Spent::Yield;
                         }
                     }
-                    Err(failure) if end.as_ref().is_none_or(|(earliest, _)| *node < *earliest) => {
-                        end = Some((*node, failure));
-                    }
+                    Err(failure) if end.is_none() => end = Some((*node, failure)),
                     Err(_) => {}
                 }
             }
-            if let Some((node, failure)) = end {
-                frame.cursor = node;
-                self.leave_alone(iteration, frame, Ran::fail(failure), body, env);
-            } else if decides {
-                self.leave_by_choice(iteration, frame);
-            } else {
-                self.cursor = frame.cursor;
+            match end {
+                Some((node, failure)) => {
+                    frame.cursor = node;
+                    self.leave_alone(iteration, frame, Ran::fail(failure), body, env);
+                }
+                None => self.leave_by_choice(iteration, frame),
             }
         }
     }
 
-    /// Takes the answers of the only call that is answered, which chooses no arm: the most frequent case.
+    /// Takes the answers of a call, which choose no arm.
     fn take_answers_of_one(
         &mut self,
         frame: &mut Frame,
@@ -83,22 +86,32 @@ impl FrameWave {
         env: Env<'_>,
         spent: &mut Spent,
     ) {
-        let Some((node, answers)) = self.answered.first_mut() else { return };
-        (frame.cursor, self.cursor) = (*node, *node);
+        let FrameWave { answered, part, next, leaving, cursor, .. } = self;
+        let (node, answers) = &mut answered[*part];
+        (frame.cursor, *cursor) = (*node, *node);
         let call = call_of(*node, body);
-        for iteration in &mut iterations[self.next..] {
+        for iteration in &mut iterations[*next..] {
             if *spent == Spent::Yield {
                 return;
             }
-            self.next += 1;
+            *next += 1;
             let answer = answers.next().expect("each iteration has an answer");
+            if iteration.leaves {
+                continue;
+            }
             operations::forget(&call.dead, &mut iteration.slots);
-            match operations::answer(answer, &call.out, &mut iteration.slots) {
-                Ok(_) => *spent = env.units.spend_timed(units::CALL, &*env.instance.platform),
+            let taken = match (answer, &call.out) {
+                (Outcome::Value(value), Out::Value(slot)) => {
+                    iteration.slots[*slot as usize].put(value);
+                    Ok(())
+                }
+                (answer, out) => operations::answer(answer, out, &mut iteration.slots).map(|_| ()),
+            };
+            match taken {
+                Ok(()) => *spent = env.units.spend_timed(units::CALL, &*env.instance.platform),
                 Err(failure) => {
-                    let left = Leaving::stopped(iteration.index, frame, (0, *node, Ran::fail(failure)), body, env);
                     iteration.leaves = true;
-                    self.leaving.push(left);
+                    leaving.push(Leaving::stopped(iteration.index, frame, (0, *node, Ran::fail(failure)), body, env));
                 }
             }
         }
@@ -123,7 +136,11 @@ impl FrameWave {
         match action {
             Action::Nothing => self.next = iterations.len(),
             Action::Prim(prim) => {
+                let constants: &[Value] = &body.constants;
                 for iteration in self.all_left(iterations) {
+                    if operations::calculate(prim, &mut iteration.slots, constants) {
+                        continue;
+                    }
                     let ran = compute(prim, &mut iteration.slots, body, env);
                     if !matches!(ran, Ran::Next) {
                         self.leave_alone(iteration, frame, ran, body, env);
@@ -133,8 +150,9 @@ impl FrameWave {
             Action::Condition(condition) => self.decide(condition, frame, iterations, body, env),
             Action::Select { switch, inputs, out } => match inputs.get(frame.choices[*switch as usize] as usize) {
                 Some(Some(input)) => {
+                    let constants: &[Value] = &body.constants;
                     for Iteration { slots, .. } in self.all_left(iterations) {
-                        let value = operations::value(*input, slots, &body.constants);
+                        let value = operations::value(*input, slots, constants);
                         slots[*out as usize].put(value);
                     }
                 }
@@ -156,9 +174,16 @@ impl FrameWave {
         body: &Body,
         env: Env<'_>,
     ) {
-        let mut first = None;
+        let (mut first, constants): (_, &[Value]) = (None, &body.constants);
         for iteration in self.all_left(iterations) {
-            let holds = holds(&step.condition, &iteration.slots, &body.constants, env);
+            let slots = &iteration.slots[..];
+            let decided = match &step.condition {
+                Condition::Compare(prim, one, other) => {
+                    prim.decide(operations::place(one, slots, constants), operations::place(other, slots, constants))
+                }
+                _ => None,
+            };
+            let holds = decided.unwrap_or_else(|| holds(&step.condition, slots, constants, env));
             if *first.get_or_insert(holds) != holds {
                 frame.choices[step.switch as usize] = step.arms[usize::from(holds)];
                 iteration.leaves = true;
@@ -179,8 +204,9 @@ impl FrameWave {
         let calls = &mut self.calls[place];
         if let [argument @ (Argument::Slot { .. } | Argument::Constant(_))] = call.arguments[..] {
             let (mut gathered, mut of) = (Vec::with_capacity(count), Vec::with_capacity(count));
+            let constants: &[Value] = &body.constants;
             for Iteration { index, slots, .. } in iterations.iter_mut().filter(|iteration| !iteration.leaves) {
-                gathered.push(operations::value(argument, slots, &body.constants));
+                gathered.push(operations::value(argument, slots, constants));
                 of.push(*index);
             }
             calls.calls.push(EqualCalls { common: SmallVec::new(), gathered, of });
@@ -264,8 +290,8 @@ impl FrameWave {
     /// Lets an iteration leave the group because of the outcome of this part of the wave.
     #[cold]
     fn leave_alone(&mut self, iteration: &mut Iteration, frame: &mut Frame, ran: Ran, body: &Body, env: Env<'_>) {
-        let node = self.part.checked_sub(1).map_or(frame.cursor, |step| self.nodes[step]);
+        let (run, node) = self.step().map_or((0, frame.cursor), |step| (step + 1, self.nodes[step]));
         iteration.leaves = true;
-        self.leaving.push(Leaving::stopped(iteration.index, frame, (self.part, node, ran), body, env));
+        self.leaving.push(Leaving::stopped(iteration.index, frame, (run, node, ran), body, env));
     }
 }

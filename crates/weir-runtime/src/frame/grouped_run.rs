@@ -35,6 +35,8 @@ struct GroupOutcomes<'a> {
     results: &'a mut [Value],
     /// Groups that have parted from others.
     parted: &'a mut Vec<FrameGroup>,
+    /// A wave that has ended, for the next one.
+    spare: &'a mut Option<Box<FrameWave>>,
 }
 
 impl GroupedRun<PooledFrame> {
@@ -61,10 +63,13 @@ impl Overlapping for GroupedRun<PooledFrame> {
             return;
         }
         let frame = PooledFrame::of_iteration(step, [], &self.scopes);
+        let mut spare = SpareSlots::take();
         let iterations = (self.next..self.next + room).map(|index| {
-            let mut slots = spare_slots(step.body.slots as usize);
+            let mut slots = spare.list_of(step.body.slots as usize);
             slots[0].put(element(&mut self.list, index));
-            slots[1..].iter_mut().zip(&self.captured).for_each(|(slot, value)| slot.put(value.clone()));
+            if !self.captured.is_empty() {
+                slots[1..].iter_mut().zip(&self.captured).for_each(|(slot, value)| slot.put(value.clone()));
+            }
             (index, slots)
         });
         self.groups.push(IterationGroup::new(frame, iterations));
@@ -80,7 +85,8 @@ impl Overlapping for GroupedRun<PooledFrame> {
                 place += 1;
                 continue;
             }
-            let mut outcomes = GroupOutcomes { results: &mut self.results, parted: &mut parted };
+            let mut outcomes =
+                GroupOutcomes { results: &mut self.results, parted: &mut parted, spare: &mut self.spare };
             let advanced = group.advance(&step.body, env, context, &mut outcomes);
             self.groups.append(&mut parted);
             match advanced {
@@ -167,19 +173,22 @@ impl FrameGroup {
     ) -> Advanced<()> {
         self.frame.yielded = false;
         loop {
-            let begun = self.wave.take().map(|wave| *wave);
-            let Some(mut wave) = begun.or_else(|| Wave::next(&mut self.frame, body, context)) else {
-                if !self.frame.is_through(body) {
-                    return Advanced::Waits;
+            let mut wave = match self.wave.take() {
+                Some(wave) => wave,
+                None => {
+                    let mut wave = outcomes.spare.take().unwrap_or_default();
+                    if !wave.begin(&mut self.frame, body, context) {
+                        *outcomes.spare = Some(wave);
+                        return self.end_together(body, env, outcomes);
+                    }
+                    wave
                 }
-                return match self.finish(body, env, outcomes.results) {
-                    Spent::GoOn => Advanced::Ready(()),
-                    Spent::Yield => Advanced::Yields,
-                };
             };
             let mut spent = Spent::GoOn;
-            if !self.run_wave(&mut wave, body, env, context, (outcomes.parted, &mut spent)) {
-                self.wave = Some(Box::new(wave));
+            if self.run_wave(&mut wave, body, env, context, (outcomes.parted, &mut spent)) {
+                *outcomes.spare = Some(wave);
+            } else {
+                self.wave = Some(wave);
             }
             if spent == Spent::Yield {
                 self.frame.yielded = true;
@@ -191,13 +200,26 @@ impl FrameGroup {
         }
     }
 
+    /// Ends the iterations, if no step of them is left.
+    fn end_together(&mut self, body: &Body, env: Env<'_>, outcomes: &mut GroupOutcomes<'_>) -> Advanced<()> {
+        if !self.frame.is_through(body) {
+            return Advanced::Waits;
+        }
+        match self.finish(body, env, outcomes.results) {
+            Spent::GoOn => Advanced::Ready(()),
+            Spent::Yield => Advanced::Yields,
+        }
+    }
+
     /// Takes the results of the iterations.
     fn finish(&mut self, body: &Body, env: Env<'_>, results: &mut [Value]) -> Spent {
         let mut spent = Spent::GoOn;
+        let constants: &[Value] = &body.constants;
+        let mut spare = SpareSlots::take();
         for Iteration { index, mut slots, .. } in self.iterations.drain(..) {
-            results[index] =
-                body.result.map_or(Value::Absent, |result| operations::value(result, &mut slots, &body.constants));
-            keep_slots(slots);
+            let result = body.result.map_or(Value::Absent, |result| operations::value(result, &mut slots, constants));
+            results[index].put(result);
+            spare.keep(slots);
             if env.units.spend_timed(body.units, &*env.instance.platform) == Spent::Yield {
                 spent = Spent::Yield;
             }
@@ -206,25 +228,36 @@ impl FrameGroup {
     }
 }
 
-/// Returns a list of so many empty slots.
-fn spare_slots(count: usize) -> Vec<Value> {
-    let mut slots = SPARE.try_with(|spare| spare.borrow_mut().pop()).ok().flatten().unwrap_or_default();
-    // The next iteration is most often one of the same body.
-    if slots.len() != count {
-        slots.resize(count, Value::Absent);
+/// The lists of empty slots of this thread, as long as iterations begin or end. Dropping it gives them back.
+struct SpareSlots(Vec<Vec<Value>>);
+
+impl SpareSlots {
+    fn take() -> SpareSlots {
+        // A thread that is ending has no lists any more.
+        SpareSlots(SPARE.try_with(RefCell::take).unwrap_or_default())
     }
-    slots
+
+    /// Returns a list of so many empty slots.
+    fn list_of(&mut self, count: usize) -> Vec<Value> {
+        let mut slots = self.0.pop().unwrap_or_default();
+        // The next iteration is most often one of the same body.
+        if slots.len() != count {
+            slots.resize(count, Value::Absent);
+        }
+        slots
+    }
+
+    /// Keeps a list of slots for another iteration.
+    fn keep(&mut self, mut slots: Vec<Value>) {
+        if self.0.len() < SPARE_MAX && slots.capacity() <= SPARE_MAX {
+            slots.iter_mut().for_each(Value::empty);
+            self.0.push(slots);
+        }
+    }
 }
 
-/// Keeps a list of slots for another iteration.
-fn keep_slots(mut slots: Vec<Value>) {
-    slots.iter_mut().for_each(Value::empty);
-    let keep = |spare: &RefCell<Vec<Vec<Value>>>| {
-        let mut spare = spare.borrow_mut();
-        if spare.len() < SPARE_MAX && slots.capacity() <= SPARE_MAX {
-            spare.push(slots);
-        }
-    };
-    // A thread that is ending has no list any more.
-    _ = SPARE.try_with(keep);
+impl Drop for SpareSlots {
+    fn drop(&mut self) {
+        _ = SPARE.try_with(|spare| spare.replace(std::mem::take(&mut self.0)));
+    }
 }

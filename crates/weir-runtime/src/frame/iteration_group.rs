@@ -32,6 +32,8 @@ pub(super) struct GroupedRun<F> {
     pub next: usize,
     pub groups: Vec<IterationGroup<F>>,
     pub results: Vec<Value>,
+    /// A wave that has ended, for the next one.
+    pub spare: Option<Box<Wave<F>>>,
     /// The end of the flow by the earliest iteration so far that ends it. Earlier iterations go on.
     pub end: Option<(usize, FlowExit)>,
 }
@@ -55,7 +57,7 @@ pub(super) struct Iteration {
 
 /// The answers that a group of iterations takes, and the steps that it runs, between two looks at its calls.
 pub(super) struct Wave<F> {
-    /// The calls that are answered, each with the answers of the iterations that have not run yet.
+    /// The calls that are answered, in the order of the steps, each with the answers of the iterations that have not run yet.
     pub answered: SmallVec<[(usize, std::vec::IntoIter<Outcome>); 2]>,
     /// The steps that run.
     pub nodes: SmallVec<[usize; 8]>,
@@ -63,7 +65,8 @@ pub(super) struct Wave<F> {
     pub decides: bool,
     /// The arms that were chosen before.
     pub before: Choices,
-    /// The part of the wave that runs: 0 for the answers, and then each of the steps.
+    /// The part of the wave that runs: the answers of each call, or those of all calls if they choose arms, and then each of the
+    /// steps.
     pub part: usize,
     /// The place of the iteration that runs it next.
     pub next: usize,
@@ -110,11 +113,43 @@ pub(super) struct Leaving<F> {
 impl<F> GroupedRun<F> {
     pub(super) fn new(list: Elements, captured: Vec<Value>, scopes: Vec<Arc<Vec<HeldLock>>>) -> GroupedRun<F> {
         let results = vec![Value::Absent; list.len()];
-        GroupedRun { list, captured, scopes, next: 0, groups: Vec::new(), results, end: None }
+        GroupedRun { list, captured, scopes, next: 0, groups: Vec::new(), results, spare: None, end: None }
+    }
+}
+
+impl<F> Default for Wave<F> {
+    fn default() -> Wave<F> {
+        Wave {
+            answered: SmallVec::new(),
+            nodes: SmallVec::new(),
+            decides: false,
+            before: Choices::new(),
+            part: 0,
+            next: 0,
+            chosen: None,
+            cursor: 0,
+            calls: CallsOfWave::new(),
+            leaving: Vec::new(),
+        }
     }
 }
 
 impl<F> Wave<F> {
+    /// Returns true if answers choose arms: then they are taken together, and the wave has no steps.
+    pub(super) fn decides_by_answers(&self) -> bool {
+        self.decides && self.nodes.is_empty()
+    }
+
+    /// Returns the number of parts in which answers are taken.
+    pub(super) fn parts_of_answers(&self) -> usize {
+        if self.decides_by_answers() { 1 } else { self.answered.len() }
+    }
+
+    /// Returns the step that runs, by its place in the wave; `None` while answers are taken.
+    pub(super) fn step(&self) -> Option<usize> {
+        self.part.checked_sub(self.parts_of_answers())
+    }
+
     /// Forgets the iterations behind this one, which are dropped.
     pub(super) fn drop_behind(&mut self, last: usize) {
         self.leaving.retain(|leaving| leaving.index <= last);
