@@ -18,7 +18,7 @@ pub(super) struct Requests {
     /// Finds equal requests, if these are sent once.
     known: Option<KnownRequests>,
     /// For each request, the number of calls that have made it and not left.
-    users: Vec<u32>,
+    users: SmallVec<[u32; 4]>,
     /// For each request, its answer, or [`NO_ANSWER`]; empty before there are answers.
     answers: Vec<Outcome>,
 }
@@ -57,7 +57,7 @@ impl Requests {
     /// Returns no requests, with room for this many. Equal ones are sent once if there is a hash function, `merges`.
     pub(super) fn new(merges: Option<FixedState>, expected: usize) -> Requests {
         let known = merges.map(|hasher| KnownRequests { hasher, indices: HashTable::new(), ascends: true });
-        let (unsent, users) = (Vec::with_capacity(expected), Vec::with_capacity(expected));
+        let (unsent, users) = (Vec::with_capacity(expected), SmallVec::with_capacity(expected));
         Requests { unsent, known, users, answers: Vec::new() }
     }
 
@@ -107,7 +107,8 @@ impl Requests {
             }
             self.unsent.push(value);
         }
-        self.users.resize(self.unsent.len(), 1);
+        let new = self.unsent.len() - self.users.len();
+        self.users.extend(std::iter::repeat_n(1, new));
         other
     }
 

@@ -115,14 +115,13 @@ impl FrameGroup {
         context: &mut Context<'_>,
         spent: &mut Spent,
     ) -> bool {
-        let (frame, iterations) = (&mut *self.frame, &mut self.iterations[..]);
         // Those behind an end of the flow are dropped.
-        wave.next = wave.next.min(iterations.len());
+        wave.next = wave.next.min(self.len());
         match wave.step() {
-            None => wave.take_answers(frame, iterations, body, env, spent),
-            Some(step) => wave.run_step(wave.nodes[step], (frame, iterations), body, env, context, spent),
+            None => wave.take_answers(self, body, env, spent),
+            Some(step) => wave.run_step(wave.nodes[step], self, body, env, context, spent),
         }
-        wave.next == iterations.len()
+        wave.next == self.len()
     }
 
     /// Places the calls of a wave. Iterations that do not go on with the others part.

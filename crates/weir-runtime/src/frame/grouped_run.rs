@@ -1,16 +1,17 @@
 //! The run of a `map` whose iterations are in groups ([`IterationGroup`]).
 
-use std::cell::RefCell;
+use std::ops::Range;
 use std::task::Context;
 
 use weir_host::Value;
 
+use super::columns::Columns;
 use super::iteration_group::{GroupedRun, Iteration, IterationGroup, Wave};
 use super::overlapping::Overlapping;
 use super::repeat::PooledFrame;
 use super::{Finished, FlowExit, Frame};
 use crate::instance::Env;
-use crate::operations::{self, element};
+use crate::operations::element;
 use crate::step::{Body, RepeatStep};
 use crate::units::{Advanced, Spent};
 
@@ -19,15 +20,6 @@ pub(super) type FrameGroup = IterationGroup<PooledFrame>;
 
 /// A wave of such iterations.
 pub(super) type FrameWave = Wave<PooledFrame>;
-
-/// The largest number of lists of slots that a thread keeps for the next iterations, and the largest list that it keeps. Chosen by
-/// judgement: a few dozen kilobytes.
-const SPARE_MAX: usize = 64;
-
-thread_local! {
-    /// Empty lists of slots.
-    static SPARE: RefCell<Vec<Vec<Value>>> = const { RefCell::new(Vec::new()) };
-}
 
 /// The places to which the iterations of a group go.
 struct GroupOutcomes<'a> {
@@ -63,16 +55,13 @@ impl Overlapping for GroupedRun<PooledFrame> {
             return;
         }
         let frame = PooledFrame::of_iteration(step, [], &self.scopes);
-        let mut spare = SpareSlots::take();
-        let iterations = (self.next..self.next + room).map(|index| {
-            let mut slots = spare.list_of(step.body.slots as usize);
-            slots[0].put(element(&mut self.list, index));
-            if !self.captured.is_empty() {
-                slots[1..].iter_mut().zip(&self.captured).for_each(|(slot, value)| slot.put(value.clone()));
-            }
-            (index, slots)
-        });
-        self.groups.push(IterationGroup::new(frame, iterations));
+        let indices = self.next..self.next + room;
+        let mut columns = Columns::new(step.body.slots as usize, room);
+        let mut elements = columns.list();
+        elements.extend(indices.clone().map(|index| element(&mut self.list, index)));
+        columns.set(0, elements);
+        (1..).zip(&self.captured).for_each(|(slot, value)| columns.fill(slot, value));
+        self.groups.push(IterationGroup::new(frame, indices, columns));
         self.next += room;
     }
 
@@ -123,11 +112,11 @@ impl Overlapping for GroupedRun<PooledFrame> {
 
 impl FrameGroup {
     /// Returns a group of iterations, of which there is at least one, with their slots.
-    fn new(frame: PooledFrame, iterations: impl Iterator<Item = (usize, Vec<Value>)>) -> FrameGroup {
-        let iterations = iterations.map(|(index, slots)| Iteration { index, slots, leaves: false }).collect();
-        let mut group = IterationGroup { frame, iterations, wave: None };
-        if let [alone] = &mut group.iterations[..] {
-            std::mem::swap(&mut group.frame.slots, &mut alone.slots);
+    fn new(frame: PooledFrame, indices: Range<usize>, columns: Columns) -> FrameGroup {
+        let iterations = indices.map(|index| Iteration { index, leaves: false }).collect();
+        let mut group = IterationGroup { frame, iterations, columns, wave: None };
+        if group.len() == 1 {
+            group.columns.swap_row(0, &mut group.frame.slots);
         }
         group
     }
@@ -214,50 +203,14 @@ impl FrameGroup {
     /// Takes the results of the iterations.
     fn finish(&mut self, body: &Body, env: Env<'_>, results: &mut [Value]) -> Spent {
         let mut spent = Spent::GoOn;
-        let constants: &[Value] = &body.constants;
-        let mut spare = SpareSlots::take();
-        for Iteration { index, mut slots, .. } in self.iterations.drain(..) {
-            let result = body.result.map_or(Value::Absent, |result| operations::value(result, &mut slots, constants));
-            results[index].put(result);
-            spare.keep(slots);
+        let column = body.result.map(|result| self.columns.value(result, &body.constants)).unwrap_or_default();
+        let mut values = column.into_iter();
+        for Iteration { index, .. } in self.iterations.drain(..) {
+            results[index].put(values.next().unwrap_or_default());
             if env.units.spend_timed(body.units, &*env.instance.platform) == Spent::Yield {
                 spent = Spent::Yield;
             }
         }
         spent
-    }
-}
-
-/// The lists of empty slots of this thread, as long as iterations begin or end. Dropping it gives them back.
-struct SpareSlots(Vec<Vec<Value>>);
-
-impl SpareSlots {
-    fn take() -> SpareSlots {
-        // A thread that is ending has no lists any more.
-        SpareSlots(SPARE.try_with(RefCell::take).unwrap_or_default())
-    }
-
-    /// Returns a list of so many empty slots.
-    fn list_of(&mut self, count: usize) -> Vec<Value> {
-        let mut slots = self.0.pop().unwrap_or_default();
-        // The next iteration is most often one of the same body.
-        if slots.len() != count {
-            slots.resize(count, Value::Absent);
-        }
-        slots
-    }
-
-    /// Keeps a list of slots for another iteration.
-    fn keep(&mut self, mut slots: Vec<Value>) {
-        if self.0.len() < SPARE_MAX && slots.capacity() <= SPARE_MAX {
-            slots.iter_mut().for_each(Value::empty);
-            self.0.push(slots);
-        }
-    }
-}
-
-impl Drop for SpareSlots {
-    fn drop(&mut self) {
-        _ = SPARE.try_with(|spare| spare.replace(std::mem::take(&mut self.0)));
     }
 }

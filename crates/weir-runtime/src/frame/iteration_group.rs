@@ -1,8 +1,8 @@
 //! Iterations of a `map` that wait for gathered calls alone, of which each makes several, while they are under way.
 //!
 //! Iterations that have come equally far are a *group*, and share a frame. The frame has the progress of all of them: the steps that
-//! have run, the arms that were chosen, and the calls that are out. An iteration has only its slots, which are in the frame only
-//! while a step runs that needs more than these. The calls that a step makes for all iterations are one member of their batch, with
+//! have run, the arms that were chosen, and the calls that are out. An iteration has only its slots, which are in columns
+//! (`columns.rs`), and in the frame only while a step runs that needs more than these. The calls that a step makes for all iterations are one member of their batch, with
 //! one waker and one list of answers. A group advances in *waves* (`group_waves.rs`): a wave takes the answers that are there and runs
 //! the steps that depend on no other call, up to the first that chooses an arm, each for all iterations before the next
 //! (`group_steps.rs`).
@@ -20,6 +20,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 use weir_host::{Elements, Outcome, Value};
 
+use super::columns::Columns;
 use super::exit::FlowExit;
 use crate::lock::HeldLock;
 
@@ -41,16 +42,18 @@ pub(super) struct GroupedRun<F> {
 /// Iterations that have come equally far.
 pub(super) struct IterationGroup<F> {
     pub frame: F,
-    /// The iterations, in order. If there is only one, its slots are in the frame.
+    /// The iterations, in order.
     pub iterations: Vec<Iteration>,
+    /// Their slots. If there is only one, and no wave of several was interrupted, its slots are in the frame.
+    pub columns: Columns,
     /// The wave that was interrupted, because the slice was over.
     pub wave: Option<Box<Wave<F>>>,
 }
 
 /// An iteration of a group.
+#[derive(Clone, Copy)]
 pub(super) struct Iteration {
     pub index: usize,
-    pub slots: Vec<Value>,
     /// True if it does not go on with the group behind the wave.
     pub leaves: bool,
 }
@@ -106,7 +109,7 @@ pub(super) struct Leaving<F> {
     pub choices: Choices,
     pub cursor: usize,
     /// If the iteration goes on alone because of the outcome of a step, the number of steps of the wave that have run, and a frame
-    /// that has stopped there.
+    /// that has stopped there, with its slots.
     pub stopped: Option<(usize, F)>,
 }
 
