@@ -40,6 +40,7 @@ pub(crate) use exit::{EndingFlow, Finished, FlowExit};
 mod action;
 mod atomic;
 mod call;
+mod columns;
 mod exit;
 mod gathered;
 mod gathered_iterations;

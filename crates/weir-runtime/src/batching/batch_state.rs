@@ -110,13 +110,8 @@ impl BatchState {
         at_most: usize,
         (waker, has_claim): (Option<&Waker>, bool),
     ) -> JoinedCalls {
-        let expected = values.len().min(at_most.saturating_sub(self.requests.len()));
-        self.requests.reserve(expected);
-        let (mut requests, mut is_full) = (RequestIndices::with_capacity(expected), false);
-        while !is_full && let Some(value) = values.next() {
-            requests.push(self.requests.add(value));
-            is_full = self.requests.len() >= at_most;
-        }
+        let requests = self.requests.add_all(values, at_most);
+        let is_full = self.requests.len() >= at_most;
         self.calls += requests.len();
         let index = self.members.len() as u32;
         self.members.push(MemberState { waker: waker.cloned(), ..MemberState::default() });

@@ -66,8 +66,54 @@ impl Requests {
         self.users.len()
     }
 
+    /// Adds the requests of calls, until there are `at_most`; returns the index of each.
+    pub(super) fn add_all(
+        &mut self,
+        values: &mut impl ExactSizeIterator<Item = Value>,
+        at_most: usize,
+    ) -> RequestIndices {
+        let expected = values.len().min(at_most.saturating_sub(self.len()));
+        self.reserve(expected);
+        let mut indices = RequestIndices::with_capacity(expected);
+        let first = self.len() as u32;
+        let mut next = self.add_new(values, at_most);
+        indices.extend(first..self.len() as u32);
+        while let Some(value) = next {
+            indices.push(self.add(value));
+            next = if self.len() < at_most { values.next() } else { None };
+        }
+        indices
+    }
+
+    /// Adds requests as long as each is known to be new without a search; returns the first that is not.
+    fn add_new(&mut self, values: &mut impl Iterator<Item = Value>, at_most: usize) -> Option<Value> {
+        let (merges, mut last) = match (&self.known, self.unsent.last()) {
+            (None, _) => (false, None),
+            (Some(KnownRequests { ascends: true, .. }), None) => (true, None),
+            (Some(KnownRequests { ascends: true, .. }), Some(Value::Int(last))) => (true, Some(*last)),
+            _ => return values.next(),
+        };
+        let mut other = None;
+        while self.unsent.len() < at_most
+            && let Some(value) = values.next()
+        {
+            match value {
+                Value::Int(number) if merges && last.is_none_or(|last| last < number) => last = Some(number),
+                _ if !merges => {}
+                _ => {
+                    other = Some(value);
+                    break;
+                }
+            }
+            self.unsent.push(value);
+        }
+        let new = self.unsent.len() - self.users.len();
+        self.users.extend(std::iter::repeat_n(1, new));
+        other
+    }
+
     /// Makes room for this many requests.
-    pub(super) fn reserve(&mut self, more: usize) {
+    fn reserve(&mut self, more: usize) {
         self.users.reserve(more);
         self.unsent.reserve(more);
         self.known.iter_mut().for_each(|known| known.reserve(more, &self.unsent));
@@ -75,7 +121,7 @@ impl Requests {
 
     /// Adds the request of a call; returns its index.
     #[inline]
-    pub(super) fn add(&mut self, value: Value) -> u32 {
+    fn add(&mut self, value: Value) -> u32 {
         let index = self.unsent.len() as u32;
         let equal = self.known.as_mut().and_then(|known| known.find_or_insert(&value, index, &self.unsent));
         if let Some(equal) = equal {
@@ -137,15 +183,25 @@ impl Requests {
             self.users.fill(0);
             return std::mem::take(&mut self.answers);
         }
-        requests.iter().map(|request| self.take_answer(*request)).collect()
+        let (users, answers) = (&mut self.users[..], &mut self.answers[..]);
+        requests.iter().map(|request| take_answer(*request, users, answers)).collect()
     }
 
     /// Returns the answer of a request for one of the calls that have made it.
-    #[inline]
     pub(super) fn take_answer(&mut self, request: u32) -> Outcome {
-        self.leave(request, 1);
-        let answer = &mut self.answers[request as usize];
-        if self.users[request as usize] == 0 { std::mem::replace(answer, NO_ANSWER) } else { answer.clone() }
+        take_answer(request, &mut self.users, &mut self.answers)
+    }
+}
+
+/// Returns the answer of a request for one of the calls that have made it.
+#[inline]
+fn take_answer(request: u32, users: &mut [u32], answers: &mut [Outcome]) -> Outcome {
+    let (users, answer) = (&mut users[request as usize], &mut answers[request as usize]);
+    *users -= 1;
+    match answer {
+        answer if *users == 0 => std::mem::replace(answer, NO_ANSWER),
+        Outcome::Value(Value::Int(number)) => Outcome::Value(Value::Int(*number)),
+        answer => answer.clone(),
     }
 }
 

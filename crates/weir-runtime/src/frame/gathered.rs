@@ -61,9 +61,15 @@ impl Frame {
                         iterations.activity = Activity::BeforeCall;
                     }
                     NextActivity::Answered(Outcome::Value(answer)) if gathered.yields_answer => {
-                        iterations.results.push(answer);
-                        iterations.suspended.forget(gathered.live.len(), self.choices_kept(node));
-                        match env.units.spend_timed(step.body.units, &*env.instance.platform) {
+                        let kept = self.choices_kept(node);
+                        let (mut answer, mut spent) = (Some(answer), Spent::GoOn);
+                        while let Some(value) = answer {
+                            iterations.push_result(value);
+                            iterations.suspended.forget(gathered.live.len(), kept);
+                            spent = env.units.spend_timed(step.body.units, &*env.instance.platform);
+                            answer = if spent == Spent::GoOn { iterations.next_value() } else { None };
+                        }
+                        match spent {
                             Spent::GoOn => continue,
                             Spent::Yield => return Advanced::Yields,
                         }
@@ -125,7 +131,7 @@ impl Frame {
         match finished {
             Finished::SegmentEnd => self.suspend_iteration(iterations, step, env),
             Finished::Value(value) => {
-                iterations.results.push(value);
+                iterations.push_result(value);
                 spent = env.units.spend_timed(step.body.units, &*env.instance.platform);
             }
             Finished::Ended(exit) if activity == Activity::AfterCall => return Advanced::Ready(Err(exit)),

@@ -136,6 +136,23 @@ impl GatheredIterations {
         if self.calls.place(gatherer) { self.next(overlap_max, gatherer, context) } else { NextActivity::Wait }
     }
 
+    /// Takes the next answer, which is a value and is there already, for the first suspended iteration, which goes on.
+    pub(super) fn next_value(&mut self) -> Option<Value> {
+        if !matches!(self.suspended.places.front(), Some(SuspendedAt::Calls(_))) {
+            return None;
+        }
+        let Some(Outcome::Value(_)) = self.calls.answers.as_slice().first() else { return None };
+        let Some(Outcome::Value(value)) = self.calls.answers.next() else { return None };
+        self.suspended.pass_first();
+        Some(value)
+    }
+
+    /// Adds the result of an iteration.
+    #[inline]
+    pub(super) fn push_result(&mut self, result: Value) {
+        self.results.push_expecting(result, self.list.len());
+    }
+
     /// Takes the element of the iteration that begins.
     pub(super) fn take_element(&mut self) -> Value {
         self.next += 1;

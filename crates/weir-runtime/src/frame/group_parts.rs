@@ -96,9 +96,9 @@ impl FrameGroup {
 
     /// Moves the iterations that leave to a group with the same progress.
     pub(super) fn split_off(&mut self, body: &Body, leaves: impl Fn(&Iteration) -> bool) -> FrameGroup {
-        let IterationGroup { frame: own, iterations, .. } = self;
-        let of_members = if own.waits.is_empty() { &[][..] } else { &iterations[..] };
-        let leaving: SmallVec<[bool; 64]> = of_members.iter().map(&leaves).collect();
+        let IterationGroup { frame: own, iterations, columns, .. } = self;
+        let leaving: SmallVec<[bool; 64]> = iterations.iter().map(&leaves).collect();
+        let columns = columns.split_off(&leaving);
         let mut frame = PooledFrame::take(body);
         frame.choices.copy_from_slice(&own.choices);
         frame.seen.extend_from_slice(&own.seen);
@@ -112,14 +112,14 @@ impl FrameGroup {
         }
         let leaving = iterations.extract_if(.., |iteration| leaves(iteration));
         let iterations = leaving.map(|iteration| Iteration { leaves: false, ..iteration }).collect();
-        IterationGroup { frame, iterations, wave: None }
+        IterationGroup { frame, iterations, columns, wave: None }
     }
 
     /// Lets the only iteration of a group from which others have parted, or which has parted from others, go on alone.
     pub(super) fn settle(&mut self) {
-        let IterationGroup { frame, iterations, wave: None } = self else { return };
-        if let [alone] = &mut iterations[..] {
-            std::mem::swap(&mut frame.slots, &mut alone.slots);
+        let IterationGroup { frame, iterations, columns, wave: None } = self else { return };
+        if iterations.len() == 1 {
+            columns.swap_row(0, &mut frame.slots);
             // It looks at all steps and calls again.
             frame.yielded = true;
         }
@@ -155,7 +155,8 @@ impl Leaving<PooledFrame> {
         std::ptr::eq(self, other) || self.stopped.is_none() && other.stopped.is_none() && self.choices == other.choices
     }
 
-    /// Returns an iteration that goes on alone because of this outcome of a step, up to which so many steps of a wave have run.
+    /// Returns an iteration, whose slots are in the frame, that goes on alone because of this outcome of a step, up to which so many
+    /// steps of a wave have run.
     #[cold]
     pub(super) fn stopped(
         index: usize,
@@ -167,6 +168,7 @@ impl Leaving<PooledFrame> {
         let mut leaving = Leaving::of(index, frame);
         let mut stopped = PooledFrame::take(body);
         stopped.cursor = frame.cursor;
+        std::mem::swap(&mut stopped.slots, &mut frame.slots);
         // The state of a region that was interrupted.
         std::mem::swap(&mut stopped.words, &mut frame.words);
         std::mem::swap(&mut stopped.forks, &mut frame.forks);
@@ -189,6 +191,7 @@ impl Leaving<PooledFrame> {
 impl Frame {
     /// Stops where the other frame of this body has.
     fn take_stop(&mut self, stopped: &mut Frame) {
+        std::mem::swap(&mut self.slots, &mut stopped.slots);
         std::mem::swap(&mut self.words, &mut stopped.words);
         std::mem::swap(&mut self.forks, &mut stopped.forks);
         self.waits.append(&mut stopped.waits);

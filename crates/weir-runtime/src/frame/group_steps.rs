@@ -1,164 +1,188 @@
-//! The steps of a wave: each runs for all iterations of the group, one after the other, before the next step does.
+//! The steps of a wave: each runs for all iterations of the group before the next step does.
 //!
-//! Steps that compute with the slots of an iteration alone, and the calls that are gathered, need nothing but these slots. For any
-//! other step, the slots are put into the frame.
+//! Steps that compute with the slots of an iteration alone, and the calls that are gathered, run over columns of slots. For any other
+//! step, the slots of one iteration after the other are put into the frame.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Context;
 
 use smallvec::SmallVec;
-use weir_host::Argument;
+use weir_host::{Argument, Outcome, Value};
 
 use super::Frame;
 use super::action::{Ran, compute, holds};
 use super::group_waves::{call_of, decides, gathered_call};
-use super::grouped_run::FrameWave;
+use super::grouped_run::{FrameGroup, FrameWave};
 use super::iteration_group::{Choices, EqualCalls, Iteration, Leaving};
 use crate::instance::Env;
 use crate::operations;
-use crate::step::{Action, Body, CallStep, ConditionStep};
+use crate::step::{Action, Body, CallStep, Condition, ConditionStep, Out, PrimStep};
 use crate::units::{self, Spent};
 
 impl FrameWave {
-    /// Takes the answers of the calls that are answered, until the slice is over.
-    pub(super) fn take_answers(
-        &mut self,
-        frame: &mut Frame,
-        iterations: &mut [Iteration],
-        body: &Body,
-        env: Env<'_>,
-        spent: &mut Spent,
-    ) {
-        if self.answered.is_empty() {
-            self.next = iterations.len();
+    /// Takes the answers of the call whose turn it is, or of all calls if they choose arms, until the slice is over.
+    pub(super) fn take_answers(&mut self, group: &mut FrameGroup, body: &Body, env: Env<'_>, spent: &mut Spent) {
+        if self.decides_by_answers() {
+            self.take_deciding_answers(group, body, env, spent);
+        } else {
+            self.take_answers_of_one(group, body, env, spent);
         }
-        // If an answer chooses an arm, the wave has no steps; otherwise one of these may.
-        let decides = self.decides && self.nodes.is_empty();
-        if !decides && self.answered.len() == 1 {
-            return self.take_answers_of_one(frame, iterations, body, env, spent);
-        }
+    }
+
+    /// Takes the answers of the calls that are answered, of which some choose arms.
+    fn take_deciding_answers(&mut self, group: &mut FrameGroup, body: &Body, env: Env<'_>, spent: &mut Spent) {
+        let (frame, iterations, columns) = (&mut *group.frame, &mut group.iterations, &mut group.columns);
         while *spent == Spent::GoOn
-            && let Some(iteration) = self.take_next(iterations)
+            && let Some(row) = self.take_next(iterations)
         {
-            let slots = &mut iteration.slots;
-            if decides {
-                frame.choices.copy_from_slice(&self.before);
-            }
+            columns.swap_row(row, &mut frame.slots);
+            frame.choices.copy_from_slice(&self.before);
             let mut end = None;
             for (node, answers) in &mut self.answered {
                 frame.cursor = *node;
                 let answer = answers.next().expect("each iteration has an answer");
                 let call = call_of(*node, body);
-                operations::forget(&call.dead, slots);
-                match operations::answer(answer, &call.out, slots) {
+                operations::forget(&call.dead, &mut frame.slots);
+                match operations::answer(answer, &call.out, &mut frame.slots) {
                     Ok(decided) => {
                         decided.into_iter().for_each(|(switch, arm)| frame.choices[switch as usize] = arm);
                         if env.units.spend_timed(units::CALL, &*env.instance.platform) == Spent::Yield {
                             *spent = Spent::Yield;
                         }
                     }
-                    Err(failure) if end.as_ref().is_none_or(|(earliest, _)| *node < *earliest) => {
-                        end = Some((*node, failure));
-                    }
+                    Err(failure) if end.is_none() => end = Some((*node, failure)),
                     Err(_) => {}
                 }
             }
-            if let Some((node, failure)) = end {
-                frame.cursor = node;
-                self.leave_alone(iteration, frame, Ran::fail(failure), body, env);
-            } else if decides {
-                self.leave_by_choice(iteration, frame);
-            } else {
-                self.cursor = frame.cursor;
+            match end {
+                Some((node, failure)) => {
+                    frame.cursor = node;
+                    self.leave_alone(&mut iterations[row], frame, Ran::fail(failure), body, env);
+                }
+                None => {
+                    columns.swap_row(row, &mut frame.slots);
+                    self.leave_by_choice(&mut iterations[row], frame);
+                }
             }
         }
     }
 
-    /// Takes the answers of the only call that is answered, which chooses no arm: the most frequent case.
-    fn take_answers_of_one(
-        &mut self,
-        frame: &mut Frame,
-        iterations: &mut [Iteration],
-        body: &Body,
-        env: Env<'_>,
-        spent: &mut Spent,
-    ) {
-        let Some((node, answers)) = self.answered.first_mut() else { return };
-        (frame.cursor, self.cursor) = (*node, *node);
+    /// Takes the answers of a call, which choose no arm.
+    fn take_answers_of_one(&mut self, group: &mut FrameGroup, body: &Body, env: Env<'_>, spent: &mut Spent) {
+        let (frame, iterations, columns) = (&mut *group.frame, &mut group.iterations, &mut group.columns);
+        let FrameWave { answered, part, next, leaving, cursor, .. } = self;
+        let (node, answers) = &mut answered[*part];
+        (frame.cursor, *cursor) = (*node, *node);
         let call = call_of(*node, body);
-        for iteration in &mut iterations[self.next..] {
-            if *spent == Spent::Yield {
-                return;
-            }
-            self.next += 1;
-            let answer = answers.next().expect("each iteration has an answer");
-            operations::forget(&call.dead, &mut iteration.slots);
-            match operations::answer(answer, &call.out, &mut iteration.slots) {
-                Ok(_) => *spent = env.units.spend_timed(units::CALL, &*env.instance.platform),
-                Err(failure) => {
-                    let left = Leaving::stopped(iteration.index, frame, (0, *node, Ran::fail(failure)), body, env);
-                    iteration.leaves = true;
-                    self.leaving.push(left);
-                }
-            }
+        let (Out::Value(slot) | Out::Result(slot)) = call.out else { unreachable!("the answer chooses no arm") };
+        if *next == 0 {
+            columns.forget(&call.dead);
+            columns.forget(&[slot]);
         }
+        let mut values = if *next == 0 { columns.list() } else { columns.take(slot) };
+        let is_plain = matches!(call.out, Out::Value(_));
+        while let Some(iteration) = iterations.get_mut(*next).filter(|_| *spent == Spent::GoOn) {
+            let row = std::mem::replace(next, *next + 1);
+            let answer = answers.next().expect("each iteration has an answer");
+            match answer {
+                Outcome::Value(value) if is_plain && !iteration.leaves => values.push(value),
+                _ if iteration.leaves => values.push(Value::Absent),
+                answer => match operations::answer(answer, &call.out, &mut frame.slots) {
+                    Ok(_) => values.push(frame.slots[slot as usize].take()),
+                    Err(failure) => {
+                        columns.swap_row(row, &mut frame.slots);
+                        iteration.leaves = true;
+                        let stopped = (0, *node, Ran::fail(failure));
+                        leaving.push(Leaving::stopped(iteration.index, frame, stopped, body, env));
+                        values.push(Value::Absent);
+                    }
+                },
+            }
+            *spent = env.units.spend_timed(units::CALL, &*env.instance.platform);
+        }
+        columns.set(slot, values);
     }
 
     /// Runs a step, until the slice is over.
     pub(super) fn run_step(
         &mut self,
         node: usize,
-        (frame, iterations): (&mut Frame, &mut [Iteration]),
+        group: &mut FrameGroup,
         body: &Body,
         env: Env<'_>,
         context: &mut Context<'_>,
         spent: &mut Spent,
     ) {
-        frame.cursor = node;
+        group.frame.cursor = node;
         // Otherwise it has begun before, and may be a region that has moved the cursor.
         if self.next == 0 {
             self.cursor = node;
         }
         let action = &body.steps[node].action;
         match action {
-            Action::Nothing => self.next = iterations.len(),
-            Action::Prim(prim) => {
-                for iteration in self.all_left(iterations) {
-                    let ran = compute(prim, &mut iteration.slots, body, env);
-                    if !matches!(ran, Ran::Next) {
-                        self.leave_alone(iteration, frame, ran, body, env);
+            Action::Nothing => self.next = group.len(),
+            Action::Prim(prim) => self.compute(prim, group, body, env),
+            Action::Condition(condition) => self.decide(condition, group, body, env),
+            Action::Select { switch, inputs, out } => {
+                match inputs.get(group.frame.choices[*switch as usize] as usize) {
+                    Some(Some(input)) => {
+                        let values = group.columns.value(*input, &body.constants);
+                        group.columns.set(*out, values);
+                        self.next = group.len();
                     }
+                    _ => self.run_in_frame(node, group, body, env, context, spent),
                 }
             }
-            Action::Condition(condition) => self.decide(condition, frame, iterations, body, env),
-            Action::Select { switch, inputs, out } => match inputs.get(frame.choices[*switch as usize] as usize) {
-                Some(Some(input)) => {
-                    for Iteration { slots, .. } in self.all_left(iterations) {
-                        let value = operations::value(*input, slots, &body.constants);
-                        slots[*out as usize].put(value);
-                    }
-                }
-                _ => self.run_in_frame(node, (frame, iterations), body, env, context, spent),
-            },
             _ => match gathered_call(action) {
-                Some(call) => self.collect(call, frame, iterations, body, env),
-                None => self.run_in_frame(node, (frame, iterations), body, env, context, spent),
+                Some(call) => self.collect(call, group, body, env),
+                None => self.run_in_frame(node, group, body, env, context, spent),
             },
         }
     }
 
+    /// Computes a primitive.
+    fn compute(&mut self, prim: &PrimStep, group: &mut FrameGroup, body: &Body, env: Env<'_>) {
+        let (frame, columns) = (&mut *group.frame, &mut group.columns);
+        let mut results = columns.list();
+        columns.calculate(prim, &body.constants, &mut results);
+        for (row, iteration) in group.iterations.iter_mut().enumerate().skip(results.len()) {
+            if iteration.leaves {
+                results.push(Value::Absent);
+                continue;
+            }
+            columns.swap_row(row, &mut frame.slots);
+            let ran = compute(prim, &mut frame.slots, body, env);
+            results.push(frame.slots[prim.out as usize].take());
+            if matches!(ran, Ran::Next) {
+                columns.swap_row(row, &mut frame.slots);
+            } else {
+                self.leave_alone(iteration, frame, ran, body, env);
+            }
+        }
+        columns.forget(&prim.dead);
+        columns.set(prim.out, results);
+        self.next = group.len();
+    }
+
     /// Decides a condition.
-    fn decide(
-        &mut self,
-        step: &ConditionStep,
-        frame: &mut Frame,
-        iterations: &mut [Iteration],
-        body: &Body,
-        env: Env<'_>,
-    ) {
+    fn decide(&mut self, step: &ConditionStep, group: &mut FrameGroup, body: &Body, env: Env<'_>) {
+        let (frame, columns) = (&mut *group.frame, &mut group.columns);
+        let constants: &[Value] = &body.constants;
         let mut first = None;
-        for iteration in self.all_left(iterations) {
-            let holds = holds(&step.condition, &iteration.slots, &body.constants, env);
+        for (row, iteration) in group.iterations.iter_mut().enumerate().filter(|(_, iteration)| !iteration.leaves) {
+            let decided = match &step.condition {
+                Condition::Compare(prim, one, other) => {
+                    let pair = columns.pairs(one, other, constants);
+                    pair.and_then(|pair| prim.decide(pair(row).0, pair(row).1))
+                }
+                _ => None,
+            };
+            let holds = decided.unwrap_or_else(|| {
+                columns.swap_row(row, &mut frame.slots);
+                let holds = holds(&step.condition, &frame.slots, constants, env);
+                columns.swap_row(row, &mut frame.slots);
+                holds
+            });
             if *first.get_or_insert(holds) != holds {
                 frame.choices[step.switch as usize] = step.arms[usize::from(holds)];
                 iteration.leaves = true;
@@ -169,27 +193,28 @@ impl FrameWave {
             frame.choices[step.switch as usize] = step.arms[usize::from(holds)];
             self.chosen = Some(Choices::from_slice(&frame.choices));
         }
+        self.next = group.len();
     }
 
     /// Collects the calls of a step, which are placed behind the wave.
-    fn collect(&mut self, call: &CallStep, frame: &mut Frame, iterations: &mut [Iteration], body: &Body, env: Env<'_>) {
-        let count = iterations.len();
+    fn collect(&mut self, call: &CallStep, group: &mut FrameGroup, body: &Body, env: Env<'_>) {
+        let (frame, columns, count) = (&mut *group.frame, &mut group.columns, group.iterations.len());
         let place = self.calls.iter().position(|calls| calls.node == frame.cursor);
         let place = place.expect("the calls of a wave are those of its steps");
         let calls = &mut self.calls[place];
-        if let [argument @ (Argument::Slot { .. } | Argument::Constant(_))] = call.arguments[..] {
-            let (mut gathered, mut of) = (Vec::with_capacity(count), Vec::with_capacity(count));
-            for Iteration { index, slots, .. } in iterations.iter_mut().filter(|iteration| !iteration.leaves) {
-                gathered.push(operations::value(argument, slots, &body.constants));
-                of.push(*index);
-            }
+        let going_on = || group.iterations.iter().enumerate().filter(|(_, iteration)| !iteration.leaves);
+        if let [argument @ (Argument::Slot { .. } | Argument::Constant(_))] = call.arguments[..]
+            && self.leaving.is_empty()
+        {
+            let gathered = columns.value(argument, &body.constants);
+            let of = group.iterations.iter().map(|iteration| iteration.index).collect();
             calls.calls.push(EqualCalls { common: SmallVec::new(), gathered, of });
         } else {
-            for Iteration { index, slots, .. } in iterations.iter_mut().filter(|iteration| !iteration.leaves) {
-                std::mem::swap(&mut frame.slots, slots);
+            for (row, iteration) in going_on() {
+                columns.swap_row(row, &mut frame.slots);
                 let arguments = frame.gathered_arguments(call, body, env);
-                std::mem::swap(&mut frame.slots, slots);
-                calls.add(*index, arguments, count);
+                columns.swap_row(row, &mut frame.slots);
+                calls.add(iteration.index, arguments, count);
             }
         }
         self.next = count;
@@ -199,31 +224,35 @@ impl FrameWave {
     fn run_in_frame(
         &mut self,
         node: usize,
-        (frame, iterations): (&mut Frame, &mut [Iteration]),
+        group: &mut FrameGroup,
         body: &Body,
         env: Env<'_>,
         context: &mut Context<'_>,
         spent: &mut Spent,
     ) {
+        let (frame, iterations, columns) = (&mut *group.frame, &mut group.iterations, &mut group.columns);
         let step = &body.steps[node];
         let decides = decides(&step.action);
         while *spent == Spent::GoOn
-            && let Some(iteration) = self.take_next(iterations)
+            && let Some(row) = self.take_next(iterations)
         {
             if decides {
                 frame.choices.copy_from_slice(&self.before);
             }
             frame.cursor = node;
-            std::mem::swap(&mut frame.slots, &mut iteration.slots);
+            columns.swap_row(row, &mut frame.slots);
             let ran = catch_unwind(AssertUnwindSafe(|| frame.run(node, step, body, env, context)));
-            std::mem::swap(&mut frame.slots, &mut iteration.slots);
+            let iteration = &mut iterations[row];
             match ran {
-                Ok(Ran::Next) if decides => self.leave_by_choice(iteration, frame),
-                Ok(Ran::Next) => self.cursor = frame.cursor,
-                Ok(Ran::Yields(None)) => {
-                    *spent = Spent::Yield;
+                Ok(ran @ (Ran::Next | Ran::Yields(None))) => {
+                    if matches!(ran, Ran::Yields(_)) {
+                        *spent = Spent::Yield;
+                    }
+                    columns.swap_row(row, &mut frame.slots);
                     if decides {
                         self.leave_by_choice(iteration, frame);
+                    } else {
+                        self.cursor = frame.cursor;
                     }
                 }
                 Ok(ran) => self.leave_alone(iteration, frame, ran, body, env),
@@ -235,18 +264,12 @@ impl FrameWave {
         }
     }
 
-    /// Returns the iterations that have not run this part of the wave, which runs for all of them now.
-    fn all_left<'a>(&mut self, iterations: &'a mut [Iteration]) -> impl Iterator<Item = &'a mut Iteration> + use<'a> {
-        let next = std::mem::replace(&mut self.next, iterations.len());
-        iterations[next..].iter_mut().filter(|iteration| !iteration.leaves)
-    }
-
-    /// Returns the next iteration of this part of the wave.
-    fn take_next<'a>(&mut self, iterations: &'a mut [Iteration]) -> Option<&'a mut Iteration> {
-        let rest = iterations.get_mut(self.next..)?;
-        let skipped = rest.iter().take_while(|iteration| iteration.leaves).count();
-        self.next += (skipped + 1).min(rest.len());
-        rest.get_mut(skipped)
+    /// Returns the place of the next iteration of this part of the wave.
+    fn take_next(&mut self, iterations: &[Iteration]) -> Option<usize> {
+        let rest = iterations.get(self.next..)?;
+        let row = self.next + rest.iter().take_while(|iteration| iteration.leaves).count();
+        self.next = (row + 1).min(iterations.len());
+        (row < iterations.len()).then_some(row)
     }
 
     /// Lets an iteration leave the group if it has chosen other arms than the first.
@@ -261,11 +284,11 @@ impl FrameWave {
         }
     }
 
-    /// Lets an iteration leave the group because of the outcome of this part of the wave.
+    /// Lets an iteration, whose slots are in the frame, leave the group because of the outcome of this part of the wave.
     #[cold]
     fn leave_alone(&mut self, iteration: &mut Iteration, frame: &mut Frame, ran: Ran, body: &Body, env: Env<'_>) {
-        let node = self.part.checked_sub(1).map_or(frame.cursor, |step| self.nodes[step]);
+        let (run, node) = self.step().map_or((0, frame.cursor), |step| (step + 1, self.nodes[step]));
         iteration.leaves = true;
-        self.leaving.push(Leaving::stopped(iteration.index, frame, (self.part, node, ran), body, env));
+        self.leaving.push(Leaving::stopped(iteration.index, frame, (run, node, ran), body, env));
     }
 }

@@ -3,11 +3,10 @@
 use std::task::{Context, Poll};
 
 use smallvec::SmallVec;
-use weir_host::Outcome;
 
 use super::action::Stage;
 use super::grouped_run::{FrameGroup, FrameWave};
-use super::iteration_group::{CallsOfStep, Choices, Wave};
+use super::iteration_group::CallsOfStep;
 use super::{Frame, Wait};
 use crate::instance::Env;
 use crate::step::{Action, Body, CallStep, Out};
@@ -15,25 +14,45 @@ use crate::units::Spent;
 use crate::wait_set::WaitSet;
 
 impl FrameWave {
-    /// Returns the next wave of a group with this frame; `None` if all that is left waits for calls, or nothing is left.
-    pub(super) fn next(frame: &mut Frame, body: &Body, context: &Context<'_>) -> Option<FrameWave> {
-        let answered = take_answered(frame, context);
-        let mut wave = Wave {
-            decides: answered.iter().any(|(node, _)| decides(&body.steps[*node].action)),
-            answered,
-            nodes: SmallVec::new(),
-            before: Choices::from_slice(&frame.choices),
-            part: 0,
-            next: 0,
-            chosen: None,
-            cursor: frame.cursor,
-            calls: SmallVec::new(),
-            leaving: Vec::new(),
-        };
-        if !wave.decides {
-            wave.find_steps(frame, body);
+    /// Begins the next wave of a group with this frame, with the lists of one that has ended; returns false if all that is left waits
+    /// for calls, or nothing is left.
+    pub(super) fn begin(&mut self, frame: &mut Frame, body: &Body, context: &Context<'_>) -> bool {
+        self.answered.clear();
+        self.nodes.clear();
+        self.calls.clear();
+        (self.part, self.next, self.chosen, self.cursor) = (0, 0, None, frame.cursor);
+        self.take_answered(frame, context);
+        self.decides = self.answered.iter().any(|(node, _)| decides(&body.steps[*node].action));
+        if !self.decides {
+            self.find_steps(frame, body);
         }
-        (!wave.answered.is_empty() || !wave.nodes.is_empty()).then_some(wave)
+        if self.decides {
+            self.before.clear();
+            self.before.extend_from_slice(&frame.choices);
+        }
+        !self.answered.is_empty() || !self.nodes.is_empty()
+    }
+
+    /// Takes the calls out of the frame that are answered.
+    fn take_answered(&mut self, frame: &mut Frame, context: &Context<'_>) {
+        let mut place = 0;
+        while let Some(Wait { node, stage, .. }) = frame.waits.get_mut(place) {
+            let node = *node;
+            let polled = match stage.as_deref_mut() {
+                Some(Stage::Batched(member)) => member.poll(context),
+                _ => Poll::Pending,
+            };
+            let Poll::Ready(answers) = polled else {
+                place += 1;
+                continue;
+            };
+            self.answered.push((node, answers.into_vec().into_iter()));
+            frame.end_stage(place);
+            frame.waits.remove(place);
+        }
+        if self.answered.len() > 1 {
+            self.answered.sort_unstable_by_key(|(node, _)| *node);
+        }
     }
 
     /// Finds the steps that depend on no call that is out.
@@ -77,7 +96,7 @@ impl FrameGroup {
         context: &mut Context<'_>,
         (parted, spent): (&mut Vec<FrameGroup>, &mut Spent),
     ) -> bool {
-        while wave.part <= wave.nodes.len() {
+        while wave.part < wave.parts_of_answers() + wave.nodes.len() {
             if *spent == Spent::Yield || !self.run_part(wave, body, env, context, spent) {
                 return false;
             }
@@ -96,14 +115,13 @@ impl FrameGroup {
         context: &mut Context<'_>,
         spent: &mut Spent,
     ) -> bool {
-        let (frame, iterations) = (&mut *self.frame, &mut self.iterations[..]);
         // Those behind an end of the flow are dropped.
-        wave.next = wave.next.min(iterations.len());
-        match wave.part.checked_sub(1) {
-            None => wave.take_answers(frame, iterations, body, env, spent),
-            Some(step) => wave.run_step(wave.nodes[step], (frame, iterations), body, env, context, spent),
+        wave.next = wave.next.min(self.len());
+        match wave.step() {
+            None => wave.take_answers(self, body, env, spent),
+            Some(step) => wave.run_step(wave.nodes[step], self, body, env, context, spent),
         }
-        wave.next == iterations.len()
+        wave.next == self.len()
     }
 
     /// Places the calls of a wave. Iterations that do not go on with the others part.
@@ -118,36 +136,16 @@ impl FrameGroup {
         if !wave.leaving.is_empty() {
             self.part(wave, body, env, context, parted);
         }
-        if let Some(chosen) = wave.chosen.as_ref().or((!wave.decides).then_some(&wave.before)) {
+        if wave.chosen.is_some() || !wave.decides {
             let frame = &mut *self.frame;
-            frame.choices.copy_from_slice(chosen);
+            wave.chosen.iter().for_each(|chosen| frame.choices.copy_from_slice(chosen));
             frame.cursor = wave.cursor;
             wave.nodes.last().into_iter().for_each(|last| frame.see_region(*last, body, env));
         }
         self.place(&mut wave.calls, body, env, context, parted);
+        wave.answered.clear();
         self.settle();
     }
-}
-
-/// Takes the calls out of the frame that are answered.
-fn take_answered(frame: &mut Frame, context: &Context<'_>) -> SmallVec<[(usize, std::vec::IntoIter<Outcome>); 2]> {
-    let mut answered = SmallVec::new();
-    let mut place = 0;
-    while let Some(Wait { node, stage, .. }) = frame.waits.get_mut(place) {
-        let node = *node;
-        let polled = match stage.as_deref_mut() {
-            Some(Stage::Batched(member)) => member.poll(context),
-            _ => Poll::Pending,
-        };
-        let Poll::Ready(answers) = polled else {
-            place += 1;
-            continue;
-        };
-        answered.push((node, answers.into_vec().into_iter()));
-        frame.end_stage(place);
-        frame.waits.remove(place);
-    }
-    answered
 }
 
 /// Returns true if a step may choose an arm.

@@ -1,16 +1,17 @@
 //! The run of a `map` whose iterations are in groups ([`IterationGroup`]).
 
-use std::cell::RefCell;
+use std::ops::Range;
 use std::task::Context;
 
 use weir_host::Value;
 
+use super::columns::Columns;
 use super::iteration_group::{GroupedRun, Iteration, IterationGroup, Wave};
 use super::overlapping::Overlapping;
 use super::repeat::PooledFrame;
 use super::{Finished, FlowExit, Frame};
 use crate::instance::Env;
-use crate::operations::{self, element};
+use crate::operations::element;
 use crate::step::{Body, RepeatStep};
 use crate::units::{Advanced, Spent};
 
@@ -20,21 +21,14 @@ pub(super) type FrameGroup = IterationGroup<PooledFrame>;
 /// A wave of such iterations.
 pub(super) type FrameWave = Wave<PooledFrame>;
 
-/// The largest number of lists of slots that a thread keeps for the next iterations, and the largest list that it keeps. Chosen by
-/// judgement: a few dozen kilobytes.
-const SPARE_MAX: usize = 64;
-
-thread_local! {
-    /// Empty lists of slots.
-    static SPARE: RefCell<Vec<Vec<Value>>> = const { RefCell::new(Vec::new()) };
-}
-
 /// The places to which the iterations of a group go.
 struct GroupOutcomes<'a> {
     /// For each iteration of the `map`, its result.
     results: &'a mut [Value],
     /// Groups that have parted from others.
     parted: &'a mut Vec<FrameGroup>,
+    /// A wave that has ended, for the next one.
+    spare: &'a mut Option<Box<FrameWave>>,
 }
 
 impl GroupedRun<PooledFrame> {
@@ -61,13 +55,13 @@ impl Overlapping for GroupedRun<PooledFrame> {
             return;
         }
         let frame = PooledFrame::of_iteration(step, [], &self.scopes);
-        let iterations = (self.next..self.next + room).map(|index| {
-            let mut slots = spare_slots(step.body.slots as usize);
-            slots[0].put(element(&mut self.list, index));
-            slots[1..].iter_mut().zip(&self.captured).for_each(|(slot, value)| slot.put(value.clone()));
-            (index, slots)
-        });
-        self.groups.push(IterationGroup::new(frame, iterations));
+        let indices = self.next..self.next + room;
+        let mut columns = Columns::new(step.body.slots as usize, room);
+        let mut elements = columns.list();
+        elements.extend(indices.clone().map(|index| element(&mut self.list, index)));
+        columns.set(0, elements);
+        (1..).zip(&self.captured).for_each(|(slot, value)| columns.fill(slot, value));
+        self.groups.push(IterationGroup::new(frame, indices, columns));
         self.next += room;
     }
 
@@ -80,7 +74,8 @@ impl Overlapping for GroupedRun<PooledFrame> {
                 place += 1;
                 continue;
             }
-            let mut outcomes = GroupOutcomes { results: &mut self.results, parted: &mut parted };
+            let mut outcomes =
+                GroupOutcomes { results: &mut self.results, parted: &mut parted, spare: &mut self.spare };
             let advanced = group.advance(&step.body, env, context, &mut outcomes);
             self.groups.append(&mut parted);
             match advanced {
@@ -117,11 +112,11 @@ impl Overlapping for GroupedRun<PooledFrame> {
 
 impl FrameGroup {
     /// Returns a group of iterations, of which there is at least one, with their slots.
-    fn new(frame: PooledFrame, iterations: impl Iterator<Item = (usize, Vec<Value>)>) -> FrameGroup {
-        let iterations = iterations.map(|(index, slots)| Iteration { index, slots, leaves: false }).collect();
-        let mut group = IterationGroup { frame, iterations, wave: None };
-        if let [alone] = &mut group.iterations[..] {
-            std::mem::swap(&mut group.frame.slots, &mut alone.slots);
+    fn new(frame: PooledFrame, indices: Range<usize>, columns: Columns) -> FrameGroup {
+        let iterations = indices.map(|index| Iteration { index, leaves: false }).collect();
+        let mut group = IterationGroup { frame, iterations, columns, wave: None };
+        if group.len() == 1 {
+            group.columns.swap_row(0, &mut group.frame.slots);
         }
         group
     }
@@ -167,19 +162,22 @@ impl FrameGroup {
     ) -> Advanced<()> {
         self.frame.yielded = false;
         loop {
-            let begun = self.wave.take().map(|wave| *wave);
-            let Some(mut wave) = begun.or_else(|| Wave::next(&mut self.frame, body, context)) else {
-                if !self.frame.is_through(body) {
-                    return Advanced::Waits;
+            let mut wave = match self.wave.take() {
+                Some(wave) => wave,
+                None => {
+                    let mut wave = outcomes.spare.take().unwrap_or_default();
+                    if !wave.begin(&mut self.frame, body, context) {
+                        *outcomes.spare = Some(wave);
+                        return self.end_together(body, env, outcomes);
+                    }
+                    wave
                 }
-                return match self.finish(body, env, outcomes.results) {
-                    Spent::GoOn => Advanced::Ready(()),
-                    Spent::Yield => Advanced::Yields,
-                };
             };
             let mut spent = Spent::GoOn;
-            if !self.run_wave(&mut wave, body, env, context, (outcomes.parted, &mut spent)) {
-                self.wave = Some(Box::new(wave));
+            if self.run_wave(&mut wave, body, env, context, (outcomes.parted, &mut spent)) {
+                *outcomes.spare = Some(wave);
+            } else {
+                self.wave = Some(wave);
             }
             if spent == Spent::Yield {
                 self.frame.yielded = true;
@@ -191,40 +189,28 @@ impl FrameGroup {
         }
     }
 
+    /// Ends the iterations, if no step of them is left.
+    fn end_together(&mut self, body: &Body, env: Env<'_>, outcomes: &mut GroupOutcomes<'_>) -> Advanced<()> {
+        if !self.frame.is_through(body) {
+            return Advanced::Waits;
+        }
+        match self.finish(body, env, outcomes.results) {
+            Spent::GoOn => Advanced::Ready(()),
+            Spent::Yield => Advanced::Yields,
+        }
+    }
+
     /// Takes the results of the iterations.
     fn finish(&mut self, body: &Body, env: Env<'_>, results: &mut [Value]) -> Spent {
         let mut spent = Spent::GoOn;
-        for Iteration { index, mut slots, .. } in self.iterations.drain(..) {
-            results[index] =
-                body.result.map_or(Value::Absent, |result| operations::value(result, &mut slots, &body.constants));
-            keep_slots(slots);
+        let column = body.result.map(|result| self.columns.value(result, &body.constants)).unwrap_or_default();
+        let mut values = column.into_iter();
+        for Iteration { index, .. } in self.iterations.drain(..) {
+            results[index].put(values.next().unwrap_or_default());
             if env.units.spend_timed(body.units, &*env.instance.platform) == Spent::Yield {
                 spent = Spent::Yield;
             }
         }
         spent
     }
-}
-
-/// Returns a list of so many empty slots.
-fn spare_slots(count: usize) -> Vec<Value> {
-    let mut slots = SPARE.try_with(|spare| spare.borrow_mut().pop()).ok().flatten().unwrap_or_default();
-    // The next iteration is most often one of the same body.
-    if slots.len() != count {
-        slots.resize(count, Value::Absent);
-    }
-    slots
-}
-
-/// Keeps a list of slots for another iteration.
-fn keep_slots(mut slots: Vec<Value>) {
-    slots.iter_mut().for_each(Value::empty);
-    let keep = |spare: &RefCell<Vec<Vec<Value>>>| {
-        let mut spare = spare.borrow_mut();
-        if spare.len() < SPARE_MAX && slots.capacity() <= SPARE_MAX {
-            spare.push(slots);
-        }
-    };
-    // A thread that is ending has no list any more.
-    _ = SPARE.try_with(keep);
 }

@@ -1,8 +1,8 @@
 //! Iterations of a `map` that wait for gathered calls alone, of which each makes several, while they are under way.
 //!
 //! Iterations that have come equally far are a *group*, and share a frame. The frame has the progress of all of them: the steps that
-//! have run, the arms that were chosen, and the calls that are out. An iteration has only its slots, which are in the frame only
-//! while a step runs that needs more than these. The calls that a step makes for all iterations are one member of their batch, with
+//! have run, the arms that were chosen, and the calls that are out. An iteration has only its slots, which are in columns
+//! (`columns.rs`), and in the frame only while a step runs that needs more than these. The calls that a step makes for all iterations are one member of their batch, with
 //! one waker and one list of answers. A group advances in *waves* (`group_waves.rs`): a wave takes the answers that are there and runs
 //! the steps that depend on no other call, up to the first that chooses an arm, each for all iterations before the next
 //! (`group_steps.rs`).
@@ -20,6 +20,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 use weir_host::{Elements, Outcome, Value};
 
+use super::columns::Columns;
 use super::exit::FlowExit;
 use crate::lock::HeldLock;
 
@@ -32,6 +33,8 @@ pub(super) struct GroupedRun<F> {
     pub next: usize,
     pub groups: Vec<IterationGroup<F>>,
     pub results: Vec<Value>,
+    /// A wave that has ended, for the next one.
+    pub spare: Option<Box<Wave<F>>>,
     /// The end of the flow by the earliest iteration so far that ends it. Earlier iterations go on.
     pub end: Option<(usize, FlowExit)>,
 }
@@ -39,23 +42,25 @@ pub(super) struct GroupedRun<F> {
 /// Iterations that have come equally far.
 pub(super) struct IterationGroup<F> {
     pub frame: F,
-    /// The iterations, in order. If there is only one, its slots are in the frame.
+    /// The iterations, in order.
     pub iterations: Vec<Iteration>,
+    /// Their slots. If there is only one, and no wave of several was interrupted, its slots are in the frame.
+    pub columns: Columns,
     /// The wave that was interrupted, because the slice was over.
     pub wave: Option<Box<Wave<F>>>,
 }
 
 /// An iteration of a group.
+#[derive(Clone, Copy)]
 pub(super) struct Iteration {
     pub index: usize,
-    pub slots: Vec<Value>,
     /// True if it does not go on with the group behind the wave.
     pub leaves: bool,
 }
 
 /// The answers that a group of iterations takes, and the steps that it runs, between two looks at its calls.
 pub(super) struct Wave<F> {
-    /// The calls that are answered, each with the answers of the iterations that have not run yet.
+    /// The calls that are answered, in the order of the steps, each with the answers of the iterations that have not run yet.
     pub answered: SmallVec<[(usize, std::vec::IntoIter<Outcome>); 2]>,
     /// The steps that run.
     pub nodes: SmallVec<[usize; 8]>,
@@ -63,7 +68,8 @@ pub(super) struct Wave<F> {
     pub decides: bool,
     /// The arms that were chosen before.
     pub before: Choices,
-    /// The part of the wave that runs: 0 for the answers, and then each of the steps.
+    /// The part of the wave that runs: the answers of each call, or those of all calls if they choose arms, and then each of the
+    /// steps.
     pub part: usize,
     /// The place of the iteration that runs it next.
     pub next: usize,
@@ -103,18 +109,50 @@ pub(super) struct Leaving<F> {
     pub choices: Choices,
     pub cursor: usize,
     /// If the iteration goes on alone because of the outcome of a step, the number of steps of the wave that have run, and a frame
-    /// that has stopped there.
+    /// that has stopped there, with its slots.
     pub stopped: Option<(usize, F)>,
 }
 
 impl<F> GroupedRun<F> {
     pub(super) fn new(list: Elements, captured: Vec<Value>, scopes: Vec<Arc<Vec<HeldLock>>>) -> GroupedRun<F> {
         let results = vec![Value::Absent; list.len()];
-        GroupedRun { list, captured, scopes, next: 0, groups: Vec::new(), results, end: None }
+        GroupedRun { list, captured, scopes, next: 0, groups: Vec::new(), results, spare: None, end: None }
+    }
+}
+
+impl<F> Default for Wave<F> {
+    fn default() -> Wave<F> {
+        Wave {
+            answered: SmallVec::new(),
+            nodes: SmallVec::new(),
+            decides: false,
+            before: Choices::new(),
+            part: 0,
+            next: 0,
+            chosen: None,
+            cursor: 0,
+            calls: CallsOfWave::new(),
+            leaving: Vec::new(),
+        }
     }
 }
 
 impl<F> Wave<F> {
+    /// Returns true if answers choose arms: then they are taken together, and the wave has no steps.
+    pub(super) fn decides_by_answers(&self) -> bool {
+        self.decides && self.nodes.is_empty()
+    }
+
+    /// Returns the number of parts in which answers are taken.
+    pub(super) fn parts_of_answers(&self) -> usize {
+        if self.decides_by_answers() { 1 } else { self.answered.len() }
+    }
+
+    /// Returns the step that runs, by its place in the wave; `None` while answers are taken.
+    pub(super) fn step(&self) -> Option<usize> {
+        self.part.checked_sub(self.parts_of_answers())
+    }
+
     /// Forgets the iterations behind this one, which are dropped.
     pub(super) fn drop_behind(&mut self, last: usize) {
         self.leaving.retain(|leaving| leaving.index <= last);

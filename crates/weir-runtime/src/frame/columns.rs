@@ -1,0 +1,166 @@
+//! The slots of the iterations of a group, in columns: for each slot, the values of all iterations.
+//!
+//! A step that only computes, an answer and a gathered argument are a column, which is read, made or moved as a whole. For any other
+//! step, the values of one iteration, its *row*, are swapped with the slots of the frame, and back.
+
+use weir_host::{Argument, Value};
+
+use crate::operations::PrimStep;
+
+/// The slots of several iterations.
+#[derive(Default)]
+pub(super) struct Columns {
+    /// For each slot, the value of each iteration, in their order; empty if no iteration has one.
+    columns: Vec<Vec<Value>>,
+    /// The number of iterations.
+    rows: usize,
+    /// Empty lists, for the next columns.
+    spare: Vec<Vec<Value>>,
+}
+
+/// An operand of a step for all iterations.
+#[derive(Clone, Copy)]
+enum Operand<'a> {
+    Column(&'a [Value]),
+    Constant(&'a Value),
+}
+
+impl<'a> Operand<'a> {
+    /// Returns the operand of an iteration.
+    #[inline]
+    fn at(self, row: usize) -> &'a Value {
+        match self {
+            Operand::Column(column) => &column[row],
+            Operand::Constant(constant) => constant,
+        }
+    }
+}
+
+impl Columns {
+    /// Returns the empty slots, so many, of so many iterations.
+    pub(super) fn new(slots: usize, rows: usize) -> Columns {
+        Columns { columns: std::iter::repeat_with(Vec::new).take(slots).collect(), rows, spare: Vec::new() }
+    }
+
+    /// Returns an empty list with room for a column.
+    pub(super) fn list(&mut self) -> Vec<Value> {
+        self.spare.pop().unwrap_or_else(|| Vec::with_capacity(self.rows))
+    }
+
+    /// Sets the values of a slot.
+    pub(super) fn set(&mut self, slot: u32, column: Vec<Value>) {
+        let before = std::mem::replace(&mut self.columns[slot as usize], column);
+        self.keep(before);
+    }
+
+    /// Sets the values of a slot to copies of this one.
+    pub(super) fn fill(&mut self, slot: u32, value: &Value) {
+        let column = vec![value.clone(); self.rows];
+        self.set(slot, column);
+    }
+
+    /// Moves the values of a slot out.
+    pub(super) fn take(&mut self, slot: u32) -> Vec<Value> {
+        std::mem::take(&mut self.columns[slot as usize])
+    }
+
+    /// Returns the values of an argument, moved out if this is its last use.
+    pub(super) fn value(&mut self, argument: Argument, constants: &[Value]) -> Vec<Value> {
+        match argument {
+            Argument::Slot { index, last: true } => self.take(index),
+            Argument::Slot { index, last: false } => self.columns[index as usize].clone(),
+            Argument::Constant(index) => vec![constants[index as usize].clone(); self.rows],
+            Argument::Shared(_) => Vec::new(),
+        }
+    }
+
+    /// Drops the values of slots.
+    pub(super) fn forget(&mut self, dead: &[u32]) {
+        for slot in dead {
+            let column = self.take(*slot);
+            self.keep(column);
+        }
+    }
+
+    fn keep(&mut self, mut column: Vec<Value>) {
+        if column.capacity() > 0 {
+            column.clear();
+            self.spare.push(column);
+        }
+    }
+
+    /// Swaps the values of an iteration with these slots, of which those are empty that have values here.
+    pub(super) fn swap_row(&mut self, row: usize, slots: &mut [Value]) {
+        for (column, slot) in self.columns.iter_mut().zip(slots) {
+            match column.get_mut(row) {
+                Some(value) => std::mem::swap(value, slot),
+                None if matches!(slot, Value::Absent) => {}
+                None => {
+                    column.resize(self.rows, Value::Absent);
+                    column[row] = slot.take();
+                }
+            }
+        }
+    }
+
+    /// Moves the values of the iterations that leave out.
+    pub(super) fn split_off(&mut self, leaves: &[bool]) -> Columns {
+        let rows = leaves.iter().filter(|leaves| **leaves).count();
+        self.rows -= rows;
+        let columns = self.columns.iter_mut().map(|column| split(column, leaves, rows)).collect();
+        Columns { columns, rows, spare: Vec::new() }
+    }
+
+    /// Adds the results of arithmetic on two integers for one iteration after the other, up to the first for which it fails or
+    /// that has other operands.
+    pub(super) fn calculate(&self, step: &PrimStep, constants: &[Value], results: &mut Vec<Value>) {
+        let [one, other] = &step.operands[..] else { return };
+        let (Some(one), Some(other)) = (self.operand(one, constants), self.operand(other, constants)) else { return };
+        for row in 0..self.rows {
+            let (Value::Int(one), Value::Int(other)) = (one.at(row), other.at(row)) else { return };
+            let Some(result) = step.prim.calculate(*one, *other) else { return };
+            results.push(Value::Int(result));
+        }
+    }
+
+    /// Returns the two operands of a comparison for each iteration, unless one has no values.
+    pub(super) fn pairs<'a>(
+        &'a self,
+        one: &Argument,
+        other: &Argument,
+        constants: &'a [Value],
+    ) -> Option<impl Fn(usize) -> (&'a Value, &'a Value)> {
+        let (one, other) = (self.operand(one, constants)?, self.operand(other, constants)?);
+        Some(move |row| (one.at(row), other.at(row)))
+    }
+
+    /// Returns an operand; `None` if it has no values.
+    fn operand<'a>(&'a self, argument: &Argument, constants: &'a [Value]) -> Option<Operand<'a>> {
+        match *argument {
+            Argument::Slot { index, .. } => {
+                let column = &self.columns[index as usize];
+                (column.len() == self.rows).then_some(Operand::Column(column))
+            }
+            Argument::Constant(index) => Some(Operand::Constant(&constants[index as usize])),
+            Argument::Shared(_) => None,
+        }
+    }
+}
+
+/// Moves the values of the iterations that leave out of a column, so many.
+fn split(column: &mut Vec<Value>, leaves: &[bool], rows: usize) -> Vec<Value> {
+    if column.is_empty() {
+        return Vec::new();
+    }
+    let (mut left, mut kept) = (Vec::with_capacity(rows), 0);
+    for row in 0..column.len() {
+        if leaves[row] {
+            left.push(column[row].take());
+        } else {
+            column.swap(kept, row);
+            kept += 1;
+        }
+    }
+    column.truncate(kept);
+    left
+}
