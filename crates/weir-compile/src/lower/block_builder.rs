@@ -33,7 +33,7 @@ pub(super) struct OpenBlock {
 pub(super) enum Terminator {
     /// Continues with this value.
     FallThrough(Atom),
-    /// BlockExits the inlined `fn` with this result, in this way.
+    /// Exits the inlined `fn` with this result, in this way.
     Exit(InlineFrameId, Atom, LoopExit),
     /// Unreachable: the last binding never yields.
     Diverge,
