@@ -36,8 +36,8 @@ use crate::move_only::TypeDefinitions;
 use crate::prim::Prim;
 use crate::program::{Entry, Flow, Program, SharedValue};
 use crate::{graph, lower::order::OrderTracker};
-pub(crate) use uses::changed_variables;
-use uses::{barriers, body_uses, call_uses};
+use uses::body_uses;
+pub(crate) use uses::{barriers, call_uses, changed_variables, needs};
 
 /// Lowers a program: replaces every block by its graph.
 ///

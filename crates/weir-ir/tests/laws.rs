@@ -315,6 +315,21 @@ const KEEPS: &[(&str, &str, &str, &str)] = &[
     ),
     (
         "lifted-calls",
+        "a read passes a change of another part of the world",
+        "Result(Int, Failure)",
+        "%2: Result(Int, Failure) = variant.0(0)\n\
+         %3: Result(Int, Failure) = fold %1 from %2 as %4: Result(Int, Failure), %5: Int left by failure (@1..2)\n  \
+         %6: Result(Int, Failure) = switch %4\n    tag 0 (%7: Int)\n      \
+         %8: Result(Int, Failure) = call a.try_gathered at a.try (%5)\n      \
+         %9: Result(Int, Failure) = switch %8\n        tag 0 (%10: Int)\n          \
+         %11: Int = call b.gathered_change at b.change (%10)\n          %12: Int = add(%7, %11)\n          \
+         %13: Result(Int, Failure) = variant.0(%12)\n          yield %13\n        tag 1 (%14: Failure)\n          \
+         %15: Result(Int, Failure) = variant.1(%14)\n          yield %15\n      yield %9\n    \
+         tag 1 (%16: Failure)\n      %17: Result(Int, Failure) = variant.1(%16)\n      yield %17\n  \
+         yield %6\nyield %3",
+    ),
+    (
+        "lifted-calls",
         "only the arm that is taken makes its calls",
         "Int",
         "%2: Int = fold %1 from 0 as %3: Int, %4: Int\n  %5: Int = switch %4\n    value 1\n      %6: Int = call a.gathered_look at a.look (%4)\n      %7: Int = divide(1, %6)\n      yield %7\n    value 2\n      %8: Int = add(%4, 1)\n      yield %8\n    otherwise\n      %9: Int = call b.gathered_look at b.look (%4)\n      %10: Int = add(%3, %9)\n      yield %10\n  yield %5\nyield %2",

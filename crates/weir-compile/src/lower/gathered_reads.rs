@@ -13,6 +13,14 @@ use weir_ir::expr::{ArmTest, Atom, Block, Call, Let, LoopExit, Op, Var};
 use super::Lowering;
 use crate::lang_items::TABLES;
 
+/// The parts of the body of a `fold` that have to stay in it.
+struct LateParts {
+    /// The variables that need the rounds before.
+    of_rounds: BTreeSet<Var>,
+    /// The tables that the body writes.
+    written: BTreeSet<Text>,
+}
+
 impl Lowering<'_, '_> {
     /// Has the reads of the loops of a block gather.
     pub(super) fn gather_reads(&self, block: &mut Block) {
@@ -36,10 +44,13 @@ impl Lowering<'_, '_> {
                 }
                 Op::Fold { state, body, exit, .. } => {
                     self.gather_reads_in(body, around);
-                    if self.only_reads(body) {
+                    let mut written = BTreeSet::new();
+                    self.written_in(body, &mut written);
+                    if !may_return_or_be_given_up(body) {
                         let left =
                             state.first().filter(|_| matches!(exit, LoopExit::Failure(_))).map(|state| state.var);
-                        self.gather_lifted(body, left, &mut state.iter().map(|state| state.var).collect());
+                        let of_rounds = state.iter().map(|state| state.var).collect();
+                        self.gather_lifted(body, left, &mut LateParts { of_rounds, written });
                     }
                 }
                 op => op.blocks_mut().for_each(|inner| self.gather_reads_in(inner, around)),
@@ -47,40 +58,44 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Has the reads of a block of a `fold` gather that need nothing of the rounds before, of which `of_rounds` are. `left` is the state
-    /// of the `fold` if a failure may leave it.
-    fn gather_lifted(&self, block: &mut Block, left: Option<Var>, of_rounds: &mut BTreeSet<Var>) {
+    /// Has the reads of a block of a `fold` gather that need nothing late. `left` is the state of the `fold` if a failure may leave it.
+    fn gather_lifted(&self, block: &mut Block, left: Option<Var>, late: &mut LateParts) {
         for binding in &mut block.lets {
-            if self.is_lifted_whole(&binding.op) && !needs_one_of(&binding.op, of_rounds) {
+            if self.is_lifted_whole(&binding.op, &late.written) && !needs_one_of(&binding.op, &late.of_rounds) {
                 self.gather_all(binding);
                 continue;
             }
-            of_rounds.insert(binding.bound.var);
+            late.of_rounds.insert(binding.bound.var);
             let Op::Switch { subject, arms } = &mut binding.op else { continue };
             let passes = left.is_some() && subject.variable() == left;
-            if !passes && subject.variable().is_some_and(|var| of_rounds.contains(&var)) {
+            if !passes && subject.variable().is_some_and(|var| late.of_rounds.contains(&var)) {
                 continue;
             }
             for arm in arms.iter_mut().filter(|arm| !passes || arm.test == ArmTest::Tag(Value::OK)) {
                 if passes {
-                    of_rounds.extend(arm.payload.iter().map(|variable| variable.var));
+                    late.of_rounds.extend(arm.payload.iter().map(|variable| variable.var));
                 }
-                self.gather_lifted(&mut arm.body, left, of_rounds);
+                self.gather_lifted(&mut arm.body, left, late);
             }
         }
     }
 
-    /// Returns whether an operation leaves a `fold` as a whole, if it needs nothing of the rounds before: it cannot fail, and only reads.
-    fn is_lifted_whole(&self, op: &Op) -> bool {
+    /// Returns whether an operation leaves a `fold` as a whole, which writes these tables, if it needs nothing of the rounds before: it
+    /// cannot fail, and only reads.
+    fn is_lifted_whole(&self, op: &Op, written: &BTreeSet<Text>) -> bool {
         match op {
             Op::Prim(prim, _) => !prim.may_fail(),
+            Op::Call(call) if call.arguments.iter().filter_map(Atom::shared).any(|table| written.contains(table)) => {
+                false
+            }
             Op::Call(call) if self.is_row_outside(call) => true,
             Op::Call(call) => self.context.library.function(&call.function).is_some_and(|function| {
                 let (effects, batch) = (&function.signature.effects, &function.signature.batch);
-                effects.waits || batch.is_some() || (effects.total && effects.world == World::Pure)
+                let reads = effects.world != World::Writes && (effects.waits || batch.is_some());
+                reads || (effects.total && effects.world == World::Pure)
             }),
             Op::Switch { .. } | Op::Map { .. } | Op::Fold { .. } => {
-                op.blocks().all(|block| block.lets.iter().all(|inner| self.is_lifted_whole(&inner.op)))
+                op.blocks().all(|block| block.lets.iter().all(|inner| self.is_lifted_whole(&inner.op, written)))
             }
             _ => false,
         }
@@ -92,22 +107,6 @@ impl Lowering<'_, '_> {
             Op::Call(call) if self.is_row_outside(call) => gather(call),
             op => op.blocks_mut().for_each(|inner| inner.lets.iter_mut().for_each(|inner| self.gather_all(inner))),
         }
-    }
-
-    /// Returns whether nothing in a block writes, returns, or may be given up.
-    fn only_reads(&self, block: &Block) -> bool {
-        block.lets.iter().all(|binding| {
-            let reads = match &binding.op {
-                Op::Call(call) => self.context.library.function(&call.function).is_some_and(|function| {
-                    let signature = &function.signature;
-                    let changes = signature.parameters.iter().any(|taken| taken.passing == Passing::Change);
-                    !changes && signature.effects.world != World::Writes && signature.state.is_none()
-                }),
-                Op::Atomic { .. } | Op::Within { .. } | Op::Race { .. } | Op::Return(_) => false,
-                _ => true,
-            };
-            reads && binding.op.blocks().all(|inner| self.only_reads(inner))
-        })
     }
 
     /// Adds the shared values that a block writes.
@@ -151,6 +150,14 @@ impl Lowering<'_, '_> {
         let [Atom::Shared(table), Atom::Value(Value::Int(0)), _] = &call.arguments[..] else { return false };
         *call.function == format!("{TABLES}.get") && self.is_stored(table)
     }
+}
+
+/// Returns whether an operation of a block returns, or may be given up.
+fn may_return_or_be_given_up(block: &Block) -> bool {
+    block.lets.iter().any(|binding| {
+        matches!(binding.op, Op::Within { .. } | Op::Race { .. } | Op::Return(_))
+            || binding.op.blocks().any(may_return_or_be_given_up)
+    })
 }
 
 fn gather(call: &mut Call) {

@@ -53,7 +53,7 @@ impl Generator {
         let (state, element) = (self.variable(ty.clone()), self.variable(Type::Int));
         let (so_far, failure) = (self.variable(of.clone()), self.variable(Type::Failure));
         let outer = self.reads_only;
-        self.reads_only |= self.random.chance(85);
+        self.reads_only |= self.random.chance(65);
         let tried = 1 + self.random.below(TRIED_MAX);
         self.depth += 1;
         let going = self.round((&ty, &so_far), &[so_far.clone(), element.clone()], tried);

@@ -5,9 +5,9 @@
 //! `for` whose body may leave its `fn`.
 //!
 //! *Law.* The call reads or is pure, so that nobody can tell whether and when it has run, and its operands depend on the
-//! element and on total operations only. Nothing in the body writes, so the call sees in the `for` what it sees in the `fold`; so does
-//! a call that gathers and borrows a shared value, such as a table. The body neither returns nor is in part an atomic step, a time
-//! limit or a race, out of which nothing moves. A failure that the call returns is a value, on which the body decides in its turn: so
+//! element and on total operations only. Nothing in the body changes what the call reads, so it sees in the `for` what it sees in the
+//! `fold`; so does a call that gathers and borrows a shared value, such as a table. The body neither returns nor has a time limit or a
+//! race, which may be given up, and nothing moves out of an atomic step. A failure that the call returns is a value, on which the body decides in its turn: so
 //! the `fold` fails where it failed. A call in an arm is made in the `for` under the same condition, if that needs nothing of the
 //! rounds before: so no call is made for an arm that is not taken. It may be made although an operation before it fails. The state of a
 //! `fold` that a failure leaves ([`LoopExit::Failure`]) decides whether a round does anything; a call passes this decision too, as it
@@ -16,10 +16,13 @@
 //! * `early` finds the part of a body that the `for` evaluates, its [`early::EarlyPart`].
 //! * `moving` moves it there.
 
-use weir_host::{Passing, Type, World};
+use std::collections::BTreeSet;
+
+use weir_host::{Mode, Resource, Type};
 
 use super::facts::Facts;
 use crate::expr::{Atom, Block, Call, Let, LoopExit, Op, Variable};
+use crate::lower::{barriers, call_uses, needs};
 use crate::prim::Prim;
 
 mod early;
@@ -38,11 +41,12 @@ pub(super) fn run(body: &mut Block, facts: &mut Facts<'_>) {
 /// Lifts the calls of a `fold`; returns the `for` that makes them, if there are any.
 fn lifted(fold: &mut Let, facts: &mut Facts<'_>) -> Option<Let> {
     let Op::Fold { list, state, element, body, exit, .. } = &mut fold.op else { return None };
-    if !facts.never_changes(element.var) || !is_read_only(body, facts) {
+    if !facts.never_changes(element.var) || may_return_or_be_given_up(body) {
         return None;
     }
     let left = state.first().filter(|_| matches!(exit, LoopExit::Failure(_))).map(|state| state.var);
-    let early = early::of_body(body, state, left, facts);
+    let changes = Changes::of(body, facts);
+    let early = early::of_body(body, (&*state, left), &changes, facts);
     if early.is_empty() {
         return None;
     }
@@ -83,23 +87,36 @@ fn is_slow(call: &Call, facts: &Facts<'_>) -> bool {
     facts.signature(&call.function).is_some_and(|signature| signature.effects.waits || signature.batch.is_some())
 }
 
-/// Returns true if nothing in a block writes, returns, or may be given up.
-fn is_read_only(block: &Block, facts: &Facts<'_>) -> bool {
-    block.lets.iter().all(|binding| {
-        let is_read = match &binding.op {
-            Op::Call(call) => reads(call, facts),
-            Op::Atomic { .. } | Op::Within { .. } | Op::Race { .. } | Op::Return(_) => false,
-            _ => true,
-        };
-        is_read && binding.op.blocks().all(|inner| is_read_only(inner, facts))
-    })
+/// Returns true if an operation of a block, or of one within, returns, or may be given up.
+fn may_return_or_be_given_up(block: &Block) -> bool {
+    let mut found = false;
+    block.each_binding(&mut |binding| {
+        found |= matches!(binding.op, Op::Within { .. } | Op::Race { .. } | Op::Return(_));
+    });
+    found
 }
 
-fn reads(call: &Call, facts: &Facts<'_>) -> bool {
-    let Some(signature) = facts.signature(&call.function) else { return false };
-    let mut passed = call.arguments.iter().zip(&signature.parameters);
-    let changes_shared = passed.any(|(atom, taken)| atom.shared().is_some() && taken.passing == Passing::Change);
-    !changes_shared && signature.effects.world != World::Writes && signature.state.is_none()
+/// The resources that the body of a `fold` changes.
+struct Changes {
+    changed: BTreeSet<Resource>,
+    /// The barriers that the body calls.
+    barriers: BTreeSet<Resource>,
+}
+
+impl Changes {
+    fn of(body: &Block, facts: &Facts<'_>) -> Changes {
+        let needed = needs(body, facts.library());
+        let changed = needed.into_iter().filter(|(_, mode)| *mode == Mode::Write).map(|(resource, _)| resource);
+        Changes { changed: changed.collect(), barriers: barriers(body, facts.library()) }
+    }
+
+    /// Returns true if a call neither changes anything nor reads what the body changes.
+    fn spare(&self, call: &Call, facts: &Facts<'_>) -> bool {
+        facts.signature(&call.function).is_some_and(|signature| {
+            let uses = call_uses(signature, call, &self.barriers);
+            uses.iter().all(|usage| usage.mode == Mode::Read && !self.changed.contains(&usage.resource))
+        })
+    }
 }
 
 fn is_gathered(call: &Call, facts: &Facts<'_>) -> bool {

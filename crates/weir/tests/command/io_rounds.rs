@@ -198,7 +198,16 @@ fn shown(id: Int) -> Result(Int) {
   Ok(post.title.length() + later.title.length())
 }
 
+fn greeted(ids: List(Int)) -> Result(Int) {
+  let greetings = for id in ids {
+    let user = users[id] else { fail(\"no user {id}\") }
+    posts.insert(Post { id, author: id, title: user.name })?
+  }
+  Ok(greetings.length())
+}
+
 service blog on http(port: 8080) {
+  post \"/greetings\" (id: List(Int)) { http.text(\"{greeted(id)?}\") }
   get \"/titles\" (id: List(Int)) {
     match titles(id) { Ok(titles) => http.json(titles), Err(_) => http.not_found() }
   }

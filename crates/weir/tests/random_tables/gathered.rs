@@ -37,7 +37,7 @@ pub(crate) fn functions(items: &Items) -> String {
          fn age_of(name: Text) -> Int {{\n  let owner = owners[name] else {{ return -1 }}\n  owner.age\n}}\n\n\
          fn is_known(name: Text, more: Int) -> Bool {{\n  if more < 1 {{ return false }}\n  owners[name] != None\n}}\n\n\
          {}{}",
-        tried("tried", "owners[r.owner]", &items_of_row(items).table),
+        changed(items) + &tried("tried", "owners[r.owner]", &items_of_row(items).table),
         tried("tried_of_lists", "(for o in owners if o.name == r.owner { o }).first()", &items_of_row(items).list)
     )
 }
@@ -53,13 +53,24 @@ fn tried(name: &str, owner: &str, item: &str) -> String {
     )
 }
 
+/// Returns a `fn` that changes items until it finds one without an owner.
+fn changed(items: &Items) -> String {
+    format!(
+        "fn changed(rows: List(Item)) -> Result(List(Text)) {{\n  let changed = for r in rows {{\n    \
+         let owner = owners[r.owner] else {{ fail(r.owner) }}\n    \
+         let known = items.update({}, |r| Item {{ ..r, number: (r.number + 1) % 9 }})?\n    \
+         \"{{owner.age}} {{known}}\"\n  }}\n  Ok(changed)\n}}\n\n",
+        key_of_row(items)
+    )
+}
+
 /// Returns a read of the item whose key is that of the row `r`, but for its last part.
 fn items_of_row(items: &Items) -> Twin {
     let mut parts: Vec<String> = items.key.iter().map(|at| format!("r.{}", items.columns[*at].name)).collect();
-    if let (Some(part), Some(at)) = (parts.last_mut(), items.key.last()) {
-        if items.columns[*at].kind.ty() == "Text" {
-            *part = "r.owner".to_owned()
-        }
+    if let (Some(part), Some(at)) = (parts.last_mut(), items.key.last())
+        && items.columns[*at].kind.ty() == "Text"
+    {
+        part.replace_range(.., "r.owner");
     }
     let tests = items.key.iter().zip(&parts).map(|(at, part)| format!("o.{} == {part}", items.columns[*at].name));
     let tests = tests.collect::<Vec<_>>().join(" && ");
@@ -194,6 +205,9 @@ pub(crate) fn gathered(items: &Items, random: &mut Random) -> String {
 
 /// Returns a `for` whose rounds read rows by keys, and write one of the tables. The evaluator says what it answers.
 pub(crate) fn gathered_and_written(items: &Items, random: &mut Random) -> String {
+    if random.below(4) == 0 {
+        return format!("match changed({ALL}) {{ Ok(rows) => json.encode(rows), Err(failure) => \"{{failure}}\" }}");
+    }
     let (before, behind) = (value(items, "r", 1, random).table, value(items, "r", 1, random).table);
     let test = test(items, "r", 1, random).table;
     let write = match random.below(4) {

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{is_gathered, is_lifted, is_moved, is_total_but_for_reads};
+use super::{Changes, is_gathered, is_lifted, is_moved, is_total_but_for_reads};
 use crate::expr::{Arm, ArmTest, Atom, Block, Let, Op, Var, Variable};
 use crate::passes::facts::Facts;
 use weir_host::Value;
@@ -36,15 +36,21 @@ impl EarlyPart {
 }
 
 /// Returns the early part of the body of a `fold` with these states. `left` is the state if it says whether a failure has left the `fold`.
-pub(super) fn of_body(body: &Block, state: &[Variable], left: Option<Var>, facts: &Facts<'_>) -> EarlyPart {
+pub(super) fn of_body(
+    body: &Block,
+    (state, left): (&[Variable], Option<Var>),
+    changes: &Changes,
+    facts: &Facts<'_>,
+) -> EarlyPart {
     let late = state.iter().map(|state| state.var).collect();
-    let mut search = EarlySearch { facts, left, late };
+    let mut search = EarlySearch { facts, changes, left, late };
     let possible = search.block(body);
     search.needed(body, possible, &mut BTreeSet::new())
 }
 
 struct EarlySearch<'f, 'a> {
     facts: &'f Facts<'a>,
+    changes: &'f Changes,
     left: Option<Var>,
     /// The variables of the body whose values are not early.
     late: BTreeSet<Var>,
@@ -64,7 +70,7 @@ impl EarlySearch<'_, '_> {
 
     fn binding(&mut self, binding: &Let) -> Option<Early> {
         let Let { bound, op, .. } = binding;
-        if self.facts.never_changes(bound.var) && self.has_early_operands(op) && is_total_but_for_reads(op, self.facts)
+        if self.facts.never_changes(bound.var) && self.needs_nothing_late(op) && is_total_but_for_reads(op, self.facts)
         {
             return Some(if is_moved(op) { Early::Moved } else { Early::Copied });
         }
@@ -84,13 +90,16 @@ impl EarlySearch<'_, '_> {
         self.block(&arm.body)
     }
 
-    /// Returns true if everything that an operation needs is early, its blocks included.
-    fn has_early_operands(&self, op: &Op) -> bool {
+    /// Returns true if everything that an operation needs is early, its blocks included, and nothing changes what it reads.
+    fn needs_nothing_late(&self, op: &Op) -> bool {
+        if matches!(op, Op::Call(call) if !self.changes.spare(call, self.facts)) {
+            return false;
+        }
         let borrows = matches!(op, Op::Call(call) if is_gathered(call, self.facts));
         let mut operands = op.operands().chain(op.blocks().map(|block| &block.result));
         let inner = || op.blocks().flat_map(|block| &block.lets);
         operands.all(|atom| self.is_early(atom) || borrows && atom.shared().is_some())
-            && inner().all(|inner| self.has_early_operands(&inner.op))
+            && inner().all(|inner| self.needs_nothing_late(&inner.op))
     }
 
     fn is_early(&self, atom: &Atom) -> bool {
