@@ -325,6 +325,14 @@ impl<'a> TypeChecker<'a, '_> {
         if name.is_missing() {
             return None;
         }
+        if self.weir_function(&whole, name.as_str()).is_some() {
+            let what = format!("`{module}.{name}` is written in Weir, and can only be called");
+            let diagnostic = Diagnostic::new(Code::UnknownMember, what)
+                .at(name.span, "not a function of the host")
+                .hint("call it in a `fn` of your own, and name that one here");
+            self.report(diagnostic);
+            return None;
+        }
         let mut diagnostic = Diagnostic::new(Code::UnknownMember, format!("`{module}` has no function `{name}`"))
             .at(name.span, "no such function");
         let names = self.functions_of(&whole);

@@ -2,7 +2,8 @@
 //! the table is read once, as it is at that moment.
 //!
 //! A read is one of these if its key is made of parts of the element and of names outside of the `for`, and nothing in the
-//! body can write a table: then the rounds cannot tell the difference.
+//! body can write a table: then the rounds cannot tell the difference. In a `for` over a list, every round must also come to the
+//! read: not in a branch, and not behind a `return`. A query joins the tables whatever the rounds come to.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +11,7 @@ use weir_host::{Text, Type, World};
 use weir_ir::expr::{Atom, Op};
 use weir_ir::prim::Prim;
 use weir_syntax::Span;
-use weir_syntax::ast::{Block, Expr, ExprKind, Pattern, Visitor, walk_expr, walk_pattern};
+use weir_syntax::ast::{BinaryOperator, Block, Expr, ExprKind, Pattern, Visitor, walk_expr, walk_pattern};
 
 use super::tables::outside;
 use super::{Binding, Lowering, pattern_name};
@@ -23,6 +24,8 @@ pub(super) struct KeyedRead<'a> {
     pub(super) expr: &'a Expr,
     pub(super) object: &'a Expr,
     pub(super) key: &'a Expr,
+    /// True if each round comes to it, or fails before.
+    pub(super) is_certain: bool,
 }
 
 /// A list whose elements are pairs of an element and a row for each read, which nest to the left.
@@ -52,7 +55,7 @@ impl<'a> Lowering<'a, '_> {
         if self.is_move_only(&paired.element_type) {
             return paired;
         }
-        for read in self.keyed_reads(&[], body) {
+        for read in self.keyed_reads(&[], body).into_iter().filter(|read| read.is_certain) {
             if paired.reads.iter().flatten().any(|known| known.expr.id == read.expr.id) {
                 continue;
             }
@@ -144,7 +147,14 @@ impl<'a> Lowering<'a, '_> {
         if self.program.declarations.tables.is_empty() || !self.replaced.is_empty() {
             return Vec::new();
         }
-        let mut search = ReadSearch { lowering: self, reads: Vec::new(), bound: BTreeSet::new(), writes: false };
+        let mut search = ReadSearch {
+            lowering: self,
+            reads: Vec::new(),
+            bound: BTreeSet::new(),
+            writes: false,
+            branches: 0,
+            returns: false,
+        };
         conditions.iter().for_each(|condition| search.expr(condition));
         search.block(body);
         let ReadSearch { reads, bound, writes, .. } = search;
@@ -196,6 +206,39 @@ struct ReadSearch<'s, 'a, 'd> {
     reads: Vec<KeyedRead<'a>>,
     bound: BTreeSet<LocalId>,
     writes: bool,
+    /// The number of branches, repeated and limited bodies around.
+    branches: usize,
+    /// True behind a `return`.
+    returns: bool,
+}
+
+impl<'a> ReadSearch<'_, 'a, '_> {
+    /// Notes a read, unless it was visited before.
+    fn add(&mut self, expr: &'a Expr, (object, key): (&'a Expr, &'a Expr)) {
+        if self.reads.iter().all(|known| known.expr.id != expr.id) {
+            let is_certain = self.branches == 0 && !self.returns;
+            self.reads.push(KeyedRead { expr, object, key, is_certain });
+        }
+    }
+}
+
+/// Returns the part of an expression that is certainly evaluated, if others may not be, or not by now.
+fn certain_part(expr: &Expr) -> Option<Option<&Expr>> {
+    match &expr.kind {
+        ExprKind::If { condition: part, .. }
+        | ExprKind::Match { value: part, .. }
+        | ExprKind::Else { value: part, .. }
+        | ExprKind::Binary { operator: BinaryOperator::And | BinaryOperator::Or, left: part, .. }
+        | ExprKind::For { items: part, .. }
+        | ExprKind::Fold { items: part, .. } => Some(Some(part)),
+        ExprKind::Loop { .. }
+        | ExprKind::Closure { .. }
+        | ExprKind::Within { .. }
+        | ExprKind::Race(_)
+        | ExprKind::Retry { .. }
+        | ExprKind::With { .. } => Some(None),
+        _ => None,
+    }
 }
 
 impl<'a> Visitor<'a> for ReadSearch<'_, 'a, '_> {
@@ -203,7 +246,7 @@ impl<'a> Visitor<'a> for ReadSearch<'_, 'a, '_> {
         let typed = self.lowering.typed;
         match &expr.kind {
             ExprKind::Index { object, index } if self.lowering.table_named(object).is_some() => {
-                self.reads.push(KeyedRead { expr, object, key: index });
+                self.add(expr, (object, index));
             }
             ExprKind::Call { .. } | ExprKind::Pipe { .. } => {
                 let target = typed.call(expr.id).map(|call| &call.target);
@@ -213,7 +256,15 @@ impl<'a> Visitor<'a> for ReadSearch<'_, 'a, '_> {
             _ => {}
         }
         self.bound.extend(typed.of(expr.id).failure_locals.get(&expr.id));
+        let Some(certain) = certain_part(expr) else {
+            walk_expr(self, expr);
+            self.returns |= matches!(expr.kind, ExprKind::Return(_));
+            return;
+        };
+        certain.into_iter().for_each(|part| self.expr(part));
+        self.branches += 1;
         walk_expr(self, expr);
+        self.branches -= 1;
     }
 
     fn pattern(&mut self, pattern: &'a Pattern) {

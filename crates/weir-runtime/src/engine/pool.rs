@@ -3,8 +3,8 @@
 //! Flux (USENIX 2006, §3.2.1). One event loop runs the sources. A flow occupies its thread until it ends, even while it
 //! waits, except (`threadless_wait`) while it waits for the peer of a connection, for a lock or turn that another flow has,
 //! or for a call that takes long: clients that are slow to send a request, flows that wait for one that is queued, and large
-//! inputs would otherwise hold all threads. The queue is bounded, and refuses flows beyond its bound. A flow whose slice is over goes back into the queue;
-//! new flows and these are taken in turn. A thread whose flow waits takes no new flow, but goes on with flows that have
+//! inputs would otherwise hold all threads. The flows in progress are bounded, those in the queue and those that wait included. A
+//! flow whose slice is over goes back into the queue; new flows and these are taken in turn. A thread whose flow waits takes no new flow, but goes on with flows that have
 //! yielded, because one of them may hold the lock that all threads wait for.
 //!
 //! A queue and two thread switches cost more than most flows do before they wait: a cache hit of the image server, of 2
@@ -77,7 +77,8 @@ const PASSES_OF_WAITING: u64 = 3;
 struct PoolEngine {
     platform: Arc<dyn Platform>,
     queue: Arc<FlowQueue>,
-    queued: Arc<AdmissionLimiter>,
+    /// Limits the flows in progress.
+    in_progress: Arc<AdmissionLimiter>,
     instance: Arc<ProgramInstance>,
     /// Counts all flows, and all awaited answers.
     flows: Arc<AdmissionLimiter>,
@@ -98,8 +99,6 @@ struct FlowQueue {
     delays: FlowDelays,
     platform: Arc<dyn Platform>,
     cores: Arc<CoreUse>,
-    /// Limits the queued flows. Flows that yield may exceed the limit, by at most one for each thread.
-    places: Arc<AdmissionLimiter>,
     /// For each entry and route, a prediction of whether its flows have a brief beginning; `None` if they never begin
     /// on the event loop.
     predictors: Vec<Vec<Option<BrevityPredictor>>>,
@@ -120,7 +119,6 @@ struct FlowQueueState {
 struct QueuedFlow {
     held: HeldFlow,
     begun: bool,
-    queued: Permit,
 }
 
 /// A flow with the answer that an event loop awaits.
@@ -128,8 +126,11 @@ struct HeldFlow {
     flow: ActiveFlow,
     answer: Arc<Answer>,
     #[expect(dead_code, reason = "held, and left when dropped")]
-    permit: Permit,
+    permits: FlowPermits,
 }
+
+/// The permits of a flow: as one of those in progress, whose number has a limit, and as one of all flows and awaited answers.
+type FlowPermits = (Permit, Permit);
 
 /// Returns a predictor for the beginnings of a route; `None` if its flows never begin on the event loop.
 fn predictor_of(flow: &PreparedFlow, answers: bool) -> Option<BrevityPredictor> {
@@ -148,7 +149,6 @@ impl PoolEngine {
             let flows = entry.flows.iter();
             flows.map(|(flow, _)| predictor_of(flow, entry.answers)).collect()
         });
-        let queued = AdmissionLimiter::new(setup.flows_max);
         let queue = Arc::new(FlowQueue {
             jobs: Mutex::default(),
             arrived: Condvar::new(),
@@ -158,7 +158,6 @@ impl PoolEngine {
             delays: FlowDelays::new(),
             platform: Arc::clone(setup.platform),
             cores: Arc::clone(&setup.planned.instance.helpers.cores),
-            places: Arc::clone(&queued),
             predictors: predictors.collect(),
         });
         let mut threads = Vec::new();
@@ -170,13 +169,14 @@ impl PoolEngine {
         }
         let (platform, threads) = (Arc::clone(setup.platform), Mutex::new(threads));
         let instance = Arc::clone(setup.planned.instance);
-        Ok(PoolEngine { platform, queue, queued, instance, flows: AdmissionLimiter::new(usize::MAX), threads })
+        let in_progress = AdmissionLimiter::new(setup.flows_max);
+        Ok(PoolEngine { platform, queue, in_progress, instance, flows: AdmissionLimiter::new(usize::MAX), threads })
     }
 }
 
 impl Engine for PoolEngine {
     fn begin(&self, entry: usize, route: usize, new_flow: &mut NewFlow<'_>) -> Begun {
-        if !self.queued.has_room() {
+        if !self.in_progress.has_room() {
             return Begun::Full;
         }
         let predictor = self.queue.predictors[entry][route]
@@ -202,9 +202,8 @@ impl Engine for PoolEngine {
         };
         let begun = predictor.is_some();
         let answer = Arc::<Answer>::default();
-        let (queued, permit) = (self.queued.acquire(), self.flows.acquire());
-        let held = HeldFlow { flow, answer: Arc::clone(&answer), permit };
-        self.queue.add(QueuedFlow { held, begun, queued });
+        let held = HeldFlow { flow, answer: Arc::clone(&answer), permits: self.permits() };
+        self.queue.add(QueuedFlow { held, begun });
         Begun::Pending(Box::pin(answer.pending(self.flows.acquire())))
     }
 
@@ -213,7 +212,7 @@ impl Engine for PoolEngine {
     }
 
     fn room(&self, _entry: usize) -> LocalFuture<()> {
-        Box::pin(Arc::clone(&self.queued).wait_for_room())
+        Box::pin(Arc::clone(&self.in_progress).wait_for_room())
     }
 
     fn drained(&self) -> LocalFuture<()> {
@@ -221,7 +220,7 @@ impl Engine for PoolEngine {
     }
 
     fn sections(&self, instance: &ProgramInstance) -> Vec<EventKind> {
-        whole_flow_section(ROW.name, self.threads.lock().len(), &self.queued, instance)
+        whole_flow_section(ROW.name, self.threads.lock().len(), &self.in_progress, instance)
     }
 
     fn close(&self) {
@@ -237,8 +236,11 @@ impl Engine for PoolEngine {
 impl PoolEngine {
     /// Returns the future of a flow that waits for peers on the event loop; or, if it is new, of one that probably will.
     fn waiting_on_loop(&self, flow: ActiveFlow, is_new: bool) -> Begun {
-        let permits = (self.queued.acquire(), self.flows.acquire(), self.flows.acquire());
-        loop_wait::begin(&self.queue, flow, is_new, permits)
+        loop_wait::begin(&self.queue, flow, is_new, (self.permits(), self.flows.acquire()))
+    }
+
+    fn permits(&self) -> FlowPermits {
+        (self.in_progress.acquire(), self.flows.acquire())
     }
 }
 
@@ -308,8 +310,7 @@ impl FlowQueue {
     /// Runs a flow: one slice, or one after the other while no other flow is queued. Returns it if it waits; puts it back
     /// into the queue if it yields.
     fn run(&self, queued: QueuedFlow, turn: &mut ProcessorTurn) -> Option<HeldFlow> {
-        let QueuedFlow { mut held, begun, queued } = queued;
-        drop(queued);
+        let QueuedFlow { mut held, begun } = queued;
         let key = held.flow.key();
         let predictor = self.predictors[key.entry as usize][key.route as usize].as_ref();
         let predictor = predictor.filter(|_| !begun && !held.answer.is_given_up());
@@ -385,8 +386,7 @@ impl FlowQueue {
 
     /// Puts back a flow that has yielded. Its thread takes the next flow from the queue itself, and so wakes no other.
     fn put_back(&self, held: HeldFlow) {
-        let queued = self.places.acquire();
-        self.push_yielded(QueuedFlow { held, begun: true, queued });
+        self.push_yielded(QueuedFlow { held, begun: true });
     }
 
     /// Puts back a flow that has waited without a thread.

@@ -20,7 +20,7 @@ use std::task::{Context, Poll};
 use weir_host::{Begun, Failure, Value};
 
 use super::super::answer::{Answer, PendingAnswer};
-use super::{BRIEF_NS, FlowQueue, HeldFlow, PASSES_OF_WAITING, QueuedFlow};
+use super::{BRIEF_NS, FlowPermits, FlowQueue, HeldFlow, PASSES_OF_WAITING, QueuedFlow};
 use crate::admission::Permit;
 use crate::flow::{ActiveFlow, NextPlace};
 
@@ -39,17 +39,12 @@ struct WaitingFlow {
     queue: Arc<FlowQueue>,
     /// True if the flow has not run yet.
     is_new: bool,
-    /// Its place among the queued flows, and its permits as a flow and as an awaited answer.
-    permits: (Permit, Permit, Permit),
+    /// Its permits, and that of its answer, which is awaited.
+    permits: (FlowPermits, Permit),
 }
 
 /// Returns the future of a flow that waits for peers, or of one that is new and probably will.
-pub(super) fn begin(
-    queue: &Arc<FlowQueue>,
-    flow: ActiveFlow,
-    is_new: bool,
-    permits: (Permit, Permit, Permit),
-) -> Begun {
+pub(super) fn begin(queue: &Arc<FlowQueue>, flow: ActiveFlow, is_new: bool, permits: (FlowPermits, Permit)) -> Begun {
     let waiting = WaitingFlow { flow, queue: Arc::clone(queue), is_new, permits };
     Begun::Pending(Box::pin(LoopFlow::OnLoop(Box::new(waiting))))
 }
@@ -106,10 +101,10 @@ impl WaitingFlow {
 
     /// Passes the flow to the threads, and returns the future of its answer.
     fn pass_to_thread(self) -> PendingAnswer {
-        let WaitingFlow { flow, queue, is_new, permits: (queued, permit, awaited) } = self;
+        let WaitingFlow { flow, queue, is_new, permits: (permits, awaited) } = self;
         let answer = Arc::<Answer>::default();
-        let held = HeldFlow { flow, answer: Arc::clone(&answer), permit };
-        queue.resume(QueuedFlow { held, begun: !is_new, queued });
+        let held = HeldFlow { flow, answer: Arc::clone(&answer), permits };
+        queue.resume(QueuedFlow { held, begun: !is_new });
         answer.pending(awaited)
     }
 }

@@ -1,8 +1,7 @@
 //! Flows that wait without a thread: for the peer of a connection, for a lock or a turn, or for a call that takes long.
 //!
 //! Such a flow is parked, in the protocol of `parking.rs`. Whatever wakes it puts it back into the queue, from which the
-//! next free thread takes it. It keeps its place among the queued flows meanwhile, so that their limit bounds the flows
-//! that wait here, too.
+//! next free thread takes it.
 
 use std::sync::Arc;
 use std::task::{Context, Wake, Waker};
@@ -39,7 +38,7 @@ pub(super) fn park(queue: &Arc<FlowQueue>, mut held: HeldFlow) -> Option<HeldFlo
         Advanced::Waits if !held.flow.leaves_thread() => return Some(held),
         Advanced::Waits => {}
     }
-    let waiting = QueuedFlow { held, begun: true, queued: queue.places.acquire() };
+    let waiting = QueuedFlow { held, begun: true };
     // A cancellation wakes the flow like everything else, so nothing is given up while it is parked.
     match wait.parking.park(waiting, false) {
         ParkOutcome::Waits => {}

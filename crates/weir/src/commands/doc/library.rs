@@ -51,7 +51,10 @@ fn weir_function(path: String, described: &SymbolInfo) -> PageEntry {
         name: path,
         signature: described.signature.clone(),
         doc: described.doc.to_string(),
-        effects: described.effects.as_ref().map(|effects| format!("{effects}, apart from the functions that it takes")),
+        effects: described.effects.as_ref().map(|effects| match described.signature.contains("fn(") {
+            true => format!("{effects}, apart from the functions that it takes"),
+            false => effects.clone(),
+        }),
         parts: Vec::new(),
     }
 }

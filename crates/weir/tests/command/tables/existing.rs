@@ -248,6 +248,59 @@ fn a_declaration_that_does_not_fit_is_refused_with_what_to_do() {
     assert!(said.contains("not a database"), "{said}");
 }
 
+/// Reads of rows of which one cannot be read.
+const BROKEN: &str = r#"use http
+
+record User { id: Int, n: Int }
+
+config shop: Text
+
+table users: User key id existing(database: shop)
+
+fn early(ids: List(Int)) -> Text {
+  let found = for id in ids {
+    if id == 1 { return "stranger" }
+    users[id] != None
+  }
+  "{found}"
+}
+
+service front on http(port: 8080) {
+  get "/if" { http.text("{for id in [1, 2] { if id == 2 { false } else { users[id] != None } }}") }
+  get "/or" { http.text("{for id in [1, 2] { id == 2 || users[id] != None }}") }
+  get "/match" { http.text("{for id in [1, 2] { match id { 2 => 0, _ => match users[id] { Some(u) => u.n, None => 0 } } }}") }
+  get "/inner" {
+    let lists = [(1, [7]), (2, [])]
+    http.text("{for (id, ones) in lists { (for one in ones { users[id] != None && one == 7 }).length() }}")
+  }
+  get "/atomic" {
+    let found = atomic users { for id in [1, 2] { if id == 2 { 0 } else { (users[id]?).n } } }
+    http.text("{found}")
+  }
+  get "/return" { http.text(early([1, 2])) }
+  get "/all" { http.text("{for id in [1, 2] { users[id] != None }}") }
+}
+"#;
+
+/// A row that cannot be read is not read for a round that does not come to it.
+#[test]
+fn rows_of_branches_that_are_not_taken_are_not_read() {
+    let program = Scratch::new("broken.weir", BROKEN.as_bytes());
+    let other = Other::Sqlite(Scratch::folder("broken-rows"));
+    other.execute(
+        "CREATE TABLE users (id INTEGER PRIMARY KEY, n INTEGER NOT NULL); INSERT INTO users VALUES (1, 10), (2, 'x')",
+    );
+    let served = Served::start(program.path(), &["--set", &other.option()]);
+    let asked = |path: &str| text(&served.get(path)).trim().to_owned();
+    assert_eq!(asked("/if"), "[true, false]");
+    assert_eq!(asked("/or"), "[true, true]");
+    assert_eq!(asked("/match"), "[10, 0]");
+    assert_eq!(asked("/inner"), "[1, 0]");
+    assert_eq!(asked("/atomic"), "[10, 0]");
+    assert_eq!(asked("/return"), "stranger");
+    assert!(!asked("/all").contains("true"), "the second row cannot be read");
+}
+
 #[test]
 fn tests_do_not_touch_an_existing_database() {
     let program = format!(
