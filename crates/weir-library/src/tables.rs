@@ -21,6 +21,7 @@ mod constraint;
 mod cursor;
 mod database;
 mod database_error;
+mod database_files;
 mod dialect;
 mod disk_waits;
 #[cfg(test)]
