@@ -21,6 +21,7 @@ mod constraint;
 mod cursor;
 mod database;
 mod database_error;
+mod database_files;
 mod dialect;
 mod disk_waits;
 #[cfg(test)]
@@ -42,6 +43,7 @@ mod in_flight_writes;
 mod insertion;
 mod join;
 mod joined_rows;
+mod key_tree;
 mod later;
 mod log_note;
 mod memory;
@@ -126,7 +128,7 @@ pub use write_sets::{TableWrite, WriteSet};
 
 weir::library! {
     /// Statements on tables. Programs call them on a declared table.
-    pub(crate) tables: open, begin, commit, place_commit, committed, roll_back, settle, expect, expect_each, get, gathered_rows::row, get_all, select, joined_table, join, count,
+    pub(crate) tables: open, begin, commit, place_commit, committed, roll_back, settle, expect, expect_each, get, gathered_rows::row, get_all, select, column, joined_table, join, count,
         aggregates::sum, aggregates::average, aggregates::distinct, aggregates::group, check_cursor, next_page,
         aggregates::whole_sum, aggregates::whole_average, changes::insert, changes::upsert, changes::replace,
         changes::replace_rows, changes::place_insert, changes::place_upsert, changes::place_replace, changes::delete,
@@ -323,6 +325,23 @@ pub fn select(table: &Table, transaction: i64, query: DecodedQuery, arguments: Q
     let search = TableSearch::for_rows(&table.0.schema, query.0, arguments.0);
     let rows = search.and_then(|search| table.0.rows.select(transaction, &search));
     Limited(rows.map(|rows| rows.into_iter().map(Generic).collect()))
+}
+
+/// A value of a column.
+type ColumnValue = Generic<'c'>;
+
+/// Returns the values of a column of the rows that fulfil the conditions, in order.
+#[weir::function(internal, reads, units = units_of_search(table, query))]
+pub fn column(
+    table: &Table,
+    transaction: i64,
+    query: DecodedQuery,
+    arguments: QueryArguments,
+    column: usize,
+) -> Limited<Vec<ColumnValue>> {
+    let search = TableSearch::new(query.0, arguments.0);
+    let values = table.0.rows.column(transaction, &search, column);
+    Limited(values.map(|values| values.into_iter().map(Generic).collect()))
 }
 
 /// A table that a query reads by keys.

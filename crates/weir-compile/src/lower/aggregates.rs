@@ -3,7 +3,7 @@
 
 use weir_host::Value;
 use weir_ir::expr::Atom;
-use weir_syntax::ast::{Argument, Block, Expr, ExprKind, Pattern};
+use weir_syntax::ast::{Argument, Block, Expr, ExprKind, Pattern, QueryClauses};
 
 use super::conditions::DividedCondition;
 use super::table_description::record;
@@ -90,6 +90,30 @@ impl<'a> Lowering<'a, '_> {
         };
         given.extend(of.column.filter(|_| function != "count").map(|column| Atom::Value(Value::Int(column as i64))));
         Some(self.call_tables(function, given, self.ty(expr), span))
+    }
+
+    /// Lowers a query of a soft table whose body is a column, if the table can search the whole condition: it returns the values of the
+    /// column instead of the rows. A database would need another statement, which saves it little.
+    pub(super) fn column_list(
+        &mut self,
+        expr: &'a Expr,
+        table: &weir_host::Text,
+        (pattern, clauses): (&'a Pattern, &'a QueryClauses),
+        body: &'a Block,
+    ) -> Option<Atom> {
+        self.table(table).soft.as_ref()?;
+        let row = self.typed.pattern_local(pattern.id)?;
+        let (true, Some(value)) = (body.statements.len() == 1, body.value()) else { return None };
+        let column = Atom::Value(Value::Int(self.column_of(row, value)?.into()));
+        let condition = self.divide(table, Some(row), clauses.condition.as_ref());
+        if !condition.left.is_empty() {
+            return None;
+        }
+        let order = self.order(clauses);
+        let limit = clauses.limit.as_ref().map(|limit| self.expr(limit));
+        let (query, arguments) = self.description(table, &condition, order, limit, expr.span);
+        let given = vec![Atom::Shared(table.clone()), outside(), query, arguments, column];
+        Some(self.call_tables("column", given, self.ty(expr), expr.span))
     }
 
     /// Returns the query that an expression is, if its body is a column of which the table computes the aggregate, the table

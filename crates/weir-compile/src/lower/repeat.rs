@@ -38,6 +38,9 @@ impl<'a> Lowering<'a, '_> {
         let list = match self.table_named(items) {
             Some(table) if query.after.is_some() => return self.page(expr, &table, (pattern, query), body),
             Some(table) => {
+                if let Some(values) = self.column_list(expr, &table, (pattern, query), body) {
+                    return values;
+                }
                 let rows = self.query(&table, (pattern, query), body, items.span);
                 return self.for_each_pair((&self.ty(expr), expr.span), rows, pattern, body);
             }

@@ -6,11 +6,12 @@ use weir_syntax::Span;
 use crate::lang_items::TABLES;
 
 /// The functions of the module `tables` that only read.
-pub(super) const READS: [&str; 17] = [
+pub(super) const READS: [&str; 18] = [
     "get",
     "row",
     "get_all",
     "select",
+    "column",
     "joined_table",
     "join",
     "count",

@@ -11,7 +11,7 @@ pub(super) struct AccessPath {
     pub(super) index: Option<usize>,
     /// The least values of its columns.
     pub(super) low: Vec<Value>,
-    /// The greatest values of its columns.
+    /// The greatest values of its columns; empty if the query asks for one value of each.
     pub(super) high: Vec<Value>,
     /// The direction of the visit if the rows then come in the order of the query.
     pub(super) direction: Option<Direction>,
@@ -21,6 +21,8 @@ pub(super) struct AccessPath {
     pub(super) start: Option<(Vec<Value>, Value)>,
     /// True if all rows between `low` and `high` fulfil the conditions.
     pub(super) accepts_all: bool,
+    /// True if the path is an index, and the query asks for one value of each of its columns, which `low` has.
+    pub(super) is_point: bool,
 }
 
 /// The direction of a visit.
@@ -49,15 +51,19 @@ impl AccessPath {
         let mut low: Vec<Value> = Vec::with_capacity(columns.len());
         low.extend(columns.iter().map_while(|at| search.equal(*at).cloned()));
         let known = low.len();
-        let mut high = Vec::with_capacity(columns.len());
-        high.extend_from_slice(&low);
-        if let Some(column) = columns.get(known) {
-            let (least, greatest) = search.bounds(*column);
-            low.push(least.cloned().unwrap_or(Value::Absent));
-            high.push(greatest.cloned().unwrap_or_else(greatest_value));
+        let is_point = index.is_some() && known == columns.len();
+        let mut high = Vec::new();
+        if !is_point {
+            high.reserve_exact(columns.len());
+            high.extend_from_slice(&low);
+            if let Some(column) = columns.get(known) {
+                let (least, greatest) = search.bounds(*column);
+                low.push(least.cloned().unwrap_or(Value::Absent));
+                high.push(greatest.cloned().unwrap_or_else(greatest_value));
+            }
+            low.resize(columns.len(), Value::Absent);
+            high.resize_with(columns.len(), greatest_value);
         }
-        low.resize(columns.len(), Value::Absent);
-        high.resize_with(columns.len(), greatest_value);
         let direction = direction(search, index, &columns[known..], key);
         let is_fixed = |(condition, value): (&TableCondition, &Value)| {
             condition.comparison == "=="
@@ -68,7 +74,7 @@ impl AccessPath {
         let of_key = bounded_column((index, columns), known, key).filter(|_| known == columns.len());
         let (least, greatest) = of_key.map_or((None, None), |column| search.bounds(column));
         let keys = (least.cloned(), greatest.cloned());
-        let mut path = AccessPath { index, low, high, direction, keys, start: None, accepts_all };
+        let mut path = AccessPath { index, low, high, direction, keys, start: None, accepts_all, is_point };
         path.begin_behind(search, known, columns, key);
         path
     }

@@ -20,7 +20,7 @@ use rusqlite::Connection;
 use weir::Failure;
 
 use super::database_error::explain;
-use super::sqlite_log::{beside, sync_folder};
+use super::database_files::{beside, sync_folder};
 
 /// The end of the name of the note.
 const NOTE: &str = "-note";

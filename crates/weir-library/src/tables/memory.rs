@@ -5,6 +5,7 @@
 //! and of its values in the indexes, each as if it were stored by itself: they are the same under every engine.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
 use weir::{Failure, Value};
@@ -12,7 +13,7 @@ use weir::{Failure, Value};
 use super::access_path::{AccessPath, key_value};
 use super::constraint;
 use super::grouping::{GroupsInMemory, TableGrouping};
-use super::memory_index::{IndexedKeys, MemoryIndex};
+use super::memory_index::{IndexedRows, MemoryIndex};
 use super::memory_rows::KeyedRows;
 use super::row::fields;
 use super::schema::{Schema, TableSearch};
@@ -21,15 +22,20 @@ use super::write_order::WriteOrder;
 /// Maximum number of rows of a visit for which the end of an index's range is not looked up.
 const SHORT_VISIT_MAX: usize = 32;
 
+/// The number of tables that were opened.
+static TABLES: AtomicU64 = AtomicU64::new(0);
+
 /// A clock by which rows expire.
 pub(super) type TableClock = fn() -> SystemTime;
 
 /// A table in memory.
 #[derive(Debug)]
 pub(super) struct MemoryTable {
+    /// Is the number of no other table of the process.
+    number: u64,
     schema: Schema,
     rows: KeyedRows<StoredRow>,
-    /// For each index, the keys of the rows by the values of its columns.
+    /// For each index, the rows by the values of its columns.
     indexes: Vec<MemoryIndex>,
     /// The keys in the order of the writes.
     written: WriteOrder,
@@ -67,6 +73,7 @@ const STEPS_OF_SORTED_ROW: u32 = 6;
 impl MemoryTable {
     pub(super) fn new(schema: Schema, clock: TableClock) -> MemoryTable {
         MemoryTable {
+            number: TABLES.fetch_add(1, Ordering::Relaxed),
             indexes: schema.indexes.iter().map(|index| MemoryIndex::new(index, &schema.key)).collect(),
             schema,
             rows: KeyedRows::default(),
@@ -88,20 +95,36 @@ impl MemoryTable {
 
     pub(super) fn select(&mut self, transaction: i64, search: &TableSearch) -> Vec<Value> {
         self.enter(transaction);
+        self.found(search, Value::clone)
+    }
+
+    /// Returns the values of a column of the rows that fulfil the conditions, in order.
+    pub(super) fn column(&mut self, transaction: i64, search: &TableSearch, column: usize) -> Vec<Value> {
+        self.enter(transaction);
+        self.found(search, |row| fields(row)[column].clone())
+    }
+
+    /// Returns a part of each row that fulfils the conditions, in order.
+    fn found(&self, search: &TableSearch, part: impl Fn(&Value) -> Value) -> Vec<Value> {
         let plan = self.plan(search);
-        let few = if plan.direction.is_some() { search.limit.min(SHORT_VISIT_MAX) } else { 0 };
-        let mut rows: Vec<Value> = Vec::with_capacity(few);
-        self.visit(&plan, search, &mut |row| {
-            if rows.len() < search.limit || plan.direction.is_none() {
-                rows.push(row.clone());
-            }
-            plan.direction.is_none() || rows.len() < search.limit
-        });
         if plan.direction.is_none() {
+            let mut rows = Vec::new();
+            self.visit(&plan, search, &mut |row| {
+                rows.push(row.clone());
+                true
+            });
             self.sort(&mut rows, search);
             rows.truncate(search.limit);
+            return rows.iter().map(part).collect();
         }
-        rows
+        let mut parts: Vec<Value> = Vec::with_capacity(search.limit.min(SHORT_VISIT_MAX));
+        if search.limit > 0 {
+            self.visit(&plan, search, &mut |row| {
+                parts.push(part(row));
+                parts.len() < search.limit
+            });
+        }
+        parts
     }
 
     pub(super) fn count(&mut self, transaction: i64, search: &TableSearch) -> i64 {
@@ -259,7 +282,7 @@ impl MemoryTable {
                 continue;
             }
             let values: Vec<Value> = index.columns.iter().map(|at| row[*at].clone()).collect();
-            if known.keys(&values).any(|key| Some(key) != but) {
+            if known.any_key(&values, |key| Some(key) != but) {
                 return Err(constraint::taken(&self.schema, &index.columns, row));
             }
         }
@@ -278,7 +301,7 @@ impl MemoryTable {
                 rows.iter().map(|(_, row)| fields(row)).filter(|row| !self.schema.has_absent(&index.columns, row));
             for row in present {
                 let values: Vec<Value> = index.columns.iter().map(|at| row[*at].clone()).collect();
-                let stays = known.keys(&values).any(|key| !replaced.contains(key));
+                let stays = known.any_key(&values, |key| !replaced.contains(key));
                 if stays || !seen.insert(values) {
                     return Err(constraint::taken(&self.schema, &index.columns, row));
                 }
@@ -347,7 +370,7 @@ impl MemoryTable {
 
     fn place(&mut self, key: Value, stored: StoredRow) {
         for index in &mut self.indexes {
-            index.insert(index.values(fields(&stored.row)), key.clone());
+            index.insert(index.values(fields(&stored.row)), key.clone(), stored.row.clone());
         }
         self.written.insert(stored.write, key.clone());
         self.bytes += stored.bytes;
@@ -391,55 +414,55 @@ impl MemoryTable {
     /// bound, and one in the order of the query.
     fn plan(&self, search: &TableSearch) -> AccessPath {
         let key = &self.schema.key;
-        let mut best = (None, key);
-        if !self.indexes.is_empty() {
-            let mut worth = AccessPath::worth(search, None, key, key);
-            for (at, index) in self.indexes.iter().enumerate() {
-                let of_index = AccessPath::worth(search, Some(at), &index.columns, key);
-                if of_index > worth {
-                    (best, worth) = ((Some(at), &index.columns), of_index);
-                }
+        let index = search.query.index_in(self.number, || self.best_index(search));
+        let columns = index.map_or(key, |at| &self.indexes[at].columns);
+        AccessPath::of(search, index, columns, key)
+    }
+
+    /// Returns the index of the plan, which does not depend on the values of the query; `None` for the key.
+    fn best_index(&self, search: &TableSearch) -> Option<usize> {
+        let key = &self.schema.key;
+        let mut best = (None, AccessPath::worth(search, None, key, key));
+        for (at, index) in self.indexes.iter().enumerate() {
+            let worth = AccessPath::worth(search, Some(at), &index.columns, key);
+            if worth > best.1 {
+                best = (Some(at), worth);
             }
         }
-        let (index, columns) = best;
-        AccessPath::of(search, index, columns, key)
+        best.0
     }
 
     /// Calls `visit` with each live row that the query accepts, until it returns false.
     fn visit(&self, plan: &AccessPath, search: &TableSearch, visit: &mut dyn FnMut(&Value) -> bool) {
-        if plan.low > plan.high {
+        if !plan.is_point && plan.low > plan.high {
             return;
         }
         let now = self.now();
         let mut visited = 0;
-        let mut row = |stored: &StoredRow| {
+        let mut row = |row: &Value| {
             visited += 1;
-            let is_found = self.is_live(stored, now) && (plan.accepts_all || search.accepts(fields(&stored.row)));
-            !is_found || visit(&stored.row)
+            let is_found = plan.accepts_all || search.accepts(fields(row));
+            !is_found || visit(row)
         };
         let descending = plan.direction.is_some_and(|direction| direction.descending);
         if let Some(index) = plan.index {
-            let mut all = |values: &[Value], keys: &IndexedKeys| self.visit_keys(plan, values, keys, &mut row);
-            let is_short = plan.direction.is_some() && search.limit <= SHORT_VISIT_MAX;
-            self.indexes[index].visit((&plan.low, &plan.high), descending, is_short, &mut all);
+            let mut live = |found: &Value| {
+                let is_live = |key| self.rows.get(&key).is_none_or(|stored| self.is_live(stored, now));
+                now.is_some() && !is_live(self.schema.key_of(fields(found))) || row(found)
+            };
+            let index = &self.indexes[index];
+            let mut all = |values: &[Value], rows: &IndexedRows| visit_rows(plan, values, rows, &mut live);
+            if plan.is_point {
+                _ = index.at(&plan.low).is_none_or(|rows| all(&plan.low, rows));
+            } else {
+                let is_short = plan.direction.is_some() && search.limit <= SHORT_VISIT_MAX;
+                index.visit((&plan.low, &plan.high), descending, is_short, &mut all);
+            }
         } else {
-            let mut found = self.rows.range(key_value(&plan.low)..=key_value(&plan.high));
-            _ = if descending { found.rev().all(&mut row) } else { found.all(&mut row) };
+            let mut live = |stored: &StoredRow| !self.is_live(stored, now) || row(&stored.row);
+            self.rows.visit((&key_value(&plan.low), &key_value(&plan.high)), descending, &mut live);
         }
         search.query.work.note(if plan.direction.is_some() { STEPS_OF_ROW } else { STEPS_OF_SORTED_ROW } * visited);
-    }
-
-    /// Visits the rows with these values of an index, until `visit` returns false. Those before a page are left out.
-    fn visit_keys(
-        &self,
-        plan: &AccessPath,
-        values: &[Value],
-        keys: &IndexedKeys,
-        visit: &mut dyn FnMut(&StoredRow) -> bool,
-    ) -> bool {
-        let start = plan.start.as_ref().filter(|(place, _)| place == values).map(|(_, key)| key);
-        let descending = plan.direction.is_some_and(|direction| direction.keys_descending);
-        keys.all(descending, start, &plan.keys, |key| self.rows.get(key).is_none_or(&mut *visit))
     }
 
     /// Sorts rows by the order of the query, and equal ones by their keys.
@@ -450,4 +473,11 @@ impl MemoryTable {
             search.compare(one, other).then_with(|| by_key(one, other))
         });
     }
+}
+
+/// Visits the rows with these values of an index, until `visit` returns false. Those before a page are left out.
+fn visit_rows(plan: &AccessPath, values: &[Value], rows: &IndexedRows, visit: &mut dyn FnMut(&Value) -> bool) -> bool {
+    let start = plan.start.as_ref().filter(|(place, _)| place == values).map(|(_, key)| key);
+    let descending = plan.direction.is_some_and(|direction| direction.keys_descending);
+    rows.all(descending, start, &plan.keys, visit)
 }

@@ -1,16 +1,17 @@
-//! An ordered index of a table in memory: the keys of the rows by the values of its columns.
+//! An ordered index of a table in memory: the rows by the values of its columns.
 //!
 //! Rows that agree in the columns are in the order of their keys. So an index whose last column is the key is one of the columns
 //! before, which has fewer places.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Bound, RangeBounds};
 
 use weir::Value;
 
+use super::key_tree::{KeyRange, KeyTree};
 use super::schema::IndexSchema;
 
 /// An ordered index.
@@ -18,7 +19,7 @@ use super::schema::IndexSchema;
 pub(super) struct MemoryIndex {
     /// The columns.
     pub(super) columns: Vec<usize>,
-    keys: BTreeMap<IndexValues, IndexedKeys>,
+    rows: BTreeMap<IndexValues, IndexedRows>,
 }
 
 /// The least and the greatest key that are sought.
@@ -81,11 +82,11 @@ impl PartialEq for IndexValues {
 
 impl Eq for IndexValues {}
 
-/// The keys of the rows that agree in the columns of an index. Often it is one: then it needs no memory of its own.
+/// The rows that agree in the columns of an index, by their keys. Often it is one: then it needs no memory of its own.
 #[derive(Debug)]
-pub(super) enum IndexedKeys {
-    One(Value),
-    Several(BTreeSet<Value>),
+pub(super) enum IndexedRows {
+    One(Value, Value),
+    Several(KeyTree<Value>),
 }
 
 impl MemoryIndex {
@@ -95,7 +96,7 @@ impl MemoryIndex {
             Some((last, before)) if !index.unique && !before.is_empty() && key == [*last] => before,
             _ => &index.columns[..],
         };
-        MemoryIndex { columns: columns.to_vec(), keys: BTreeMap::new() }
+        MemoryIndex { columns: columns.to_vec(), rows: BTreeMap::new() }
     }
 
     /// Returns the values of a row.
@@ -103,32 +104,36 @@ impl MemoryIndex {
         IndexValues::of(&self.columns, row)
     }
 
-    /// Returns the keys of the rows with these values.
-    pub(super) fn keys(&self, values: &[Value]) -> impl Iterator<Item = &Value> {
-        let (one, several) = match self.keys.get(values) {
-            Some(IndexedKeys::One(key)) => (Some(key), None),
-            Some(IndexedKeys::Several(keys)) => (None, Some(keys)),
-            None => (None, None),
-        };
-        one.into_iter().chain(several.into_iter().flatten())
+    /// Returns whether the test holds for the key of a row with these values.
+    pub(super) fn any_key(&self, values: &[Value], mut test: impl FnMut(&Value) -> bool) -> bool {
+        match self.at(values) {
+            Some(IndexedRows::One(key, _)) => test(key),
+            Some(IndexedRows::Several(rows)) => rows.any_key(test),
+            None => false,
+        }
     }
 
-    pub(super) fn insert(&mut self, values: IndexValues, key: Value) {
-        match self.keys.entry(values) {
+    /// Returns the rows with these values.
+    pub(super) fn at(&self, values: &[Value]) -> Option<&IndexedRows> {
+        self.rows.get(values)
+    }
+
+    pub(super) fn insert(&mut self, values: IndexValues, key: Value, row: Value) {
+        match self.rows.entry(values) {
             Entry::Vacant(entry) => {
-                entry.insert(IndexedKeys::One(key));
+                entry.insert(IndexedRows::One(key, row));
             }
-            Entry::Occupied(mut entry) => entry.get_mut().insert(key),
+            Entry::Occupied(mut entry) => entry.get_mut().insert(key, row),
         }
     }
 
     pub(super) fn remove(&mut self, values: IndexValues, key: &Value) {
-        let Entry::Occupied(mut entry) = self.keys.entry(values) else { return };
+        let Entry::Occupied(mut entry) = self.rows.entry(values) else { return };
         let is_empty = match entry.get_mut() {
-            IndexedKeys::One(only) => only == key,
-            IndexedKeys::Several(keys) => {
-                keys.remove(key);
-                keys.is_empty()
+            IndexedRows::One(only, _) => only == key,
+            IndexedRows::Several(rows) => {
+                rows.remove(key);
+                rows.is_empty()
             }
         };
         if is_empty {
@@ -136,64 +141,61 @@ impl MemoryIndex {
         }
     }
 
-    /// Calls `visit` with the values between two, and the keys of the rows that have them, in the order of the values or the other way
+    /// Calls `visit` with the values between two, and the rows that have them, in the order of the values or the other way
     /// round, until it returns false. The end of a short visit is not looked up, because it is hardly reached.
     pub(super) fn visit(
         &self,
         (low, high): (&[Value], &[Value]),
         descending: bool,
         is_short: bool,
-        visit: &mut dyn FnMut(&[Value], &IndexedKeys) -> bool,
+        visit: &mut dyn FnMut(&[Value], &IndexedRows) -> bool,
     ) {
         let begin = if is_short && descending { Bound::Unbounded } else { Bound::Included(low) };
         let end = if is_short && !descending { Bound::Unbounded } else { Bound::Included(high) };
-        let mut found = self.keys.range::<[Value], _>((begin, end));
+        let mut found = self.rows.range::<[Value], _>((begin, end));
         if descending {
-            found.rev().all(|(values, keys)| (!is_short || values.as_slice() >= low) && visit(values.as_slice(), keys));
+            found.rev().all(|(values, rows)| (!is_short || values.as_slice() >= low) && visit(values.as_slice(), rows));
         } else {
-            found.all(|(values, keys)| (!is_short || values.as_slice() <= high) && visit(values.as_slice(), keys));
+            found.all(|(values, rows)| (!is_short || values.as_slice() <= high) && visit(values.as_slice(), rows));
         }
     }
 }
 
-impl IndexedKeys {
-    fn insert(&mut self, key: Value) {
+impl IndexedRows {
+    fn insert(&mut self, key: Value, row: Value) {
         match self {
-            IndexedKeys::Several(keys) => {
-                keys.insert(key);
+            IndexedRows::Several(rows) => {
+                rows.insert(key, row);
             }
-            IndexedKeys::One(only) if *only == key => {}
-            IndexedKeys::One(only) => {
-                *self = IndexedKeys::Several(BTreeSet::from([std::mem::replace(only, Value::Absent), key]));
+            IndexedRows::One(only, of_only) if *only == key => *of_only = row,
+            IndexedRows::One(only, of_only) => {
+                let first = (std::mem::replace(only, Value::Absent), std::mem::replace(of_only, Value::Absent));
+                let mut both = KeyTree::default();
+                [first, (key, row)].into_iter().for_each(|(key, row)| both.insert(key, row));
+                *self = IndexedRows::Several(both);
             }
         }
     }
 
-    /// Calls `visit` with the keys between two in this direction, beginning behind one of them, until it returns false. Returns
-    /// whether it never did.
+    /// Calls `visit` with the rows whose keys are between two, in the order of the keys or the other way round, beginning behind one of
+    /// them, until it returns false. Returns whether it never did.
     pub(super) fn all(
         &self,
         descending: bool,
         behind: Option<&Value>,
         between: &KeyBounds,
-        visit: impl FnMut(&Value) -> bool,
+        mut visit: impl FnMut(&Value) -> bool,
     ) -> bool {
         let Some(range) = key_range(descending, behind, between) else { return true };
-        let (one, several) = match self {
-            IndexedKeys::One(key) => (Some(key).filter(|key| range.contains(key)), None),
-            IndexedKeys::Several(keys) => (None, Some(keys.range(range))),
-        };
-        let mut keys = one.into_iter().chain(several.into_iter().flatten());
-        if descending { keys.rev().all(visit) } else { keys.all(visit) }
+        match self {
+            IndexedRows::One(key, row) => !range.contains(key) || visit(row),
+            IndexedRows::Several(rows) => rows.visit(range, descending, visit),
+        }
     }
 }
 
 /// Returns the keys between two that are behind one of them in a direction; `None` if there can be none.
-fn key_range<'k>(
-    descending: bool,
-    behind: Option<&'k Value>,
-    (low, high): &'k KeyBounds,
-) -> Option<(Bound<&'k Value>, Bound<&'k Value>)> {
+fn key_range<'k>(descending: bool, behind: Option<&'k Value>, (low, high): &'k KeyBounds) -> Option<KeyRange<'k>> {
     let bound = |key: &'k Option<Value>| key.as_ref().map_or(Bound::Unbounded, Bound::Included);
     let (mut low, mut high) = (bound(low), bound(high));
     if let Some(behind) = behind {
@@ -214,6 +216,8 @@ fn key_range<'k>(
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use test_support::random::Random;
 
     use super::*;
@@ -230,15 +234,23 @@ mod tests {
             let [value, key, behind] = [(); 3].map(|()| Value::Int(random.below(6) as i64));
             let values = vec![value];
             if random.below(2) == 0 {
-                index.insert(of(&values), key.clone());
+                index.insert(of(&values), key.clone(), key.clone());
                 expected.entry(values.clone()).or_default().insert(key);
             } else {
                 index.remove(of(&values), &key);
                 expected.entry(values.clone()).or_default().remove(&key);
             }
             expected.retain(|_, keys| !keys.is_empty());
+            let keys = |index: &MemoryIndex| {
+                let mut keys = Vec::new();
+                index.any_key(&values, |key| {
+                    keys.push(key.clone());
+                    false
+                });
+                keys
+            };
             let of_set = expected.get(&values).into_iter().flatten();
-            assert!(index.keys(&values).eq(of_set));
+            assert!(keys(&index).iter().eq(of_set));
             let high = vec![Value::Int(4)];
             for (descending, is_short) in [(false, false), (false, true), (true, false), (true, true)] {
                 let mut found = Vec::new();
@@ -261,16 +273,16 @@ mod tests {
             };
             let visited = |descending, behind| {
                 let mut visited = Vec::new();
-                let keys = index.keys.get(&values[..]);
-                _ = keys.is_some_and(|keys| {
-                    keys.all(descending, behind, &between, |key| {
+                let rows = index.at(&values);
+                _ = rows.is_some_and(|rows| {
+                    rows.all(descending, behind, &between, |key| {
                         visited.push(key.clone());
                         true
                     })
                 });
                 visited
             };
-            let all: Vec<Value> = index.keys(&values).filter(is_between).cloned().collect();
+            let all: Vec<Value> = keys(&index).iter().filter(is_between).cloned().collect();
             assert_eq!(visited(false, None), all);
             let greater: Vec<Value> = all.iter().filter(|key| **key > behind).cloned().collect();
             assert_eq!(visited(false, Some(&behind)), greater);

@@ -193,6 +193,15 @@ impl TableRows for PublishedRows {
         self.searching(transaction, search, || self.rows.select(transaction, search))
     }
 
+    fn rows_with(&self, transaction: i64, column: usize, values: &[Value]) -> Option<Result<Vec<Value>, Failure>> {
+        // A transaction sees all commits, and waits for them at its end.
+        if transaction == 0 { None } else { self.rows.rows_with(transaction, column, values) }
+    }
+
+    fn column(&self, transaction: i64, search: &TableSearch, column: usize) -> Result<Vec<Value>, Failure> {
+        self.searching(transaction, search, || self.rows.column(transaction, search, column))
+    }
+
     fn select_joined(
         &self,
         transaction: i64,

@@ -5,7 +5,7 @@
 
 use std::cell::RefCell;
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use indexmap::IndexMap;
 use parking_lot::Mutex;
@@ -29,6 +29,8 @@ pub(super) struct QuerySite {
     query: TableQuery,
     pub(super) work: ReadWork,
     sql: Mutex<Vec<(SqlCase, Arc<str>)>>,
+    /// The index by which the query searches a table in memory, and the number of the table; `None` for the key.
+    index: OnceLock<(u64, Option<usize>)>,
 }
 
 /// The case of a query on which its SQL depends.
@@ -60,6 +62,15 @@ impl QuerySite {
         self.sql.lock().iter().find(|(known, _)| *known == case).map(|(_, sql)| Arc::clone(sql))
     }
 
+    /// Returns the index by which the query searches a table in memory, and chooses it the first time. A constant that queries of
+    /// several tables share keeps the index of the first of them.
+    pub(super) fn index_in(&self, table: u64, choose: impl Fn() -> Option<usize>) -> Option<usize> {
+        match self.index.get_or_init(|| (table, choose())) {
+            (known, index) if *known == table => *index,
+            _ => choose(),
+        }
+    }
+
     pub(super) fn keep(&self, case: SqlCase, sql: &Arc<str>) {
         let mut kept = self.sql.lock();
         if kept.len() < SQL_MAX {
@@ -70,7 +81,7 @@ impl QuerySite {
 
 impl From<TableQuery> for Arc<QuerySite> {
     fn from(query: TableQuery) -> Self {
-        Arc::new(QuerySite { query, work: ReadWork::unknown(), sql: Mutex::default() })
+        Arc::new(QuerySite { query, work: ReadWork::unknown(), sql: Mutex::default(), index: OnceLock::new() })
     }
 }
 

@@ -1,21 +1,19 @@
 //! The rows of a table that reference rows of another one by their keys.
 //!
-//! Each key is a search, unless no index serves it: then the table is read once for all keys, in pages, because a search would
-//! read it once for each.
+//! Each key is a search by an index, which every reference has. A database that is another process finds the rows of many keys in
+//! one statement, because each statement is a round trip.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use weir::{Failure, Value};
 
 use super::open_table::OpenTable;
 use super::row::fields;
-use super::schema::{PageStart, Schema, TableQuery, TableReference, TableSearch};
+use super::schema::TableReference;
 
-/// Number of keys from which on the table is read as a whole: a search in the database is faster than reading its rows here.
-const KEYS_MAX: usize = 16;
-/// Number of rows of a page.
-const PAGE: usize = 1_000;
+/// Number of keys of a statement.
+const KEYS_MAX: usize = 1_000;
 
 /// A search for the rows of a table that reference others.
 pub(super) struct Referencing<'r> {
@@ -26,10 +24,18 @@ pub(super) struct Referencing<'r> {
 }
 
 impl Referencing<'_> {
-    /// Returns the rows that reference one of the rows with these keys; at most so many for each key.
+    /// Returns the rows that reference the rows with these keys, in the order of the keys; at most so many for each.
     pub(super) fn rows(&self, keys: &[Value], limit: usize) -> Result<Vec<Value>, Failure> {
-        if keys.len() > KEYS_MAX && !has_index(&self.source.schema, &self.reference.columns) {
-            return self.scanned(&keys.iter().collect());
+        let mut rows = Vec::new();
+        for keys in keys.chunks(KEYS_MAX) {
+            rows.append(&mut self.of_chunk(keys, limit)?);
+        }
+        Ok(rows)
+    }
+
+    fn of_chunk(&self, keys: &[Value], limit: usize) -> Result<Vec<Value>, Failure> {
+        if let Some(found) = self.together(keys)? {
+            return Ok(self.in_order(keys, found, limit));
         }
         let mut rows = Vec::new();
         for key in keys {
@@ -38,34 +44,26 @@ impl Referencing<'_> {
         Ok(rows)
     }
 
-    /// Returns the rows that reference one of the rows with these keys, from all rows of the table.
-    fn scanned(&self, keys: &BTreeSet<&Value>) -> Result<Vec<Value>, Failure> {
-        let query = TableQuery::of_all();
-        let mut search = TableSearch::new(query, Value::Record([Value::Int(PAGE as i64), Value::Unit].into()));
-        let mut found = Vec::new();
-        loop {
-            let page = self.source.rows.select(self.transaction, &search)?;
-            let is_last = page.len() < PAGE;
-            search.after = page.last().map(|row| behind(&self.source.schema, fields(row)));
-            let references = |row: &Value| self.reference.key_in(fields(row)).is_some_and(|key| keys.contains(&key));
-            found.extend(page.into_iter().filter(references));
-            if is_last {
-                return Ok(found);
+    /// Returns the rows that reference one of the rows with these keys, in any order; `None` if each key needs a statement.
+    fn together(&self, keys: &[Value]) -> Result<Option<Vec<Value>>, Failure> {
+        let ([column], [optional], 2..) = (&self.reference.columns[..], &self.reference.optional[..], keys.len())
+        else {
+            return Ok(None);
+        };
+        let value = |key: &Value| if *optional { Value::some(key.clone()) } else { key.clone() };
+        let values: Vec<Value> = keys.iter().map(value).collect();
+        self.source.rows.rows_with(self.transaction, *column, &values).transpose()
+    }
+
+    /// Returns the rows as a search for each key finds them.
+    fn in_order(&self, keys: &[Value], found: Vec<Value>, limit: usize) -> Vec<Value> {
+        let mut of_keys: BTreeMap<Value, BTreeMap<Value, Value>> = BTreeMap::new();
+        for row in found {
+            if let Some(key) = self.reference.key_in(fields(&row)) {
+                of_keys.entry(key).or_default().insert(self.source.schema.key_of(fields(&row)), row);
             }
         }
+        let each = keys.iter().filter_map(|key| of_keys.remove(key));
+        each.flat_map(|rows| rows.into_values().take(limit)).collect()
     }
-}
-
-/// Returns the place behind a row in the order of the keys.
-fn behind(schema: &Schema, row: &[Value]) -> Vec<PageStart> {
-    let start = |column: &usize| PageStart { column: *column, descending: false, value: row[*column].clone() };
-    schema.key.iter().map(start).collect()
-}
-
-/// Returns whether the key or an index begins with one of these columns, so that a search reads few rows.
-fn has_index(schema: &Schema, columns: &[usize]) -> bool {
-    let of_indexes = schema.indexes.iter().map(|index| &index.columns);
-    std::iter::once(&schema.key)
-        .chain(of_indexes)
-        .any(|index| index.first().is_some_and(|first| columns.contains(first)))
 }

@@ -14,6 +14,7 @@ use super::join::KeyPart;
 use super::memory::MemoryTable;
 use super::query_site::QuerySite;
 use super::recent_writes::ReadNotes;
+use super::row::fields;
 pub(super) use super::row_change::RowChange;
 use super::schema::{Schema, TableSearch};
 use super::stored_reads::TableSnapshot;
@@ -49,6 +50,14 @@ pub(super) trait TableRows: Debug + Send + Sync {
     /// Returns the row of each key, all as they are at one moment.
     fn get_all(&self, transaction: i64, keys: &[Value]) -> Result<Vec<Option<Value>>, Failure>;
     fn select(&self, transaction: i64, search: &TableSearch) -> Result<Vec<Value>, Failure>;
+    /// Returns the rows with one of these values in a column, in any order; `None` if each value needs a statement.
+    fn rows_with(&self, _transaction: i64, _column: usize, _values: &[Value]) -> Option<Result<Vec<Value>, Failure>> {
+        None
+    }
+    /// Returns the values of a column of the rows that the search accepts.
+    fn column(&self, transaction: i64, search: &TableSearch, column: usize) -> Result<Vec<Value>, Failure> {
+        Ok(self.select(transaction, search)?.iter().map(|row| fields(row)[column].clone()).collect())
+    }
     /// Returns the rows that the search accepts, each followed by the row of each joined table of the same database, which are
     /// `Option`s; all as they are at one moment.
     fn select_joined(
@@ -183,6 +192,10 @@ impl TableRows for Mutex<MemoryTable> {
 
     fn select(&self, transaction: i64, search: &TableSearch) -> Result<Vec<Value>, Failure> {
         Ok(self.lock().select(transaction, search))
+    }
+
+    fn column(&self, transaction: i64, search: &TableSearch, column: usize) -> Result<Vec<Value>, Failure> {
+        Ok(self.lock().column(transaction, search, column))
     }
 
     fn select_joined(

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use weir::Failure;
 
 use super::checkpoint::LogThread;
+use super::database_files::{beside, sync_folder};
 use super::group_commit::{LogSync, SyncFailure};
 use super::writer::SharedWriter;
 
@@ -53,20 +54,6 @@ impl SqliteLog {
         #[cfg(not(test))]
         log.sync_data()
     }
-}
-
-/// Returns the path of a file beside a database, whose name ends with this.
-pub(super) fn beside(database: &Path, end: &str) -> PathBuf {
-    let mut name = database.as_os_str().to_owned();
-    name.push(end);
-    name.into()
-}
-
-/// Makes durable which files are beside a database.
-pub(super) fn sync_folder(database: &Path) -> std::io::Result<()> {
-    let Some(folder) = database.parent() else { return Ok(()) };
-    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-    File::open(folder)?.sync_all()
 }
 
 /// Returns whether the path leads to the same file as before.

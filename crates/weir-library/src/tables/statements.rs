@@ -53,7 +53,10 @@ impl TableStatements {
         let has_key = list(key, " AND ");
         TableStatements {
             get: format!("SELECT {columns} FROM {table} WHERE {has_key}"),
-            get_many: if dialect == Dialect::Postgres { selection_of_many(schema, &columns) } else { None },
+            get_many: match schema.key[..] {
+                [key] if dialect == Dialect::Postgres => selection_of_many(schema, &columns, key),
+                _ => None,
+            },
             insert: insertion(schema, dialect),
             insert_many: if dialect == Dialect::Postgres { insertion_of_many(schema) } else { None },
             upsert: upsertion(schema, dialect),
@@ -63,6 +66,12 @@ impl TableStatements {
             columns,
             has_key,
         }
+    }
+
+    /// Returns the statement that reads the rows with some values in a column in PostgreSQL; `None` if each needs a statement. The
+    /// parameter is the list of the values.
+    pub(super) fn selection_of_many(&self, schema: &Schema, column: usize) -> Option<String> {
+        selection_of_many(schema, &self.columns, column)
     }
 
     /// Returns the query for rows, and its parameters.
@@ -206,16 +215,15 @@ fn replacement(schema: &Schema, has_key: &str, dialect: Dialect) -> Option<Strin
     (!others.is_empty()).then(sql)
 }
 
-/// Returns the statement that reads the rows with some keys in PostgreSQL, if the key is one column of a table of the program.
-fn selection_of_many(schema: &Schema, columns: &str) -> Option<String> {
-    let [key] = schema.key[..] else { return None };
-    let column = &schema.columns[key];
+/// Returns the statement that reads the rows with some values in a column in PostgreSQL, if the program has declared the table.
+fn selection_of_many(schema: &Schema, columns: &str, at: usize) -> Option<String> {
+    let column = &schema.columns[at];
     // Numbers with a fraction are equal in other ways than as keys.
     if schema.existing.is_some() || &*column.kind == "Float" {
         return None;
     }
-    let (table, key, ty) = (quoted(&schema.name), name(schema, key), Dialect::Postgres.column_type(column));
-    Some(format!("SELECT {columns} FROM {table} WHERE {key} = ANY (CAST($1 AS {ty}[]))"))
+    let (table, of, ty) = (quoted(&schema.name), name(schema, at), Dialect::Postgres.column_type(column));
+    Some(format!("SELECT {columns} FROM {table} WHERE {of} = ANY (CAST($1 AS {ty}[]))"))
 }
 
 /// Returns these columns of a row as parameters.

@@ -15,7 +15,7 @@ use std::rc::Rc;
 
 use memchr::memchr;
 
-use self::known_fields::{KnownBlock, KnownFields};
+use self::known_fields::{FieldsUse, KnownBlock, KnownFields};
 use self::lines::{chunk_extensions, concerns_hyper, is_control, request_target, value_of};
 use super::repeated_fields::RepeatedFields;
 
@@ -191,7 +191,10 @@ impl Framing {
     /// Leaves the known fields, which begin at this offset, out of a head if the service remembers them.
     fn repeat(&mut self, line_bytes: usize, at: usize, known: KnownBlock) {
         let is_short = self.head.needs_host && line_bytes + known.length <= self.head_bytes_max;
-        if is_short && !known.concerns_hyper && self.known.are_remembered(self.heads_begun) {
+        if is_short
+            && let FieldsUse::Repeated(number) = known.used
+            && self.known.leaves_out(number, self.heads_begun)
+        {
             self.left_out.push(at..at + known.length - EMPTY_LINE.len());
         }
     }
@@ -199,7 +202,7 @@ impl Framing {
     /// Remembers the fields of a valid head without a body.
     fn know(&mut self, fields: &[u8]) {
         if self.head.hosts == 1 {
-            self.known.replace(fields, self.head.concerns_hyper);
+            self.known.replace(fields, self.head.fields_use());
         }
     }
 
@@ -332,6 +335,14 @@ impl RequestHead {
         }
         self.chunked = true;
         Ok(())
+    }
+
+    /// Returns the use of the fields of a head without a body.
+    fn fields_use(&self) -> FieldsUse {
+        match (self.concerns_hyper, self.length) {
+            (true, _) => FieldsUse::ForHyper,
+            (false, length) => FieldsUse::Repeated(usize::from(length.is_some())),
+        }
     }
 
     /// Returns the state after this head.

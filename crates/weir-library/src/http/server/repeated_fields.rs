@@ -10,13 +10,15 @@
 //!    passes on a request of HTTP/1.1 without any field. There is no other such request, because the framing refuses a head
 //!    of HTTP/1.1 without a `Host`. The service adds what it remembers.
 //!
-//! A head without its fields comes after the request whose fields are remembered, and before the next request for which the
-//! framing asks, because it asks only for a head whose fields differ from those that it knew before. So each request gets its
+//! Two blocks of fields are repeated, and the heads without fields stand in a queue with the number of their block. A head
+//! without its fields comes after the request whose fields are remembered, and before the next request for which the framing asks
+//! for this block, because it asks only for a head whose fields differ from those that it knew before. So each request gets its
 //! own fields, also if many are in the buffers between the framing and the service.
 //!
 //! Fields that tell hyper something about the connection or the body stay.
 
 use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::ops::Deref;
 use std::rc::Rc;
 
@@ -40,9 +42,22 @@ impl Deref for RepeatedHeader {
     }
 }
 
+/// The number of blocks of fields that are repeated.
+pub(super) const REPEATED_BLOCKS: usize = 2;
+
 /// The fields that a connection has agreed on.
 #[derive(Default)]
 pub(super) struct RepeatedFields {
+    blocks: [AgreedBlock; REPEATED_BLOCKS],
+    /// The block of each head without fields that the service has not got yet, in order.
+    left_out: RefCell<VecDeque<usize>>,
+    /// The number of requests that the service has got.
+    requests: Cell<u64>,
+}
+
+/// A block of fields.
+#[derive(Default)]
+struct AgreedBlock {
     /// The number of the request whose fields are to be remembered; 0 for none.
     asked: Cell<u64>,
     /// The bytes of these fields, as they arrived.
@@ -50,36 +65,45 @@ pub(super) struct RepeatedFields {
     /// The number of the request whose fields are remembered; 0 for none.
     remembered: Cell<u64>,
     header: RefCell<Option<Rc<RepeatedHeader>>>,
-    /// The number of requests that the service has got.
-    requests: Cell<u64>,
 }
 
 impl RepeatedFields {
-    /// Asks the service to remember the fields of the request with this number, which have arrived as these bytes. The
+    /// Asks the service to remember the fields of the request with this number as a block, which have arrived as these bytes. The
     /// service has not got that request yet.
-    pub(super) fn ask(&self, request: u64, fields: &[u8]) {
-        self.asked.set(request);
-        self.arrived.replace(fields.to_vec());
+    pub(super) fn ask(&self, block: usize, request: u64, fields: &[u8]) {
+        let block = &self.blocks[block];
+        block.asked.set(request);
+        block.arrived.replace(fields.to_vec());
     }
 
-    /// Returns `true` if the service remembers the fields of this request.
-    pub(super) fn are_of(&self, request: u64) -> bool {
-        self.remembered.get() == request
+    /// Returns `true` if the service remembers the fields of this request as a block: then those of the head that has arrived now are left
+    /// out.
+    pub(super) fn leaves_out(&self, block: usize, request: u64) -> bool {
+        let is_remembered = self.blocks[block].remembered.get() == request;
+        if is_remembered {
+            self.left_out.borrow_mut().push_back(block);
+        }
+        is_remembered
     }
 
     /// Returns the fields of the next request, if they were left out; otherwise the request has them.
     pub(super) fn of<B>(&self, request: &Request<B>) -> Option<Rc<RepeatedHeader>> {
         let number = self.requests.get() + 1;
         self.requests.set(number);
-        if number == self.asked.get() {
-            self.remember(number, request.headers());
+        for block in &self.blocks {
+            if number == block.asked.get() {
+                block.remember(number, request.headers());
+            }
         }
         if request.headers().is_empty() && request.version() == Version::HTTP_11 {
-            return self.header.borrow().clone();
+            let block = self.left_out.borrow_mut().pop_front()?;
+            return self.blocks[block].header.borrow().clone();
         }
         None
     }
+}
 
+impl AgreedBlock {
     /// Copies the fields, because those of the request keep the whole buffer that was read.
     #[cold]
     fn remember(&self, number: u64, fields: &HeaderMap) {

@@ -110,7 +110,7 @@ impl<'p> FlowColumns<'p> {
                     }
                 }
             }
-            "sum" | "average" | "distinct" => self.reads(schema, constant::<usize>(call, 4)),
+            "column" | "sum" | "average" | "distinct" => self.reads(schema, constant::<usize>(call, 4)),
             "group" => {
                 let grouping = constant::<TableGrouping>(call, 4);
                 self.reads(schema, grouping.iter().flat_map(TableGrouping::columns_read));

@@ -1,24 +1,39 @@
 //! The fields of earlier valid heads without a body, with which those of the next head are compared as a whole.
 //!
-//! Two blocks of fields are known: the last one that hyper need not read again, and the last one that it has to read each time, such
-//! as that of a `POST` without a body, which says `Content-Length: 0`. So a client that sends both in turns repeats both.
+//! Three blocks of fields are known: the last one that hyper has to read each time, and the last two that it need not read again,
+//! with and without `Content-Length: 0`. So a client that sends `GET` and `POST` without a body in turns repeats both.
 
 use std::rc::Rc;
 
-use crate::http::server::repeated_fields::RepeatedFields;
+use crate::http::server::repeated_fields::{REPEATED_BLOCKS, RepeatedFields};
 
 /// Field blocks longer than this are examined each time.
 const KNOWN_BYTES_MAX: usize = 1024;
 
 /// Fields that need not be examined again.
 pub(super) struct KnownFields {
-    /// The fields that hyper need not read, including the empty line; empty if none are known.
-    bytes: Vec<u8>,
+    /// The fields that hyper need not read.
+    blocks: [RepeatedBlock; REPEATED_BLOCKS],
     /// The fields that hyper has to read each time.
     for_hyper: Vec<u8>,
-    /// The number of the head for which the service was asked to remember `bytes`; 0 if it was not asked yet.
-    asked: u64,
     repeated: Rc<RepeatedFields>,
+}
+
+/// Fields that hyper need not read.
+#[derive(Default)]
+struct RepeatedBlock {
+    /// The fields, including the empty line; empty if none are known.
+    bytes: Vec<u8>,
+    /// The number of the head for which the service was asked to remember them; 0 if it was not asked yet.
+    asked: u64,
+}
+
+/// The use of fields: hyper has to read them each time, or need not read them again.
+#[derive(Clone, Copy)]
+pub(super) enum FieldsUse {
+    ForHyper,
+    /// The number of their block.
+    Repeated(usize),
 }
 
 /// Known fields that a head begins with.
@@ -26,46 +41,51 @@ pub(super) struct KnownFields {
 pub(super) struct KnownBlock {
     /// The number of bytes, including the empty line.
     pub(super) length: usize,
-    /// True if hyper has to read them.
-    pub(super) concerns_hyper: bool,
+    pub(super) used: FieldsUse,
 }
 
 impl KnownFields {
     /// No fields; the service will be asked to remember them by `repeated`.
     pub(super) fn new(repeated: Rc<RepeatedFields>) -> Self {
-        KnownFields { bytes: Vec::new(), for_hyper: Vec::new(), asked: 0, repeated }
+        KnownFields { blocks: Default::default(), for_hyper: Vec::new(), repeated }
     }
 
     /// Returns the known fields that are the next bytes.
     #[inline]
     pub(super) fn at(&self, bytes: &[u8]) -> Option<KnownBlock> {
         let begins = |known: &[u8]| !known.is_empty() && bytes.starts_with(known);
-        if begins(&self.bytes) {
-            return Some(KnownBlock { length: self.bytes.len(), concerns_hyper: false });
+        for (number, block) in self.blocks.iter().enumerate() {
+            if begins(&block.bytes) {
+                return Some(KnownBlock { length: block.bytes.len(), used: FieldsUse::Repeated(number) });
+            }
         }
-        begins(&self.for_hyper).then_some(KnownBlock { length: self.for_hyper.len(), concerns_hyper: true })
+        begins(&self.for_hyper).then_some(KnownBlock { length: self.for_hyper.len(), used: FieldsUse::ForHyper })
     }
 
-    /// Replaces the fields that concern hyper, or those that do not, unless there are none or too many.
-    pub(super) fn replace(&mut self, fields: &[u8], concern_hyper: bool) {
+    /// Replaces the fields that have this use, unless there are none or too many.
+    pub(super) fn replace(&mut self, fields: &[u8], used: FieldsUse) {
         if !(1..=KNOWN_BYTES_MAX).contains(&fields.len()) {
             return;
         }
-        let known = if concern_hyper { &mut self.for_hyper } else { &mut self.bytes };
+        let known = match used {
+            FieldsUse::ForHyper => &mut self.for_hyper,
+            FieldsUse::Repeated(number) => {
+                self.blocks[number].asked = 0;
+                &mut self.blocks[number].bytes
+            }
+        };
         known.clear();
         known.extend_from_slice(fields);
-        if !concern_hyper {
-            self.asked = 0;
-        }
     }
 
-    /// Returns `true` if the service remembers the fields that hyper need not read, which the head with this number repeats. At the
-    /// first repetition, asks the service to do so.
-    pub(super) fn are_remembered(&mut self, head: u64) -> bool {
-        if self.asked == 0 {
-            self.asked = head;
-            self.repeated.ask(head, &self.bytes);
+    /// Leaves fields out of the head with this number if the service remembers them, and returns whether it does. At the first
+    /// repetition, asks the service to do so.
+    pub(super) fn leaves_out(&mut self, number: usize, head: u64) -> bool {
+        let block = &mut self.blocks[number];
+        if block.asked == 0 {
+            block.asked = head;
+            self.repeated.ask(number, head, &block.bytes);
         }
-        self.repeated.are_of(self.asked)
+        self.repeated.leaves_out(number, block.asked)
     }
 }

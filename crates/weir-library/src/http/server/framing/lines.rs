@@ -11,7 +11,8 @@ pub(super) fn concerns_hyper(first: u8, line: &[u8]) -> bool {
         // hyper keeps the connection in any case, unless a field says otherwise.
         b'c' => match value_of(line, b"connection:") {
             Some(value) => !value.eq_ignore_ascii_case(b"keep-alive"),
-            None => is(b"content-length:"),
+            // A request without the field has no body either.
+            None => value_of(line, b"content-length:").is_some_and(|length| length != b"0"),
         },
         b'e' => is(b"expect:"),
         b't' => is(b"te:") || is(b"trailer:") || is(b"transfer-encoding:"),
