@@ -3,7 +3,9 @@
 //! A step that only computes, an answer and a gathered argument are a column, which is read, made or moved as a whole. For any other
 //! step, the values of one iteration, its *row*, are swapped with the slots of the frame, and back.
 
+use smallvec::SmallVec;
 use weir_host::{Argument, Value};
+use weir_ir::prim::Prim;
 
 use crate::operations::PrimStep;
 
@@ -116,22 +118,24 @@ impl Columns {
     pub(super) fn calculate(&self, step: &PrimStep, constants: &[Value], results: &mut Vec<Value>) {
         let [one, other] = &step.operands[..] else { return };
         let (Some(one), Some(other)) = (self.operand(one, constants), self.operand(other, constants)) else { return };
-        for row in 0..self.rows {
-            let (Value::Int(one), Value::Int(other)) = (one.at(row), other.at(row)) else { return };
-            let Some(result) = step.prim.calculate(*one, *other) else { return };
-            results.push(Value::Int(result));
-        }
+        let calculated = (0..self.rows).map_while(|row| match (one.at(row), other.at(row)) {
+            (Value::Int(one), Value::Int(other)) => step.prim.calculate(*one, *other).map(Value::Int),
+            _ => None,
+        });
+        results.extend(calculated);
     }
 
-    /// Returns the two operands of a comparison for each iteration, unless one has no values.
-    pub(super) fn pairs<'a>(
-        &'a self,
-        one: &Argument,
-        other: &Argument,
-        constants: &'a [Value],
-    ) -> Option<impl Fn(usize) -> (&'a Value, &'a Value)> {
-        let (one, other) = (self.operand(one, constants)?, self.operand(other, constants)?);
-        Some(move |row| (one.at(row), other.at(row)))
+    /// Adds the results of a comparison for one iteration after the other, up to the first that has operands of other types.
+    pub(super) fn compare(
+        &self,
+        prim: Prim,
+        (one, other): (&Argument, &Argument),
+        constants: &[Value],
+        results: &mut SmallVec<[bool; 64]>,
+    ) {
+        if let (Some(one), Some(other)) = (self.operand(one, constants), self.operand(other, constants)) {
+            results.extend((0..self.rows).map_while(|row| prim.decide(one.at(row), other.at(row))));
+        }
     }
 
     /// Returns an operand; `None` if it has no values.

@@ -11,6 +11,7 @@ use weir_host::{Argument, Outcome, Value};
 
 use super::Frame;
 use super::action::{Ran, compute, holds};
+use super::columns::Columns;
 use super::group_waves::{call_of, decides, gathered_call};
 use super::grouped_run::{FrameGroup, FrameWave};
 use super::iteration_group::{Choices, EqualCalls, Iteration, Leaving};
@@ -80,26 +81,30 @@ impl FrameWave {
             columns.forget(&[slot]);
         }
         let mut values = if *next == 0 { columns.list() } else { columns.take(slot) };
-        let is_plain = matches!(call.out, Out::Value(_));
-        while let Some(iteration) = iterations.get_mut(*next).filter(|_| *spent == Spent::GoOn) {
-            let row = std::mem::replace(next, *next + 1);
+        let (is_plain, platform) = (matches!(call.out, Out::Value(_)), &*env.instance.platform);
+        for (row, iteration) in iterations.iter_mut().enumerate().skip(*next) {
+            if *spent == Spent::Yield {
+                break;
+            }
             let answer = answers.next().expect("each iteration has an answer");
-            match answer {
-                Outcome::Value(value) if is_plain && !iteration.leaves => values.push(value),
-                _ if iteration.leaves => values.push(Value::Absent),
+            let value = match answer {
+                Outcome::Value(value) if is_plain && !iteration.leaves => value,
+                _ if iteration.leaves => Value::Absent,
                 answer => match operations::answer(answer, &call.out, &mut frame.slots) {
-                    Ok(_) => values.push(frame.slots[slot as usize].take()),
+                    Ok(_) => frame.slots[slot as usize].take(),
                     Err(failure) => {
                         columns.swap_row(row, &mut frame.slots);
                         iteration.leaves = true;
                         let stopped = (0, *node, Ran::fail(failure));
                         leaving.push(Leaving::stopped(iteration.index, frame, stopped, body, env));
-                        values.push(Value::Absent);
+                        Value::Absent
                     }
                 },
-            }
-            *spent = env.units.spend_timed(units::CALL, &*env.instance.platform);
+            };
+            values.push(value);
+            *spent = env.units.spend_timed(units::CALL, platform);
         }
+        *next = values.len();
         columns.set(slot, values);
     }
 
@@ -164,36 +169,29 @@ impl FrameWave {
         self.next = group.len();
     }
 
-    /// Decides a condition.
+    /// Decides a condition. Iterations for which it is decided like for fewer than half of them leave.
     fn decide(&mut self, step: &ConditionStep, group: &mut FrameGroup, body: &Body, env: Env<'_>) {
-        let (frame, columns) = (&mut *group.frame, &mut group.columns);
-        let constants: &[Value] = &body.constants;
-        let mut first = None;
-        for (row, iteration) in group.iterations.iter_mut().enumerate().filter(|(_, iteration)| !iteration.leaves) {
-            let decided = match &step.condition {
-                Condition::Compare(prim, one, other) => {
-                    let pair = columns.pairs(one, other, constants);
-                    pair.and_then(|pair| prim.decide(pair(row).0, pair(row).1))
-                }
-                _ => None,
-            };
-            let holds = decided.unwrap_or_else(|| {
-                columns.swap_row(row, &mut frame.slots);
-                let holds = holds(&step.condition, &frame.slots, constants, env);
-                columns.swap_row(row, &mut frame.slots);
-                holds
-            });
-            if *first.get_or_insert(holds) != holds {
-                frame.choices[step.switch as usize] = step.arms[usize::from(holds)];
+        let (frame, columns, iterations) = (&mut *group.frame, &mut group.columns, &mut group.iterations[..]);
+        let truths = truths(&step.condition, frame, columns, iterations, body, env);
+        let (going_on, holding) = iterations
+            .iter()
+            .zip(&truths)
+            .filter(|(iteration, _)| !iteration.leaves)
+            .fold((0, 0), |(all, holding), (_, holds)| (all + 1, holding + usize::from(*holds)));
+        self.next = iterations.len();
+        if going_on == 0 {
+            return;
+        }
+        let chosen = 2 * holding >= going_on;
+        frame.choices[step.switch as usize] = step.arms[usize::from(!chosen)];
+        for (iteration, holds) in iterations.iter_mut().zip(truths) {
+            if holds != chosen && !iteration.leaves {
                 iteration.leaves = true;
                 self.leaving.push(Leaving::of(iteration.index, frame));
             }
         }
-        if let Some(holds) = first {
-            frame.choices[step.switch as usize] = step.arms[usize::from(holds)];
-            self.chosen = Some(Choices::from_slice(&frame.choices));
-        }
-        self.next = group.len();
+        frame.choices[step.switch as usize] = step.arms[usize::from(chosen)];
+        self.chosen = Some(Choices::from_slice(&frame.choices));
     }
 
     /// Collects the calls of a step, which are placed behind the wave.
@@ -291,4 +289,26 @@ impl FrameWave {
         iteration.leaves = true;
         self.leaving.push(Leaving::stopped(iteration.index, frame, (run, node, ran), body, env));
     }
+}
+
+/// Returns for each iteration whether a condition holds; for those that leave the group, false.
+fn truths(
+    condition: &Condition,
+    frame: &mut Frame,
+    columns: &mut Columns,
+    iterations: &[Iteration],
+    body: &Body,
+    env: Env<'_>,
+) -> SmallVec<[bool; 64]> {
+    let constants: &[Value] = &body.constants;
+    let mut truths = SmallVec::new();
+    if let Condition::Compare(prim, one, other) = condition {
+        columns.compare(*prim, (one, other), constants, &mut truths);
+    }
+    for (row, iteration) in iterations.iter().enumerate().skip(truths.len()) {
+        columns.swap_row(row, &mut frame.slots);
+        truths.push(!iteration.leaves && holds(condition, &frame.slots, constants, env));
+        columns.swap_row(row, &mut frame.slots);
+    }
+    truths
 }

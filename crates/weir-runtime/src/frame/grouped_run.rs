@@ -162,23 +162,18 @@ impl FrameGroup {
     ) -> Advanced<()> {
         self.frame.yielded = false;
         loop {
-            let mut wave = match self.wave.take() {
-                Some(wave) => wave,
-                None => {
-                    let mut wave = outcomes.spare.take().unwrap_or_default();
-                    if !wave.begin(&mut self.frame, body, context) {
-                        *outcomes.spare = Some(wave);
-                        return self.end_together(body, env, outcomes);
-                    }
-                    wave
-                }
-            };
-            let mut spent = Spent::GoOn;
-            if self.run_wave(&mut wave, body, env, context, (outcomes.parted, &mut spent)) {
+            let interrupted = self.wave.take();
+            let is_new = interrupted.is_none();
+            let mut wave = interrupted.or_else(|| outcomes.spare.take()).unwrap_or_default();
+            if is_new && !wave.begin(&mut self.frame, body, context) {
                 *outcomes.spare = Some(wave);
-            } else {
-                self.wave = Some(wave);
+                return self.end_together(body, env, outcomes);
             }
+            let mut spent = Spent::GoOn;
+            let has_ended = self.run_wave(&mut wave, body, env, context, (outcomes.parted, &mut spent));
+            // All that is left waits for calls, whose answers wake this task.
+            let is_last = is_new && has_ended && !wave.decides;
+            *if has_ended { &mut *outcomes.spare } else { &mut self.wave } = Some(wave);
             if spent == Spent::Yield {
                 self.frame.yielded = true;
                 return Advanced::Yields;
@@ -186,11 +181,15 @@ impl FrameGroup {
             if self.len() <= 1 {
                 return Advanced::Ready(());
             }
+            if is_last {
+                return self.end_together(body, env, outcomes);
+            }
         }
     }
 
     /// Ends the iterations, if no step of them is left.
     fn end_together(&mut self, body: &Body, env: Env<'_>, outcomes: &mut GroupOutcomes<'_>) -> Advanced<()> {
+        self.frame.pass_seen(body);
         if !self.frame.is_through(body) {
             return Advanced::Waits;
         }
