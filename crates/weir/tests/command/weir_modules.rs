@@ -57,6 +57,14 @@ fn they_compute_what_they_say() {
     assert_eq!(said.code, 0, "{}{}", said.output, said.messages);
 }
 
+#[test]
+fn they_are_not_replaced() {
+    let text = b"use int\n\ntest \"replaced\" {\n  with int.max = |_, _| 4 { expect int.max(1, 2) == 4 }\n}\n";
+    let program = Scratch::new("replaced.weir", text);
+    let said = say(&["test", program.path()]);
+    assert!(said.messages.contains("`int.max` is written in Weir, and can only be called"), "{}", said.messages);
+}
+
 /// A failure in a closure is in the program; one in the function itself would be at its call.
 #[test]
 fn a_failure_is_shown_in_the_program() {
