@@ -72,6 +72,12 @@ impl Requests {
         values: &mut impl ExactSizeIterator<Item = Value>,
         at_most: usize,
     ) -> RequestIndices {
+        // Most calls that are not in a `for` are alone.
+        if values.len() == 1 {
+            let mut indices = RequestIndices::new();
+            values.next().into_iter().for_each(|value| indices.push(self.add(value)));
+            return indices;
+        }
         let expected = values.len().min(at_most.saturating_sub(self.len()));
         self.reserve(expected);
         let mut indices = RequestIndices::with_capacity(expected);
@@ -120,7 +126,7 @@ impl Requests {
     }
 
     /// Adds the request of a call; returns its index.
-    #[inline]
+    #[inline(always)]
     fn add(&mut self, value: Value) -> u32 {
         let index = self.unsent.len() as u32;
         let equal = self.known.as_mut().and_then(|known| known.find_or_insert(&value, index, &self.unsent));

@@ -11,7 +11,7 @@ use crate::operations::PrimStep;
 
 /// The slots of several iterations.
 #[derive(Default)]
-pub(super) struct Columns {
+pub(super) struct IterationSlots {
     /// For each slot, the value of each iteration, in their order; empty if no iteration has one.
     columns: Vec<Vec<Value>>,
     /// The number of iterations.
@@ -22,26 +22,26 @@ pub(super) struct Columns {
 
 /// An operand of a step for all iterations.
 #[derive(Clone, Copy)]
-enum Operand<'a> {
+enum ColumnOperand<'a> {
     Column(&'a [Value]),
     Constant(&'a Value),
 }
 
-impl<'a> Operand<'a> {
+impl<'a> ColumnOperand<'a> {
     /// Returns the operand of an iteration.
     #[inline]
     fn at(self, row: usize) -> &'a Value {
         match self {
-            Operand::Column(column) => &column[row],
-            Operand::Constant(constant) => constant,
+            ColumnOperand::Column(column) => &column[row],
+            ColumnOperand::Constant(constant) => constant,
         }
     }
 }
 
-impl Columns {
+impl IterationSlots {
     /// Returns the empty slots, so many, of so many iterations.
-    pub(super) fn new(slots: usize, rows: usize) -> Columns {
-        Columns { columns: std::iter::repeat_with(Vec::new).take(slots).collect(), rows, spare: Vec::new() }
+    pub(super) fn new(slots: usize, rows: usize) -> IterationSlots {
+        IterationSlots { columns: std::iter::repeat_with(Vec::new).take(slots).collect(), rows, spare: Vec::new() }
     }
 
     /// Returns an empty list with room for a column.
@@ -106,11 +106,11 @@ impl Columns {
     }
 
     /// Moves the values of the iterations that leave out.
-    pub(super) fn split_off(&mut self, leaves: &[bool]) -> Columns {
+    pub(super) fn split_off(&mut self, leaves: &[bool]) -> IterationSlots {
         let rows = leaves.iter().filter(|leaves| **leaves).count();
         self.rows -= rows;
         let columns = self.columns.iter_mut().map(|column| split(column, leaves, rows)).collect();
-        Columns { columns, rows, spare: Vec::new() }
+        IterationSlots { columns, rows, spare: Vec::new() }
     }
 
     /// Adds the results of arithmetic on two integers for one iteration after the other, up to the first for which it fails or
@@ -139,13 +139,13 @@ impl Columns {
     }
 
     /// Returns an operand; `None` if it has no values.
-    fn operand<'a>(&'a self, argument: &Argument, constants: &'a [Value]) -> Option<Operand<'a>> {
+    fn operand<'a>(&'a self, argument: &Argument, constants: &'a [Value]) -> Option<ColumnOperand<'a>> {
         match *argument {
             Argument::Slot { index, .. } => {
                 let column = &self.columns[index as usize];
-                (column.len() == self.rows).then_some(Operand::Column(column))
+                (column.len() == self.rows).then_some(ColumnOperand::Column(column))
             }
-            Argument::Constant(index) => Some(Operand::Constant(&constants[index as usize])),
+            Argument::Constant(index) => Some(ColumnOperand::Constant(&constants[index as usize])),
             Argument::Shared(_) => None,
         }
     }
@@ -167,4 +167,38 @@ fn split(column: &mut Vec<Value>, leaves: &[bool], rows: usize) -> Vec<Value> {
     }
     column.truncate(kept);
     left
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(numbers: &[i64]) -> Vec<Value> {
+        numbers.iter().map(|number| Value::Int(*number)).collect()
+    }
+
+    #[test]
+    fn a_row_is_swapped_with_slots_and_back() {
+        let mut columns = IterationSlots::new(2, 3);
+        columns.set(0, numbers(&[1, 2, 3]));
+        let mut slots = vec![Value::Absent, Value::Absent];
+        columns.swap_row(1, &mut slots);
+        assert_eq!(slots, [Value::Int(2), Value::Absent]);
+        slots[1] = Value::Int(20);
+        columns.swap_row(1, &mut slots);
+        assert_eq!(slots, [Value::Absent, Value::Absent]);
+        assert_eq!(columns.take(0), numbers(&[1, 2, 3]));
+        assert_eq!(columns.take(1), [Value::Absent, Value::Int(20), Value::Absent]);
+    }
+
+    #[test]
+    fn iterations_that_leave_take_their_values_along() {
+        let mut columns = IterationSlots::new(2, 4);
+        columns.set(0, numbers(&[1, 2, 3, 4]));
+        // A column of which the answers are taken has only the first rows.
+        columns.set(1, numbers(&[10, 20]));
+        let mut left = columns.split_off(&[false, true, false, true]);
+        assert_eq!((columns.take(0), columns.take(1)), (numbers(&[1, 3]), numbers(&[10])));
+        assert_eq!((left.take(0), left.take(1)), (numbers(&[2, 4]), numbers(&[20])));
+    }
 }

@@ -11,7 +11,7 @@ use weir_host::{Argument, Outcome, Value};
 
 use super::Frame;
 use super::action::{Ran, compute, holds};
-use super::columns::Columns;
+use super::columns::IterationSlots;
 use super::group_waves::{call_of, decides, gathered_call};
 use super::grouped_run::{FrameGroup, FrameWave};
 use super::iteration_group::{Choices, EqualCalls, Iteration, Leaving};
@@ -295,7 +295,7 @@ impl FrameWave {
 fn truths(
     condition: &Condition,
     frame: &mut Frame,
-    columns: &mut Columns,
+    columns: &mut IterationSlots,
     iterations: &[Iteration],
     body: &Body,
     env: Env<'_>,

@@ -5,7 +5,7 @@ use std::task::Context;
 
 use weir_host::Value;
 
-use super::columns::Columns;
+use super::columns::IterationSlots;
 use super::iteration_group::{GroupedRun, Iteration, IterationGroup, Wave};
 use super::overlapping::Overlapping;
 use super::repeat::PooledFrame;
@@ -56,7 +56,7 @@ impl Overlapping for GroupedRun<PooledFrame> {
         }
         let frame = PooledFrame::of_iteration(step, [], &self.scopes);
         let indices = self.next..self.next + room;
-        let mut columns = Columns::new(step.body.slots as usize, room);
+        let mut columns = IterationSlots::new(step.body.slots as usize, room);
         let mut elements = columns.list();
         elements.extend(indices.clone().map(|index| element(&mut self.list, index)));
         columns.set(0, elements);
@@ -112,7 +112,7 @@ impl Overlapping for GroupedRun<PooledFrame> {
 
 impl FrameGroup {
     /// Returns a group of iterations, of which there is at least one, with their slots.
-    fn new(frame: PooledFrame, indices: Range<usize>, columns: Columns) -> FrameGroup {
+    fn new(frame: PooledFrame, indices: Range<usize>, columns: IterationSlots) -> FrameGroup {
         let iterations = indices.map(|index| Iteration { index, leaves: false }).collect();
         let mut group = IterationGroup { frame, iterations, columns, wave: None };
         if group.len() == 1 {

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 use weir_host::{Elements, Outcome, Value};
 
-use super::columns::Columns;
+use super::columns::IterationSlots;
 use super::exit::FlowExit;
 use crate::lock::HeldLock;
 
@@ -45,7 +45,7 @@ pub(super) struct IterationGroup<F> {
     /// The iterations, in order.
     pub iterations: Vec<Iteration>,
     /// Their slots. If there is only one, and no wave of several was interrupted, its slots are in the frame.
-    pub columns: Columns,
+    pub columns: IterationSlots,
     /// The wave that was interrupted, because the slice was over.
     pub wave: Option<Box<Wave<F>>>,
 }
