@@ -25,8 +25,9 @@
 //!
 //! `--models` lists prefixes of the models to run. In every round all models take turns, and the row of a model is the
 //! median of its rounds; the ratio of the elastic engine to the best other model is the median of the ratios of the
-//! rounds. The program prints a table, and writes `bench-operators.json` and the elastic engine's thread counts over
-//! time, as `bench-operators-elastic-….svg`, into the target directory.
+//! rounds. How much the machine itself disturbs single rounds is shown by the rounds in which an engine has at least
+//! 0.9 of its own median. The program prints a table, and writes `bench-operators.json` and the elastic engine's thread
+//! counts over time, as `bench-operators-elastic-….svg`, into the target directory.
 //!
 //! Three options measure something else: `--hops` a hop between two sections on two cores, as the median of this many
 //! rounds; `--levels` the number of threads of the elastic engine over this many periods; `--idle` the processor time
@@ -141,9 +142,10 @@ fn models(options: &OperatorOptions) -> BenchResult<Vec<Value>> {
             .filter_map(|(elastic, others)| judge(&rounds, elastic, others))
             .collect();
         println!();
+        let models: Vec<Value> = rows.iter().map(|row| with_rounds(row, &rounds)).collect();
         cases.push(json!({
             "family": case.family.name(), "cost": case.cost, "rounds": options.rounds,
-            "models": rows.iter().map(ModelRow::json).collect::<Vec<_>>(), "ratios": ratios,
+            "models": models, "ratios": ratios,
         }));
     }
     Ok(cases)
@@ -193,6 +195,26 @@ fn medians(rounds: &[Vec<ModelRow>]) -> Vec<ModelRow> {
     (0..models).map(median).collect()
 }
 
+/// Returns the throughputs of a model, one for each round.
+fn throughputs(model: &str, rounds: &[Vec<ModelRow>]) -> Vec<f64> {
+    rounds.iter().flatten().filter(|row| row.model == model).map(|row| row.throughput).collect()
+}
+
+/// Returns a row with the throughputs of all its rounds.
+fn with_rounds(row: &ModelRow, rounds: &[Vec<ModelRow>]) -> Value {
+    let mut json = row.json();
+    json["tuples_per_second_of_rounds"] = throughputs(&row.model, rounds).into();
+    json
+}
+
+/// Returns the number of rounds in which a model has at least 0.9 of its own median.
+fn steady_rounds(model: &str, rounds: &[Vec<ModelRow>]) -> usize {
+    let mut rates = throughputs(model, rounds);
+    rates.sort_by(f64::total_cmp);
+    let median = rates.get(rates.len() / 2).copied().unwrap_or(0.0);
+    rates.iter().filter(|rate| **rate >= 0.9 * median).count()
+}
+
 /// Prints the ratio of the elastic model to the best other one, as the median of the ratios of the rounds.
 fn judge(rounds: &[Vec<ModelRow>], elastic: &str, others: &[&str]) -> Option<Value> {
     let ratio = |rows: &Vec<ModelRow>| {
@@ -210,6 +232,8 @@ fn judge(rounds: &[Vec<ModelRow>], elastic: &str, others: &[&str]) -> Option<Val
     println!(
         "  {elastic} has {ratio:.2} ({least:.2} to {most:.2}) of the best, which is {best}; at least 0.9 in {good} of {all} rounds"
     );
+    let (own, peer) = (steady_rounds(elastic, rounds), steady_rounds(best, rounds));
+    println!("  at least 0.9 of the own median: {elastic} in {own}, {best} in {peer} of {all} rounds");
     let ratios: Vec<f64> = ratios.iter().map(|(ratio, _)| *ratio).collect();
     Some(json!({ "model": elastic, "best": best, "ratio": ratio, "least": least, "most": most, "rounds": ratios }))
 }

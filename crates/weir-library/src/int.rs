@@ -8,7 +8,7 @@ use crate::{Limited, number_format};
 
 weir::library! {
     /// Functions on whole numbers: conversion, bounds, and bits.
-    pub(crate) int: to_float, format, abs, min, max, clamp, modulo, floor_divide, gcd, sign, to_base, digits, power, bit_and, bit_or, bit_xor, bit_not, shift_left, shift_right,
+    pub(crate) int: to_float, format, abs, modulo, floor_divide, gcd, sign, to_base, digits, power, bit_and, bit_or, bit_xor, bit_not, shift_left, shift_right,
         count_ones
 }
 
@@ -32,24 +32,6 @@ pub fn format(int: i64, #[default(false)] thousands: bool, #[default(0)] zeros_t
 #[weir::function(pure)]
 pub fn abs(int: i64) -> Limited<i64> {
     checked(int.checked_abs())
-}
-
-/// Returns the smaller number.
-#[weir::function(pure, total)]
-pub fn min(int: i64, other: i64) -> i64 {
-    int.min(other)
-}
-
-/// Returns the greater number.
-#[weir::function(pure, total)]
-pub fn max(int: i64, other: i64) -> i64 {
-    int.max(other)
-}
-
-/// Returns the number, or the bound that it is beyond. If `least` is above `most`, it is `most`.
-#[weir::function(pure, total)]
-pub fn clamp(int: i64, least: i64, most: i64) -> i64 {
-    int.max(least).min(most)
 }
 
 /// Returns the remainder of the division with the sign of `divisor`, unlike `%`: `-1.modulo(7)` is 6. A `divisor` of 0 ends the

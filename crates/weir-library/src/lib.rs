@@ -88,7 +88,7 @@ pub fn library() -> weir::Library {
         in_weir("duration", include_str!("weir/duration.weir")),
         stream::stream(),
         bytes::bytes(),
-        int::int(),
+        int::int().weir(include_str!("weir/int.weir")),
         float::float(),
         list::list().weir(include_str!("weir/list.weir")),
         map::map().weir(include_str!("weir/map.weir")),

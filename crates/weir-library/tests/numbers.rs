@@ -44,7 +44,6 @@ fn a_float_that_fits_is_converted() {
 
 #[test]
 fn bounds_may_be_in_the_wrong_order() {
-    assert_eq!((int::clamp(5, 1, 3), int::clamp(0, 1, 3), int::clamp(2, 3, 1)), (3, 1, 1));
     assert_eq!((float::clamp(5.0, 1.0, 3.0), float::clamp(2.0, 3.0, 1.0)), (3.0, 1.0));
 }
 

@@ -88,7 +88,7 @@ impl FoldProgram {
     fn next_state(&mut self, depth: usize, state: u64, element: u64, outer: u64) -> u64 {
         let term = self.term(depth, element, outer);
         let next = self.name();
-        match self.random.below(8) {
+        match self.random.below(9) {
             0 | 4 => {
                 let test = self.name();
                 let operation = ["less", "less_or_equal"][self.random.below(2) as usize];
@@ -117,6 +117,18 @@ impl FoldProgram {
                 let first = self.name();
                 self.line(depth, &format!("%{first}: Int = add(%{state}, {term})"));
                 self.line(depth, &format!("%{next}: Int = add(%{first}, %{element})"));
+            }
+            // The state is taken twice on the way, which is no reduction.
+            8 if self.random.below(3) == 0 => {
+                let first = self.name();
+                self.line(depth, &format!("%{first}: Int = add(%{state}, {term})"));
+                self.line(depth, &format!("%{next}: Int = add(%{first}, %{state})"));
+            }
+            8 => {
+                let [first, second] = [self.name(), self.name()];
+                self.line(depth, &format!("%{first}: Int = add(%{element}, %{state})"));
+                self.line(depth, &format!("%{second}: Int = add({term}, %{first})"));
+                self.line(depth, &format!("%{next}: Int = add(%{second}, %{outer})"));
             }
             // Not a reduction.
             5 if self.random.below(3) == 0 => {
@@ -433,6 +445,15 @@ fn a_fold_whose_rounds_run_in_their_order_has_a_reason() {
         .replace("add(%7, %4)", "add(%7, %12)");
     let folds = [
         (of_numbers("add(%2, %3)"), None),
+        (
+            of_numbers("add(%2, %3)\n      %6: Int = add(7, %4)\n      %7: Int = add(%6, %3)")
+                .replace("yield %4", "yield %7"),
+            None,
+        ),
+        (
+            of_numbers("add(%2, %3)\n      %6: Int = add(%4, %2)").replace("yield %4", "yield %6"),
+            Some("`fold/add` does not only add to the state, or keep the least, the greatest or a truth value"),
+        ),
         (
             of_numbers("multiply(%2, %3)"),
             Some("`fold/multiply` does not only add to the state, or keep the least, the greatest or a truth value"),

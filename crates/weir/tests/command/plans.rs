@@ -44,6 +44,24 @@ fn pool_says_which_calls_hold_their_thread() {
 }
 
 #[test]
+fn a_fold_that_adds_several_terms_or_takes_bounds_runs_on_several_cores() {
+    let folds = "use stdio, stream\n\nfor n in stream.range(0, 3) {\n  let numbers = [n, n + 1, n * n]\n  \
+                 let (sum, least, most) = fold (s, l, m) = (0, 100, 0) for k in numbers {\n    \
+                 (s + k + k * k + 7, l.min(3 * k), m.max(k).max(n - k))\n  }\n  \
+                 let product = fold p = 1 for k in numbers { p * k }\n  \
+                 stdio.print(\"{sum} {least} {most} {product}\")?\n}\n";
+    let program = Scratch::new("folds.weir", folds.as_bytes());
+    let said = all(&["plan", program.path()]);
+    assert!(said.contains("  stream.range: fold\n"), "{said}");
+    assert!(said.contains("  stream.range: fold#2: no, `fold#2/multiply"), "{said}");
+    let adds = b"use stdio, stream\n\nshared total = 0\n\nfor n in stream.range(0, 3) {\n  for k in [n, 7] { total.add(k) }\n  \
+                 stdio.print(\"{total}\")?\n}\n";
+    let program = Scratch::new("adds.weir", adds);
+    let said = all(&["plan", program.path()]);
+    assert!(said.contains("  stream.range: for: no, `state.add` writes `shared total`\n"), "{said}");
+}
+
+#[test]
 fn loops_that_keep_rounds_from_overlapping_are_named_with_the_reason() {
     let program = "use stdio, stream, text\n\nfor n in stream.range(0, 3) {\n  let done = for m in [n, n] {\n    \
                    let lines = for k in [m] { text.upper(\"{k}\") }\n    for line in lines { stdio.print(line)? }\n    \

@@ -197,6 +197,12 @@ test "parts of maps" {
   expect ["a": 1, "b": 2, "c": 3].except(["c", "x"]) == ["a": 1, "b": 2]
 }
 
+test "bounds of numbers" {
+  let (one, two, three) = (1, 2, 3)
+  expect one.min(two) == 1 && two.min(one) == 1 && one.max(two) == 2 && two.max(one) == 2
+  expect 5.clamp(one, three) == 3 && 0.clamp(one, three) == 1 && two.clamp(one, three) == 2 && two.clamp(three, one) == 1
+}
+
 test "durations and times" {
   expect 1s.min(2s) == 1s && 2s.min(1s) == 1s && 1s.max(2s) == 2s && 2s.max(1s) == 2s
   expect 5s.clamp(1s, 3s) == 3s && 0s.clamp(1s, 3s) == 1s && 2s.clamp(1s, 3s) == 2s && 2s.clamp(3s, 1s) == 1s

@@ -68,7 +68,7 @@ fn rounds(region: &Region, graph: &Graph, body: &Body) -> String {
     found.iter().map(described).collect()
 }
 
-/// A loop that only computes.
+/// A loop that only computes, or a `for` that would run on several cores if it only did so.
 pub struct LoopRounds {
     /// The flow, and the path of the loop in it.
     pub path: String,
@@ -90,7 +90,16 @@ pub(crate) fn loops(path: &str, graph: &Graph, body: &Body, found: &mut Vec<Loop
     for ((step, node), _) in body.steps.iter().zip(&graph.nodes).zip(is_covered).filter(|(_, is_covered)| !is_covered) {
         let path = format!("{path}{}/", node.name);
         match step.action.form() {
-            Action::Repeat(repeat) => loops(&path, &node.bodies()[0], &repeat.body, found),
+            Action::Repeat(repeat) => {
+                let obstacle = obstacle(node, repeat).filter(|_| repeat.repeat == Repeat::Map);
+                let path_of_loop = path.trim_end_matches('/').to_owned();
+                found.extend(obstacle.map(|obstacle| LoopRounds {
+                    path: path_of_loop,
+                    obstacle: Some(obstacle.to_string()),
+                    is_in_turn: false,
+                }));
+                loops(&path, &node.bodies()[0], &repeat.body, found);
+            }
             Action::Timed(timed) => {
                 let bodies = timed.bodies.iter().zip(node.bodies());
                 bodies.for_each(|((body, _), graph)| loops(&path, graph, body, found));

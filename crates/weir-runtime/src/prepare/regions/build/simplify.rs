@@ -7,7 +7,7 @@ use super::emitter::CodeEmitter;
 use super::reductions;
 use crate::region::{Instruction, Register};
 use combine::{add_products, carry_copies, load_fields_together};
-use copies::join_copies;
+use copies::{join_chains, join_copies};
 use keys::read_keys_in_place;
 use rounds::run_rounds_at_once;
 use updates::update_entries;
@@ -36,6 +36,7 @@ pub(super) fn simplify(emitter: &mut CodeEmitter) {
     join_copies(emitter, &mut uses);
     simplify_jumps(emitter);
     choices::count(emitter);
+    join_chains(emitter);
     reductions::find(emitter);
     simplify_jumps(emitter);
     carry_copies(emitter);
