@@ -222,6 +222,9 @@ mod tests {
 
     use super::*;
 
+    /// The keys of each value, as sets.
+    type KeySets = BTreeMap<Vec<Value>, BTreeSet<Value>>;
+
     #[test]
     fn keys_are_those_of_sets() {
         let mut random = Random::new(9);
@@ -229,7 +232,7 @@ mod tests {
         let schema = IndexSchema { columns: vec![0, 1], unique: false };
         let mut index = MemoryIndex::new(&schema, &[1]);
         assert_eq!(index.columns, [0], "the key orders what agrees in the columns before");
-        let mut expected = BTreeMap::<Vec<Value>, BTreeSet<Value>>::new();
+        let mut expected = KeySets::new();
         for _ in 0..5_000 {
             let [value, key, behind] = [(); 3].map(|()| Value::Int(random.below(6) as i64));
             let values = vec![value];
@@ -241,53 +244,68 @@ mod tests {
                 expected.entry(values.clone()).or_default().remove(&key);
             }
             expected.retain(|_, keys| !keys.is_empty());
-            let keys = |index: &MemoryIndex| {
-                let mut keys = Vec::new();
-                index.any_key(&values, |key| {
-                    keys.push(key.clone());
-                    false
-                });
-                keys
-            };
-            let of_set = expected.get(&values).into_iter().flatten();
-            assert!(keys(&index).iter().eq(of_set));
-            let high = vec![Value::Int(4)];
-            for (descending, is_short) in [(false, false), (false, true), (true, false), (true, true)] {
-                let mut found = Vec::new();
-                index.visit((&values.clone().min(high.clone()), &high), descending, is_short, &mut |values, _| {
-                    found.push(values.to_vec());
-                    true
-                });
-                let in_range = expected.range(values.clone().min(high.clone())..=high.clone());
-                let mut in_range: Vec<Vec<Value>> = in_range.map(|(values, _)| values.clone()).collect();
-                if descending {
-                    in_range.reverse();
-                }
-                assert_eq!(found, in_range);
-            }
+            assert!(keys(&index, &values).iter().eq(expected.get(&values).into_iter().flatten()));
+            visits_ranges(&index, &values, &expected);
             let bounds = [(); 2].map(|()| Some(Value::Int(random.below(8) as i64)).filter(|_| random.below(2) == 0));
             let [low, high] = bounds;
-            let between = (low, high);
-            let is_between = |key: &&Value| {
-                between.0.as_ref().is_none_or(|low| *key >= low) && between.1.as_ref().is_none_or(|high| *key <= high)
-            };
-            let visited = |descending, behind| {
-                let mut visited = Vec::new();
-                let rows = index.at(&values);
-                _ = rows.is_some_and(|rows| {
-                    rows.all(descending, behind, &between, |key| {
-                        visited.push(key.clone());
-                        true
-                    })
-                });
-                visited
-            };
-            let all: Vec<Value> = keys(&index).iter().filter(is_between).cloned().collect();
-            assert_eq!(visited(false, None), all);
-            let greater: Vec<Value> = all.iter().filter(|key| **key > behind).cloned().collect();
-            assert_eq!(visited(false, Some(&behind)), greater);
-            let less: Vec<Value> = all.iter().rev().filter(|key| **key < behind).cloned().collect();
-            assert_eq!(visited(true, Some(&behind)), less);
+            visits_keys_between(&index, &values, (low, high), &behind);
         }
+    }
+
+    fn keys(index: &MemoryIndex, values: &[Value]) -> Vec<Value> {
+        let mut keys = Vec::new();
+        index.any_key(values, |key| {
+            keys.push(key.clone());
+            false
+        });
+        keys
+    }
+
+    /// Compares what is visited from these values on, in either direction, with the sets.
+    fn visits_ranges(index: &MemoryIndex, values: &[Value], expected: &KeySets) {
+        let high = vec![Value::Int(4)];
+        let low = values.to_vec().min(high.clone());
+        for (descending, is_short) in [(false, false), (false, true), (true, false), (true, true)] {
+            let mut found = Vec::new();
+            index.visit((&low, &high), descending, is_short, &mut |values, _| {
+                found.push(values.to_vec());
+                true
+            });
+            let mut in_range: Vec<Vec<Value>> =
+                expected.range(low.clone()..=high.clone()).map(|(values, _)| values.clone()).collect();
+            if descending {
+                in_range.reverse();
+            }
+            assert_eq!(found, in_range);
+        }
+    }
+
+    /// Compares the keys that are visited between bounds, and behind a key, with all keys.
+    fn visits_keys_between(
+        index: &MemoryIndex,
+        values: &[Value],
+        between: (Option<Value>, Option<Value>),
+        behind: &Value,
+    ) {
+        let is_between = |key: &&Value| {
+            between.0.as_ref().is_none_or(|low| *key >= low) && between.1.as_ref().is_none_or(|high| *key <= high)
+        };
+        let visited = |descending, behind| {
+            let mut visited = Vec::new();
+            let rows = index.at(values);
+            _ = rows.is_some_and(|rows| {
+                rows.all(descending, behind, &between, |key| {
+                    visited.push(key.clone());
+                    true
+                })
+            });
+            visited
+        };
+        let all: Vec<Value> = keys(index, values).iter().filter(is_between).cloned().collect();
+        assert_eq!(visited(false, None), all);
+        let greater: Vec<Value> = all.iter().filter(|key| *key > behind).cloned().collect();
+        assert_eq!(visited(false, Some(behind)), greater);
+        let less: Vec<Value> = all.iter().rev().filter(|key| *key < behind).cloned().collect();
+        assert_eq!(visited(true, Some(behind)), less);
     }
 }

@@ -274,7 +274,7 @@ service front on http(port: 8080) {
     http.text("{for (id, ones) in lists { (for one in ones { users[id] != None && one == 7 }).length() }}")
   }
   get "/atomic" {
-    let found = atomic users { for id in [1, 2] { if id == 2 { 0 } else { (users[id]?).n } } }
+    let found = atomic users { for id in [1, 2] { if id == 2 { 0 } else { match users[id] { Some(u) => u.n, None => 0 } } } }
     http.text("{found}")
   }
   get "/return" { http.text(early([1, 2])) }
