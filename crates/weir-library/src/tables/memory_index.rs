@@ -11,7 +11,6 @@ use std::ops::{Bound, RangeBounds};
 
 use weir::Value;
 
-use super::key_tree::{KeyRange, KeyTree};
 use super::schema::IndexSchema;
 
 /// An ordered index.
@@ -21,6 +20,9 @@ pub(super) struct MemoryIndex {
     pub(super) columns: Vec<usize>,
     rows: BTreeMap<IndexValues, IndexedRows>,
 }
+
+/// The least and the greatest key of a visit.
+type KeyRange<'k> = (Bound<&'k Value>, Bound<&'k Value>);
 
 /// The least and the greatest key that are sought.
 pub(super) type KeyBounds = (Option<Value>, Option<Value>);
@@ -86,7 +88,7 @@ impl Eq for IndexValues {}
 #[derive(Debug)]
 pub(super) enum IndexedRows {
     One(Value, Value),
-    Several(KeyTree<Value>),
+    Several(BTreeMap<Value, Value>),
 }
 
 impl MemoryIndex {
@@ -108,7 +110,7 @@ impl MemoryIndex {
     pub(super) fn any_key(&self, values: &[Value], mut test: impl FnMut(&Value) -> bool) -> bool {
         match self.at(values) {
             Some(IndexedRows::One(key, _)) => test(key),
-            Some(IndexedRows::Several(rows)) => rows.any_key(test),
+            Some(IndexedRows::Several(rows)) => rows.keys().any(test),
             None => false,
         }
     }
@@ -170,9 +172,7 @@ impl IndexedRows {
             IndexedRows::One(only, of_only) if *only == key => *of_only = row,
             IndexedRows::One(only, of_only) => {
                 let first = (std::mem::replace(only, Value::Absent), std::mem::replace(of_only, Value::Absent));
-                let mut both = KeyTree::default();
-                [first, (key, row)].into_iter().for_each(|(key, row)| both.insert(key, row));
-                *self = IndexedRows::Several(both);
+                *self = IndexedRows::Several(BTreeMap::from([first, (key, row)]));
             }
         }
     }
@@ -189,7 +189,10 @@ impl IndexedRows {
         let Some(range) = key_range(descending, behind, between) else { return true };
         match self {
             IndexedRows::One(key, row) => !range.contains(key) || visit(row),
-            IndexedRows::Several(rows) => rows.visit(range, descending, visit),
+            IndexedRows::Several(rows) => {
+                let mut found = rows.range::<Value, _>(range).map(|(_, row)| row);
+                if descending { found.rev().all(visit) } else { found.all(visit) }
+            }
         }
     }
 }
