@@ -110,11 +110,11 @@ impl Changes {
         Changes { changed: changed.collect(), barriers: barriers(body, facts.library()) }
     }
 
-    /// Returns true if a call neither changes anything nor reads what the body changes.
+    /// Returns true if the body changes nothing that a call in it uses; so the call changes nothing either.
     fn spare(&self, call: &Call, facts: &Facts<'_>) -> bool {
         facts.signature(&call.function).is_some_and(|signature| {
             let uses = call_uses(signature, call, &self.barriers);
-            uses.iter().all(|usage| usage.mode == Mode::Read && !self.changed.contains(&usage.resource))
+            uses.iter().all(|usage| !self.changed.contains(&usage.resource))
         })
     }
 }
