@@ -226,7 +226,7 @@ impl<'a> TypeChecker<'a, '_> {
         let [first, others @ ..] = lacks.get(refused..).unwrap_or_default() else { return };
         let what = match (&first.name, others) {
             (Some(name), []) => format!("the argument `{name}`"),
-            (Some(name), [other]) => format!("the argument `{name}` and {}", other.shown()),
+            (Some(name), [other]) => format!("the arguments `{name}` and {}", other.shown()),
             (Some(name), more) => format!("the argument `{name}` and {} more", more.len()),
             (None, []) => format!("an argument of the type `{}`", self.inference.resolve(&first.ty)),
             (None, more) => format!("{} arguments", more.len() + 1),

@@ -32,10 +32,10 @@ pub(super) fn problems<'a>(
     plan: &'a Plan,
     program: &'a Program,
     engines: &'a [EngineFact<'a>],
-    rest: &str,
+    rest: &'a str,
 ) -> Vec<PlanProblem> {
     let mut checker =
-        PlanChecker { plan, program, engines, names: BTreeSet::from([rest.to_owned()]), problems: Vec::new() };
+        PlanChecker { plan, program, engines, rest, names: BTreeSet::from([rest.to_owned()]), problems: Vec::new() };
     checker.keys(PLAN_KEYS, plan);
     plan.sections.iter().for_each(|section| checker.keys(SECTION_KEYS, section));
     checker.doubly_named();
@@ -47,6 +47,8 @@ struct PlanChecker<'a> {
     plan: &'a Plan,
     program: &'a Program,
     engines: &'a [EngineFact<'a>],
+    /// The name of the section of all other nodes.
+    rest: &'a str,
     /// Names of sections that are taken.
     names: BTreeSet<String>,
     problems: Vec<PlanProblem>,
@@ -97,7 +99,10 @@ impl<'a> PlanChecker<'a> {
     fn section_name(&mut self, section: &Section) {
         let name = section.name.value.as_str();
         if !self.names.insert(name.to_owned()) {
-            let message = format!("duplicate section `{name}`");
+            let message = match name == self.rest {
+                true => format!("`{name}` is the section of all nodes that the plan does not name"),
+                false => format!("duplicate section `{name}`"),
+            };
             self.report(&section.name.at, message, Some("choose another name".into()));
         }
         let Some(engine) = section.engine.as_ref().or(self.plan.engine.as_ref()) else { return };

@@ -18,6 +18,9 @@ const DAY_SECONDS: u64 = 24 * 60 * 60;
 
 /// Units of durations in a plan, in seconds.
 const SIZE_UNITS: &[(&str, u64)] = &[("b", 1), ("kb", 1 << 10), ("mb", 1 << 20), ("gb", 1 << 30), ("tb", 1 << 40)];
+/// The forms of sizes and durations.
+const SIZES: &str = "write it as \"64mb\" or \"2gb\"";
+const DURATIONS: &str = "write whole seconds, minutes, hours or days: \"90s\", \"30m\", \"2h\" or \"1d\"";
 const DURATION_UNITS: &[(&str, u64)] = &[("s", 1), ("m", 60), ("h", 60 * 60), ("d", DAY_SECONDS)];
 
 /// Parses a plan, and reports everything unreadable.
@@ -105,6 +108,11 @@ impl PlanReader {
         found
     }
 
+    /// Adds help to the last problem.
+    fn help(&mut self, help: &str) {
+        self.problems.last_mut().into_iter().for_each(|last| last.help = Some(help.to_owned()));
+    }
+
     fn expected(&mut self, (key, value): KeyedValue<'_, '_>, what: &str) {
         let found = value.get_ref().type_str();
         self.error(value.span(), format!("`{key}` must be {what}, found {found}"), None);
@@ -133,25 +141,31 @@ impl PlanReader {
     }
 
     fn duration(&mut self, entry: KeyedValue<'_, '_>, range: &RangeInclusive<Duration>) -> Option<Located<Duration>> {
-        let text = self.text(entry)?;
-        let Some(value) = duration(text.value.as_str()).filter(|duration| range.contains(duration)) else {
+        let Some(text) = entry.1.get_ref().as_str() else {
+            self.expected(entry, "a duration");
+            self.help(DURATIONS);
+            return None;
+        };
+        let text = Located { value: text, at: entry.1.span() };
+        let Some(value) = duration(text.value).filter(|duration| range.contains(duration)) else {
             let positive = if range.start().is_zero() { "" } else { "longer than zero and " };
             let message = format!("`{}` must be a duration {positive}of at most {}", entry.0, longest(*range.end()));
-            self.error(
-                text.at,
-                message,
-                Some("write whole seconds, minutes, hours or days: \"90s\", \"30m\", \"2h\" or \"1d\"".into()),
-            );
+            self.error(text.at, message, Some(DURATIONS.into()));
             return None;
         };
         Some(Located { value, at: text.at })
     }
 
     fn size(&mut self, entry: KeyedValue<'_, '_>) -> Option<Located<u64>> {
-        let text = self.text(entry)?;
-        let Some(value) = parse_size(text.value.as_str()).filter(|bytes| *bytes > 0) else {
+        let Some(text) = entry.1.get_ref().as_str() else {
+            self.expected(entry, "a size");
+            self.help(SIZES);
+            return None;
+        };
+        let text = Located { value: text, at: entry.1.span() };
+        let Some(value) = parse_size(text.value).filter(|bytes| *bytes > 0) else {
             let message = format!("`{}` must be a size of at least one byte", entry.0);
-            self.error(text.at, message, Some("write it as \"64mb\" or \"2gb\"".into()));
+            self.error(text.at, message, Some(SIZES.into()));
             return None;
         };
         Some(Located { value, at: text.at })

@@ -154,6 +154,13 @@ fn errors_have_a_position_and_a_hint() {
 }
 
 #[test]
+fn the_section_of_all_other_nodes_has_its_name_for_itself() {
+    let said = report("engine = \"manual\"\n\n[[section]]\nname = \"rest\"\nnodes = [\"image.*\"]\n");
+    let expected = "4:8: `rest` is the section of all nodes that the plan does not name\n  help: choose another name\n";
+    assert!(said.starts_with(expected), "{said}");
+}
+
+#[test]
 fn a_call_that_is_named_without_its_function_is_found() {
     assert_eq!(
         report("[[section]]\nname = \"a\"\nnodes = [\"image.scale\"]\n"),
@@ -196,7 +203,10 @@ fn the_idle_timeout_of_sessions_is_a_duration() {
         ["\"30\"", "\"m\"", "\"-1s\"", "\"0s\"", "\"366d\"", "\"9999999999999999999d\""].map(said),
         [refused; 6]
     );
-    assert_eq!(said("30"), "1:24: `session_idle_timeout` must be a text, found integer\n");
+    assert_eq!(
+        said("30"),
+        "1:24: `session_idle_timeout` must be a duration, found integer\n  help: write whole seconds, minutes, hours or days: \"90s\", \"30m\", \"2h\" or \"1d\"\n"
+    );
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The loops of a region whose rounds may run on several threads, as forks look for them.
 
-use super::code::{Region, SplitLoop};
+use super::code::{Region, SPLITS_MAX, SplitLoop};
 use super::instruction::{Instruction, TableIndex};
 use super::place::CodePlace;
 
@@ -39,7 +39,12 @@ impl Region {
         self.code[usize::from(split.first)..=split.end].iter().any(is_call)
     }
 
-    /// Returns true if the rounds of the loop at this place may run on several threads.
+    /// Returns true if no further loop of the region may run its rounds on several threads.
+    pub(crate) fn has_all_splits(&self) -> bool {
+        self.splits.len() == SPLITS_MAX
+    }
+
+    /// Returns whether the rounds of the loop at this place may run on several threads.
     pub(crate) fn splits_at(&self, place: &CodePlace) -> bool {
         self.splits.iter().any(|split| split.end > 0 && self.place(split.end) == place)
     }

@@ -113,7 +113,20 @@ impl Parser<'_> {
         let pattern = Box::new(self.pattern());
         self.expect(T::In, "`in`");
         let items = Box::new(self.subject());
+        self.condition_of_fold();
         ExprKind::Fold { accumulator, initial, pattern, items, body: self.block() }
+    }
+
+    /// Reads the condition that a `for` may have.
+    fn condition_of_fold(&mut self) {
+        if self.at(T::If) {
+            let start = self.bump();
+            let _condition = self.subject();
+            let diagnostic = Diagnostic::new(Code::DialectSyntax, "a `fold` has no condition")
+                .at(self.since(start), "only a `for` may have one")
+                .hint("decide in the body: `if condition { next } else { state }`");
+            self.report(diagnostic);
+        }
     }
 
     /// The value of a `match` or loop: a head, which has no `else`.

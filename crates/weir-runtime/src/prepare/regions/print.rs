@@ -9,7 +9,7 @@ use super::borders::{OPERATIONS_MIN, RegionRules};
 use super::parts::name_of;
 use super::splits::{SplitObstacle, obstacle};
 use super::{NoRegion, compiled, covered, parts, runs};
-use crate::region::{CodePlace, Region};
+use crate::region::{CodePlace, Region, SPLITS_MAX};
 use crate::step::{Action, Body, Repeat};
 
 /// Describes the regions of a body and of the bodies within; `path` is the path of the body.
@@ -123,6 +123,7 @@ fn loops_among(
         let (path, place) = (format!("{path}{}", node.name), CodePlace::of(index, &node.name, around));
         let of_code = || match region.fold_obstacle(&place) {
             Some(obstacle) => obstacle.described(|place| name_of(region_graph, place)),
+            None if region.has_all_splits() => format!("{SPLITS_MAX} others of the same region may"),
             None if repeat.repeat == Repeat::Map => SplitObstacle::MovesElements.to_string(),
             None => SplitObstacle::NeedsLast.to_string(),
         };
