@@ -3,7 +3,7 @@
 //!
 //! A read is one of these if its key is made of parts of the element and of names outside of the `for`, and nothing in the
 //! body can write a table: then the rounds cannot tell the difference. In a `for` over a list, every round must also come to the
-//! read: not in a branch, and not behind a `return`. A query joins the tables whatever the rounds come to.
+//! read: not in a branch, and nothing in the body may `return`, in this round or an earlier one. A query joins the tables whatever the rounds come to.
 
 use std::collections::BTreeSet;
 
@@ -157,7 +157,8 @@ impl<'a> Lowering<'a, '_> {
         };
         conditions.iter().for_each(|condition| search.expr(condition));
         search.block(body);
-        let ReadSearch { reads, bound, writes, .. } = search;
+        let ReadSearch { mut reads, bound, writes, returns, .. } = search;
+        reads.iter_mut().for_each(|read| read.is_certain &= !returns);
         if writes {
             return Vec::new();
         }
@@ -208,7 +209,7 @@ struct ReadSearch<'s, 'a, 'd> {
     writes: bool,
     /// The number of branches, repeated and limited bodies around.
     branches: usize,
-    /// True behind a `return`.
+    /// True if there is a `return`.
     returns: bool,
 }
 
@@ -216,7 +217,7 @@ impl<'a> ReadSearch<'_, 'a, '_> {
     /// Notes a read, unless it was visited before.
     fn add(&mut self, expr: &'a Expr, (object, key): (&'a Expr, &'a Expr)) {
         if self.reads.iter().all(|known| known.expr.id != expr.id) {
-            let is_certain = self.branches == 0 && !self.returns;
+            let is_certain = self.branches == 0;
             self.reads.push(KeyedRead { expr, object, key, is_certain });
         }
     }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rusqlite::{Connection, ErrorCode, params_from_iter};
 use weir::{Failure, Value};
 
+use super::broken_rule::first_broken;
 use super::constraint;
 use super::database::Database;
 use super::existing_tables;
@@ -210,7 +211,9 @@ impl TableRows for StoredTable {
                 let kept = replacement.delete(&replaced)?;
                 for (number, ((_, row), kept)) in replaced.iter().zip(kept).enumerate() {
                     at.store(number, Ordering::Relaxed);
-                    replacement.insert(row, kept)?;
+                    let inserted = replacement.insert(row, kept);
+                    let change = || RowChange::Insert(row.clone());
+                    inserted.map_err(|error| first_broken(&table, error, &change(), connection))?;
                 }
                 Ok(())
             })

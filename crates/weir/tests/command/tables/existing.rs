@@ -265,6 +265,14 @@ fn early(ids: List(Int)) -> Text {
   "{found}"
 }
 
+fn first(ids: List(Int)) -> Text {
+  let found = for id in ids {
+    let user = users[id] else { return "stopped at {id}" }
+    user.n
+  }
+  "{found}"
+}
+
 service front on http(port: 8080) {
   get "/if" { http.text("{for id in [1, 2] { if id == 2 { false } else { users[id] != None } }}") }
   get "/or" { http.text("{for id in [1, 2] { id == 2 || users[id] != None }}") }
@@ -278,6 +286,14 @@ service front on http(port: 8080) {
     http.text("{found}")
   }
   get "/return" { http.text(early([1, 2])) }
+  get "/first" { http.text(first([1, 99, 2])) }
+  get "/route" {
+    let found = for id in [1, 99, 2] {
+      let user = users[id] else { return http.text("stopped at {id}") }
+      user.n
+    }
+    http.text("{found}")
+  }
   get "/all" { http.text("{for id in [1, 2] { users[id] != None }}") }
 }
 "#;
@@ -298,6 +314,8 @@ fn rows_of_branches_that_are_not_taken_are_not_read() {
     assert_eq!(asked("/inner"), "[1, 0]");
     assert_eq!(asked("/atomic"), "[10, 0]");
     assert_eq!(asked("/return"), "stranger");
+    assert_eq!(asked("/first"), "stopped at 99");
+    assert_eq!(asked("/route"), "stopped at 99");
     assert!(!asked("/all").contains("true"), "the second row cannot be read");
 }
 
