@@ -259,7 +259,7 @@ pub(super) const SECTION_KEYS: &[PlanKey<Section>] = &[
         value: KeyValue::Text(field!(engine)),
         check: KeyCheck::Engine(|section| section.engine.as_ref()),
         example: "\"manual\"",
-        meaning: "engine of the section; default: that of the plan",
+        meaning: "engine of the section; default: that of the plan, or `manual` if it names none and `--engine` is not given",
     },
     PlanKey {
         name: "threads",

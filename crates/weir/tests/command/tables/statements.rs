@@ -182,6 +182,10 @@ fn streets(names: List(Text), number: Int) -> List(Text) {
   }
 }
 
+fn known(names: List(Text)) -> List(Bool) {
+  for name in names { users[name] != None }
+}
+
 fn moved() -> Result(List(Text)) {
   let seen = for name in ["ada", "ada"] {
     let user = users[name] else { User { name, city: "" } }
@@ -203,7 +207,7 @@ fn nested() -> List(Text) {
 
 fn all() -> Text {
   let cities = for (id, from, to) in cities() { "{id} {shown(from)} {shown(to)}" }
-  "{cities} {streets(["ada", "bob"], 2)} {streets(["bob", "eve"], 2)} {nested()}"
+  "{cities} {streets(["ada", "bob"], 2)} {streets(["bob", "eve"], 2)} {known(["ada", "eve"])} {nested()}"
 }
 
 service board on http(port: 8080) {
@@ -221,7 +225,7 @@ test "rows by keys" {
 }
 "#;
 
-const JOINED: &str = r#"["4 ada of Rom ada of Rom", "3 ? of ? ada of Rom", "2 bob of Ulm ? of ?", "1 ada of Rom bob of Ulm"] ["Via", "none"] ["eve is unknown"] ["[\"Rom1\", \"Rom2\"]", "[\"Ulm1\", \"Ulm2\"]"]"#;
+const JOINED: &str = r#"["4 ada of Rom ada of Rom", "3 ? of ? ada of Rom", "2 bob of Ulm ? of ?", "1 ada of Rom bob of Ulm"] ["Via", "none"] ["eve is unknown"] [true, false] ["[\"Rom1\", \"Rom2\"]", "[\"Ulm1\", \"Ulm2\"]"]"#;
 
 #[test]
 fn keyed_reads_of_a_for_are_one_statement_unless_it_writes() {
