@@ -137,20 +137,20 @@ fn said(compiled: &Compiled) -> Vec<(Code, &str)> {
 
 /// Returns the lowered program without source locations.
 fn lowered(compiled: &Compiled) -> [Option<String>; 3] {
-    let places_out = |text: &str| siteless(&backtraceless(&placeless(text)));
+    let places_out = |text: &str| siteless(&backtraceless(&placeless(&placeless(text, " @"), "(@")));
     let expr = compiled.expr.as_ref().map(|program| places_out(&weir_ir::print::expr(program)));
     let graph = compiled.graph.as_ref().map(|program| places_out(&weir_ir::print::graph(program)));
     let tests = compiled.tests.as_ref().map(|program| quoteless(&places_out(&weir_ir::print::expr(program))));
     [expr, graph, tests]
 }
 
-/// Removes source locations such as ` @12..20` from the text of an IR.
-fn placeless(text: &str) -> String {
+/// Removes source locations such as ` @12..20`, which begin with a sign, from the text of an IR.
+fn placeless(text: &str, sign: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for (at, part) in text.split(" @").enumerate() {
+    for (at, part) in text.split(sign).enumerate() {
         let rest = part.trim_start_matches(|each: char| each.is_ascii_digit() || each == '.');
         let is_place = at > 0 && rest.len() < part.len();
-        out.push_str(if is_place || at == 0 { "" } else { " @" });
+        out.push_str(if is_place || at == 0 { "" } else { sign });
         out.push_str(if is_place { rest } else { part });
     }
     out
