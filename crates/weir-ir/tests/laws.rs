@@ -2,6 +2,10 @@
 //!
 //! `.ci/mutants-passes` drops the conditions one at a time.
 
+#[path = "support/left_loop.rs"]
+#[macro_use]
+mod left_loop;
+
 use weir_host::{Library, Value};
 use weir_ir::expr::Program;
 use weir_ir::generate::{Case, Recording, evaluate};
@@ -192,31 +196,13 @@ const STAYS: &[(&str, &str, &str, &str)] = &[
         "lifted-calls",
         "a return leaves the loop",
         "Result(Int, Failure)",
-        "%2: Result(Int, Failure) = variant.0(0)\n\
-         %3: Result(Int, Failure) = fold %1 from %2 as %4: Result(Int, Failure), %5: Int left by return (@1..2)\n  \
-         %6: Result(Int, Failure) = switch %4\n    tag 0 (%7: Int)\n      \
-         %8: Result(Int, Failure) = call a.try_gathered at a.try (%5)\n      \
-         %9: Result(Int, Failure) = switch %8\n        tag 0 (%10: Int)\n          \
-         %11: Int = call a.gathered_look at a.look (%10)\n          %12: Int = add(%7, %11)\n          \
-         %13: Result(Int, Failure) = variant.0(%12)\n          yield %13\n        tag 1 (%14: Failure)\n          \
-         %15: Result(Int, Failure) = variant.1(%14)\n          yield %15\n      yield %9\n    \
-         tag 1 (%16: Failure)\n      %17: Result(Int, Failure) = variant.1(%16)\n      yield %17\n  \
-         yield %6\nyield %3",
+        left_loop!("return", "a.gathered_look at a.look"),
     ),
     (
         "lifted-calls",
         "the loop that a failure leaves changes something",
         "Result(Int, Failure)",
-        "%2: Result(Int, Failure) = variant.0(0)\n\
-         %3: Result(Int, Failure) = fold %1 from %2 as %4: Result(Int, Failure), %5: Int left by failure (@1..2)\n  \
-         %6: Result(Int, Failure) = switch %4\n    tag 0 (%7: Int)\n      \
-         %8: Result(Int, Failure) = call a.try_gathered at a.try (%5)\n      \
-         %9: Result(Int, Failure) = switch %8\n        tag 0 (%10: Int)\n          \
-         %11: Int = call a.gathered_change at a.change (%10)\n          %12: Int = add(%7, %11)\n          \
-         %13: Result(Int, Failure) = variant.0(%12)\n          yield %13\n        tag 1 (%14: Failure)\n          \
-         %15: Result(Int, Failure) = variant.1(%14)\n          yield %15\n      yield %9\n    \
-         tag 1 (%16: Failure)\n      %17: Result(Int, Failure) = variant.1(%16)\n      yield %17\n  \
-         yield %6\nyield %3",
+        left_loop!("failure", "a.gathered_change at a.change"),
     ),
     (
         "detach",
@@ -302,31 +288,13 @@ const KEEPS: &[(&str, &str, &str, &str)] = &[
         "lifted-calls",
         "the first failure in the order of the list leaves the loop",
         "Result(Int, Failure)",
-        "%2: Result(Int, Failure) = variant.0(0)\n\
-         %3: Result(Int, Failure) = fold %1 from %2 as %4: Result(Int, Failure), %5: Int left by failure (@1..2)\n  \
-         %6: Result(Int, Failure) = switch %4\n    tag 0 (%7: Int)\n      \
-         %8: Result(Int, Failure) = call a.try_gathered at a.try (%5)\n      \
-         %9: Result(Int, Failure) = switch %8\n        tag 0 (%10: Int)\n          \
-         %11: Int = call a.gathered_look at a.look (%10)\n          %12: Int = add(%7, %11)\n          \
-         %13: Result(Int, Failure) = variant.0(%12)\n          yield %13\n        tag 1 (%14: Failure)\n          \
-         %15: Result(Int, Failure) = variant.1(%14)\n          yield %15\n      yield %9\n    \
-         tag 1 (%16: Failure)\n      %17: Result(Int, Failure) = variant.1(%16)\n      yield %17\n  \
-         yield %6\nyield %3",
+        left_loop!("failure", "a.gathered_look at a.look"),
     ),
     (
         "lifted-calls",
         "a read passes a change of another part of the world",
         "Result(Int, Failure)",
-        "%2: Result(Int, Failure) = variant.0(0)\n\
-         %3: Result(Int, Failure) = fold %1 from %2 as %4: Result(Int, Failure), %5: Int left by failure (@1..2)\n  \
-         %6: Result(Int, Failure) = switch %4\n    tag 0 (%7: Int)\n      \
-         %8: Result(Int, Failure) = call a.try_gathered at a.try (%5)\n      \
-         %9: Result(Int, Failure) = switch %8\n        tag 0 (%10: Int)\n          \
-         %11: Int = call b.gathered_change at b.change (%10)\n          %12: Int = add(%7, %11)\n          \
-         %13: Result(Int, Failure) = variant.0(%12)\n          yield %13\n        tag 1 (%14: Failure)\n          \
-         %15: Result(Int, Failure) = variant.1(%14)\n          yield %15\n      yield %9\n    \
-         tag 1 (%16: Failure)\n      %17: Result(Int, Failure) = variant.1(%16)\n      yield %17\n  \
-         yield %6\nyield %3",
+        left_loop!("failure", "b.gathered_change at b.change"),
     ),
     (
         "lifted-calls",

@@ -1,5 +1,9 @@
 //! A small program before and after each pass, side by side in a snapshot.
 
+#[path = "support/left_loop.rs"]
+#[macro_use]
+mod left_loop;
+
 use weir_host::Library;
 use weir_ir::expr::Program;
 use weir_ir::generate::Recording;
@@ -123,16 +127,7 @@ fn reads_that_need_no_earlier_round_leave_their_fold() {
 
 #[test]
 fn reads_of_a_loop_that_a_failure_leaves_are_made_before_it() {
-    let body = "%1: List(Int) = list(%0, 2, 3)\n%2: Result(Int, Failure) = variant.0(0)\n\
-         %3: Result(Int, Failure) = fold %1 from %2 as %4: Result(Int, Failure), %5: Int left by failure (@1..2)\n  \
-         %6: Result(Int, Failure) = switch %4\n    tag 0 (%7: Int)\n      \
-         %8: Result(Int, Failure) = call a.try_gathered at a.try (%5)\n      \
-         %9: Result(Int, Failure) = switch %8\n        tag 0 (%10: Int)\n          \
-         %11: Int = call a.gathered_look at a.look (%10)\n          %12: Int = add(%7, %11)\n          \
-         %13: Result(Int, Failure) = variant.0(%12)\n          yield %13\n        tag 1 (%14: Failure)\n          \
-         %15: Result(Int, Failure) = variant.1(%14)\n          yield %15\n      yield %9\n    \
-         tag 1 (%16: Failure)\n      %17: Result(Int, Failure) = variant.1(%16)\n      yield %17\n  \
-         yield %6\nyield %3";
+    let body = concat!("%1: List(Int) = list(%0, 2, 3)\n", left_loop!("failure", "a.gathered_look at a.look"));
     insta::assert_snapshot!(rewritten("lifted-calls", program("%0: Int", "Result(Int, Failure)", body)));
 }
 

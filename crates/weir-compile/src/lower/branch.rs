@@ -172,14 +172,14 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    /// BlockExits the body: ends the flow, or returns from the inlined `fn`.
+    /// Exits the body: ends the flow, or returns from the inlined `fn`.
     pub(super) fn exit_body(&mut self, result: Atom, ty: &Type, span: Span) -> Atom {
         let frame = self.body_frame();
         let result = self.commit_steps_in(frame, (result, ty), span);
         self.exit_frame(frame, result, LoopExit::Return, span)
     }
 
-    /// BlockExits a frame, and all frames inside it, with its result, in this way.
+    /// Exits a frame, and all frames inside it, with its result, in this way.
     pub(super) fn exit_frame(&mut self, at: usize, result: Atom, how: fn(Origin) -> LoopExit, span: Span) -> Atom {
         let (id, kind) = (self.frames[at].id, self.frames[at].kind);
         if kind == InlineFrameKind::Flow {
