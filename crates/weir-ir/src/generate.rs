@@ -20,6 +20,7 @@ use crate::{print, verify};
 
 mod arithmetic;
 mod batched;
+mod cases;
 mod cover;
 mod entry_updates;
 mod functions;
@@ -39,11 +40,11 @@ mod typed_calls;
 mod updates;
 mod values;
 
-pub use cover::constructs;
-pub use program::{
+pub use cases::{
     arithmetic_case, batched_case, case, computing_case, elements_case, independent_case, left_loops_case,
     rewritable_case, rounds_case, updating_case,
 };
+pub use cover::constructs;
 pub use random::Random;
 pub use recording::Recording;
 pub use shrink::smaller;
