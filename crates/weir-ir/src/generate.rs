@@ -22,6 +22,7 @@ mod arithmetic;
 mod batched;
 mod cases;
 mod cover;
+mod emphasis;
 mod entry_updates;
 mod functions;
 mod independence;

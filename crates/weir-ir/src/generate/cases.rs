@@ -1,5 +1,6 @@
 //! Random cases, by the constructs that they have more of.
 
+use super::emphasis::Emphasis;
 use super::program::generated;
 use super::{Case, is_bounded};
 
@@ -62,31 +63,6 @@ pub fn batched_case(seed: u64) -> Case {
 #[must_use]
 pub fn left_loops_case(seed: u64) -> Case {
     bounded(seed, Emphasis::LeftLoops)
-}
-
-/// The constructs that a generated program has more of.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Emphasis {
-    /// Of no construct.
-    None,
-    /// Equal calls and records that loops carry.
-    Rewritable,
-    /// Loops and arithmetic.
-    Computing,
-    /// Loops, and reads and updates of elements in them.
-    Elements,
-    /// Loops, and arithmetic whose primitives belong together.
-    Arithmetic,
-    /// Nested `for`s over lists.
-    Rounds,
-    /// Loops and calls that need nothing of those before them.
-    Independence,
-    /// Calls of batched functions.
-    Batches,
-    /// The same, and loops that failures leave.
-    LeftLoops,
-    /// Loops whose rounds are a single change.
-    Updates,
 }
 
 /// Returns the first case of this seed and of those that follow from it whose evaluation is bounded: loops nest, and what they

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use weir_host::{Mode, Resource, Text, Type, Value};
 
-use super::cases::Emphasis;
+use super::emphasis::Emphasis;
 use super::functions::counter;
 use super::recording::SHARED_FROM;
 use super::values::{data_type, definitions, entry, has_updates, several, value};
