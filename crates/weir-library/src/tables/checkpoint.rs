@@ -18,17 +18,12 @@ use rusqlite::Connection;
 use rusqlite::hooks::Wal;
 use weir::Failure;
 
-use super::connection::read_write;
+use super::connection::{read_only, read_write};
+use super::database_files::LOG_PAGES_MAX;
 use super::held_read::{BETWEEN, HELD_MAX};
 use super::log_note::LogNote;
-use super::writer::SharedWriter;
+use super::writer::{SharedWriter, Writer};
 
-/// Number of pages of the log from which it is moved into the database. A page that was written often is moved once, so
-/// that the work for a row falls with this number; a start after a crash reads so many pages.
-pub(super) const LOG_PAGES_MAX: u32 = if cfg!(test) { 400 } else { 4_000 };
-/// Length of the log's file, in bytes, that it keeps at most when it begins anew after it has grown: room for what is added during a
-/// checkpoint.
-pub(super) const LOG_KEPT_MAX: u32 = 2 * 4_120 * LOG_PAGES_MAX;
 /// Number of pages that a checkpoint moves while it holds up writers, if it can.
 const REST_MAX: u32 = 100;
 /// Maximum number of times that it moves the log while writers go on.
@@ -63,8 +58,8 @@ pub(super) struct LogThread {
     due: Arc<AtomicU32>,
     /// Takes a request while the thread does nothing.
     requests: SyncSender<LogRequest>,
-    /// Is locked while the thread makes a checkpoint, which SQLite refuses to wait for, and holds the note of the log.
-    checkpoints: Arc<Mutex<Option<LogNote>>>,
+    /// Is locked while the thread makes a checkpoint, which SQLite refuses to wait for.
+    checkpoints: Arc<Mutex<()>>,
 }
 
 /// A request to the thread. After each of them it makes a checkpoint that is due.
@@ -79,26 +74,27 @@ impl LogThread {
     pub(super) fn begin(
         path: &Path,
         writer: Arc<SharedWriter>,
-        (pages, note): (LogPages, Option<LogNote>),
+        (pages, note): (LogPages, Arc<LogNote>),
     ) -> Result<LogThread, Failure> {
         let due = Arc::new(AtomicU32::new(LOG_PAGES_MAX));
-        let checkpoints = Arc::new(Mutex::new(note));
+        let checkpoints = Arc::default();
         let (requests, requested) = mpsc::sync_channel(0);
         let mut log = LogMover {
             path: path.to_owned(),
             writer,
-            connection: None,
+            connections: None,
             pages: pages.clone(),
             due: Arc::clone(&due),
             checkpoints: Arc::clone(&checkpoints),
+            note,
         };
         let thread = thread::Builder::new().name("weir-log".to_owned());
         thread.spawn(move || requested.iter().for_each(|request| log.serve(&request)))?;
         Ok(LogThread { pages, due, requests, checkpoints })
     }
 
-    /// Waits for a checkpoint that is under way, and keeps the thread from the next one. Returns the note of the log.
-    pub(super) fn without_checkpoints(&self) -> MutexGuard<'_, Option<LogNote>> {
+    /// Waits for a checkpoint that is under way, and keeps the thread from the next one.
+    pub(super) fn without_checkpoints(&self) -> MutexGuard<'_, ()> {
         self.checkpoints.lock()
     }
 
@@ -124,10 +120,12 @@ impl LogThread {
 struct LogMover {
     path: PathBuf,
     writer: Arc<SharedWriter>,
-    connection: Option<Connection>,
+    /// The connection that moves the log, and the one that holds back its last number.
+    connections: Option<(Connection, Connection)>,
     pages: LogPages,
     due: Arc<AtomicU32>,
-    checkpoints: Arc<Mutex<Option<LogNote>>>,
+    checkpoints: Arc<Mutex<()>>,
+    note: Arc<LogNote>,
 }
 
 impl LogMover {
@@ -147,43 +145,90 @@ impl LogMover {
     /// Makes a checkpoint. One that fails is made later.
     fn bound(&mut self) {
         let checkpoints = Arc::clone(&self.checkpoints);
-        let mut note = checkpoints.lock();
-        // Without its note nothing is moved.
-        let is_noted = note.as_mut().is_none_or(|note| note.checkpoint_begins().is_ok());
-        let is_moved = is_noted && self.make(note.as_mut()).unwrap_or(false);
+        let _held = checkpoints.lock();
+        let is_moved = self.make().unwrap_or(false);
         let due = if is_moved { LOG_PAGES_MAX } else { self.pages.now().saturating_add(LOG_PAGES_MAX) };
         self.due.store(due, Ordering::Relaxed);
     }
 
     /// Makes a checkpoint, and returns whether the log begins anew.
-    fn make(&mut self, note: Option<&mut LogNote>) -> rusqlite::Result<bool> {
-        let connection = match self.connection.take() {
-            Some(connection) => connection,
-            None => read_write(&self.path)?,
+    fn make(&mut self) -> Result<bool, MoveError> {
+        let (mover, reader) = match self.connections.take() {
+            Some(connections) => connections,
+            None => (read_write(&self.path)?, read_only(&self.path)?),
         };
-        connection.busy_timeout(READERS_TIMEOUT)?;
-        let connection = self.connection.insert(connection);
+        mover.busy_timeout(READERS_TIMEOUT)?;
         for _ in 0..MOVES_MAX {
-            let moved = checkpoint(connection, "PASSIVE")?;
+            let Some(writer) = self.idle_writer()? else { return Ok(false) };
+            self.note.hold_back(&writer.connection, &reader)?;
+            drop(writer);
+            let moved = moved_before(&self.note, &mover, &reader)?;
             if self.pages.now().saturating_sub(moved.pages) <= REST_MAX {
                 break;
             }
         }
-        let mut writer = self.writer.lock_between_transactions();
-        if writer.transaction != 0 {
-            return Ok(false);
-        }
-        writer.end_group()?;
-        writer.end_held_read()?;
-        let is_moved = checkpoint(connection, "RESTART")?.is_whole;
+        let Some(writer) = self.idle_writer()? else { return Ok(false) };
+        let is_moved = move_all(&self.note, &writer.connection, (&mover, &reader), "RESTART")?;
         #[cfg(test)]
         super::durable_files::DurableFiles::moved(&self.path);
         if is_moved {
             self.pages.0.store(0, Ordering::Relaxed);
         }
-        note.map_or(Ok(()), |note| note.checkpoint_ended(&writer.connection))?;
+        self.note.raise(&writer.connection)?;
+        drop(writer);
+        self.connections = Some((mover, reader));
         Ok(is_moved)
     }
+
+    /// Locks the connection that writes, which has no transaction; `None` if one takes long.
+    fn idle_writer(&self) -> rusqlite::Result<Option<MutexGuard<'_, Writer>>> {
+        let mut writer = self.writer.lock_between_transactions();
+        if writer.transaction != 0 {
+            return Ok(None);
+        }
+        writer.end_group()?;
+        writer.end_held_read()?;
+        Ok(Some(writer))
+    }
+}
+
+/// Reasons why the log is not moved.
+#[derive(Debug)]
+pub(super) enum MoveError {
+    Database(rusqlite::Error),
+    /// The log could not be synced, or its note not be written. Without that nothing is moved.
+    Note(std::io::Error),
+}
+
+impl From<rusqlite::Error> for MoveError {
+    fn from(error: rusqlite::Error) -> MoveError {
+        MoveError::Database(error)
+    }
+}
+
+impl From<std::io::Error> for MoveError {
+    fn from(error: std::io::Error) -> MoveError {
+        MoveError::Note(error)
+    }
+}
+
+/// Moves all of the log, and returns whether nobody has hindered it. The thread has the connection that writes for itself.
+pub(super) fn move_all(
+    note: &LogNote,
+    writer: &Connection,
+    (mover, reader): (&Connection, &Connection),
+    mode: &str,
+) -> Result<bool, MoveError> {
+    note.hold_back(writer, reader)?;
+    moved_before(note, mover, reader)?;
+    Ok(checkpoint(mover, mode)?.is_whole)
+}
+
+/// Moves what is in the log before the number that the reader holds back.
+pub(super) fn moved_before(note: &LogNote, mover: &Connection, reader: &Connection) -> Result<MovedPages, MoveError> {
+    let moved = note.sync_log().map_err(MoveError::Note).and_then(|()| Ok(checkpoint(mover, "PASSIVE")?));
+    reader.execute_batch("COMMIT")?;
+    moved
 }
 
 /// The outcome of a checkpoint.
@@ -195,7 +240,7 @@ pub(super) struct MovedPages {
 }
 
 /// Makes a checkpoint.
-pub(super) fn checkpoint(connection: &Connection, mode: &str) -> rusqlite::Result<MovedPages> {
+fn checkpoint(connection: &Connection, mode: &str) -> rusqlite::Result<MovedPages> {
     connection.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |row| {
         let pages = u32::try_from(row.get::<_, i64>(2)?).unwrap_or(0);
         Ok(MovedPages { is_whole: row.get::<_, i64>(0)? == 0, pages })

@@ -23,6 +23,19 @@ pub(super) fn read_only(path: &Path) -> rusqlite::Result<Connection> {
     open(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
 }
 
+/// Opens the file of a database without its log, which may be lost.
+pub(super) fn without_log(path: &Path) -> rusqlite::Result<Connection> {
+    let mut name = String::new();
+    for byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => name.push(char::from(*byte)),
+            other => name += &format!("%{other:02x}"),
+        }
+    }
+    let access = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+    open(Path::new(&format!("file:{name}?immutable=1")), access)
+}
+
 fn open(path: &Path, access: OpenFlags) -> rusqlite::Result<Connection> {
     let connection = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;

@@ -22,13 +22,14 @@ use rustix::fs::FlockOperation;
 use weir::Failure;
 
 use super::catalog::{Catalog, StartCheck};
-use super::checkpoint::{LOG_KEPT_MAX, LogPages, LogThread, checkpoint};
+use super::checkpoint::{LogPages, LogThread, MoveError, move_all};
 use super::connection::{read_only, read_write};
 use super::database_error::{explain, in_use, is_folder, refused};
+use super::database_files::LOG_KEPT_MAX;
 use super::disk_waits::DiskWaits;
 use super::group_commit::GroupCommit;
 use super::group_log::Redo;
-use super::log_note::{FilesBefore, LogNote};
+use super::log_note::{LogNote, Noted};
 use super::migration;
 use super::row_statement::{RowChanged, RowStatement};
 use super::schema::Schema;
@@ -57,8 +58,8 @@ pub(super) struct Database {
     pub(super) disk_waits: DiskWaits,
     /// Makes commits durable in groups; `None` if each commit is durable when it is executed.
     group_commit: Option<Arc<GroupCommit>>,
-    /// The thread that ends held reads.
-    log_thread: Option<LogThread>,
+    /// The thread that makes checkpoints and ends held reads, and the note of the log; `None` for a database of other programs.
+    log: Option<(LogThread, Arc<LogNote>)>,
     /// Keeps other programs out. Closed last: closing any descriptor of the file would release SQLite's locks.
     _lock: Option<File>,
 }
@@ -71,12 +72,12 @@ impl Database {
     /// Opens the database, and creates it if it is new.
     pub(super) fn open(path: &Path) -> Result<Database, Failure> {
         let lock = locked(path)?;
-        let (pages, before) = (LogPages::default(), FilesBefore::of(path));
+        let (pages, noted) = (LogPages::default(), Noted::before_start(path)?);
         let connection = connect(path, &pages).map_err(|error| explain(path, &error))?;
-        let note = LogNote::begin(path, &connection, before)?;
+        let note = Arc::new(LogNote::begin(path, &connection, noted)?);
         let writer = Arc::new(SharedWriter::new(Writer::new(connection)));
-        let log_thread = LogThread::begin(path, Arc::clone(&writer), (pages, Some(note)))?;
-        let log = SqliteLog::new(path, Arc::clone(&writer), log_thread.clone());
+        let log_thread = LogThread::begin(path, Arc::clone(&writer), (pages, Arc::clone(&note)))?;
+        let log = SqliteLog::new(path, Arc::clone(&writer), (log_thread.clone(), Arc::clone(&note)));
         let group_commit = GroupCommit::begin(log)?;
         writer.lock().commits = Some(Arc::clone(&group_commit));
         Ok(Database {
@@ -85,7 +86,7 @@ impl Database {
             readers: Mutex::default(),
             disk_waits: DiskWaits::none(),
             group_commit: Some(group_commit),
-            log_thread: Some(log_thread),
+            log: Some((log_thread, note)),
             _lock: Some(lock),
         })
     }
@@ -113,7 +114,7 @@ impl Database {
             readers: Mutex::default(),
             disk_waits: DiskWaits::none(),
             group_commit: None,
-            log_thread: None,
+            log: None,
             _lock: None,
         })
     }
@@ -212,7 +213,7 @@ impl Database {
             }
         }
         if is_short && let Some(mut writer) = self.idle_writer() {
-            writer.hold_read(|| self.log_thread.as_ref().is_some_and(LogThread::ends_held_read))?;
+            writer.hold_read(|| self.log.as_ref().is_some_and(|(thread, _)| thread.ends_held_read()))?;
             let value = self.disk_waits.during(|| statement(&writer.connection));
             if let Err(error) = &value {
                 writer.refused(0, error);
@@ -317,23 +318,25 @@ impl Database {
         self.check()?;
         self.readers.lock().clear();
         // Before the writer: a checkpoint waits for that.
-        let mut last = self.log_thread.as_ref().map(LogThread::without_checkpoints);
+        let last = self.log.as_ref().map(|(thread, note)| (thread.without_checkpoints(), note));
         let mut writer = self.writer.lock();
-        if self.group_commit.is_none() {
+        let Some((_held, note)) = last else {
             return writer.roll_back().map_err(|error| self.failure(&error));
-        }
-        let note = last.as_deref_mut().and_then(Option::as_mut);
-        let noted =
-            writer.be_idle().and_then(|()| note.map_or(Ok(()), |note| note.checkpoint_ended(&writer.connection)));
-        let moved = noted.and_then(|()| checkpoint(&writer.connection, "TRUNCATE"));
+        };
+        let moved = writer.be_idle().and_then(|()| read_only(&self.path)).map_err(MoveError::Database);
+        let moved =
+            moved.and_then(|reader| move_all(note, &writer.connection, (&writer.connection, &reader), "TRUNCATE"));
         // If another program reads the database, the log stays, and the next start finds it.
-        moved.map(|_| ()).map_err(|error| self.failure(&error))
+        moved.map(|_| ()).map_err(|error| match error {
+            MoveError::Database(error) => self.failure(&error),
+            MoveError::Note(error) => note.unwritable(&error),
+        })
     }
 
     /// Keeps checkpoints from being made.
     #[cfg(test)]
-    pub(super) fn without_checkpoints(&self) -> Option<MutexGuard<'_, Option<LogNote>>> {
-        self.log_thread.as_ref().map(LogThread::without_checkpoints)
+    pub(super) fn without_checkpoints(&self) -> Option<MutexGuard<'_, ()>> {
+        self.log.as_ref().map(|(thread, _)| thread.without_checkpoints())
     }
 
     pub(super) fn failure(&self, error: &rusqlite::Error) -> Failure {

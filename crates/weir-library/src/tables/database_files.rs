@@ -1,7 +1,14 @@
-//! The files beside an SQLite database.
+//! The files beside an SQLite database, and the length of its log.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
+
+/// Number of pages of the log from which it is moved into the database. A page that was written often is moved once, so
+/// that the work for a row falls with this number; a start after a crash reads so many pages.
+pub(super) const LOG_PAGES_MAX: u32 = if cfg!(test) { 400 } else { 4_000 };
+/// Length of the log's file, in bytes, that it keeps at most when it begins anew after it has grown: room for what is added during a
+/// checkpoint.
+pub(super) const LOG_KEPT_MAX: u32 = 2 * 4_120 * LOG_PAGES_MAX;
 
 /// Returns the path of a file beside a database, whose name ends with this.
 pub(super) fn beside(database: &Path, end: &str) -> PathBuf {

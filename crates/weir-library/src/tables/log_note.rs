@@ -1,99 +1,198 @@
-//! A note beside an SQLite database by which a start learns that the log is lost.
+//! A note beside an SQLite database by which a start learns that the log is lost or cut.
 //!
 //! Until a checkpoint moves them, the newest commits are in the log alone. If somebody removes the log of a program that was
-//! killed, SQLite opens the database without them and says nothing. So the database has a number in the table `weir_log`, and the
-//! note has the number that the database has with its log.
+//! killed, or cuts it, SQLite opens the database without them and says nothing. So the database has a number in the table
+//! `weir_log`, and the note has a number that the database has at least together with its log. The file of the database alone has a
+//! smaller one whenever only the log has acknowledged commits, and then the log has at least the length that is noted, too:
 //!
-//! 1. A start writes the next number, syncs the log, and then writes the note.
-//! 2. A checkpoint writes the next number into the note before it moves anything, and into the log when it has.
-//! 3. The end of a program moves everything. The number in the database is then that of the note.
+//! 1. A new number is committed to the log ([`LogNote::raise`]), which is synced and has its least length, and then noted
+//!    ([`LogNote::confirm`]). No later commit is acknowledged before that.
+//! 2. Before anything is moved, there is a new number. It stays in the log until everything before it has been moved, because a
+//!    reader needs the database as it was before ([`LogNote::hold_back`]).
+//! 3. Behind a checkpoint there is a new number, which the next sync confirms.
 //!
-//! Each write of the note is durable before the next step. Therefore the database without its log has a smaller number than the
-//! note whenever only the log has acknowledged commits. If a program is killed within a checkpoint, the number is smaller by one
-//! although nothing is lost; then the log is there. Other programs that move the log are not noticed.
+//! If another program, such as `sqlite3`, moves the log of a program that was killed, the file of the database gets the last number
+//! at whatever moment that was: nothing is lost, and the start agrees. A loss behind that is not noticed, nor is one of what a log
+//! has grown by since the last number.
 
 use std::fs::File;
-use std::io::{Read, Seek, Write};
+use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicI64, Ordering};
 
-use rusqlite::Connection;
+use parking_lot::Mutex;
+use rusqlite::{Connection, ErrorCode};
 use weir::Failure;
 
+use super::connection::{read_only, without_log};
 use super::database_error::explain;
-use super::database_files::{beside, sync_folder};
+use super::database_files::{LOG_KEPT_MAX, LOG_PAGES_MAX, beside, sync_folder};
 
 /// The end of the name of the note.
 const NOTE: &str = "-note";
+/// Length of the log of an open database in bytes, at least: that of a log which a checkpoint moves. What was not written yet takes no
+/// room on the disk.
+const LOG_LENGTH: u64 = 4_120 * LOG_PAGES_MAX as u64;
+/// Maximum number of bytes of a note that are read.
+const NOTE_LENGTH_MAX: u64 = 64;
 
 /// The note of a database that is open.
 #[derive(Debug)]
 pub(super) struct LogNote {
+    database: PathBuf,
+    /// The last number that is committed.
+    written: AtomicI64,
+    note: Mutex<NoteFile>,
+}
+
+#[derive(Debug)]
+struct NoteFile {
     file: File,
-    /// The number in the note.
     noted: i64,
-    /// The number in the database with its log.
-    written: i64,
 }
 
-/// The state of the files before SQLite opens the database, which may create or remove the log.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct FilesBefore {
-    has_database: bool,
-    has_log: bool,
-}
-
-impl FilesBefore {
-    pub(super) fn of(database: &Path) -> FilesBefore {
-        let has_bytes = |path: PathBuf| std::fs::metadata(path).is_ok_and(|file| file.len() > 0);
-        FilesBefore { has_database: has_bytes(database.to_owned()), has_log: has_bytes(beside(database, "-wal")) }
-    }
+/// The contents of a note.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Noted {
+    number: i64,
+    /// The least length of the log.
+    log_length: u64,
 }
 
 impl LogNote {
     /// Compares the note with the database, and begins to note its log. Fails if the log is lost.
-    pub(super) fn begin(path: &Path, connection: &Connection, before: FilesBefore) -> Result<LogNote, Failure> {
+    pub(super) fn begin(path: &Path, connection: &Connection, noted: Noted) -> Result<LogNote, Failure> {
         let note = beside(path, NOTE);
-        let mut file = opened(&note).map_err(|error| unwritable(&note, &error))?;
-        let noted = number_in(&mut file);
-        let written = number_of(connection).map_err(|error| explain(path, &error))?;
-        let is_lost = written < noted - 1 || written == noted - 1 && !before.has_log;
-        // If the database is new, somebody has removed the old one.
-        if before.has_database && is_lost {
-            return Err(lost(path, &note));
-        }
-        let next = noted.max(written) + 1;
-        write_number(connection, next).map_err(|error| explain(path, &error))?;
-        let mut begun = LogNote { file, noted, written: next };
-        let synced = File::open(beside(path, "-wal")).and_then(|log| log.sync_all()).and_then(|()| sync_folder(path));
-        synced.and_then(|()| begun.note(next)).map_err(|error| unwritable(&note, &error))?;
+        let written = noted.agrees(path, connection)?;
+        let file = opened(&note).map_err(|error| unwritable(&note, &error))?;
+        let begun = LogNote {
+            database: path.to_owned(),
+            written: AtomicI64::new(written),
+            note: Mutex::new(NoteFile { file, noted: noted.number }),
+        };
+        begun.raise(connection).map_err(|error| explain(path, &error))?;
+        begun.sync_log().and_then(|()| sync_folder(path)).map_err(|error| begun.unwritable(&error))?;
         Ok(begun)
     }
 
-    /// Notes that a checkpoint begins.
-    pub(super) fn checkpoint_begins(&mut self) -> std::io::Result<()> {
-        if self.noted > self.written { Ok(()) } else { self.note(self.written + 1) }
+    /// Fails if a start would, because the log is lost or cut. Changes nothing. A program may have the database open.
+    pub(super) fn check(path: &Path) -> Result<(), Failure> {
+        let noted = Noted::before_start(path)?;
+        if noted.number == 0 {
+            return Ok(());
+        }
+        // The number of the database only grows, so it is looked at behind the noted one.
+        let connection = read_only(path).map_err(|error| explain(path, &error))?;
+        noted.agrees(path, &connection).map(|_| ())
     }
 
-    /// Writes the number of the note into the log, unless the database has it.
-    pub(super) fn checkpoint_ended(&mut self, connection: &Connection) -> rusqlite::Result<()> {
-        if self.noted > self.written {
-            write_number(connection, self.noted)?;
-            self.written = self.noted;
-        }
+    /// Commits the next number to the log. Nobody else writes by this connection.
+    pub(super) fn raise(&self, connection: &Connection) -> rusqlite::Result<()> {
+        let next = self.written.load(Ordering::Relaxed) + 1;
+        write_number(connection, next)?;
+        self.written.store(next, Ordering::Release);
         Ok(())
     }
 
-    fn note(&mut self, number: i64) -> std::io::Result<()> {
+    /// Commits the next number to the log, and keeps checkpoints from moving it while the reader has its transaction.
+    pub(super) fn hold_back(&self, connection: &Connection, reader: &Connection) -> rusqlite::Result<()> {
+        // The first read takes the snapshot.
+        reader.execute_batch("BEGIN; SELECT 1 FROM sqlite_schema LIMIT 1")?;
+        self.raise(connection)
+    }
+
+    /// Returns the last number that is committed, which [`LogNote::confirm`] takes after a sync.
+    pub(super) fn written(&self) -> i64 {
+        self.written.load(Ordering::Acquire)
+    }
+
+    /// Notes a number that was committed before a sync, if that was not done yet, and the length of the log.
+    pub(super) fn confirm(&self, number: i64, log_length: u64) -> io::Result<()> {
+        let mut note = self.note.lock();
+        if note.noted < number { note.write(number, log_length) } else { Ok(()) }
+    }
+
+    /// Returns the failure of a note that cannot be written.
+    pub(super) fn unwritable(&self, error: &io::Error) -> Failure {
+        unwritable(&beside(&self.database, NOTE), error)
+    }
+
+    /// Syncs the log, which is not shorter than it should be afterwards, and notes the last number.
+    pub(super) fn sync_log(&self) -> io::Result<()> {
+        let number = self.written();
+        let log = File::options().write(true).open(beside(&self.database, "-wal"))?;
+        let length = log.metadata()?.len().max(LOG_LENGTH);
+        // Another program may have cut what it has moved.
+        log.set_len(length)?;
+        log.sync_all()?;
+        self.confirm(number, length)
+    }
+}
+
+impl NoteFile {
+    fn write(&mut self, number: i64, log_length: u64) -> io::Result<()> {
+        // A longer log is cut when it begins anew.
+        let log_length = log_length.min(u64::from(LOG_KEPT_MAX));
         self.file.rewind()?;
         // Always of one length, so that it needs no more room on the disk.
-        self.file.write_all(format!("{number:019}\n").as_bytes())?;
+        self.file.write_all(format!("{number:019} {log_length:010}\n").as_bytes())?;
         self.file.sync_data()?;
         self.noted = number;
         Ok(())
     }
 }
 
-fn opened(note: &PathBuf) -> std::io::Result<File> {
+impl Noted {
+    /// Reads the note of a database that is not open: SQLite would move what is left of a log when it closes the database. Fails if
+    /// the log was cut.
+    pub(super) fn before_start(path: &Path) -> Result<Noted, Failure> {
+        let (note, length) = (beside(path, NOTE), |path: &Path| std::fs::metadata(path).map_or(0, |file| file.len()));
+        let noted = match File::open(&note) {
+            // If the database is new, somebody has removed the old one.
+            Ok(_) if length(path) == 0 => return Ok(Noted::default()),
+            Ok(file) => Noted::read(&file, &note)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Noted::default()),
+            Err(error) => return Err(unreadable(&note, &error)),
+        };
+        let log = length(&beside(path, "-wal"));
+        if log >= noted.log_length {
+            return Ok(noted);
+        }
+        // Another program may have moved the log, and begun a new one.
+        match without_log(path).and_then(|database| number_of(&database)) {
+            Ok(number) if number >= noted.number => Ok(noted),
+            // A part of the log that was moved may not fit to the rest.
+            Err(error) if error.sqlite_error_code() != Some(ErrorCode::DatabaseCorrupt) => Err(explain(path, &error)),
+            _ if log == 0 => Err(lost(path)),
+            _ => Err(cut(path)),
+        }
+    }
+
+    /// Reads a note. One that was not written yet is empty, or has zeros after a power cut.
+    fn read(file: &File, note: &Path) -> Result<Noted, Failure> {
+        let mut text = Vec::new();
+        file.take(NOTE_LENGTH_MAX).read_to_end(&mut text).map_err(|error| unreadable(note, &error))?;
+        if text.iter().all(|byte| *byte == 0) {
+            return Ok(Noted::default());
+        }
+        std::str::from_utf8(&text).ok().and_then(Noted::parse).ok_or_else(|| damaged(note))
+    }
+
+    /// Parses `number length`. Notes of older versions have no length.
+    fn parse(text: &str) -> Option<Noted> {
+        let text = text.strip_suffix('\n')?;
+        let (number, log_length) = text.split_once(' ').unwrap_or((text, "0"));
+        Some(Noted { number: number.parse().ok()?, log_length: log_length.parse().ok()? })
+    }
+
+    /// Returns the number of the database. Fails if that is smaller than the noted one.
+    fn agrees(self, path: &Path, connection: &Connection) -> Result<i64, Failure> {
+        let number = number_of(connection).map_err(|error| explain(path, &error))?;
+        if number < self.number { Err(lost(path)) } else { Ok(number) }
+    }
+}
+
+fn opened(note: &Path) -> io::Result<File> {
     let is_new = !note.exists();
     let file = File::options().read(true).write(true).create(true).truncate(false).open(note)?;
     if is_new {
@@ -102,18 +201,12 @@ fn opened(note: &PathBuf) -> std::io::Result<File> {
     Ok(file)
 }
 
-/// Returns the number in a note; 0 if it has none.
-fn number_in(file: &mut File) -> i64 {
-    let mut text = String::new();
-    file.read_to_string(&mut text).ok().and_then(|_| text.trim().parse().ok()).unwrap_or(0)
-}
-
 /// Returns the number in the database; 0 if it has none.
 fn number_of(connection: &Connection) -> rusqlite::Result<i64> {
     let table = "SELECT count(*) FROM sqlite_schema WHERE name = 'weir_log'";
     match connection.query_row(table, [], |row| row.get::<_, i64>(0))? {
         0 => Ok(0),
-        _ => connection.query_row("SELECT max(\"number\") FROM \"weir_log\"", [], |row| row.get(0)),
+        _ => connection.query_row("SELECT coalesce(max(\"number\"), 0) FROM \"weir_log\"", [], |row| row.get(0)),
     }
 }
 
@@ -126,14 +219,41 @@ fn write_number(connection: &Connection, number: i64) -> rusqlite::Result<()> {
     change.commit()
 }
 
-fn lost(path: &Path, note: &Path) -> Failure {
-    let (path, note) = (path.display(), note.display());
+fn lost(path: &Path) -> Failure {
+    let path = path.display();
     Failure::function(format!(
-        "the log {path}-wal of the database is lost, or the database is older than {note}: rows that were acknowledged may be \
-         missing; put the log back, or remove {note} to go on without it, such as with a backup"
+        "the log {path}-wal of the database is lost, or the database is older than {path}{NOTE}: rows that were acknowledged may \
+         be missing; put the log back, or remove {path}{NOTE} to go on without it, such as with a backup"
     ))
 }
 
-fn unwritable(note: &Path, error: &std::io::Error) -> Failure {
-    Failure::function(format!("cannot write {}, which notes the log of the database: {error}", note.display()))
+fn cut(path: &Path) -> Failure {
+    let path = path.display();
+    Failure::function(format!(
+        "the log {path}-wal of the database was cut: rows that were acknowledged may be missing; put the whole log back, or remove \
+         {path}{NOTE} to go on with the rows that are left"
+    ))
+}
+
+fn damaged(note: &Path) -> Failure {
+    let note = note.display();
+    Failure::function(format!(
+        "the file {note} is damaged, so that nobody knows whether the log of the database is complete; compare the rows with a \
+         backup, or remove {note} to go on with those that are there"
+    ))
+}
+
+fn unreadable(note: &Path, error: &io::Error) -> Failure {
+    Failure::function(format!("cannot read {}, which notes the log of the database: {error}", note.display()))
+}
+
+fn unwritable(note: &Path, error: &io::Error) -> Failure {
+    let advice = match error.kind() {
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            "; give the program the right to write this file and its folder"
+        }
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "; free some space on the disk",
+        _ => "",
+    };
+    Failure::function(format!("cannot write {}, which notes the log of the database: {error}{advice}", note.display()))
 }

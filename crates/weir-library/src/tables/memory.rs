@@ -289,17 +289,20 @@ impl MemoryTable {
         Ok(())
     }
 
-    /// Removes expired rows. Fails if two rows would have the values of a unique index after these are replaced, or if one is
-    /// larger than the table may be.
+    /// Removes expired rows. Fails if two rows would have the values of a unique index after these are replaced one after the other,
+    /// or if one is larger than the table may be.
     fn no_conflicts(&mut self, rows: &[(Value, Value)]) -> Result<(), Failure> {
         self.expire();
         rows.iter().try_for_each(|(_, row)| self.fits(row))?;
         let replaced: BTreeSet<&Value> = rows.iter().map(|(key, _)| key).collect();
-        for (index, known) in self.schema.indexes.iter().zip(&self.indexes).filter(|(index, _)| index.unique) {
-            let mut seen = BTreeSet::new();
-            let present =
-                rows.iter().map(|(_, row)| fields(row)).filter(|row| !self.schema.has_absent(&index.columns, row));
-            for row in present {
+        let mut unique: Vec<_> = self.schema.indexes.iter().zip(&self.indexes).collect();
+        unique.retain(|(index, _)| index.unique);
+        let mut seen = vec![BTreeSet::new(); unique.len()];
+        for row in rows.iter().map(|(_, row)| fields(row)) {
+            for ((index, known), seen) in unique.iter().zip(&mut seen) {
+                if self.schema.has_absent(&index.columns, row) {
+                    continue;
+                }
                 let values: Vec<Value> = index.columns.iter().map(|at| row[*at].clone()).collect();
                 let stays = known.any_key(&values, |key| !replaced.contains(key));
                 if stays || !seen.insert(values) {

@@ -196,6 +196,17 @@ impl PostgresDatabase {
         self.changing(|catalog| migration::apply(schema, catalog))
     }
 
+    /// Returns whether programs that have hindered a start with this table have ended meanwhile. No transaction is open, so that
+    /// those which are running write as before.
+    pub(super) fn hindering_have_ended(&self, schema: &Schema) -> bool {
+        let query = running_programs::hindering(schema);
+        let looking = self.connect().map(|connection| {
+            self.connector.io.handle.spawn(async move { running_programs::end_soon(&connection, &query).await })
+        });
+        let ended = looking.ok().and_then(|looking| wait(self.connector.limit(), looking));
+        matches!(ended, Some(Ok(Ok(true))))
+    }
+
     /// Makes changes of a start, all or none.
     pub(super) fn changing<T>(&self, change: impl FnOnce(&dyn Catalog) -> StartCheck<T>) -> Result<T, Failure> {
         let mut writer = self.writer.lock();

@@ -13,6 +13,7 @@ use super::database_error::explain;
 use super::dialect::Dialect;
 use super::evolution;
 use super::existing_tables;
+use super::log_note::LogNote;
 use super::migration;
 use super::new_table::SchemaChange;
 use super::postgres::PostgresDatabase;
@@ -178,6 +179,12 @@ fn would_change_file<'s>(
     statements: &[PlacedStatement],
     file: &Path,
 ) -> Read<WouldChange<'s>> {
+    if file.is_file()
+        && let Err(failure) = LogNote::check(file)
+    {
+        let (changes, statements) = (Err(failure), String::new());
+        return Ok(WouldChange { migration: None, changes, old_defaults: Vec::new(), statements });
+    }
     let opened = if file.exists() { read_only(file) } else { Connection::open_in_memory() };
     let connection = opened.map_err(|error| explain(file, &error))?;
     // All checks see the same rows, while a program writes them.

@@ -10,6 +10,7 @@ use weir::Failure;
 use super::checkpoint::LogThread;
 use super::database_files::{beside, sync_folder};
 use super::group_commit::{LogSync, SyncFailure};
+use super::log_note::LogNote;
 use super::writer::SharedWriter;
 
 /// The log of an SQLite database. If a sync fails, the log may hold anything.
@@ -20,18 +21,21 @@ pub(super) struct SqliteLog {
     log: Option<File>,
     writer: Arc<SharedWriter>,
     thread: LogThread,
+    note: Arc<LogNote>,
 }
 
 impl SqliteLog {
-    pub(super) fn new(path: &Path, writer: Arc<SharedWriter>, thread: LogThread) -> SqliteLog {
-        SqliteLog { path: path.to_owned(), opened: std::fs::metadata(path).ok(), log: None, writer, thread }
+    pub(super) fn new(path: &Path, writer: Arc<SharedWriter>, (thread, note): (LogThread, Arc<LogNote>)) -> SqliteLog {
+        SqliteLog { path: path.to_owned(), opened: std::fs::metadata(path).ok(), log: None, writer, thread, note }
     }
 
     fn log_path(&self) -> PathBuf {
         beside(&self.path, "-wal")
     }
 
+    /// Syncs the log, and notes its number if it has a new one.
     fn sync_file(&mut self) -> std::io::Result<()> {
+        let number = self.note.written();
         let log = match self.log.take() {
             Some(log) => log,
             None => {
@@ -44,15 +48,16 @@ impl SqliteLog {
         if self.opened.as_ref().is_some_and(|opened| !is_at(opened, &self.path)) {
             return Err(Error::other(format!("the file {} was removed or replaced", self.path.display())));
         }
-        let log_path = self.log_path();
-        if !is_at(&log.metadata()?, &log_path) {
+        let (log_path, state) = (self.log_path(), log.metadata()?);
+        if !is_at(&state, &log_path) {
             return Err(Error::other(format!("the file {} was removed or replaced", log_path.display())));
         }
         let log = self.log.insert(log);
         #[cfg(test)]
-        return super::durable_files::DurableFiles::synced(&self.path, || log.sync_data());
+        super::durable_files::DurableFiles::synced(&self.path, || log.sync_data())?;
         #[cfg(not(test))]
-        log.sync_data()
+        log.sync_data()?;
+        self.note.confirm(number, state.len())
     }
 }
 

@@ -206,7 +206,15 @@ impl TableStorage {
 
     /// Returns the next rows of the old type of a table that the program converts; none if there are none.
     pub(super) fn old_rows(&self, schema: &Schema) -> Result<Vec<Value>, Failure> {
-        self.changing(schema, |catalog| migration::old_rows(schema, catalog), Vec::new())
+        let read = || self.changing(schema, |catalog| migration::old_rows(schema, catalog), Vec::new());
+        let rows = read();
+        if rows.is_err()
+            && let Ok(OpenDatabase::Postgres(database)) = self.open_database()
+            && database.hindering_have_ended(schema)
+        {
+            return read();
+        }
+        rows
     }
 
     /// Stores converted rows, and returns whether more are left.

@@ -3,11 +3,13 @@
 mod agreement;
 mod checkpoints;
 mod crashes;
+mod ended_programs;
 mod evolution;
 mod faults;
 mod group_members;
 mod held_reads;
 mod long_reads;
+mod lost_logs;
 mod power_cuts;
 mod random_evolution;
 mod references;
@@ -322,6 +324,15 @@ fn a_row_that_breaks_several_rules_names_the_first_one_in_every_store() {
         let replaced = table.rows.replace(0, &schema.key_of(fields(&row("bob", 2, None, 2))), row("bob", 2, None, 1));
         said(replaced.map(|()| Value::Unit), place);
         let all = table.rows.replace_rows(0, &[row("bob", 2, None, 2)], vec![row("bob", 2, Some("x"), 1)]);
+        said(all.map(Value::Int), note);
+        // Of several rows the first one decides, and of those only what it breaks.
+        table.rows.insert(0, row("eve", 3, None, 3)).unwrap();
+        let old = [row("bob", 2, None, 2), row("eve", 3, None, 3)];
+        let all = table.rows.replace_rows(0, &old, vec![row("bob", 2, None, 1), row("eve", 3, Some("x"), 1)]);
+        said(all.map(Value::Int), place);
+        let all = table.rows.replace_rows(0, &old, vec![row("bob", 2, Some("y"), 5), row("eve", 3, Some("y"), 5)]);
+        said(all.map(Value::Int), "the note \"y\"");
+        let all = table.rows.replace_rows(0, &old, vec![row("bob", 2, None, 3), row("eve", 3, Some("x"), 2)]);
         said(all.map(Value::Int), note);
     }
 }

@@ -1,7 +1,5 @@
 //! The tables of a schema of PostgreSQL.
 
-use std::time::{Duration, Instant};
-
 use tokio_postgres::Row;
 use weir::Value;
 
@@ -15,11 +13,6 @@ use crate::tables::dialect::Dialect;
 use crate::tables::schema::{ColumnSchema, Schema};
 use crate::tables::sql::list;
 use crate::tables::sql_value::Bound;
-
-/// Time for which a start waits until the database has noticed that other programs have ended.
-const ENDED_WITHIN: Duration = Duration::from_secs(2);
-/// Time after which it looks again.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// The tables of a schema, read and changed by a connection.
 pub(in crate::tables) struct PostgresCatalog<'c> {
@@ -36,18 +29,6 @@ impl PostgresCatalog<'_> {
     /// Returns whether a query has rows.
     fn is_any(&self, sql: &str) -> Read<bool> {
         Ok(!self.query(sql)?.is_empty())
-    }
-
-    /// Returns whether other programs have declared what a query looks for. The database notices the end of a program some time after it.
-    fn others_declare(&self, sql: &str) -> Read<bool> {
-        let deadline = Instant::now() + ENDED_WITHIN;
-        while self.is_any(sql)? {
-            if Instant::now() >= deadline {
-                return Ok(true);
-            }
-            std::thread::sleep(LOOK_AGAIN);
-        }
-        Ok(false)
     }
 
     fn executed(&self, sql: &str, parameters: &[Bound<'_>]) -> Read<Executed> {
@@ -173,11 +154,11 @@ impl Catalog for PostgresCatalog<'_> {
     }
 
     fn others_have_other_columns(&self, schema: &Schema) -> Read<bool> {
-        self.others_declare(&running_programs::with_other_columns(schema))
+        self.is_any(&running_programs::with_other_columns(schema))
     }
 
     fn others_have_other_references(&self, schema: &Schema) -> Read<bool> {
-        self.others_declare(&running_programs::with_other_references(schema))
+        self.is_any(&running_programs::with_other_references(schema))
     }
 
     fn others_have_index(&self, name: &str) -> Read<bool> {

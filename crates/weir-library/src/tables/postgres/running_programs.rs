@@ -1,6 +1,10 @@
 //! Declarations of the programs that are running: shared advisory locks of the connections that write, for each table, its columns,
-//! its references and its indexes. A connection that ends releases them, whatever the reason.
+//! its references and its indexes. A connection that ends releases them, whatever the reason, but the database notices the end of a
+//! program some time after it. A start that a program hinders looks again meanwhile.
 
+use std::time::Duration;
+
+use super::connection::{PostgresConnection, SqlStatement};
 use crate::tables::dialect::Dialect;
 use crate::tables::schema::{Schema, TableReference};
 
@@ -12,6 +16,11 @@ enum Declared {
     Index = 1_466_263_926,
     References = 1_466_263_927,
 }
+
+/// Time after which a start looks again whether programs that hinder it have ended.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+/// Maximum number of times that it looks: for 2 s.
+const LOOKS_MAX: u32 = if cfg!(test) { 10_000 } else { 40 };
 
 /// Returns the statement that notes what a program declares of a table, as long as its connection lasts.
 pub(super) fn noted(schema: &Schema) -> String {
@@ -37,6 +46,30 @@ pub(super) fn with_other_columns(schema: &Schema) -> String {
 pub(super) fn with_other_references(schema: &Schema) -> String {
     let (table, same) = (others(Declared::Table, &schema.name), others(Declared::References, &references(schema)));
     format!("{table} EXCEPT {same}")
+}
+
+/// Returns the query for the other programs that hinder a start with this table.
+pub(super) fn hindering(schema: &Schema) -> String {
+    let (columns, references) = (with_other_columns(schema), with_other_references(schema));
+    match &schema.migration {
+        Some(_) => format!("({columns}) UNION ({references})"),
+        None => references,
+    }
+}
+
+/// Waits until a query finds no programs any more, by a connection that nobody else uses and whose event loop runs this. Returns whether
+/// there were some, and all have ended.
+pub(super) async fn end_soon(connection: &PostgresConnection, query: &str) -> Result<bool, tokio_postgres::Error> {
+    let query = [SqlStatement { sql: query, parameters: Vec::new() }];
+    let prepared = connection.prepare(&query).await?;
+    for look in 0..LOOKS_MAX {
+        let found = connection.execute(&query, &prepared).await.map_err(|(_, error)| error)?;
+        if found.iter().all(|found| found.rows.is_empty()) {
+            return Ok(look > 0);
+        }
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
+    Ok(false)
 }
 
 /// Returns the query for the other programs that declare an index.

@@ -51,7 +51,10 @@ impl Deref for PostgresTable {
 impl PostgresTable {
     /// Opens the table: creates it, or adds what the program declares and the database lacks.
     pub(in crate::tables) fn open(schema: Schema, database: Arc<PostgresDatabase>) -> Result<PostgresTable, Failure> {
-        database.evolve(&schema)?;
+        match database.evolve(&schema) {
+            Err(_) if database.hindering_have_ended(&schema) => database.evolve(&schema)?,
+            evolved => evolved?,
+        }
         Ok(PostgresTable::new(schema, database))
     }
 

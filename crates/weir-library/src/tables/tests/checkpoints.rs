@@ -7,10 +7,10 @@ use weir::Value;
 
 use super::agreement::RandomRows;
 use super::{TestDatabase, everything, schema};
-use crate::tables::checkpoint::{LOG_KEPT_MAX, LOG_PAGES_MAX, LogPages, LogThread};
-use crate::tables::database::Database;
+use crate::tables::checkpoint::{LogPages, LogThread};
+use crate::tables::database_files::{LOG_KEPT_MAX, LOG_PAGES_MAX};
+use crate::tables::log_note::{LogNote, Noted};
 use crate::tables::rows::TableRows;
-use crate::tables::stored::StoredTable;
 use crate::tables::writer::{SharedWriter, Writer};
 
 #[test]
@@ -20,8 +20,9 @@ fn who_asks_for_a_checkpoint_does_not_wait_for_it() {
     let (mut connection, pages) = (Connection::open(&path).unwrap(), LogPages::default());
     connection.execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE t (a)").unwrap();
     pages.count(&mut connection).unwrap();
+    let note = Arc::new(LogNote::begin(&path, &connection, Noted::default()).unwrap());
     let writer = Arc::new(SharedWriter::new(Writer::new(connection)));
-    let thread = LogThread::begin(&path, Arc::clone(&writer), (pages.clone(), None)).unwrap();
+    let thread = LogThread::begin(&path, Arc::clone(&writer), (pages.clone(), note)).unwrap();
     let insert = format!("INSERT INTO t VALUES (zeroblob({}))", LOG_PAGES_MAX * 4_096);
     let held = writer.lock();
     held.connection.execute_batch(&insert).unwrap();
@@ -39,7 +40,7 @@ fn who_asks_for_a_checkpoint_does_not_wait_for_it() {
 }
 
 /// Inserts a row of 64 KB.
-fn insert_large(rows: &dyn TableRows, number: i64) {
+pub(super) fn insert_large(rows: &dyn TableRows, number: i64) {
     let mut fields = crate::tables::row::fields(&RandomRows::new(5).row()).to_vec();
     (fields[1], fields[2]) = (Value::Int(number), Value::Float(0.0));
     (fields[4], fields[7]) = (Value::none(), Value::bytes(vec![7; 64 << 10]));
@@ -90,52 +91,4 @@ fn the_log_stays_short_and_is_empty_at_the_end() {
     let copy = TestDatabase::sqlite("log-copy");
     std::fs::copy(folder.file(), copy.file()).unwrap();
     assert_eq!(copy.storage().open(schema()).unwrap().rows.count(0, &everything()).unwrap(), 300);
-}
-
-/// Copies these files of a database into an empty folder, and returns why a start fails there.
-fn started_with(folder: &TestDatabase, ends: &[&str]) -> String {
-    let copy = TestDatabase::sqlite("log-lost-copy");
-    for end in ends {
-        let of = |database: &TestDatabase| database.file().with_extension(format!("db{end}"));
-        std::fs::copy(of(folder), of(&copy)).unwrap();
-    }
-    let storage = copy.storage();
-    let opened = storage.open(schema());
-    let said = opened.as_ref().err().map_or_else(String::new, |failure| failure.message.to_string());
-    _ = weir::Closing::close(&storage);
-    said
-}
-
-#[test]
-fn a_start_notices_that_the_log_of_a_program_that_was_killed_is_lost() {
-    let folder = TestDatabase::sqlite("log-lost");
-    for round in 0..2 {
-        let database = Arc::new(Database::open(&folder.file()).unwrap());
-        let table = StoredTable::open(schema(), Arc::clone(&database)).unwrap();
-        // Before the first checkpoint, and behind several.
-        for count in [1, 60] {
-            for number in 0..count {
-                insert_large(&table, round * 1_000 + count * 100 + number);
-                database.end_group();
-            }
-            let _held = database.without_checkpoints();
-            insert_large(&table, round * 1_000 + count * 100 + count);
-            database.end_group();
-            assert_eq!(started_with(&folder, &["", "-wal", "-note"]), "");
-            let lost = started_with(&folder, &["", "-note"]);
-            assert!(lost.contains("the database is older than"), "{lost}");
-            assert_eq!(started_with(&folder, &[""]), "", "a backup has no note");
-        }
-        database.close().unwrap();
-        drop((table, database));
-        assert_eq!(started_with(&folder, &["", "-note"]), "", "the program has ended as usual");
-    }
-    // Another program has moved the log.
-    let database = Arc::new(Database::open(&folder.file()).unwrap());
-    let table = StoredTable::open(schema(), Arc::clone(&database)).unwrap();
-    insert_large(&table, 5_000);
-    database.end_group();
-    let other = Connection::open(folder.file()).unwrap();
-    other.query_row("PRAGMA wal_checkpoint(FULL)", [], |_| Ok(())).unwrap();
-    assert_eq!(started_with(&folder, &["", "-note"]), "");
 }

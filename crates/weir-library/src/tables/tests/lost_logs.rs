@@ -1,0 +1,167 @@
+//! Logs of SQLite that are lost or cut after a kill: a start notices it, and `weir tables` says so.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rusqlite::Connection;
+
+use super::checkpoints::insert_large;
+use super::{TestDatabase, schema};
+use crate::tables::checkpoint::{move_all, moved_before};
+use crate::tables::database::Database;
+use crate::tables::database_files::beside;
+use crate::tables::log_note::{LogNote, Noted};
+use crate::tables::stored::StoredTable;
+
+/// Copies these files of a database into an empty folder.
+fn copy_of(folder: &TestDatabase, ends: &[&str]) -> TestDatabase {
+    // A program of before may still close its files.
+    static COPIES: AtomicU32 = AtomicU32::new(0);
+    let copy = TestDatabase::sqlite(&format!("log-lost-copy-{}", COPIES.fetch_add(1, Ordering::Relaxed)));
+    for end in ends {
+        std::fs::copy(beside(&folder.file(), end), beside(&copy.file(), end)).unwrap();
+    }
+    copy
+}
+
+/// Returns why a start fails, also once more, after `weir tables` has promised it; an empty text if it does not.
+fn started(database: &TestDatabase) -> String {
+    let promised = database.report(&schema()).unwrap();
+    let start = || {
+        let storage = database.storage();
+        let opened = storage.open(schema());
+        _ = weir::Closing::close(&storage);
+        opened.err().map_or_else(String::new, |failure| failure.message.to_string())
+    };
+    let failure = start();
+    assert_eq!(start(), failure, "the second start");
+    assert!(promised.contains("a start fails: ") != failure.is_empty(), "{failure} {promised}");
+    assert!(promised.contains(&failure), "{failure} {promised}");
+    failure
+}
+
+/// Returns why a start fails with these files of a database.
+fn started_with(folder: &TestDatabase, ends: &[&str]) -> String {
+    started(&copy_of(folder, ends))
+}
+
+/// Returns why a start fails if the log has lost its end.
+fn started_with_cut_log(folder: &TestDatabase, left: impl Fn(u64) -> u64) -> String {
+    let copy = copy_of(folder, &["", "-wal", "-note"]);
+    let log = std::fs::File::options().write(true).open(beside(&copy.file(), "-wal")).unwrap();
+    log.set_len(left(log.metadata().unwrap().len())).unwrap();
+    started(&copy)
+}
+
+/// Checks the starts after a kill at this moment.
+fn check_kill(folder: &TestDatabase, when: &str, needs_log: bool) {
+    assert_eq!(started_with(folder, &["", "-wal", "-note"]), "", "{when}");
+    let lost = started_with(folder, &["", "-note"]);
+    assert_eq!(lost.contains("is lost"), needs_log, "{when}: {lost}");
+    let moved = copy_of(folder, &["", "-wal", "-note"]);
+    moved.execute("SELECT count(*) FROM sqlite_schema");
+    assert!(!beside(&moved.file(), "-wal").exists(), "{when}: the other program moves the log");
+    assert_eq!(started(&moved), "", "{when}: another program has moved the log");
+    if needs_log {
+        for (name, divisor) in [("a third", 3), ("nothing", u64::MAX)] {
+            let cut = started_with_cut_log(folder, |length| length / divisor);
+            assert!(cut.contains(if name == "nothing" { "is lost" } else { "was cut" }), "{when}, {name}: {cut}");
+        }
+    }
+}
+
+#[test]
+fn a_start_notices_that_the_log_of_a_program_that_was_killed_is_lost_or_cut() {
+    let folder = TestDatabase::sqlite("log-lost");
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    for round in 0..2 {
+        let database = Arc::new(Database::open(&folder.file()).unwrap());
+        let table = StoredTable::open(schema(), Arc::clone(&database)).unwrap();
+        // Before the first checkpoint, and behind several.
+        for count in [1, 60] {
+            for number in 0..count {
+                insert_large(&table, round * 1_000 + count * 100 + number);
+                runtime.block_on(database.commits().unwrap().settled()).unwrap();
+            }
+            let _held = database.without_checkpoints();
+            insert_large(&table, round * 1_000 + count * 100 + count);
+            runtime.block_on(database.commits().unwrap().settled()).unwrap();
+            check_kill(&folder, &format!("round {round}, {count} rows"), true);
+            if count == 1 {
+                let cut = started_with_cut_log(&folder, |length| length - 1);
+                assert!(cut.contains("was cut"), "{cut}");
+            }
+            assert_eq!(started_with(&folder, &[""]), "", "a backup has no note");
+        }
+        database.close().unwrap();
+        drop((table, database));
+        assert_eq!(started_with(&folder, &["", "-note"]), "", "the program has ended as usual");
+    }
+    // Another program has moved the log.
+    let database = Arc::new(Database::open(&folder.file()).unwrap());
+    let table = StoredTable::open(schema(), Arc::clone(&database)).unwrap();
+    insert_large(&table, 5_000);
+    database.end_group();
+    let other = Connection::open(folder.file()).unwrap();
+    other.query_row("PRAGMA wal_checkpoint(FULL)", [], |_| Ok(())).unwrap();
+    assert_eq!(started_with(&folder, &["", "-note"]), "");
+}
+
+#[test]
+fn a_kill_within_a_checkpoint_is_no_lost_log() {
+    let folder = TestDatabase::sqlite("kill-in-checkpoint");
+    let path = folder.file();
+    folder.storage().open(schema()).unwrap();
+    let [writer, mover, reader] = [(); 3].map(|()| Connection::open(&path).unwrap());
+    let note = LogNote::begin(&path, &writer, Noted::before_start(&path).unwrap()).unwrap();
+    writer.execute_batch("CREATE TABLE numbers (number)").unwrap();
+    let insert = || writer.execute_batch("INSERT INTO numbers VALUES (1)").unwrap();
+    check_kill(&folder, "before the first row", true);
+    for _ in 0..2 {
+        insert();
+        note.hold_back(&writer, &reader).unwrap();
+        check_kill(&folder, "a number is committed", true);
+        note.sync_log().unwrap();
+        check_kill(&folder, "a number is noted", true);
+        insert();
+        moved_before(&note, &mover, &reader).unwrap();
+        check_kill(&folder, "a part is moved", true);
+        insert();
+        assert!(move_all(&note, &writer, (&mover, &reader), "RESTART").unwrap());
+        check_kill(&folder, "all is moved", false);
+        note.raise(&writer).unwrap();
+        check_kill(&folder, "the log has begun anew", false);
+        note.sync_log().unwrap();
+        insert();
+        check_kill(&folder, "the log is used again", true);
+    }
+}
+
+#[test]
+fn a_note_that_is_damaged_or_cannot_be_written_is_explained() {
+    let folder = TestDatabase::sqlite("damaged-note");
+    assert_eq!(started(&folder), "");
+    let note = beside(&folder.file(), "-note");
+    for empty in ["", "\0\0\0\0"] {
+        std::fs::write(&note, empty).unwrap();
+        assert_eq!(started(&folder), "", "a power cut leaves a note so that was not written yet");
+    }
+    for damaged in ["7", "milk\n", "7 \n", "\0 7 1\n"] {
+        std::fs::write(&note, damaged).unwrap();
+        let failure = started(&folder);
+        assert!(failure.contains("test.db-note is damaged") && failure.contains("or remove"), "{failure}");
+    }
+    std::fs::remove_file(&note).unwrap();
+    std::fs::create_dir(&note).unwrap();
+    let failure = started(&folder);
+    assert!(failure.contains("cannot read") && failure.contains("test.db-note"), "{failure}");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_full_disk_is_named_when_the_note_is_made() {
+    let folder = TestDatabase::sqlite("note-on-full-disk");
+    std::os::unix::fs::symlink("/dev/full", beside(&folder.file(), "-note")).unwrap();
+    let failure = Database::open(&folder.file()).err().map(|failure| failure.message.to_string()).unwrap_or_default();
+    assert!(failure.contains("cannot write") && failure.contains("free some space"), "{failure}");
+}
