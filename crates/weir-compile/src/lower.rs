@@ -44,6 +44,7 @@ mod surroundings;
 mod table_description;
 mod tables;
 mod test_items;
+mod tested_rounds;
 mod typed_arguments;
 mod types;
 mod waiting;

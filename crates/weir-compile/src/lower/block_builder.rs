@@ -103,6 +103,17 @@ impl OpenBlock {
             }
     }
 
+    /// Visits the bindings, those within operations too.
+    pub(super) fn each_binding(&self, see: &mut impl FnMut(&Let)) {
+        for binding in &self.lets {
+            see(binding);
+            binding.op.blocks().for_each(|inner| inner.each_binding(see));
+        }
+        if let Terminator::Switch { arms, .. } = &self.end {
+            arms.iter().for_each(|arm| arm.body.each_binding(see));
+        }
+    }
+
     /// Turns the exits of `frame` into fall-throughs.
     pub(super) fn resolve_exits(&mut self, frame: InlineFrameId) {
         match &mut self.end {

@@ -358,17 +358,22 @@ impl<'a> Lowering<'a, '_> {
         span: Span,
         bind: impl FnOnce(&mut Self, Atom),
     ) -> Atom {
-        let ty = Type::list(element_type.clone());
         let element = self.vars.variable(name, element_type.clone());
-        let so_far = self.vars.variable("", ty.clone());
         let item = Atom::Var(element.var);
         let open_block = self.build_block(|lowering| {
-            bind(lowering, item.clone());
+            bind(lowering, item);
             lowering.all_hold(conditions, span)
         });
+        self.kept_where((list, element), open_block, span)
+    }
+
+    /// Returns the elements for which a block yields `true`.
+    pub(super) fn kept_where(&mut self, (list, element): (Atom, Variable), open_block: OpenBlock, span: Span) -> Atom {
+        let (ty, item) = (Type::list(element.ty.clone()), Atom::Var(element.var));
+        let so_far = self.vars.variable("", ty.clone());
         let exits = open_block.exits();
         let gathers = exits.is_empty() && open_block.any_binding(&|binding| self.gathers(binding));
-        if gathers && !self.is_move_only(element_type) {
+        if gathers && !self.is_move_only(&element.ty) {
             return self.kept_of_tested((list, element), open_block, span);
         }
         let add = |lowering: &mut Self, kept: Atom| {
@@ -399,7 +404,7 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// Returns whether all conditions hold, of which there is at least one; those behind one that does not are not evaluated.
-    fn all_hold(&mut self, conditions: &[&'a Expr], span: Span) -> Atom {
+    pub(super) fn all_hold(&mut self, conditions: &[&'a Expr], span: Span) -> Atom {
         let Some((condition, others)) = conditions.split_first() else { return Self::constant_true() };
         let condition = self.expr(condition);
         if others.is_empty() {

@@ -1,7 +1,7 @@
 //! Lowers loops. If a body may exit its `fn`, the loop carries the exit, and the remaining rounds do nothing.
 
 use weir_host::{Type, Value};
-use weir_ir::expr::{ArmTest, Atom, LoopExit, Op};
+use weir_ir::expr::{ArmTest, Atom, LoopExit, Op, Variable};
 use weir_ir::prim::Prim;
 use weir_syntax::Span;
 use weir_syntax::ast::{Block, Expr, Pattern, QueryClauses, QueryOrder};
@@ -47,6 +47,9 @@ impl<'a> Lowering<'a, '_> {
             None => {
                 let groups = self.groups(pattern, items, (query, body));
                 let (list, clauses) = groups.unwrap_or_else(|| (self.elements(items), ListClauses::of(query)));
+                if let Some(values) = self.tested_rounds(expr, &list, (pattern, body), &clauses) {
+                    return values;
+                }
                 self.chosen(list, pattern, &clauses, items.span)
             }
         };
@@ -121,7 +124,6 @@ impl<'a> Lowering<'a, '_> {
         pattern: &'a Pattern,
         body: &'a Block,
     ) -> Atom {
-        let Type::List(of) = result else { return Atom::Value(Value::Unit) };
         let paired = self.with_rows(paired, pattern, body, span);
         let element = self.vars.variable(pattern_name(pattern), paired.element_type.clone());
         let open_block = self.build_block(|lowering| {
@@ -129,6 +131,17 @@ impl<'a> Lowering<'a, '_> {
             lowering.block(body)
         });
         let list = self.end_pairs(paired);
+        self.rounds((result, span), (list, element), open_block)
+    }
+
+    /// Lowers the rounds of a `for` that has this result: to a map, or to a fold if the block may exit the `fn`.
+    pub(super) fn rounds(
+        &mut self,
+        (result, span): (&Type, Span),
+        (list, element): (Atom, Variable),
+        open_block: OpenBlock,
+    ) -> Atom {
+        let Type::List(of) = result else { return Atom::Value(Value::Unit) };
         let exits = open_block.exits();
         if exits.is_empty() {
             let body = self.close_without_exits(open_block, of);
@@ -154,7 +167,7 @@ impl<'a> Lowering<'a, '_> {
     fn collect(
         &mut self,
         span: Span,
-        (list, element): (Atom, weir_ir::expr::Variable),
+        (list, element): (Atom, Variable),
         (open_block, of): (OpenBlock, &Type),
         exits: &BlockExits,
     ) -> Atom {
@@ -172,7 +185,7 @@ impl<'a> Lowering<'a, '_> {
     pub(super) fn fold_with_exits(
         &mut self,
         span: Span,
-        (list, init, element): (Atom, Atom, weir_ir::expr::Variable),
+        (list, init, element): (Atom, Atom, Variable),
         ty: &Type,
         exits: &BlockExits,
         body: impl FnOnce(&mut Self, Atom) -> Atom,
@@ -235,7 +248,7 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// Binds a variable that an open block mentions.
-    pub(super) fn rename(&mut self, variable: weir_ir::expr::Variable, value: Atom, span: Span) {
+    pub(super) fn rename(&mut self, variable: Variable, value: Atom, span: Span) {
         let origin = self.origin(span);
         let op = Op::Prim(Prim::Copy, vec![value]);
         self.builder().lets_mut().push(weir_ir::expr::Let { bound: variable, op, origin });
@@ -274,7 +287,7 @@ impl<'a> Lowering<'a, '_> {
     pub(super) fn loop_with_exits(
         &mut self,
         span: Span,
-        (init, variable, inner): (Atom, weir_ir::expr::Variable, weir_ir::expr::Block),
+        (init, variable, inner): (Atom, Variable, weir_ir::expr::Block),
         (ty, pair): (&Type, &Type),
         exits: &BlockExits,
         at_most: u64,
