@@ -47,9 +47,15 @@ pub(crate) fn check_match(context: &mut CheckContext<'_>, typed: &TypedTree, val
     for (at, arm) in arms.iter().enumerate() {
         let Some(case) = patterns.deconstruct(&arm.pattern) else { return };
         if search.useful(&rows, std::slice::from_ref(&case), std::slice::from_ref(ty)) == Usefulness::Useless {
-            let mut diagnostic = Diagnostic::new(Code::UnreachableArm, "this arm is unreachable")
-                .at(arm.pattern.span, "the arms before it match every such value");
-            if let Some(first) = arms.first().filter(|first| first.guard.is_none() && arms.len() == 2) {
+            // Such as an empty range.
+            let matches_nothing = search.useful(&[], std::slice::from_ref(&case), std::slice::from_ref(ty));
+            let because = match matches_nothing {
+                Usefulness::Useless => "no value matches it",
+                _ => "the arms before it match every such value",
+            };
+            let mut diagnostic =
+                Diagnostic::new(Code::UnreachableArm, "this arm is unreachable").at(arm.pattern.span, because);
+            if let Some(first) = arms.first().filter(|first| at > 0 && first.guard.is_none() && arms.len() == 2) {
                 diagnostic = diagnostic.because(first.pattern.span, "matches every value");
             }
             context.report(match removed_arm(context.text, arms, at) {

@@ -29,6 +29,7 @@ mod streams;
 mod support;
 mod tables;
 mod templates;
+mod tested_rounds;
 mod time;
 mod tls;
 mod tls_probes;

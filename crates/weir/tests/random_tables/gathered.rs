@@ -36,8 +36,9 @@ pub(crate) fn functions(items: &Items) -> String {
          fn number_at({parameters}) -> Int {{\n  let found = items[{key}] else {{ return -7 }}\n  found.number % 1000\n}}\n\n\
          fn age_of(name: Text) -> Int {{\n  let owner = owners[name] else {{ return -1 }}\n  owner.age\n}}\n\n\
          fn is_known(name: Text, more: Int) -> Bool {{\n  if more < 1 {{ return false }}\n  owners[name] != None\n}}\n\n\
-         {}{}",
-        changed(items) + &tried("tried", "owners[r.owner]", &items_of_row(items).table),
+         {}{}{}",
+        changed(items) + &tested(),
+        tried("tried", "owners[r.owner]", &items_of_row(items).table),
         tried("tried_of_lists", "(for o in owners if o.name == r.owner { o }).first()", &items_of_row(items).list)
     )
 }
@@ -51,6 +52,23 @@ fn tried(name: &str, owner: &str, item: &str) -> String {
          let item = {item} else {{ fail(\"no item {{r.number}}\") }}\n    owner.age * 7 + item.number % 1000\n  }}\n  \
          Ok(ages)\n}}\n\n"
     )
+}
+
+/// Returns two `fn`s that test each row when its round comes, in the head and in the body of a loop. The rounds change what is tested, and
+/// the `fn`s take that back.
+fn tested() -> String {
+    let test = "(match owners[r.owner] { Some(it) => it.age, None => 0 }) < 3";
+    let write =
+        "if r.number % 5 == 4 { fail(\"number {r.number}\") }\n    owners.upsert(Owner { name: r.owner, age: 5 })?";
+    let headed = format!("for r in rows if {test} {{\n    {write}\n    r.number\n  }}");
+    let bodied = format!(
+        "fold found = [] for r in rows {{\n    if {test} {{\n    {write}\n    found + [r.number]\n  }} else {{ found }}\n  }}"
+    );
+    let of = |name: &str, rounds: &str| {
+        let body = format!("let found = {rounds}\n  fail(\"{{found}}\")");
+        format!("fn {name}(rows: List(Item)) -> Result(Int) {{\n  atomic owners {{\n  {body}\n  }}\n}}\n\n")
+    };
+    of("headed", &headed) + &of("bodied", &bodied)
 }
 
 /// Returns a `fn` that changes items until it finds one without an owner.
@@ -188,10 +206,12 @@ fn value(items: &Items, row: &str, depth: u32, random: &mut Random) -> Twin {
 pub(crate) fn gathered(items: &Items, random: &mut Random) -> String {
     let rows = [ALL, "items"][random.below(2) as usize];
     let depth = 1 + random.below(2) as u32;
-    if random.below(4) == 0 {
-        let shown =
-            |name: &str| format!("match {name}({ALL}) {{ Ok(ages) => \"{{ages}}\", Err(failure) => \"{{failure}}\" }}");
-        return both(&shown("tried"), &shown("tried_of_lists"));
+    let shown =
+        |name: &str| format!("match {name}({ALL}) {{ Ok(found) => \"{{found}}\", Err(failure) => \"{{failure}}\" }}");
+    match random.below(8) {
+        0 | 1 => return both(&shown("tried"), &shown("tried_of_lists")),
+        2 => return both(&shown("headed"), &shown("bodied")),
+        _ => {}
     }
     let body = value(items, "r", depth, random);
     if random.below(3) == 0 {

@@ -173,6 +173,7 @@ fn random_programs_have_every_statement() {
         "owners[r.owner]",
         "number_at(",
         "is_known(r",
+        "headed(",
         "soft(",
         "cascade",
         "auto",
