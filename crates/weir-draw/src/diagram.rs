@@ -199,7 +199,7 @@ impl DiagramBuilder<'_> {
     /// Returns whether the flow may leave its thread in a call, or in the wait between two tries, which is hidden.
     fn leaves_thread(&self, node: &Node) -> bool {
         match &node.kind {
-            NodeKind::Call { function } => self.drawing.leaves_thread(function),
+            NodeKind::Call { function, .. } => self.drawing.leaves_thread(function),
             NodeKind::Loop { body, .. } if names::is_retry(node) => {
                 let generated = body.nodes.iter().filter(|inner| inner.origin == node.origin);
                 generated.into_iter().any(|inner| self.leaves_thread(inner))
@@ -384,7 +384,7 @@ fn mark(kind: MarkKind, title: String, parent: Option<MarkId>) -> DiagramMark {
 fn drawn(body: &DrawnBody<'_, '_>, (id, node): (NodeId, &Node), parent: Option<MarkId>) -> DiagramMark {
     let scope = body.scope;
     let mut drawn = match &node.kind {
-        NodeKind::Call { function } => {
+        NodeKind::Call { function, .. } => {
             let (module, name) = function.rsplit_once('.').unwrap_or(("", function));
             DiagramMark {
                 over: within_fns(&node.name, module, &body.frames.fns_around(scope, id)),
@@ -440,7 +440,9 @@ fn worth_showing(node: &Node) -> Vec<(Resource, Mode)> {
 
 /// Returns whether a call has this access because its flow calls a barrier, which is in another module.
 pub(crate) fn is_of_barrier(node: &Node, usage: &weir_ir::graph::ResourceUse) -> bool {
-    let (NodeKind::Call { function }, Resource::World(module)) = (&node.kind, &usage.resource) else { return false };
+    let (NodeKind::Call { function, .. }, Resource::World(module)) = (&node.kind, &usage.resource) else {
+        return false;
+    };
     let is_of_module = function.rsplit_once('.').is_some_and(|(of, _)| of == module.as_str());
     usage.mode == Mode::Read && !is_of_module
 }

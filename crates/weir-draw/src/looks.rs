@@ -39,7 +39,7 @@ impl MarkKind {
 pub(crate) fn mark(scope: &GraphScope<'_>, node: &Node) -> (MarkKind, String) {
     let input = || first_input(scope, node);
     match &node.kind {
-        NodeKind::Call { function } => (MarkKind::Call, function.to_string()),
+        NodeKind::Call { function, .. } => (MarkKind::Call, function.to_string()),
         NodeKind::Prim(prim) => (MarkKind::Prim, prim.name().to_owned()),
         NodeKind::Select { .. } => (MarkKind::Prim, "select".into()),
         NodeKind::Switch { .. } => (MarkKind::Fork, subject(scope, node)),
@@ -69,7 +69,7 @@ pub(crate) fn line(scope: &GraphScope<'_>, node: &Node) -> String {
         states.map(|input| scope.describe(input)).collect::<Vec<_>>().join(", ")
     };
     match &node.kind {
-        NodeKind::Call { function } => scope.call(function, &node.inputs),
+        NodeKind::Call { function, .. } => scope.call(function, &node.inputs),
         NodeKind::Prim(prim) => scope.call(prim.name(), &node.inputs),
         NodeKind::Select { .. } => scope.call("select", &node.inputs),
         NodeKind::Switch { .. } => format!("match {}", input()),

@@ -156,7 +156,7 @@ impl<'a> GraphScope<'a> {
     fn output(&self, node: &Node, depth: usize) -> String {
         match &node.kind {
             NodeKind::Prim(prim) => self.prim(*prim, &node.inputs, depth),
-            NodeKind::Call { function } => function.to_string(),
+            NodeKind::Call { function, .. } => function.to_string(),
             NodeKind::Switch { .. } => {
                 node.inputs.first().map(|subject| self.expression(subject, depth)).unwrap_or_default()
             }
@@ -187,7 +187,7 @@ impl<'a> GraphScope<'a> {
             }
             (Prim::Payload(_) | Prim::WithField(_), _) => operand(0),
             (Prim::Pairs, _) => format!("pairs of {}", operand(0)),
-            (Prim::Flatten | Prim::Failure | Prim::Propagate, _) => operand(0),
+            (Prim::Flatten | Prim::Failure | Prim::Unwrap | Prim::Propagate, _) => operand(0),
             (Prim::Length, _) => format!("length of {}", operand(0)),
             (Prim::List, _) => format!("[{}]", if inputs.is_empty() { "" } else { "…" }),
             _ => format!("{}(…)", prim.name()),

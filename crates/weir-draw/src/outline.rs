@@ -134,7 +134,7 @@ fn steps(graph: &Graph, node: &Node) -> usize {
 
 fn note(drawing: &Drawing<'_>, node: &Node) -> String {
     let waits = match &node.kind {
-        NodeKind::Call { function } => match drawing.batch(function) {
+        NodeKind::Call { function, .. } => match drawing.batch(function) {
             Some(batch) => Some(format!("waits in a batch of at most {}", batch.at_most)),
             None => drawing.leaves_thread(function).then(|| "waits".to_owned()),
         },

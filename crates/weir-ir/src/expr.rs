@@ -5,7 +5,7 @@
 //! other operation that fails ([`Op::may_end`]); all of them end the flow. An early exit from an inlined `fn` is
 //! expressed by nesting: the continuation is moved into the branches that do not exit.
 
-use weir_host::{Mode, Resource, Text, Value};
+use weir_host::{Mode, Resource, Text, Type, Value};
 
 mod op;
 mod relocate;
@@ -59,6 +59,23 @@ pub struct Call {
     pub site: Text,
     /// The arguments, one for each parameter.
     pub arguments: Vec<Atom>,
+    /// True if a failure with which the call would end the flow is a value instead: it yields `Ok` of what it would yield, or `Err`
+    /// of the failure.
+    pub keeps_failure: bool,
+}
+
+impl Call {
+    /// Returns a call whose failure ends the flow.
+    #[must_use]
+    pub fn new(function: Text, site: Text, arguments: Vec<Atom>) -> Self {
+        Call { function, site, arguments, keeps_failure: false }
+    }
+
+    /// Returns the type of its result if the function yields this one.
+    #[must_use]
+    pub fn result(keeps_failure: bool, ty: Type) -> Type {
+        if keeps_failure { Type::result(ty, Type::Failure) } else { ty }
+    }
 }
 
 /// One arm of a switch.

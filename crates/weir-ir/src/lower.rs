@@ -203,8 +203,8 @@ impl<'a> GraphBuilder<'a> {
 
     fn call(&mut self, call: &expr::Call, binding: &Let) -> Operand {
         let function = self.definitions.library.function(&call.function).expect("the verifier has seen the function");
-        let mut node =
-            self.draft(NodeKind::Call { function: call.function.clone() }, &call.site, &call.arguments, binding);
+        let kind = NodeKind::Call { function: call.function.clone(), keeps_failure: call.keeps_failure };
+        let mut node = self.draft(kind, &call.site, &call.arguments, binding);
         node.uses = call_uses(&function.signature, call, self.barriers);
         for usage in &mut node.uses {
             usage.held = self.held.get(&usage.resource).is_some_and(|mode| *mode >= usage.mode);

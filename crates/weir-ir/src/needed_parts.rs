@@ -208,6 +208,9 @@ impl VariableNeeds {
             (Prim::Equal | Prim::NotEqual, [value, Atom::Value(Value::Variant(_, None))]) => {
                 self.need(value, &NeededParts::outline());
             }
+            (Prim::Unwrap, [kept]) => {
+                self.need(kept, &NeededParts::with(ValuePart::Payload(Value::OK, 0), needed.clone()));
+            }
             (Prim::Record, parts) => self.parts(parts, needed, ValuePart::Field),
             (Prim::Variant(tag), parts) => self.parts(parts, needed, |at| ValuePart::Payload(tag, at)),
             (Prim::List, parts) => self.parts(parts, needed, |_| ValuePart::Element),

@@ -91,13 +91,15 @@ pub enum Prim {
     Flatten,
     /// A failure of the program, with a text as its message.
     Failure,
+    /// The value of a `Result` of a call that keeps its failure; fails with the failure if there is one.
+    Unwrap,
     /// A failure with more places in its backtrace: a list of the function that failed, the `fn` around it, and the position.
     Propagate,
 }
 
 impl Prim {
     /// Every primitive, in the order of the declaration; those with an index have 0.
-    pub const ALL: [Prim; 37] = [
+    pub const ALL: [Prim; 38] = [
         Prim::Copy,
         Prim::Add,
         Prim::Subtract,
@@ -134,6 +136,7 @@ impl Prim {
         Prim::Collect,
         Prim::Flatten,
         Prim::Failure,
+        Prim::Unwrap,
         Prim::Propagate,
     ];
 
@@ -177,6 +180,7 @@ impl Prim {
             Prim::Collect => "collect",
             Prim::Flatten => "flatten",
             Prim::Failure => "failure",
+            Prim::Unwrap => "unwrap",
             Prim::Propagate => "propagate",
         }
     }
@@ -225,13 +229,14 @@ impl Prim {
             | Prim::Length
             | Prim::Pairs
             | Prim::Flatten
-            | Prim::Failure => Some(1),
+            | Prim::Failure
+            | Prim::Unwrap => Some(1),
             Prim::Middle => Some(3),
             _ => Some(2),
         }
     }
 
-    /// Returns true if it may fail: by overflow, division by zero, or an index out of range.
+    /// Returns true if it may fail: by overflow, division by zero, an index out of range, or the failure of a call.
     #[must_use]
     pub fn may_fail(self) -> bool {
         matches!(
@@ -244,7 +249,14 @@ impl Prim {
                 | Prim::Negate
                 | Prim::Index
                 | Prim::DetachElement
+                | Prim::Unwrap
         )
+    }
+
+    /// Returns true if it may end the flow by a failure that effects wait for. They do not wait for failures of calls.
+    #[must_use]
+    pub(crate) fn may_end(self) -> bool {
+        self.may_fail() && self != Prim::Unwrap
     }
 
     /// Returns true if it compares two values or combines Booleans: a switch may evaluate it as part of its condition.
@@ -345,10 +357,20 @@ impl Prim {
             (Prim::Failure, [Value::Text(message)]) => {
                 Ok(Value::Failure(Box::new(Failure::new(FailureKind::Program, message.clone()))))
             }
+            (Prim::Unwrap, [Value::Variant(Value::OK, Some(payload))]) => Ok(payload[0].clone()),
+            (Prim::Unwrap, [Value::Variant(Value::ERR, Some(payload))]) => Err(failure_of(payload[0].clone())),
             (Prim::Propagate, [Value::Failure(failure), Value::List(sites)]) => Ok(propagated(failure, sites)),
             (Prim::Flatten, [Value::List(lists)]) => lists::flatten(lists),
             (prim, operands) => panic!("{} of {operands:?} passed the verifier", prim.name()),
         }
+    }
+}
+
+/// Returns the failure of a call.
+fn failure_of(value: Value) -> Box<Failure> {
+    match value {
+        Value::Failure(failure) => failure,
+        other => panic!("the failure {other:?} passed the verifier"),
     }
 }
 

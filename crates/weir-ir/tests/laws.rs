@@ -298,6 +298,36 @@ const KEEPS: &[(&str, &str, &str, &str)] = &[
     ),
     (
         "lifted-calls",
+        "the failure of a read waits for those of earlier rounds",
+        "Int",
+        "%2: Int = fold [8, 11] from 0 as %3: Int, %4: Int\n  %5: Int = call a.failing_look at a.look (%4)\n  \
+         %6: Int = subtract(%4, 8)\n  %7: Int = divide(%5, %6)\n  yield %7\nyield %2",
+    ),
+    (
+        "lifted-calls",
+        "the failure of a read that no round comes to is dropped",
+        "Result(Int, Failure)",
+        "%2: Result(Int, Failure) = fold [8, 11] from #0(1) as %3: Result(Int, Failure), %4: Int left by failure (@1..2)\n  \
+         %5: Result(Int, Failure) = switch %3\n    tag 0 (%6: Int)\n      %7: Int = call a.failing_look at a.look (%4)\n      \
+         %8: Result(Int, Failure) = variant.1(failure(program, \"no\"))\n      yield %8\n    tag 1 (%9: Failure)\n      \
+         %10: Result(Int, Failure) = variant.1(%9)\n      yield %10\n  yield %5\nyield %2",
+    ),
+    (
+        "lifted-calls",
+        "the failure of a read in a `for` counts although nothing uses its result",
+        "Int",
+        "%2: Int = fold [8, 11] from 0 as %3: Int, %4: Int\n  %5: List(Int) = for %6: Int in [1, 2]\n    \
+         %7: Int = call a.failing_look at a.look (%4)\n    yield %6\n  %8: Int = add(%3, 1)\n  yield %8\nyield %2",
+    ),
+    (
+        "lifted-calls",
+        "what needs a read that fails is not asked for",
+        "Int",
+        "%2: Int = fold [8, 11] from 0 as %3: Int, %4: Int\n  %5: Int = call a.failing_look at a.look (%4)\n  \
+         %6: Int = call b.gathered_look at b.look (%5)\n  %7: Int = add(%3, %6)\n  yield %7\nyield %2",
+    ),
+    (
+        "lifted-calls",
         "only the arm that is taken makes its calls",
         "Int",
         "%2: Int = fold %1 from 0 as %3: Int, %4: Int\n  %5: Int = switch %4\n    value 1\n      %6: Int = call a.gathered_look at a.look (%4)\n      %7: Int = divide(1, %6)\n      yield %7\n    value 2\n      %8: Int = add(%4, 1)\n      yield %8\n    otherwise\n      %9: Int = call b.gathered_look at b.look (%4)\n      %10: Int = add(%3, %9)\n      yield %10\n  yield %5\nyield %2",

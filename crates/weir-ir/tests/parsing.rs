@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use weir_host::{Failure, FailureKind, Type, Value};
 use weir_ir::expr::{Atom, Block};
+use weir_ir::generate::Recording;
 use weir_ir::parse::{self, ParseError};
-use weir_ir::print;
 use weir_ir::program::{Program, SharedValue};
+use weir_ir::{lower, print};
 
 fn sharing(ty: Type, value: Value) -> Program<Block> {
     let init = Block { lets: Vec::new(), result: Atom::Value(value) };
@@ -59,6 +60,17 @@ fn inlined_calls_print_and_parse_back() {
     let around = program.inlined_calls_around(program.shared[0].init.lets[0].origin);
     let around: Vec<_> = around.map(|(_, call)| (call.function.as_str(), call.called_at.start)).collect();
     assert_eq!(around, [("inner", 30), ("outer", 10)]);
+}
+
+#[test]
+fn a_call_that_keeps_its_failure_prints_and_parses_back() {
+    let text = "shared x: Int\n  %0: Result(Int, Failure) = call a.look at a.look (1) keeps failure\n  \
+                %1: Int = unwrap(%0)\n  yield %1\n";
+    let program = parse::expr(text).expect("the text is a program");
+    assert_eq!(print::expr(&program), text);
+    let graph = print::graph(&lower(&program, &Recording::new(0).library()));
+    assert!(graph.contains("call a.look keeps failure"), "{graph}");
+    assert_eq!(parse::graph(&graph).map(|parsed| print::graph(&parsed)), Ok(graph));
 }
 
 #[test]

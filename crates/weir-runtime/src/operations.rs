@@ -3,7 +3,7 @@
 use std::any::Any;
 
 use smallvec::SmallVec;
-use weir_host::{Argument, Elements, Failure, FailureKind, Outcome, Value, Values};
+use weir_host::{Argument, Elements, Failure, FailureKind, Outcome, Signature, Value, Values};
 use weir_ir::evaluate::failure_of;
 use weir_ir::prim::{Prim, interpolate, parts};
 
@@ -52,6 +52,36 @@ pub(crate) enum Out {
         /// The arm of `None`, which has no payload.
         none: (u32, u32),
     },
+}
+
+/// A call whose failure is an answer instead of the end of the flow.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum KeptFailure {
+    /// The function itself cannot fail: the answer is a `Result` of its value.
+    OfValue,
+    /// The function returns a `Result`, of which the answer is a `Result`.
+    OfResult,
+}
+
+impl KeptFailure {
+    /// Returns the form of a call of a function.
+    pub(crate) fn of(signature: &Signature) -> KeptFailure {
+        if signature.failure.is_some() { KeptFailure::OfResult } else { KeptFailure::OfValue }
+    }
+
+    /// Returns the outcome with its failure as an answer.
+    pub(crate) fn seen(self, outcome: Outcome) -> Outcome {
+        match (self, outcome) {
+            (_, Outcome::Fault(failure)) => Outcome::Error(Value::Failure(failure)),
+            (KeptFailure::OfValue, Outcome::Error(error)) => Outcome::Error(Value::Failure(failure_of(error))),
+            (KeptFailure::OfValue, outcome) => outcome,
+            (KeptFailure::OfResult, outcome) => match outcome.returned() {
+                Ok(Ok(value)) => Outcome::Value(Value::ok(value)),
+                Ok(Err(error)) => Outcome::Value(Value::err(error)),
+                Err(failure) => Outcome::Error(Value::Failure(failure)),
+            },
+        }
+    }
 }
 
 /// Returns the units of applying a primitive to the values of slots and constants.

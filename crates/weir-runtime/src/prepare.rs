@@ -16,6 +16,7 @@ use weir_ir::program::Flow;
 use crate::batching::{BatchedFunction, BorrowedValues, Gatherer, GathererContext, IS_COMPILED};
 use crate::flow_section::{CallQueue, CallSection, NodeSection};
 use crate::lock::FairRwLock;
+use crate::operations::KeptFailure;
 use crate::region::{LARGE_WINDOW, Scalar, WordTypes};
 use crate::resources::Resources;
 use crate::step::{Body, Repeat, VectorCall};
@@ -210,7 +211,9 @@ impl<'a> Preparation<'a> {
         let gates_before = self.ticket_gates.len();
         let mut part = NodePart { waits_for_returns: node.waits_for_returns(self.library), ..NodePart::default() };
         match &node.kind {
-            NodeKind::Call { function } => part.call = Some(self.resolve(graph, node, function)?),
+            NodeKind::Call { function, keeps_failure } => {
+                part.call = Some(self.resolve(graph, node, (function, *keeps_failure))?);
+            }
             kind => {
                 let repeat = Repeat::of(kind);
                 let (outside, around) = (self.may_be_given_up, self.place);
@@ -237,7 +240,12 @@ impl<'a> Preparation<'a> {
         Ok(part)
     }
 
-    fn resolve(&mut self, graph: &Graph, node: &Node, path: &str) -> Result<Resolved, PrepareError> {
+    fn resolve(
+        &mut self,
+        graph: &Graph,
+        node: &Node,
+        (path, keeps_failure): (&str, bool),
+    ) -> Result<Resolved, PrepareError> {
         let library = self.library;
         let found =
             library.function(path).ok_or_else(|| error(&node.name, format!("there is no function `{path}`")))?;
@@ -259,10 +267,13 @@ impl<'a> Preparation<'a> {
         Ok(Resolved {
             code: found.code.clone(),
             path: path.into(),
-            fallible: found.signature.failure.is_some(),
+            fallible: keeps_failure || found.signature.failure.is_some(),
+            kept_failure: keeps_failure.then(|| KeptFailure::of(&found.signature)),
             awaits_peer: effects.awaits_peer,
             vector: vector_call(found),
-            optional: found.signature.failure.is_none() && matches!(found.signature.result, Type::Option(_)),
+            optional: !keeps_failure
+                && found.signature.failure.is_none()
+                && matches!(found.signature.result, Type::Option(_)),
             passing: found.signature.parameters.iter().map(|parameter| parameter.passing).collect(),
             locks: locks.into(),
             ticket_gate,

@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use weir_host::{Argument, FunctionCode, ImmediateCode, Mode, Resource, WordCode};
+use weir_host::{Argument, FunctionCode, ImmediateCode, Mode, Outcome, Resource, WordCode};
 use weir_ir::graph::{ArmTest, NodeKind};
 use weir_ir::prim::Prim;
 
@@ -18,6 +18,7 @@ use crate::batching::{self, Gatherer, LatencyGraph};
 use crate::constant_copies::ConstantCopies;
 use crate::flow_section::{CallSection, NodeSection};
 use crate::lock::{FairRwLock, SessionTable};
+use crate::operations::KeptFailure;
 pub(crate) use crate::operations::{NONE, Out, PrimStep};
 use crate::region::{Region, Scalar};
 use crate::wait_set::WaitSet;
@@ -287,6 +288,8 @@ pub(crate) struct CallStep {
     pub changes: bool,
     /// The destination of the answer.
     pub out: Out,
+    /// Set if a failure that would end the flow is an answer.
+    pub kept_failure: Option<KeptFailure>,
     /// The locks that it holds while it runs, in the canonical order.
     pub locks: Box<[(Arc<FairRwLock>, Mode)]>,
     /// The ticket gate that it waits at.
@@ -311,6 +314,15 @@ impl CallStep {
     #[inline]
     pub(crate) fn is_gathered(&self) -> bool {
         batching::IS_COMPILED && self.gatherer.is_some()
+    }
+
+    /// Returns the outcome as this step sees it: a failure that it keeps is an answer.
+    #[inline]
+    pub(crate) fn seen(&self, outcome: Outcome) -> Outcome {
+        match self.kept_failure {
+            None => outcome,
+            Some(kept) => kept.seen(outcome),
+        }
     }
 
     /// Returns true if it is gathered and borrows shared values, which its gatherer knows.

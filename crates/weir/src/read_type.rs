@@ -11,7 +11,7 @@ pub(crate) fn read_type<'f>(flow: &'f Flow<Graph>, parameter: &'f Variable) -> &
         return &parameter.ty;
     }
     let is_read =
-        |node: &&Node| matches!(&node.kind, NodeKind::Call { function } if function.as_str() == "http.read_body");
+        |node: &&Node| matches!(&node.kind, NodeKind::Call { function, .. } if function.as_str() == "http.read_body");
     match flow.body.nodes.iter().find(is_read).and_then(|node| node.outputs.first()) {
         Some(Type::Result(read)) => &read.0,
         _ => &parameter.ty,

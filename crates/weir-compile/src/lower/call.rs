@@ -180,10 +180,10 @@ impl<'a> Lowering<'a, '_> {
         let site = format!("{}{path}", self.frame().call_path);
         let site = self.unique(site).into();
         if function.signature.module.as_str() == TABLES {
-            return self.table_call(Call { function: path.clone(), site, arguments }, &function.signature, ty, span);
+            return self.table_call(Call::new(path.clone(), site, arguments), &function.signature, ty, span);
         }
         self.before_effect(&function.signature, span);
-        self.call_alone(Call { function: path.clone(), site, arguments }, &function.signature, ty, span)
+        self.call_alone(Call::new(path.clone(), site, arguments), &function.signature, ty, span)
     }
 
     /// Returns the call path, with a number from its second use on.

@@ -173,7 +173,7 @@ impl Lowering<'_, '_> {
         let site = self.unique(format!("{}.{function}", site.as_str())).into();
         let arguments = [Atom::Shared(table), Atom::Var(transaction)].into_iter().chain(more).collect();
         let bound = self.vars.variable("", Type::Unit);
-        lets.push(Let { bound, op: Op::Call(Call { function: path, site, arguments }), origin });
+        lets.push(Let { bound, op: Op::Call(Call::new(path, site, arguments)), origin });
         lets
     }
 

@@ -83,7 +83,7 @@ impl Lowering<'_, '_> {
         let number = self.vars.variable("", Type::Int);
         let committed = self.vars.variable("", Type::result(Type::Unit, Type::Failure));
         let site = self.unique(COMMITTED.to_owned()).into();
-        let call = Call { function: COMMITTED.into(), site, arguments: vec![Atom::Var(number.var)] };
+        let call = Call::new(COMMITTED.into(), site, vec![Atom::Var(number.var)]);
         let ended = self.end_unless_committed(Atom::Var(committed.var), origin);
         lets.push(Let { bound: number, op: Op::Prim(Prim::Field(1), vec![both.clone()]), origin });
         lets.push(Let { bound: committed, op: Op::Call(call), origin });

@@ -56,7 +56,7 @@ pub(super) fn named_sections(plan: &Plan, flow: &str, around: &Node, body: &Grap
 /// Returns true if a node, or one in its bodies, may have to wait for an event loop.
 fn calls_out(node: &Node, waits: &dyn Fn(&str) -> bool) -> bool {
     let own = match &node.kind {
-        NodeKind::Call { function } => waits(function),
+        NodeKind::Call { function, .. } => waits(function),
         kind => kind.has_limit(),
     };
     own || node.bodies().iter().flat_map(|body| &body.nodes).any(|node| calls_out(node, waits))

@@ -39,7 +39,7 @@ pub(crate) fn shared(name: &str) -> Atom {
 }
 
 pub(crate) fn call(function: &str, arguments: Vec<Atom>) -> Op {
-    Op::Call(Call { function: function.into(), site: function.into(), arguments })
+    Op::Call(Call::new(function.into(), function.into(), arguments))
 }
 
 pub(crate) fn arm(test: ArmTest, payload: Vec<Variable>, body: Block) -> Arm {

@@ -92,7 +92,12 @@ impl FlowEvaluation<'_, '_> {
         });
         slots.for_each(|(slot, value)| scratch.slots[slot] = value);
         self.variables.extend(scratch.variables.into_iter().zip(scratch.slots));
-        Ok(answer(&function.signature, settled.outcome)?)
+        match answer(&function.signature, settled.outcome) {
+            Ok(value) if call.keeps_failure => Ok(Value::ok(value)),
+            Ok(value) => Ok(value),
+            Err(failure) if call.keeps_failure => Ok(Value::err(Value::Failure(failure))),
+            Err(failure) => Err(failure.into()),
+        }
     }
 
     /// Waits for a call, within the limits around it.

@@ -138,7 +138,7 @@ impl OpRow {
 impl Op {
     fn row(&self) -> OpRow {
         match self {
-            Op::Prim(prim, _) => OpRow { may_end: prim.may_fail(), ..OpRow::plain(prim.name()) },
+            Op::Prim(prim, _) => OpRow { may_end: prim.may_end(), ..OpRow::plain(prim.name()) },
             Op::Call(_) => OpRow::plain("call"),
             Op::Switch { .. } => OpRow { runs: Runs::IfChosen, ..OpRow::plain("switch") },
             Op::Map { .. } => OpRow::with_bodies("for", Runs::Repeatedly, BodyTypes::MAP),

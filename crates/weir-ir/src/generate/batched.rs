@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use weir_host::{
-    Batch, BatchAnswers, BatchCode, Environment, Failure, Function, FunctionCode, Module, Outcome, Passing,
-    PendingBatch, Settled, Type, Value, World,
+    Batch, BatchAnswers, BatchCode, Environment, Failure, FailureKind, Function, FunctionCode, Module, Outcome,
+    Passing, PendingBatch, Settled, Type, Value, World,
 };
 
 use super::functions::{WORLDS, Yields, another, count_of_handle, function, half, int, mix, with_counter};
@@ -27,11 +27,15 @@ const FRAGILE: Batch = Batch { at_most: 5, in_flight: 2, gathered: 0 };
 const TOO_MANY: usize = 3;
 
 /// The functions of one integer whose calls are gathered and which return an integer; those that change something are rarer.
-const FUNCTIONS: [&str; 8] = [
+const FUNCTIONS: [&str; 12] = [
+    "gathered_look",
+    "gathered_look",
+    "gathered_look",
     "gathered_look",
     "gathered_look",
     "gathered_look",
     "gathered_mix",
+    "failing_look",
     "fragile_look",
     "fragile_look",
     "gathered_change",
@@ -79,6 +83,10 @@ pub(super) fn add_batched(module: Module, recording: &Recording) -> Module {
         .function(batched("gathered_look", READ, look))
         .function(batched("try_gathered", Kind { failure: failure(), ..READ }, |_, _, (x, _)| half(x)))
         .function(batched("gathered_mix", Kind { world: World::Pure, ..READ }, |_, _, (x, _)| number(mix(x))))
+        .function(batched("failing_look", READ, |recording, module, (x, by)| match refuses(x) {
+            true => fault(FailureKind::Argument, format!("{x} is refused")),
+            false => look(recording, module, (x, by)),
+        }))
         .function(batched("fragile_look", Kind { limits: FRAGILE, ..READ }, look))
         .function(batched("look_by", Kind { limits: SECOND, of_two: true, ..READ }, look))
         .function(batched("gathered_change", WRITE, |recording, module, (x, _)| {
@@ -161,6 +169,15 @@ fn gathered_value(recording: &Recording) -> Function {
 fn refused(requests: usize) -> BatchAnswers {
     let failure = Failure::function(format!("{requests} requests are too many"));
     BatchAnswers { answers: vec![Outcome::Fault(Box::new(failure)); requests], failed_as_a_whole: true }
+}
+
+/// Returns true if a function that refuses some arguments refuses this one.
+fn refuses(x: i64) -> bool {
+    x.rem_euclid(7) == 4
+}
+
+fn fault(kind: FailureKind, message: String) -> Outcome {
+    Outcome::Fault(Box::new(Failure::new(kind, message)))
 }
 
 fn number(number: i64) -> Outcome {

@@ -10,7 +10,7 @@ use crate::expr::{Arm, ArmTest, Atom, Block, Let, LoopExit, Op, Origin, Variable
 use crate::prim::Prim;
 
 /// The functions of one integer that the rounds call.
-const READS: [&str; 3] = ["gathered_look", "gathered_look", "fragile_look"];
+const READS: [&str; 4] = ["gathered_look", "gathered_look", "fragile_look", "failing_look"];
 
 /// The number of reads of a round of which each may leave the loop.
 const TRIED_MAX: usize = 3;

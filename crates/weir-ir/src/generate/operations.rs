@@ -68,7 +68,7 @@ impl Generator {
     }
 
     pub(super) fn call_of(&mut self, function: &str, arguments: Vec<Atom>) -> Op {
-        Op::Call(Call { function: function.into(), site: self.site(function), arguments })
+        Op::Call(Call::new(function.into(), self.site(function), arguments))
     }
 
     /// Generates a call on a counter: a shared one, or one of the flow's own.

@@ -81,11 +81,7 @@ pub(super) fn generated(seed: u64, emphasis: Emphasis) -> Case {
 }
 
 fn shared_counter(name: Text, number: i64) -> SharedValue<Block> {
-    let call = Call {
-        function: "count.new".into(),
-        site: "count.new".into(),
-        arguments: vec![Atom::Value(Value::Int(number))],
-    };
+    let call = Call::new("count.new".into(), "count.new".into(), vec![Atom::Value(Value::Int(number))]);
     let bound = Variable { var: Var(0), name: "".into(), ty: counter() };
     let lets = vec![Let { bound, op: Op::Call(call), origin: Origin::default() }];
     SharedValue { name, ty: counter(), per_session: false, init: Block { lets, result: Atom::Var(Var(0)) } }

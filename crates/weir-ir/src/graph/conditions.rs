@@ -102,7 +102,7 @@ fn changed_values<'g>(graph: &'g Graph, library: &Library) -> BTreeSet<&'g Opera
     for node in &graph.nodes {
         let within: Vec<BTreeSet<&Operand>> = node.bodies().iter().map(|body| changed_values(body, library)).collect();
         let changes = |input: usize| match &node.kind {
-            NodeKind::Call { function } => {
+            NodeKind::Call { function, .. } => {
                 let parameters = library.function(function).map(|function| &function.signature.parameters);
                 parameters.and_then(|all| all.get(input)).is_none_or(|one| one.passing == Passing::Change)
             }

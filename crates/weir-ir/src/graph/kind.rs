@@ -22,6 +22,8 @@ pub enum NodeKind {
     Call {
         /// The function's path.
         function: Text,
+        /// True if its output is a `Result` of the failure with which the call would end the flow.
+        keeps_failure: bool,
     },
     /// Tests its one input and chooses the first arm whose test holds.
     Switch {
@@ -164,8 +166,8 @@ impl NodeKind {
     /// The table of all other properties.
     fn row(&self) -> KindRow {
         match self {
-            NodeKind::Prim(prim) => KindRow { may_end: prim.may_fail(), ..KindRow::plain(prim.name()) },
-            NodeKind::Call { function: _ } => KindRow { may_wait: true, ..KindRow::plain("call") },
+            NodeKind::Prim(prim) => KindRow { may_end: prim.may_end(), ..KindRow::plain(prim.name()) },
+            NodeKind::Call { .. } => KindRow { may_wait: true, ..KindRow::plain("call") },
             NodeKind::Switch { arms: _ } => KindRow::plain("switch"),
             NodeKind::Select { switch } => KindRow { named_node: Some(*switch), ..KindRow::plain("select") },
             NodeKind::Map { body: _ } => KindRow::repeated("for", 0, BodyTypes::MAP),
@@ -308,7 +310,7 @@ impl NodeKind {
     #[must_use]
     pub fn is_immediate(&self, library: &Library) -> bool {
         let immediate = match self {
-            NodeKind::Call { function } => library.function(function).is_some_and(|function| {
+            NodeKind::Call { function, .. } => library.function(function).is_some_and(|function| {
                 let Signature { effects, batch, .. } = &function.signature;
                 !effects.waits && !effects.blocking && batch.is_none()
             }),

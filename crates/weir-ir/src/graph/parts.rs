@@ -123,7 +123,7 @@ impl<'g> PartUses<'g> {
                 *other != index && self.result_is_read(of.node, part)
             }
             (NodeKind::Prim(Prim::Length), Place::Element(_)) => false,
-            (NodeKind::Call { function }, Place::Element(key)) if of.input == 0 => {
+            (NodeKind::Call { function, .. }, Place::Element(key)) if of.input == 0 => {
                 let signature = self.library.function(function).map(|function| &function.signature);
                 !signature.is_some_and(replaces_element) || node.inputs.get(1) != Some(key)
             }
@@ -140,7 +140,7 @@ impl<'g> PartUses<'g> {
     fn may_change(&self, of: ValueUse) -> bool {
         let Some(node) = self.graph.nodes.get(of.node.0 as usize) else { return false };
         match &node.kind {
-            NodeKind::Call { function } => {
+            NodeKind::Call { function, .. } => {
                 let signature = self.library.function(function).map(|function| &function.signature);
                 let parameter = signature.and_then(|signature| signature.parameters.get(of.input));
                 parameter.is_none_or(|parameter| parameter.passing == Passing::Change)

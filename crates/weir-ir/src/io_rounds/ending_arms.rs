@@ -3,7 +3,7 @@
 
 use indexmap::IndexSet;
 
-use crate::graph::{Control, Graph, NodeId, NodeKind};
+use crate::graph::{Control, Graph, NodeId, NodeKind, Operand};
 
 /// The arms of a graph that end the flow.
 pub(super) struct EndingArms(IndexSet<Control>);
@@ -44,6 +44,16 @@ pub(super) fn before_skipped(graph: &Graph, earlier: NodeId, later: NodeId) -> I
         at += 1;
     }
     before
+}
+
+/// Returns true if a switch goes on if a call has kept no failure: the program's text has no such branch.
+pub(super) fn tests_kept_failure(graph: &Graph, switch: NodeId) -> bool {
+    let Some(Operand::Port(of, 0)) = graph.node(switch).inputs.first() else { return false };
+    match &graph.node(*of).kind {
+        NodeKind::Call { keeps_failure, .. } => *keeps_failure,
+        NodeKind::Select { switch } => tests_kept_failure(graph, *switch),
+        _ => false,
+    }
 }
 
 /// Returns the arms that a node is in, the innermost one first.

@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 use weir_host::{Library, Mode, Resource, Text, Value};
 
-use super::ending_arms::{EndingArms, are_exclusive, before_skipped};
+use super::ending_arms::{EndingArms, are_exclusive, before_skipped, tests_kept_failure};
 use super::repeated::Repetition;
 use super::statements::{
     expected_read, follows_statements, has_statements, is_commit, is_placed, is_settle, table_of, writes_tables,
@@ -128,10 +128,10 @@ impl Moments<'_> {
                 self.expected.insert(read.into(), begins.clone());
             }
             let ends = match &node.kind {
-                NodeKind::Call { function } if is_settle(function) && !self.settles_here(&ending, node) => {
+                NodeKind::Call { function, .. } if is_settle(function) && !self.settles_here(&ending, node) => {
                     begins.clone()
                 }
-                NodeKind::Call { function } if is_statement || self.waits(function) => {
+                NodeKind::Call { function, .. } if is_statement || self.waits(function) => {
                     self.call(node, function, &begins, (graph, number, body))
                 }
                 kind if kind.bodies().is_empty() => begins.clone(),
@@ -162,7 +162,9 @@ impl Moments<'_> {
         let mut begins = value;
         if let Some(control) = node.control {
             let at = graph.node(control.switch).origin;
+            let is_of_text = !tests_kept_failure(graph, control.switch);
             let chosen = of(control.switch).ends.clone().because(|why| match why {
+                why if !is_of_text => why,
                 branch @ WaitReason::Branch(_) => branch,
                 _ => WaitReason::Branch(at),
             });
@@ -314,14 +316,14 @@ impl Moments<'_> {
 
     /// Returns true if a node is a call of a function that answers many calls at once.
     fn is_gathered(&self, node: &Node) -> bool {
-        let NodeKind::Call { function } = &node.kind else { return false };
+        let NodeKind::Call { function, .. } = &node.kind else { return false };
         self.library.function(function).is_some_and(|function| function.signature.batch.is_some())
     }
 
     /// Returns true if a node needs an earlier one only to be placed, because both call the same batched function.
     fn is_placed_after(&self, node: &Node, earlier: &Node) -> bool {
         match (&node.kind, &earlier.kind) {
-            (NodeKind::Call { function: one }, NodeKind::Call { function: other }) => {
+            (NodeKind::Call { function: one, .. }, NodeKind::Call { function: other, .. }) => {
                 one == other && self.is_gathered(node)
             }
             _ => false,
@@ -332,7 +334,7 @@ impl Moments<'_> {
 /// Returns the arms that a node of a body is in, outermost first.
 fn arms_around(graph: &Graph, number: u32, body: &ExecutedBody, node: &Node) -> Vec<IoArm> {
     let own = std::iter::successors(node.control, |control| graph.node(control.switch).control);
-    let own = own.map(|control| {
+    let own = own.filter(|control| !tests_kept_failure(graph, control.switch)).map(|control| {
         let switch = graph.node(control.switch);
         let is_condition = match &switch.kind {
             NodeKind::Switch { arms } => arms.first().is_some_and(|arm| arm.test == ArmTest::Value(Value::Bool(true))),

@@ -57,7 +57,7 @@ fn in_turn(body: &Graph, node: &Node, library: &Library, may_be_given_up: bool) 
     {
         return Some(TurnReason::Return(end.origin));
     }
-    if let NodeKind::Call { function } = &node.kind
+    if let NodeKind::Call { function, .. } = &node.kind
         && library.function(function).is_some_and(|function| function.signature.state.is_some())
     {
         return Some(TurnReason::Resource(Resource::State(node.name.clone())));
@@ -81,7 +81,7 @@ fn is_changed(body: &Graph, resource: &Resource) -> bool {
 fn is_of_one_batch(body: &Graph, resource: &Resource, library: &Library) -> bool {
     let mut users = body.nodes.iter().filter(|node| touched(node).any(|(other, _)| other == resource));
     let function = |node: &Node| match &node.kind {
-        NodeKind::Call { function } => Some(function.clone()),
+        NodeKind::Call { function, .. } => Some(function.clone()),
         _ => None,
     };
     let Some(first) = users.next().and_then(function) else { return false };

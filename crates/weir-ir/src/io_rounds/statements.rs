@@ -36,7 +36,7 @@ const EXPECTATIONS: [&str; 2] = [".expect", ".expect_each"];
 
 /// Returns the table of a statement, if the node of the graph is one.
 pub(super) fn table_of<'a>(graph: &Graph, node: &'a Node) -> Option<&'a Text> {
-    let NodeKind::Call { function } = &node.kind else { return None };
+    let NodeKind::Call { function, .. } = &node.kind else { return None };
     let Some(Operand::Shared(table)) = node.inputs.first() else { return None };
     let is_statement = function.starts_with(MODULE) && !NO_STATEMENTS.contains(&function.as_str());
     (is_statement && (!is_commit(node) || commits_all(graph, node))).then_some(table)
@@ -45,7 +45,7 @@ pub(super) fn table_of<'a>(graph: &Graph, node: &'a Node) -> Option<&'a Text> {
 /// Returns true if the node of the graph is a statement, or has one in a body.
 pub(super) fn has_statements(graph: &Graph, node: &Node) -> bool {
     let inside = |body: &Graph| body.nodes.iter().any(|inner| has_statements(body, inner));
-    let is_gathered = matches!(&node.kind, NodeKind::Call { function } if function.as_str() == GATHERED_READ);
+    let is_gathered = matches!(&node.kind, NodeKind::Call { function, .. } if function.as_str() == GATHERED_READ);
     (table_of(graph, node).is_some() && !is_gathered) || node.bodies().iter().any(inside)
 }
 
@@ -53,14 +53,14 @@ pub(super) fn has_statements(graph: &Graph, node: &Node) -> bool {
 pub(super) fn follows_statements(graph: &Graph, node: &Node) -> bool {
     match &node.kind {
         NodeKind::Prim(_) | NodeKind::Switch { .. } | NodeKind::Select { .. } => false,
-        NodeKind::Call { function } => function.starts_with(MODULE) && function.as_str() != GATHERED_READ,
+        NodeKind::Call { function, .. } => function.starts_with(MODULE) && function.as_str() != GATHERED_READ,
         _ => node.bodies().is_empty() || has_statements(graph, node),
     }
 }
 
 /// Returns true if the node commits what a transaction has done to a table, or waits for that.
 pub(super) fn is_commit(node: &Node) -> bool {
-    matches!(&node.kind, NodeKind::Call { function } if [COMMIT, COMMITTED].contains(&function.as_str()))
+    matches!(&node.kind, NodeKind::Call { function, .. } if [COMMIT, COMMITTED].contains(&function.as_str()))
 }
 
 /// Returns true if a node that commits is the last one of its transaction.

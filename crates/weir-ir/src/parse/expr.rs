@@ -41,7 +41,8 @@ fn head(line: &mut Cursor<'_>) -> ParseResult<Op> {
         let function = line.name("the path of a function")?;
         line.expect("at")?;
         let site = line.name("the name of a call site")?;
-        return Ok(Op::Call(Call { function, site, arguments: line.list("(", ")", atom)? }));
+        let arguments = line.list("(", ")", atom)?;
+        return Ok(Op::Call(Call { function, site, arguments, keeps_failure: line.eat("keeps failure") }));
     }
     if line.eat("for") {
         let element = binder(line)?;

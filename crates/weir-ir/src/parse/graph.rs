@@ -73,7 +73,8 @@ fn numbers(kind: &mut NodeKind, line: &mut Cursor<'_>) -> ParseResult<()> {
 /// The operation of a node, with empty bodies.
 fn kind(line: &mut Cursor<'_>) -> ParseResult<NodeKind> {
     if line.eat("call") {
-        return Ok(NodeKind::Call { function: line.name("the path of a function")? });
+        let function = line.name("the path of a function")?;
+        return Ok(NodeKind::Call { function, keeps_failure: line.eat("keeps failure") });
     }
     if line.eat("select") {
         return Ok(NodeKind::Select { switch: id(line)? });

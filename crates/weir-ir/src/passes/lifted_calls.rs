@@ -8,13 +8,16 @@
 //! element and on total operations only. Nothing in the body changes what the call reads, so it sees in the `for` what it sees in the
 //! `fold`; so does a call that gathers and borrows a shared value, such as a table. The body neither returns nor has a time limit or a
 //! race, which may be given up, and nothing moves out of an atomic step. A failure that the call returns is a value, on which the body decides in its turn: so
-//! the `fold` fails where it failed. A call in an arm is made in the `for` under the same condition, if that needs nothing of the
+//! the `fold` fails where it failed. A failure with which the call itself ends the flow is a value too ([`Call::keeps_failure`]): the
+//! `fold` fails with it in the round of the call, at its place, if it comes there, so that the first failure in the text remains the
+//! one of the flow. A call in an arm is made in the `for` under the same condition, if that needs nothing of the
 //! rounds before: so no call is made for an arm that is not taken. It may be made although an operation before it fails. The state of a
 //! `fold` that a failure leaves ([`LoopExit::Failure`]) decides whether a round does anything; a call passes this decision too, as it
 //! passes the failure of a flow. It does not pass a `return`.
 //!
 //! * `early` finds the part of a body that the `for` evaluates, its [`early::EarlyPart`].
 //! * `moving` moves it there.
+//! * `kept_failures` copies what needs the result of a call whose failure is kept.
 
 use std::collections::BTreeSet;
 
@@ -26,6 +29,7 @@ use crate::lower::{barriers, call_uses, needs};
 use crate::prim::Prim;
 
 mod early;
+mod kept_failures;
 mod moving;
 
 pub(super) fn run(body: &mut Block, facts: &mut Facts<'_>) {
@@ -51,7 +55,8 @@ fn lifted(fold: &mut Let, facts: &mut Facts<'_>) -> Option<Let> {
         return None;
     }
     let own = Variable { name: element.name.clone(), ..facts.variable(element.ty.clone()) };
-    let (made, row) = moving::move_out(body, element, &own, &early, fold.origin, facts);
+    let keeps = *exit != LoopExit::Never || !early.leaves_only_total(body, facts);
+    let (made, row) = moving::move_out(body, (element, &own), &early, (fold.origin, keeps), facts);
     let rows = facts.variable(Type::list(row.ty.clone()));
     let op = Op::Map { list: std::mem::replace(list, Atom::Var(rows.var)), element: own, body: made };
     let bound = std::mem::replace(element, row.clone());
@@ -73,11 +78,12 @@ fn is_lifted(op: &Op, facts: &Facts<'_>) -> bool {
     }
 }
 
-/// Returns true for an operation that cannot fail, also if it calls functions that wait or gather: their failures are values.
+/// Returns true for an operation that cannot fail, but for calls of functions that wait or gather: their failures are kept.
 fn is_total_but_for_reads(op: &Op, facts: &Facts<'_>) -> bool {
     let total = |block: &Block| block.lets.iter().all(|inner| is_total_but_for_reads(&inner.op, facts));
     match op {
         Op::Call(call) if is_slow(call, facts) => true,
+        Op::Prim(Prim::Unwrap, _) => true,
         Op::Switch { .. } | Op::Map { .. } | Op::Fold { .. } => op.blocks().all(total),
         _ => op.blocks().next().is_none() && facts.is_total(op),
     }
@@ -85,6 +91,15 @@ fn is_total_but_for_reads(op: &Op, facts: &Facts<'_>) -> bool {
 
 fn is_slow(call: &Call, facts: &Facts<'_>) -> bool {
     facts.signature(&call.function).is_some_and(|signature| signature.effects.waits || signature.batch.is_some())
+}
+
+/// Returns true if an operation calls a function that waits or gathers and whose failure ends the flow, or fails with such a failure.
+fn may_fail_by_reads(op: &Op, facts: &Facts<'_>) -> bool {
+    match op {
+        Op::Call(call) => !call.keeps_failure && is_slow(call, facts),
+        Op::Prim(prim, _) => *prim == Prim::Unwrap,
+        op => op.blocks().any(|block| block.lets.iter().any(|inner| may_fail_by_reads(&inner.op, facts))),
+    }
 }
 
 /// Returns true if an operation of a block, or of one within, returns, or may be given up.

@@ -14,7 +14,9 @@ impl Prim {
     /// Returns `true` if its operands, or parts of them, become part of its result, so that move-only values are moved.
     #[must_use]
     pub fn passes_on(self) -> bool {
-        use Prim::{Collect, Copy, DetachField, Field, Flatten, List, Map, Pairs, Payload, Record, Variant, WithField};
+        use Prim::{
+            Collect, Copy, DetachField, Field, Flatten, List, Map, Pairs, Payload, Record, Unwrap, Variant, WithField,
+        };
         matches!(
             self,
             Copy | List
@@ -28,6 +30,7 @@ impl Prim {
                 | Pairs
                 | Collect
                 | Flatten
+                | Unwrap
         )
     }
 
@@ -46,6 +49,7 @@ impl Prim {
             (Prim::Variant(tag), [_, ..]) => Ok(Value::Variant(tag, Some(all(operands)))),
             (Prim::Field(index) | Prim::DetachField(index), [Value::Record(parts)])
             | (Prim::Payload(index), [Value::Variant(_, Some(parts))]) => Ok(element(parts, index as usize)),
+            (Prim::Unwrap, [Value::Variant(Value::OK, Some(parts))]) => Ok(element(parts, 0)),
             (Prim::WithField(index), [Value::Record(fields), value]) => {
                 let mut fields = parts(fields);
                 fields[index as usize] = move_or_clone(value);

@@ -76,10 +76,11 @@ impl Display for OperationText<'_> {
             Op::Call(call) => {
                 write!(
                     f,
-                    "{word} {} at {} ({})",
+                    "{word} {} at {} ({}){}",
                     NameText(&call.function),
                     NameText(&call.site),
-                    atoms(&call.arguments)
+                    atoms(&call.arguments),
+                    kept_failure(call.keeps_failure)
                 )
             }
             Op::Map { list, element, .. } => write!(f, "{word} {} in {}", Binder(element), AtomText(list)),
@@ -104,6 +105,11 @@ impl Display for OperationText<'_> {
             }
         }
     }
+}
+
+/// Returns the text behind a call that keeps its failure.
+pub(super) fn kept_failure(keeps: bool) -> &'static str {
+    if keeps { " keeps failure" } else { "" }
 }
 
 fn atoms(atoms: &[Atom]) -> impl Display {

@@ -21,7 +21,7 @@
 
 use std::fmt::{self, Display};
 
-use super::expr::{ConstraintText, PrimText, ResourceText, TestText, mode};
+use super::expr::{ConstraintText, PrimText, ResourceText, TestText, kept_failure, mode};
 use super::{Commas, Constant, IndentedText, LoopExitText, NameText, OriginText, TypeText};
 use crate::graph::{Graph, Node, NodeId, NodeKind, Operand, ResourceUse};
 use crate::program::LoopExit;
@@ -69,7 +69,9 @@ impl Display for NodeText<'_> {
         let word = self.0.kind.word();
         match &self.0.kind {
             NodeKind::Prim(prim) => write!(f, "{}", PrimText(*prim)),
-            NodeKind::Call { function } => write!(f, "{word} {}", NameText(function)),
+            NodeKind::Call { function, keeps_failure } => {
+                write!(f, "{word} {}{}", NameText(function), kept_failure(*keeps_failure))
+            }
             NodeKind::Select { switch: earlier } | NodeKind::Release { acquire: earlier } => {
                 write!(f, "{word} {} ", NodeIdText(*earlier))
             }

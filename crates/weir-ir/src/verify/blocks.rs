@@ -263,7 +263,10 @@ impl<'a> BlockVerifier<'a, '_> {
         }
         let arguments = self.operands(at, &call.arguments);
         match self.library.function(&call.function) {
-            Some(function) => self.types_hold(at, calls::check(&function.signature, &arguments, result, self.types)),
+            Some(function) => self.types_hold(
+                at,
+                calls::check((&function.signature, call.keeps_failure), &arguments, result, self.types),
+            ),
             None => self.add(Rule::Known, at, format!("there is no function `{}`", call.function)),
         }
     }

@@ -4,11 +4,12 @@ use weir_host::{Passing, Signature, Type};
 
 use super::operand::TypedOperand;
 use super::types::{Bindings, TypeTable, substitute, unify};
+use crate::expr::Call;
 use crate::print::TypeText;
 
-/// Checks a call with these arguments whose value is used as of type `result`.
+/// Checks a call with these arguments whose value is used as of type `result`, and which may keep its failure.
 pub(super) fn check(
-    signature: &Signature,
+    (signature, keeps_failure): (&Signature, bool),
     arguments: &[TypedOperand<'_>],
     result: &Type,
     types: &TypeTable<'_>,
@@ -18,7 +19,7 @@ pub(super) fn check(
         return Err(format!("`{path}` takes {} arguments, not {}", signature.parameters.len(), arguments.len()));
     }
     let mut bindings = Bindings::new();
-    let gives = signature.call_type();
+    let gives = Call::result(keeps_failure, signature.call_type());
     if !unify(&gives, result, &mut bindings) {
         return Err(format!("`{path}` gives {}, not {}", TypeText(&gives), TypeText(result)));
     }

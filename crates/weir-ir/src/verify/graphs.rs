@@ -33,7 +33,7 @@ pub(super) fn flow(
     let (names, states) = (BTreeSet::new(), BTreeSet::new());
     let mut barriers = BTreeSet::new();
     graph.each_node(&mut |node| {
-        let NodeKind::Call { function } = &node.kind else { return };
+        let NodeKind::Call { function, .. } = &node.kind else { return };
         let barrier = library.function(function).filter(|function| function.signature.effects.barrier);
         barriers.extend(barrier.map(|function| Resource::World(function.signature.module.clone())));
     });
@@ -202,8 +202,8 @@ impl<'a> GraphVerifier<'a, '_> {
         }
         let checked = match (&node.kind, &inputs[..]) {
             (NodeKind::Prim(prim), inputs) => prims::check(*prim, inputs, &node.outputs[0], self.types),
-            (NodeKind::Call { function }, inputs) => match self.library.function(function) {
-                Some(known) => calls::check(&known.signature, inputs, &node.outputs[0], self.types),
+            (NodeKind::Call { function, keeps_failure }, inputs) => match self.library.function(function) {
+                Some(known) => calls::check((&known.signature, *keeps_failure), inputs, &node.outputs[0], self.types),
                 None => return self.add(Rule::Known, node, format!("there is no function `{function}`")),
             },
             (NodeKind::Switch { arms }, [subject]) => return self.switch(node, arms, *subject),

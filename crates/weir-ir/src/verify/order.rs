@@ -101,7 +101,7 @@ fn accesses_of(checker: &GraphVerifier<'_, '_>, graph: &Graph, node: &Node) -> V
 /// Returns the mode of an input: [`Mode::Write`] if the node changes it, or takes a move-only value.
 fn mode_of(checker: &GraphVerifier<'_, '_>, graph: &Graph, node: &Node, input: usize) -> Mode {
     let changes = match &node.kind {
-        NodeKind::Call { function } => {
+        NodeKind::Call { function, .. } => {
             let function = checker.library.function(function);
             let passing = function.and_then(|function| function.signature.parameters.get(input)).map(|p| p.passing);
             match passing {

@@ -34,9 +34,12 @@ pub(super) fn check(
         Prim::List | Prim::Map | Prim::Record | Prim::Variant(_) | Prim::Failure | Prim::Propagate => {
             construction(prim, operands, result, types)
         }
-        Prim::Field(_) | Prim::DetachField(_) | Prim::WithField(_) | Prim::Payload(_) | Prim::IsVariant(_) => {
-            part(prim, operands, result, types)
-        }
+        Prim::Field(_)
+        | Prim::DetachField(_)
+        | Prim::WithField(_)
+        | Prim::Payload(_)
+        | Prim::IsVariant(_)
+        | Prim::Unwrap => part(prim, operands, result, types),
         Prim::Length
         | Prim::Index
         | Prim::DetachElement
@@ -99,6 +102,7 @@ fn part(prim: Prim, operands: &[TypedOperand<'_>], result: &Type, types: &TypeTa
             value.must_be("the field", &field, types)
         }
         (Prim::Payload(index), [variant]) => payload(*variant, index, result, types),
+        (Prim::Unwrap, [kept]) => kept.must_be("the result", &Type::result(result.clone(), Type::Failure), types),
         (Prim::IsVariant(tag), [variant]) => {
             yields(result, &Type::Bool)?;
             let known = variant.ty().map(|ty| types.variants(ty).is_some_and(|all| all.len() > tag as usize));

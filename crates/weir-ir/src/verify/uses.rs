@@ -20,7 +20,7 @@ pub(super) fn check<'a>(
 ) {
     let inside = held_at(view, Some(id), held, checker.session_scoped);
     let expected: Vec<ResourceUse> = match &node.kind {
-        NodeKind::Call { function } => {
+        NodeKind::Call { function, .. } => {
             let Some(function) = checker.library.function(function) else { return };
             let state = function.signature.state.as_ref().map(|state| state.mode);
             let mut uses = call_uses(&function.signature, node);

@@ -392,7 +392,7 @@ impl Frame {
     #[inline]
     pub(super) fn answer(&mut self, outcome: Outcome, step: &CallStep) -> Ran {
         operations::forget(&step.dead, &mut self.slots);
-        match operations::answer(outcome, &step.out, &mut self.slots) {
+        match operations::answer(step.seen(outcome), &step.out, &mut self.slots) {
             Ok(decided) => {
                 decided.into_iter().for_each(|(switch, arm)| self.choices[switch as usize] = arm);
                 Ran::Next

@@ -44,7 +44,7 @@ impl FrameWave {
                 let answer = answers.next().expect("each iteration has an answer");
                 let call = call_of(*node, body);
                 operations::forget(&call.dead, &mut frame.slots);
-                match operations::answer(answer, &call.out, &mut frame.slots) {
+                match operations::answer(call.seen(answer), &call.out, &mut frame.slots) {
                     Ok(decided) => {
                         decided.into_iter().for_each(|(switch, arm)| frame.choices[switch as usize] = arm);
                         if env.units.spend_timed(units::CALL, &*env.instance.platform) == Spent::Yield {
@@ -90,7 +90,7 @@ impl FrameWave {
             let value = match answer {
                 Outcome::Value(value) if is_plain && !iteration.leaves => value,
                 _ if iteration.leaves => Value::Absent,
-                answer => match operations::answer(answer, &call.out, &mut frame.slots) {
+                answer => match operations::answer(call.seen(answer), &call.out, &mut frame.slots) {
                     Ok(_) => frame.slots[slot as usize].take(),
                     Err(failure) => {
                         columns.swap_row(row, &mut frame.slots);

@@ -65,6 +65,9 @@ fn takes_element(call: &CallStep) -> bool {
 /// Returns true if the value of a call is the result of its body, and if no step behind it runs then: only those of the arm that
 /// it takes if it fails.
 fn yields_answer(call: &CallStep, behind: &[PreparedStep], result: Option<Argument>) -> bool {
+    if call.kept_failure.is_some() {
+        return false;
+    }
     let (mut answer, decides) = match call.out {
         Out::Value(slot) => (slot, None),
         Out::OfResult { switch, ok: (arm, slot), .. } => (slot, Some((switch, arm))),

@@ -8,13 +8,17 @@ use weir_ir::graph::{Node, NodeKind};
 use crate::batching::{Gatherer, LatencyGraph};
 use crate::flow_section::CallSection;
 use crate::lock::FairRwLock;
+use crate::operations::KeptFailure;
 use crate::step::{Action, Body, VectorCall};
 
 /// A call that is resolved to its function, before its step is created.
 pub(super) struct Resolved {
     pub code: FunctionCode,
     pub path: Text,
+    /// True if its answer is a `Result`.
     pub fallible: bool,
+    /// Set if a failure that would end the flow is an answer.
+    pub kept_failure: Option<KeptFailure>,
     /// True if it returns an `Option`, and cannot fail.
     pub optional: bool,
     /// True if it waits for the peer of a connection.

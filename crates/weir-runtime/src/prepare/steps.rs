@@ -206,6 +206,7 @@ impl Assembly<'_> {
             shared,
             changes,
             out,
+            kept_failure: call.kept_failure,
             code,
             path,
             locks,

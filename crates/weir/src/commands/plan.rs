@@ -111,7 +111,7 @@ fn held_threads(program: &Program, library: &Library, paint: Paint) -> String {
 fn held_by(flow: &Flow<Graph>, library: &Library) -> String {
     let mut names = Vec::new();
     flow.body.each_node(&mut |node| {
-        let NodeKind::Call { function } = &node.kind else { return };
+        let NodeKind::Call { function, .. } = &node.kind else { return };
         let effects = library.function(function).map(|function| &function.signature.effects);
         if effects.is_some_and(|effects| effects.waits && !effects.awaits_peer) {
             names.push(node.name.to_string());

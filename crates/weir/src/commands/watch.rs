@@ -165,7 +165,7 @@ impl ProgramWatcher<'_> {
 /// Returns the description of the table that an initial value opens.
 fn opened(init: &Graph) -> Option<&Value> {
     let is_open =
-        |node: &&Node| matches!(&node.kind, NodeKind::Call { function } if function.as_str() == "tables.open");
+        |node: &&Node| matches!(&node.kind, NodeKind::Call { function, .. } if function.as_str() == "tables.open");
     match init.nodes.iter().find(is_open)?.inputs.first()? {
         Operand::Constant(at) => init.constants.get(*at as usize),
         _ => None,

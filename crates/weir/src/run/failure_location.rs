@@ -5,6 +5,7 @@
 
 use weir_host::{Failure, PropagationSite, Text};
 use weir_ir::graph::{Graph, Node, NodeKind, Operand, Origin, Program};
+use weir_ir::prim::Prim;
 use weir_ir::program;
 use weir_syntax::SourceFile;
 use weir_trace::{BacktraceEntry, FlowKey};
@@ -66,10 +67,12 @@ impl FailureLocator {
         let failed = if backtrace.is_empty() { cause(graph, node) } else { node };
         let origin = if failed.origin.end > 0 { failed.origin } else { node.origin };
         let function = match &failed.kind {
-            // Programs write statements on tables by the names of the tables.
-            NodeKind::Call { function } if !function.starts_with("tables.") => function,
-            _ => "",
+            NodeKind::Call { function, .. } => function.clone(),
+            NodeKind::Prim(Prim::Unwrap) => kept_call(body, failed).unwrap_or_default(),
+            _ => Text::default(),
         };
+        // Programs write statements on tables by the names of the tables.
+        let function = if function.starts_with("tables.") { "" } else { &*function };
         if !backtrace.is_empty() {
             return Some(self.passed(&place(&self.file, origin, function), backtrace));
         }
@@ -126,6 +129,19 @@ fn find<'a>(graph: &'a Graph, path: &str) -> Option<(&'a Graph, &'a Node)> {
         let within = path.strip_prefix(&*node.name)?.strip_prefix('/')?;
         node.bodies().iter().find_map(|body| find(body, within))
     })
+}
+
+/// Returns the function of the call whose failure was kept until the flow came to this node: both have the place of the call.
+fn kept_call(body: &Graph, node: &Node) -> Option<Text> {
+    let mut found = None;
+    body.each_node(&mut |call| {
+        if let NodeKind::Call { function, keeps_failure: true } = &call.kind
+            && call.origin == node.origin
+        {
+            found = Some(function.clone());
+        }
+    });
+    found
 }
 
 /// Returns the call whose failure a `?` passed on, or the node itself.

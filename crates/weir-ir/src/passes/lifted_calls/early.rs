@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Changes, is_gathered, is_lifted, is_moved, is_total_but_for_reads};
+use super::{Changes, is_gathered, is_lifted, is_moved, is_total_but_for_reads, may_fail_by_reads};
 use crate::expr::{Arm, ArmTest, Atom, Block, Let, Op, Var, Variable};
 use crate::passes::facts::Facts;
 use weir_host::Value;
@@ -32,6 +32,18 @@ pub(super) enum Early {
 impl EarlyPart {
     pub(super) fn is_empty(&self) -> bool {
         self.bindings.is_empty()
+    }
+
+    /// Returns true if nothing of the block is left that may fail or has an effect, once this part of it has moved.
+    pub(super) fn leaves_only_total(&self, block: &Block, facts: &Facts<'_>) -> bool {
+        let is_total = |op: &Op| is_total_but_for_reads(op, facts) && !may_fail_by_reads(op, facts);
+        block.lets.iter().enumerate().all(|(position, binding)| match (self.bindings.get(&position), &binding.op) {
+            (Some(Early::Moved), _) => true,
+            (Some(Early::Arms(parts)), Op::Switch { arms, .. }) => {
+                arms.iter().zip(parts).all(|(arm, part)| part.leaves_only_total(&arm.body, facts))
+            }
+            (_, op) => is_total(op),
+        })
     }
 }
 

@@ -1,9 +1,10 @@
 //! Moves the early part of the body of a `fold` into a `for` before it.
 //!
 //! The `for` yields a row for each element: the element, and the results of what was moved. The results of an arm are an `Option`,
-//! which is `Some` if the `for` has chosen that arm. The `fold` chooses the same arm, and takes the results out of it.
+//! which is `Some` if the `for` has chosen that arm. The `fold` chooses the same arm, and takes the results out of it. If calls keep
+//! their failures, a result that depends on one is a `Result`, which the `fold` unwraps at the place of the operation.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use weir_host::{Type, Value};
 
@@ -13,17 +14,16 @@ use crate::passes::facts::Facts;
 use crate::prim::Prim;
 
 /// Moves the early part of a body out of it. Returns the block that evaluates it for the element `own`, and the variable that stands
-/// for its result in the `fold`, whose first field is the element.
+/// for its result in the `fold`, whose first field is the element. If it `keeps` failures, those of calls become values.
 pub(super) fn move_out(
     body: &mut Block,
-    element: &Variable,
-    own: &Variable,
+    (element, own): (&Variable, &Variable),
     early: &EarlyPart,
-    origin: Origin,
+    (origin, keeps): (Origin, bool),
     facts: &mut Facts<'_>,
 ) -> (Block, Variable) {
     let renamed = BTreeMap::from([(element.var, own.var)]);
-    let mut mover = Mover { facts, renamed, origin };
+    let mut mover = Mover { facts, renamed, kept: BTreeSet::new(), keeps, origin };
     let mut made = ForBlock { lets: Vec::new(), results: vec![own.clone()] };
     let taken = mover.block(body, early, &mut made);
     let (made, ty) = mover.row(made);
@@ -45,6 +45,18 @@ struct MadeArm {
     body: Option<(Block, Type)>,
 }
 
+impl MadeArm {
+    /// Returns the type of its rows, if it has any.
+    fn row(&self) -> Option<Type> {
+        self.body.as_ref().map(|(_, ty)| Type::option(ty.clone()))
+    }
+}
+
+/// Returns the type of the rows of several arms: a tuple, unless there is one.
+fn rows_type(types: &[Type]) -> Type {
+    if let [only] = types { only.clone() } else { Type::Tuple(types.into()) }
+}
+
 /// A result that the `fold` takes out of a row, by the position of the binding that it stands for.
 struct TakenResult {
     position: usize,
@@ -54,6 +66,8 @@ struct TakenResult {
 enum TakenValue {
     /// The result of the binding, which is this one of the row.
     Result(usize),
+    /// The same, which is a `Result` that may have the failure of a call; the variable is bound to that.
+    Kept(usize, Variable),
     /// The rows of arms of the switch: this variable, which is bound before the switch.
     Arm(usize, Variable),
     /// The results that are taken in this arm.
@@ -73,11 +87,15 @@ impl ResultRow {
     }
 }
 
-struct Mover<'f, 'a> {
-    facts: &'f mut Facts<'a>,
+pub(super) struct Mover<'f, 'a> {
+    pub(super) facts: &'f mut Facts<'a>,
     /// The variables of the `for` that stand for those of the `fold`.
-    renamed: BTreeMap<Var, Var>,
-    origin: Origin,
+    pub(super) renamed: BTreeMap<Var, Var>,
+    /// The variables of the `fold` for which a `Result` of a kept failure stands.
+    pub(super) kept: BTreeSet<Var>,
+    /// True if calls keep their failures.
+    pub(super) keeps: bool,
+    pub(super) origin: Origin,
 }
 
 impl Mover<'_, '_> {
@@ -86,10 +104,14 @@ impl Mover<'_, '_> {
         let mut taken = Vec::new();
         for (&position, early) in &early.bindings {
             match (early, &mut block.lets[position]) {
-                (Early::Copied, binding) => _ = self.copy(binding, made),
+                (Early::Copied, binding) => _ = self.copy(binding, &mut made.lets),
                 (Early::Moved, binding) => {
-                    let what = TakenValue::Result(made.results.len());
-                    let copy = self.copy(binding, made);
+                    let at = made.results.len();
+                    let copy = self.copy(binding, &mut made.lets);
+                    let what = match self.kept.contains(&binding.bound.var) {
+                        true => TakenValue::Kept(at, self.facts.variable(copy.ty.clone())),
+                        false => TakenValue::Result(at),
+                    };
                     made.results.push(copy);
                     taken.push(TakenResult { position, what });
                 }
@@ -108,14 +130,22 @@ impl Mover<'_, '_> {
     }
 
     /// Adds a copy of a binding; returns its variable.
-    fn copy(&mut self, binding: &Let, made: &mut ForBlock) -> Variable {
-        let mut copy = binding.clone();
-        copy.bound = self.renewed(&binding.bound);
-        copy.op.operands_mut().for_each(|atom| self.rename(atom));
-        copy.op.blocks_mut().for_each(|block| block.each_operand_mut(&mut |atom| self.rename(atom)));
+    pub(super) fn copy(&mut self, binding: &Let, lets: &mut Vec<Let>) -> Variable {
+        if self.may_fail(&binding.op) {
+            return self.copy_kept(binding, lets);
+        }
+        let copy = Let { bound: self.renewed(&binding.bound), op: self.renamed_op(&binding.op), ..*binding };
         let bound = copy.bound.clone();
-        made.lets.push(copy);
+        lets.push(copy);
         bound
+    }
+
+    /// Returns the operation with the variables of the `for`.
+    pub(super) fn renamed_op(&self, op: &Op) -> Op {
+        let mut copy = op.clone();
+        copy.operands_mut().for_each(|atom| self.rename(atom));
+        copy.blocks_mut().for_each(|block| block.each_operand_mut(&mut |atom| self.rename(atom)));
+        copy
     }
 
     /// Adds a switch with the early parts of its arms, and takes their results in the arms of the `fold`. Returns the variables that
@@ -126,8 +156,28 @@ impl Mover<'_, '_> {
         parts: &[EarlyPart],
         made: &mut ForBlock,
     ) -> Vec<TakenValue> {
-        let mut made_arms: Vec<MadeArm> = Vec::new();
+        let first = made.results.len();
         let mut taken = Vec::new();
+        let mut types = Vec::new();
+        let kept = subject.variable().into_iter().filter(|var| self.kept.contains(var)).collect::<Vec<_>>();
+        let rows = self.with_values(&kept, Mover::no_rows, &mut made.lets, &mut |mover, lets| {
+            let made_arms = mover.made_arms((arms, parts), first, &mut taken);
+            types = made_arms.iter().filter_map(MadeArm::row).collect();
+            let op = mover.switch_of_rows(subject, (arms, made_arms), &types);
+            mover.push(op, rows_type(&types), lets)
+        });
+        self.add_rows(rows, &types, made);
+        taken
+    }
+
+    /// Returns the arms of the `for` with the early parts of those of the `fold`, and takes their results in these.
+    fn made_arms(
+        &mut self,
+        (arms, parts): (&mut [Arm], &[EarlyPart]),
+        first: usize,
+        taken: &mut Vec<TakenValue>,
+    ) -> Vec<MadeArm> {
+        let mut made_arms: Vec<MadeArm> = Vec::new();
         for (arm, part) in arms.iter_mut().zip(parts) {
             let payload = arm.payload.iter().map(|variable| self.renewed(variable)).collect();
             if part.is_empty() {
@@ -143,24 +193,36 @@ impl Mover<'_, '_> {
             self.take(&mut arm.body, in_arm, &ResultRow { variable: row.clone(), is_tuple });
             let op = Op::Prim(Prim::Payload(0), vec![Atom::Var(rows.var)]);
             arm.body.lets.insert(0, Let { bound: row, op, origin: self.origin });
-            taken.push(TakenValue::Arm(made.results.len() + taken.len(), rows));
+            taken.push(TakenValue::Arm(first + taken.len(), rows));
             made_arms.push(MadeArm { payload, body: Some((block, ty)) });
         }
+        made_arms
+    }
+
+    /// Returns the switch of the `for` that yields the rows of its arms, of these types.
+    fn switch_of_rows(&mut self, subject: &Atom, (arms, made_arms): (&[Arm], Vec<MadeArm>), types: &[Type]) -> Op {
         let mut subject = subject.clone();
         self.rename(&mut subject);
-        let rows = made_arms.iter().filter_map(|arm| arm.body.as_ref());
-        let types: Vec<Type> = rows.map(|(_, ty)| Type::option(ty.clone())).collect();
         let mut copies = Vec::new();
         let mut filled = 0;
         for (arm, MadeArm { payload, body }) in arms.iter().zip(made_arms) {
             let at = body.is_some().then_some(filled);
             filled += usize::from(body.is_some());
-            let body = self.arm_rows(body, at, &types);
+            let body = self.arm_rows(body, at, types);
             copies.push(Arm { test: arm.test.clone(), payload, body });
         }
-        let op = Op::Switch { subject, arms: copies };
-        self.add_rows(op, &types, made);
-        taken
+        Op::Switch { subject, arms: copies }
+    }
+
+    /// Returns `None` for each arm of a switch on a value that there is not.
+    fn no_rows(&mut self, ty: &Type, _: &Variable, lets: &mut Vec<Let>) -> Atom {
+        match ty {
+            Type::Tuple(parts) => {
+                let rows = vec![Atom::Value(Value::none()); parts.len()];
+                Atom::Var(self.push(Op::Prim(Prim::Record, rows), ty.clone(), lets).var)
+            }
+            _ => Atom::Value(Value::none()),
+        }
     }
 
     /// Returns the block of an arm of the `for`: it yields `Some` of its row if it has one, and `None` for each other arm that has one.
@@ -182,14 +244,12 @@ impl Mover<'_, '_> {
         Block { lets, result }
     }
 
-    /// Adds the switch that yields the rows of arms, each of which becomes a result.
-    fn add_rows(&mut self, switch: Op, types: &[Type], made: &mut ForBlock) {
-        if let [only] = types {
-            let rows = self.push(switch, only.clone(), &mut made.lets);
-            made.results.push(rows);
+    /// Makes a result of the rows of each arm.
+    fn add_rows(&mut self, all: Variable, types: &[Type], made: &mut ForBlock) {
+        if types.len() == 1 {
+            made.results.push(all);
             return;
         }
-        let all = self.push(switch, Type::Tuple(types.into()), &mut made.lets);
         for (ty, index) in types.iter().zip(0..) {
             let op = Op::Prim(Prim::Field(index), vec![Atom::Var(all.var)]);
             let rows = self.push(op, ty.clone(), &mut made.lets);
@@ -214,6 +274,10 @@ impl Mover<'_, '_> {
         for TakenResult { position, what } in taken.into_iter().rev() {
             match what {
                 TakenValue::Result(index) => block.lets[position].op = row.field(index),
+                TakenValue::Kept(index, bound) => {
+                    block.lets[position].op = Op::Prim(Prim::Unwrap, vec![Atom::Var(bound.var)]);
+                    block.lets.insert(position, Let { bound, op: row.field(index), origin: self.origin });
+                }
                 TakenValue::Arm(index, bound) => {
                     block.lets.insert(position, Let { bound, op: row.field(index), origin: self.origin });
                 }
@@ -227,20 +291,20 @@ impl Mover<'_, '_> {
         }
     }
 
-    fn push(&mut self, op: Op, ty: Type, lets: &mut Vec<Let>) -> Variable {
+    pub(super) fn push(&mut self, op: Op, ty: Type, lets: &mut Vec<Let>) -> Variable {
         let bound = self.facts.variable(ty);
         lets.push(Let { bound: bound.clone(), op, origin: self.origin });
         bound
     }
 
     /// Returns the variable of the `for` that stands for one of the `fold`.
-    fn renewed(&mut self, variable: &Variable) -> Variable {
+    pub(super) fn renewed(&mut self, variable: &Variable) -> Variable {
         let renewed = Variable { name: variable.name.clone(), ..self.facts.variable(variable.ty.clone()) };
         self.renamed.insert(variable.var, renewed.var);
         renewed
     }
 
-    fn rename(&self, atom: &mut Atom) {
+    pub(super) fn rename(&self, atom: &mut Atom) {
         if let Atom::Var(var) = atom
             && let Some(now) = self.renamed.get(var)
         {

@@ -147,7 +147,7 @@ impl Survey<'_> {
         let is_word =
             |input: usize| self.type_of(&node_of.inputs[input]).is_some_and(|ty| self.rules.types.shape(&ty).is_some());
         match (&node_of.kind, self.body.steps[node].action.form()) {
-            (NodeKind::Call { function }, _) => {
+            (NodeKind::Call { function, .. }, _) => {
                 let parameters =
                     self.rules.types.library.function(function).map(|function| &function.signature.parameters);
                 let changed = parameters.into_iter().flatten().map(|parameter| parameter.passing == Passing::Change);
@@ -226,7 +226,7 @@ impl Survey<'_> {
     /// Returns true if several of these nodes are calls that declare their units, so that some may run on other threads.
     pub(super) fn may_have_parts(&self, nodes: Range<usize>) -> bool {
         let declares_units = |node: &&Node| match &node.kind {
-            NodeKind::Call { function } => {
+            NodeKind::Call { function, .. } => {
                 let function = self.rules.types.library.function(function);
                 function.is_some_and(|function| function.signature.effects.declares_units)
             }

@@ -151,8 +151,8 @@ fn effects(graph: &Graph, library: &Library, is_left_out: &impl Fn(&Resource) ->
 fn waits(node: &Node, library: &Library) -> bool {
     match &node.kind {
         // Answers wait until what they tell is durable, which the tables say.
-        NodeKind::Call { function } if ["tables.settle", "tables.committed"].contains(&function.as_str()) => false,
-        NodeKind::Call { function } => {
+        NodeKind::Call { function, .. } if ["tables.settle", "tables.committed"].contains(&function.as_str()) => false,
+        NodeKind::Call { function, .. } => {
             let effects = library.function(function).map(|function| &function.signature.effects);
             effects.is_some_and(|effects| effects.waits || effects.blocking)
         }

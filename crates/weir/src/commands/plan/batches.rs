@@ -11,7 +11,7 @@ pub(super) fn gathered_calls(program: &Program, library: &Library, paint: Paint)
     let mut flows_of: IndexMap<String, (Batch, World, Vec<&str>)> = IndexMap::new();
     for flow in program.entries.iter().flat_map(|entry| &entry.flows) {
         flow.body.each_node(&mut |node| {
-            let NodeKind::Call { function: path } = &node.kind else { return };
+            let NodeKind::Call { function: path, .. } = &node.kind else { return };
             let Some(function) = library.function(path) else { return };
             let Some(batch) = function.signature.batch else { return };
             let world = function.signature.effects.world;

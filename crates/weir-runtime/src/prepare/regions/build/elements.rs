@@ -223,7 +223,7 @@ impl<'a> Builder<'a> {
     /// Compiles a call of a function that replaces one element of its first argument; returns false if the node is none.
     pub(super) fn replacement(&mut self, scope: &mut Scope<'a>, node: usize) -> Result<bool, RegionProblem> {
         let (graph, body) = (scope.graph, scope.body);
-        let NodeKind::Call { function } = &graph.nodes[node].kind else {
+        let NodeKind::Call { function, .. } = &graph.nodes[node].kind else {
             return Err(RegionProblem::of(NodeObstacle::NoInstruction));
         };
         let function = self.types.library.function(function).ok_or(RegionProblem::of(NodeObstacle::NoInstruction))?;

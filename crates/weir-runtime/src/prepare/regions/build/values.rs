@@ -118,7 +118,7 @@ impl<'a> Builder<'a> {
     /// Compiles a call.
     pub(super) fn call(&mut self, scope: &mut Scope<'a>, node: usize) -> Result<(), RegionProblem> {
         let (graph, body) = (scope.graph, scope.body);
-        let NodeKind::Call { function } = &graph.nodes[node].kind else {
+        let NodeKind::Call { function, .. } = &graph.nodes[node].kind else {
             return Err(RegionProblem::of(NodeObstacle::NoInstruction));
         };
         let function = self.types.library.function(function).ok_or(RegionProblem::of(NodeObstacle::NoInstruction))?;
