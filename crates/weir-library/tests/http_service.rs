@@ -217,3 +217,17 @@ fn pages_of_other_sites_cannot_write_unless_the_service_says_so() {
     let open = Service::start_with(routes(), &[("cross_site_writes", Value::Bool(true))]);
     assert_eq!(told(&open, "POST /a", "Sec-Fetch-Site: cross-site\r\n").0, 200);
 }
+
+#[test]
+fn pages_of_other_sites_cannot_write_either_if_they_repeat_their_fields() {
+    let service = Service::start(vec![route("POST", "/a", vec![])]);
+    let mut client = Client::connect(service.address);
+    let (site, origin) = ("Sec-Fetch-Site: cross-site\r\n", "Origin: https://b.example\r\n");
+    for (fields, status) in [("", 200), (site, 403), ("", 200), (origin, 403), (site, 403), ("", 200)] {
+        // The server remembers the fields of the first two.
+        for _ in 0..4 {
+            client.send(&format!("POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n{fields}\r\n"));
+            assert_eq!(client.answer_to("POST").status, status, "{fields}");
+        }
+    }
+}

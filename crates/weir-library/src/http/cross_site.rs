@@ -10,6 +10,11 @@ use hyper::{Method, Uri};
 /// The field by which browsers say from where a request comes.
 static SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
+/// Returns `true` if these fields say from which page a request comes.
+pub(super) fn names_page(headers: &HeaderMap) -> bool {
+    headers.contains_key(&SEC_FETCH_SITE) || headers.contains_key(ORIGIN)
+}
+
 /// Returns `true` if a page of another origin made this request, and it may change something. Links and images of other
 /// sites lead to `GET`s, which must not.
 pub(super) fn is_cross_site_write(method: &Method, uri: &Uri, headers: &HeaderMap) -> bool {
@@ -45,7 +50,9 @@ mod tests {
         for (name, value) in fields {
             headers.append(*name, value.parse().unwrap());
         }
-        is_cross_site_write(&method.parse().unwrap(), &Uri::from_static("/"), &headers)
+        let is_refused = is_cross_site_write(&method.parse().unwrap(), &Uri::from_static("/"), &headers);
+        assert!(!is_refused || names_page(&headers), "{fields:?}");
+        is_refused
     }
 
     #[test]

@@ -132,7 +132,7 @@ impl FlowHandler {
         let method = arrived.method().clone();
         let mut inputs = self.spare.take();
         inputs.clear();
-        let begun = match self.beginning(arrived, fields_of(repeated.as_ref()), peer, &mut inputs) {
+        let begun = match self.beginning(arrived, repeated.as_deref(), peer, &mut inputs) {
             Ok((route, None)) => Ok(self.begin((route, trace), inputs)),
             Ok((route, Some(input))) if input.is_unread => {
                 let request = request.take().expect(HANDLED_ONCE);
@@ -286,11 +286,11 @@ impl FlowHandler {
     fn beginning(
         &self,
         request: &Request<Incoming>,
-        repeated: Option<&HeaderMap>,
+        repeated: Option<&RepeatedHeader>,
         peer: IpAddr,
         inputs: &mut Vec<Value>,
     ) -> Result<(usize, Option<BodyInput>), Box<Response>> {
-        let fields = repeated.unwrap_or(request.headers());
+        let fields = repeated.map_or(request.headers(), |repeated| repeated);
         if let Some(violation) = request_rules::violation(request, fields) {
             return Err(Box::new(Response::plain(StatusCode::BAD_REQUEST, violation)));
         }
@@ -298,6 +298,7 @@ impl FlowHandler {
             method: request.method(),
             uri: request.uri(),
             fields,
+            may_be_of_page: repeated.is_none_or(|repeated| repeated.names_page),
             peer,
             has_body: request.body().size_hint().exact() != Some(0),
         };

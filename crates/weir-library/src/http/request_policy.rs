@@ -121,6 +121,8 @@ pub(super) struct RoutedRequest<'r> {
     pub(super) method: &'r Method,
     pub(super) uri: &'r Uri,
     pub(super) fields: &'r HeaderMap,
+    /// False if the fields are known not to say from which page the request comes.
+    pub(super) may_be_of_page: bool,
     /// Address from which the request came.
     pub(super) peer: IpAddr,
     pub(super) has_body: bool,
@@ -136,7 +138,7 @@ impl RoutedRequest<'_> {
         inputs: &mut Vec<Value>,
     ) -> Result<(usize, Option<BodyInput>), Box<Response>> {
         let path = normalized_path(self.uri.path());
-        if policy.cross_origin.refuses(self.method, self.uri, self.fields) {
+        if self.may_be_of_page && policy.cross_origin.refuses(self.method, self.uri, self.fields) {
             let text = "a page of another site sent this request";
             return Err(Box::new(Response::plain(StatusCode::FORBIDDEN, text)));
         }

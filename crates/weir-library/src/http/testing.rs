@@ -227,7 +227,7 @@ impl TestedServices {
             fields.insert(HOST, HeaderValue::try_from(&*host).map_err(|_| invalid())?);
         }
         let (peer, has_body) = (Ipv4Addr::LOCALHOST.into(), !body.is_empty());
-        let head = RoutedRequest { method: &method, uri: &url, fields: &fields, peer, has_body };
+        let head = RoutedRequest { method: &method, uri: &url, fields: &fields, may_be_of_page: true, peer, has_body };
         let matched = tested.matched(&head, body);
         let url = Uri::try_from(format!("http://{host}{path}")).map_err(|_| invalid())?;
         Ok(ServiceRequest { matched, method, url, fields, policy: Arc::clone(&tested.policy) })

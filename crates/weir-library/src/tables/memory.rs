@@ -170,8 +170,9 @@ impl MemoryTable {
         }
         let key = self.schema.key_of(fields(&row));
         self.expire();
-        // As in PostgreSQL, the key is the first rule.
-        if self.rows.contains_key(&key) {
+        // As in PostgreSQL, the key is the first rule. No row has the next number, nor a greater one.
+        debug_assert!(!self.schema.auto || !self.rows.contains_key(&key), "numbers are given out in ascending order");
+        if !self.schema.auto && self.rows.contains_key(&key) {
             return Err(constraint::taken(&self.schema, &self.schema.key, fields(&row)));
         }
         self.no_conflict(&row, None)?;

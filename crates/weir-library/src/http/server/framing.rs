@@ -159,7 +159,9 @@ impl Framing {
     /// Fails with the offset at which the framing is invalid.
     fn follow_lines(&mut self, bytes: &[u8], mut at: usize) -> Result<usize, (FramingError, usize)> {
         let mut fields = None;
-        while let Some(length) = memchr(b'\n', &bytes[at..]) {
+        while at < bytes.len()
+            && let Some(length) = memchr(b'\n', &bytes[at..])
+        {
             let (before, end) = (self.state, at + length);
             let line_bytes = self.line.len() + length + 1;
             self.note_beginning(bytes[at]);

@@ -25,6 +25,7 @@ use std::rc::Rc;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use hyper::{Request, Version};
 
+use crate::http::cross_site;
 use crate::trace_context;
 
 /// Header fields that requests repeat.
@@ -32,6 +33,8 @@ pub struct RepeatedHeader {
     fields: HeaderMap,
     /// True if they contain the context of a trace, which most do not.
     pub(in crate::http) has_trace: bool,
+    /// True if they say from which page the request comes, which those of programs do not.
+    pub(in crate::http) names_page: bool,
 }
 
 impl Deref for RepeatedHeader {
@@ -115,8 +118,8 @@ impl AgreedBlock {
         for (name, value) in fields {
             copies.append(name, HeaderValue::from_bytes(value.as_bytes()).unwrap_or_else(|_| value.clone()));
         }
-        let has_trace = trace_context::is_in(&copies);
-        self.header.replace(Some(Rc::new(RepeatedHeader { fields: copies, has_trace })));
+        let (has_trace, names_page) = (trace_context::is_in(&copies), cross_site::names_page(&copies));
+        self.header.replace(Some(Rc::new(RepeatedHeader { fields: copies, has_trace, names_page })));
         self.remembered.set(number);
     }
 }
