@@ -108,8 +108,6 @@ enum Exits {
     Flow(Expected),
     /// In the body of a `fn`, both return from it with this result.
     Function(Expected),
-    /// A closure has no exit other than its value.
-    Closure,
     /// The code runs when the program starts; a failure ends the start.
     Start,
 }
@@ -130,6 +128,8 @@ struct TypeChecker<'a, 'c> {
     retried: Option<Ty>,
     scope: names::LocalScope,
     exits: Exits,
+    /// True in a closure: a `?` leaves what its text stands in, a `return` nothing.
+    in_closure: bool,
     /// The effects of the current body so far.
     seen: BodyEffects,
     /// True if it is the only checker of the program, which finds the types of shared values, too.
@@ -178,6 +178,7 @@ impl<'a, 'c> TypeChecker<'a, 'c> {
             retried: None,
             scope: names::LocalScope::default(),
             exits: Exits::Start,
+            in_closure: false,
             seen: BodyEffects::default(),
             current_fn: None,
             open: Vec::new(),

@@ -340,12 +340,13 @@ impl<'a, 'd> Lowering<'a, 'd> {
         self.frames.last().expect("a body is lowered in a frame")
     }
 
-    /// Returns the index of the frame that `return` exits: that of the innermost `fn`, or the flow.
+    /// Returns the index of the frame that `return` and the `?` of a `fn` with a `Result` exit: that of the innermost `fn`, or the
+    /// flow. In a closure it is the `fn` in which its text stands, not one that calls the closure.
     fn body_frame(&self) -> usize {
         let exits = |frame: &InlineFrame<'_>| {
             matches!(frame.kind, InlineFrameKind::Flow | InlineFrameKind::Function | InlineFrameKind::Route)
         };
-        self.frames.iter().rposition(exits).unwrap_or(0)
+        self.failure_path().find(|at| exits(&self.frames[*at])).unwrap_or(0)
     }
 
     /// Returns the frames that a failure passes from the current place, innermost first.

@@ -280,10 +280,9 @@ impl<'a> TypeChecker<'a, '_> {
 
     pub(super) fn return_(&mut self, span: Span, value: Option<&'a Expr>) -> Ty {
         let expected = match self.exits.clone() {
-            Exits::Flow(answer) => answer,
-            Exits::Function(result) => result,
-            Exits::Closure | Exits::Start => {
-                let place = if self.in_closure() { "a closure" } else { "this place" };
+            Exits::Flow(expected) | Exits::Function(expected) if !self.in_closure => expected,
+            _ => {
+                let place = if self.in_closure { "a closure" } else { "this place" };
                 let diagnostic = Diagnostic::new(Code::MisplacedReturn, format!("`return` cannot leave {place}"))
                     .at(span, "not inside a `fn` or the body of an entry point")
                     .hint("make the value the last expression");
@@ -305,8 +304,7 @@ impl<'a> TypeChecker<'a, '_> {
             _ => None,
         };
         let mark = self.scope.mark();
-        let exits = std::mem::replace(&mut self.exits, Exits::Closure);
-        let retried = self.retried.take();
+        let in_closure = std::mem::replace(&mut self.in_closure, true);
         let mut taken = Vec::new();
         for (at, parameter) in parameters.iter().enumerate() {
             let known = wanted.as_ref().map(|wanted| wanted.0[at].clone());
@@ -322,8 +320,7 @@ impl<'a> TypeChecker<'a, '_> {
         }
         let result = wanted.map(|wanted| Expected::plain(wanted.1.clone()));
         let ty = self.expr(body, result.as_ref());
-        self.exits = exits;
-        self.retried = retried;
+        self.in_closure = in_closure;
         self.scope.leave(mark);
         Ty::function(taken, result.map_or(ty, |result| result.ty))
     }

@@ -6,7 +6,7 @@ use weir_syntax::{Code, Diagnostic, Span};
 
 use super::control::ALL_BRANCHES;
 use super::generics::stands_for_any;
-use super::{Exits, Expected, OpenType, TypeChecker};
+use super::{Expected, OpenType, TypeChecker};
 use crate::lang_items::{HTML, JSON_VALUE, SECRET};
 use crate::typed_tree::{Demand, Resolution};
 use crate::types::{TYPE_PARTS_MAX, Ty};
@@ -432,11 +432,6 @@ impl<'a> TypeChecker<'a, '_> {
                 expected.why = Some((element.span, why.to_owned()));
             }
         }
-    }
-
-    /// Returns whether the current body is that of a closure.
-    pub(super) fn in_closure(&self) -> bool {
-        matches!(self.exits, Exits::Closure)
     }
 }
 

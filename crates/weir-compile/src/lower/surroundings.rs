@@ -66,7 +66,8 @@ pub(super) enum InlineFrameKind {
     Route,
     /// One try of a `retry`. Only a `?` exits it.
     Retry,
-    /// A closure, which nothing exits. Its failures go to the handlers around its text, not to those of the `fn` that calls it.
+    /// A closure, which nothing exits. Its failures go where those of its surrounding text go: to the handlers, the `retry` or the
+    /// `fn` around its text, not to those of the `fn` that calls it.
     Closure,
 }
 
