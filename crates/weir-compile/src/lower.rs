@@ -31,6 +31,7 @@ mod matching;
 mod migrations;
 mod own_transactions;
 mod pages;
+mod paired_row;
 mod pattern;
 mod placing;
 mod queries;
@@ -67,6 +68,7 @@ pub(crate) use test_items::lower_tests;
 
 use block_builder::{BlockBuilder, ClosingRules, InlineFrameId, VariableSupply};
 use handled_calls::{ArgumentAtoms, HandledCalls};
+use paired_row::PairedRow;
 use statement_place::StatementPlace;
 use surroundings::{
     Binding, Callable, CheckedCode, CodeScope, DeferredHandler, InlineFrame, InlineFrameKind, Names, StepScope,
@@ -169,7 +171,7 @@ struct Lowering<'a, 'd> {
     /// The key of the flow's session.
     session: Option<Atom>,
     /// The rows of keyed reads that are made before the rounds of a `for`.
-    rows_read: BTreeMap<ExprId, Atom>,
+    rows_read: BTreeMap<ExprId, PairedRow>,
     /// The names of the rows of groups whose aggregates a table computes.
     grouped_rows: BTreeMap<LocalId, GroupedRows>,
     /// The types of the patterns that bind such groups and their rows.
