@@ -180,7 +180,9 @@ struct Lowering<'a, 'd> {
     steps: Vec<StepScope>,
     /// The `?` of which the call that is lowered next is the operand.
     tried: Option<TriedCall>,
-    /// The handlers that run after the step in which the failure arose, by the exits that carry the failures.
+    /// For each `for` and `fold` around, the number of frames around it.
+    loops: Vec<usize>,
+    /// The handlers that run after the steps and loops in which the failure arose, by the exits that carry the failures.
     deferred: BTreeMap<InlineFrameId, DeferredHandler<'a>>,
     handled_calls: HandledCalls,
     /// The `fn`s of the program that are inlined, by their indices.
@@ -226,6 +228,7 @@ impl<'a, 'd> Lowering<'a, 'd> {
             group_patterns: BTreeMap::new(),
             steps: Vec::new(),
             tried: None,
+            loops: Vec::new(),
             deferred: BTreeMap::new(),
             handled_calls: HandledCalls::new(typed),
             inlined: BTreeSet::new(),
