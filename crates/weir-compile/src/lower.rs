@@ -31,6 +31,7 @@ mod matching;
 mod migrations;
 mod own_transactions;
 mod pages;
+mod paired_row;
 mod pattern;
 mod placing;
 mod queries;
@@ -68,6 +69,7 @@ pub(crate) use test_items::lower_tests;
 
 use block_builder::{BlockBuilder, ClosingRules, InlineFrameId, VariableSupply};
 use handled_calls::{ArgumentAtoms, HandledCalls};
+use paired_row::PairedRow;
 use statement_place::StatementPlace;
 use surroundings::{
     Binding, Callable, CheckedCode, CodeScope, DeferredHandler, InlineFrame, InlineFrameKind, Names, StepScope,
@@ -170,7 +172,7 @@ struct Lowering<'a, 'd> {
     /// The key of the flow's session.
     session: Option<Atom>,
     /// The rows of keyed reads that are made before the rounds of a `for`.
-    rows_read: BTreeMap<ExprId, Atom>,
+    rows_read: BTreeMap<ExprId, PairedRow>,
     /// The names of the rows of groups whose aggregates a table computes.
     grouped_rows: BTreeMap<LocalId, GroupedRows>,
     /// The types of the patterns that bind such groups and their rows.
@@ -179,7 +181,9 @@ struct Lowering<'a, 'd> {
     steps: Vec<StepScope>,
     /// The `?` of which the call that is lowered next is the operand.
     tried: Option<TriedCall>,
-    /// The handlers that run after the step in which the failure arose, by the exits that carry the failures.
+    /// For each `for` and `fold` around, the number of frames around it.
+    loops: Vec<usize>,
+    /// The handlers that run after the steps and loops in which the failure arose, by the exits that carry the failures.
     deferred: BTreeMap<InlineFrameId, DeferredHandler<'a>>,
     handled_calls: HandledCalls,
     /// The `fn`s of the program that are inlined, by their indices.
@@ -225,6 +229,7 @@ impl<'a, 'd> Lowering<'a, 'd> {
             group_patterns: BTreeMap::new(),
             steps: Vec::new(),
             tried: None,
+            loops: Vec::new(),
             deferred: BTreeMap::new(),
             handled_calls: HandledCalls::new(typed),
             inlined: BTreeSet::new(),

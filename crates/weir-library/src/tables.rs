@@ -26,6 +26,7 @@ mod dialect;
 mod disk_waits;
 #[cfg(test)]
 mod durable_files;
+mod each_row;
 mod escaped_text;
 mod evolution;
 mod existing_columns;
@@ -95,6 +96,7 @@ use std::sync::Arc;
 use weir::{Elements, Environment, Failure, FailureKind, Generic, SeenCommits, Value};
 
 use self::cursor::{cursor, page_start};
+use self::each_row::{get_each_later, rows_of_each};
 use self::gathered_rows::TableHandle;
 use self::join::key_parts;
 use self::joined_rows::JoinedTable;
@@ -127,7 +129,7 @@ pub use write_sets::{TableWrite, WriteSet};
 
 weir::library! {
     /// Statements on tables. Programs call them on a declared table.
-    pub(crate) tables: open, begin, commit, place_commit, committed, roll_back, settle, expect, expect_each, get, gathered_rows::row, get_all, select, column, joined_table, join, count,
+    pub(crate) tables: open, begin, commit, place_commit, committed, roll_back, settle, expect, expect_each, get, gathered_rows::row, get_all, get_each, select, column, joined_table, join, count,
         aggregates::sum, aggregates::average, aggregates::distinct, aggregates::group, check_cursor, next_page,
         aggregates::whole_sum, aggregates::whole_average, changes::insert, changes::upsert, changes::replace,
         changes::replace_rows, changes::place_insert, changes::place_upsert, changes::place_replace, changes::delete,
@@ -311,6 +313,19 @@ pub fn get_all(table: &Table, transaction: i64, keys: Vec<RowKey>) -> Limited<Ve
     let keys: Vec<Value> = keys.into_iter().map(|key| key.0).collect();
     let rows = table.0.rows.get_all(transaction, &keys);
     Limited(rows.map(|rows| rows.into_iter().map(|row| row.map(Generic)).collect()))
+}
+
+/// Returns the row of each key, all as they are at one moment; for a row that cannot be read, and for all behind it, the failure.
+#[weir::function(
+    internal,
+    reads,
+    units = units_of_rows(table, if let Value::List(keys) = keys { keys.len() } else { 0 }),
+    later = get_each_later(table, transaction, keys)
+)]
+pub fn get_each(table: &Table, transaction: i64, keys: Vec<RowKey>) -> Vec<Result<Option<Row>, Failure>> {
+    let keys: Vec<Value> = keys.into_iter().map(|key| key.0).collect();
+    let rows = rows_of_each(&*table.0.rows, transaction, &keys);
+    rows.into_iter().map(|row| row.map(|row| row.map(Generic))).collect()
 }
 
 /// Returns the rows that fulfil the conditions, in order.

@@ -63,6 +63,24 @@ for x in test.feed(0) {
 }
 ";
 
+/// A page whose flow handles the failure of a user that is not there.
+const HANDLED_PAGE: &str = "use users, teams, test, sink
+
+fn team(id: Int) -> Result(Int) {
+  let user = users.get(id)?
+  if user == 100 { fail(\"no user 10\") }
+  Ok(teams.get(user)? + 1)
+}
+
+for x in test.feed(0) {
+  on failure of team as failure { sink.keep(0 - \"{failure}\".length()) }
+  let ids = for id in [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14,
+    15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29] { x + id }
+  let found = for id in ids { team(id)? }
+  sink.keep(found.length())
+}
+";
+
 /// A compiled program that calls gated functions.
 struct Compiled {
     gates: BatchGates,
@@ -130,12 +148,12 @@ fn the_authors_and_pictures_of_a_timeline_are_one_query_each() {
 
 /// Runs the page of the 30 users from this one on under each engine: its users are the first query, and the teams of those that are
 /// there the second one. Compares what the flow keeps.
-fn page_in_two_queries(first: i64, missing: &[i64], kept: i64) {
+fn page_in_two_queries(text: &str, first: i64, missing: &[i64], kept: i64) {
     let users: Vec<i64> = (first..first + 30).collect();
     let found = users.iter().filter(|user| !missing.contains(*user));
     let teams: Vec<i64> = found.map(|user| user * 10).collect();
     for row in ENGINES {
-        let compiled = Compiled::start(PAGE, &["users.get", "teams.get"], row.name);
+        let compiled = Compiled::start(text, &["users.get", "teams.get"], row.name);
         let flow = compiled.feed.begin(vec![Value::Int(first)]);
         compiled.next(&[("users.get", &users)], row.name).into_iter().for_each(WaitingBatch::answer);
         compiled.next(&[("teams.get", &teams)], row.name).into_iter().for_each(WaitingBatch::answer);
@@ -147,13 +165,20 @@ fn page_in_two_queries(first: i64, missing: &[i64], kept: i64) {
 /// Two queries instead of 60.
 #[test]
 fn a_loop_with_failures_in_a_fn_makes_one_query_for_each_of_its_calls() {
-    page_in_two_queries(101, &[], 30);
+    page_in_two_queries(PAGE, 101, &[], 30);
 }
 
 /// Rounds behind the one that fails have asked already, but not for what is behind failures of their own.
 #[test]
 fn the_first_failure_of_a_loop_in_a_fn_wins() {
-    page_in_two_queries(9, &[10, 12], -10);
+    page_in_two_queries(PAGE, 9, &[10, 12], -10);
+}
+
+/// The failure leaves the loop before its handler ends the flow.
+#[test]
+fn a_loop_whose_failures_the_flow_handles_makes_one_query_for_each_of_its_calls() {
+    page_in_two_queries(HANDLED_PAGE, 101, &[], 30);
+    page_in_two_queries(HANDLED_PAGE, 9, &[10], -10);
 }
 
 /// Nothing behind a `return` is asked for, as in a route.

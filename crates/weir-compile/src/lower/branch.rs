@@ -6,7 +6,7 @@ use weir_ir::prim::Prim;
 use weir_syntax::Span;
 
 use super::block_builder::{BlockExits, ClosingRules, InlineFrameId, OpenArm, OpenBlock, Terminator, VariableSupply};
-use super::{BLOCKS_MAX, InlineFrameKind, Lowering, yield_exit_value, yield_value};
+use super::{BLOCKS_MAX, DeferredHandler, InlineFrameKind, Lowering, yield_exit_value, yield_value};
 
 impl<'a> Lowering<'a, '_> {
     /// Builds an arm of a switch.
@@ -163,10 +163,12 @@ impl<'a> Lowering<'a, '_> {
         OpenBlock { lets: Vec::new(), end }
     }
 
-    /// Returns a block that exits to this target, or the handler that was deferred to the end of a step, if this is
-    /// behind the step.
+    /// Returns a block that exits to this target, or the handler that was deferred to the end of a step or loop, if this is behind it.
     fn exit_or_handle(&mut self, target: InlineFrameId, (leaving, how): (Atom, LoopExit), span: Span) -> OpenBlock {
-        match self.deferred.get(&target).filter(|deferred| self.steps.len() <= deferred.step).cloned() {
+        let is_behind = |deferred: &&DeferredHandler<'_>| {
+            self.steps.len() <= deferred.step && self.loops.len() <= deferred.around_loop
+        };
+        match self.deferred.get(&target).filter(is_behind).cloned() {
             Some(deferred) => self.build_block(|lowering| lowering.handle_deferred(&deferred, leaving, span)),
             None => OpenBlock { lets: Vec::new(), end: Terminator::Exit(target, leaving, how) },
         }

@@ -4,7 +4,8 @@
 //! that failed, or a `fn` inside the frame that the failure propagates through. A `fn` that returns a `Result` keeps
 //! the failure as its `Err`. A handler runs in its own frame: it sees that frame's parameters, its value is that
 //! frame's result, and its own failures go to the handlers further out. A failure in an atomic step leaves the step before
-//! its handler runs, unless the handler is inside the step: no other flow waits for a handler (Flux §2.4).
+//! its handler runs, unless the handler is inside the step: no other flow waits for a handler (Flux §2.4). A failure in a `for` or
+//! `fold` leaves the loop before a handler of the flow runs, so that calls in its rounds gather as those in a `fn` do.
 
 use weir_host::{Text, Type, Value};
 use weir_ir::expr::{Atom, LoopExit};
@@ -54,10 +55,16 @@ impl<'a> Lowering<'a, '_> {
             if let Some((handler, callee)) = self.handler_in(at, &failed, ty) {
                 self.context.handlers.used(handler);
                 let arguments = arguments.swap_remove(callee);
-                return match self.steps.iter().position(|step| step.frame_count > at) {
-                    Some(step) => self.defer(step, (at, handler), (failure, ty), arguments),
-                    None => self.handle(at, handler, (failure, arguments), span),
-                };
+                let step = self.steps.iter().position(|step| step.frame_count > at);
+                // Behind the `return` of a flow no round would ask for anything.
+                let ends_flow = self.frames[at].kind == InlineFrameKind::Flow;
+                let around_loop = self.loops.iter().position(|frame_count| ends_flow && *frame_count > at);
+                if (step, around_loop) == (None, None) {
+                    return self.handle(at, handler, (failure, arguments), span);
+                }
+                let step = step.unwrap_or(self.steps.len());
+                let around_loop = around_loop.unwrap_or(self.loops.len());
+                return self.defer((step, around_loop), (at, handler), (failure, ty), arguments);
             }
             if let Some(function) = self.frames[at].function.clone() {
                 failed.push(CallTarget::Function(function));
@@ -136,10 +143,10 @@ impl<'a> Lowering<'a, '_> {
         (self.prim(Prim::Propagate, vec![failure, sites], Type::Failure, span), at)
     }
 
-    /// Leaves the step with the failure, and with the arguments that the handler uses; the handler follows the step.
+    /// Leaves the step or loop with the failure, and with the arguments that the handler uses; the handler follows it.
     fn defer(
         &mut self,
-        step: usize,
+        (step, around_loop): (usize, usize),
         (frame, handler): (usize, &'a FailureHandler),
         (failure, ty): (Atom, &Type),
         arguments: ArgumentAtoms,
@@ -158,10 +165,11 @@ impl<'a> Lowering<'a, '_> {
             let parts = [leaving].into_iter().chain(used).collect();
             leaving = self.prim(Prim::Record, parts, leaves.clone(), handler.span);
         }
-        let deferred = DeferredHandler { handler, frame, step, leaves };
+        let deferred = DeferredHandler { handler, frame, step, around_loop, leaves };
         let same = |known: &DeferredHandler<'_>| {
             known.handler.span == handler.span
-                && (known.frame, known.step, &known.leaves) == (frame, step, &deferred.leaves)
+                && (known.frame, known.step, known.around_loop) == (frame, step, around_loop)
+                && known.leaves == deferred.leaves
         };
         let known = self.deferred.iter().find_map(|(id, known)| same(known).then_some(*id));
         let id = known.unwrap_or_else(|| {

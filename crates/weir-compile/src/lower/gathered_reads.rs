@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 
 use weir_host::{Mode, Passing, Resource, Text, Value, World};
 use weir_ir::expr::{ArmTest, Atom, Block, Call, Let, LoopExit, Op, Var};
+use weir_ir::prim::Prim;
 
 use super::Lowering;
 use crate::lang_items::TABLES;
@@ -84,7 +85,8 @@ impl Lowering<'_, '_> {
     /// cannot fail, and only reads.
     fn is_lifted_whole(&self, op: &Op, written: &BTreeSet<Text>) -> bool {
         match op {
-            Op::Prim(prim, _) => !prim.may_fail(),
+            // The failure of a read is kept, as those of the reads that leave the `fold` are.
+            Op::Prim(prim, _) => *prim == Prim::Unwrap || !prim.may_fail(),
             Op::Call(call) if call.arguments.iter().filter_map(Atom::shared).any(|table| written.contains(table)) => {
                 false
             }

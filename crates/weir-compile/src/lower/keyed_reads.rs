@@ -11,8 +11,11 @@ use weir_host::{Text, Type, World};
 use weir_ir::expr::{Atom, Op};
 use weir_ir::prim::Prim;
 use weir_syntax::Span;
-use weir_syntax::ast::{BinaryOperator, Block, Expr, ExprKind, Pattern, Visitor, walk_expr, walk_pattern};
+use weir_syntax::ast::{
+    BinaryOperator, Block, Expr, ExprKind, Pattern, UnaryOperator, Visitor, walk_expr, walk_pattern,
+};
 
+use super::paired_row::PairedRow;
 use super::tables::outside;
 use super::{Binding, Lowering, pattern_name};
 use crate::move_checker::is_move_only;
@@ -26,6 +29,8 @@ pub(super) struct KeyedRead<'a> {
     pub(super) key: &'a Expr,
     /// True if each round comes to it, or fails before.
     pub(super) is_certain: bool,
+    /// True if something else may fail in the rounds, so that its failure counts only if the text comes to it.
+    pub(super) keeps_failure: bool,
 }
 
 /// A list whose elements are pairs of an element and a row for each read, which nest to the left.
@@ -94,7 +99,12 @@ impl<'a> Lowering<'a, '_> {
         let keys = self.emit(keys, Type::list(key_type), span);
         let row = Type::option(self.row_type(table));
         let given = vec![Atom::Shared(table.clone()), outside(), keys];
-        let rows = self.call_tables("get_all", given, Type::list(row.clone()), span);
+        let keeps_failure = read.keeps_failure && self.steps.is_empty() && self.is_stored(table);
+        let (function, row) = match keeps_failure {
+            true => ("get_each", Type::result(row, Type::Failure)),
+            false => ("get_all", row),
+        };
+        let rows = self.call_tables(function, given, Type::list(row.clone()), span);
         let pair = Type::tuple(vec![paired.element_type.clone(), row]);
         let given = vec![Some(Binding::Atom(paired.list.clone())), Some(Binding::Atom(rows))];
         paired.list = self.call_host(&"list.zip".into(), given, Type::list(pair.clone()), (span, &[]));
@@ -108,6 +118,7 @@ impl<'a> Lowering<'a, '_> {
         for reads in paired.reads.iter().rev() {
             let Type::Tuple(parts) = &ty else { return };
             let row = self.prim(Prim::Field(1), vec![item.clone()], parts[1].clone(), span);
+            let row = PairedRow { row, keeps_failure: matches!(parts[1], Type::Result(_)) };
             self.rows_read.extend(reads.iter().map(|read| (read.expr.id, row.clone())));
             item = self.prim(Prim::Field(0), vec![item], parts[0].clone(), span);
             ty = parts[0].clone();
@@ -154,11 +165,15 @@ impl<'a> Lowering<'a, '_> {
             writes: false,
             branches: 0,
             returns: false,
+            fails: false,
         };
         conditions.iter().for_each(|condition| search.expr(condition));
         search.block(body);
-        let ReadSearch { mut reads, bound, writes, returns, .. } = search;
-        reads.iter_mut().for_each(|read| read.is_certain &= !returns);
+        let ReadSearch { mut reads, bound, writes, returns, fails, .. } = search;
+        let keeps_failure = fails || reads.len() > 1;
+        reads
+            .iter_mut()
+            .for_each(|read| (read.is_certain, read.keeps_failure) = (read.is_certain && !returns, keeps_failure));
         if writes {
             return Vec::new();
         }
@@ -201,6 +216,46 @@ impl<'a> Lowering<'a, '_> {
     }
 }
 
+impl Lowering<'_, '_> {
+    /// Returns whether an expression may fail, or leave what is around it, apart from reads by keys and from the expressions in it.
+    fn may_fail(&self, expr: &Expr) -> bool {
+        match &expr.kind {
+            ExprKind::Call { .. } | ExprKind::Pipe { .. } => match self.typed.call(expr.id).map(|call| &call.target) {
+                Some(CallTarget::Host(path)) => {
+                    let function = self.context.library.function(path);
+                    function.is_none_or(|function| !function.signature.effects.total)
+                }
+                Some(CallTarget::Variant(_) | CallTarget::Length | CallTarget::Failure) => false,
+                _ => true,
+            },
+            ExprKind::Index { object, .. } => self.table_named(object).is_none(),
+            ExprKind::Unary { operator, .. } => *operator == UnaryOperator::Negate,
+            ExprKind::Binary { operator, .. } => matches!(
+                operator,
+                BinaryOperator::Add
+                    | BinaryOperator::Subtract
+                    | BinaryOperator::Multiply
+                    | BinaryOperator::Divide
+                    | BinaryOperator::Remainder
+            ),
+            ExprKind::Literal(_)
+            | ExprKind::Text(_)
+            | ExprKind::Html(_)
+            | ExprKind::Name(_)
+            | ExprKind::Field { .. }
+            | ExprKind::TupleIndex { .. }
+            | ExprKind::Else { .. }
+            | ExprKind::If { .. }
+            | ExprKind::Match { .. }
+            | ExprKind::Block(_)
+            | ExprKind::Record { .. }
+            | ExprKind::Tuple(_)
+            | ExprKind::List(_) => false,
+            _ => true,
+        }
+    }
+}
+
 /// Looks for keyed reads, for the names that a body binds, and for what may write.
 struct ReadSearch<'s, 'a, 'd> {
     lowering: &'s Lowering<'a, 'd>,
@@ -211,6 +266,8 @@ struct ReadSearch<'s, 'a, 'd> {
     branches: usize,
     /// True if there is a `return`.
     returns: bool,
+    /// True if something else than a read by a key may fail.
+    fails: bool,
 }
 
 impl<'a> ReadSearch<'_, 'a, '_> {
@@ -218,7 +275,7 @@ impl<'a> ReadSearch<'_, 'a, '_> {
     fn add(&mut self, expr: &'a Expr, (object, key): (&'a Expr, &'a Expr)) {
         if self.reads.iter().all(|known| known.expr.id != expr.id) {
             let is_certain = self.branches == 0;
-            self.reads.push(KeyedRead { expr, object, key, is_certain });
+            self.reads.push(KeyedRead { expr, object, key, is_certain, keeps_failure: false });
         }
     }
 }
@@ -256,6 +313,7 @@ impl<'a> Visitor<'a> for ReadSearch<'_, 'a, '_> {
             ExprKind::Atomic { .. } => self.writes = true,
             _ => {}
         }
+        self.fails |= self.lowering.may_fail(expr);
         self.bound.extend(typed.of(expr.id).failure_locals.get(&expr.id));
         let Some(certain) = certain_part(expr) else {
             walk_expr(self, expr);

@@ -6,10 +6,11 @@ use weir_syntax::Span;
 use crate::lang_items::TABLES;
 
 /// The functions of the module `tables` that only read.
-pub(super) const READS: [&str; 18] = [
+pub(super) const READS: [&str; 19] = [
     "get",
     "row",
     "get_all",
+    "get_each",
     "select",
     "column",
     "joined_table",

@@ -133,7 +133,7 @@ pub(super) struct TriedCall {
     pub(super) of: Option<CallTarget>,
 }
 
-/// A handler that runs after an atomic step, when its locks are released.
+/// A handler that runs after an atomic step, when its locks are released, or after a loop, whose rounds it then does not end.
 #[derive(Clone)]
 pub(super) struct DeferredHandler<'a> {
     pub(super) handler: &'a FailureHandler,
@@ -141,6 +141,8 @@ pub(super) struct DeferredHandler<'a> {
     pub(super) frame: usize,
     /// The number of steps around the step in which the failure arose.
     pub(super) step: usize,
-    /// The type of what leaves the step: the failure, or a tuple of it and the arguments that the handler uses.
+    /// The number of loops around the loop in which the failure arose.
+    pub(super) around_loop: usize,
+    /// The type of what leaves them: the failure, or a tuple of it and the arguments that the handler uses.
     pub(super) leaves: Type,
 }

@@ -17,6 +17,7 @@ use weir_syntax::ast::{AtomicResource, Expr, ExprId, ExprKind};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::branch::FallibleValue;
+use super::paired_row::PairedRow;
 use super::references::references;
 use super::table_description::{numbers, option, record};
 use super::{Binding, Lowering, Transaction, TriedCall};
@@ -73,8 +74,11 @@ impl<'a> Lowering<'a, '_> {
 
     /// Lowers `table[key]`.
     pub(super) fn row_at(&mut self, expr: &'a Expr, object: &'a Expr, key: &'a Expr) -> Atom {
-        if let Some(row) = self.rows_read.get(&expr.id) {
-            return row.clone();
+        if let Some(PairedRow { row, keeps_failure }) = self.rows_read.get(&expr.id).cloned() {
+            return match keeps_failure {
+                true => self.prim(Prim::Unwrap, vec![row], self.ty(expr), expr.span),
+                false => row,
+            };
         }
         let Some(table) = self.table_named(object) else { return Atom::Value(Value::Unit) };
         let key = self.expr(key);

@@ -81,7 +81,7 @@ async fn rows_of(table: &Arc<OpenTable>, keys: Vec<Value>) -> Result<Vec<Outcome
 }
 
 /// Reads on a thread that may block, and notes the commits that it has seen.
-async fn elsewhere<T: Send + 'static>(
+pub(super) async fn elsewhere<T: Send + 'static>(
     handle: &Handle,
     read: impl FnOnce() -> Result<T, Failure> + Send + 'static,
 ) -> Result<T, Failure> {

@@ -111,7 +111,7 @@ fn read_later(table: &Value, transaction: &Value, read: impl FnOnce() -> Option<
 
 /// Returns a call that waits for its outcome. What it does is ordered before what others begin, by the locks of its step if it
 /// is in a transaction.
-fn awaited(outcome: impl Future<Output = Outcome> + Send + 'static) -> AwaitedCall {
+pub(super) fn awaited(outcome: impl Future<Output = Outcome> + Send + 'static) -> AwaitedCall {
     let pending = Box::pin(async move {
         let answered = pin!(async { Ok(outcome.await) });
         Settled { outcome: catch_panic_async(answered).await, restored: Vec::new() }

@@ -100,7 +100,7 @@ impl SearchStatement {
         let form = match (function.strip_prefix("tables.")?, &query) {
             ("get", _) => StatementForm::Row,
             ("row", _) => StatementForm::GatheredRow,
-            ("get_all", _) => StatementForm::RowOfEach,
+            ("get_all" | "get_each", _) => StatementForm::RowOfEach,
             ("delete", _) => StatementForm::DeleteRow,
             (_, None) => return None,
             ("select", _) => StatementForm::Rows,

@@ -75,7 +75,8 @@ fn the_driver_knows_how_often_each_handler_reads_and_writes() {
 fn statements(graph: &str) -> BTreeMap<String, [usize; 2]> {
     const WRITES: [&str; 7] = ["insert", "upsert", "replace", "replace_rows", "delete", "delete_all", "delete_rows"];
     // A query reads each table that it joins.
-    const READS: [&str; 9] = ["get", "row", "get_all", "select", "column", "join", "joined_table", "count", "sum"];
+    const READS: [&str; 10] =
+        ["get", "row", "get_all", "get_each", "select", "column", "join", "joined_table", "count", "sum"];
     let (mut found, mut service, mut route) = (BTreeMap::new(), "", String::new());
     for line in graph.lines() {
         let words: Vec<&str> = line.split_whitespace().collect();

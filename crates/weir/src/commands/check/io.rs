@@ -54,7 +54,7 @@ fn name(call: &IoCall) -> String {
     };
     match call.function.trim_start_matches("tables.").trim_start_matches("place_") {
         "get" | "row" => format!("{table}[key]"),
-        "get_all" => format!("{table}[key] for all elements"),
+        "get_all" | "get_each" => format!("{table}[key] for all elements"),
         "join" => format!("query of {table} with rows that it names"),
         "select" | "count" | "sum" | "average" | "distinct" | "group" => format!("query of {table}"),
         "commit" => "commit of the transaction".to_owned(),

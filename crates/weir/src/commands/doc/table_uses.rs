@@ -99,6 +99,7 @@ impl<'p> FlowColumns<'p> {
         match function {
             "get" | "row" => self.reads_by_key(schema, &payload(answer)),
             "get_all" => self.reads_by_key(schema, &payload(&element)),
+            "get_each" => self.reads_by_key(schema, &payload(&element.part(ValuePart::Payload(Value::OK, 0)))),
             "select" => self.reads_row(schema, &element),
             "join" => {
                 self.reads_row(schema, &element.part(ValuePart::Field(0)));

@@ -273,7 +273,30 @@ fn first(ids: List(Int)) -> Text {
   "{found}"
 }
 
+fn handled(found: Result(List(Int))) -> Text {
+  match found { Ok(numbers) => "{numbers}", Err(failure) => "{failure}" }
+}
+
+fn failed(ids: List(Int)) -> Result(List(Int)) {
+  Ok(for id in ids {
+    let user = users[id] else { fail("stopped at {id}") }
+    user.n
+  })
+}
+
+fn user_of(id: Int) -> Option(User) { users[id] }
+
+fn failed_in_fn(ids: List(Int)) -> Result(List(Int)) {
+  Ok(for id in ids {
+    let user = user_of(id) else { fail("stopped at {id}") }
+    user.n
+  })
+}
+
 service front on http(port: 8080) {
+  get "/failed" { http.text(handled(failed([1, 99, 2]))) }
+  get "/failed-in-fn" { http.text(handled(failed_in_fn([1, 99, 2]))) }
+  get "/unreadable" { http.text(handled(failed([1, 2, 99]))) }
   get "/if" { http.text("{for id in [1, 2] { if id == 2 { false } else { users[id] != None } }}") }
   get "/or" { http.text("{for id in [1, 2] { id == 2 || users[id] != None }}") }
   get "/match" { http.text("{for id in [1, 2] { match id { 2 => 0, _ => match users[id] { Some(u) => u.n, None => 0 } } }}") }
@@ -316,6 +339,9 @@ fn rows_of_branches_that_are_not_taken_are_not_read() {
     assert_eq!(asked("/return"), "stranger");
     assert_eq!(asked("/first"), "stopped at 99");
     assert_eq!(asked("/route"), "stopped at 99");
+    assert_eq!(asked("/failed"), "stopped at 99");
+    assert_eq!(asked("/failed-in-fn"), "stopped at 99");
+    assert!(!asked("/unreadable").contains("stopped"), "the read of the second row fails before");
     assert!(!asked("/all").contains("true"), "the second row cannot be read");
 }
 
