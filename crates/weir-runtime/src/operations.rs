@@ -103,6 +103,17 @@ pub(crate) fn calculate(step: &PrimStep, slots: &mut [Value], constants: &[Value
     true
 }
 
+/// Copies a field of a record; returns false if this is something else, or a field that may have to be moved.
+#[inline]
+pub(crate) fn copy_field(step: &PrimStep, slots: &mut [Value], constants: &[Value]) -> bool {
+    let (Prim::Field(index), [record], false) = (step.prim, &step.operands[..], step.moves) else { return false };
+    let Value::Record(fields) = place(record, slots, constants) else { return false };
+    let field = fields[index as usize].clone();
+    forget(&step.dead, slots);
+    slots[step.out as usize].put(field);
+    true
+}
+
 /// Applies a primitive to the values of slots and constants, and puts its result into a slot.
 ///
 /// # Errors

@@ -395,7 +395,7 @@ impl Frame {
 #[inline]
 pub(super) fn compute(step: &PrimStep, slots: &mut [Value], body: &Body, env: Env<'_>) -> Ran {
     let constants: &[Value] = &body.constants;
-    if operations::calculate(step, slots, constants) {
+    if operations::calculate(step, slots, constants) || operations::copy_field(step, slots, constants) {
         return Ran::Next;
     }
     env.units.spend_data(operations::units_of(step, slots, constants));
