@@ -126,7 +126,7 @@ impl<'a> Lowering<'a, '_> {
     ) -> Atom {
         let paired = self.with_rows(paired, pattern, body, span);
         let element = self.vars.variable(pattern_name(pattern), paired.element_type.clone());
-        let open_block = self.rounds(|lowering| {
+        let open_block = self.loop_body(|lowering| {
             lowering.bind_pairs(&paired, Atom::Var(element.var), pattern, span);
             lowering.block(body)
         });
@@ -151,7 +151,7 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// Lowers the body of a `for` or `fold`.
-    fn rounds(&mut self, body: impl FnOnce(&mut Self) -> Atom) -> OpenBlock {
+    pub(super) fn loop_body(&mut self, body: impl FnOnce(&mut Self) -> Atom) -> OpenBlock {
         self.loops.push(self.frames.len());
         let open_block = self.build_block(body);
         self.loops.pop();
@@ -237,7 +237,7 @@ impl<'a> Lowering<'a, '_> {
         let ty = self.pattern_type(accumulator.id);
         let element = self.vars.variable(pattern_name(pattern), self.pattern_type(pattern.id));
         let so_far = self.vars.variable(pattern_name(accumulator), ty.clone());
-        let open_block = self.rounds(|lowering| {
+        let open_block = self.loop_body(|lowering| {
             lowering.bind(accumulator, Atom::Var(so_far.var));
             lowering.bind(pattern, Atom::Var(element.var));
             lowering.block(body)

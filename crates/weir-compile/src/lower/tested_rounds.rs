@@ -71,11 +71,11 @@ impl<'a> Lowering<'a, '_> {
         let (span, ty) = (expr.span, self.pattern_type(pattern.id));
         let tested = self.vars.variable(pattern_name(pattern), ty.clone());
         let element = self.vars.variable(pattern_name(pattern), ty);
-        let test = self.build_block(|lowering| {
+        let test = self.loop_body(|lowering| {
             lowering.bind(pattern, Atom::Var(tested.var));
             lowering.all_hold(&clauses.conditions, span)
         });
-        let round = self.build_block(|lowering| {
+        let round = self.loop_body(|lowering| {
             lowering.bind(pattern, Atom::Var(element.var));
             lowering.block(body)
         });
