@@ -244,16 +244,21 @@ fn damaged(note: &Path) -> Failure {
 }
 
 fn unreadable(note: &Path, error: &io::Error) -> Failure {
-    Failure::function(format!("cannot read {}, which notes the log of the database: {error}", note.display()))
+    let advice = advice(error);
+    Failure::function(format!("cannot read {}, which notes the log of the database: {error}{advice}", note.display()))
 }
 
 fn unwritable(note: &Path, error: &io::Error) -> Failure {
-    let advice = match error.kind() {
+    let advice = advice(error);
+    Failure::function(format!("cannot write {}, which notes the log of the database: {error}{advice}", note.display()))
+}
+
+fn advice(error: &io::Error) -> &'static str {
+    match error.kind() {
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-            "; give the program the right to write this file and its folder"
+            "; give the program the right to read and write this file and its folder"
         }
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "; free some space on the disk",
         _ => "",
-    };
-    Failure::function(format!("cannot write {}, which notes the log of the database: {error}{advice}", note.display()))
+    }
 }
