@@ -3,7 +3,8 @@
 //!
 //! A read is one of these if its key is made of parts of the element and of names outside of the `for`, and nothing in the
 //! body can write a table: then the rounds cannot tell the difference. In a `for` over a list, every round must also come to the
-//! read: not in a branch, and nothing in the body may `return`, in this round or an earlier one. A query joins the tables whatever the rounds come to.
+//! read: not in a branch, and nothing in the body may `return`, in this round or an earlier one. A query joins the tables whatever the rounds
+//! come to. If the rounds have other reads that gather at run time, such as `users[m.from + 1]`, those by such keys gather with them.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +18,7 @@ use weir_syntax::ast::{
 
 use super::paired_row::PairedRow;
 use super::tables::outside;
-use super::{Binding, Lowering, pattern_name};
+use super::{Binding, InlineFrameKind, Lowering, pattern_name};
 use crate::move_checker::is_move_only;
 use crate::typed_tree::{CallTarget, LocalId, Resolution, TableStatement};
 
@@ -31,6 +32,8 @@ pub(super) struct KeyedRead<'a> {
     pub(super) is_certain: bool,
     /// True if something else may fail in the rounds, so that its failure counts only if the text comes to it.
     pub(super) keeps_failure: bool,
+    /// True if it gathers with other reads of the rounds, if reads of its table do.
+    gathers: bool,
 }
 
 /// A list whose elements are pairs of an element and a row for each read, which nest to the left.
@@ -65,6 +68,9 @@ impl<'a> Lowering<'a, '_> {
                 continue;
             }
             let Some(table) = self.table_named(read.object) else { continue };
+            if read.gathers && self.steps.is_empty() && self.is_stored(&table) {
+                continue;
+            }
             self.pair(&mut paired, (&table, read), pattern, span);
         }
         paired
@@ -166,10 +172,11 @@ impl<'a> Lowering<'a, '_> {
             branches: 0,
             returns: false,
             fails: false,
+            exits: false,
         };
         conditions.iter().for_each(|condition| search.expr(condition));
         search.block(body);
-        let ReadSearch { mut reads, bound, writes, returns, fails, .. } = search;
+        let ReadSearch { mut reads, bound, writes, returns, fails, exits, .. } = search;
         let keeps_failure = fails || reads.len() > 1;
         reads
             .iter_mut()
@@ -177,6 +184,9 @@ impl<'a> Lowering<'a, '_> {
         if writes {
             return Vec::new();
         }
+        let is_late = |read: &KeyedRead<'a>| !read.is_certain || !self.is_path(read.key, &bound);
+        let gathers = !(exits && self.may_leave_loops()) && reads.iter().any(is_late);
+        reads.iter_mut().for_each(|read| read.gathers = gathers);
         let is_new = |read: &KeyedRead<'a>| !self.rows_read.contains_key(&read.expr.id);
         reads.into_iter().filter(|read| is_new(read) && self.is_path(read.key, &bound)).collect()
     }
@@ -217,6 +227,12 @@ impl<'a> Lowering<'a, '_> {
 }
 
 impl Lowering<'_, '_> {
+    /// Returns whether a failure leaves the loop around it with a value, instead of ending the flow.
+    fn may_leave_loops(&self) -> bool {
+        self.frames[self.body_frame()].kind != InlineFrameKind::Flow
+            || self.frames.iter().any(|frame| !frame.handlers.is_empty())
+    }
+
     /// Returns whether an expression may fail, or leave what is around it, apart from reads by keys and from the expressions in it.
     fn may_fail(&self, expr: &Expr) -> bool {
         match &expr.kind {
@@ -268,6 +284,8 @@ struct ReadSearch<'s, 'a, 'd> {
     returns: bool,
     /// True if something else than a read by a key may fail.
     fails: bool,
+    /// True if there is a `?` or `fail`.
+    exits: bool,
 }
 
 impl<'a> ReadSearch<'_, 'a, '_> {
@@ -275,7 +293,7 @@ impl<'a> ReadSearch<'_, 'a, '_> {
     fn add(&mut self, expr: &'a Expr, (object, key): (&'a Expr, &'a Expr)) {
         if self.reads.iter().all(|known| known.expr.id != expr.id) {
             let is_certain = self.branches == 0;
-            self.reads.push(KeyedRead { expr, object, key, is_certain, keeps_failure: false });
+            self.reads.push(KeyedRead { expr, object, key, is_certain, keeps_failure: false, gathers: false });
         }
     }
 }
@@ -314,6 +332,8 @@ impl<'a> Visitor<'a> for ReadSearch<'_, 'a, '_> {
             _ => {}
         }
         self.fails |= self.lowering.may_fail(expr);
+        let target = typed.call(expr.id).map(|call| &call.target);
+        self.exits |= matches!(expr.kind, ExprKind::Try(_)) || matches!(target, Some(CallTarget::Fail { .. }));
         self.bound.extend(typed.of(expr.id).failure_locals.get(&expr.id));
         let Some(certain) = certain_part(expr) else {
             walk_expr(self, expr);

@@ -221,6 +221,18 @@ service blog on http(port: 8080) {
 }
 ";
 
+/// A read whose key is known at once is made with the other one of its round.
+#[test]
+fn two_reads_of_a_round_are_one_query() {
+    let text = "use http\n\nrecord User { id: Int, n: Int }\n\ntable users: User key id\n\n\
+                service front on http(port: 8080) {\n  get \"/pairs\" (id: List(Int)) {\n    \
+                http.json(for one in id { (users[one] != None, users[one + 1] != None) })\n  }\n}\n";
+    let program = Scratch::new("pairs.weir", text.as_bytes());
+    let said = say(&["check", program.path(), "--explain", "io"]);
+    assert_eq!((said.code, said.messages.as_str()), (0, ""));
+    assert!(said.output.starts_with("get /pairs: 1 round, 1 query\n"), "{}", said.output);
+}
+
 /// A `return` is not passed, and neither is an operation that may fail before the read.
 #[test]
 fn loops_that_failures_leave_gather() {
