@@ -139,3 +139,17 @@ fn said(xs: List(Int)) -> Text { match all(xs) { Ok(sum) => \"{sum}\", Err(why) 
 fn main() -> Text { \"{said([2, 4])}, {said([2, 3])}, {said([10, 3])}\" }";
     assert_eq!(shown(text), "6, 3 is odd, 10 is too much");
 }
+
+#[test]
+fn a_failure_in_the_closure_of_a_default_leaves_the_fn_with_the_default() {
+    let text = format!(
+        "use http\n{CHECKED}
+fn with_default(x: Int, y: Int = 7, f: fn(Int) -> Int = |x| checked(x)?) -> Result(Int) {{ Ok(f(x) + y) }}
+service web on http(port: 1) {{
+  on failure of checked(x) {{ http.text(\"handled {{x}}\") }}
+  get \"/\" {{ http.text(\"{{with_default(1) else {{ -1 }}}} {{with_default(2) else {{ -1 }}}} {{checked(2)?}}\") }}
+}}"
+    );
+    assert_eq!(run_on_lists(&text).unwrap(), "handled 2");
+    assert_eq!(run_on_lists(&text.replace(" {checked(2)?}", "")).unwrap(), "8 -1");
+}

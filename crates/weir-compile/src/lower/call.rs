@@ -87,8 +87,14 @@ impl<'a> Lowering<'a, '_> {
         }
         let complete = self.with_defaults(target, given.clone());
         let kept = self.argument_atoms(&complete);
-        // A default of a `fn` is an expression, which is evaluated once; that of a host function is passed as it is.
-        (if matches!(target, CallTarget::Function(_)) { complete } else { given }, kept)
+        // A default of a `fn` is an expression, which is evaluated once; that of a host function is passed as it is. A closure
+        // is one of the `fn`, which its failures leave.
+        let of_fn = matches!(target, CallTarget::Function(_));
+        let passed = given.into_iter().zip(complete).map(|(given, complete)| match complete {
+            Some(Binding::Atom(_)) if of_fn => complete,
+            _ => given,
+        });
+        (passed.collect(), kept)
     }
 
     /// Returns the arguments that are values, if any handler uses arguments.
