@@ -1,24 +1,28 @@
 //! The moment at which each node of a graph begins and ends, counted in rounds of calls.
 
-use indexmap::IndexMap;
-use weir_host::{Library, Mode, Resource, Text, Value};
+use std::collections::BTreeSet;
+
+use weir_host::{Library, Mode, Resource, Text};
 
 use super::ending_arms::{EndingArms, are_exclusive, before_skipped};
+use super::executed_body::ExecutedBody;
 use super::repeated::Repetition;
 use super::statements::{
-    expected_read, follows_statements, has_statements, is_commit, is_placed, is_settle, table_of, writes_tables,
+    expected_read, follows_statements, has_commits, has_statements, is_begin, is_commit, is_placed, is_settle,
+    table_of, writes_table, writes_tables,
 };
-use super::{Ahead, CommonArgument, IoArm, IoCall, IoWait, TurnReason, WaitReason};
-use crate::expr::ArmTest;
+use super::transactions::{RunningTransaction, awaits_change};
+use super::{Ahead, IoCall, IoWait, TurnReason, WaitReason};
 use crate::graph::{Graph, Node, NodeId, NodeKind, Operand};
 
 /// Returns the calls of a flow, in the order of its text.
-pub(super) fn calls(graph: &Graph, library: &Library) -> Vec<IoCall> {
+pub(super) fn calls(graph: &Graph, library: &Library, awaited: &BTreeSet<Text>) -> Vec<IoCall> {
     let mut moments = Moments {
         library,
-        settles: writes_tables(graph),
+        awaited,
+        settles: has_commits(graph),
         has_unsettled: false,
-        expected: IndexMap::new(),
+        transaction: RunningTransaction::default(),
         calls: Vec::new(),
         graphs: 0,
     };
@@ -36,8 +40,8 @@ pub(super) fn calls(graph: &Graph, library: &Library) -> Vec<IoCall> {
 
 /// A moment in the execution of a flow: after this many rounds.
 #[derive(Clone, Debug, Default)]
-struct Moment {
-    round: u32,
+pub(super) struct Moment {
+    pub(super) round: u32,
     /// The last call before it, and the reason for which it comes after that call.
     wait: Option<IoWait>,
 }
@@ -63,20 +67,6 @@ struct NodeMoments {
     value: Moment,
 }
 
-/// A graph that is executed as the body of a node or of a flow.
-struct ExecutedBody {
-    /// The moment at which the first of its nodes can begin.
-    start: Moment,
-    /// The moments at which the values of its parameters are there.
-    parameters: Vec<Moment>,
-    /// The values that the parameters behind its own stand for.
-    captures: Vec<CommonArgument>,
-    own_parameters: usize,
-    repetition: Repetition,
-    /// The arms that it is in, outermost first.
-    arms: Vec<IoArm>,
-}
-
 /// The nodes of a graph that come before another.
 struct Seen<'a> {
     moments: &'a [NodeMoments],
@@ -93,10 +83,11 @@ struct Moments<'a> {
     library: &'a Library,
     /// True if the flow waits for the commit of what it writes.
     settles: bool,
-    /// True if there are statements behind the last commit.
+    /// The tables whose changes transactions wait for.
+    awaited: &'a BTreeSet<Text>,
+    /// True if the flow has written something, or committed a transaction, that may not be durable.
     has_unsettled: bool,
-    /// The moments at which transactions ask early for rows, by the names of the calls that read these.
-    expected: IndexMap<Text, Moment>,
+    transaction: RunningTransaction,
     calls: Vec<IoCall>,
     /// The number of graphs so far.
     graphs: u32,
@@ -124,15 +115,19 @@ impl Moments<'_> {
             }
             let reads_or_writes = table_of(graph, node).is_some();
             let is_statement = reads_or_writes && !self.is_gathered(node);
+            if is_begin(node) {
+                self.transaction = RunningTransaction::default();
+            }
             if let Some(read) = expected_read(node) {
-                self.expected.insert(read.into(), begins.clone());
+                self.transaction.ask(read, begins.clone());
             }
             let ends = match &node.kind {
-                NodeKind::Call { function } if is_settle(function) && !self.settles_here(&ending, node) => {
+                NodeKind::Call { function } if is_settle(function) && !self.settles_here(graph, (&ending, node)) => {
                     begins.clone()
                 }
                 NodeKind::Call { function } if is_statement || self.waits(function) => {
-                    self.call(node, function, &begins, (graph, number, body))
+                    let ends_flow = ending.contain(graph, node);
+                    self.call(node, function, &begins, (graph, number, body, ends_flow))
                 }
                 kind if kind.bodies().is_empty() => begins.clone(),
                 _ => self.bodies(graph, node, &begins, (number, body, &moments)),
@@ -141,10 +136,10 @@ impl Moments<'_> {
             if is_statement {
                 statements.push(id);
             }
-            if reads_or_writes || is_commit(node) {
-                self.has_unsettled = !is_commit(node);
-            }
-            let value = if ends.round > begins.round { ends.clone() } else { value };
+            self.has_unsettled |= writes_table(graph, node) || is_commit(node);
+            // The value of a call is there when those before it have ended that it comes after.
+            let is_call = matches!(node.kind, NodeKind::Call { .. });
+            let value = if is_call || ends.round > begins.round { ends.clone() } else { value };
             moments.push(NodeMoments { begins, ends, value });
         }
         end
@@ -172,9 +167,15 @@ impl Moments<'_> {
             begins = begins.or_later(of(acquire).ends.clone());
         }
         if let NodeKind::Acquire { .. } = node.kind {
+            // The reason of the body around it is not that of the step.
+            begins = begins.or_later(body.start.clone());
             let needed = graph.needed_from_outside(id);
-            for outside in needed.into_iter().filter(|outside| !node.after.contains(outside)) {
-                begins = begins.or_later(of(outside).ends.clone().because(|_| WaitReason::Atomic(node.origin)));
+            let is_before = |outside: &NodeId| !node.after.contains(outside) && !are_exclusive(graph, *outside, id);
+            for outside in needed.into_iter().filter(is_before) {
+                let why = || Box::new(self.needed_inside(graph, (id, outside), (body, seen)));
+                let decides = seen.ending.skipped_for(graph, outside, id);
+                let ends = of(decides.unwrap_or(outside)).ends.clone();
+                begins = begins.or_later(ends.because(|_| WaitReason::Atomic { at: node.origin, why: why() }));
             }
         }
         if let NodeKind::Release { acquire } = node.kind {
@@ -186,15 +187,36 @@ impl Moments<'_> {
         for earlier in &node.after {
             let ends = seen.ending.skipped_for(graph, *earlier, id);
             begins = begins.or_later(match ends {
-                Some(decides) => of(decides).ends.clone().because(|_| end(node, graph.node(*earlier))),
-                None if are_exclusive(graph, *earlier, id) => {
+                _ if are_exclusive(graph, *earlier, id) => {
                     let before = before_skipped(graph, *earlier, id).into_iter();
                     before.fold(Moment::default(), |all, needed| all.or_later(of(needed).ends.clone()))
                 }
+                Some(decides) => of(decides).ends.clone().because(|_| end(node, graph.node(*earlier))),
                 None => self.after(graph, node, (*earlier, of(*earlier)), body),
             });
         }
         begins.or_later(body.start.clone())
+    }
+
+    /// Returns the reason for which a node of an atomic step comes after a node outside.
+    fn needed_inside(
+        &self,
+        graph: &Graph,
+        (acquire, outside): (NodeId, NodeId),
+        (body, seen): (&ExecutedBody, &Seen<'_>),
+    ) -> WaitReason {
+        let needs_outside = |node: &&Node| node.waits_for().any(|needed| needed == outside);
+        let inner = graph.nodes_within(acquire).map(|id| graph.node(id)).find(needs_outside);
+        let behind = || graph.nodes.iter().skip(acquire.0 as usize).find(needs_outside);
+        let Some(inner) = inner.or_else(behind) else { return WaitReason::Argument };
+        if inner.after.contains(&outside) {
+            let after = self.after(graph, inner, (outside, seen.of(outside)), body);
+            return after.wait.map_or(WaitReason::Argument, |wait| wait.why);
+        }
+        match inner.control {
+            Some(control) if control.switch == outside => WaitReason::Branch(graph.node(outside).origin),
+            _ => WaitReason::Argument,
+        }
     }
 
     /// Returns the moment at which a node can begin for an earlier one that it comes after.
@@ -204,6 +226,7 @@ impl Moments<'_> {
             return earlier.begins.clone();
         }
         let why = match common_resource(graph, node, other) {
+            _ if self.is_barrier(other) => WaitReason::Barrier,
             Some(read @ WaitReason::Order { earlier_writes: false, later_writes: false, .. }) => {
                 if has_statements(graph, node) && has_statements(graph, other) { WaitReason::Statement } else { read }
             }
@@ -230,21 +253,26 @@ impl Moments<'_> {
             own_inputs.iter().fold(Moment::default(), |all, input| all.or_later(of_operand(input, outer, moments)));
         let mut captured = captured.iter();
         let mut end = begins.clone();
+        let repeats = matches!(node.kind, NodeKind::Map { .. } | NodeKind::Fold { .. } | NodeKind::Loop { .. });
         for body in node.bodies() {
+            if repeats {
+                self.transaction.repeat(body, self.awaited);
+                self.has_unsettled |= writes_tables(body);
+            }
             let count = body.parameters.len().saturating_sub(own.parameters);
             let captures: Vec<&Operand> = captured.by_ref().take(count).collect();
             let mut parameters = vec![of_own.clone(); own.parameters];
             parameters.extend(captures.iter().map(|capture| of_operand(capture, outer, moments)));
             let inner = ExecutedBody {
                 start: begins.clone().because(|why| match why {
-                    WaitReason::Branch(_) | WaitReason::Atomic(_) | WaitReason::Enclosing { .. } => why,
+                    WaitReason::Branch(_) | WaitReason::Atomic { .. } | WaitReason::Enclosing { .. } => why,
                     why => WaitReason::Enclosing { word, at, why: Box::new(why) },
                 }),
                 parameters,
-                captures: captures.iter().map(|capture| common(graph, number, outer, capture)).collect(),
+                captures: captures.iter().map(|capture| outer.common(graph, number, capture)).collect(),
                 own_parameters: own.parameters,
                 repetition: outer.repetition.inside(graph, node, self.library),
-                arms: arms_around(graph, number, outer, node),
+                arms: outer.arms_around(graph, number, node),
             };
             end = end.or_later(self.graph(body, &inner).because(|_| WaitReason::Argument));
         }
@@ -256,12 +284,17 @@ impl Moments<'_> {
         node: &Node,
         function: &Text,
         begins: &Moment,
-        (graph, number, body): (&Graph, u32, &ExecutedBody),
+        (graph, number, body, ends_flow): (&Graph, u32, &ExecutedBody, bool),
     ) -> Moment {
-        let asked_early = self.expected.get(&node.name).filter(|early| early.round <= begins.round).cloned();
+        // A node that ends the flow behind it is executed once.
+        let once = Repetition::default();
+        let repetition = if ends_flow { &once } else { &body.repetition };
+        let asked_early = self.transaction.asked(&node.name, begins);
         let asked = asked_early.as_ref().unwrap_or(begins);
+        let is_placed = is_placed(function) && !awaits_change(graph, node, self.awaited);
         let ahead = match () {
-            () if is_placed(function) => Some(Ahead::Placed),
+            () if is_placed && self.transaction.has_begun() => Some(Ahead::Placed),
+            () if is_placed && repetition.for_each => Some(Ahead::PlacedBehindFirst),
             () if asked_early.is_some() => Some(Ahead::AskedEarly),
             () => None,
         };
@@ -270,7 +303,6 @@ impl Moments<'_> {
         let batch = signature.and_then(|signature| signature.batch);
         let others =
             node.inputs.iter().enumerate().filter(|(index, _)| batch.is_some_and(|batch| batch.gathered != *index));
-        let repetition = &body.repetition;
         let table = table_of(graph, node).cloned();
         let of_statement = repetition.for_each && batch.is_none() && table.is_some();
         let of_statement = of_statement.then_some(TurnReason::Statements);
@@ -280,25 +312,26 @@ impl Moments<'_> {
             table,
             origin: node.origin,
             round,
-            is_batched: batch.is_some(),
-            common: others.map(|(_, input)| common(graph, number, body, input)).collect(),
+            batch_max: batch.map(|batch| batch.at_most),
+            common: others.map(|(_, input)| body.common(graph, number, input)).collect(),
             for_each: repetition.for_each,
             in_turn: in_turn.filter(|_| ahead.is_none()),
             ahead,
             wait: asked.wait.clone(),
-            arms: arms_around(graph, number, body, node),
+            arms: body.arms_around(graph, number, node),
         });
         if ahead == Some(Ahead::Placed) {
             return begins.clone();
         }
+        self.transaction.answered(graph, node);
         let answered = Moment { round, wait: Some(IoWait { call: self.calls.len() - 1, why: WaitReason::Argument }) };
         answered.or_later(begins.clone())
     }
 
     /// Returns true if a node that waits for the commit has something to wait for.
-    fn settles_here(&mut self, ending: &EndingArms, node: &Node) -> bool {
+    fn settles_here(&mut self, graph: &Graph, (ending, node): (&EndingArms, &Node)) -> bool {
         let has_unsettled = self.has_unsettled;
-        if !node.control.is_some_and(|control| ending.contains(control)) {
+        if !ending.contain(graph, node) {
             self.has_unsettled = false;
         }
         has_unsettled
@@ -310,6 +343,12 @@ impl Moments<'_> {
         }
         let signature = self.library.function(function).map(|function| &function.signature);
         signature.is_some_and(|signature| signature.effects.waits || signature.effects.blocking)
+    }
+
+    /// Returns true if a node is a call that everything behind it in the text waits for.
+    fn is_barrier(&self, node: &Node) -> bool {
+        let NodeKind::Call { function } = &node.kind else { return false };
+        self.library.function(function).is_some_and(|function| function.signature.effects.barrier)
     }
 
     /// Returns true if a node is a call of a function that answers many calls at once.
@@ -327,21 +366,6 @@ impl Moments<'_> {
             _ => false,
         }
     }
-}
-
-/// Returns the arms that a node of a body is in, outermost first.
-fn arms_around(graph: &Graph, number: u32, body: &ExecutedBody, node: &Node) -> Vec<IoArm> {
-    let own = std::iter::successors(node.control, |control| graph.node(control.switch).control);
-    let own = own.map(|control| {
-        let switch = graph.node(control.switch);
-        let is_condition = match &switch.kind {
-            NodeKind::Switch { arms } => arms.first().is_some_and(|arm| arm.test == ArmTest::Value(Value::Bool(true))),
-            _ => false,
-        };
-        IoArm { switch: (number, control.switch), at: switch.origin, arm: control.arm, is_condition }
-    });
-    let own: Vec<IoArm> = own.collect();
-    body.arms.iter().cloned().chain(own.into_iter().rev()).collect()
 }
 
 /// Returns the reason for which a node waits for an earlier one at which the flow may end.
@@ -362,24 +386,6 @@ fn of_operand(operand: &Operand, body: &ExecutedBody, moments: &[NodeMoments]) -
         Operand::Port(id, _) => moments[id.0 as usize].value.clone(),
         Operand::Parameter(index) => body.parameters.get(*index as usize).cloned().unwrap_or_default(),
         Operand::Constant(_) | Operand::Shared(_) | Operand::Never => Moment::default(),
-    }
-}
-
-/// Returns an argument in which calls of one batch must agree.
-fn common(graph: &Graph, number: u32, body: &ExecutedBody, operand: &Operand) -> CommonArgument {
-    match operand {
-        Operand::Constant(index) if (*index as usize) < graph.constants.len() => {
-            CommonArgument::Constant(graph.constants[*index as usize].clone())
-        }
-        Operand::Shared(name) => CommonArgument::Shared(name.clone()),
-        Operand::Parameter(index) if *index as usize >= body.own_parameters => {
-            let own = CommonArgument::Computed { graph: number, operand: operand.clone(), repeats: false };
-            body.captures.get(*index as usize - body.own_parameters).cloned().unwrap_or(own)
-        }
-        operand => {
-            let repeats = body.repetition.for_each || body.repetition.in_turn.is_some();
-            CommonArgument::Computed { graph: number, operand: operand.clone(), repeats }
-        }
     }
 }
 

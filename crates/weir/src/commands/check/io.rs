@@ -7,10 +7,12 @@ use weir_ir::graph::Program;
 use weir_ir::io_rounds::{IoCall, io_calls};
 use weir_syntax::SourceFile;
 
+mod awaited_tables;
 mod json;
 mod reasons;
 mod text;
 
+use awaited_tables::awaited_tables;
 pub(super) use json::explained as explained_in_json;
 pub(super) use text::explained;
 
@@ -30,10 +32,11 @@ struct IoQuery<'a> {
 /// Returns the calls of the flows of a program.
 fn flows(program: &Program, library: &Library) -> Vec<FlowCalls> {
     let several = program.entries.len() > 1;
+    let awaited = awaited_tables(program);
     let flows = program.entries.iter().flat_map(|entry| entry.flows.iter().map(move |flow| (entry, flow)));
     let named = flows.map(|(entry, flow)| {
         let name = if several { format!("{}, {}", entry.name, flow.name) } else { flow.name.to_string() };
-        FlowCalls { name, calls: io_calls(&flow.body, library) }
+        FlowCalls { name, calls: io_calls(&flow.body, library, &awaited) }
     });
     named.collect()
 }
@@ -87,7 +90,7 @@ impl FlowCalls {
 
     /// Returns true if rounds or queries repeat, so that there can be more of them than the program shows.
     fn repeats(&self) -> bool {
-        self.calls.iter().any(|call| call.in_turn.is_some() || (call.for_each && !call.is_batched))
+        self.calls.iter().any(|call| call.in_turn.is_some() || (call.for_each && !call.is_batched()))
             || self.calls.iter().any(|call| call.for_each && call.has_several_batches())
     }
 }
