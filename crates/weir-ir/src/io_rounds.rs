@@ -19,7 +19,9 @@ use crate::program::{LoopExit, Origin};
 
 mod ending_arms;
 mod executed_body;
+mod moment;
 mod moments;
+mod orders;
 mod repeated;
 mod statements;
 mod transactions;
@@ -199,9 +201,17 @@ pub enum WaitReason {
     },
 }
 
-/// Returns the calls of a flow, in the order of its text. In a transaction, changes of the `awaited` tables are waited for, although the
-/// program does not use their answer.
+/// The tables of a program whose statements have other rounds than those of most tables.
+#[derive(Clone, Debug, Default)]
+pub struct ProgramTables {
+    /// Those whose changes a transaction waits for, although the program does not use the answer.
+    pub awaited: BTreeSet<Text>,
+    /// Those in memory, whose statements are answered at once.
+    pub in_memory: BTreeSet<Text>,
+}
+
+/// Returns the calls of a flow, in the order of its text.
 #[must_use]
-pub fn io_calls(graph: &Graph, library: &Library, awaited: &BTreeSet<Text>) -> Vec<IoCall> {
-    moments::calls(graph, library, awaited)
+pub fn io_calls(graph: &Graph, library: &Library, tables: &ProgramTables) -> Vec<IoCall> {
+    moments::calls(graph, library, tables)
 }

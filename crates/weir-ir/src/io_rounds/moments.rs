@@ -1,25 +1,25 @@
 //! The moment at which each node of a graph begins and ends, counted in rounds of calls.
 
-use std::collections::BTreeSet;
-
-use weir_host::{Library, Mode, Resource, Text};
+use weir_host::{Library, Text};
 
 use super::ending_arms::{EndingArms, are_exclusive, before_skipped};
-use super::executed_body::ExecutedBody;
+use super::executed_body::{ExecutedBody, of_operand, parts, value};
+use super::moment::{Moment, NodeMoments, Seen};
+use super::orders::{common_resource, enclosed, end};
 use super::repeated::Repetition;
 use super::statements::{
     expected_read, follows_statements, has_commits, has_statements, is_begin, is_commit, is_placed, is_settle,
     table_of, writes_table, writes_tables,
 };
 use super::transactions::{RunningTransaction, awaits_change};
-use super::{Ahead, IoCall, IoWait, TurnReason, WaitReason};
+use super::{Ahead, IoCall, IoWait, ProgramTables, TurnReason, WaitReason};
 use crate::graph::{Graph, Node, NodeId, NodeKind, Operand};
 
 /// Returns the calls of a flow, in the order of its text.
-pub(super) fn calls(graph: &Graph, library: &Library, awaited: &BTreeSet<Text>) -> Vec<IoCall> {
+pub(super) fn calls(graph: &Graph, library: &Library, tables: &ProgramTables) -> Vec<IoCall> {
     let mut moments = Moments {
         library,
-        awaited,
+        tables,
         settles: has_commits(graph),
         has_unsettled: false,
         transaction: RunningTransaction::default(),
@@ -31,6 +31,7 @@ pub(super) fn calls(graph: &Graph, library: &Library, awaited: &BTreeSet<Text>) 
         parameters: vec![Moment::default(); graph.parameters.len()],
         captures: Vec::new(),
         own_parameters: graph.parameters.len(),
+        parts: Vec::new(),
         repetition: Repetition::default(),
         arms: Vec::new(),
     };
@@ -38,53 +39,11 @@ pub(super) fn calls(graph: &Graph, library: &Library, awaited: &BTreeSet<Text>) 
     moments.calls
 }
 
-/// A moment in the execution of a flow: after this many rounds.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Moment {
-    pub(super) round: u32,
-    /// The last call before it, and the reason for which it comes after that call.
-    wait: Option<IoWait>,
-}
-
-impl Moment {
-    fn or_later(self, other: Moment) -> Moment {
-        if other.round > self.round { other } else { self }
-    }
-
-    /// Returns the same moment with another reason.
-    fn because(mut self, why: impl FnOnce(WaitReason) -> WaitReason) -> Moment {
-        self.wait = self.wait.map(|wait| IoWait { why: why(wait.why), ..wait });
-        self
-    }
-}
-
-/// The moments of a node.
-#[derive(Clone)]
-struct NodeMoments {
-    begins: Moment,
-    ends: Moment,
-    /// The moment at which all that its value is computed from is there.
-    value: Moment,
-}
-
-/// The nodes of a graph that come before another.
-struct Seen<'a> {
-    moments: &'a [NodeMoments],
-    ending: &'a EndingArms,
-}
-
-impl Seen<'_> {
-    fn of(&self, id: NodeId) -> &NodeMoments {
-        &self.moments[id.0 as usize]
-    }
-}
-
 struct Moments<'a> {
     library: &'a Library,
     /// True if the flow waits for the commit of what it writes.
     settles: bool,
-    /// The tables whose changes transactions wait for.
-    awaited: &'a BTreeSet<Text>,
+    tables: &'a ProgramTables,
     /// True if the flow has written something, or committed a transaction, that may not be durable.
     has_unsettled: bool,
     transaction: RunningTransaction,
@@ -94,8 +53,8 @@ struct Moments<'a> {
 }
 
 impl Moments<'_> {
-    /// Adds the calls of a graph; returns its end.
-    fn graph(&mut self, graph: &Graph, body: &ExecutedBody) -> Moment {
+    /// Adds the calls of a graph; returns its end, and the moment at which its result is there.
+    fn graph(&mut self, graph: &Graph, body: &ExecutedBody) -> (Moment, Moment) {
         let number = self.graphs;
         self.graphs += 1;
         let mut moments: Vec<NodeMoments> = Vec::with_capacity(graph.nodes.len());
@@ -113,14 +72,15 @@ impl Moments<'_> {
                     begins = begins.or_later(seen.of(*earlier).ends.clone().because(|_| WaitReason::Statement));
                 }
             }
-            let reads_or_writes = table_of(graph, node).is_some();
-            let is_statement = reads_or_writes && !self.is_gathered(node);
+            let is_answered_at_once = self.is_answered_at_once(graph, node);
+            let is_statement = table_of(graph, node).is_some() && !self.is_gathered(node) && !is_answered_at_once;
             if is_begin(node) {
                 self.transaction = RunningTransaction::default();
             }
             if let Some(read) = expected_read(node) {
                 self.transaction.ask(read, begins.clone());
             }
+            let mut result = None;
             let ends = match &node.kind {
                 NodeKind::Call { function } if is_settle(function) && !self.settles_here(graph, (&ending, node)) => {
                     begins.clone()
@@ -130,19 +90,29 @@ impl Moments<'_> {
                     self.call(node, function, &begins, (graph, number, body, ends_flow))
                 }
                 kind if kind.bodies().is_empty() => begins.clone(),
-                _ => self.bodies(graph, node, &begins, (number, body, &moments)),
+                _ => {
+                    let (ends, of_bodies) = self.bodies(graph, node, &begins, (number, body, &moments));
+                    result = Some(of_bodies);
+                    ends
+                }
             };
             end = end.or_later(ends.clone());
             if is_statement {
                 statements.push(id);
             }
-            self.has_unsettled |= writes_table(graph, node) || is_commit(node);
+            self.has_unsettled |= (writes_table(graph, node) || is_commit(node)) && !is_answered_at_once;
             // The value of a call is there when those before it have ended that it comes after.
             let is_call = matches!(node.kind, NodeKind::Call { .. });
-            let value = if is_call || ends.round > begins.round { ends.clone() } else { value };
-            moments.push(NodeMoments { begins, ends, value });
+            let value = match result {
+                _ if is_call || ends.round > begins.round => ends.clone(),
+                // The results of the `for` need less than the list that it goes through.
+                Some(result) if result.round < value.round => value.because(|why| enclosed(node, why)),
+                _ => value,
+            };
+            let parts = parts(node, body, &moments);
+            moments.push(NodeMoments { begins, ends, value, parts });
         }
-        end
+        (end, of_operand(&graph.result, body, &moments))
     }
 
     /// Returns the moment at which a node can begin whose inputs are there at `value`.
@@ -238,25 +208,26 @@ impl Moments<'_> {
         earlier.ends.clone().because(|_| why)
     }
 
-    /// Adds the calls of a node's bodies; returns their end.
+    /// Adds the calls of a node's bodies; returns their end, and the moment at which their results are there.
     fn bodies(
         &mut self,
         graph: &Graph,
         node: &Node,
         begins: &Moment,
         (number, outer, moments): (u32, &ExecutedBody, &[NodeMoments]),
-    ) -> Moment {
-        let (word, at) = (node.kind.word(), node.origin);
+    ) -> (Moment, Moment) {
         let own = node.kind.own();
         let (own_inputs, captured) = node.inputs.split_at(own.inputs.min(node.inputs.len()));
         let of_own =
             own_inputs.iter().fold(Moment::default(), |all, input| all.or_later(of_operand(input, outer, moments)));
+        let list = own_inputs.first().and_then(Operand::node);
+        let parts = list.map_or_else(Vec::new, |list| moments[list.0 as usize].parts.clone());
         let mut captured = captured.iter();
-        let mut end = begins.clone();
+        let (mut end, mut result) = (begins.clone(), Moment::default());
         let repeats = matches!(node.kind, NodeKind::Map { .. } | NodeKind::Fold { .. } | NodeKind::Loop { .. });
         for body in node.bodies() {
             if repeats {
-                self.transaction.repeat(body, self.awaited);
+                self.transaction.repeat(body, &self.tables.awaited);
                 self.has_unsettled |= writes_tables(body);
             }
             let count = body.parameters.len().saturating_sub(own.parameters);
@@ -264,19 +235,19 @@ impl Moments<'_> {
             let mut parameters = vec![of_own.clone(); own.parameters];
             parameters.extend(captures.iter().map(|capture| of_operand(capture, outer, moments)));
             let inner = ExecutedBody {
-                start: begins.clone().because(|why| match why {
-                    WaitReason::Branch(_) | WaitReason::Atomic { .. } | WaitReason::Enclosing { .. } => why,
-                    why => WaitReason::Enclosing { word, at, why: Box::new(why) },
-                }),
+                start: begins.clone().because(|why| enclosed(node, why)),
                 parameters,
                 captures: captures.iter().map(|capture| outer.common(graph, number, capture)).collect(),
                 own_parameters: own.parameters,
+                parts: if let NodeKind::Map { .. } = node.kind { parts.clone() } else { Vec::new() },
                 repetition: outer.repetition.inside(graph, node, self.library),
                 arms: outer.arms_around(graph, number, node),
             };
-            end = end.or_later(self.graph(body, &inner).because(|_| WaitReason::Argument));
+            let (ends, of_body) = self.graph(body, &inner);
+            end = end.or_later(ends.because(|_| WaitReason::Argument));
+            result = result.or_later(of_body);
         }
-        end
+        (end, result)
     }
 
     fn call(
@@ -291,7 +262,7 @@ impl Moments<'_> {
         let repetition = if ends_flow { &once } else { &body.repetition };
         let asked_early = self.transaction.asked(&node.name, begins);
         let asked = asked_early.as_ref().unwrap_or(begins);
-        let is_placed = is_placed(function) && !awaits_change(graph, node, self.awaited);
+        let is_placed = is_placed(function) && !awaits_change(graph, node, &self.tables.awaited);
         let ahead = match () {
             () if is_placed && self.transaction.has_begun() => Some(Ahead::Placed),
             () if is_placed && repetition.for_each => Some(Ahead::PlacedBehindFirst),
@@ -326,6 +297,15 @@ impl Moments<'_> {
         self.transaction.answered(graph, node);
         let answered = Moment { round, wait: Some(IoWait { call: self.calls.len() - 1, why: WaitReason::Argument }) };
         answered.or_later(begins.clone())
+    }
+
+    /// Returns true if a node is a statement that needs no round trip: one on a table in memory, or the commit of a transaction that has
+    /// executed nothing.
+    fn is_answered_at_once(&self, graph: &Graph, node: &Node) -> bool {
+        if is_commit(node) {
+            return !self.transaction.has_begun();
+        }
+        table_of(graph, node).is_some_and(|table| self.tables.in_memory.contains(table))
     }
 
     /// Returns true if a node that waits for the commit has something to wait for.
@@ -366,50 +346,4 @@ impl Moments<'_> {
             _ => false,
         }
     }
-}
-
-/// Returns the reason for which a node waits for an earlier one at which the flow may end.
-fn end(node: &Node, earlier: &Node) -> WaitReason {
-    if node.writes() { WaitReason::End(earlier.origin) } else { WaitReason::Return(earlier.origin) }
-}
-
-/// Returns the moment at which the inputs of a node are there.
-fn value(node: &Node, body: &ExecutedBody, moments: &[NodeMoments]) -> Moment {
-    let named = node.kind.named_node().map(|id| moments[id.0 as usize].value.clone());
-    let inputs = node.inputs.iter().map(|input| of_operand(input, body, moments));
-    inputs.chain(named).fold(Moment::default(), Moment::or_later)
-}
-
-/// Returns the moment at which the value of an operand is there.
-fn of_operand(operand: &Operand, body: &ExecutedBody, moments: &[NodeMoments]) -> Moment {
-    match operand {
-        Operand::Port(id, _) => moments[id.0 as usize].value.clone(),
-        Operand::Parameter(index) => body.parameters.get(*index as usize).cloned().unwrap_or_default(),
-        Operand::Constant(_) | Operand::Shared(_) | Operand::Never => Moment::default(),
-    }
-}
-
-/// Returns the order of a resource that both nodes use: of one that one of them changes, or else of a shared value.
-fn common_resource(graph: &Graph, node: &Node, other: &Node) -> Option<WaitReason> {
-    let earlier = touched(graph, other);
-    let orders = touched(graph, node).into_iter().filter_map(|(resource, mode)| {
-        let modes = earlier.iter().filter(|(other, _)| *other == resource).map(|(_, mode)| *mode);
-        let (later_writes, earlier_writes) = (mode == Mode::Write, modes.clone().any(|mode| mode == Mode::Write));
-        let keeps_order = later_writes || earlier_writes || matches!(resource, Resource::Shared(_));
-        let is_common = modes.count() > 0 && keeps_order;
-        is_common.then(|| WaitReason::Order { resource: resource.clone(), earlier_writes, later_writes })
-    });
-    let is_of_reads =
-        |order: &WaitReason| matches!(order, WaitReason::Order { earlier_writes: false, later_writes: false, .. });
-    orders.min_by_key(is_of_reads)
-}
-
-/// Returns the resources that a node uses or that an atomic step holds which it begins or ends.
-fn touched<'a>(graph: &'a Graph, node: &'a Node) -> Vec<(&'a Resource, Mode)> {
-    let step = match node.kind {
-        NodeKind::Release { acquire } => graph.node(acquire),
-        _ => node,
-    };
-    let held = step.kind.constraints().iter().map(|constraint| (&constraint.resource, constraint.mode));
-    node.uses.iter().map(|usage| (&usage.resource, usage.mode)).chain(held).collect()
 }

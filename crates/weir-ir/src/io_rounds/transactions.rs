@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use indexmap::IndexMap;
 use weir_host::Text;
 
-use super::moments::Moment;
+use super::moment::Moment;
 use super::statements::{is_placed, table_of, writes_table};
 use crate::graph::{Graph, Node, NodeKind};
 

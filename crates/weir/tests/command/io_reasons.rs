@@ -68,3 +68,26 @@ fn everything_waits_for_a_sleep() {
         "  get \"/sleep\" { let a = post(\"a\")?; time.sleep(1s); let user = users[1]; http.text(\"{a} {user}\") }\n"
     ));
 }
+
+/// A `config` is a constant to the compiler: what is asked for with another value is not listed.
+#[test]
+fn the_values_of_config_are_named() {
+    let text = "use http\n\nrecord User { id: Int }\ntable users: User key id\nconfig shown: Int = 0\n\n\
+                service shop on http(port: 8080) {\n  \
+                get \"/\" { if shown > 0 { return http.text(\"{users[shown]}\") }; http.text(\"none\") }\n}\n";
+    let program = Scratch::new("io_config.weir", text.as_bytes());
+    let said = say(&["check", program.path(), "--explain", "io"]);
+    assert_eq!((said.code, said.messages.as_str()), (0, ""));
+    assert_eq!(said.output, "get /: no queries\n\nthese are the rounds if `shown` is 0\n");
+}
+
+/// The keys of the second read need no row of the first one, but the `for` goes through the rows.
+#[test]
+fn a_read_in_a_for_over_rows_waits_for_the_for() {
+    insta::assert_snapshot!(explained(
+        "  get \"/next\" (ids: List(Int)) {\n    \
+         let known = for id in ids { (users[id] != None, users[id + 1] != None) }\n    http.text(\"{known}\")\n  }\n  \
+         get \"/of\" (ids: List(Int)) {\n    \
+         let known = for id in ids { users[(users[id] else { fail(\"none\") }).amount] != None }\n    http.text(\"{known}\")\n  }\n"
+    ));
+}

@@ -2,12 +2,12 @@
 
 use crate::support::{Scratch, say};
 
-/// Returns the explanation of a program with these routes, and tables with numbered rows, with keys, and with references.
+/// Returns the explanation of a program with these routes, and tables with keys, with numbered rows, with references, and in memory.
 fn explained(routes: &str) -> String {
     let program = format!(
         "use http\n\nrecord Account {{ id: Int, amount: Int }}\nrecord Line {{ id: Int, account: Int }}\n\
          table accounts: Account key id\ntable lines: Line key id auto\n\
-         table owned: Line key id references account: accounts\n\nservice bank on http(port: 8080) {{\n{routes}}}\n"
+         table owned: Line key id references account: accounts\ntable seen: Line key id soft\n\nservice bank on http(port: 8080) {{\n{routes}}}\n"
     );
     let program = Scratch::new("io_transactions.weir", program.as_bytes());
     let said = say(&["check", program.path(), "--explain", "io"]);
@@ -49,5 +49,13 @@ fn rows_are_read_again_behind_a_change_that_is_waited_for() {
          get \"/placed\" (ids: List(Int)) {\n    atomic accounts {\n      for id in ids {\n        \
          let account = accounts[id] else { fail(\"no account\") }\n        \
          accounts.upsert(Account { ..account, amount: 0 })?\n      }\n    }\n    http.text(\"\")\n  }\n"
+    ));
+}
+
+#[test]
+fn statements_on_tables_in_memory_have_no_round() {
+    insta::assert_snapshot!(explained(
+        "  get \"/mixed\" { let one = accounts[1]; let two = seen[1]; http.text(\"{one} {two}\") }\n  \
+         get \"/memory\" {\n    atomic seen {\n      seen.upsert(Line { id: 1, account: 1 })?\n    }\n    http.text(\"\")\n  }\n"
     ));
 }

@@ -104,6 +104,13 @@ pub(super) const fn ahead(ahead: Ahead) -> &'static str {
 /// Returns the reason for which a call is made again and again, one after the other.
 pub(super) fn turns(reason: &TurnReason, places: &Places<'_>) -> String {
     match reason {
+        // The loop of a function such as `any` is in the library.
+        TurnReason::Loop { at, exit: LoopExit::Failure(_) | LoopExit::Return(_), .. }
+            if let Some(method) = places.method(*at) =>
+        {
+            let line = places.line(at.start);
+            format!("for one element after the other, because `{method}` at {line} may end before the last one")
+        }
         // The elements that fulfil the condition of a `for` are folded into a list, and so are the results of one that may be left.
         TurnReason::Loop { word: "fold", at, exit } if !places.has_word("fold", at.start) => {
             let left = match exit {
@@ -150,6 +157,7 @@ impl Places<'_> {
         match resource {
             Resource::Shared(name) if is_table(name) => format!("the table `{name}`"),
             Resource::Shared(name) => format!("the shared value `{name}`"),
+            Resource::Constraint(name) if name.as_str() == "tables" => "stored tables".to_owned(),
             Resource::Constraint(name) => format!("`{name}`"),
             Resource::World(name) => format!("what `{name}` stands for"),
             Resource::State(_) => "the state of the call".to_owned(),

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use weir_host::Library;
 use weir_ir::graph::Program;
 use weir_ir::io_rounds::IoCall;
-use weir_syntax::SourceFile;
+use weir_syntax::ast::ItemKind;
+use weir_syntax::{SourceFile, SourceId, Span};
 
 use super::{FlowCalls, IoQuery, Places, flows, reasons};
 use crate::humanize::grouped;
@@ -22,8 +23,24 @@ pub(in super::super) fn explained(program: &Program, library: &Library, file: &S
         }
         text.push('\n');
     }
+    text.push_str(&configured(file));
     text.truncate(text.trim_end().len());
     text + "\n"
+}
+
+/// Returns a note on the values of `config`, if the program has any: another one may choose other branches.
+fn configured(file: &SourceFile) -> String {
+    let main = file.slice(Span { source: SourceId(0), start: 0, end: file.part_at(0).end });
+    let tree = weir_syntax::parse(SourceId(0), main).tree;
+    let values = tree.items.iter().filter_map(|item| match &item.kind {
+        ItemKind::Config(config) if !config.secret => {
+            let default = config.default.as_ref().map_or("not set", |default| file.slice(default.span));
+            Some(format!("`{}` is {default}", config.name))
+        }
+        _ => None,
+    });
+    let values = values.collect::<Vec<_>>().join(", ");
+    if values.is_empty() { values } else { format!("these are the rounds if {values}\n") }
 }
 
 /// Returns the numbers of rounds and queries.
