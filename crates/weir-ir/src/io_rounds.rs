@@ -10,15 +10,21 @@
 //! nothing behind a statement begins before it has ended, except for reads that are gathered. In a transaction a flow may run ahead ([`Ahead`]); a commit of the
 //! transaction is one statement, and what takes it back is none, since the flow then fails.
 
+use std::collections::BTreeSet;
+
 use weir_host::{Library, Resource, Text, Value};
 
 use crate::graph::{Graph, NodeId, Operand};
 use crate::program::{LoopExit, Origin};
 
 mod ending_arms;
+mod executed_body;
+mod moment;
 mod moments;
+mod orders;
 mod repeated;
 mod statements;
+mod transactions;
 
 /// A call of a function that may wait or that blocks.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,8 +37,8 @@ pub struct IoCall {
     pub origin: Origin,
     /// The number of its round, from 1.
     pub round: u32,
-    /// True if its function answers many calls at once.
-    pub is_batched: bool,
+    /// Maximum number of calls that its function answers at once; `None` if it answers one.
+    pub batch_max: Option<usize>,
     /// The arguments in which calls of one batch must agree.
     pub common: Vec<CommonArgument>,
     /// True if it is made for each element of a list, and these calls are under way together.
@@ -66,17 +72,25 @@ pub struct IoArm {
 pub enum Ahead {
     /// The flow goes on before the statement is answered; if it fails, the flow fails.
     Placed,
+    /// The same, but for the first element of a list: its statement begins the transaction, and is waited for.
+    PlacedBehindFirst,
     /// The rows are asked for as soon as their keys are known, before the flow comes to the statement.
     AskedEarly,
 }
 
 impl IoCall {
+    /// Returns true if its function answers many calls at once.
+    #[must_use]
+    pub fn is_batched(&self) -> bool {
+        self.batch_max.is_some()
+    }
+
     /// Returns true if one batch has both calls, when both are of the same round.
     #[must_use]
     pub fn shares_batch(&self, other: &IoCall) -> bool {
         // The elements of a `for` gather with what is called once, but rounds of a loop come one after the other.
         let meets = self.in_turn == other.in_turn;
-        self.is_batched && self.function == other.function && self.common == other.common && meets
+        self.is_batched() && self.function == other.function && self.common == other.common && meets
     }
 
     /// Returns the innermost arm of this call such that the other one is in another arm of the same `if` or `match`.
@@ -158,13 +172,20 @@ pub enum WaitReason {
         /// True if the later one changes it.
         later_writes: bool,
     },
+    /// The earlier call is one that everything behind it in the text waits for, such as `time.sleep`.
+    Barrier,
     /// The later call has an effect, and the flow may end at this position, which depends on the earlier call.
     End(Origin),
     /// The flow may return at this position before the later call, and the earlier call decides about it.
     Return(Origin),
-    /// The later call is in the atomic step at this position, which begins when all that it needs from outside is there; the
-    /// earlier call is part of that.
-    Atomic(Origin),
+    /// The later call is in an atomic step, which begins when all that it needs from outside is there; the earlier call is part of
+    /// that.
+    Atomic {
+        /// The position of the step: of an `atomic`, or of a statement that is a step by itself.
+        at: Origin,
+        /// The reason for which something in the step comes after the earlier call.
+        why: Box<WaitReason>,
+    },
     /// The later or the earlier call is in a `within` or `race`, which may be given up, so that both keep the order of the text.
     GivenUp,
     /// The earlier call is a statement on a table, and the later one comes behind it in the text.
@@ -180,8 +201,17 @@ pub enum WaitReason {
     },
 }
 
+/// The tables of a program whose statements have other rounds than those of most tables.
+#[derive(Clone, Debug, Default)]
+pub struct ProgramTables {
+    /// Those whose changes a transaction waits for, although the program does not use the answer.
+    pub awaited: BTreeSet<Text>,
+    /// Those in memory, whose statements are answered at once.
+    pub in_memory: BTreeSet<Text>,
+}
+
 /// Returns the calls of a flow, in the order of its text.
 #[must_use]
-pub fn io_calls(graph: &Graph, library: &Library) -> Vec<IoCall> {
-    moments::calls(graph, library)
+pub fn io_calls(graph: &Graph, library: &Library, tables: &ProgramTables) -> Vec<IoCall> {
+    moments::calls(graph, library, tables)
 }

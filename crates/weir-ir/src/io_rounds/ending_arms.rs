@@ -3,25 +3,39 @@
 
 use indexmap::IndexSet;
 
-use crate::graph::{Control, Graph, NodeId, NodeKind, Operand};
+use crate::graph::{Control, Graph, Node, NodeId, NodeKind, Operand};
 
 /// The arms of a graph that end the flow.
 pub(super) struct EndingArms(IndexSet<Control>);
 
 impl EndingArms {
     pub(super) fn of(graph: &Graph) -> EndingArms {
-        let ends = graph.nodes.iter().filter(|node| matches!(node.kind, NodeKind::Return | NodeKind::Fail));
-        EndingArms(ends.filter_map(|node| node.control).collect())
+        let mut arms = IndexSet::new();
+        // An arm with a switch all of whose arms end the flow ends it, too.
+        for (id, node) in graph.nodes().collect::<Vec<_>>().into_iter().rev() {
+            let ends = match &node.kind {
+                NodeKind::Return | NodeKind::Fail => true,
+                NodeKind::Switch { arms: own } => {
+                    let mut own = (0..).take(own.len()).map(|arm| Control { switch: id, arm });
+                    own.all(|arm| arms.contains(&arm))
+                }
+                _ => false,
+            };
+            arms.extend(node.control.filter(|_| ends));
+        }
+        EndingArms(arms)
     }
 
-    pub(super) fn contains(&self, arm: Control) -> bool {
-        self.0.contains(&arm)
+    /// Returns true if the node is in one of the arms, so that the flow ends behind it.
+    pub(super) fn contain(&self, graph: &Graph, node: &Node) -> bool {
+        let around = std::iter::successors(node.control, |arm| graph.node(arm.switch).control);
+        around.into_iter().any(|arm| self.0.contains(&arm))
     }
 
     /// Returns the switch that decides whether the flow ends in an arm with the earlier node, if the later node is not in this arm:
     /// the later one then runs only if the earlier one is skipped. Of several such switches, returns the outermost one.
     pub(super) fn skipped_for(&self, graph: &Graph, earlier: NodeId, later: NodeId) -> Option<NodeId> {
-        let is_skipped = |arm: &Control| self.contains(*arm) && arms(graph, later).all(|other| other != *arm);
+        let is_skipped = |arm: &Control| self.0.contains(arm) && arms(graph, later).all(|other| other != *arm);
         arms(graph, earlier).filter(is_skipped).last().map(|arm| arm.switch)
     }
 }

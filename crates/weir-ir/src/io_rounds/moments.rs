@@ -1,24 +1,28 @@
 //! The moment at which each node of a graph begins and ends, counted in rounds of calls.
 
-use indexmap::IndexMap;
-use weir_host::{Library, Mode, Resource, Text, Value};
+use weir_host::{Library, Text};
 
 use super::ending_arms::{EndingArms, are_exclusive, before_skipped, tests_kept_failure};
+use super::executed_body::{ExecutedBody, of_operand, parts, value};
+use super::moment::{Moment, NodeMoments, Seen};
+use super::orders::{common_resource, enclosed, end};
 use super::repeated::Repetition;
 use super::statements::{
-    expected_read, follows_statements, has_statements, is_commit, is_placed, is_settle, table_of, writes_tables,
+    expected_read, follows_statements, has_commits, has_statements, is_begin, is_commit, is_placed, is_settle,
+    table_of, writes_table, writes_tables,
 };
-use super::{Ahead, CommonArgument, IoArm, IoCall, IoWait, TurnReason, WaitReason};
-use crate::expr::ArmTest;
+use super::transactions::{RunningTransaction, awaits_change};
+use super::{Ahead, IoCall, IoWait, ProgramTables, TurnReason, WaitReason};
 use crate::graph::{Graph, Node, NodeId, NodeKind, Operand};
 
 /// Returns the calls of a flow, in the order of its text.
-pub(super) fn calls(graph: &Graph, library: &Library) -> Vec<IoCall> {
+pub(super) fn calls(graph: &Graph, library: &Library, tables: &ProgramTables) -> Vec<IoCall> {
     let mut moments = Moments {
         library,
-        settles: writes_tables(graph),
+        tables,
+        settles: has_commits(graph),
         has_unsettled: false,
-        expected: IndexMap::new(),
+        transaction: RunningTransaction::default(),
         calls: Vec::new(),
         graphs: 0,
     };
@@ -27,6 +31,7 @@ pub(super) fn calls(graph: &Graph, library: &Library) -> Vec<IoCall> {
         parameters: vec![Moment::default(); graph.parameters.len()],
         captures: Vec::new(),
         own_parameters: graph.parameters.len(),
+        parts: Vec::new(),
         repetition: Repetition::default(),
         arms: Vec::new(),
     };
@@ -34,77 +39,22 @@ pub(super) fn calls(graph: &Graph, library: &Library) -> Vec<IoCall> {
     moments.calls
 }
 
-/// A moment in the execution of a flow: after this many rounds.
-#[derive(Clone, Debug, Default)]
-struct Moment {
-    round: u32,
-    /// The last call before it, and the reason for which it comes after that call.
-    wait: Option<IoWait>,
-}
-
-impl Moment {
-    fn or_later(self, other: Moment) -> Moment {
-        if other.round > self.round { other } else { self }
-    }
-
-    /// Returns the same moment with another reason.
-    fn because(mut self, why: impl FnOnce(WaitReason) -> WaitReason) -> Moment {
-        self.wait = self.wait.map(|wait| IoWait { why: why(wait.why), ..wait });
-        self
-    }
-}
-
-/// The moments of a node.
-#[derive(Clone)]
-struct NodeMoments {
-    begins: Moment,
-    ends: Moment,
-    /// The moment at which all that its value is computed from is there.
-    value: Moment,
-}
-
-/// A graph that is executed as the body of a node or of a flow.
-struct ExecutedBody {
-    /// The moment at which the first of its nodes can begin.
-    start: Moment,
-    /// The moments at which the values of its parameters are there.
-    parameters: Vec<Moment>,
-    /// The values that the parameters behind its own stand for.
-    captures: Vec<CommonArgument>,
-    own_parameters: usize,
-    repetition: Repetition,
-    /// The arms that it is in, outermost first.
-    arms: Vec<IoArm>,
-}
-
-/// The nodes of a graph that come before another.
-struct Seen<'a> {
-    moments: &'a [NodeMoments],
-    ending: &'a EndingArms,
-}
-
-impl Seen<'_> {
-    fn of(&self, id: NodeId) -> &NodeMoments {
-        &self.moments[id.0 as usize]
-    }
-}
-
 struct Moments<'a> {
     library: &'a Library,
     /// True if the flow waits for the commit of what it writes.
     settles: bool,
-    /// True if there are statements behind the last commit.
+    tables: &'a ProgramTables,
+    /// True if the flow has written something, or committed a transaction, that may not be durable.
     has_unsettled: bool,
-    /// The moments at which transactions ask early for rows, by the names of the calls that read these.
-    expected: IndexMap<Text, Moment>,
+    transaction: RunningTransaction,
     calls: Vec<IoCall>,
     /// The number of graphs so far.
     graphs: u32,
 }
 
 impl Moments<'_> {
-    /// Adds the calls of a graph; returns its end.
-    fn graph(&mut self, graph: &Graph, body: &ExecutedBody) -> Moment {
+    /// Adds the calls of a graph; returns its end, and the moment at which its result is there.
+    fn graph(&mut self, graph: &Graph, body: &ExecutedBody) -> (Moment, Moment) {
         let number = self.graphs;
         self.graphs += 1;
         let mut moments: Vec<NodeMoments> = Vec::with_capacity(graph.nodes.len());
@@ -122,32 +72,49 @@ impl Moments<'_> {
                     begins = begins.or_later(seen.of(*earlier).ends.clone().because(|_| WaitReason::Statement));
                 }
             }
-            let reads_or_writes = table_of(graph, node).is_some();
-            let is_statement = reads_or_writes && !self.is_gathered(node);
-            if let Some(read) = expected_read(node) {
-                self.expected.insert(read.into(), begins.clone());
+            let is_answered_at_once = self.is_answered_at_once(graph, node);
+            let is_statement = table_of(graph, node).is_some() && !self.is_gathered(node) && !is_answered_at_once;
+            if is_begin(node) {
+                self.transaction = RunningTransaction::default();
             }
+            if let Some(read) = expected_read(node) {
+                self.transaction.ask(read, begins.clone());
+            }
+            let mut result = None;
             let ends = match &node.kind {
-                NodeKind::Call { function, .. } if is_settle(function) && !self.settles_here(&ending, node) => {
+                NodeKind::Call { function, .. }
+                    if is_settle(function) && !self.settles_here(graph, (&ending, node)) =>
+                {
                     begins.clone()
                 }
                 NodeKind::Call { function, .. } if is_statement || self.waits(function) => {
-                    self.call(node, function, &begins, (graph, number, body))
+                    let ends_flow = ending.contain(graph, node);
+                    self.call(node, function, &begins, (graph, number, body, ends_flow))
                 }
                 kind if kind.bodies().is_empty() => begins.clone(),
-                _ => self.bodies(graph, node, &begins, (number, body, &moments)),
+                _ => {
+                    let (ends, of_bodies) = self.bodies(graph, node, &begins, (number, body, &moments));
+                    result = Some(of_bodies);
+                    ends
+                }
             };
             end = end.or_later(ends.clone());
             if is_statement {
                 statements.push(id);
             }
-            if reads_or_writes || is_commit(node) {
-                self.has_unsettled = !is_commit(node);
-            }
-            let value = if ends.round > begins.round { ends.clone() } else { value };
-            moments.push(NodeMoments { begins, ends, value });
+            self.has_unsettled |= (writes_table(graph, node) || is_commit(node)) && !is_answered_at_once;
+            // The value of a call is there when those before it have ended that it comes after.
+            let is_call = matches!(node.kind, NodeKind::Call { .. });
+            let value = match result {
+                _ if is_call || ends.round > begins.round => ends.clone(),
+                // The results of the `for` need less than the list that it goes through.
+                Some(result) if result.round < value.round => value.because(|why| enclosed(node, why)),
+                _ => value,
+            };
+            let parts = parts(node, body, &moments);
+            moments.push(NodeMoments { begins, ends, value, parts });
         }
-        end
+        (end, of_operand(&graph.result, body, &moments))
     }
 
     /// Returns the moment at which a node can begin whose inputs are there at `value`.
@@ -174,9 +141,15 @@ impl Moments<'_> {
             begins = begins.or_later(of(acquire).ends.clone());
         }
         if let NodeKind::Acquire { .. } = node.kind {
+            // The reason of the body around it is not that of the step.
+            begins = begins.or_later(body.start.clone());
             let needed = graph.needed_from_outside(id);
-            for outside in needed.into_iter().filter(|outside| !node.after.contains(outside)) {
-                begins = begins.or_later(of(outside).ends.clone().because(|_| WaitReason::Atomic(node.origin)));
+            let is_before = |outside: &NodeId| !node.after.contains(outside) && !are_exclusive(graph, *outside, id);
+            for outside in needed.into_iter().filter(is_before) {
+                let why = || Box::new(self.needed_inside(graph, (id, outside), (body, seen)));
+                let decides = seen.ending.skipped_for(graph, outside, id);
+                let ends = of(decides.unwrap_or(outside)).ends.clone();
+                begins = begins.or_later(ends.because(|_| WaitReason::Atomic { at: node.origin, why: why() }));
             }
         }
         if let NodeKind::Release { acquire } = node.kind {
@@ -188,15 +161,36 @@ impl Moments<'_> {
         for earlier in &node.after {
             let ends = seen.ending.skipped_for(graph, *earlier, id);
             begins = begins.or_later(match ends {
-                Some(decides) => of(decides).ends.clone().because(|_| end(node, graph.node(*earlier))),
-                None if are_exclusive(graph, *earlier, id) => {
+                _ if are_exclusive(graph, *earlier, id) => {
                     let before = before_skipped(graph, *earlier, id).into_iter();
                     before.fold(Moment::default(), |all, needed| all.or_later(of(needed).ends.clone()))
                 }
+                Some(decides) => of(decides).ends.clone().because(|_| end(node, graph.node(*earlier))),
                 None => self.after(graph, node, (*earlier, of(*earlier)), body),
             });
         }
         begins.or_later(body.start.clone())
+    }
+
+    /// Returns the reason for which a node of an atomic step comes after a node outside.
+    fn needed_inside(
+        &self,
+        graph: &Graph,
+        (acquire, outside): (NodeId, NodeId),
+        (body, seen): (&ExecutedBody, &Seen<'_>),
+    ) -> WaitReason {
+        let needs_outside = |node: &&Node| node.waits_for().any(|needed| needed == outside);
+        let inner = graph.nodes_within(acquire).map(|id| graph.node(id)).find(needs_outside);
+        let behind = || graph.nodes.iter().skip(acquire.0 as usize).find(needs_outside);
+        let Some(inner) = inner.or_else(behind) else { return WaitReason::Argument };
+        if inner.after.contains(&outside) {
+            let after = self.after(graph, inner, (outside, seen.of(outside)), body);
+            return after.wait.map_or(WaitReason::Argument, |wait| wait.why);
+        }
+        match inner.control {
+            Some(control) if control.switch == outside => WaitReason::Branch(graph.node(outside).origin),
+            _ => WaitReason::Argument,
+        }
     }
 
     /// Returns the moment at which a node can begin for an earlier one that it comes after.
@@ -206,6 +200,7 @@ impl Moments<'_> {
             return earlier.begins.clone();
         }
         let why = match common_resource(graph, node, other) {
+            _ if self.is_barrier(other) => WaitReason::Barrier,
             Some(read @ WaitReason::Order { earlier_writes: false, later_writes: false, .. }) => {
                 if has_statements(graph, node) && has_statements(graph, other) { WaitReason::Statement } else { read }
             }
@@ -217,40 +212,46 @@ impl Moments<'_> {
         earlier.ends.clone().because(|_| why)
     }
 
-    /// Adds the calls of a node's bodies; returns their end.
+    /// Adds the calls of a node's bodies; returns their end, and the moment at which their results are there.
     fn bodies(
         &mut self,
         graph: &Graph,
         node: &Node,
         begins: &Moment,
         (number, outer, moments): (u32, &ExecutedBody, &[NodeMoments]),
-    ) -> Moment {
-        let (word, at) = (node.kind.word(), node.origin);
+    ) -> (Moment, Moment) {
         let own = node.kind.own();
         let (own_inputs, captured) = node.inputs.split_at(own.inputs.min(node.inputs.len()));
         let of_own =
             own_inputs.iter().fold(Moment::default(), |all, input| all.or_later(of_operand(input, outer, moments)));
+        let list = own_inputs.first().and_then(Operand::node);
+        let parts = list.map_or_else(Vec::new, |list| moments[list.0 as usize].parts.clone());
         let mut captured = captured.iter();
-        let mut end = begins.clone();
+        let (mut end, mut result) = (begins.clone(), Moment::default());
+        let repeats = matches!(node.kind, NodeKind::Map { .. } | NodeKind::Fold { .. } | NodeKind::Loop { .. });
         for body in node.bodies() {
+            if repeats {
+                self.transaction.repeat(body, &self.tables.awaited);
+                self.has_unsettled |= writes_tables(body);
+            }
             let count = body.parameters.len().saturating_sub(own.parameters);
             let captures: Vec<&Operand> = captured.by_ref().take(count).collect();
             let mut parameters = vec![of_own.clone(); own.parameters];
             parameters.extend(captures.iter().map(|capture| of_operand(capture, outer, moments)));
             let inner = ExecutedBody {
-                start: begins.clone().because(|why| match why {
-                    WaitReason::Branch(_) | WaitReason::Atomic(_) | WaitReason::Enclosing { .. } => why,
-                    why => WaitReason::Enclosing { word, at, why: Box::new(why) },
-                }),
+                start: begins.clone().because(|why| enclosed(node, why)),
                 parameters,
-                captures: captures.iter().map(|capture| common(graph, number, outer, capture)).collect(),
+                captures: captures.iter().map(|capture| outer.common(graph, number, capture)).collect(),
                 own_parameters: own.parameters,
+                parts: if let NodeKind::Map { .. } = node.kind { parts.clone() } else { Vec::new() },
                 repetition: outer.repetition.inside(graph, node, self.library),
-                arms: arms_around(graph, number, outer, node),
+                arms: outer.arms_around(graph, number, node),
             };
-            end = end.or_later(self.graph(body, &inner).because(|_| WaitReason::Argument));
+            let (ends, of_body) = self.graph(body, &inner);
+            end = end.or_later(ends.because(|_| WaitReason::Argument));
+            result = result.or_later(of_body);
         }
-        end
+        (end, result)
     }
 
     fn call(
@@ -258,12 +259,17 @@ impl Moments<'_> {
         node: &Node,
         function: &Text,
         begins: &Moment,
-        (graph, number, body): (&Graph, u32, &ExecutedBody),
+        (graph, number, body, ends_flow): (&Graph, u32, &ExecutedBody, bool),
     ) -> Moment {
-        let asked_early = self.expected.get(&node.name).filter(|early| early.round <= begins.round).cloned();
+        // A node that ends the flow behind it is executed once.
+        let once = Repetition::default();
+        let repetition = if ends_flow { &once } else { &body.repetition };
+        let asked_early = self.transaction.asked(&node.name, begins);
         let asked = asked_early.as_ref().unwrap_or(begins);
+        let is_placed = is_placed(function) && !awaits_change(graph, node, &self.tables.awaited);
         let ahead = match () {
-            () if is_placed(function) => Some(Ahead::Placed),
+            () if is_placed && self.transaction.has_begun() => Some(Ahead::Placed),
+            () if is_placed && repetition.for_each => Some(Ahead::PlacedBehindFirst),
             () if asked_early.is_some() => Some(Ahead::AskedEarly),
             () => None,
         };
@@ -272,7 +278,6 @@ impl Moments<'_> {
         let batch = signature.and_then(|signature| signature.batch);
         let others =
             node.inputs.iter().enumerate().filter(|(index, _)| batch.is_some_and(|batch| batch.gathered != *index));
-        let repetition = &body.repetition;
         let table = table_of(graph, node).cloned();
         let of_statement = repetition.for_each && batch.is_none() && table.is_some();
         let of_statement = of_statement.then_some(TurnReason::Statements);
@@ -282,25 +287,35 @@ impl Moments<'_> {
             table,
             origin: node.origin,
             round,
-            is_batched: batch.is_some(),
-            common: others.map(|(_, input)| common(graph, number, body, input)).collect(),
+            batch_max: batch.map(|batch| batch.at_most),
+            common: others.map(|(_, input)| body.common(graph, number, input)).collect(),
             for_each: repetition.for_each,
             in_turn: in_turn.filter(|_| ahead.is_none()),
             ahead,
             wait: asked.wait.clone(),
-            arms: arms_around(graph, number, body, node),
+            arms: body.arms_around(graph, number, node),
         });
         if ahead == Some(Ahead::Placed) {
             return begins.clone();
         }
+        self.transaction.answered(graph, node);
         let answered = Moment { round, wait: Some(IoWait { call: self.calls.len() - 1, why: WaitReason::Argument }) };
         answered.or_later(begins.clone())
     }
 
+    /// Returns true if a node is a statement that needs no round trip: one on a table in memory, or the commit of a transaction that has
+    /// executed nothing.
+    fn is_answered_at_once(&self, graph: &Graph, node: &Node) -> bool {
+        if is_commit(node) {
+            return !self.transaction.has_begun();
+        }
+        table_of(graph, node).is_some_and(|table| self.tables.in_memory.contains(table))
+    }
+
     /// Returns true if a node that waits for the commit has something to wait for.
-    fn settles_here(&mut self, ending: &EndingArms, node: &Node) -> bool {
+    fn settles_here(&mut self, graph: &Graph, (ending, node): (&EndingArms, &Node)) -> bool {
         let has_unsettled = self.has_unsettled;
-        if !node.control.is_some_and(|control| ending.contains(control)) {
+        if !ending.contain(graph, node) {
             self.has_unsettled = false;
         }
         has_unsettled
@@ -312,6 +327,12 @@ impl Moments<'_> {
         }
         let signature = self.library.function(function).map(|function| &function.signature);
         signature.is_some_and(|signature| signature.effects.waits || signature.effects.blocking)
+    }
+
+    /// Returns true if a node is a call that everything behind it in the text waits for.
+    fn is_barrier(&self, node: &Node) -> bool {
+        let NodeKind::Call { function, .. } = &node.kind else { return false };
+        self.library.function(function).is_some_and(|function| function.signature.effects.barrier)
     }
 
     /// Returns true if a node is a call of a function that answers many calls at once.
@@ -329,83 +350,4 @@ impl Moments<'_> {
             _ => false,
         }
     }
-}
-
-/// Returns the arms that a node of a body is in, outermost first.
-fn arms_around(graph: &Graph, number: u32, body: &ExecutedBody, node: &Node) -> Vec<IoArm> {
-    let own = std::iter::successors(node.control, |control| graph.node(control.switch).control);
-    let own = own.filter(|control| !tests_kept_failure(graph, control.switch)).map(|control| {
-        let switch = graph.node(control.switch);
-        let is_condition = match &switch.kind {
-            NodeKind::Switch { arms } => arms.first().is_some_and(|arm| arm.test == ArmTest::Value(Value::Bool(true))),
-            _ => false,
-        };
-        IoArm { switch: (number, control.switch), at: switch.origin, arm: control.arm, is_condition }
-    });
-    let own: Vec<IoArm> = own.collect();
-    body.arms.iter().cloned().chain(own.into_iter().rev()).collect()
-}
-
-/// Returns the reason for which a node waits for an earlier one at which the flow may end.
-fn end(node: &Node, earlier: &Node) -> WaitReason {
-    if node.writes() { WaitReason::End(earlier.origin) } else { WaitReason::Return(earlier.origin) }
-}
-
-/// Returns the moment at which the inputs of a node are there.
-fn value(node: &Node, body: &ExecutedBody, moments: &[NodeMoments]) -> Moment {
-    let named = node.kind.named_node().map(|id| moments[id.0 as usize].value.clone());
-    let inputs = node.inputs.iter().map(|input| of_operand(input, body, moments));
-    inputs.chain(named).fold(Moment::default(), Moment::or_later)
-}
-
-/// Returns the moment at which the value of an operand is there.
-fn of_operand(operand: &Operand, body: &ExecutedBody, moments: &[NodeMoments]) -> Moment {
-    match operand {
-        Operand::Port(id, _) => moments[id.0 as usize].value.clone(),
-        Operand::Parameter(index) => body.parameters.get(*index as usize).cloned().unwrap_or_default(),
-        Operand::Constant(_) | Operand::Shared(_) | Operand::Never => Moment::default(),
-    }
-}
-
-/// Returns an argument in which calls of one batch must agree.
-fn common(graph: &Graph, number: u32, body: &ExecutedBody, operand: &Operand) -> CommonArgument {
-    match operand {
-        Operand::Constant(index) if (*index as usize) < graph.constants.len() => {
-            CommonArgument::Constant(graph.constants[*index as usize].clone())
-        }
-        Operand::Shared(name) => CommonArgument::Shared(name.clone()),
-        Operand::Parameter(index) if *index as usize >= body.own_parameters => {
-            let own = CommonArgument::Computed { graph: number, operand: operand.clone(), repeats: false };
-            body.captures.get(*index as usize - body.own_parameters).cloned().unwrap_or(own)
-        }
-        operand => {
-            let repeats = body.repetition.for_each || body.repetition.in_turn.is_some();
-            CommonArgument::Computed { graph: number, operand: operand.clone(), repeats }
-        }
-    }
-}
-
-/// Returns the order of a resource that both nodes use: of one that one of them changes, or else of a shared value.
-fn common_resource(graph: &Graph, node: &Node, other: &Node) -> Option<WaitReason> {
-    let earlier = touched(graph, other);
-    let orders = touched(graph, node).into_iter().filter_map(|(resource, mode)| {
-        let modes = earlier.iter().filter(|(other, _)| *other == resource).map(|(_, mode)| *mode);
-        let (later_writes, earlier_writes) = (mode == Mode::Write, modes.clone().any(|mode| mode == Mode::Write));
-        let keeps_order = later_writes || earlier_writes || matches!(resource, Resource::Shared(_));
-        let is_common = modes.count() > 0 && keeps_order;
-        is_common.then(|| WaitReason::Order { resource: resource.clone(), earlier_writes, later_writes })
-    });
-    let is_of_reads =
-        |order: &WaitReason| matches!(order, WaitReason::Order { earlier_writes: false, later_writes: false, .. });
-    orders.min_by_key(is_of_reads)
-}
-
-/// Returns the resources that a node uses or that an atomic step holds which it begins or ends.
-fn touched<'a>(graph: &'a Graph, node: &'a Node) -> Vec<(&'a Resource, Mode)> {
-    let step = match node.kind {
-        NodeKind::Release { acquire } => graph.node(acquire),
-        _ => node,
-    };
-    let held = step.kind.constraints().iter().map(|constraint| (&constraint.resource, constraint.mode));
-    node.uses.iter().map(|usage| (&usage.resource, usage.mode)).chain(held).collect()
 }

@@ -7,6 +7,9 @@ use crate::graph::{Graph, Node, NodeKind, Operand};
 /// The module whose functions are statements if they take a table.
 const MODULE: &str = "tables.";
 
+/// The function that begins a transaction.
+const BEGIN: &str = "tables.begin";
+
 /// The function that waits until what was written is durable.
 const SETTLE: &str = "tables.settle";
 
@@ -82,15 +85,28 @@ pub(super) fn expected_read(node: &Node) -> Option<&str> {
     EXPECTATIONS.iter().find_map(|ending| name.strip_suffix(ending))
 }
 
-/// Returns true if a flow writes a table, so that its answer waits for the commit.
+/// Returns true if a flow writes a table.
 pub(super) fn writes_tables(graph: &Graph) -> bool {
-    graph.nodes.iter().any(|node| {
-        let writes = |table: &Text| {
-            let of_table = |resource: &Resource| matches!(resource, Resource::Shared(name) if name == table);
-            node.uses.iter().any(|usage| usage.mode == Mode::Write && of_table(&usage.resource))
-        };
-        table_of(graph, node).is_some_and(writes) || node.bodies().iter().any(writes_tables)
+    graph.nodes.iter().any(|node| writes_table(graph, node) || node.bodies().iter().any(writes_tables))
+}
+
+/// Returns true if the node is a statement that writes its table, or commits a transaction.
+pub(super) fn writes_table(graph: &Graph, node: &Node) -> bool {
+    table_of(graph, node).is_some_and(|table| {
+        let of_table = |resource: &Resource| matches!(resource, Resource::Shared(name) if name == table);
+        node.uses.iter().any(|usage| usage.mode == Mode::Write && of_table(&usage.resource))
     })
+}
+
+/// Returns true if a flow writes a table or executes a transaction, so that its answer waits for a commit.
+pub(super) fn has_commits(graph: &Graph) -> bool {
+    let has_commit = |node: &Node| writes_table(graph, node) || is_begin(node);
+    graph.nodes.iter().any(|node| has_commit(node) || node.bodies().iter().any(has_commits))
+}
+
+/// Returns true if the node begins a transaction.
+pub(super) fn is_begin(node: &Node) -> bool {
+    matches!(&node.kind, NodeKind::Call { function, .. } if function.as_str() == BEGIN)
 }
 
 /// Returns true if a function waits for the commit of what was written.

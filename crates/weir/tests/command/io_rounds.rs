@@ -68,8 +68,8 @@ fn reads_in_the_condition_of_a_for_and_in_a_fold_are_one_query() {
     assert_eq!((said.code, said.messages.as_str()), (0, ""));
     let expected = [("/", 13), ("/count", 17)].map(|(route, line)| {
         format!(
-            "get {route}: 1 round, 1 query\n  round 1\n    rights[key] (line 7, called at line {line}), for each element, all in \
-             one batch\n"
+            "get {route}: 1 round, 1 query\n  round 1\n    rights[key] (line 7, called at line {line}), for each element, in \
+             batches of at most 1,000\n"
         )
     });
     assert_eq!(said.output, expected.join("\n"));

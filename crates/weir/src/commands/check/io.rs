@@ -3,15 +3,17 @@
 use std::iter::repeat;
 
 use weir_host::Library;
-use weir_ir::graph::Program;
+use weir_ir::graph::{Origin, Program};
 use weir_ir::io_rounds::{IoCall, io_calls};
 use weir_syntax::SourceFile;
 
 mod json;
+mod program_tables;
 mod reasons;
 mod text;
 
 pub(super) use json::explained as explained_in_json;
+use program_tables::program_tables;
 pub(super) use text::explained;
 
 /// The calls of one flow.
@@ -30,10 +32,11 @@ struct IoQuery<'a> {
 /// Returns the calls of the flows of a program.
 fn flows(program: &Program, library: &Library) -> Vec<FlowCalls> {
     let several = program.entries.len() > 1;
+    let tables = program_tables(program);
     let flows = program.entries.iter().flat_map(|entry| entry.flows.iter().map(move |flow| (entry, flow)));
     let named = flows.map(|(entry, flow)| {
         let name = if several { format!("{}, {}", entry.name, flow.name) } else { flow.name.to_string() };
-        FlowCalls { name, calls: io_calls(&flow.body, library) }
+        FlowCalls { name, calls: io_calls(&flow.body, library, &tables) }
     });
     named.collect()
 }
@@ -87,7 +90,7 @@ impl FlowCalls {
 
     /// Returns true if rounds or queries repeat, so that there can be more of them than the program shows.
     fn repeats(&self) -> bool {
-        self.calls.iter().any(|call| call.in_turn.is_some() || (call.for_each && !call.is_batched))
+        self.calls.iter().any(|call| call.in_turn.is_some() || (call.for_each && !call.is_batched()))
             || self.calls.iter().any(|call| call.for_each && call.has_several_batches())
     }
 }
@@ -115,6 +118,21 @@ impl Places<'_> {
     fn word(&self, offset: u32) -> &str {
         let rest = self.file.text().get(offset as usize..).unwrap_or_default();
         rest.split(|letter: char| !letter.is_alphanumeric()).next().unwrap_or_default()
+    }
+
+    /// Returns the name of the function whose call is at this place, such as `any` of `ids.any(|id| id > 3)`.
+    fn method(&self, at: Origin) -> Option<&str> {
+        let call = self.file.text().get(at.start as usize..at.end as usize)?.strip_suffix(')')?;
+        let mut open = 1;
+        let arguments = call.rfind(|letter| {
+            open += i32::from(letter == ')') - i32::from(letter == '(');
+            open == 0
+        })?;
+        let is_name = |letter: char| letter.is_alphanumeric() || letter == '_';
+        let function = &call[..arguments];
+        let name = &function[function.trim_end_matches(is_name).len()..];
+        let is_loop = ["", "for", "fold", "loop", "retry"].contains(&name);
+        (!is_loop && !["for", "fold"].contains(&self.word(at.start))).then_some(name)
     }
 
     /// Returns the place of a call, and those of the calls of the `fn`s that it is in.

@@ -312,7 +312,10 @@ fn reads_by_keys_gather_wherever_they_stand_in_a_for() {
         explained[from..].split("\n\n").next().unwrap_or_default()
     };
     let shown = route("get /{viewer}");
-    assert!(shown.contains("all in one batch") && shown.contains("if the condition at line 28 holds"), "{shown}");
+    assert!(
+        shown.contains("in batches of at most 1,000") && shown.contains("if the condition at line 28 holds"),
+        "{shown}"
+    );
     assert!(!shown.contains("one after the other"), "{shown}");
     let renamed = route("post /rename");
     assert!(renamed.contains("because the `for` changes the table `users`"), "{renamed}");

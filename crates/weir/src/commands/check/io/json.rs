@@ -19,7 +19,7 @@ fn described(flow: &FlowCalls, places: &Places<'_>) -> Value {
         .map(|round| {
             let queries = flow.queries(round).into_iter().map(|query| {
                 let calls: Vec<Value> = query.calls.iter().map(|call| call_of(call, flow, places)).collect();
-                json!({ "name": query.name, "function": query.calls[0].function.as_str(), "table": query.calls[0].table.as_ref().map(Text::as_str), "batched": query.calls[0].is_batched, "calls": calls })
+                json!({ "name": query.name, "function": query.calls[0].function.as_str(), "table": query.calls[0].table.as_ref().map(Text::as_str), "batched": query.calls[0].is_batched(), "batch_max": query.calls[0].batch_max, "calls": calls })
             });
             Value::Array(queries.collect())
         })
@@ -46,6 +46,7 @@ fn call_of(call: &IoCall, flow: &FlowCalls, places: &Places<'_>) -> Value {
     object["ahead"] = match call.ahead {
         None => Value::Null,
         Some(Ahead::Placed) => json!("placed"),
+        Some(Ahead::PlacedBehindFirst) => json!("placed-behind-first"),
         Some(Ahead::AskedEarly) => json!("asked-early"),
     };
     object["waits"] = match &call.wait {
@@ -55,7 +56,7 @@ fn call_of(call: &IoCall, flow: &FlowCalls, places: &Places<'_>) -> Value {
             let mut of = place(earlier.origin.start, places);
             of["function"] = json!(earlier.function.as_str());
             json!({
-                "reason": wait_code(&wait.why),
+                "reason": wait_code(&wait.why, places),
                 "resource": resource(&wait.why),
                 "for": of,
                 "text": reasons::waits(call, &flow.calls, places),
@@ -80,17 +81,18 @@ fn turn_code(reason: &TurnReason) -> &'static str {
     }
 }
 
-fn wait_code(why: &WaitReason) -> &'static str {
+fn wait_code(why: &WaitReason, places: &Places<'_>) -> &'static str {
     match why {
         WaitReason::Argument => "argument",
         WaitReason::Branch(_) => "branch",
         WaitReason::Order { .. } => "order",
         WaitReason::End(_) => "end",
         WaitReason::Return(_) => "return",
-        WaitReason::Atomic(_) => "atomic",
+        WaitReason::Atomic { at, .. } if places.has_word("atomic", at.start) => "atomic",
         WaitReason::GivenUp => "given-up",
         WaitReason::Statement => "statement",
-        WaitReason::Enclosing { why, .. } => wait_code(why),
+        WaitReason::Barrier => "barrier",
+        WaitReason::Enclosing { why, .. } | WaitReason::Atomic { why, .. } => wait_code(why, places),
     }
 }
 
@@ -102,7 +104,7 @@ fn resource(why: &WaitReason) -> Option<&str> {
                 Some(name.as_str())
             }
         },
-        WaitReason::Enclosing { why, .. } => resource(why),
+        WaitReason::Enclosing { why, .. } | WaitReason::Atomic { why, .. } => resource(why),
         _ => None,
     }
 }

@@ -59,7 +59,8 @@ fn because(why: &WaitReason, earlier: &str, places: &Places<'_>) -> String {
         WaitReason::Return(at) => {
             format!("is behind the `return` at {}, which depends on {earlier}", places.line(at.start))
         }
-        WaitReason::Atomic(at) => format!(
+        WaitReason::Atomic { at, why } if !places.has_word("atomic", at.start) => because(why, earlier, places),
+        WaitReason::Atomic { at, .. } => format!(
             "is inside the `atomic` at {}, which begins when all that it needs from outside is there, such as the answer of \
              {earlier}",
             places.line(at.start)
@@ -67,6 +68,7 @@ fn because(why: &WaitReason, earlier: &str, places: &Places<'_>) -> String {
         WaitReason::GivenUp => {
             format!("keeps the order of the text with {earlier}, because `within` and `race` may be given up")
         }
+        WaitReason::Barrier => format!("comes behind {earlier}: everything behind that in the text waits for it"),
         WaitReason::Statement => {
             format!("comes behind {earlier}: a request executes its statements one after the other")
         }
@@ -92,6 +94,9 @@ pub(super) fn arm(call: &IoCall, calls: &[IoCall], places: &Places<'_>) -> Optio
 pub(super) const fn ahead(ahead: Ahead) -> &'static str {
     match ahead {
         Ahead::Placed => "sent without waiting for the answer",
+        Ahead::PlacedBehindFirst => {
+            "sent without waiting for the answer, but for the first, which begins the transaction"
+        }
         Ahead::AskedEarly => "asked for as soon as the key is known",
     }
 }
@@ -99,6 +104,13 @@ pub(super) const fn ahead(ahead: Ahead) -> &'static str {
 /// Returns the reason for which a call is made again and again, one after the other.
 pub(super) fn turns(reason: &TurnReason, places: &Places<'_>) -> String {
     match reason {
+        // The loop of a function such as `any` is in the library.
+        TurnReason::Loop { at, exit: LoopExit::Failure(_) | LoopExit::Return(_), .. }
+            if let Some(method) = places.method(*at) =>
+        {
+            let line = places.line(at.start);
+            format!("for one element after the other, because `{method}` at {line} may end before the last one")
+        }
         // The elements that fulfil the condition of a `for` are folded into a list, and so are the results of one that may be left.
         TurnReason::Loop { word: "fold", at, exit } if !places.has_word("fold", at.start) => {
             let left = match exit {
@@ -108,6 +120,9 @@ pub(super) fn turns(reason: &TurnReason, places: &Places<'_>) -> String {
                 }
             };
             format!("again in each round of the `for` at {}, one after the other{left}", places.line(at.start))
+        }
+        TurnReason::Loop { at, .. } if places.has_word("retry", at.start) => {
+            format!("again in each attempt of the `retry` at {}", places.line(at.start))
         }
         TurnReason::Loop { word, .. } => format!("again in each round of a `{word}`, one after the other"),
         TurnReason::End(at) => format!(
@@ -142,6 +157,7 @@ impl Places<'_> {
         match resource {
             Resource::Shared(name) if is_table(name) => format!("the table `{name}`"),
             Resource::Shared(name) => format!("the shared value `{name}`"),
+            Resource::Constraint(name) if name.as_str() == "tables" => "stored tables".to_owned(),
             Resource::Constraint(name) => format!("`{name}`"),
             Resource::World(name) => format!("what `{name}` stands for"),
             Resource::State(_) => "the state of the call".to_owned(),

@@ -5,9 +5,11 @@ use std::fmt::Write as _;
 use weir_host::Library;
 use weir_ir::graph::Program;
 use weir_ir::io_rounds::IoCall;
-use weir_syntax::SourceFile;
+use weir_syntax::ast::ItemKind;
+use weir_syntax::{SourceFile, SourceId, Span};
 
 use super::{FlowCalls, IoQuery, Places, flows, reasons};
+use crate::humanize::grouped;
 
 /// Returns the rounds of each flow of a program.
 pub(in super::super) fn explained(program: &Program, library: &Library, file: &SourceFile) -> String {
@@ -21,8 +23,24 @@ pub(in super::super) fn explained(program: &Program, library: &Library, file: &S
         }
         text.push('\n');
     }
+    text.push_str(&configured(file));
     text.truncate(text.trim_end().len());
     text + "\n"
+}
+
+/// Returns a note on the values of `config`, if the program has any: another one may choose other branches.
+fn configured(file: &SourceFile) -> String {
+    let main = file.slice(Span { source: SourceId(0), start: 0, end: file.part_at(0).end });
+    let tree = weir_syntax::parse(SourceId(0), main).tree;
+    let values = tree.items.iter().filter_map(|item| match &item.kind {
+        ItemKind::Config(config) if !config.secret => {
+            let default = config.default.as_ref().map_or("not set", |default| file.slice(default.span));
+            Some(format!("`{}` is {default}", config.name))
+        }
+        _ => None,
+    });
+    let values = values.collect::<Vec<_>>().join(", ");
+    if values.is_empty() { values } else { format!("these are the rounds if {values}\n") }
 }
 
 /// Returns the numbers of rounds and queries.
@@ -46,7 +64,10 @@ fn write_query(text: &mut String, query: &IoQuery<'_>, flow: &FlowCalls, places:
         let arm = reasons::arm(call, &flow.calls, places).map_or_else(String::new, |arm| format!(", {arm}"));
         _ = writeln!(text, "    {name} ({}){arm}{several}", places.call(call));
     } else {
-        _ = writeln!(text, "    {name}, one batch of these calls:");
+        let at_most = query.calls[0].batch_max.filter(|_| query.calls.iter().any(|call| call.for_each));
+        let batch = at_most
+            .map_or_else(|| "one batch".to_owned(), |most| format!("batches of at most {}", grouped(most as u64)));
+        _ = writeln!(text, "    {name}, {batch} of these calls:");
     }
     for call in &query.calls {
         let why = reasons::waits(call, &flow.calls, places);
@@ -63,22 +84,21 @@ fn write_query(text: &mut String, query: &IoQuery<'_>, flow: &FlowCalls, places:
 
 /// Returns how a call is repeated, if it is.
 fn repeated(call: &IoCall, places: &Places<'_>) -> Option<String> {
-    let together = if !call.for_each {
-        None
-    } else if !call.is_batched {
-        Some("for each element")
-    } else if call.has_several_batches() {
-        Some("for each element, one batch for all that agree in the other arguments")
-    } else {
-        Some("for each element, all in one batch")
+    let together = match call.batch_max {
+        _ if !call.for_each => None,
+        None => Some("for each element".to_owned()),
+        Some(_) if call.has_several_batches() => {
+            Some("for each element, one batch for all that agree in the other arguments".to_owned())
+        }
+        Some(at_most) => Some(format!("for each element, in batches of at most {}", grouped(at_most as u64))),
     };
     if let Some(ahead) = call.ahead {
         let each = together.map_or_else(String::new, |together| format!("{together}, "));
         return Some(each + reasons::ahead(ahead));
     }
     match (&call.in_turn, together) {
-        (None, Some(together)) if !call.is_batched => Some(format!("{together}, at the same time")),
-        (None, together) => together.map(str::to_owned),
+        (None, Some(together)) if !call.is_batched() => Some(format!("{together}, at the same time")),
+        (None, together) => together,
         (Some(reason), _) => Some(reasons::turns(reason, places)),
     }
 }

@@ -1,0 +1,61 @@
+//! `weir check --explain io`: the rounds of transactions in PostgreSQL, as a proxy with a delay measures them.
+
+use crate::support::{Scratch, say};
+
+/// Returns the explanation of a program with these routes, and tables with keys, with numbered rows, with references, and in memory.
+fn explained(routes: &str) -> String {
+    let program = format!(
+        "use http\n\nrecord Account {{ id: Int, amount: Int }}\nrecord Line {{ id: Int, account: Int }}\n\
+         table accounts: Account key id\ntable lines: Line key id auto\n\
+         table owned: Line key id references account: accounts\ntable seen: Line key id soft\n\nservice bank on http(port: 8080) {{\n{routes}}}\n"
+    );
+    let program = Scratch::new("io_transactions.weir", program.as_bytes());
+    let said = say(&["check", program.path(), "--explain", "io"]);
+    assert_eq!(said.code, 0, "{}", said.messages);
+    said.output
+}
+
+/// The first statement begins the transaction, which only an answer shows, and the answer of the request waits for the disk.
+#[test]
+fn a_transaction_has_a_round_for_its_beginning_its_commit_and_the_disk() {
+    insta::assert_snapshot!(explained(
+        "  get \"/one\" { accounts.upsert(Account { id: 1, amount: 1 })?; http.text(\"\") }\n  \
+         get \"/step\" { atomic accounts { accounts.upsert(Account { id: 1, amount: 1 })? }; http.text(\"\") }\n  \
+         get \"/two\" {\n    atomic accounts {\n      accounts.upsert(Account { id: 1, amount: 1 })?\n      \
+         accounts.upsert(Account { id: 2, amount: 1 })?\n    }\n    http.text(\"\")\n  }\n  \
+         get \"/read\" { let same = atomic accounts { accounts[1] == accounts[2] }; http.text(\"{same}\") }\n  \
+         get \"/each\" (ids: List(Int)) {\n    \
+         atomic accounts { for id in ids { accounts.upsert(Account { id, amount: 1 })? } }\n    http.text(\"\")\n  }\n"
+    ));
+}
+
+#[test]
+fn changes_of_tables_that_number_rows_or_have_references_are_waited_for() {
+    insta::assert_snapshot!(explained(
+        "  get \"/auto\" {\n    atomic lines {\n      lines.insert(Line { account: 1 })?\n      \
+         lines.insert(Line { account: 2 })?\n    }\n    http.text(\"\")\n  }\n  \
+         get \"/owned\" {\n    atomic owned {\n      owned.upsert(Line { id: 1, account: 1 })?\n      \
+         owned.upsert(Line { id: 2, account: 2 })?\n    }\n    http.text(\"\")\n  }\n"
+    ));
+}
+
+/// What a transaction has asked for may be old behind a change that it has waited for.
+#[test]
+fn rows_are_read_again_behind_a_change_that_is_waited_for() {
+    insta::assert_snapshot!(explained(
+        "  get \"/loop\" (ids: List(Int)) {\n    atomic lines {\n      for id in ids {\n        \
+         let account = accounts[id] else { fail(\"no account\") }\n        \
+         lines.insert(Line { account: account.id })?\n      }\n    }\n    http.text(\"\")\n  }\n  \
+         get \"/placed\" (ids: List(Int)) {\n    atomic accounts {\n      for id in ids {\n        \
+         let account = accounts[id] else { fail(\"no account\") }\n        \
+         accounts.upsert(Account { ..account, amount: 0 })?\n      }\n    }\n    http.text(\"\")\n  }\n"
+    ));
+}
+
+#[test]
+fn statements_on_tables_in_memory_have_no_round() {
+    insta::assert_snapshot!(explained(
+        "  get \"/mixed\" { let one = accounts[1]; let two = seen[1]; http.text(\"{one} {two}\") }\n  \
+         get \"/memory\" {\n    atomic seen {\n      seen.upsert(Line { id: 1, account: 1 })?\n    }\n    http.text(\"\")\n  }\n"
+    ));
+}
