@@ -12,7 +12,7 @@
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -42,6 +42,8 @@ struct RunContext {
     instance: Arc<ProgramInstance>,
     engine: Arc<dyn Engine>,
     stop: Signal,
+    /// The time at which the program was first seen to stop.
+    stopped_ns: OnceLock<u64>,
     /// The first failure of a source or an event loop.
     failure: Mutex<Option<Failure>>,
     /// Set when an event loop has seen the last flow end. Only the engines `event` and `elastic`, whose threads are their
@@ -156,6 +158,7 @@ pub(crate) fn run_loops(
         instance,
         engine,
         stop: Signal::new(),
+        stopped_ns: OnceLock::new(),
         failure: Mutex::default(),
         drained: AtomicBool::new(false),
         drain_within,
@@ -239,12 +242,15 @@ async fn run_source(source: Arc<dyn Opened>, entry: u32, context: Arc<RunContext
     }
 }
 
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
 impl RunContext {
     /// Returns an event that takes effect after this time.
     fn after(&self, duration: Duration) -> Event<()> {
         let platform = &self.instance.platform;
-        let nanoseconds = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
-        platform.at(platform.now_ns().saturating_add(nanoseconds))
+        platform.at(platform.now_ns().saturating_add(nanoseconds(duration)))
     }
 
     /// Returns an event that takes effect when the program has been told to stop, and the drain timeout and this time
@@ -255,7 +261,10 @@ impl RunContext {
             let (stopped, context) = (context.stop.fired().synchronise(), Arc::clone(&context));
             async move {
                 stopped.await;
-                context.after(context.drain_within.saturating_add(overdue)).synchronise().await;
+                let platform = &context.instance.platform;
+                let since = *context.stopped_ns.get_or_init(|| platform.now_ns());
+                let limit = nanoseconds(context.drain_within.saturating_add(overdue));
+                platform.at(since.saturating_add(limit)).synchronise().await;
             }
         })
     }
