@@ -40,6 +40,7 @@ extern crate self as weir;
 mod batch;
 mod call;
 mod convert;
+mod event_thread;
 mod failure;
 mod issued_ids;
 mod library;
@@ -72,6 +73,7 @@ pub use call::{
     ImmediateCode, Pending, PlacedCalls, Settled, UnitBudget, WaitingCode, WordCode,
 };
 pub use convert::{Borrowable, BorrowedArgument, BorrowedArgumentMut, Generic, HostType, Size};
+pub use event_thread::{assert_may_block, begin_event_thread};
 pub use failure::{Failure, FailureKind, PropagationSite};
 pub use issued_ids::IssuedIds;
 pub use library::{Function, Library, LibraryError, Module};

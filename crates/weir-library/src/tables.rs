@@ -105,7 +105,7 @@ use self::query_site::DecodedQuery;
 use self::row::fields;
 use self::rows::TableRead;
 use self::statement_units::{
-    ending_units, placed_ending_units, taking_back_units, units_of_row, units_of_rows, units_of_search,
+    ending_units, placed_ending_units, taking_back_units, units_of_join, units_of_row, units_of_rows, units_of_search,
 };
 use crate::Limited;
 pub use backup::backup;
@@ -375,7 +375,7 @@ pub fn joined_table(table: &Table) -> JoinInput {
 
 /// Returns the rows that fulfil the conditions, in order, each with the rows that it names by keys, all as they are at one
 /// moment.
-#[weir::function(internal, reads, units = units_of_search(table, query))]
+#[weir::function(internal, reads, units = units_of_join(table, query, joined))]
 pub fn join(
     table: &Table,
     transaction: i64,

@@ -16,7 +16,7 @@ use std::thread::JoinHandle;
 use tokio::runtime::{Builder, Handle, LocalOptions, LocalRuntime};
 use tokio::sync::oneshot;
 use tokio::task::spawn_local;
-use weir_host::LocalFuture;
+use weir_host::{LocalFuture, begin_event_thread};
 
 use crate::helpers::CoreUse;
 use crate::platform::Platform;
@@ -45,6 +45,7 @@ impl EventLoop {
                 // The thread that starts the loop waits for this message, so sending cannot fail.
                 _ = made.send(Ok(runtime.handle().clone()));
                 cores.begin();
+                begin_event_thread();
                 drive(runtime, given);
                 cores.rest();
             }

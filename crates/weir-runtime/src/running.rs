@@ -12,7 +12,7 @@
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -28,6 +28,7 @@ use crate::event_loop::EventLoop;
 use crate::flow::NewFlow;
 use crate::instance::{EntryLoops, ProgramInstance};
 use crate::overload::{note_beginning, probe_loop};
+use crate::platform::Platform;
 
 /// A handle to a running program.
 pub struct RunningProgram {
@@ -41,7 +42,7 @@ pub struct RunningProgram {
 struct RunContext {
     instance: Arc<ProgramInstance>,
     engine: Arc<dyn Engine>,
-    stop: Signal,
+    stop: StopSignal,
     /// The first failure of a source or an event loop.
     failure: Mutex<Option<Failure>>,
     /// Set when an event loop has seen the last flow end. Only the engines `event` and `elastic`, whose threads are their
@@ -68,14 +69,30 @@ impl Watcher {
     }
 }
 
+/// The signal that tells a program to stop.
+#[derive(Clone)]
+struct StopSignal {
+    signal: Signal,
+    /// The time at which it was given first.
+    since_ns: Arc<OnceLock<u64>>,
+}
+
+impl StopSignal {
+    /// Gives the signal, and returns whether this is the first time.
+    fn fire(&self, platform: &dyn Platform) -> bool {
+        self.since_ns.get_or_init(|| platform.now_ns());
+        self.signal.fire()
+    }
+}
+
 /// Stops a running program; a signal handler may keep it.
 #[derive(Clone)]
-pub struct Stopper(Signal, Arc<ProgramInstance>);
+pub struct Stopper(StopSignal, Arc<ProgramInstance>);
 
 impl Stopper {
     /// Tells the program to stop: it begins nothing new, and completes what it has begun.
     pub fn stop(&self) {
-        if self.0.fire() {
+        if self.0.fire(&*self.1.platform) {
             self.1.record(Detail::Log, || EventKind::Stopping);
         }
     }
@@ -155,7 +172,7 @@ pub(crate) fn run_loops(
     let context = Arc::new(RunContext {
         instance,
         engine,
-        stop: Signal::new(),
+        stop: StopSignal { signal: Signal::new(), since_ns: Arc::default() },
         failure: Mutex::default(),
         drained: AtomicBool::new(false),
         drain_within,
@@ -229,7 +246,7 @@ async fn serve(sources: Vec<(Arc<dyn Opened>, u32)>, context: Arc<RunContext>, o
 async fn run_source(source: Arc<dyn Opened>, entry: u32, context: Arc<RunContext>) {
     let (instance, engine) = (Arc::clone(&context.instance), Arc::clone(&context.engine));
     let flows = Arc::new(EntryFlows { instance, engine, entry, skipped: AtomicU64::default() });
-    let stop = Stop::new(context.stop.fired()).within(context.drain_within);
+    let stop = Stop::new(context.stop.signal.fired()).within(context.drain_within);
     let ended = Arc::clone(&source).run(Arc::clone(&flows) as _, stop).await;
     let failure: Option<Arc<str>> = ended.as_ref().err().map(|failure| failure.message.as_str().into());
     context.instance.record(Detail::Log, || EventKind::SourceEnded { entry, failure });
@@ -239,12 +256,15 @@ async fn run_source(source: Arc<dyn Opened>, entry: u32, context: Arc<RunContext
     }
 }
 
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
 impl RunContext {
     /// Returns an event that takes effect after this time.
     fn after(&self, duration: Duration) -> Event<()> {
         let platform = &self.instance.platform;
-        let nanoseconds = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
-        platform.at(platform.now_ns().saturating_add(nanoseconds))
+        platform.at(platform.now_ns().saturating_add(nanoseconds(duration)))
     }
 
     /// Returns an event that takes effect when the program has been told to stop, and the drain timeout and this time
@@ -252,10 +272,13 @@ impl RunContext {
     fn out_of_time(self: &Arc<Self>, overdue: Duration) -> Event<()> {
         let context = Arc::clone(self);
         from_future_with(move || {
-            let (stopped, context) = (context.stop.fired().synchronise(), Arc::clone(&context));
+            let (stopped, context) = (context.stop.signal.fired().synchronise(), Arc::clone(&context));
             async move {
                 stopped.await;
-                context.after(context.drain_within.saturating_add(overdue)).synchronise().await;
+                let platform = &context.instance.platform;
+                let since = context.stop.since_ns.get().copied().unwrap_or_default();
+                let limit = nanoseconds(context.drain_within.saturating_add(overdue));
+                platform.at(since.saturating_add(limit)).synchronise().await;
             }
         })
     }
@@ -340,7 +363,7 @@ impl RunContext {
     /// Records that a source has failed, which stops the program.
     fn fail(&self, failure: Failure) {
         self.failure.lock().get_or_insert(failure);
-        self.stop.fire();
+        self.stop.fire(&*self.instance.platform);
     }
 }
 

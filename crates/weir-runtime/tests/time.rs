@@ -3,11 +3,12 @@
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use test_support::flows::gates::{Gates, immediate, int, library, on_shared, with_state};
-use test_support::flows::{Feed, options, start_expr};
-use weir_host::{Failure, Function, Outcome, Passing, Type, Value, World};
+use test_support::flows::{Feed, one_flow, options, start_expr};
+use weir_host::{Closing, Failure, Function, Outcome, Passing, Type, Value, World};
 use weir_runtime::{ENGINES, Options, RunningProgram, ScriptedPlatform};
 use weir_trace::{Detail, EventKind, Recorder};
 
@@ -360,5 +361,44 @@ yield 0";
         let failure: Failure = case.feed.run(flow(0)).expect_err("it panics");
         assert_eq!(failure.message.as_str(), "`a.panics` panicked: no");
         case.end();
+    });
+}
+
+/// A part of the environment that never closes. It says when its close begins.
+struct NeverClosed(Mutex<Sender<()>>);
+
+impl Closing for NeverClosed {
+    fn close(&self) -> Result<(), Failure> {
+        _ = self.0.lock().send(());
+        loop {
+            std::thread::park();
+        }
+    }
+}
+
+#[test]
+fn what_does_not_close_is_left_behind_at_the_limit_that_counts_from_the_stop() {
+    /// Time after which the test fails instead of waiting.
+    const PATIENCE: Duration = Duration::from_secs(120);
+    every_engine(|name| {
+        let (gates, clock) = (Gates::new(), Arc::new(ScriptedPlatform::new(0)));
+        let (feed, mut library) = (Feed::new(), library([gates.blocking("a.block", World::Writes)]));
+        feed.put(&mut library, "test", "feed");
+        let (closes, closing) = channel();
+        library.environment.insert_closing(NeverClosed(Mutex::new(closes)));
+        let options = Options { drain_within: Duration::from_secs(10), platform: clock.clone(), ..options(name, 1) };
+        let program = one_flow("", "%1: Int = call a.block at a (%0)\nyield %1");
+        let running = start_expr(&program, &library, options);
+        let _answer = feed.begin(flow(1));
+        let held = gates.next();
+        running.stop();
+        let (ends, ended) = channel();
+        std::thread::spawn(move || ends.send(running.wait()));
+        clock.pass_ns(10_250 * MS);
+        closing.recv_timeout(PATIENCE).expect("the environment is closed");
+        clock.pass_ns(500 * MS);
+        let ended = ended.recv_timeout(PATIENCE).expect("the program ends");
+        assert!(ended.is_err(), "{name}: not everything is closed");
+        held.release();
     });
 }

@@ -7,7 +7,9 @@ use super::later::{change_later, deletion_later};
 use super::query_site::DecodedQuery;
 use super::rows::RowChange;
 use super::schema::TableSearch;
-use super::statement_units::{placing_units, units_of, units_of_changed, units_of_found};
+use super::statement_units::{
+    placing_units, units_of_deleted, units_of_deletion, units_of_found, units_of_replaced, units_of_write,
+};
 use super::storage::TableStorage;
 use super::{QueryArguments, Row, RowKey, Table};
 
@@ -18,7 +20,7 @@ use super::{QueryArguments, Row, RowKey, Table};
 #[weir::function(
     internal,
     reads,
-    units = units_of(table),
+    units = units_of_write(table, storage),
     later = change_later((table, transaction), row, RowChange::Insert)
 )]
 pub(super) fn insert(
@@ -37,7 +39,7 @@ pub(super) fn insert(
 #[weir::function(
     internal,
     reads,
-    units = units_of(table),
+    units = units_of_write(table, storage),
     later = change_later((table, transaction), row, RowChange::Upsert)
 )]
 pub(super) fn upsert(
@@ -57,7 +59,7 @@ pub(super) fn upsert(
 #[weir::function(
     internal,
     reads,
-    units = units_of(table),
+    units = units_of_write(table, storage),
     later = change_later((table, transaction), row, |row| RowChange::Replace(key.clone(), row))
 )]
 pub(super) fn replace(
@@ -78,7 +80,7 @@ pub(super) fn replace(
 #[weir::function(
     internal,
     reads,
-    units = placing_units(table, transaction),
+    units = placing_units(table, transaction, storage),
     later = change_later((table, transaction), row, RowChange::Insert)
 )]
 pub(super) fn place_insert(
@@ -98,7 +100,7 @@ pub(super) fn place_insert(
 #[weir::function(
     internal,
     reads,
-    units = placing_units(table, transaction),
+    units = placing_units(table, transaction, storage),
     later = change_later((table, transaction), row, RowChange::Upsert)
 )]
 pub(super) fn place_upsert(
@@ -119,7 +121,7 @@ pub(super) fn place_upsert(
 #[weir::function(
     internal,
     reads,
-    units = placing_units(table, transaction),
+    units = placing_units(table, transaction, storage),
     later = change_later((table, transaction), row, |row| RowChange::Replace(key.clone(), row))
 )]
 pub(super) fn place_replace(
@@ -138,7 +140,7 @@ pub(super) fn place_replace(
 /// # Errors
 /// Fails if a new row has another key, two rows would have the values of a unique index, or a row that one references does
 /// not exist.
-#[weir::function(internal, reads, units = units_of_changed(table, new))]
+#[weir::function(internal, reads, units = units_of_replaced(table, storage, new))]
 pub(super) fn replace_rows(
     table: &mut Table,
     transaction: i64,
@@ -162,7 +164,7 @@ pub(super) fn replace_rows(
 #[weir::function(
     internal,
     reads,
-    units = units_of(table),
+    units = units_of_deletion(table),
     later = deletion_later((table, transaction), key)
 )]
 pub(super) fn delete(
@@ -193,7 +195,7 @@ pub(super) fn delete_all(
 ///
 /// # Errors
 /// Fails if the database does.
-#[weir::function(internal, reads, units = units_of_changed(table, rows))]
+#[weir::function(internal, reads, units = units_of_deleted(table, rows))]
 pub(super) fn delete_rows(
     table: &mut Table,
     transaction: i64,

@@ -57,7 +57,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
-use weir::Failure;
+use weir::{Failure, assert_may_block};
 
 use super::catalog::{Catalog, StartCheck};
 use super::group_commit::GroupCommit;
@@ -83,6 +83,9 @@ use writer::{ATTEMPTS_MAX, PostgresWriter, execute_alone, pause};
 /// Maximum number of times that what is sent is tried again because the connection was lost. A statement may be what ends the
 /// database.
 const LOST_MAX: u32 = 3;
+
+/// Time that the end of a program leaves to what is still under way.
+const CLOSE_WITHIN: Duration = Duration::from_secs(1);
 
 /// The database of a program.
 pub(super) struct PostgresDatabase {
@@ -381,6 +384,7 @@ impl PostgresDatabase {
         let mut writer = self.writer.lock();
         let deadline = Instant::now() + self.limit();
         while writer.is_in_flight() {
+            assert_may_block();
             if self.landed.wait_until(&mut writer, deadline).timed_out() {
                 // Its flow is not run any more.
                 writer.give_up_flight();
@@ -389,10 +393,19 @@ impl PostgresDatabase {
         writer
     }
 
-    /// Takes back what is open.
+    /// Takes back what is open. What does not end soon is left to the database, which takes it back when the connection ends: no
+    /// flow waits for it any more.
     pub(super) fn close(&self) {
-        let open = self.writer.lock().transaction;
-        _ = self.roll_back(open);
+        let deadline = Instant::now() + CLOSE_WITHIN;
+        let Some(mut writer) = self.writer.try_lock_until(deadline) else { return };
+        while writer.is_in_flight() {
+            if self.landed.wait_until(&mut writer, deadline).timed_out() {
+                writer.give_up_flight();
+            }
+        }
+        if wait(deadline.saturating_duration_since(Instant::now()), writer.roll_back()).is_none() {
+            writer.cut();
+        }
     }
 
     fn failure(&self, error: &StatementError) -> Failure {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use weir::{Failure, SeenCommits, Value};
+use weir::{Failure, SeenCommits, Value, assert_may_block};
 
 use super::failure_site::FailureSite;
 use super::group_commit::GroupCommit;
@@ -86,6 +86,7 @@ impl PublishedRows {
 
     /// Blocks the thread until the changes that are in flight are answered.
     fn wait_for_changes(&self) {
+        assert_may_block();
         while self.recent.in_flight.are_any() && wait(ANSWER_PERIOD, self.recent.in_flight.answered(None)).is_none() {}
     }
 

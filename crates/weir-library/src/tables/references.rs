@@ -46,6 +46,12 @@ struct BlockingRow {
 }
 
 impl OpenTable {
+    /// Returns whether its rows reference rows of a table in another process, so that a write of one waits for it.
+    pub(super) fn references_shared(&self, storage: &TableStorage) -> bool {
+        let is_shared = |name: &String| storage.table(name).is_ok_and(|table| table.rows.is_shared());
+        self.schema.references.iter().any(|reference| is_shared(&reference.target))
+    }
+
     /// Runs a statement that looks up referenced rows before it writes. If it is in no transaction, and other programs may
     /// write the table, it is one of its own.
     pub(super) fn with_references<T>(

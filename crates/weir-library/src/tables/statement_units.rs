@@ -1,30 +1,55 @@
 //! Units of statements on tables: a statement that would hold up the thread of its flow, because it waits for another process
 //! or reads much, declares more units than a call may take there, and any other one declares none.
+//!
+//! A statement also waits if only another table needs that at which it looks, such as one of a soft table whose rows reference
+//! rows of PostgreSQL. It must not do so on the thread of its flow: what it waits for may be a task of this very thread.
 
 use weir::macros::unique_in_place;
-use weir::{HostType, Value};
+use weir::{Environment, HostType, Value};
 
-use super::Table;
 use super::query_site::DecodedQuery;
 use super::rows::{ReadSize, TableRows};
+use super::storage::TableStorage;
+use super::{JoinInput, Table};
 
 /// Number of rows from which on a change of them takes long.
 const CHANGED_MAX: usize = 256;
 
-/// Returns the units of a change: one that waits for another process, or for the disk, leaves the thread of its flow.
-pub(super) fn units_of(table: &Value) -> u64 {
+/// Returns the units of a write of a row, which looks up the rows that this references.
+pub(super) fn units_of_write(table: &Value, environment: &Environment) -> u64 {
+    units_of_deletion(table).max(units_of_references(table, environment))
+}
+
+/// Returns the units of a deletion of a row. Rows that reference it are in its store: no stored row references one of a soft table.
+pub(super) fn units_of_deletion(table: &Value) -> u64 {
     units(table, |rows| rows.is_shared() || rows.waits_to_write())
 }
 
-/// Returns the units of a change of all these rows.
-pub(super) fn units_of_changed(table: &Value, changed: &Value) -> u64 {
-    let are_many = matches!(changed, Value::List(rows) if rows.len() > CHANGED_MAX);
+/// Returns the units of a replacement of all these rows.
+pub(super) fn units_of_replaced(table: &Value, environment: &Environment, rows: &Value) -> u64 {
+    units_of_deleted(table, rows).max(units_of_references(table, environment))
+}
+
+/// Returns the units of a deletion of all these rows.
+pub(super) fn units_of_deleted(table: &Value, rows: &Value) -> u64 {
+    let are_many = matches!(rows, Value::List(rows) if rows.len() > CHANGED_MAX);
     units(table, |rows| rows.is_shared() || are_many || rows.waits_to_write())
 }
 
-/// Returns the units of a change of the rows that a query finds.
+/// Returns the units of a deletion of the rows that a query finds.
 pub(super) fn units_of_found(table: &Value, query: &Value) -> u64 {
-    units_of_search(table, query).max(units_of(table))
+    units_of_search(table, query).max(units_of_deletion(table))
+}
+
+/// Returns the units of the look-ups of referenced rows.
+fn units_of_references(table: &Value, environment: &Environment) -> u64 {
+    let waits = unique_in_place::<Table>(table).is_some_and(|table| {
+        let schema = &table.0.schema;
+        // Most tables have none.
+        !schema.references.is_empty()
+            && environment.get::<TableStorage>().is_some_and(|storage| table.0.references_shared(&storage))
+    });
+    if waits { u64::MAX } else { 0 }
 }
 
 /// Returns the units of a read of a row. The answer of another process may be there already, in a transaction.
@@ -50,6 +75,13 @@ pub(super) fn units_of_search(table: &Value, query: &Value) -> u64 {
     units(table, |rows| rows.is_shared() || search().is_ok_and(|query| rows.takes_long(ReadSize::Search(&query.0))))
 }
 
+/// Returns the units of a search together with the rows of these tables that it reads by keys.
+pub(super) fn units_of_join(table: &Value, query: &Value, joined: &Value) -> u64 {
+    let joined = Vec::<JoinInput>::from_value(joined.clone());
+    let waits = joined.is_ok_and(|joined| joined.iter().any(|joined| joined.0.rows.is_shared()));
+    if waits { u64::MAX } else { units_of_search(table, query) }
+}
+
 /// Returns the units of the commit of a table.
 pub(super) fn ending_units(table: &Value, last: &Value) -> u64 {
     units(table, |rows| *last == Value::Bool(true) && rows.is_shared())
@@ -72,12 +104,13 @@ pub(super) fn taking_back_units(table: &Value, transaction: &Value, last: &Value
 }
 
 /// Returns the units of a change that may be placed.
-pub(super) fn placing_units(table: &Value, transaction: &Value) -> u64 {
-    units(table, |rows| match transaction {
+pub(super) fn placing_units(table: &Value, transaction: &Value, environment: &Environment) -> u64 {
+    let placing = units(table, |rows| match transaction {
         Value::Int(transaction) if rows.is_shared() => !rows.may_place(*transaction),
         Value::Int(_) => rows.waits_to_write(),
         _ => false,
-    })
+    });
+    placing.max(units_of_references(table, environment))
 }
 
 fn units(table: &Value, leaves_thread: impl FnOnce(&dyn TableRows) -> bool) -> u64 {

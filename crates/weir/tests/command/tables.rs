@@ -14,6 +14,7 @@ mod placed_faults;
 mod postgres;
 mod query_plans;
 mod scratch_schemas;
+mod soft;
 mod statements;
 mod versions;
 

@@ -21,8 +21,13 @@ use super::sent_statement::SentStatement;
 
 /// Maximum number of placed changes without an answer.
 const PLACED_MAX: usize = 256;
+/// The same in bytes: further changes wait for the answers, so that a transaction of many large rows does not have all of them
+/// under way at a time.
+const PLACED_BYTES_MAX: usize = 1 << 20;
 /// Number of placed changes that are sent together.
 const SENT_TOGETHER: usize = 32;
+/// The same in bytes. Chosen by judgement: the work of so many bytes is far more than that of an answer.
+const SENT_TOGETHER_BYTES: usize = 64 << 10;
 
 /// Makes the failure of a change from the error of the database.
 pub(super) type Refused = Box<dyn FnOnce(&StatementError) -> Failure + Send>;
@@ -39,6 +44,8 @@ pub(super) struct PlacedChange {
 #[derive(Default)]
 pub(super) struct PlacedStatements {
     unsent: Vec<PlacedChange>,
+    /// About the bytes that these take.
+    unsent_bytes: usize,
     sent: VecDeque<SentChanges>,
     /// The failure of the first that was refused.
     refused: Option<Failure>,
@@ -50,6 +57,8 @@ struct SentChanges {
     /// The answer that was there at once, such as that the connection is lost.
     answered: Option<ChangesAnswer>,
     refused: Vec<Refused>,
+    /// About the bytes that they take.
+    bytes: usize,
 }
 
 /// The answer to changes: the number of the first that was refused, and why.
@@ -59,7 +68,8 @@ impl PlacedStatements {
     /// Returns whether another one may be placed.
     pub(super) fn has_room(&self) -> bool {
         let sent: usize = self.sent.iter().map(|sent| sent.refused.len()).sum();
-        self.unsent.len() + sent < PLACED_MAX && self.refused.is_none()
+        let bytes = self.unsent_bytes + self.sent.iter().map(|sent| sent.bytes).sum::<usize>();
+        self.unsent.len() + sent < PLACED_MAX && bytes < PLACED_BYTES_MAX && self.refused.is_none()
     }
 
     /// Returns whether the answers of some are missing, or one was refused.
@@ -69,15 +79,16 @@ impl PlacedStatements {
 
     /// Places a change. Several are sent together: the answer to each message would wake the thread of the connection.
     pub(super) fn place(&mut self, change: PlacedChange) {
+        self.unsent_bytes += change.bytes();
         self.unsent.push(change);
-        if self.unsent.len() >= SENT_TOGETHER {
+        if self.unsent.len() >= SENT_TOGETHER || self.unsent_bytes >= SENT_TOGETHER_BYTES {
             self.send();
         }
     }
 
     /// Sends what is placed, before what the connection executes next.
     pub(super) fn send(&mut self) {
-        let unsent = std::mem::take(&mut self.unsent);
+        let (unsent, bytes) = (std::mem::take(&mut self.unsent), std::mem::take(&mut self.unsent_bytes));
         let script = if unsent.len() > 1 { script_of(&unsent) } else { None };
         match script {
             Some((connection, script, ends)) => {
@@ -85,8 +96,8 @@ impl PlacedStatements {
                     let change = |at: usize| ends.iter().filter(|end| **end <= at).count();
                     script.execute(&connection).await.map_err(|(at, error)| (change(at), error))
                 };
-                self.sent
-                    .push_back(SentChanges::new(answer, unsent.into_iter().map(|change| change.refused).collect()));
+                let refused = unsent.into_iter().map(|change| change.refused).collect();
+                self.sent.push_back(SentChanges::new(answer, refused, bytes));
             }
             None => self.sent.extend(unsent.into_iter().map(PlacedChange::send)),
         }
@@ -137,21 +148,30 @@ fn script_of(changes: &[PlacedChange]) -> Option<(Arc<PostgresConnection>, Scrip
 }
 
 impl PlacedChange {
+    fn bytes(&self) -> usize {
+        self.sent.iter().map(SentStatement::bytes).sum()
+    }
+
     /// Sends the change by itself.
     fn send(self) -> SentChanges {
+        let bytes = self.bytes();
         let PlacedChange { connection, sent, prepared, refused } = self;
         let answer = async move {
             let statements: Vec<SqlStatement<'_>> = sent.iter().map(SentStatement::again).collect();
             connection.execute(&statements, &prepared).await.map(|_| ()).map_err(|(_, error)| (0, error))
         };
-        SentChanges::new(answer, vec![refused])
+        SentChanges::new(answer, vec![refused], bytes)
     }
 }
 
 impl SentChanges {
     /// Sends what the first poll of the answer sends.
-    fn new(answer: impl Future<Output = ChangesAnswer> + Send + 'static, refused: Vec<Refused>) -> SentChanges {
-        let mut sent = SentChanges { answer: Box::pin(answer), answered: None, refused };
+    fn new(
+        answer: impl Future<Output = ChangesAnswer> + Send + 'static,
+        refused: Vec<Refused>,
+        bytes: usize,
+    ) -> SentChanges {
+        let mut sent = SentChanges { answer: Box::pin(answer), answered: None, refused, bytes };
         if let Poll::Ready(answer) = sent.answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             sent.answered = Some(answer);
         }

@@ -35,6 +35,12 @@ impl SentStatement {
         statements.iter().zip(prepared).map(kept).collect()
     }
 
+    /// Returns about the bytes that it takes.
+    pub(super) fn bytes(&self) -> usize {
+        let of = |parameter: &SentParameter| parameter.0.as_ref().map_or(0, Bytes::len);
+        self.sql.len() + self.parameters.iter().map(of).sum::<usize>()
+    }
+
     /// Returns the statement with its parameters.
     pub(super) fn again(&self) -> SqlStatement<'_> {
         SqlStatement::new(&self.sql, &self.parameters)

@@ -132,16 +132,15 @@ impl PostgresDatabase {
 
     /// Takes back a transaction, unless that has to be waited for. Returns whether it is taken back.
     pub(super) fn take_back(&self, transaction: i64) -> bool {
-        let Some(mut writer) = self.writer.try_lock() else { return false };
-        if writer.is_in_flight() || writer.check(transaction).is_err() {
+        let mut writer = self.writer.lock();
+        // What is in flight is then of others, and may be answered by a task of this thread.
+        if writer.transaction != transaction {
+            return true;
+        }
+        if writer.is_in_flight() || writer.check(transaction).is_err() || writer.placed.lock().are_any() {
             return false;
         }
-        if writer.transaction == transaction {
-            if writer.placed.lock().are_any() {
-                return false;
-            }
-            writer.take_back();
-        }
+        writer.take_back();
         true
     }
 

@@ -16,6 +16,7 @@
 //! because its flow holds the constraint `tables`, without which nobody queues one.
 
 use parking_lot::{Condvar, Mutex};
+use weir::assert_may_block;
 
 use super::queued_change::QueuedChange;
 
@@ -63,6 +64,7 @@ impl WriteGroups {
     pub(super) fn wait_idle(&self) {
         let mut queue = self.queue.lock();
         while queue.is_running {
+            assert_may_block();
             self.idle.wait(&mut queue);
         }
     }

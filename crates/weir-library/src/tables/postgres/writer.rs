@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio_postgres::Statement;
-use weir::{Failure, FailureKind};
+use weir::{Failure, FailureKind, memory};
 
 use super::beginning::{Beginning, PendingBegin, TransactionBegun, Turns};
 use super::commit_numbers::CommitNumber;
@@ -227,7 +227,10 @@ impl PostgresWriter {
     /// Notes what the transaction has written, if it may have to be executed once more.
     pub(super) fn note_written(&mut self, sent: impl FnOnce() -> Vec<SentStatement>) {
         if self.unsynced.is_some() {
-            self.redo.extend(sent());
+            let sent = sent();
+            // It is kept until it is durable, which may be behind the end of the flow.
+            memory::hand_to_program(sent.iter().map(SentStatement::bytes).sum());
+            self.redo.extend(sent);
         }
     }
 

@@ -320,3 +320,33 @@ fn a_transaction_asks_for_the_rows_of_a_loop_before_it_waits_for_others() {
     assert!(at("tables.expect_each(stocks") < at("tables.get_all(stocks"), "{graph}");
     assert!(at("tables.expect_each(sold") < at("tables.get_all(stocks"), "{graph}");
 }
+
+/// Inserts rows of 200 kB each, which together are more than a flow may hold.
+const LARGE: &str = r#"use http, list
+
+record Page { id: Int, content: Text }
+
+table pages: Page key id
+
+service book on http(port: 8080) {
+  post "/fill" {
+    let content = "0123456789abcdef".repeat(12500)?
+    atomic pages {
+      for id in list.numbers(0, 100)? { pages.insert(Page { id, content })? }
+    }
+    http.text("{pages.count()}")
+  }
+}
+"#;
+
+#[test]
+fn a_transaction_writes_more_than_its_flow_may_hold() {
+    let program = Scratch::new("large.weir", LARGE.as_bytes());
+    let plan = Scratch::new("large.toml", b"memory_per_flow = \"12mb\"");
+    for store in TableStore::each("large-rows") {
+        let served = Served::start(program.path(), &store.with(&["--plan", plan.path()]));
+        let answer = post(&served, "/fill").expect("it answers");
+        assert_eq!((answer.status, text(&answer)), (200, "100"));
+        served.stop();
+    }
+}
