@@ -54,6 +54,7 @@ mod migration_notes;
 mod new_table;
 mod open_table;
 mod page_statement;
+mod past_migrations;
 mod postgres;
 mod published_rows;
 mod query;

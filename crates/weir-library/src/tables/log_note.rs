@@ -1,4 +1,4 @@
-//! A note beside an SQLite database by which a start learns that the log is lost or cut.
+//! A note beside an SQLite database by which a start learns that the log is lost or cut, or the database itself is gone.
 //!
 //! Until a checkpoint moves them, the newest commits are in the log alone. If somebody removes the log of a program that was
 //! killed, or cuts it, SQLite opens the database without them and says nothing. So the database has a number in the table
@@ -144,17 +144,19 @@ impl NoteFile {
 
 impl Noted {
     /// Reads the note of a database that is not open: SQLite would move what is left of a log when it closes the database. Fails if
-    /// the log was cut.
+    /// the log was cut, or the database is gone.
     pub(super) fn before_start(path: &Path) -> Result<Noted, Failure> {
         let (note, length) = (beside(path, NOTE), |path: &Path| std::fs::metadata(path).map_or(0, |file| file.len()));
         let noted = match File::open(&note) {
-            // If the database is new, somebody has removed the old one.
-            Ok(_) if length(path) == 0 => return Ok(Noted::default()),
             Ok(file) => Noted::read(&file, &note)?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Noted::default()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Noted::default(),
             Err(error) => return Err(unreadable(&note, &error)),
         };
         let log = length(&beside(path, "-wal"));
+        // SQLite writes the database before its log, and would remove the log of an empty one.
+        if length(path) == 0 && (noted.number > 0 || log > 0) {
+            return Err(gone(path));
+        }
         if log >= noted.log_length {
             return Ok(noted);
         }
@@ -224,6 +226,14 @@ fn lost(path: &Path) -> Failure {
     Failure::function(format!(
         "the log {path}-wal of the database is lost, or the database is older than {path}{NOTE}: rows that were acknowledged may \
          be missing; put the log back, or remove {path}{NOTE} to go on without it, such as with a backup"
+    ))
+}
+
+fn gone(path: &Path) -> Failure {
+    let path = path.display();
+    Failure::function(format!(
+        "the database {path} is missing or empty, and {path}{NOTE} or {path}-wal is left of it: rows that were acknowledged are \
+         missing; put the database back, or restore a backup. If a new one is wanted, remove {path}{NOTE} and {path}-wal"
     ))
 }
 

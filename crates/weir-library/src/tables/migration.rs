@@ -1,13 +1,14 @@
 //! Migrations: the rows of a table whose type the program has changed, which a function of the program converts.
 //!
 //! 1. A start reads rows of the old type (`old_rows`): all of them, or the next batch. There are none unless the database has the
-//!    columns of the old type as the last program has declared them, and lacks some of the new ones.
+//!    columns of the old type as the last program has declared them, and they are not those of the program.
 //! 2. The program converts the rows.
 //! 3. [`store`] writes them in one transaction, if they are still what was read. The first one adds the new columns, and a column
 //!    whose type changes is renamed first: `age` becomes `age as Text`. Nothing is dropped. The last one makes the other changes
 //!    of a start.
 //!
-//! A table notes how far a migration is ([`migration_notes`](super::migration_notes)). A start that was killed goes on.
+//! A table notes how far a migration is ([`migration_notes`](super::migration_notes)). A start that was killed goes on. One that is done
+//! keeps programs out which expect the old rows ([`past_migrations`]).
 
 use weir::{Failure, FailureKind, Value, Values};
 
@@ -15,8 +16,9 @@ use super::catalog::{Catalog, Read, StartCheck};
 use super::dialect::Dialect;
 use super::evolution::{self, KnownColumn};
 use super::insertion::columns_beside_key;
-use super::migration_notes::{create_notes, done, note, notes, shown, shown_column};
+use super::migration_notes::{Progress, create_notes, forget, note, notes, shown, shown_columns};
 use super::new_table::{self, SchemaChange};
+use super::past_migrations::{self, are_equal};
 use super::row::fields;
 use super::schema::{ColumnSchema, Schema, TableMigration};
 use super::sql::{list, name, quoted};
@@ -66,13 +68,18 @@ pub(super) fn apply(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<()> {
         return Ok(Err(failure));
     }
     let is_new = catalog.columns(&schema.name)?.is_empty();
+    let why = why_nothing_is_converted(schema, catalog)?;
     if let Err(failure) = evolution::apply(schema, catalog)? {
-        return Ok(Err(explained(failure, schema, catalog)?));
+        return Ok(Err(explained(failure, why)));
     }
-    forget(schema, catalog, is_new)?;
-    if let Some(migration) = &schema.migration {
+    if is_new {
+        forget(schema, None, catalog)?;
+    }
+    if let Some(migration) = schema.migration.as_ref().filter(|migration| changes_columns(schema, migration))
+        && notes(schema, migration, catalog)?.is_none()
+    {
         create_notes(catalog)?;
-        note(schema, migration, (None, true), catalog)?;
+        note(schema, migration, Progress::Done(&shown_columns(&schema.columns)), catalog)?;
     }
     catalog.note_declared(schema)?;
     Ok(Ok(()))
@@ -85,39 +92,34 @@ pub(super) fn changes(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<Vec<
     }
     match evolution::changes(schema, catalog)? {
         Ok(changes) => Ok(Ok(changes)),
-        Err(failure) => Ok(Err(explained(failure, schema, catalog)?)),
+        Err(failure) => Ok(Err(explained(failure, why_nothing_is_converted(schema, catalog)?))),
     }
 }
 
-/// Returns the failure of a start, with another advice if a newer version of the program has converted the rows: then this version
-/// is not to be changed.
-fn explained(failure: Failure, schema: &Schema, catalog: &dyn Catalog) -> Read<Failure> {
-    let Some(new) = converted_to(schema, catalog)? else { return Ok(failure) };
-    let why = failure.message.split("; ").next().unwrap_or_default();
-    Ok(Failure::new(
-        failure.kind,
-        format!(
-            "{why}: a newer version of the program has converted the rows to other columns ({new}); start that version, or \
-             restore a backup from before"
-        ),
-    ))
+/// Returns the failure of a start, and why its migration does not prevent it.
+fn explained(failure: Failure, why: Option<String>) -> Failure {
+    match why {
+        Some(why) => Failure::new(failure.kind, format!("{}; {why}", failure.message)),
+        None => failure,
+    }
 }
 
-/// Returns the columns to which another version of the program has converted rows of these columns.
-fn converted_to(schema: &Schema, catalog: &dyn Catalog) -> Read<Option<String>> {
-    let declared: Vec<String> = schema.columns.iter().map(shown_column).collect();
-    let own = list(declared.iter().cloned(), ", ");
-    let converted = done(schema, catalog)?.into_iter().find_map(|(old, new)| {
-        let is_newer = new != own && old.split(", ").all(|column| declared.iter().any(|own| own == column));
-        is_newer.then_some(new)
-    });
-    Ok(converted)
+/// Returns why a program that declares a migration converts nothing, though the database has other columns.
+fn why_nothing_is_converted(schema: &Schema, catalog: &dyn Catalog) -> Read<Option<String>> {
+    let Some(migration) = &schema.migration else { return Ok(None) };
+    let known = evolution::known_columns(schema, catalog)?;
+    if known.is_empty() || !schema.columns.iter().any(|column| is_changed(column, &known)) {
+        return Ok(None);
+    }
+    let declared = known.iter().filter(|known| known.declared);
+    let last: Vec<String> = declared.map(|known| format!("{}: {}", known.name, known.kind)).collect();
+    past_migrations::why_nothing_is_converted((schema, migration), &last, catalog)
 }
 
 /// Fails if the migration of another program forbids that this one starts.
 fn fits_others(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<()> {
     match no_other_has_begun(schema, catalog)? {
-        Ok(()) => is_not_superseded(schema, catalog),
+        Ok(()) => past_migrations::is_not_superseded(schema, catalog),
         Err(failure) => Ok(Err(failure)),
     }
 }
@@ -137,58 +139,6 @@ fn no_other_has_begun(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<()> 
     Ok(other.map_or(Ok(()), |other| Err(not_done(&other))))
 }
 
-/// Fails if another program has converted the rows, and this one still has their old columns: it would neither see what is in
-/// the new ones, nor would anybody see what it writes.
-fn is_not_superseded(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<()> {
-    let own = schema.migration.as_ref().map_or(&[][..], |migration| &migration.columns);
-    let to = superseding(schema, own, catalog)?.into_iter().next();
-    Ok(to.map_or(Ok(()), |(_, new)| {
-        Err(Failure::function(format!(
-            "a newer version of the program has converted the rows to other columns ({new}), and this one has the old ones; start \
-             that version, or restore a backup from before; if the new columns are to be given up, delete the rows of `{}` in \
-             the table `weir_migrations`",
-            schema.name
-        )))
-    }))
-}
-
-/// Returns the columns before and behind each migration after which a column that the program declares is an old one, unless the
-/// program has the new columns, too, or converts them itself.
-fn superseding(schema: &Schema, converts: &[ColumnSchema], catalog: &dyn Catalog) -> Read<Vec<(String, String)>> {
-    let has = |columns: &[ColumnSchema], name: &str| columns.iter().any(|column| column.name == name);
-    let supersedes = |(old, new): &(String, String)| {
-        let (old, new): (Vec<&str>, Vec<&str>) = (names(old).collect(), names(new).collect());
-        let has_old = old.iter().any(|name| !new.contains(name) && has(&schema.columns, name));
-        has_old && new.iter().any(|name| !has(&schema.columns, name) && !has(converts, name))
-    };
-    if catalog.columns(&schema.name)?.is_empty() {
-        return Ok(Vec::new());
-    }
-    Ok(done(schema, catalog)?.into_iter().filter(supersedes).collect())
-}
-
-/// Returns the names of columns in one line.
-fn names(shown: &str) -> impl Iterator<Item = &str> {
-    shown.split(", ").map(|column| column.split(": ").next().unwrap_or_default())
-}
-
-/// Forgets the migrations behind whose new columns this program has gone back to the old ones, so that a later one may convert them
-/// again; and all migrations of a table that is new.
-fn forget(schema: &Schema, catalog: &dyn Catalog, is_new: bool) -> Read<()> {
-    let declared: Vec<String> = schema.columns.iter().map(shown_column).collect();
-    let has = |columns: &str| columns.split(", ").all(|column| declared.iter().any(|declared| declared == column));
-    let (dialect, back) = (catalog.dialect(), superseding(schema, &[], catalog)?);
-    for migration in done(schema, catalog)? {
-        let (old, new) = &migration;
-        if is_new || back.contains(&migration) || has(old) && !has(new) {
-            let (table, old) = (dialect.text(&schema.name), dialect.text(old));
-            catalog
-                .execute(&format!("DELETE FROM \"weir_migrations\" WHERE \"table\" = {table} AND \"old\" = {old}"))?;
-        }
-    }
-    Ok(())
-}
-
 /// Returns the failure of a start in the middle of the migration of another program.
 fn not_done(new: &str) -> Failure {
     Failure::function(format!(
@@ -196,12 +146,20 @@ fn not_done(new: &str) -> Failure {
     ))
 }
 
-/// Returns the changes of a start that converts rows, and the number of rows that are left; `None` if it converts none.
-pub(super) fn promised(schema: &Schema, catalog: &dyn Catalog) -> Read<Option<(Vec<SchemaChange>, i64)>> {
-    let Ok(Some(pending)) = PendingMigration::of(schema, catalog)? else { return Ok(None) };
+/// Returns the changes of a start that converts rows, and the number of rows that are left; `None` if it converts none. Programs that are
+/// running are not looked at.
+pub(super) fn promised(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<Option<(Vec<SchemaChange>, i64)>> {
+    let pending = match PendingMigration::of(schema, catalog)? {
+        Ok(Some(pending)) => pending,
+        Ok(None) => return Ok(Ok(None)),
+        Err(failure) => return Ok(Err(failure)),
+    };
+    if let Err(failure) = pending.fits_database(catalog)? {
+        return Ok(Err(failure));
+    }
     let left = catalog.number(&format!("SELECT count(*) FROM {}{}", quoted(&schema.name), pending.condition()))?;
     let changes = if pending.has_begun { Vec::new() } else { pending.changes(catalog)? };
-    Ok(Some((changes, left)))
+    Ok(Ok(Some((changes, left))))
 }
 
 impl<'s> PendingMigration<'s> {
@@ -212,7 +170,9 @@ impl<'s> PendingMigration<'s> {
         let notes = notes(schema, migration, catalog)?;
         let pending = |known, has_begun, last| PendingMigration { schema, migration, known, has_begun, last };
         let Some([new, last, done]) = notes else {
-            let converts = differs(schema, &known) && is_old(migration, &known);
+            let converts = differs(schema, migration, &known)
+                && is_old(migration, &known)
+                && past_migrations::superseding_old_rows(schema, migration, catalog)?.is_none();
             return Ok(Ok(converts.then(|| pending(known, false, None))));
         };
         if done.as_deref() == Some("1") || known.is_empty() {
@@ -243,21 +203,12 @@ impl<'s> PendingMigration<'s> {
         Ok(rows.into_iter().map(whole).collect())
     }
 
-    /// Fails if the migration cannot begin: a program that is running has other columns, and what it writes would not be converted, or
-    /// the new name of a column is that of one which an earlier migration has left.
+    /// Fails if the migration cannot begin.
     fn may_go_on(&self, catalog: &dyn Catalog) -> StartCheck<()> {
-        if self.has_begun {
-            return Ok(Ok(()));
+        if let Err(failure) = self.fits_database(catalog)? {
+            return Ok(Err(failure));
         }
-        let replaced = self.schema.columns.iter().filter(|column| self.is_changed(column));
-        let replaced = replaced.filter_map(|column| Some(replaced_name(&column.name, &self.known(&column.name)?.kind)));
-        if let Some(left) = replaced.into_iter().find(|name| self.known(name).is_some()) {
-            return Ok(Err(Failure::function(format!(
-                "an earlier migration has left the column `{left}`, which is the name that this one needs for the old values; drop or \
-                 rename it with `sqlite3` or `psql`, and start again"
-            ))));
-        }
-        if !catalog.others_have_other_columns(self.schema)? {
+        if self.has_begun || !catalog.others_have_other_columns(self.schema)? {
             return Ok(Ok(()));
         }
         Ok(Err(Failure::function(format!(
@@ -265,6 +216,26 @@ impl<'s> PendingMigration<'s> {
              start this program again",
             self.schema.name
         ))))
+    }
+
+    /// Fails if the migration of another program forbids that this one begins, or the new name of a column is that of one which an
+    /// earlier migration has left.
+    fn fits_database(&self, catalog: &dyn Catalog) -> StartCheck<()> {
+        if self.has_begun {
+            return Ok(Ok(()));
+        }
+        if let Err(failure) = fits_others(self.schema, catalog)? {
+            return Ok(Err(failure));
+        }
+        let replaced = self.schema.columns.iter().filter(|column| self.is_changed(column));
+        let replaced = replaced.filter_map(|column| Some(replaced_name(&column.name, &self.known(&column.name)?.kind)));
+        let left = replaced.into_iter().find(|name| self.known(name).is_some());
+        Ok(left.map_or(Ok(()), |left| {
+            Err(Failure::function(format!(
+                "an earlier migration has left the column `{left}`, which is the name that this one needs for the old values; drop or \
+                 rename it with `sqlite3` or `psql`, and start again"
+            )))
+        }))
     }
 
     fn store(&self, old: &[Value], new: Vec<Value>, catalog: &dyn Catalog) -> StartCheck<bool> {
@@ -288,9 +259,11 @@ impl<'s> PendingMigration<'s> {
         self.write(&converted, catalog)?;
         if self.migration.batched && old.len() == BATCH {
             let last = old.last().map(|row| self.literal(row, catalog.dialect()));
-            note(self.schema, self.migration, (last.as_deref(), false), catalog)?;
+            note(self.schema, self.migration, Progress::Behind(last.as_deref()), catalog)?;
             return Ok(Ok(true));
         }
+        past_migrations::follow(self.schema, self.migration, catalog)?;
+        note(self.schema, self.migration, Progress::Done(&self.new_columns()), catalog)?;
         Ok(apply(self.schema, catalog)?.map(|()| false))
     }
 
@@ -349,6 +322,16 @@ impl<'s> PendingMigration<'s> {
         Ok(())
     }
 
+    /// Returns the columns that the rows have behind the migration, without those which it has not read: such a column was there before.
+    fn new_columns(&self) -> Vec<String> {
+        let is_unread = |column: &ColumnSchema| {
+            self.known(&column.name).is_some_and(|known| known.declared && known.kind == column.shown_type())
+                && self.migration.columns.iter().all(|old| old.name != column.name)
+        };
+        let read: Vec<ColumnSchema> = self.schema.columns.iter().filter(|column| !is_unread(column)).cloned().collect();
+        shown_columns(&read)
+    }
+
     fn known(&self, name: &str) -> Option<&KnownColumn> {
         self.known.iter().find(|known| known.name == name)
     }
@@ -401,10 +384,18 @@ fn is_old(migration: &TableMigration, known: &[KnownColumn]) -> bool {
     migration.columns.iter().all(has)
 }
 
-/// Returns whether the database lacks a column, has values of another type in it, or values that the last program did not declare.
-fn differs(schema: &Schema, known: &[KnownColumn]) -> bool {
+/// Returns whether the database lacks a column, or has values of another type in it, or the last program has not declared it; or that
+/// program has declared an old column that this one does not have.
+fn differs(schema: &Schema, migration: &TableMigration, known: &[KnownColumn]) -> bool {
     let is_declared = |column: &ColumnSchema| known.iter().any(|known| known.name == column.name && known.declared);
-    !known.is_empty() && schema.columns.iter().any(|column| is_changed(column, known) || !is_declared(column))
+    let (old, new) = (shown_columns(&migration.columns), shown_columns(&schema.columns));
+    let changes = || schema.columns.iter().any(|column| is_changed(column, known) || !is_declared(column));
+    !known.is_empty() && (changes() || old.iter().any(|old| !new.contains(old)))
+}
+
+/// Returns whether the old columns are not those of the program. Otherwise nothing would tell converted rows from others.
+fn changes_columns(schema: &Schema, migration: &TableMigration) -> bool {
+    !are_equal(&shown_columns(&migration.columns), &shown_columns(&schema.columns))
 }
 
 fn is_changed(column: &ColumnSchema, known: &[KnownColumn]) -> bool {

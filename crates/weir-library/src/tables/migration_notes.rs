@@ -3,7 +3,21 @@
 
 use super::catalog::{Catalog, Read};
 use super::schema::{ColumnSchema, Schema, TableMigration};
-use super::sql::list;
+
+/// Progress of a migration.
+pub(super) enum Progress<'p> {
+    /// The rows up to this key, in SQL, are converted.
+    Behind(Option<&'p str>),
+    /// All rows are converted, and these columns are new ones.
+    Done(&'p [String]),
+}
+
+/// A migration that is done. Its columns are texts such as `place: Text`.
+#[derive(Debug)]
+pub(super) struct PastMigration {
+    pub(super) old: Vec<String>,
+    pub(super) new: Vec<String>,
+}
 
 /// Creates the table, unless it is there.
 pub(super) fn create_notes(catalog: &dyn Catalog) -> Read<()> {
@@ -18,11 +32,15 @@ pub(super) fn create_notes(catalog: &dyn Catalog) -> Read<()> {
 pub(super) fn note(
     schema: &Schema,
     migration: &TableMigration,
-    (last, done): (Option<&str>, bool),
+    progress: Progress<'_>,
     catalog: &dyn Catalog,
 ) -> Read<()> {
     let dialect = catalog.dialect();
-    let texts = [&schema.name, &shown(&migration.columns), &shown(&schema.columns)].map(|text| dialect.text(text));
+    let (last, new, done) = match progress {
+        Progress::Behind(last) => (last, shown(&schema.columns), false),
+        Progress::Done(new) => (None, new.join(", "), true),
+    };
+    let texts = [&schema.name, &shown(&migration.columns), &new].map(|text| dialect.text(text));
     // What cannot be stored in a text is escaped in it already.
     let last = last.map_or_else(|| "NULL".to_owned(), |last| format!("'{}'", last.replace('\'', "''")));
     catalog.execute(&format!(
@@ -51,25 +69,50 @@ pub(super) fn notes(
     Ok(catalog.query(&sql)?.into_iter().next().and_then(|row| row.try_into().ok()))
 }
 
-/// Returns the columns before and behind each migration of the table that is done.
-pub(super) fn done(schema: &Schema, catalog: &dyn Catalog) -> Read<Vec<(String, String)>> {
+/// Returns the migrations of the table that are done.
+pub(super) fn done(schema: &Schema, catalog: &dyn Catalog) -> Read<Vec<PastMigration>> {
     if !catalog.has_table("weir_migrations")? {
         return Ok(Vec::new());
     }
     let table = catalog.dialect().text(&schema.name);
     let sql = format!("SELECT \"old\", \"new\" FROM \"weir_migrations\" WHERE \"table\" = {table} AND \"done\" = 1");
+    let columns = |shown: String| shown.split(", ").map(str::to_owned).collect();
     let notes = catalog.query(&sql)?.into_iter().filter_map(|note| {
         let [old, new] = <[Option<String>; 2]>::try_from(note).ok()?;
-        old.zip(new)
+        Some(PastMigration { old: columns(old?), new: columns(new?) })
     });
     Ok(notes.collect())
 }
 
-/// Returns the columns in one line.
-pub(super) fn shown(columns: &[ColumnSchema]) -> String {
-    list(columns.iter().map(shown_column), ", ")
+/// Notes the columns behind the migration from these ones.
+pub(super) fn note_new(schema: &Schema, old: &[String], new: &[String], catalog: &dyn Catalog) -> Read<()> {
+    let new = catalog.dialect().text(&new.join(", "));
+    let migration = of_migration(schema, Some(old), catalog);
+    catalog.execute(&format!("UPDATE \"weir_migrations\" SET \"new\" = {new} WHERE {migration}"))
 }
 
-pub(super) fn shown_column(column: &ColumnSchema) -> String {
-    format!("{}: {}", column.name, column.shown_type())
+/// Forgets the migration from these columns, or all migrations of the table.
+pub(super) fn forget(schema: &Schema, old: Option<&[String]>, catalog: &dyn Catalog) -> Read<()> {
+    if !catalog.has_table("weir_migrations")? {
+        return Ok(());
+    }
+    let migration = of_migration(schema, old, catalog);
+    catalog.execute(&format!("DELETE FROM \"weir_migrations\" WHERE {migration}"))
+}
+
+/// Returns the condition of the note of the migration from these columns, or of all of the table.
+fn of_migration(schema: &Schema, old: Option<&[String]>, catalog: &dyn Catalog) -> String {
+    let dialect = catalog.dialect();
+    let old = old.map_or_else(String::new, |old| format!(" AND \"old\" = {}", dialect.text(&old.join(", "))));
+    format!("\"table\" = {}{old}", dialect.text(&schema.name))
+}
+
+/// Returns the columns in one line.
+pub(super) fn shown(columns: &[ColumnSchema]) -> String {
+    shown_columns(columns).join(", ")
+}
+
+/// Returns each column as a text with its name and its type.
+pub(super) fn shown_columns(columns: &[ColumnSchema]) -> Vec<String> {
+    columns.iter().map(|column| format!("{}: {}", column.name, column.shown_type())).collect()
 }

@@ -85,7 +85,7 @@ pub fn report(
 }
 
 /// Checks whether a start could make the stored tables of a program as it declares them. Nothing is changed. Rows that a start
-/// converts are not looked at.
+/// converts are not looked at, and neither are other programs that are running.
 ///
 /// # Errors
 /// Fails with why a start would fail.
@@ -99,7 +99,12 @@ pub fn check_start(schemas: &[Schema], place: &TableLocation) -> Result<(), Fail
                 PostgresDatabase::examine(address, |catalog| WouldChange::of(tables, &[], catalog))?
             }
         };
-        change.changes?;
+        // Before its rows are converted, a table may lack what they get.
+        if change.migration.is_none() {
+            change.changes.map_err(|failure| {
+                Failure::new(failure.kind, format!("the table `{}` cannot be opened: {}", schema.name, failure.message))
+            })?;
+        }
     }
     Ok(())
 }
@@ -161,7 +166,10 @@ impl<'s> WouldChange<'s> {
         catalog: &dyn Catalog,
     ) -> Read<WouldChange<'s>> {
         let (dialect, old_defaults) = (catalog.dialect(), evolution::old_defaults(schema, catalog)?);
-        let (migration, changes) = (migration::promised(schema, catalog)?, migration::changes(schema, catalog)?);
+        let (migration, changes) = match migration::promised(schema, catalog)? {
+            Ok(migration) => (migration, migration::changes(schema, catalog)?),
+            Err(failure) => (None, Err(failure)),
+        };
         let statements = match (&changes, dialect) {
             (Ok(changes), _) if changes.is_empty() => {
                 described((schema, schemas), statements, (dialect, Some(catalog)))?
@@ -179,9 +187,7 @@ fn would_change_file<'s>(
     statements: &[PlacedStatement],
     file: &Path,
 ) -> Read<WouldChange<'s>> {
-    if file.is_file()
-        && let Err(failure) = LogNote::check(file)
-    {
+    if let Err(failure) = LogNote::check(file) {
         let (changes, statements) = (Err(failure), String::new());
         return Ok(WouldChange { migration: None, changes, old_defaults: Vec::new(), statements });
     }

@@ -10,6 +10,7 @@ mod group_members;
 mod held_reads;
 mod long_reads;
 mod lost_logs;
+mod migrations;
 mod power_cuts;
 mod random_evolution;
 mod references;

@@ -4,7 +4,7 @@
 //! 2. A changed file is checked here. If it has errors, they are printed, and the old process keeps running.
 //! 3. The same happens if its plan has errors, or the database does not allow what it declares about its tables.
 //! 4. Otherwise the old process is stopped, finishes its flows in progress, and a new one starts. It cannot start before, because
-//!    both use the same ports and the same database.
+//!    both use the same ports and the same database. So a migration converts rows that nobody writes.
 //! 5. A process that ends by itself, for example because a source cannot be opened, is reported, and the watch goes on.
 //! 6. A signal is passed on to the process, and ends the watch together with it.
 

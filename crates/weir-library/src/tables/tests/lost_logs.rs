@@ -70,6 +70,22 @@ fn check_kill(folder: &TestDatabase, when: &str, needs_log: bool) {
     }
 }
 
+/// Checks the starts after somebody has removed or emptied the database.
+fn check_gone(folder: &TestDatabase) {
+    for left in [&["-note"][..], &["-wal"], &["-wal", "-note"]] {
+        let copies = [copy_of(folder, left), copy_of(folder, left)];
+        std::fs::write(copies[1].file(), "").unwrap();
+        for copy in copies {
+            let gone = started(&copy);
+            assert!(gone.contains("is missing or empty") && gone.contains("restore a backup"), "{left:?}: {gone}");
+            for end in left {
+                std::fs::remove_file(beside(&copy.file(), end)).unwrap();
+            }
+            assert_eq!(started(&copy), "", "a new database is wanted");
+        }
+    }
+}
+
 #[test]
 fn a_start_notices_that_the_log_of_a_program_that_was_killed_is_lost_or_cut() {
     let folder = TestDatabase::sqlite("log-lost");
@@ -92,6 +108,7 @@ fn a_start_notices_that_the_log_of_a_program_that_was_killed_is_lost_or_cut() {
                 assert!(cut.contains("was cut"), "{cut}");
             }
             assert_eq!(started_with(&folder, &[""]), "", "a backup has no note");
+            check_gone(&folder);
         }
         database.close().unwrap();
         drop((table, database));

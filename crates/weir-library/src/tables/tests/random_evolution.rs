@@ -34,7 +34,7 @@ struct Model {
     rows: BTreeMap<i64, BTreeMap<String, Stored>>,
     /// The columns of the last program that was started, behind the key.
     declared: Vec<ColumnSchema>,
-    /// The names of the columns before and behind each migration.
+    /// The columns before and behind each migration, with their types.
     migrations: Vec<[Vec<String>; 2]>,
 }
 
@@ -52,16 +52,24 @@ fn value(kind: &str, text: &str) -> Value {
     if kind == "Int" { Value::Int(text.parse().unwrap_or(0)) } else { Value::text(text) }
 }
 
-/// Returns the names of columns.
-fn names(columns: &[ColumnSchema]) -> Vec<String> {
-    columns.iter().map(|column| column.name.clone()).collect()
-}
-
 /// Returns true if a program has an old column of a migration, and lacks a new one.
 fn is_superseded(declared: &[ColumnSchema], [old, new]: &[Vec<String>; 2]) -> bool {
-    let declared = names(declared);
-    old.iter().any(|name| !new.contains(name) && declared.contains(name))
-        && new.iter().any(|name| !declared.contains(name))
+    let name = |column: &str| column.split(": ").next().unwrap().to_owned();
+    let has_name = |columns: &[String], wanted: &str| columns.iter().any(|column| name(column) == name(wanted));
+    let is_replaced = |column: &String| {
+        has_name(old, column) && !has_name(new, column) || old.contains(column) && !new.contains(column)
+    };
+    let declared = shown(declared);
+    let only_adds = old.iter().all(|column| new.contains(column));
+    let is_old = |column: &String| if only_adds { has_name(old, column) } else { is_replaced(column) };
+    let kept: Vec<String> = declared.iter().filter(|column| !is_replaced(column)).cloned().collect();
+    (declared.iter().any(is_old) || old.is_empty())
+        && new.iter().any(|column| !old.contains(column) && !has_name(&kept, column))
+}
+
+/// Returns the columns with their types.
+fn shown(columns: &[ColumnSchema]) -> Vec<String> {
+    columns.iter().map(|column| format!("{}: {}", column.name, column.shown_type())).collect()
 }
 
 impl Model {
@@ -248,8 +256,12 @@ fn migrate(random: &mut Random, model: &mut Model, database: &TestDatabase, numb
     }
     storage.open(schema)?;
     model.converted((&old[at].name, &name, kind), &replaced);
-    model.migrations.push([names(&old), names(&new)]);
-    model.migrations.retain(|migration| !is_superseded(&new, migration));
+    model.migrations.retain_mut(|[before, behind]| {
+        behind.retain(|column| *column != shown(&old)[at]);
+        behind.push(shown(&new)[at].clone());
+        behind.iter().any(|column| !before.contains(column))
+    });
+    model.migrations.push([shown(&old), shown(&new)]);
     model.declared = new;
     Ok(())
 }

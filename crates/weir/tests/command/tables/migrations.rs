@@ -107,6 +107,31 @@ fn rows_are_converted_once_and_a_failure_leaves_them_as_they_are() {
     }
 }
 
+/// The old program ends before the new one starts, so that nobody writes rows of the old type meanwhile.
+#[test]
+fn a_watched_program_is_replaced_by_one_that_converts_its_rows() {
+    for store in TableStore::each("watched-migration") {
+        let program = Scratch::new("users.weir", OLD.as_bytes());
+        let mut served = Served::start(program.path(), &[&["--watch"], &store.with(&[])[..]].concat());
+        assert_eq!(post(&served, "/fill/40").map(|answer| answer.status), Some(200));
+        // A program that the database does not allow leaves the old one running.
+        program.write(
+            &String::from_utf8(new("", "first", ""))
+                .unwrap()
+                .replace("old.age", "old.aged")
+                .replace("age: Text }", "aged: Text }")
+                .into_bytes(),
+        );
+        let why = served.wait_for("the table `users` cannot be opened");
+        assert!(why.contains("`migrate` converts nothing, because its old record has `aged: Text`"), "{why}");
+        served.wait_for("the previous program keeps running");
+        program.write(&new("", "first", ""));
+        served.greet();
+        assert_eq!(text(&served.get("/first")), "40 780");
+        served.stop();
+    }
+}
+
 /// Returns a program whose rows have one column beside their key.
 fn with_column(column: &str, ty: &str, rest: &str) -> String {
     format!(

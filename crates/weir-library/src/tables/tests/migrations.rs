@@ -1,0 +1,213 @@
+//! Versions of a program with migrations, which start one after the other and come back: no row is converted twice.
+
+use weir::{Closing, Value};
+
+use super::{TestDatabase, column, declared, everything};
+use crate::tables::row::fields;
+use crate::tables::schema::{ColumnSchema, Schema, TableMigration};
+
+/// A version of a program. Columns are `name: Type`, behind the key `id: Int`.
+struct Version {
+    columns: &'static str,
+    /// The old columns, and the conversion of a row.
+    migration: Option<(&'static str, fn(&[Value]) -> Vec<Value>)>,
+}
+
+const FIRST: Version = Version { columns: "price: Int", migration: None };
+/// Counts cents, and adds the currency.
+const SECOND: Version = Version { columns: "price: Int, currency: Text", migration: Some(("price: Int", in_cents)) };
+/// Counts euros again, as the first one.
+const BACK: Version = Version {
+    columns: "price: Int",
+    migration: Some(("price: Int, currency: Text", |old| vec![old[0].clone(), number(&old[1], |cents| cents / 100)])),
+};
+
+fn in_cents(old: &[Value]) -> Vec<Value> {
+    vec![old[0].clone(), number(&old[1], |price| price * 100), Value::text("EUR")]
+}
+
+fn number(value: &Value, change: impl Fn(i64) -> i64) -> Value {
+    if let Value::Int(number) = value { Value::Int(change(*number)) } else { Value::Absent }
+}
+
+fn columns(text: &str) -> Vec<ColumnSchema> {
+    let column = |text: &str| {
+        let (name, kind) = text.split_once(": ").unwrap();
+        let held = kind.strip_prefix("Option(").and_then(|kind| kind.strip_suffix(')'));
+        column(name, held.unwrap_or(kind), held.is_some())
+    };
+    std::iter::once("id: Int").chain(text.split(", ")).map(column).collect()
+}
+
+impl Version {
+    fn schema(&self, batched: bool) -> Schema {
+        let migration = self.migration.map(|(old, _)| TableMigration { columns: columns(old), batched });
+        Schema { migration, ..declared("items", columns(self.columns)) }
+    }
+
+    /// Starts the program, and stores this row if it starts. Returns the rows, or why it does not start.
+    fn start(&self, database: &TestDatabase, batched: bool, row: Option<Vec<Value>>) -> Result<String, String> {
+        let (schema, storage) = (self.schema(batched), database.storage());
+        let promised = database.report(&schema).unwrap();
+        let opened = (|| {
+            while let Some((_, convert)) = self.migration {
+                let old = storage.old_rows(&schema)?;
+                let new = old.iter().map(|row| Value::Record(convert(fields(row)).into())).collect();
+                if !storage.store_converted(&schema, &old, new)? {
+                    break;
+                }
+            }
+            storage.open(schema)
+        })();
+        let opened = opened.map_err(|failure| failure.message.to_string());
+        let fails = promised.lines().find_map(|line| line.strip_prefix("  a start fails: "));
+        assert_eq!(fails, opened.as_ref().err().map(String::as_str), "{promised}");
+        let rows = &opened?.rows;
+        if let Some(row) = row {
+            rows.insert(0, Value::Record(row.into())).unwrap();
+        }
+        let rows = rows.select(0, &everything()).unwrap();
+        storage.close().unwrap();
+        Ok(rows.iter().map(shown).collect::<Vec<_>>().join(", "))
+    }
+}
+
+/// Returns the fields of a row: `1 EUR 5`.
+fn shown(row: &Value) -> String {
+    let field = |value: &Value| match value {
+        Value::Int(number) => number.to_string(),
+        Value::Text(text) => text.as_str().to_owned(),
+        Value::Variant(_, Some(held)) => format!("{held:?}"),
+        _ => "-".to_owned(),
+    };
+    fields(row).iter().map(field).collect::<Vec<_>>().join(" ")
+}
+
+fn row(id: i64, price: i64, currency: Option<&str>) -> Option<Vec<Value>> {
+    Some([Value::Int(id), Value::Int(price)].into_iter().chain(currency.map(Value::text)).collect())
+}
+
+#[test]
+fn the_version_before_a_migration_that_adds_a_column_is_refused_and_no_row_is_converted_twice() {
+    for (name, batched) in [("cents", false), ("cents_batched", true)] {
+        for database in TestDatabase::each(name) {
+            let start = |version: &Version, row| version.start(&database, batched, row);
+            assert_eq!(start(&FIRST, row(1, 5, None)), Ok("1 5".to_owned()));
+            assert_eq!(start(&SECOND, row(2, 777, Some("USD"))), Ok("1 500 EUR, 2 777 USD".to_owned()));
+            let refused = start(&FIRST, None).unwrap_err();
+            assert!(
+                refused.contains("has converted the rows to other columns (id: Int, price: Int, currency: Text)"),
+                "{refused}"
+            );
+            assert!(refused.contains("no `currency`; start that version, or restore a backup"), "{refused}");
+            // Also one that evolved in another direction, or a clause that changes nothing.
+            let noted = Version { columns: "price: Int, note: Option(Text)", migration: None };
+            assert!(start(&noted, None).unwrap_err().contains("no `currency`"));
+            let same = Version { columns: "price: Int", migration: Some(("price: Int", <[Value]>::to_vec)) };
+            assert!(start(&same, None).unwrap_err().contains("no `currency`"));
+            assert_eq!(start(&SECOND, None), Ok("1 500 EUR, 2 777 USD".to_owned()));
+            // Later versions, with the clause and without it, and the way back from them.
+            let later = Version {
+                columns: "price: Int, currency: Text, note: Option(Text)",
+                migration: Some(("price: Int", in_cents)),
+            };
+            assert_eq!(start(&later, None), Ok("1 500 EUR -, 2 777 USD -".to_owned()));
+            let plain = Version { migration: None, ..SECOND };
+            assert_eq!(start(&plain, row(3, 1, Some("GBP"))), Ok("1 500 EUR, 2 777 USD, 3 1 GBP".to_owned()));
+        }
+    }
+}
+
+#[test]
+fn a_program_that_converts_the_rows_back_may_start_and_they_are_converted_again_later() {
+    for database in TestDatabase::each("cents_back") {
+        let start = |version: &Version, row| version.start(&database, false, row);
+        assert_eq!(start(&FIRST, row(1, 5, None)), Ok("1 5".to_owned()));
+        for round in 0..2 {
+            assert_eq!(start(&SECOND, None), Ok("1 500 EUR".to_owned()), "{round}");
+            assert_eq!(start(&BACK, None), Ok("1 5".to_owned()), "{round}");
+            assert_eq!(start(&FIRST, None), Ok("1 5".to_owned()), "{round}");
+            assert_eq!(start(&BACK, None), Ok("1 5".to_owned()), "{round}");
+        }
+    }
+}
+
+#[test]
+fn a_migration_behind_another_one_keeps_out_all_versions_before() {
+    for database in TestDatabase::each("cents_chain") {
+        let start = |version: &Version, row| version.start(&database, false, row);
+        let third = Version {
+            columns: "price: Int, unit: Text",
+            migration: Some(("price: Int, currency: Text", |old| old.to_vec())),
+        };
+        let fourth = Version { migration: None, ..third };
+        assert_eq!(start(&FIRST, row(1, 5, None)), Ok("1 5".to_owned()));
+        assert_eq!(start(&SECOND, None), Ok("1 500 EUR".to_owned()));
+        for version in [&third, &fourth, &third] {
+            assert_eq!(start(version, None), Ok("1 500 EUR".to_owned()));
+            for before in [&FIRST, &SECOND] {
+                assert!(start(before, None).unwrap_err().contains("no `unit`"));
+            }
+        }
+    }
+}
+
+/// The type of a column is old, too, if the database would accept it.
+#[test]
+fn the_version_before_a_column_became_required_is_refused() {
+    for database in TestDatabase::each("required_later") {
+        let before = Version { columns: "place: Option(Text)", migration: None };
+        let behind = Version {
+            columns: "place: Text",
+            migration: Some(("place: Option(Text)", |old| vec![old[0].clone(), Value::text("Ulm")])),
+        };
+        let start = |version: &Version, row| version.start(&database, false, row);
+        assert_eq!(start(&before, Some(vec![Value::Int(1), Value::none()])), Ok("1 -".to_owned()));
+        assert_eq!(start(&behind, None), Ok("1 Ulm".to_owned()));
+        assert!(start(&before, None).unwrap_err().contains("a newer version of the program has converted the rows"));
+        assert_eq!(start(&behind, None), Ok("1 Ulm".to_owned()));
+    }
+}
+
+#[test]
+fn a_start_that_lacks_a_value_says_why_its_migration_does_not_give_it() {
+    for database in TestDatabase::each("not_converted") {
+        let start = |version: &Version, row| version.start(&database, false, row);
+        assert_eq!(start(&FIRST, row(1, 5, None)), Ok("1 5".to_owned()));
+        // A version was skipped.
+        let skipped = Version { columns: "full: Text", migration: Some(("cost: Int", |_| Vec::new())) };
+        let refused = start(&skipped, None).unwrap_err();
+        assert!(refused.contains("1 row has no value for the column `full`; give it a default"), "{refused}");
+        assert!(
+            refused.contains(
+                "`migrate` converts nothing, because its old record has `cost: Int`, and the last program did not"
+            ),
+            "{refused}"
+        );
+        assert_eq!(start(&SECOND, None), Ok("1 500 EUR".to_owned()));
+        let later = "price: Int, currency: Text, note: Text";
+        for old in ["price: Int", "price: Int, note: Int"] {
+            let wrong = Version { columns: later, migration: Some((old, |_| Vec::new())) };
+            let refused = start(&wrong, None).unwrap_err();
+            assert!(refused.contains("1 row has no value for the column `note`; give it a default"), "{refused}");
+            assert!(refused.contains("were converted from (id: Int, price: Int) before"), "{refused}");
+            assert!(refused.contains("lacks `currency`, which they have since"), "{refused}");
+            assert!(refused.contains("the last program declared (id: Int, price: Int, currency: Text)"), "{refused}");
+        }
+        let right = Version {
+            columns: later,
+            migration: Some(("price: Int, currency: Text", |old| [old, &[Value::text("new")]].concat())),
+        };
+        assert_eq!(start(&right, None), Ok("1 500 EUR new".to_owned()));
+    }
+}
+
+/// Nothing was converted, so rows of the old type are still there.
+#[test]
+fn a_database_whose_first_program_migrates_from_its_own_columns_is_converted_later() {
+    for database in TestDatabase::each("own_columns") {
+        let same = Version { columns: "price: Int", migration: Some(("price: Int", <[Value]>::to_vec)) };
+        assert_eq!(same.start(&database, false, row(1, 5, None)), Ok("1 5".to_owned()));
+        assert_eq!(SECOND.start(&database, false, None), Ok("1 500 EUR".to_owned()));
+    }
+}
