@@ -5,7 +5,7 @@ extern crate weir_host as weir;
 
 mod running;
 
-use running::{run_on_lists, served};
+use running::{compiled_with, library_of_lists, run_on_lists, served};
 
 fn shown(declarations: &str) -> String {
     run_on_lists(&served(declarations)).unwrap()
@@ -152,4 +152,13 @@ service web on http(port: 1) {{
     );
     assert_eq!(run_on_lists(&text).unwrap(), "handled 2");
     assert_eq!(run_on_lists(&text.replace(" {checked(2)?}", "")).unwrap(), "8 -1");
+}
+
+#[test]
+fn the_advice_for_another_failure_type_can_be_followed_in_a_closure() {
+    let text = format!("{CHECKED}\nfn sum(xs: List(Int)) -> Result(Int, Text) {{ Ok(xs.map(|x| checked(x)?).sum()) }}");
+    let (_, _, said, wrong) = compiled_with(&text, library_of_lists());
+    assert!(wrong && said.contains("`else as failure { fail(…) }`"), "{said}");
+    let followed = text.replace("checked(x)?", "checked(x) else as failure { fail(\"{failure}\") }");
+    assert_eq!(compiled_with(&followed, library_of_lists()).2, "");
 }

@@ -88,6 +88,9 @@ impl<'a> TypeChecker<'a, '_> {
                 Ty::Plain(weir_host::Type::Failure) => {
                     format!("write `else as failure {{ fail(\"{{failure}}\") }}`, or let the `fn` fail with `{found}`")
                 }
+                _ if self.in_closure => {
+                    format!("convert it: `else as failure {{ fail(…) }}`, or let the `fn` fail with `{found}`")
+                }
                 _ => format!("convert it: `else as failure {{ return Err(…) }}`, or let the `fn` fail with `{found}`"),
             };
             let mut diagnostic = super::failures::failure_types_differ(&found, &wanted, span).hint(advice);

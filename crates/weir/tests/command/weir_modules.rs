@@ -75,6 +75,43 @@ fn a_failure_is_shown_in_the_program() {
     assert!(said.output.contains(&format!("{}:2:28", program.path())), "{}", said.output);
 }
 
+/// The row keeps its value, and the next statement can be made.
+#[test]
+fn a_failure_in_the_closure_of_a_statement_takes_it_back_and_leaves_the_fn() {
+    let text = r#"record User { id: Int, visits: Int }
+table users: User key id
+
+fn checked(visits: Int) -> Result(Int) {
+  if visits > 1 { fail("enough") }
+  Ok(visits + 1)
+}
+
+fn visited(id: Int) -> Result(Bool) {
+  let found = users.update(id, |user| User { ..user, visits: checked(user.visits)? })?
+  Ok(found.is_some())
+}
+
+fn visited_all(ids: List(Int)) -> Result(Int) {
+  atomic users {
+    users.insert(User { id: 9, visits: 0 })?
+    Ok(ids.map(|id| checked(users[id].map(|user| user.visits) else { 2 })?).sum())
+  }
+}
+
+test "closures of statements" {
+  users.insert(User { id: 1, visits: 0 })?
+  let all = for _ in [1, 2, 3] { visited(1) else { false } }
+  expect all == [true, true, false]
+  expect (users[1].map(|user| user.visits) else { 0 }) == 2
+  expect visited_all([1]).is_err()
+  expect users[9].is_none()
+}
+"#;
+    let program = Scratch::new("statements.weir", text.as_bytes());
+    let said = say(&["test", program.path()]);
+    assert_eq!(said.code, 0, "{}{}", said.output, said.messages);
+}
+
 const TESTS: &str = r#"
 use duration, list, path, time
 
