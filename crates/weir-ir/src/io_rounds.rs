@@ -10,7 +10,7 @@
 //! nothing behind a statement begins before it has ended, except for reads that are gathered. In a transaction a flow may run ahead ([`Ahead`]); a commit of the
 //! transaction is one statement, and what takes it back is none, since the flow then fails.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use weir_host::{Library, Resource, Text, Value};
 
@@ -22,6 +22,7 @@ mod executed_body;
 mod moment;
 mod moments;
 mod orders;
+mod referenced_rows;
 mod repeated;
 mod statements;
 mod transactions;
@@ -208,6 +209,10 @@ pub struct ProgramTables {
     pub awaited: BTreeSet<Text>,
     /// Those in memory, whose statements are answered at once.
     pub in_memory: BTreeSet<Text>,
+    /// The stored tables whose rows a table references, for each reference.
+    pub references: BTreeMap<Text, Vec<Text>>,
+    /// The stored tables whose rows reference those of a table.
+    pub referenced_by: BTreeMap<Text, Vec<Text>>,
 }
 
 /// Returns the calls of a flow, in the order of its text.

@@ -6,6 +6,7 @@ use super::ending_arms::{EndingArms, are_exclusive, before_skipped, tests_kept_f
 use super::executed_body::{ExecutedBody, of_operand, parts, value};
 use super::moment::{Moment, NodeMoments, Seen};
 use super::orders::{common_resource, enclosed, end};
+use super::referenced_rows::executed_by;
 use super::repeated::Repetition;
 use super::statements::{
     expected_read, follows_statements, has_commits, has_statements, is_begin, is_commit, is_placed, is_settle,
@@ -273,7 +274,6 @@ impl Moments<'_> {
             () if asked_early.is_some() => Some(Ahead::AskedEarly),
             () => None,
         };
-        let round = asked.round + 1;
         let signature = self.library.function(function).map(|function| &function.signature);
         let batch = signature.and_then(|signature| signature.batch);
         let others =
@@ -282,11 +282,11 @@ impl Moments<'_> {
         let of_statement = repetition.for_each && batch.is_none() && table.is_some();
         let of_statement = of_statement.then_some(TurnReason::Statements);
         let in_turn = repetition.in_turn_of(graph, node, self.library).or(of_statement);
-        self.calls.push(IoCall {
+        let call = IoCall {
             function: function.clone(),
             table,
             origin: node.origin,
-            round,
+            round: asked.round,
             batch_max: batch.map(|batch| batch.at_most),
             common: others.map(|(_, input)| body.common(graph, number, input)).collect(),
             for_each: repetition.for_each,
@@ -294,12 +294,17 @@ impl Moments<'_> {
             ahead,
             wait: asked.wait.clone(),
             arms: body.arms_around(graph, number, node),
-        });
+        };
+        let mut answered = asked.clone();
+        for (function, table) in executed_by(self.tables, graph, node, function) {
+            let (round, wait) = (answered.round + 1, answered.wait);
+            self.calls.push(IoCall { function, table, round, wait, ..call.clone() });
+            answered = Moment { round, wait: Some(IoWait { call: self.calls.len() - 1, why: WaitReason::Argument }) };
+        }
         if ahead == Some(Ahead::Placed) {
             return begins.clone();
         }
         self.transaction.answered(graph, node);
-        let answered = Moment { round, wait: Some(IoWait { call: self.calls.len() - 1, why: WaitReason::Argument }) };
         answered.or_later(begins.clone())
     }
 

@@ -59,3 +59,12 @@ fn statements_on_tables_in_memory_have_no_round() {
          get \"/memory\" {\n    atomic seen {\n      seen.upsert(Line { id: 1, account: 1 })?\n    }\n    http.text(\"\")\n  }\n"
     ));
 }
+
+/// A change looks up the rows that its row references, and a deletion those that reference its row.
+#[test]
+fn statements_on_tables_with_references_look_rows_up_first() {
+    insta::assert_snapshot!(explained(
+        "  get \"/change\" { owned.upsert(Line { id: 1, account: 1 })?; http.text(\"\") }\n  \
+         get \"/delete\" { accounts.delete(1)?; http.text(\"\") }\n"
+    ));
+}

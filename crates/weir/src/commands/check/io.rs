@@ -60,6 +60,7 @@ fn name(call: &IoCall) -> String {
         "get_all" | "get_each" => format!("{table}[key] for all elements"),
         "join" => format!("query of {table} with rows that it names"),
         "select" | "count" | "sum" | "average" | "distinct" | "group" => format!("query of {table}"),
+        "look_up" => format!("look-up in {table}"),
         "commit" => "commit of the transaction".to_owned(),
         "replace" | "replace_rows" => format!("{table}.update"),
         statement => format!("{table}.{statement}"),

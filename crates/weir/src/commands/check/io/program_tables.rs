@@ -1,23 +1,40 @@
 //! The properties of tables that decide what a flow waits for.
 
-use weir_host::HostType;
+use weir_host::{HostType, Text};
 use weir_ir::graph::{Graph, NodeKind, Operand, Program};
 use weir_ir::io_rounds::ProgramTables;
-use weir_library::tables::Schema;
+use weir_library::tables::{Schema, TableReference};
 
-/// Returns the tables that are in memory, and those whose changes a transaction in PostgreSQL always waits for: they number their rows
-/// or have references.
+/// Returns the tables that are in memory, those whose changes a transaction in PostgreSQL always waits for, because they number their
+/// rows or have references, and these references.
 pub(super) fn program_tables(program: &Program) -> ProgramTables {
     let mut tables = ProgramTables::default();
     for shared in &program.shared {
         let Some(schema) = schema_in(&shared.init) else { continue };
         if schema.soft.is_some() {
             tables.in_memory.insert(shared.name.clone());
-        } else if schema.auto || !schema.references.is_empty() {
+            continue;
+        }
+        if schema.auto || !schema.references.is_empty() {
             tables.awaited.insert(shared.name.clone());
+        }
+        let stored = |references: Vec<TableReference>| references.into_iter().filter(|reference| reference.stored);
+        let targets = stored(schema.references).map(|reference| name_in_program(program, &reference.target));
+        tables.references.insert(shared.name.clone(), targets.collect());
+        let sources: Vec<Text> =
+            stored(schema.referenced_by).map(|reference| name_in_program(program, &reference.source)).collect();
+        if !sources.is_empty() {
+            tables.referenced_by.insert(shared.name.clone(), sources);
         }
     }
     tables
+}
+
+/// Returns the name in the program of a table with this name in the database.
+fn name_in_program(program: &Program, in_database: &str) -> Text {
+    let is_it = |init: &Graph| schema_in(init).is_some_and(|schema| schema.name == in_database);
+    let shared = program.shared.iter().find(|shared| is_it(&shared.init));
+    shared.map_or_else(|| in_database.into(), |shared| shared.name.clone())
 }
 
 /// Returns the description of the table that an initial value opens.
