@@ -141,7 +141,7 @@ pub(crate) fn program(case: OverheadCase, count: i64) -> BenchResult<Program> {
 fn call(path: &str, values: usize, bound: Variable) -> Let {
     let before = Atom::Var(Var(bound.var.0 - 1));
     let site = format!("{path}#{}", bound.var.0).into();
-    let op = Op::Call(Call { function: path.into(), site, arguments: vec![before; values] });
+    let op = Op::Call(Call::new(path.into(), site, vec![before; values]));
     Let { bound, op, origin: Origin::default() }
 }
 
