@@ -2,9 +2,9 @@
 
 use weir_host::Value;
 
+use super::io_call::{CommonArgument, IoArm};
 use super::moment::{Moment, NodeMoments};
 use super::repeated::Repetition;
-use super::{CommonArgument, IoArm};
 use crate::expr::ArmTest;
 use crate::graph::{Graph, Node, NodeKind, Operand};
 use crate::prim::Prim;
