@@ -3,9 +3,9 @@
 use weir_host::Value;
 
 use super::ending_arms::tests_kept_failure;
+use super::io_call::{CommonArgument, IoArm};
 use super::moment::{Moment, NodeMoments};
 use super::repeated::Repetition;
-use super::{CommonArgument, IoArm};
 use crate::expr::ArmTest;
 use crate::graph::{Graph, Node, NodeKind, Operand};
 use crate::prim::Prim;

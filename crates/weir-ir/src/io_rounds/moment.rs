@@ -1,7 +1,7 @@
 //! Moments in the execution of a flow.
 
 use super::ending_arms::EndingArms;
-use super::{IoWait, WaitReason};
+use super::io_call::{IoWait, WaitReason};
 use crate::graph::NodeId;
 
 /// A moment in the execution of a flow: after this many rounds.

@@ -4,6 +4,7 @@ use weir_host::{Library, Text};
 
 use super::ending_arms::{EndingArms, are_exclusive, before_skipped, tests_kept_failure};
 use super::executed_body::{ExecutedBody, of_operand, parts, value};
+use super::io_call::{Ahead, ExplainedTables, IoCall, IoWait, TurnReason, WaitReason};
 use super::moment::{Moment, NodeMoments, Seen};
 use super::orders::{common_resource, enclosed, end};
 use super::referenced_rows::executed_by;
@@ -13,11 +14,10 @@ use super::statements::{
     table_of, writes_table, writes_tables,
 };
 use super::transactions::{RunningTransaction, awaits_change};
-use super::{Ahead, IoCall, IoWait, ProgramTables, TurnReason, WaitReason};
 use crate::graph::{Graph, Node, NodeId, NodeKind, Operand};
 
 /// Returns the calls of a flow, in the order of its text.
-pub(super) fn calls(graph: &Graph, library: &Library, tables: &ProgramTables) -> Vec<IoCall> {
+pub(super) fn calls(graph: &Graph, library: &Library, tables: &ExplainedTables) -> Vec<IoCall> {
     let mut moments = Moments {
         library,
         tables,
@@ -44,7 +44,7 @@ struct Moments<'a> {
     library: &'a Library,
     /// True if the flow waits for the commit of what it writes.
     settles: bool,
-    tables: &'a ProgramTables,
+    tables: &'a ExplainedTables,
     /// True if the flow has written something, or committed a transaction, that may not be durable.
     has_unsettled: bool,
     transaction: RunningTransaction,

@@ -2,7 +2,7 @@
 
 use weir_host::{Mode, Resource};
 
-use super::WaitReason;
+use super::io_call::WaitReason;
 use crate::graph::{Graph, Node, NodeKind};
 
 /// Returns the reason for which what is in the body of a node waits, if the node waits for this one.

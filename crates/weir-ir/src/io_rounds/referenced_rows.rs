@@ -3,7 +3,7 @@
 
 use weir_host::{Text, Value};
 
-use super::ProgramTables;
+use super::io_call::ExplainedTables;
 use super::statements::table_of;
 use crate::graph::{Graph, Node, Operand};
 
@@ -14,7 +14,7 @@ const COMMITTED: &str = "tables.committed";
 
 /// Returns the function and the table of each statement that a call executes, one after the other.
 pub(super) fn executed_by(
-    tables: &ProgramTables,
+    tables: &ExplainedTables,
     graph: &Graph,
     node: &Node,
     function: &Text,
@@ -31,7 +31,7 @@ pub(super) fn executed_by(
 }
 
 /// Returns the tables in which a statement looks rows up.
-fn looked_up(tables: &ProgramTables, function: &Text, table: &Text) -> Vec<Text> {
+fn looked_up(tables: &ExplainedTables, function: &Text, table: &Text) -> Vec<Text> {
     let statement = function.trim_start_matches("tables.").trim_start_matches("place_");
     match statement {
         "insert" | "upsert" | "replace" => tables.references.get(table).cloned().unwrap_or_default(),

@@ -2,7 +2,7 @@
 
 use weir_host::{Library, Mode, Resource};
 
-use super::TurnReason;
+use super::io_call::TurnReason;
 use crate::graph::{Graph, Node, NodeKind};
 
 /// The repetitions that a graph is in.

@@ -39,7 +39,7 @@ fn changes_of_tables_that_number_rows_or_have_references_are_waited_for() {
     ));
 }
 
-/// What a transaction has asked for may be old behind a change that it has waited for.
+/// The rows that a transaction has asked for may be old behind a change that it has waited for.
 #[test]
 fn rows_are_read_again_behind_a_change_that_is_waited_for() {
     insta::assert_snapshot!(explained(

@@ -2,13 +2,13 @@
 
 use weir_host::{HostType, Text};
 use weir_ir::graph::{Graph, NodeKind, Operand, Program};
-use weir_ir::io_rounds::ProgramTables;
+use weir_ir::io_rounds::ExplainedTables;
 use weir_library::tables::{Schema, TableReference};
 
 /// Returns the tables that are in memory, those whose changes a transaction in PostgreSQL always waits for, because they number their
 /// rows or have references, and these references.
-pub(super) fn program_tables(program: &Program) -> ProgramTables {
-    let mut tables = ProgramTables::default();
+pub(super) fn program_tables(program: &Program) -> ExplainedTables {
+    let mut tables = ExplainedTables::default();
     for shared in &program.shared {
         let Some(schema) = schema_in(&shared.init) else { continue };
         if schema.soft.is_some() {
