@@ -7,7 +7,7 @@ use std::process::{ExitCode, Termination};
 pub enum Exit {
     /// 0: success.
     Success,
-    /// 1: the program has errors, a test failed, or a file is not formatted.
+    /// 1: the program has errors, a test failed, a file is not formatted, or a start would fail (`weir tables`).
     Failure,
     /// 2: the command line is wrong.
     Usage,

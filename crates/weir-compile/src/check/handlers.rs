@@ -169,10 +169,23 @@ impl<'a> TypeChecker<'a, '_> {
                 Some((CallTarget::Host(Text::from(signature.path())), Ty::fixed(failure)))
             }
             _ => {
-                self.unknown_name(&path.names[0]);
+                self.no_callee(path);
                 None
             }
         }
+    }
+
+    /// Reports a handler for failures of something that is not called by its name alone.
+    fn no_callee(&mut self, path: &Path) {
+        let table = &path.names[0];
+        if !self.typed.declarations.tables.contains_key(self.typed.declarations.own(&table.text)) {
+            return self.unknown_name(table);
+        }
+        let diagnostic = Diagnostic::new(Code::NotAValue, "a statement of a table has no handler".to_owned())
+            .at(path.span, format!("`{table}` is a table"))
+            .hint(format!("handle its failures at its place: `{path}(…) else as failure {{ … }}`"))
+            .hint("or make it in a `fn`, whose failures a handler may handle");
+        self.report(diagnostic);
     }
 }
 

@@ -46,7 +46,8 @@ impl Declarer<'_, '_> {
     fn existing(&mut self, arguments: &[Argument], span: Span) -> Option<DeclaredDatabase> {
         let (mut database, mut writable) = (None, false);
         for argument in arguments {
-            match (argument.name.as_ref().map_or("", Name::as_str), constant(&argument.value)) {
+            let value = constant(&argument.value).or_else(|| self.value_of_const(argument));
+            match (argument.name.as_ref().map_or("", Name::as_str), value) {
                 ("database", Some(Value::Text(address))) => database = Some(DatabaseAddress::Text(address)),
                 ("database", None) if self.configured_text(argument).is_some() => {
                     database = self.configured_text(argument);
@@ -54,7 +55,7 @@ impl Declarer<'_, '_> {
                 ("database", None) if self.names_config_of_main(argument) => return None,
                 ("writable", Some(Value::Bool(value))) => writable = value,
                 _ => {
-                    let message = "`existing` takes `database`, an address or a `config` of the type `Text`, and \
+                    let message = "`existing` takes `database`, a constant text or a `config` of the type `Text`, and \
                                    `writable`, `true` or `false`"
                         .to_owned();
                     let hint = "name the database: `existing(database: \"crm.db\", writable: true)`";
@@ -68,6 +69,17 @@ impl Declarer<'_, '_> {
             self.table_fault(span, "the clause names no database".to_owned(), hint);
         }
         Some(DeclaredDatabase { database: database?, writable })
+    }
+
+    /// Returns the value of the `const` of this file that an argument names, if it is written as a literal.
+    fn value_of_const(&mut self, argument: &Argument) -> Option<Value> {
+        let ExprKind::Name(name) = &argument.value.kind else { return None };
+        let whole: Arc<str> = self.declarations.own(name.as_str()).into();
+        let item = self.declarations.constants.get(&whole)?.item;
+        let ItemKind::Constant(declared) = &self.context.tree().items[item].kind else { return None };
+        let value = constant(&declared.value)?;
+        self.declarations.refer(name.span, Symbol::Constant((&*whole).into()));
+        Some(value)
     }
 
     /// Reports a `config` of the main file in the declaration of a module. Returns whether there is one.

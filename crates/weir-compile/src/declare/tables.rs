@@ -38,9 +38,11 @@ impl Declarer<'_, '_> {
     /// Reports names that a database cannot hold beside each other: it does not distinguish the case of ASCII letters.
     fn names_in_database(&mut self, table: &ast::TableDeclaration, declared: &DeclaredTable) {
         let name = table.name.as_str();
-        if ["weir_", "sqlite_"].iter().any(|prefix| name.to_ascii_lowercase().starts_with(prefix)) {
+        // The first of its search path are the catalogues of PostgreSQL.
+        if ["weir_", "sqlite_", "pg_"].iter().any(|prefix| name.to_ascii_lowercase().starts_with(prefix)) {
             let message = format!("`{name}` is a name that the database reserves");
-            self.table_fault(table.name.span, message, "choose a name that does not begin with `weir_` or `sqlite_`");
+            let hint = "choose a name that does not begin with `weir_`, `sqlite_` or `pg_`";
+            self.table_fault(table.name.span, message, hint);
         }
         let same = |known: &&Arc<str>| name_in_database(known).eq_ignore_ascii_case(name);
         if let Some(other) = self.declarations.tables.keys().find(same).cloned() {

@@ -260,7 +260,7 @@ fn same_type(column: &ColumnSchema, known: &KnownColumn) -> Result<(), Failure> 
     let (stored, declared) = (held(&known.kind), held(&column.shown_type()));
     let both_enums = !column.variants.is_empty() && !PLAIN.contains(&&*stored);
     if stored != declared && !both_enums {
-        return Err(values_differ(column, &known.kind));
+        return Err(values_differ(column, &known.kind, known.key));
     }
     if column.optional && !known.nullable {
         let message = format!(

@@ -9,9 +9,14 @@ use super::schema::{ColumnSchema, IndexSchema, Schema};
 use super::sql::{list, name, quoted};
 
 /// Returns the failure of a column that has values of another type in the database.
-pub(super) fn values_differ(column: &ColumnSchema, stored: &str) -> Failure {
+pub(super) fn values_differ(column: &ColumnSchema, stored: &str, is_key: bool) -> Failure {
+    let advice = if is_key {
+        "a key keeps its type: give the table a new name"
+    } else {
+        "give it a new name, or `migrate` the rows"
+    };
     Failure::function(format!(
-        "the column `{}` is `{stored}` in the database and `{}` in the program; give it a new name",
+        "the column `{}` is `{stored}` in the database and `{}` in the program; {advice}",
         column.name,
         column.shown_type()
     ))
@@ -30,9 +35,9 @@ pub(super) fn lacks_no_value(
         return Ok(Ok(()));
     }
     Ok(Err(Failure::function(format!(
-        "{} no value for the column `{}`; give it a default, or make it an `Option`",
+        "{} no value for the column `{name}`; give it a default (`default({name}: …)` at the table), or make it an `Option`",
         counted(rows, "row", ("has", "have")),
-        column.name
+        name = column.name
     ))))
 }
 

@@ -3,7 +3,7 @@
 //!
 //! A program is *superseded* by a migration if it has an old column and lacks a new one, unless it converts that column itself. An old
 //! column is one that the migration has replaced. If it has replaced none, and so has only added columns, each column of before may have
-//! another meaning: all count as old ones, except those of the key.
+//! another meaning: all count as old ones, except those of the key, and the program lacks all new ones.
 
 use weir::Failure;
 
@@ -28,11 +28,11 @@ pub(super) fn superseding_old_rows(
     superseding(schema, &migration.columns, &[], catalog)
 }
 
-/// Notes in the migrations before a new one that it has replaced columns of theirs, and forgets those behind which it leads back, so
-/// that they may be made again.
+/// Notes in the migrations before a new one that it has changed columns of theirs, and forgets those of which it leads back, so that they
+/// may be made again.
 pub(super) fn follow(schema: &Schema, migration: &TableMigration, catalog: &dyn Catalog) -> Read<()> {
     let (old, new) = (shown_columns(&migration.columns), shown_columns(&schema.columns));
-    for past in done(schema, catalog)?.into_iter().filter(|past| past.old != old) {
+    for past in done(schema, catalog)?.into_iter().filter(|past| past.old != old && past.is_changed_by(&old, &new)) {
         match past.then(&old, &new) {
             Some(both) => note_new(schema, &past.old, &both, catalog)?,
             None => forget(schema, Some(&past.old), catalog)?,
@@ -70,9 +70,12 @@ impl PastMigration {
             columns.iter().any(is_old) || self.old.iter().all(|old| key.contains(&name(old)))
         };
         let known = || columns.iter().chain(converts).filter(|column| !self.is_replaced(column));
-        let is_lacked = |new: &&String| !known().any(|column| name(column) == name(new));
-        let mut added = self.new.iter().filter(|new| has_old && !self.old.contains(new));
-        added.find(is_lacked).map(|new| name(new))
+        let is_lacked = |new: &&&String| !known().any(|column| name(column) == name(new));
+        let added: Vec<&String> = self.new.iter().filter(|new| !self.old.contains(new)).collect();
+        let lacked: Vec<&&String> = added.iter().filter(is_lacked).collect();
+        // A version behind the migration may have given up some of the columns that it has added.
+        let is_behind = !self.replaces_columns() && lacked.len() < added.len();
+        lacked.first().filter(|_| has_old && !is_behind).map(|new| name(new))
     }
 
     /// Returns whether old columns have another name or another type behind the migration.
@@ -84,6 +87,13 @@ impl PastMigration {
     fn is_replaced(&self, column: &String) -> bool {
         let is_gone = has_name(&self.old, name(column)) && !has_name(&self.new, name(column));
         is_gone || self.old.contains(column) && !self.new.contains(column)
+    }
+
+    /// Returns whether another migration replaces columns behind this one, or brings back one from before.
+    fn is_changed_by(&self, old: &[String], new: &[String]) -> bool {
+        let is_gone = |column: &String| old.contains(column) && !new.contains(column);
+        let is_added = |column: &String| new.contains(column) && !old.contains(column);
+        self.new.iter().any(is_gone) || self.old.iter().any(is_added)
     }
 
     /// Returns the columns behind this migration and another one; `None` if no new one is left.

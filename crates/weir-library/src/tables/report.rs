@@ -23,6 +23,15 @@ use super::schema::{ColumnSchema, Schema};
 use super::sqlite_catalog::SqliteCatalog;
 use super::storage::{ExistingDatabases, TableLocation};
 
+/// The description of a table.
+#[derive(Debug)]
+pub struct TableReport {
+    /// Lines of text.
+    pub text: String,
+    /// True if a start would fail.
+    pub fails: bool,
+}
+
 /// Describes a table, and the statements that search it. `schemas` are all tables of the program, `place` is that of its
 /// stored tables.
 ///
@@ -32,7 +41,7 @@ pub fn report(
     (schema, schemas): (&Schema, &[Schema]),
     statements: &[PlacedStatement],
     (place, existing): (&TableLocation, &ExistingDatabases),
-) -> Result<String, Failure> {
+) -> Result<TableReport, Failure> {
     if let Some(table) = &schema.existing {
         let access = if table.writable { "read and written" } else { "only read" };
         let mut text =
@@ -40,7 +49,8 @@ pub fn report(
         describe_columns(schema, &mut text);
         let place = existing.place(&table.database);
         let state = place.and_then(|place| existing_state((schema, schemas), statements, &place));
-        return Ok(text + &state.unwrap_or_else(|failure| format!("  a start fails: {failure}\n")));
+        let fails = state.is_err();
+        return Ok(TableReport { text: text + &state.unwrap_or_else(|failure| failing(&failure)), fails });
     }
     let mut text = match (&schema.soft, place) {
         (Some(_), _) | (None, TableLocation::Memory | TableLocation::Scratch(_)) => {
@@ -51,10 +61,10 @@ pub fn report(
     };
     describe_columns(schema, &mut text);
     if schema.soft.is_some() {
-        return Ok(text);
+        return Ok(TableReport { text, fails: false });
     }
     let WouldChange { migration, changes, old_defaults, statements } = match place {
-        TableLocation::Memory | TableLocation::Scratch(_) => return Ok(text),
+        TableLocation::Memory | TableLocation::Scratch(_) => return Ok(TableReport { text, fails: false }),
         TableLocation::File(file) => would_change_file((schema, schemas), statements, file)?,
         TableLocation::Postgres(address) => {
             PostgresDatabase::examine(address, |catalog| WouldChange::of((schema, schemas), statements, catalog))?
@@ -73,15 +83,21 @@ pub fn report(
         let how = if batched { "in several transactions" } else { "in one transaction" };
         let noun = if rows == 1 { "row" } else { "rows" };
         _ = writeln!(text, "  a start converts {rows} {noun} by the function of `migrate`, {how}");
-        return Ok(text + &statements);
+        return Ok(TableReport { text: text + &statements, fails: false });
     }
+    let fails = changes.is_err();
     match changes {
         Ok(changes) if changes.is_empty() => text.push_str("  the database has it like this\n"),
         Ok(changes) => changes.iter().for_each(|change| _ = writeln!(text, "  a start runs: {}", change.sql)),
-        Err(failure) => _ = writeln!(text, "  a start fails: {failure}"),
+        Err(failure) => text += &failing(&failure),
     }
     text += &statements;
-    Ok(text)
+    Ok(TableReport { text, fails })
+}
+
+/// Returns the line of a start that fails.
+fn failing(failure: &Failure) -> String {
+    format!("  a start fails: {failure}\n")
 }
 
 /// Checks whether a start could make the stored tables of a program as it declares them. Nothing is changed. Rows that a start
@@ -127,18 +143,16 @@ fn describe_columns(schema: &Schema, text: &mut String) {
     }
 }
 
-/// Describes whether a table of another program is as it is declared, and the statements that search it.
+/// Describes the statements that search a table of another program. Fails if it is not as it is declared.
 fn existing_state(
     tables: (&Schema, &[Schema]),
     statements: &[PlacedStatement],
     place: &TableLocation,
 ) -> Result<String, Failure> {
-    let state = |catalog: &dyn Catalog| match existing_tables::check(tables.0, catalog)? {
-        Ok(()) => {
-            let statements = described(tables, statements, (catalog.dialect(), Some(catalog)))?;
-            Ok(format!("  the database has it like this\n{statements}"))
-        }
-        Err(failure) => Ok(format!("  a start fails: {failure}\n")),
+    let state = |catalog: &dyn Catalog| {
+        existing_tables::check(tables.0, catalog)??;
+        let statements = described(tables, statements, (catalog.dialect(), Some(catalog)))?;
+        Ok(format!("  the database has it like this\n{statements}"))
     };
     match place {
         TableLocation::Postgres(address) => PostgresDatabase::open_existing(address.clone())?.look(state),

@@ -40,7 +40,7 @@ pub(crate) enum Command {
     Doc(DocArguments),
     /// Show how a plan divides a program into sections
     Plan(PlanArguments),
-    /// Show the tables of a program, and what a start would change in its database
+    /// Show the tables of a program, and what a start would change in its database; exits with 1 if it would fail
     Tables(TablesArguments),
     /// Watch a running program: its routes, sections, threads and queues
     Top(TopArguments),

@@ -17,7 +17,7 @@ use crate::table_location::{existing_databases, table_location};
 use crate::terminal::Terminal;
 use crate::{Exit, Library, plan_file};
 
-/// Prints every table, or makes a backup.
+/// Prints every table, or makes a backup. Fails if a start would.
 pub(crate) fn tables(arguments: &TablesArguments, library: &Library, terminal: &mut Terminal) -> Exit {
     let planned = plan_file::tables_of(&arguments.file);
     let (data, given) = (arguments.data.as_deref(), arguments.tables.as_deref());
@@ -53,14 +53,20 @@ pub(crate) fn tables(arguments: &TablesArguments, library: &Library, terminal: &
     }
     let existing = existing_databases(&arguments.file);
     let statements = ProgramStatements::of(program, &checked, project.sources.file(id));
-    let mut printed = String::new();
+    let (mut printed, mut fails) = (String::new(), false);
     for (name, schema) in names.into_iter().zip(&schemas) {
         match report((schema, &schemas), &statements.on(name), (&place, &existing)) {
-            Ok(text) => printed += &text,
+            Ok(report) => {
+                printed += &report.text;
+                fails |= report.fails;
+            }
             Err(failure) => return terminal.fail(Exit::Environment, &failure.message, &[]),
         }
     }
-    terminal.print(&printed)
+    match terminal.print(&printed) {
+        Exit::Success if fails => Exit::Failure,
+        exit => exit,
+    }
 }
 
 /// The statements of a program that search tables.

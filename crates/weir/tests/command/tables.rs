@@ -196,7 +196,7 @@ fn a_start_that_a_table_prevents_says_which() {
     program.write(after.as_bytes());
     let said = say(&["run", program.path(), "--port", "0", "--data", data.path()]);
     let expected =
-        "cannot be opened: the column `id` is `Int` in the database and `Text` in the program; give it a new name";
+        "cannot be opened: the column `id` is `Int` in the database and `Text` in the program; a key keeps its type";
     let expected = format!(":3:7: the table `rows` {expected}");
     assert_eq!(said.code, 3, "{}", said.messages);
     assert!(said.messages.contains(&expected), "{}", said.messages);

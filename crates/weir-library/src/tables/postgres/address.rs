@@ -57,6 +57,9 @@ impl PostgresAddress {
         if !text.starts_with("postgres://") && !text.starts_with("postgresql://") {
             return Err(invalid(OTHER_KIND));
         }
+        if has_plain_password_characters(text) {
+            return Err(invalid(UNENCODED));
+        }
         let AddressParameters { address, time_limit, trust } = AddressParameters::of(text)?;
         let mut config: Config = address.parse().map_err(|error: tokio_postgres::Error| {
             let why = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
@@ -114,6 +117,21 @@ impl fmt::Debug for PostgresAddress {
 /// The reason why a text is refused that is not the address of a PostgreSQL database.
 const OTHER_KIND: &str = "tables are in a PostgreSQL database, with an address such as `postgres://user@host:5432/database`, or in \
                           an SQLite file, which has a path and no address";
+
+/// The reason why an address is refused whose password may be in any part of it.
+const UNENCODED: &str =
+    "in the user, the password and the database, `@` is written as `%40`, `/` as `%2F` and `?` as `%3F`";
+
+/// Returns whether a `@` stands elsewhere than before the host, and not in a value, so that a part of the password would be taken for
+/// a host or a database, and be shown.
+fn has_plain_password_characters(text: &str) -> bool {
+    let (_, rest) = text.split_once("://").unwrap_or_default();
+    let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let (authority, database) = path.split_once('/').unwrap_or((path, ""));
+    authority.matches('@').count() > 1
+        || database.contains('@')
+        || !authority.contains('@') && authority.contains(':') && query.contains('@')
+}
 
 fn invalid(why: &str) -> Failure {
     Failure::function(format!("the address of the database is invalid: {why}"))
@@ -191,6 +209,10 @@ mod tests {
         assert!(shown("postgres://ada:secret@db/shop?statement_timeout=soon").contains("number of seconds"));
         assert!(!shown("postgres://ada:secret@db:port/shop").contains("secret"));
         assert!(shown("postgres:///shop").contains("names no host"));
+        for password in ["se@cret", "se/cret", "sec?ret", "s@e/cret", "@secret/", "12/sec@ret", "a/b@c?d"] {
+            let refused = shown(&format!("postgres://ada:{password}@db.example/shop"));
+            assert!(refused.contains("as `%40`"), "{refused}");
+        }
         for other in ["mysql://ada:secret@db/shop", "sqlite:shop.db", "shop.db", "host=db password=secret", ""] {
             assert!(
                 shown(other).contains("a PostgreSQL database") && !shown(other).contains("secret"),

@@ -22,10 +22,16 @@ fn a_start_adds_what_is_new_and_refuses_what_would_change_rows() {
         let required = with(&|schema| schema.columns.push(column("new", "Int", false)));
         assert_eq!(
             required.unwrap_err(),
-            "1 row has no value for the column `new`; give it a default, or make it an `Option`"
+            "1 row has no value for the column `new`; give it a default (`default(new: …)` at the table), or make it an `Option`"
+        );
+        let changed = with(&|schema| schema.columns[2].kind = "Time".to_owned());
+        assert!(
+            changed.unwrap_err().contains("is `Float` in the database and `Time` in the program; give it a new name")
         );
         let changed = with(&|schema| schema.columns[1].kind = "Time".to_owned());
-        assert!(changed.unwrap_err().contains("is `Int` in the database and `Time` in the program"));
+        assert!(
+            changed.unwrap_err().contains("`Time` in the program; a key keeps its type: give the table a new name")
+        );
         with(&|schema| {
             schema.columns.push(column("new", "Int", true));
             schema.columns.push(ColumnSchema { default: Some("it's".to_owned()), ..column("named", "Text", false) });
@@ -125,7 +131,7 @@ fn rows_of_an_older_program_have_no_invented_values() {
         evolution.start(&[], &[], |table| _ = table.insert(0, user("bob", [])).unwrap()).unwrap();
         assert_eq!(
             evolution.start(&newer, &[], |_| ()).unwrap_err(),
-            "1 row has no value for the column `born`; give it a default, or make it an `Option`"
+            "1 row has no value for the column `born`; give it a default (`default(born: …)` at the table), or make it an `Option`"
         );
         let mail_default = ColumnSchema { default: Some("no".to_owned()), ..mail };
         let state_default = ColumnSchema { default: Some("Open".to_owned()), ..state(&["Open", "Closed"]) };

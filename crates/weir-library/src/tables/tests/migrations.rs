@@ -152,6 +152,22 @@ fn a_migration_behind_another_one_keeps_out_all_versions_before() {
     }
 }
 
+#[test]
+fn a_later_version_may_give_up_a_column_that_a_migration_has_added() {
+    for database in TestDatabase::each("cents_given_up") {
+        let start = |version: &Version, row| version.start(&database, false, row);
+        let noted = Version {
+            columns: "price: Int, currency: Text, note: Text",
+            migration: Some(("price: Int", |old| [&in_cents(old)[..], &[Value::text("new")]].concat())),
+        };
+        let plain = Version { migration: None, ..SECOND };
+        assert_eq!(start(&FIRST, row(1, 5, None)), Ok("1 5".to_owned()));
+        assert_eq!(start(&noted, None), Ok("1 500 EUR new".to_owned()));
+        assert_eq!(start(&plain, None), Ok("1 500 EUR".to_owned()));
+        assert!(start(&FIRST, None).unwrap_err().contains("no `currency`"));
+    }
+}
+
 /// The type of a column is old, too, if the database would accept it.
 #[test]
 fn the_version_before_a_column_became_required_is_refused() {

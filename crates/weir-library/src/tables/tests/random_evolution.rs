@@ -52,8 +52,8 @@ fn value(kind: &str, text: &str) -> Value {
     if kind == "Int" { Value::Int(text.parse().unwrap_or(0)) } else { Value::text(text) }
 }
 
-/// Returns true if a program has an old column of a migration, and lacks a new one.
-fn is_superseded(declared: &[ColumnSchema], [old, new]: &[Vec<String>; 2]) -> bool {
+/// Returns true if a program has an old column of a migration, and lacks a new one, which it does not convert either.
+fn is_superseded(declared: &[ColumnSchema], converts: &[ColumnSchema], [old, new]: &[Vec<String>; 2]) -> bool {
     let name = |column: &str| column.split(": ").next().unwrap().to_owned();
     let has_name = |columns: &[String], wanted: &str| columns.iter().any(|column| name(column) == name(wanted));
     let is_replaced = |column: &String| {
@@ -62,9 +62,12 @@ fn is_superseded(declared: &[ColumnSchema], [old, new]: &[Vec<String>; 2]) -> bo
     let declared = shown(declared);
     let only_adds = old.iter().all(|column| new.contains(column));
     let is_old = |column: &String| if only_adds { has_name(old, column) } else { is_replaced(column) };
-    let kept: Vec<String> = declared.iter().filter(|column| !is_replaced(column)).cloned().collect();
-    (declared.iter().any(is_old) || old.is_empty())
-        && new.iter().any(|column| !old.contains(column) && !has_name(&kept, column))
+    let known = declared.iter().cloned().chain(shown(converts));
+    let kept: Vec<String> = known.filter(|column| !is_replaced(column)).collect();
+    let mut added = new.iter().filter(|column| !old.contains(column));
+    let lacks = |column: &String| !has_name(&kept, column);
+    let lacks_new = if only_adds { added.all(lacks) } else { added.any(lacks) };
+    (declared.iter().any(is_old) || old.is_empty()) && lacks_new
 }
 
 /// Returns the columns with their types.
@@ -75,7 +78,7 @@ fn shown(columns: &[ColumnSchema]) -> Vec<String> {
 impl Model {
     /// Starts a program with these columns. Returns whether it may.
     fn start(&mut self, declared: &[ColumnSchema]) -> bool {
-        if self.migrations.iter().any(|migration| is_superseded(declared, migration)) {
+        if self.migrations.iter().any(|migration| is_superseded(declared, &[], migration)) {
             return false;
         }
         let mut next = self.clone();
@@ -114,21 +117,39 @@ impl Model {
         }
     }
 
-    /// Converts a column into a new one. One with the same name keeps its values under the name `replaced`.
-    fn converted(&mut self, (old, new, kind): (&str, &str, &str), replaced: &str) {
-        let renamed = old != new;
-        if !renamed {
+    /// Converts a column into a new one, which stands beside it or instead of it. One with the same name keeps its values under the name
+    /// `replaced`.
+    fn converted(&mut self, (old, new, kind): (&str, &str, &str), change: ColumnChange, replaced: &str) {
+        if change == ColumnChange::Type {
             let moved = self.columns.remove(new).expect("the column is declared");
             self.columns.insert(replaced.to_owned(), moved);
         }
         self.columns.insert(new.to_owned(), ModelColumn { kind: kind.to_owned(), default: None });
         for row in self.rows.values_mut() {
             let before = row.get(old).cloned().flatten();
-            if !renamed {
-                row.insert(replaced.to_owned(), before.clone());
+            match change {
+                ColumnChange::Name => {}
+                ColumnChange::Type => _ = row.insert(replaced.to_owned(), before.clone()),
+                ColumnChange::Meaning => _ = row.insert(old.to_owned(), before.as_ref().map(longer)),
             }
             row.insert(new.to_owned(), before.map(|value| converted(&value)));
         }
+    }
+
+    /// Notes a migration that has replaced one column, or none, by another one.
+    fn migrated(&mut self, old: &[ColumnSchema], new: &[ColumnSchema]) {
+        let (old, new) = (shown(old), shown(new));
+        let gone = old.iter().find(|column| !new.contains(column));
+        let added = new.iter().find(|column| !old.contains(column)).expect("there is a new column");
+        self.migrations.retain_mut(|[before, behind]| {
+            if !gone.is_some_and(|gone| behind.contains(gone)) && !before.contains(added) {
+                return true;
+            }
+            behind.retain(|column| Some(column) != gone);
+            behind.push(added.clone());
+            behind.iter().any(|column| !before.contains(column))
+        });
+        self.migrations.push([old, new]);
     }
 
     /// Returns the rows as the program reads them.
@@ -195,6 +216,24 @@ fn write(random: &mut Random, model: &mut Model, storage: &TableStorage) {
     }
 }
 
+/// The change that a migration makes to a column.
+#[derive(Clone, Copy, PartialEq)]
+enum ColumnChange {
+    Name,
+    Type,
+    /// It keeps its name and its type, and gets a new column beside it.
+    Meaning,
+}
+
+/// Returns another value of the same type, which differs from all before.
+fn longer(value: &Value) -> Value {
+    match value {
+        Value::Int(number) => Value::Int(number * 3 + 1),
+        Value::Text(text) => Value::text(&format!("{}1", text.as_str())),
+        other => other.clone(),
+    }
+}
+
 /// Returns the text or the number of a value with the other type.
 fn converted(value: &Value) -> Value {
     match value {
@@ -204,7 +243,20 @@ fn converted(value: &Value) -> Value {
     }
 }
 
-/// Starts a program that gives a required column another type or another name, and is killed between some of its steps.
+/// Returns the new row of an old one.
+fn converted_row(row: &Value, at: usize, change: ColumnChange) -> Value {
+    let mut values = fields(row).to_vec();
+    let before = values[at].clone();
+    if change == ColumnChange::Meaning {
+        values[at] = longer(&before);
+        values.push(converted(&before));
+    } else {
+        values[at] = converted(&before);
+    }
+    Value::Record(values.into())
+}
+
+/// Starts a program that gives a required column another type, another name or another meaning, and is killed between some of its steps.
 fn migrate(random: &mut Random, model: &mut Model, database: &TestDatabase, number: usize) -> Result<(), Failure> {
     let required: Vec<usize> = (0..model.declared.len())
         .filter(|at| !model.declared[*at].optional && model.columns[&model.declared[*at].name].default.is_none())
@@ -215,25 +267,29 @@ fn migrate(random: &mut Random, model: &mut Model, database: &TestDatabase, numb
     let (at, batched) = (required[random.below(required.len() as u64) as usize], random.below(2) == 0);
     let old = model.declared.clone();
     let kind = if old[at].kind == "Int" { "Text" } else { "Int" };
-    let renamed = random.below(2) == 0;
-    let name = if renamed { format!("m{number}") } else { old[at].name.clone() };
+    let change = [ColumnChange::Name, ColumnChange::Type, ColumnChange::Meaning][random.below(3) as usize];
+    let is_retyped = change == ColumnChange::Type;
+    let name = if is_retyped { old[at].name.clone() } else { format!("m{number}") };
     let replaced = format!("{name} as {}", old[at].kind);
-    if !renamed && model.columns.contains_key(&replaced) {
+    if is_retyped && model.columns.contains_key(&replaced) {
         return Ok(());
     }
     let mut new = old.clone();
-    new[at] = column(&name, kind, false, None);
+    let added = column(&name, kind, false, None);
+    if change == ColumnChange::Meaning {
+        new.push(added)
+    } else {
+        new[at] = added
+    }
+    if model.migrations.iter().any(|migration| is_superseded(&new, &old, migration)) {
+        return Ok(());
+    }
     let of_old = std::iter::once(super::column("id", "Int", false)).chain(old.iter().cloned()).collect();
     let schema = table(&new, Some(TableMigration { columns: of_old, batched }));
     let mut storage = database.storage();
     loop {
         let rows = storage.old_rows(&schema)?;
-        let convert = |row: &Value| {
-            let mut values = fields(row).to_vec();
-            values[1 + at] = converted(&values[1 + at]);
-            Value::Record(values.into())
-        };
-        let into = rows.iter().map(convert).collect();
+        let into = rows.iter().map(|row| converted_row(row, 1 + at, change)).collect();
         if random.below(4) == 0 {
             // Killed while it converts: the rows are read again.
             drop(storage);
@@ -255,13 +311,8 @@ fn migrate(random: &mut Random, model: &mut Model, database: &TestDatabase, numb
         }
     }
     storage.open(schema)?;
-    model.converted((&old[at].name, &name, kind), &replaced);
-    model.migrations.retain_mut(|[before, behind]| {
-        behind.retain(|column| *column != shown(&old)[at]);
-        behind.push(shown(&new)[at].clone());
-        behind.iter().any(|column| !before.contains(column))
-    });
-    model.migrations.push([shown(&old), shown(&new)]);
+    model.converted((&old[at].name, &name, kind), change, &replaced);
+    model.migrated(&old, &new);
     model.declared = new;
     Ok(())
 }

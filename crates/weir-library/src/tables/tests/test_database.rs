@@ -70,7 +70,10 @@ impl TestDatabase {
 
     /// Returns what `weir tables` says about a table.
     pub(super) fn report(&self, schema: &Schema) -> Result<String, Failure> {
-        report((schema, std::slice::from_ref(schema)), &[], (&self.place(), &ExistingDatabases::default()))
+        let tables = (schema, std::slice::from_ref(schema));
+        let report = report(tables, &[], (&self.place(), &ExistingDatabases::default()))?;
+        assert_eq!(report.fails, report.text.contains("a start fails"), "{}", report.text);
+        Ok(report.text)
     }
 
     pub(super) fn storage(&self) -> TableStorage {
