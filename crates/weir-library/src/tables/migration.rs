@@ -16,7 +16,7 @@ use super::catalog::{Catalog, Read, StartCheck};
 use super::dialect::Dialect;
 use super::evolution::{self, KnownColumn};
 use super::insertion::columns_beside_key;
-use super::migration_notes::{Progress, create_notes, forget, note, notes, shown, shown_columns};
+use super::migration_notes::{MigrationProgress, create_notes, forget, note, notes, shown, shown_columns};
 use super::new_table::{self, SchemaChange};
 use super::past_migrations::{self, are_equal};
 use super::row::fields;
@@ -79,7 +79,7 @@ pub(super) fn apply(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<()> {
         && notes(schema, migration, catalog)?.is_none()
     {
         create_notes(catalog)?;
-        note(schema, migration, Progress::Done(&shown_columns(&schema.columns)), catalog)?;
+        note(schema, migration, MigrationProgress::Done(&shown_columns(&schema.columns)), catalog)?;
     }
     catalog.note_declared(schema)?;
     Ok(Ok(()))
@@ -259,11 +259,11 @@ impl<'s> PendingMigration<'s> {
         self.write(&converted, catalog)?;
         if self.migration.batched && old.len() == BATCH {
             let last = old.last().map(|row| self.literal(row, catalog.dialect()));
-            note(self.schema, self.migration, Progress::Behind(last.as_deref()), catalog)?;
+            note(self.schema, self.migration, MigrationProgress::Behind(last.as_deref()), catalog)?;
             return Ok(Ok(true));
         }
         past_migrations::follow(self.schema, self.migration, catalog)?;
-        note(self.schema, self.migration, Progress::Done(&self.new_columns()), catalog)?;
+        note(self.schema, self.migration, MigrationProgress::Done(&self.new_columns()), catalog)?;
         Ok(apply(self.schema, catalog)?.map(|()| false))
     }
 

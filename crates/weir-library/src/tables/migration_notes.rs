@@ -5,7 +5,7 @@ use super::catalog::{Catalog, Read};
 use super::schema::{ColumnSchema, Schema, TableMigration};
 
 /// Progress of a migration.
-pub(super) enum Progress<'p> {
+pub(super) enum MigrationProgress<'p> {
     /// The rows up to this key, in SQL, are converted.
     Behind(Option<&'p str>),
     /// All rows are converted, and these columns are new ones.
@@ -32,13 +32,13 @@ pub(super) fn create_notes(catalog: &dyn Catalog) -> Read<()> {
 pub(super) fn note(
     schema: &Schema,
     migration: &TableMigration,
-    progress: Progress<'_>,
+    progress: MigrationProgress<'_>,
     catalog: &dyn Catalog,
 ) -> Read<()> {
     let dialect = catalog.dialect();
     let (last, new, done) = match progress {
-        Progress::Behind(last) => (last, shown(&schema.columns), false),
-        Progress::Done(new) => (None, new.join(", "), true),
+        MigrationProgress::Behind(last) => (last, shown(&schema.columns), false),
+        MigrationProgress::Done(new) => (None, new.join(", "), true),
     };
     let texts = [&schema.name, &shown(&migration.columns), &new].map(|text| dialect.text(text));
     // What cannot be stored in a text is escaped in it already.
