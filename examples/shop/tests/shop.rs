@@ -154,12 +154,12 @@ fn the_command_explains_the_rounds_that_the_store_sees() {
     let text = explained(&Path::new(env!("CARGO_MANIFEST_DIR")).join("main.weir"));
     assert!(text.starts_with("get /: 2 rounds, 5 queries\n"), "{text}");
     assert!(text.contains("\nget /cart: 3 rounds, 7 queries\n"), "{text}");
-    let convert = "    shop.convert, one batch of these calls:
+    let convert = "    shop.convert, batches of at most 100 of these calls:
       line 10, called at line 42, needs the answer of `shop.shipping` (line 42)
       line 10, called at line 45, for each element, needs the answer of `shop.product` (line 44)
 ";
     assert!(text.contains(convert), "{text}");
-    assert!(text.contains("    shop.reserve (line 51), for each element, all in one batch\n"), "{text}");
+    assert!(text.contains("    shop.reserve (line 51), for each element, in batches of at most 100\n"), "{text}");
 }
 
 /// Returns what the command explains about these routes.
@@ -229,8 +229,8 @@ fn calls_that_differ_in_the_other_arguments_are_several_queries() {
 ";
     let expected = "get /: at least 1 round, 3 queries
   round 1
-    shop.convert (line 5), for each element, all in one batch
-    shop.convert, one batch of these calls:
+    shop.convert (line 5), for each element, in batches of at most 100
+    shop.convert, batches of at most 100 of these calls:
       line 6, for each element
       line 7
     shop.convert (line 8), for each element, one batch for all that agree in the other arguments

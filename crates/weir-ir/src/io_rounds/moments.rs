@@ -67,11 +67,7 @@ impl Moments<'_> {
             let seen = Seen { moments: &moments, ending: &ending };
             let mut begins = self.beginning(graph, (id, node), value.clone(), (body, &seen));
             if follows_statements(graph, node) {
-                let skips = |earlier| ending.skipped_for(graph, earlier, id).is_some();
-                let comes_behind = |earlier: &&NodeId| !skips(**earlier) && !are_exclusive(graph, **earlier, id);
-                for earlier in statements.iter().rev().filter(comes_behind) {
-                    begins = begins.or_later(seen.of(*earlier).ends.clone().because(|_| WaitReason::Statement));
-                }
+                begins = behind_statements(graph, id, (&statements, &seen), begins);
             }
             let is_answered_at_once = self.is_answered_at_once(graph, node);
             let is_statement = table_of(graph, node).is_some() && !self.is_gathered(node) && !is_answered_at_once;
@@ -355,4 +351,13 @@ impl Moments<'_> {
             _ => false,
         }
     }
+}
+
+/// Returns the moment behind the earlier statements of a flow, for one that follows them.
+fn behind_statements(graph: &Graph, id: NodeId, (statements, seen): (&[NodeId], &Seen<'_>), begins: Moment) -> Moment {
+    let skips = |earlier| seen.ending.skipped_for(graph, earlier, id).is_some();
+    let comes_behind = |earlier: &&NodeId| !skips(**earlier) && !are_exclusive(graph, **earlier, id);
+    statements.iter().rev().filter(comes_behind).fold(begins, |begins, earlier| {
+        begins.or_later(seen.of(*earlier).ends.clone().because(|_| WaitReason::Statement))
+    })
 }

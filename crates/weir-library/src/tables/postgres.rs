@@ -199,8 +199,8 @@ impl PostgresDatabase {
         self.changing(|catalog| migration::apply(schema, catalog))
     }
 
-    /// Returns whether programs that have hindered a start with this table have ended meanwhile. No transaction is open, so that
-    /// those which are running write as before.
+    /// Returns whether no program hinders a start with this table any more. No transaction is open, so that those which are running write
+    /// as before.
     pub(super) fn hindering_have_ended(&self, schema: &Schema) -> bool {
         let query = running_programs::hindering(schema);
         let looking = self.connect().map(|connection| {

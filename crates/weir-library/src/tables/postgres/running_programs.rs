@@ -58,14 +58,14 @@ pub(super) fn hindering(schema: &Schema) -> String {
 }
 
 /// Waits until a query finds no programs any more, by a connection that nobody else uses and whose event loop runs this. Returns whether
-/// there were some, and all have ended.
+/// that is so; those that have hindered a start may have ended before the first look.
 pub(super) async fn end_soon(connection: &PostgresConnection, query: &str) -> Result<bool, tokio_postgres::Error> {
     let query = [SqlStatement { sql: query, parameters: Vec::new() }];
     let prepared = connection.prepare(&query).await?;
-    for look in 0..LOOKS_MAX {
+    for _ in 0..LOOKS_MAX {
         let found = connection.execute(&query, &prepared).await.map_err(|(_, error)| error)?;
         if found.iter().all(|found| found.rows.is_empty()) {
-            return Ok(look > 0);
+            return Ok(true);
         }
         tokio::time::sleep(LOOK_AGAIN).await;
     }
