@@ -132,7 +132,14 @@ fn the_address_of_tables_in_a_plan_is_checked_and_shown_without_its_password() {
         let plan = Scratch::new("tables.plan.toml", format!("tables = \"{address}\"\n").as_bytes());
         say(&["plan", "examples/hello", "--plan", plan.path()])
     };
-    let shown = planned("postgres://shop:hunter@2@db.example/shop").output;
+    let unencoded = planned("postgres://shop:hunter@2@db.example/shop");
+    assert_eq!(unencoded.code, 1);
+    assert!(
+        unencoded.messages.contains("as `%40`") && !unencoded.messages.contains("hunter"),
+        "{}",
+        unencoded.messages
+    );
+    let shown = planned("postgres://shop:hunter%402@db.example/shop").output;
     assert!(shown.contains("tables \"postgres://shop:…@db.example/shop\"") && !shown.contains("hunter"), "{shown}");
     let shown = planned("postgres://shop@db.example/shop").output;
     assert!(shown.contains("tables \"postgres://shop@db.example/shop\""), "{shown}");
