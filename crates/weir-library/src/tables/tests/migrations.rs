@@ -6,11 +6,14 @@ use super::{TestDatabase, column, declared, everything};
 use crate::tables::row::fields;
 use crate::tables::schema::{ColumnSchema, Schema, TableMigration};
 
+/// Returns the row of the new type for one of the old type.
+type Conversion = fn(&[Value]) -> Vec<Value>;
+
 /// A version of a program. Columns are `name: Type`, behind the key `id: Int`.
 struct Version {
     columns: &'static str,
     /// The old columns, and the conversion of a row.
-    migration: Option<(&'static str, fn(&[Value]) -> Vec<Value>)>,
+    migration: Option<(&'static str, Conversion)>,
 }
 
 const FIRST: Version = Version { columns: "price: Int", migration: None };
