@@ -342,11 +342,11 @@ service book on http(port: 8080) {
 #[test]
 fn a_transaction_writes_more_than_its_flow_may_hold() {
     let program = Scratch::new("large.weir", LARGE.as_bytes());
-    let plan = Scratch::new("large.toml", b"memory_per_flow = \"12mb\"");
+    let plan = Scratch::new("large.toml", b"memory_per_flow = \"16mb\"");
     for store in TableStore::each("large-rows") {
         let served = Served::start(program.path(), &store.with(&["--plan", plan.path()]));
         let answer = post(&served, "/fill").expect("it answers");
-        assert_eq!((answer.status, text(&answer)), (200, "100"));
-        served.stop();
+        let said = served.stop().1;
+        assert_eq!((answer.status, text(&answer)), (200, "100"), "{said}");
     }
 }
