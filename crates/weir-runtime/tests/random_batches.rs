@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use test_support::flows::random_clock::RandomClock;
 use test_support::flows::{Feed, options};
-use weir_host::{Failure, Value};
+use weir_host::{Failure, FailureKind, Value};
 use weir_ir::generate::{
     Case, Execution, Recording, batched_case, evaluate, evaluate_many, evaluated_reads, find_in, left_loops_case,
 };
@@ -200,9 +200,18 @@ fn engines_give_the_evaluators_answers_and_effects_of_batched_calls() {
 #[test]
 fn flows_whose_calls_meet_in_batches_give_the_evaluators_answers() {
     try_programs(|case, seed| {
-        let expected = evaluate_many(case, seed, TOGETHER).map_err(|failure| failure.to_string())?;
+        let mut expected = evaluate_many(case, seed, TOGETHER).map_err(|failure| failure.to_string())?;
         let options = varied(seed);
         let how = format!("together under `{}`, {:?}", options.engine.name, options.slice);
-        same(&expected, run(case, &Recording::of_many(seed), options, true)?, &how)
+        let mut found = run(case, &Recording::of_many(seed), options, true)?;
+        // The flow in which a call refuses its argument may have executed stateful calls behind that, which later flows see.
+        let refused = |result: &Result<Value, Failure>| {
+            result.as_ref().is_err_and(|failure| failure.kind == FailureKind::Argument)
+        };
+        if let Some(at) = expected.results.iter().position(refused) {
+            expected.results.truncate(at + 1);
+            found.results.truncate(at + 1);
+        }
+        same(&expected, found, &how)
     });
 }
