@@ -9,6 +9,7 @@ extern crate weir_host as weir;
 mod running;
 
 use running::{run_on_lists, served};
+use test_support::random::Random;
 
 /// The programs that are tried.
 const PROGRAMS: u64 = 150;
@@ -43,18 +44,6 @@ impl Both {
     }
 }
 
-/// A generator of random numbers (xorshift*).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) as usize % bound
-    }
-}
-
 struct Maker {
     random: Random,
     names: usize,
@@ -83,7 +72,7 @@ impl Maker {
     }
 
     fn one_of(&mut self, scope: &[String]) -> String {
-        scope[self.random.below(scope.len())].clone()
+        scope[self.random.below(scope.len() as u64) as usize].clone()
     }
 
     /// Returns an expression without a closure of its own.
@@ -169,7 +158,7 @@ fn run(body: &str) -> String {
 fn closures_fail_like_the_loops_in_their_place() {
     let (mut failures, mut closures) = (0, 0);
     for seed in seeds() {
-        let mut maker = Maker { random: Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1), names: 0 };
+        let mut maker = Maker { random: Random::new(seed + 1), names: 0 };
         let Both(with_closures, without) = maker.number(&["n".into(), "m".into()], 4);
         let found = run(&with_closures);
         assert_eq!(found, run(&without), "seed {seed}\n{with_closures}\n{without}");

@@ -1,6 +1,6 @@
 //! `weir check --explain io`: the reasons for waits, and the words for what repeats.
 
-use crate::support::{Scratch, say};
+use crate::support::{Scratch, explained_io, say};
 
 /// Returns the explanation of a program with these routes.
 fn explained(routes: &str) -> String {
@@ -10,10 +10,7 @@ fn explained(routes: &str) -> String {
          fn post(path: Text) -> Result(Int) {{ Ok(client.post(\"http://a.example/{{path}}\", 1)?.status()) }}\n\n\
          service shop on http(port: 8080) {{\n{routes}}}\n"
     );
-    let program = Scratch::new("io_reasons.weir", program.as_bytes());
-    let said = say(&["check", program.path(), "--explain", "io"]);
-    assert_eq!(said.code, 0, "{}", said.messages);
-    said.output
+    explained_io("io_reasons.weir", &program)
 }
 
 /// The flow waits before each effect until what it has written is durable. That it has written nothing does not drop the order.
@@ -81,9 +78,9 @@ fn the_values_of_config_are_named() {
     assert_eq!(said.output, "get /: no queries\n\nthese are the rounds if `shown` is 0\n");
 }
 
-/// The keys of the second read need no row of the first one, but the `for` goes through the rows.
+/// Reads of one round are one statement, unless the key of one needs the row of the other.
 #[test]
-fn a_read_in_a_for_over_rows_waits_for_the_for() {
+fn reads_of_one_round_gather_unless_one_needs_the_other() {
     insta::assert_snapshot!(explained(
         "  get \"/next\" (ids: List(Int)) {\n    \
          let known = for id in ids { (users[id] != None, users[id + 1] != None) }\n    http.text(\"{known}\")\n  }\n  \

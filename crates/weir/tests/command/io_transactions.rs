@@ -1,6 +1,6 @@
 //! `weir check --explain io`: the rounds of transactions in PostgreSQL, as a proxy with a delay measures them.
 
-use crate::support::{Scratch, say};
+use crate::support::explained_io;
 
 /// Returns the explanation of a program with these routes, and tables with keys, with numbered rows, with references, and in memory.
 fn explained(routes: &str) -> String {
@@ -9,10 +9,7 @@ fn explained(routes: &str) -> String {
          table accounts: Account key id\ntable lines: Line key id auto\n\
          table owned: Line key id references account: accounts\ntable seen: Line key id soft\n\nservice bank on http(port: 8080) {{\n{routes}}}\n"
     );
-    let program = Scratch::new("io_transactions.weir", program.as_bytes());
-    let said = say(&["check", program.path(), "--explain", "io"]);
-    assert_eq!(said.code, 0, "{}", said.messages);
-    said.output
+    explained_io("io_transactions.weir", &program)
 }
 
 /// The first statement begins the transaction, which only an answer shows, and the answer of the request waits for the disk.

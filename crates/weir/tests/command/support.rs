@@ -143,6 +143,14 @@ pub(crate) fn say(arguments: &[&str]) -> Said {
     said(weir(arguments))
 }
 
+/// Returns what `weir check --explain io` says about a program.
+pub(crate) fn explained_io(name: &str, program: &str) -> String {
+    let program = Scratch::new(name, program.as_bytes());
+    let said = say(&["check", program.path(), "--explain", "io"]);
+    assert_eq!(said.code, 0, "{}", said.messages);
+    said.output
+}
+
 /// Runs this command to its end.
 pub(crate) fn said(mut command: Command) -> Said {
     let ended = command.output().expect("the command starts");
