@@ -30,7 +30,8 @@ pub(crate) fn csv() -> Module {
         name: "rows",
         doc: "Begins a flow for each row of a file of comma-separated values, in order, and ends at the end of the file. \
               The first row names the columns; an element maps these names to the row's fields. A row with more or \
-              fewer fields, one that is not UTF-8, or one of more than 16 MiB is reported and skipped; with `strict: true` it ends the program.",
+              fewer fields, or one that is not UTF-8, is reported and skipped; with `strict: true` it ends the program. \
+              So does a row of more than 16 MiB, in any case, because nobody knows where the next one begins.",
         parameters: [parameters(), vec![strict()]].concat(),
         element: Type::map(Type::Text, Type::Text),
         ordered: true,

@@ -230,7 +230,7 @@ fn a_port_in_use_fails_at_start() {
 }
 
 #[test]
-fn lines_of_a_connection_come_in_order_and_an_invalid_one_ends_only_that_connection() {
+fn lines_of_a_connection_come_in_order_and_an_invalid_one_is_skipped_and_reported() {
     let running = Running::start("tcp.lines", &[Value::Int(0)], None);
     let mut clients = [connect(&running), connect(&running)];
     for number in 0..1_000 {
@@ -242,8 +242,10 @@ fn lines_of_a_connection_come_in_order_and_an_invalid_one_ends_only_that_connect
         let of_name: Vec<&String> = lines.iter().filter(|line| line.starts_with(name)).collect();
         assert!(of_name.iter().copied().eq(&expected), "{name}");
     }
-    clients[0].write_all(b"\xff\n").unwrap();
-    assert_eq!(clients[0].read(&mut [0]).unwrap(), 0, "its connection is closed");
+    clients[0].write_all(b"\xff\nbehind\n").unwrap();
+    assert_eq!(running.shown(1), ["behind"]);
+    let from = clients[0].local_addr().unwrap();
+    assert_eq!(running.skipped(), [format!("{from}: line 1001 is not UTF-8")]);
     clients[1].write_all(b"still\nhere").unwrap();
     clients[1].shutdown(Shutdown::Write).unwrap();
     assert_eq!(running.shown(2), ["still", "here"]);

@@ -29,11 +29,6 @@ impl Quotes {
         self.place = self.behind(self.place, byte);
     }
 
-    /// Goes on before a field.
-    pub(super) fn leave_field(&mut self) {
-        self.place = QuotePlace::FieldBegin;
-    }
-
     /// Returns true if the next byte stands inside quotation marks.
     pub(super) fn are_open(&self) -> bool {
         self.place == QuotePlace::Quoted

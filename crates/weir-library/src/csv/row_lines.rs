@@ -54,13 +54,6 @@ impl RowLines {
         RowLines { quotes, byte: 0, line: 1, previous: 0, open: None, ended: VecDeque::new() }
     }
 
-    /// Goes on at an offset, in this line, behind this byte, and outside of any row.
-    pub(super) fn restart(&mut self, byte: u64, line: u64, previous: u8) {
-        self.quotes.leave_field();
-        (self.byte, self.line, self.previous, self.open) = (byte, line, previous, None);
-        self.ended.clear();
-    }
-
     /// Goes on behind these bytes.
     pub(super) fn pass(&mut self, bytes: &[u8]) {
         for byte in bytes {

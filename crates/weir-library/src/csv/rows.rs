@@ -1,11 +1,11 @@
 //! Row-by-row reading of CSV, from a text or from a file as a stream.
 //!
-//! A row whose number of fields does not match the columns, that is not UTF-8, or that is too long is a *row error*: further
-//! rows can still be read. Behind a row that is too long, which most likely has an unclosed quotation mark, reading goes on in
-//! its second line. An I/O error ends the input.
+//! A row whose number of fields does not match the columns, or that is not UTF-8, is a *row error*: further rows can still be
+//! read. A row that is too long ends the input, as an I/O error does: most likely a quotation mark is not closed, and then nobody
+//! knows which of the lines behind it are rows, and which are part of a field.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Read};
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -30,15 +30,13 @@ const ROW_BYTES_MAX: u64 = 16 * 1024 * 1024;
 pub(super) enum RowError {
     /// This row is malformed; later rows can still be read.
     Row(Failure),
-    /// The row is too long.
-    TooLong(Failure),
     /// The input cannot be read any further.
     End(Failure),
 }
 
 impl RowError {
     pub(super) fn into_failure(self) -> Failure {
-        let (RowError::Row(failure) | RowError::TooLong(failure) | RowError::End(failure)) = self;
+        let (RowError::Row(failure) | RowError::End(failure)) = self;
         failure
     }
 }
@@ -71,14 +69,6 @@ impl<R: Read> Read for BoundedReader<R> {
         self.lines.pass(&buffer[..read]);
         self.is_at_end = read == 0;
         Ok(read)
-    }
-}
-
-impl<R: Seek> Seek for BoundedReader<R> {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        let byte = self.inner.seek(to)?;
-        self.lines.restart(byte, 1, 0);
-        Ok(byte)
     }
 }
 
@@ -118,7 +108,7 @@ pub(super) struct Rows<R> {
     place: RowPlace,
 }
 
-impl<R: Read + Seek> Rows<R> {
+impl<R: Read> Rows<R> {
     pub(super) fn new(reader: R, separator: u8) -> Result<Self, Failure> {
         let lines = RowLines::new(separator);
         let bounded = BoundedReader { inner: reader, left: ROW_BYTES_MAX, lines, is_at_end: false };
@@ -146,50 +136,22 @@ impl<R: Read + Seek> Rows<R> {
     }
 
     pub(super) fn next_row(&mut self) -> Result<Option<CsvRow>, RowError> {
-        let begin = self.reader.position().clone();
+        let begin = self.reader.position().byte();
         self.reader.get_mut().left = ROW_BYTES_MAX;
         let read = self.reader.read_record(&mut self.record);
         let input = self.reader.get_mut();
-        self.place = input.lines.row_from(begin.byte());
-        let error = match read {
+        self.place = input.lines.row_from(begin);
+        match read {
             // The row takes in the rest of the input.
-            Ok(true) if input.ends_quoted() => return Err(RowError::Row(unclosed(self.place))),
+            Ok(true) if input.ends_quoted() => Err(RowError::Row(unclosed(self.place))),
             Ok(true) => {
                 let fields = self.record.iter().map(|field| Value::Text(field.into()));
                 let columns = self.columns.iter().cloned().map(Value::Text);
-                return Ok(Some(CsvRow(columns.zip(fields).collect())));
+                Ok(Some(CsvRow(columns.zip(fields).collect())))
             }
-            Ok(false) => return Ok(None),
-            Err(error) => error,
-        };
-        let failed = row_error(&error, self.place, self.separator);
-        if let RowError::TooLong(_) = failed {
-            self.skip_line(begin).map_err(|error| RowError::End(error.into()))?;
+            Ok(false) => Ok(None),
+            Err(error) => Err(row_error(&error, self.place, self.separator)),
         }
-        Err(failed)
-    }
-
-    /// Goes to the second line of the most recent row, whose position was this one.
-    fn skip_line(&mut self, mut position: csv::Position) -> io::Result<()> {
-        const CHUNK: usize = 64 * 1024;
-        let RowPlace { mut byte, first_line, .. } = self.place;
-        let reader = self.reader.get_mut();
-        reader.left = u64::MAX;
-        reader.seek(SeekFrom::Start(byte))?;
-        let mut chunk = vec![0; CHUNK];
-        let line_break = loop {
-            let read = reader.read(&mut chunk)?;
-            let line_break = chunk[..read].iter().position(|each| matches!(each, b'\r' | b'\n'));
-            byte += line_break.map_or(read, |at| at + 1) as u64;
-            if line_break.is_some() || read == 0 {
-                break line_break.map_or(0, |at| chunk[at]);
-            }
-        };
-        reader.left = ROW_BYTES_MAX;
-        position.set_byte(byte).set_line(first_line + 1);
-        self.reader.seek_raw(SeekFrom::Start(byte), position)?;
-        self.reader.get_mut().lines.restart(byte, first_line + 1, line_break);
-        Ok(())
     }
 }
 
@@ -226,7 +188,7 @@ fn row_error(error: &csv::Error, place: RowPlace, separator: u8) -> RowError {
         csv::ErrorKind::Utf8 { .. } => RowError::Row(Failure::function(format!("{lines} {are} not UTF-8"))),
         csv::ErrorKind::Io(error) if error.kind() == io::ErrorKind::FileTooLarge => {
             let message = format!("line {first}: the row is longer than {ROW_BYTES_MAX} bytes{quotation}");
-            RowError::TooLong(Failure::new(FailureKind::Limit, message))
+            RowError::End(Failure::new(FailureKind::Limit, message))
         }
         _ => RowError::End(Failure::function(error.to_string())),
     }
@@ -283,7 +245,7 @@ fn element(
     let read = match row {
         Ok(None) => return Ok(None),
         Ok(Some(row)) => Ok(row.into_value()?),
-        Err(RowError::Row(failure) | RowError::TooLong(failure)) => Err(of(path, failure)),
+        Err(RowError::Row(failure)) => Err(of(path, failure)),
         Err(RowError::End(failure)) => return Err(of(path, failure)),
     };
     bad.element(read).map(Some)

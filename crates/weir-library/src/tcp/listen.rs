@@ -17,9 +17,10 @@ use weir_events::{Event, Signal, after, rendezvous, until};
 
 use super::Connection;
 use super::idle_timeout::{ConnectionClient, IdleLimits};
+use crate::bad_elements::BadElements;
 use crate::connection_table::{ConnectionTable, Entering, TablePlace, attach};
 use crate::descriptors;
-use crate::lines::LineSplitter;
+use crate::lines::{LineSplitter, line_element};
 use crate::stream_source::{Emitter, SourceArguments, Stream, StreamDefinition, optional, parameter};
 
 /// Connections that the kernel completes before they are accepted.
@@ -62,9 +63,9 @@ pub(super) fn lines() -> StreamDefinition<ConnectionLines> {
     StreamDefinition {
         name: "lines",
         doc: "Begins a flow for each line that arrives over any connection to a port of this machine. The lines of one \
-              connection keep their order; those of several connections are interleaved as they arrive. A connection \
-              that sends an invalid line, or nothing for longer than `idle`, is closed. Beyond `connections_max` the \
-              same happens as for `tcp.listen`.",
+              connection keep their order; those of several connections are interleaved as they arrive. A line that \
+              is not UTF-8 or longer than 1 MiB is reported and skipped. A connection that sends nothing for longer than \
+              `idle` is closed. Beyond `connections_max` the same happens as for `tcp.listen`.",
         parameters: parameters(),
         element: Type::Text,
         ordered: true,
@@ -229,19 +230,20 @@ impl Stream for ConnectionLines {
         loop {
             let (stream, peer, place) = acceptor.accept().await;
             let entry = Arc::clone(place.entry());
-            let task = connections.spawn_local(emit_lines(stream, late.clone(), emitter.clone(), place));
+            let task = connections.spawn_local(emit_lines((stream, peer), late.clone(), emitter.clone(), place));
             attach(&self.0.table, peer.ip(), &entry, Box::new(move || task.abort()));
             while connections.try_join_next().is_some() {}
         }
     }
 }
 
-/// Emits the lines of one connection. An error ends only this connection.
-async fn emit_lines(mut stream: TcpStream, late: Event<()>, emitter: Emitter, place: TablePlace) {
+/// Emits the lines of one connection. An error of the connection ends only this connection.
+async fn emit_lines((mut stream, peer): (TcpStream, SocketAddr), late: Event<()>, emitter: Emitter, place: TablePlace) {
     let mut lines = LineSplitter::new();
-    while let Ok(Ok(Some(line))) = until(pin!(lines.next(&mut stream)), &late).await {
+    while let Ok(Some(line)) = until(pin!(lines.next(&mut stream)), &late).await.map(Result::transpose) {
+        let Ok(element) = line_element(line, &peer.to_string(), BadElements::Skip) else { return };
         place.entry().note(Instant::now(), true);
-        emitter.emit(Value::text(line)).await;
+        emitter.emit_or_report(element).await;
         place.entry().note(Instant::now(), false);
     }
 }

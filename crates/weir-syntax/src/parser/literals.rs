@@ -135,15 +135,16 @@ fn float(digits: &str, negative: bool) -> Result<LiteralValue, NumberError> {
 /// Returns `digits` multiplied by `unit`, if the product is whole: `1.5s`, `0.5kb`.
 fn quantity(digits: &str, unit: &str, negative: bool) -> Result<LiteralValue, NumberError> {
     let find = |units: &[(&str, u64)]| units.iter().find(|(name, _)| *name == unit).map(|(_, scale)| *scale);
-    let (scale, make): (u64, fn(u64) -> LiteralValue) = match (find(SIZE_UNITS), find(DURATION_UNITS)) {
-        (Some(scale), _) => (scale, LiteralValue::Size),
-        (_, Some(scale)) => (scale, LiteralValue::Duration),
-        _ => return Err(NumberError::UnknownUnit),
-    };
+    let is_size = find(SIZE_UNITS).is_some();
+    let scale = find(SIZE_UNITS).or_else(|| find(DURATION_UNITS)).ok_or(NumberError::UnknownUnit)?;
     if negative {
         return Err(NumberError::NegativeUnit);
     }
-    scaled(digits, scale).map(make)
+    match scaled(digits, scale)? {
+        bytes if is_size => Ok(LiteralValue::Size(bytes)),
+        nanoseconds if i64::try_from(nanoseconds).is_ok() => Ok(LiteralValue::Duration(nanoseconds)),
+        _ => Err(NumberError::TooLarge),
+    }
 }
 
 fn scaled(digits: &str, scale: u64) -> Result<u64, NumberError> {
@@ -164,6 +165,14 @@ fn scaled(digits: &str, scale: u64) -> Result<u64, NumberError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_duration_fits_into_64_bits_with_a_sign() {
+        for text in ["106752d", "213503d", "213504d", "9223372036854775808ns", "9223372036855ms"] {
+            assert_eq!(number(text, false), Err(NumberError::TooLarge), "{text}");
+        }
+        assert_eq!(number("9223372036854775807ns", false), Ok(LiteralValue::Duration(i64::MAX as u64)));
+    }
 
     #[test]
     fn numbers_mean_what_they_say() {

@@ -138,6 +138,7 @@ fn a_module_and_a_function_are_documented_as_text() {
     let function = say(&["doc", "http.problem"]).output;
     assert!(function.starts_with("fn http.problem(status: Int"), "{function}");
     assert!(function.contains("Effects: pure."), "{function}");
+    assert!(say(&["doc", "tcp.lines"]).output.contains("address: Text = \"127.0.0.1\""));
     let missing = say(&["doc", "http.txt"]);
     assert!(missing.messages.contains("`http` has no `txt`") && missing.messages.contains("`weir doc http` lists"));
     assert!(say(&["doc", "nowhere.weir"]).messages.contains("no such file"));

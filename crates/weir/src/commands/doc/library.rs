@@ -7,7 +7,7 @@ use weir_host::{
 use weir_compile::{SymbolInfo, WeirModules};
 
 use super::markdown;
-use super::page::{DocPage, PageEntry, PageSection};
+use super::page::{DocPage, PageEntry, PageSection, escape};
 
 /// Returns the page of all modules.
 pub(super) fn page(library: &Library) -> DocPage {
@@ -24,15 +24,20 @@ pub(super) fn page(library: &Library) -> DocPage {
 }
 
 fn section(module: &Module, library: &Library, modules: &WeirModules) -> PageSection {
-    let entries = entries(module, library, modules).into_iter();
-    PageSection {
-        title: module.name.to_string(),
-        lead: markdown::html(&module.doc),
-        entries: entries.map(|entry| PageEntry { doc: markdown::html(&entry.doc), ..entry }).collect(),
-    }
+    let entries = entries(module, library, modules).into_iter().map(in_html).collect();
+    PageSection { title: module.name.to_string(), lead: markdown::html(&module.doc), entries }
 }
 
-/// Returns the public items of a module, with their documentation in Markdown.
+/// Returns an item of a module with its documentation in HTML.
+fn in_html(mut entry: PageEntry) -> PageEntry {
+    entry.doc = markdown::html(&entry.doc);
+    for [_, _, default] in entry.parts.iter_mut().filter(|[.., default]| !default.is_empty()) {
+        *default = format!("<code>{}</code>", escape(default));
+    }
+    entry
+}
+
+/// Returns the public items of a module, with their documentation in Markdown and their defaults in Weir.
 pub(super) fn entries(module: &Module, library: &Library, modules: &WeirModules) -> Vec<PageEntry> {
     let sources = module.sources.values().map(|(signature, _)| source(module, signature));
     let functions = module.public_functions().map(|each| function(module, each));
@@ -113,15 +118,11 @@ fn required(parameters: &[Parameter]) -> String {
     required.chain(more).collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the optional parameters as rows.
+/// Returns the optional parameters with their defaults.
 fn optional(parameters: &[Parameter]) -> Vec<[String; 3]> {
     let rows = parameters.iter().filter_map(|parameter| {
         let default = parameter.shown_default()?;
-        Some([
-            parameter.name.to_string(),
-            parameter.ty.to_string(),
-            format!("<code>{}</code>", super::page::escape(&default)),
-        ])
+        Some([parameter.name.to_string(), parameter.ty.to_string(), default])
     });
     rows.collect()
 }

@@ -39,7 +39,6 @@ fn of_module(module: &Module, entries: &[PageEntry]) -> String {
 fn of_item(entry: &PageEntry) -> String {
     let mut text = format!("{}\n\n{}\n", entry.signature, entry.doc.trim());
     for [name, ty, default] in &entry.parts {
-        let default = default.trim_start_matches("<code>").trim_end_matches("</code>");
         let of = if ty.is_empty() { String::new() } else { format!(": {ty}") };
         let default = if default.is_empty() { String::new() } else { format!(" = {default}") };
         _ = write!(text, "\n    {name}{of}{default}");
