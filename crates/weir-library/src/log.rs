@@ -13,7 +13,7 @@ use serde_json::{Map, Value as Tree};
 use weir::{FlowTrace, NamedArguments};
 
 use crate::json::encode::written;
-use crate::output::Outputs;
+use crate::output::{Outputs, STANDARD_ERROR};
 use crate::trace_context;
 pub use line::{LogLine, escaped, now};
 
@@ -155,14 +155,25 @@ impl LogSettings {
         if line.level < self.level {
             return;
         }
+        let open = || io::stderr().as_fd().try_clone_to_owned().map(File::from);
+        if let Ok(output) = outputs.open(STANDARD_ERROR, open) {
+            outputs.write_log(&output, &self.shown(line), |count| self.of_lost(count));
+        }
+    }
+
+    /// Returns a line in the format of the settings.
+    fn shown(self, line: &LogLine) -> String {
         let line = match self.format {
             LogFormat::Text => line.text(Some(&now())),
             LogFormat::Json => line.json(&now()),
         };
-        let open = || io::stderr().as_fd().try_clone_to_owned().map(File::from);
-        if let Ok(output) = outputs.open("the standard error", open) {
-            let _ = outputs.write(&output, &[line.as_bytes(), b"\n"]);
-        }
+        line + "\n"
+    }
+
+    /// Returns the line that tells how many lines were lost.
+    fn of_lost(self, count: u64) -> String {
+        let message = format!("{count} earlier lines were lost, because the reader of standard error does not keep up");
+        self.shown(&LogLine { level: LogLevel::Warn, message, fields: Map::new(), trace_id: None })
     }
 }
 

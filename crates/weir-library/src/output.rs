@@ -2,8 +2,11 @@
 //!
 //! Written bytes first go to the output's buffer. They reach the operating system
 //! 1. when the buffer holds `BUFFER_BYTES`, by the call that filled it;
-//! 2. otherwise within `FLUSH_WITHIN`, by a thread that starts at the first buffered byte and ends after one flush;
+//! 2. otherwise within `FLUSH_WITHIN`, by a thread of the output that starts at the first buffered byte and ends when the buffer is
+//!    empty;
 //! 3. at the latest when the program ends ([`weir::Closing`]), so that nothing is lost at the end of the input.
+//!
+//! Lines of the log wait for no reader: only the thread writes them, and those that find no room in the buffer are counted and lost.
 //!
 //! A failure to write is reported to the next call that writes to the same output, or else at the end of the program.
 //! The bytes that could not be written are discarded and not retried. If the standard output no longer has a reader, an
@@ -13,6 +16,7 @@ use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Write};
 use std::sync::Arc;
+use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
@@ -25,9 +29,15 @@ use weir::memory::of_program;
 const BUFFER_BYTES: usize = 64 * 1024;
 /// Maximum time that bytes stay buffered.
 const FLUSH_WITHIN: Duration = Duration::from_millis(50);
+/// Number of buffered bytes beyond which lines of the log are lost: some thousand lines.
+const LOG_BYTES_MAX: usize = 1024 * 1024;
+/// Time for which the end of the program waits for a reader of standard error.
+const END_MAX: Duration = Duration::from_secs(2);
 
 /// Name of the standard output in messages.
 pub(crate) const STANDARD_OUTPUT: &str = "the standard output";
+/// Name of the standard error in messages.
+pub(crate) const STANDARD_ERROR: &str = "the standard error";
 
 /// The outputs of a program, each open once however many calls write to it.
 #[derive(Clone, Default)]
@@ -39,8 +49,6 @@ struct OutputTable {
     open: IndexMap<String, Arc<OutputFile>>,
     /// The text of the standard streams, if it is captured.
     captured: Option<String>,
-    /// `true` while a thread is about to flush them.
-    flushing: bool,
     on_broken_pipe: BrokenPipePolicy,
 }
 
@@ -61,12 +69,19 @@ pub(crate) struct OutputFile {
     name: String,
     /// `true` for a terminal: every write is flushed.
     interactive: bool,
-    file: Mutex<BufferedFile>,
+    /// Locked before the buffer by whoever writes to the file, so that bytes keep their order.
+    file: Mutex<File>,
+    buffer: Mutex<OutputBuffer>,
 }
 
-struct BufferedFile {
-    file: File,
-    buffer: Vec<u8>,
+/// What is written to an output and has not reached the operating system.
+#[derive(Default)]
+struct OutputBuffer {
+    bytes: Vec<u8>,
+    /// The lines of the log for which there was no room.
+    lost_lines: u64,
+    /// `true` while a thread is about to flush it.
+    flushing: bool,
     /// Reason why bytes were lost, not yet reported.
     failure: Option<Failure>,
     /// `true` if the other end has no reader.
@@ -121,14 +136,25 @@ impl Outputs {
     }
 
     /// Writes `parts` contiguously.
-    pub(crate) fn write(&self, output: &OutputFile, parts: &[&[u8]]) -> Result<(), Failure> {
+    pub(crate) fn write(&self, output: &Arc<OutputFile>, parts: &[&[u8]]) -> Result<(), Failure> {
         match output.write(parts) {
-            Ok(false) => Ok(()),
-            Ok(true) => {
-                self.flush_soon();
+            Ok(begins) => {
+                if begins {
+                    self.flush_soon(output);
+                }
                 Ok(())
             }
             Err(failure) => self.unless_broken_pipe(output, failure),
+        }
+    }
+
+    /// Writes a line of the log, and waits for no reader, but for a person at a terminal. The line is lost if there is no room for it;
+    /// `of_lost` makes the line that tells how many were, behind which the next one comes.
+    pub(crate) fn write_log(&self, output: &Arc<OutputFile>, line: &str, of_lost: impl FnOnce(u64) -> String) {
+        if output.interactive {
+            _ = self.write(output, &[line.as_bytes()]);
+        } else if output.buffer.lock().add_log_line(line, of_lost) {
+            self.flush_soon(output);
         }
     }
 
@@ -139,7 +165,7 @@ impl Outputs {
 
     /// Applies the policy for a broken pipe; returns `true` if it handled one.
     fn notice_broken_pipe(&self, output: &OutputFile) -> bool {
-        if output.name != STANDARD_OUTPUT || !output.file.lock().broken_pipe {
+        if output.name != STANDARD_OUTPUT || !output.buffer.lock().broken_pipe {
             return false;
         }
         let mut state = self.0.lock();
@@ -157,35 +183,30 @@ impl Outputs {
         true
     }
 
-    /// Schedules a flush of all outputs, unless one is pending.
-    fn flush_soon(&self) {
-        let mut state = self.0.lock();
-        if state.flushing {
-            return;
-        }
-        state.flushing = true;
-        drop(state);
-        let outputs = self.clone();
+    /// Starts the thread that flushes an output.
+    fn flush_soon(&self, output: &Arc<OutputFile>) {
+        let (outputs, late) = (self.clone(), Arc::clone(output));
         let begun = thread::Builder::new().name("weir output".into()).spawn(move || {
             thread::sleep(FLUSH_WITHIN);
-            outputs.flush_late();
+            outputs.flush_late(&late);
         });
         if begun.is_err() {
             // No thread could be started, so the caller flushes.
-            self.flush_late();
+            self.flush_late(output);
         }
     }
 
-    fn flush_late(&self) {
-        let open = {
-            let mut state = self.0.lock();
-            // Later writes have to start another thread.
-            state.flushing = false;
-            state.open.values().cloned().collect::<Vec<_>>()
-        };
-        for output in open {
-            output.file.lock().flush(&output.name);
-            self.notice_broken_pipe(&output);
+    /// Flushes an output until its buffer is empty.
+    fn flush_late(&self, output: &OutputFile) {
+        loop {
+            output.write_buffer();
+            self.notice_broken_pipe(output);
+            let mut buffer = output.buffer.lock();
+            if buffer.bytes.is_empty() {
+                // Later writes have to start another thread.
+                buffer.flushing = false;
+                return;
+            }
         }
     }
 }
@@ -193,8 +214,9 @@ impl Outputs {
 impl weir::Closing for Outputs {
     fn close(&self) -> Result<(), Failure> {
         let open: Vec<_> = self.0.lock().open.values().cloned().collect();
-        let flushed =
-            |output: &Arc<OutputFile>| output.flush().or_else(|failure| self.unless_broken_pipe(output, failure));
+        let flushed = |output: &Arc<OutputFile>| {
+            output.flush_at_end().or_else(|failure| self.unless_broken_pipe(output, failure))
+        };
         let failures = open.iter().filter_map(|output| flushed(output).err());
         failures.reduce(|first, _| first).map_or(Ok(()), Err)
     }
@@ -203,28 +225,54 @@ impl weir::Closing for Outputs {
 impl OutputFile {
     fn new(name: &str, file: File) -> Self {
         let interactive = io::IsTerminal::is_terminal(&file);
-        let file = BufferedFile { file, buffer: Vec::new(), failure: None, broken_pipe: false };
-        OutputFile { name: name.to_owned(), interactive, file: Mutex::new(file) }
+        OutputFile { name: name.to_owned(), interactive, file: Mutex::new(file), buffer: Mutex::default() }
     }
 
-    /// Writes, and returns `true` if the buffer was empty before and is not any more.
+    /// Writes, and returns `true` if a thread has to flush the output.
     fn write(&self, parts: &[&[u8]]) -> Result<bool, Failure> {
-        let mut file = self.file.lock();
-        file.tell()?;
-        let waited = !file.buffer.is_empty();
+        let mut buffer = self.buffer.lock();
+        buffer.tell()?;
         // The buffer outlives the flow that fills it.
-        of_program(|| parts.iter().for_each(|part| file.buffer.extend_from_slice(part)));
-        if self.interactive || file.buffer.len() >= BUFFER_BYTES {
-            file.flush(&self.name);
-            return file.tell().map(|()| false);
+        of_program(|| parts.iter().for_each(|part| buffer.bytes.extend_from_slice(part)));
+        if self.interactive || buffer.bytes.len() >= BUFFER_BYTES {
+            drop(buffer);
+            return self.flush().map(|()| false);
         }
-        Ok(!waited && !file.buffer.is_empty())
+        Ok(buffer.begins_flushing())
     }
 
     fn flush(&self) -> Result<(), Failure> {
+        self.write_buffer();
+        self.buffer.lock().tell()
+    }
+
+    /// Flushes at the end of the program. What standard error does not take in time is lost.
+    fn flush_at_end(self: &Arc<Self>) -> Result<(), Failure> {
+        if self.name != STANDARD_ERROR {
+            return self.flush();
+        }
+        let (output, (flushing, flushed)) = (Arc::clone(self), channel());
+        thread::spawn(move || flushing.send(output.flush()));
+        flushed.recv_timeout(END_MAX).unwrap_or(Ok(()))
+    }
+
+    /// Writes what the buffer holds to the file.
+    fn write_buffer(&self) {
         let mut file = self.file.lock();
-        file.flush(&self.name);
-        file.tell()
+        let bytes = std::mem::take(&mut self.buffer.lock().bytes);
+        let written = file.write_all(&bytes);
+        let mut buffer = self.buffer.lock();
+        if buffer.bytes.is_empty() {
+            // The allocation is used again.
+            buffer.bytes = bytes;
+            buffer.bytes.clear();
+        }
+        if let Err(error) = written {
+            buffer.broken_pipe |= error.kind() == io::ErrorKind::BrokenPipe;
+            let why = unwritten_reason(&error);
+            let name = &self.name;
+            buffer.failure.get_or_insert_with(|| Failure::function(format!("{name} cannot be written: {why}")));
+        }
     }
 }
 
@@ -239,15 +287,26 @@ pub(crate) fn unwritten_reason(error: &io::Error) -> Cow<'static, str> {
     }
 }
 
-impl BufferedFile {
-    fn flush(&mut self, name: &str) {
-        let written = self.file.write_all(&self.buffer);
-        self.buffer.clear();
-        if let Err(error) = written {
-            self.broken_pipe |= error.kind() == io::ErrorKind::BrokenPipe;
-            let why = unwritten_reason(&error);
-            self.failure.get_or_insert_with(|| Failure::function(format!("{name} cannot be written: {why}")));
+impl OutputBuffer {
+    /// Adds a line of the log, if there is room for it; returns `true` if a thread has to flush the output.
+    fn add_log_line(&mut self, line: &str, of_lost: impl FnOnce(u64) -> String) -> bool {
+        if self.bytes.len() + line.len() > LOG_BYTES_MAX {
+            self.lost_lines += 1;
+            return false;
         }
+        // The buffer outlives the flow that fills it.
+        of_program(|| {
+            if self.lost_lines > 0 {
+                self.bytes.extend_from_slice(of_lost(std::mem::take(&mut self.lost_lines)).as_bytes());
+            }
+            self.bytes.extend_from_slice(line.as_bytes());
+        });
+        self.begins_flushing()
+    }
+
+    /// Returns `true` if no thread is about to flush the buffer; then the caller starts one.
+    fn begins_flushing(&mut self) -> bool {
+        !self.bytes.is_empty() && !std::mem::replace(&mut self.flushing, true)
     }
 
     /// Reports a failure once.
@@ -258,7 +317,7 @@ impl BufferedFile {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Read;
+    use std::io::{BufRead, BufReader, Read};
 
     use weir::Closing;
 
@@ -278,6 +337,33 @@ mod tests {
         });
         written.lines().for_each(|line| outputs.write(&output, &[line.as_bytes(), b"\n"]).unwrap());
         reading.join().unwrap();
+    }
+
+    #[test]
+    fn lines_of_the_log_wait_for_no_reader() {
+        let (reader, writer) = io::pipe().unwrap();
+        let outputs = Outputs::default();
+        let output = outputs.open(STANDARD_ERROR, || Ok(File::from(std::os::fd::OwnedFd::from(writer)))).unwrap();
+        let line = "x".repeat(1023) + "\n";
+        let lost = |count| format!("{count} lines were lost\n");
+        for _ in 0..4_000 {
+            outputs.write_log(&output, &line, lost);
+        }
+        outputs.close().unwrap();
+        let reading = thread::spawn(move || {
+            let lines = BufReader::new(reader).lines().map(Result::unwrap);
+            let (told, whole): (Vec<String>, Vec<String>) = lines.partition(|line| line.contains("were lost"));
+            (told, whole.len())
+        });
+        while output.buffer.lock().lost_lines > 0 {
+            outputs.write_log(&output, &line, lost);
+            thread::yield_now();
+        }
+        outputs.close().unwrap();
+        drop((outputs, output));
+        let (told, whole) = reading.join().unwrap();
+        let lost: usize = told.iter().map(|line| line.split(' ').next().unwrap().parse::<usize>().unwrap()).sum();
+        assert!(lost > 0 && whole + lost >= 4_001, "{whole} lines, and of those lost {told:?}");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use weir::{Failure, Module, Type};
 
 use crate::bad_elements::BadElements;
 use crate::lines::{LineSplitter, line_element};
-use crate::output::{Outputs, STANDARD_OUTPUT};
+use crate::output::{Outputs, STANDARD_ERROR, STANDARD_OUTPUT};
 use crate::stream_source::{Emitter, Stream, StreamDefinition, strict};
 
 /// Builds the module `stdio`.
@@ -56,7 +56,7 @@ impl LinePrinter {
     /// # Errors
     /// Fails if the standard error cannot be written.
     pub fn print_error(&mut self, #[environment] outputs: &Outputs, line: &str) -> Result<(), Failure> {
-        print_to(outputs, "the standard error", io::stderr().as_fd(), line)
+        print_to(outputs, STANDARD_ERROR, io::stderr().as_fd(), line)
     }
 }
 
