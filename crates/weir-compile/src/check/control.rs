@@ -74,7 +74,14 @@ impl<'a> TypeChecker<'a, '_> {
             self.agree(span, failure.clone(), &expected);
             return FailureTarget::Retry;
         }
-        let Exits::Function(result) = self.exits.clone() else { return FailureTarget::Flow };
+        let result = match self.exits.clone() {
+            Exits::Function(result) => result,
+            Exits::Default(default) => {
+                self.report(default.left_by_failure(span));
+                return FailureTarget::Flow;
+            }
+            Exits::Flow(_) | Exits::Start => return FailureTarget::Flow,
+        };
         let Ty::Result(pair) = self.inference.shallow(&result.ty) else { return FailureTarget::Flow };
         if !self.inference.unify(failure, &pair.1) {
             let (found, wanted) = (self.inference.resolve(failure), self.inference.resolve(&pair.1));
@@ -284,9 +291,14 @@ impl<'a> TypeChecker<'a, '_> {
     pub(super) fn return_(&mut self, span: Span, value: Option<&'a Expr>) -> Ty {
         let expected = match self.exits.clone() {
             Exits::Flow(expected) | Exits::Function(expected) if !self.in_closure => expected,
+            Exits::Default(default) if !self.in_closure => {
+                self.report(default.left_by_return(span));
+                value.map(|value| self.expr(value, None));
+                return Ty::NEVER;
+            }
             _ => {
                 let place = if self.in_closure { "a closure" } else { "this place" };
-                let diagnostic = Diagnostic::new(Code::MisplacedReturn, format!("`return` cannot leave {place}"))
+                let diagnostic = Diagnostic::new(Code::NothingToLeave, format!("`return` cannot leave {place}"))
                     .at(span, "not inside a `fn` or the body of an entry point")
                     .hint("make the value the last expression");
                 self.report(diagnostic);
