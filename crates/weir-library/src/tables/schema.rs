@@ -45,7 +45,8 @@ pub struct ExistingTable {
     pub writable: bool,
 }
 
-/// The rows of a table before their type was changed.
+/// The rows of a table before their type was changed. Its columns are not those of the table, which would not tell converted
+/// rows from others.
 #[derive(weir::Type, Clone, Debug, PartialEq)]
 #[weir(name = "tables.Migration")]
 pub struct TableMigration {
