@@ -79,6 +79,17 @@ fn both() -> List((Text, Text)) {
   }
   let shops = for (shop, theirs) in (for s in sales { s }).group_by(|s| s.shop) { (shop, theirs.length()) }
   let shops_here = for (shop, theirs) in all.group_by(|s| s.shop) { (shop, theirs.length()) }
+  let kinds = for (kind, theirs) in (for s in sales { s }).group_by(|s| s.kind) order by kind limit 1 {
+    "{kind} {theirs.length()}"
+  }
+  let kinds_here = for (kind, theirs) in all.group_by(|s| s.kind) order by kind limit 1 { "{kind} {theirs.length()}" }
+  let paid = for ((paid, kind), theirs) in (for s in sales { s }).group_by(|s| (s.paid, s.kind))
+    order by paid desc, kind desc {
+    "{paid} {kind} {theirs.length()}"
+  }
+  let paid_here = for ((paid, kind), theirs) in all.group_by(|s| (s.paid, s.kind)) order by paid desc, kind desc {
+    "{paid} {kind} {theirs.length()}"
+  }
   let keys = for (key, _) in (for v in visits { v }).group_by(|v| v.page) { key }
   let keys_here = for (key, _) in seen.group_by(|v| v.page) { key }
   let first = for (_, theirs) in (for v in visits { v }).group_by(|v| v.page) { (theirs.first(), theirs.length()) }
@@ -88,6 +99,8 @@ fn both() -> List((Text, Text)) {
     ("{pages}", "{pages_here}"),
     ("{pairs}", "{pairs_here}"),
     ("{shops}", "{shops_here}"),
+    ("{kinds}", "{kinds_here}"),
+    ("{paid}", "{paid_here}"),
     ("{keys}", "{keys_here}"),
     (json.encode(first), json.encode(first_here)),
     ("{(for s in sales if s.price > 0 { s.price }).average()}", "{(all.filter(|s| s.price > 0)).map(|s| s.price).average()}"),
@@ -115,10 +128,22 @@ service shops on http(port: 8080) {
   get "/totals" { http.text("{totals()}") }
 }
 
+fn ranked(items: List(a), key: fn(a) -> k) -> List(a) { for item in items order by key(item) { item } }
+
 test "groups of the table are those of the list" {
   expect wrong().length() == 2
   written()?
   expect wrong() == []
+}
+
+test "a list is ordered by truth values and variants as a table is" {
+  written()?
+  let all = for s in sales { s }
+  let rows = for s in sales order by s.paid, s.kind desc, s.price { s.price }
+  expect rows == (for s in all order by s.paid, s.kind desc, s.price { s.price })
+  expect all.length() == 6
+  expect ranked([3, 1, 2], |n| n == 1) == [3, 2, 1]
+  expect ranked([3, 1, 2], |n| if n == 3 { Export } else { Retail }) == [1, 2, 3]
 }
 "#;
 
