@@ -148,6 +148,13 @@ fn existing_state(
 ) -> Result<String, Failure> {
     let state = |catalog: &dyn Catalog| {
         existing_tables::check(tables.0, catalog)??;
+        // A statement may join other tables of the same database.
+        let indexed = |schema: &Schema| match schema.shares_database(tables.0) {
+            true => existing_tables::as_indexed(schema, catalog),
+            false => Ok(schema.clone()),
+        };
+        let schemas = tables.1.iter().map(indexed).collect::<Read<Vec<Schema>>>()?;
+        let tables = (&existing_tables::as_indexed(tables.0, catalog)?, &*schemas);
         let statements = described(tables, statements, (catalog.dialect(), Some(catalog)))?;
         Ok(format!("  the database has it like this\n{statements}"))
     };

@@ -94,6 +94,8 @@ pub struct ColumnSchema {
     pub default: Option<String>,
     /// True if another program has declared the column.
     pub existing: bool,
+    /// True if an index that ignores the case of letters has the column. Set when the table is opened.
+    pub in_nocase_index: bool,
 }
 
 /// An index.
