@@ -210,3 +210,70 @@ fn clauses_of_a_for_over_a_list() {
     let said = say(&["test", program.path()]);
     assert_eq!(said.code, 0, "{}{}", said.output, said.messages);
 }
+
+const AGGREGATES: &str = r#"use http
+
+record Sale { id: Int, shop: Text, price: Int, weight: Float, at: Option(Int) }
+
+table sales: Sale key id auto index (shop, price)
+
+fn add(shop: Text, price: Int, weight: Float) -> Result(Int) {
+  sales.insert(Sale { shop, price, weight, at: None })
+}
+
+// Each aggregate, as the table computes it and as the list of the rows has it.
+fn both(shop: Text) -> List((Text, Text)) {
+  let prices = for s in sales if s.shop == shop { s.price }
+  let weights = for s in sales if s.shop == shop { s.weight }
+  [
+    ("{(for s in sales if s.shop == shop { s.price }).max()}", "{prices.max()}"),
+    ("{(for s in sales if s.shop == shop { s.price }).min()}", "{prices.min()}"),
+    ("{(for s in sales if s.shop == shop { s.price }).sum()}", "{prices.sum()}"),
+    ("{(for s in sales if s.shop == shop { s.price }).length()}", "{prices.length()}"),
+    ("{(for s in sales if s.shop == shop { s.weight }).max()}", "{weights.max()}"),
+    ("{(for s in sales if s.shop == shop { s.weight }).min()}", "{weights.min()}"),
+    ("{(for s in sales if s.shop == shop && s.weight > 0.0 { s.price }).sum()}", "{(for s in sales if s.shop == shop { s }).map(|s| if s.weight > 0.0 { s.price } else { 0 }).sum()}"),
+    ("{(for s in sales if s.shop == shop order by s.price limit 1 { s.price }).sum()}", "{prices.min() else { 0 }}")
+  ]
+}
+
+fn written() -> Result(Bool) {
+  add("a", 3, 0.5)?
+  add("a", 9_223_372_036_854_775_807, -1.5)?
+  add("a", -9_223_372_036_854_775_807, 2.25)?
+  add("a", -5, -0.0)?
+  add("b", 7, 1.0)?
+  Ok(true)
+}
+
+fn right() -> Bool {
+  let wrong = for shop in ["a", "b", "none"] { (for (table, list) in both(shop) if table != list { table }).length() }
+  wrong.sum() == 0
+}
+
+fn total() -> Int { (for s in sales { s.price }).sum() }
+
+service shops on http(port: 8080) {
+  post "/" { http.text("{written()?}") }
+  post "/more" { http.text("{add("a", 9_223_372_036_854_775_807, 0.0)?}") }
+  get "/" { http.text("{right()} {total()}") }
+}
+
+test "aggregates of the table are those of the list" {
+  written()?
+  expect right()
+  expect total() == 5
+}
+"#;
+
+#[test]
+fn aggregates_of_a_table_are_those_of_the_list_of_its_rows() {
+    let program = tested_and_served("shops", AGGREGATES, |served| {
+        assert_eq!(post(served, "/").map(|answer| answer.status), Some(200));
+        assert_eq!(text(&served.get("/")).trim(), "true 5");
+        assert_eq!(post(served, "/more").map(|answer| answer.status), Some(200));
+        assert_eq!(served.get("/").status, 500, "the sum does not fit into an `Int`");
+    });
+    let graph = say(&["graph", program.path(), "--format", "text"]);
+    assert!(graph.output.contains("tables.sum"), "{}{}", graph.output, graph.messages);
+}
