@@ -32,9 +32,11 @@ impl<'a> TypeChecker<'a, '_> {
             return;
         }
         let diagnostic = Diagnostic::new(Code::CannotFail, format!("{what} follows a value that cannot fail"))
-            .at(span, format!("this is `{ty}`, neither a `Result` nor an `Option`"))
-            .hint(format!("remove the {what}"));
-        self.report(diagnostic);
+            .at(span, format!("this is `{ty}`, neither a `Result` nor an `Option`"));
+        self.report(match ty == Ty::DURATION && what == "`?`" {
+            true => diagnostic.hint("put a value and its time limit into parentheses: `(value within 1s)?`"),
+            false => diagnostic.hint(format!("remove the {what}")),
+        });
     }
 
     pub(super) fn try_(&mut self, expr: &'a Expr, value: &'a Expr) -> Ty {
@@ -239,7 +241,7 @@ impl<'a> TypeChecker<'a, '_> {
         body: &'a Block,
         expected: Option<&Expected>,
     ) -> Ty {
-        let ty = self.expr(initial, expected);
+        let ty = self.initial_state(initial, expected);
         let element = self.elements(items);
         let mark = self.scope.mark();
         self.irrefutable_pattern(accumulator, &ty);
@@ -247,6 +249,19 @@ impl<'a> TypeChecker<'a, '_> {
         self.block(body, Some(&Expected::new(ty.clone(), initial.span, "the initial value of the fold")));
         self.scope.leave(mark);
         ty
+    }
+
+    /// Checks the initial value of a `fold` or `loop`, whose type is that of the whole. Where a `Result` is expected, and the initial
+    /// value is none, the whole lacks an `Ok(…)`, and not the initial value.
+    fn initial_state(&mut self, initial: &'a Expr, expected: Option<&Expected>) -> Ty {
+        let is_no_call = match &initial.kind {
+            ExprKind::Name(name) => name.as_str().starts_with(char::is_lowercase),
+            ExprKind::Literal(_) | ExprKind::Text(_) | ExprKind::Record { .. } => true,
+            ExprKind::Tuple(_) | ExprKind::List(_) | ExprKind::Map(_) => true,
+            _ => false,
+        };
+        let expects_result = expected.is_some_and(|expected| self.fallible(&expected.ty));
+        self.expr(initial, expected.filter(|_| !(is_no_call && expects_result)))
     }
 
     pub(super) fn loop_(
@@ -258,7 +273,7 @@ impl<'a> TypeChecker<'a, '_> {
         at_most: &'a Expr,
         expected: Option<&Expected>,
     ) -> Ty {
-        let ty = self.expr(initial, expected);
+        let ty = self.initial_state(initial, expected);
         let mark = self.scope.mark();
         self.irrefutable_pattern(state, &ty);
         self.block(body, Some(&Expected::new(ty.clone(), initial.span, "the initial value of the loop")));
