@@ -16,6 +16,7 @@ mod constant_patterns;
 mod constants;
 mod constraints;
 mod control;
+mod default_arguments;
 mod entry;
 mod expr;
 mod failures;
@@ -44,6 +45,7 @@ use weir_host::Library;
 use weir_syntax::ast::{self, Expr, ItemKind};
 use weir_syntax::{Code, Diagnostic, Parsed, Span};
 
+use self::default_arguments::DefaultOfParameter;
 use crate::context::CheckContext;
 use crate::declarations::Declarations;
 use crate::declare::{self, KeptDeclarations, TypeParameters};
@@ -108,6 +110,8 @@ enum Exits {
     Flow(Expected),
     /// In the body of a `fn`, both return from it with this result.
     Function(Expected),
+    /// In the default of a parameter, there is nothing to leave: its `fn` begins with all arguments.
+    Default(DefaultOfParameter),
     /// The code runs when the program starts; a failure ends the start.
     Start,
 }
@@ -313,7 +317,7 @@ impl<'a, 'c> TypeChecker<'a, 'c> {
         let mut locals = Vec::new();
         for (ty, parameter) in taken.into_iter().zip(&function.parameters) {
             if let Some(default) = &parameter.default {
-                self.expr(default, Some(&Expected::new(ty.clone(), parameter.ty.span, "the parameter's type")));
+                self.default_of(parameter, default, (&function.name, &ty));
             }
             let local = self.bind(parameter.name.text.clone(), parameter.name.span, ty);
             locals.push(local);

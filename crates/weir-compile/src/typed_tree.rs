@@ -164,6 +164,8 @@ pub(crate) enum Demand {
     Equality,
     /// `<`, `<=`, `>` and `>=`.
     Order,
+    /// `order by`.
+    OrderBy,
     /// `"{value}"`.
     Text,
     /// A sum that a shared value can hold.

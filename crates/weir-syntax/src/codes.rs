@@ -100,7 +100,7 @@ codes! {
     E0310 NoText,
     E0311 FailureType,
     E0312 RecordFields,
-    E0313 MisplacedReturn,
+    E0313 NothingToLeave,
     E0315 NotConstant,
     E0316 FunctionAsValue,
     E0317 ProgramTooLarge,

@@ -203,7 +203,12 @@ fn keeping(arguments: &RunArguments) -> FileCacheOptions {
 }
 
 /// Reports why the program did not start.
-fn refused(error: &StartError, locator: &FailureLocator, arguments: &RunArguments, terminal: &mut Terminal) -> Exit {
+pub(crate) fn refused(
+    error: &StartError,
+    locator: &FailureLocator,
+    arguments: &RunArguments,
+    terminal: &mut Terminal,
+) -> Exit {
     let message = match error {
         StartError::Prepare(PrepareError { state_of: Some(call), message, .. }) => {
             format!("{}: {message}", weir_syntax::location(&locator.file, call.start))

@@ -170,18 +170,31 @@ impl<'a> TypeChecker<'a, '_> {
         self.block(body, expected)
     }
 
-    /// Reports `read` before a shared value.
+    /// Reports `read` before a shared value or table.
     fn read_of_shared(&mut self, resource: &AtomicResource) {
         let path = &resource.path;
-        let is_shared = self.held(path).is_some_and(|whole| self.typed.declarations.shared.contains_key(&*whole));
-        if let Some(read) = resource.read.filter(|_| is_shared) {
-            let message = format!("`read` has no meaning before the shared value `{path}`");
-            let word = Span { end: path.span.start, ..read };
-            let diagnostic = Diagnostic::new(Code::ReadOfShared, message)
-                .at(read, "only a constraint can be held like this")
-                .fix("remove it: a step holds a shared value as its calls use it", word, "");
-            self.report(diagnostic);
+        let (Some(read), Some(whole)) = (resource.read, self.held(path)) else { return };
+        let declarations = &self.typed.declarations;
+        if !declarations.shared.contains_key(&*whole) {
+            return;
         }
+        let (is, how) = match declarations.tables.contains_key(&*whole) {
+            true => (
+                "table",
+                "a transaction holds the tables that it names exclusively, even if it only reads them; its reads of other tables of \
+                 the database see the same moment",
+            ),
+            false => {
+                ("shared value", "a step that only reads a shared value holds it together with other readers anyway")
+            }
+        };
+        let word = Span { end: path.span.start, ..read };
+        let message = format!("`read` belongs before a constraint, but `{path}` is a {is}");
+        let diagnostic = Diagnostic::new(Code::ReadOfShared, message)
+            .at(read, format!("not before a {is}"))
+            .note(how)
+            .fix("remove `read`", word, "");
+        self.report(diagnostic);
     }
 
     /// Notes the scope in which a step holds a resource.

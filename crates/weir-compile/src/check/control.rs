@@ -32,9 +32,11 @@ impl<'a> TypeChecker<'a, '_> {
             return;
         }
         let diagnostic = Diagnostic::new(Code::CannotFail, format!("{what} follows a value that cannot fail"))
-            .at(span, format!("this is `{ty}`, neither a `Result` nor an `Option`"))
-            .hint(format!("remove the {what}"));
-        self.report(diagnostic);
+            .at(span, format!("this is `{ty}`, neither a `Result` nor an `Option`"));
+        self.report(match ty == Ty::DURATION && what == "`?`" {
+            true => diagnostic.hint("put a value and its time limit into parentheses: `(value within 1s)?`"),
+            false => diagnostic.hint(format!("remove the {what}")),
+        });
     }
 
     pub(super) fn try_(&mut self, expr: &'a Expr, value: &'a Expr) -> Ty {
@@ -74,7 +76,14 @@ impl<'a> TypeChecker<'a, '_> {
             self.agree(span, failure.clone(), &expected);
             return FailureTarget::Retry;
         }
-        let Exits::Function(result) = self.exits.clone() else { return FailureTarget::Flow };
+        let result = match self.exits.clone() {
+            Exits::Function(result) => result,
+            Exits::Default(default) => {
+                self.report(default.left_by_failure(span));
+                return FailureTarget::Flow;
+            }
+            Exits::Flow(_) | Exits::Start => return FailureTarget::Flow,
+        };
         let Ty::Result(pair) = self.inference.shallow(&result.ty) else { return FailureTarget::Flow };
         if !self.inference.unify(failure, &pair.1) {
             let (found, wanted) = (self.inference.resolve(failure), self.inference.resolve(&pair.1));
@@ -232,7 +241,7 @@ impl<'a> TypeChecker<'a, '_> {
         body: &'a Block,
         expected: Option<&Expected>,
     ) -> Ty {
-        let ty = self.expr(initial, expected);
+        let ty = self.initial_state(initial, expected);
         let element = self.elements(items);
         let mark = self.scope.mark();
         self.irrefutable_pattern(accumulator, &ty);
@@ -240,6 +249,19 @@ impl<'a> TypeChecker<'a, '_> {
         self.block(body, Some(&Expected::new(ty.clone(), initial.span, "the initial value of the fold")));
         self.scope.leave(mark);
         ty
+    }
+
+    /// Checks the initial value of a `fold` or `loop`, whose type is that of the whole. Where a `Result` is expected, and the initial
+    /// value is none, the whole lacks an `Ok(…)`, and not the initial value.
+    fn initial_state(&mut self, initial: &'a Expr, expected: Option<&Expected>) -> Ty {
+        let is_no_call = match &initial.kind {
+            ExprKind::Name(name) => name.as_str().starts_with(char::is_lowercase),
+            ExprKind::Literal(_) | ExprKind::Text(_) | ExprKind::Record { .. } => true,
+            ExprKind::Tuple(_) | ExprKind::List(_) | ExprKind::Map(_) => true,
+            _ => false,
+        };
+        let expects_result = expected.is_some_and(|expected| self.fallible(&expected.ty));
+        self.expr(initial, expected.filter(|_| !(is_no_call && expects_result)))
     }
 
     pub(super) fn loop_(
@@ -251,7 +273,7 @@ impl<'a> TypeChecker<'a, '_> {
         at_most: &'a Expr,
         expected: Option<&Expected>,
     ) -> Ty {
-        let ty = self.expr(initial, expected);
+        let ty = self.initial_state(initial, expected);
         let mark = self.scope.mark();
         self.irrefutable_pattern(state, &ty);
         self.block(body, Some(&Expected::new(ty.clone(), initial.span, "the initial value of the loop")));
@@ -284,9 +306,14 @@ impl<'a> TypeChecker<'a, '_> {
     pub(super) fn return_(&mut self, span: Span, value: Option<&'a Expr>) -> Ty {
         let expected = match self.exits.clone() {
             Exits::Flow(expected) | Exits::Function(expected) if !self.in_closure => expected,
+            Exits::Default(default) if !self.in_closure => {
+                self.report(default.left_by_return(span));
+                value.map(|value| self.expr(value, None));
+                return Ty::NEVER;
+            }
             _ => {
                 let place = if self.in_closure { "a closure" } else { "this place" };
-                let diagnostic = Diagnostic::new(Code::MisplacedReturn, format!("`return` cannot leave {place}"))
+                let diagnostic = Diagnostic::new(Code::NothingToLeave, format!("`return` cannot leave {place}"))
                     .at(span, "not inside a `fn` or the body of an entry point")
                     .hint("make the value the last expression");
                 self.report(diagnostic);

@@ -82,11 +82,23 @@ impl<'a> TypeChecker<'a, '_> {
             diagnostic = diagnostic.because(*place, why.clone());
         }
         let is_of_branches = expected.why.as_ref().is_some_and(|(_, why)| why == ALL_BRANCHES);
-        let diagnostic = self.mismatch_hint(diagnostic, span, &found, &wanted);
+        let diagnostic = match (&found, &wanted) {
+            (Ty::Function(taken), Ty::Function(given)) if taken.0.len() > given.0.len() => {
+                self.closure_hint(diagnostic, span, given.0.len())
+            }
+            _ => self.mismatch_hint(diagnostic, span, &found, &wanted),
+        };
         match found == Ty::UNIT || wanted == Ty::UNIT {
             true if is_of_branches => diagnostic.hint("end each branch with `()` if nothing uses the value"),
             _ => diagnostic,
         }
+    }
+
+    /// Adds the fix of a function that takes more arguments than it is given, perhaps with defaults.
+    fn closure_hint(&self, diagnostic: Diagnostic, span: Span, given: usize) -> Diagnostic {
+        let arguments = ('a'..='z').take(given).map(String::from).collect::<Vec<_>>().join(", ");
+        let function = self.context.text.get(span.range()).unwrap_or("f");
+        diagnostic.hint(format!("pass a closure that calls it: `|{arguments}| {function}({arguments})`"))
     }
 
     /// Adds the fixes of a value that should be a `Result` of it.

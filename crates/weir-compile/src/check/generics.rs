@@ -122,6 +122,7 @@ impl TypeChecker<'_, '_> {
         match demand {
             Demand::Equality => self.has_equality(ty),
             Demand::Order => matches!(ty, Ty::Unknown(_)) || ty.has_order(),
+            Demand::OrderBy => matches!(ty, Ty::Unknown(_)) || self.may_order_by(ty),
             Demand::Text => self.has_text(ty, &mut Vec::new()),
             Demand::Sum => {
                 matches!(ty, Ty::Unknown(_))
@@ -131,8 +132,13 @@ impl TypeChecker<'_, '_> {
     }
 }
 
-const DEMANDS: [(Demand, &str); 4] =
-    [(Demand::Equality, "compares"), (Demand::Order, "orders"), (Demand::Text, "shows"), (Demand::Sum, "adds")];
+const DEMANDS: [(Demand, &str); 5] = [
+    (Demand::Equality, "compares"),
+    (Demand::Order, "orders"),
+    (Demand::OrderBy, "orders"),
+    (Demand::Text, "shows"),
+    (Demand::Sum, "adds"),
+];
 
 /// Adds the demands of each callee on a type parameter of its caller to those of the caller. Returns whether there were
 /// new ones.

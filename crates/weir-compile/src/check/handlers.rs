@@ -73,7 +73,7 @@ impl<'a> TypeChecker<'a, '_> {
         let local = handler.failure.as_ref().map(|name| self.bind(name.text.clone(), name.span, failure.clone()));
         let expected = match self.exits.clone() {
             Exits::Flow(expected) | Exits::Function(expected) => Some(expected),
-            Exits::Start => None,
+            Exits::Start | Exits::Default(_) => None,
         };
         self.block(&handler.body, expected.as_ref());
         self.scope.leave(mark);

@@ -1,6 +1,6 @@
 //! Checks tables: keyed reads, statements, and the clauses of queries.
 
-use weir_host::{Mode, Passing, Resource};
+use weir_host::{Mode, Passing, Resource, TypeShape};
 use weir_syntax::ast::{
     AtomicResource, Expr, ExprKind, Name, Pattern, PatternKind, QueryClauses, QueryOrder, UnaryOperator,
 };
@@ -246,23 +246,26 @@ impl<'a> TypeChecker<'a, '_> {
             return self.no_query(span, "the rows of a table are ordered by their columns", advice);
         }
         let ty = self.inference.resolve(&ty);
-        if table.is_some_and(|at| self.is_ordered_column(at, &key.value)) {
-            return;
-        }
-        self.demand(&ty, Demand::Order, span);
-        if !ty.has_order() {
-            let other = if table.is_some() { "order by another column" } else { "order by a number, text or time" };
+        self.demand(&ty, Demand::OrderBy, span);
+        if !self.may_order_by(&ty) {
+            let other = match ty {
+                _ if table.is_some() => "order by another column",
+                Ty::Option(_) => "give `None` a place: `order by (value else { … })`",
+                _ => "order by a number, text, time, truth value, or an enum without values",
+            };
             self.no_query(span, &format!("values of the type `{ty}` have no order"), other);
         }
     }
 
-    /// Returns whether a field of a row is a column whose values have an order in tables, as in keys, although `<` does not work on
-    /// them: a truth value or an enum.
-    fn is_ordered_column(&self, table: usize, value: &Expr) -> bool {
-        let ExprKind::Field { name, .. } = &value.kind else { return false };
-        let mut columns = self.typed.declarations.tables[table].columns.iter();
-        let column = columns.find(|column| column.name.as_str() == name.as_str());
-        column.is_some_and(|column| matches!(column.kind, "Bool" | "Enum") && !column.optional)
+    /// Returns whether `order by` takes values of the type: those that `<` compares, truth values, and variants of an enum without
+    /// values, which have the order of their declaration.
+    pub(super) fn may_order_by(&self, ty: &Ty) -> bool {
+        let variants = ty.name().and_then(|name| match &self.typed.declarations.types.get(name)?.definition.shape {
+            TypeShape::Enum(variants) => Some(variants),
+            _ => None,
+        });
+        let is_plain = variants.is_some_and(|variants| variants.iter().all(|variant| variant.fields.is_empty()));
+        ty.has_order() || *ty == Ty::BOOL || is_plain
     }
 
     /// Reports the name of a column without that of the row, and returns whether it is one.

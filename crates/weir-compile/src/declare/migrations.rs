@@ -1,5 +1,6 @@
 //! Declares the migrations of tables, when all tables and functions are declared: `migrate OldUser: upgraded`.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use weir_host::Type;
@@ -8,7 +9,7 @@ use weir_syntax::ast::{self, ItemKind, Name, TableClauseKind};
 use weir_syntax::{Code, Diagnostic};
 
 use super::Declarer;
-use crate::declarations::{DeclaredMigration, DeclaredTable};
+use crate::declarations::{DeclaredMigration, DeclaredTable, TableColumn};
 use crate::symbol::Symbol;
 
 impl Declarer<'_, '_> {
@@ -60,6 +61,17 @@ impl Declarer<'_, '_> {
             self.table_fault(old.span, message, "a migration keeps the key; give a table with another key a new name");
             return None;
         }
+        if are_equal(&columns, &declared.columns) {
+            let message = if *row == *new {
+                format!("`migrate` names the type that the rows already have: `{row}`")
+            } else {
+                format!("`{row}` has the same columns as `{new}`, so that no start would convert a row")
+            };
+            let hint = "the columns tell old rows from converted ones: give a column whose values change another name, as `cents` for \
+                        `price`, or leave out `migrate`";
+            self.table_fault(span, message, hint);
+            return None;
+        }
         let at = self.change_of(change, &row, &new)?;
         Some(DeclaredMigration { old: row, columns, change: at, batched, span })
     }
@@ -93,4 +105,11 @@ impl Declarer<'_, '_> {
         }
         Some(at)
     }
+}
+
+/// Returns whether two records have the same columns, in any order: their names and the types of their values.
+fn are_equal(one: &[TableColumn], other: &[TableColumn]) -> bool {
+    let of = |column: &TableColumn| (column.name.clone(), column.kind, column.variants.clone(), column.optional);
+    let sorted = |columns: &[TableColumn]| columns.iter().map(of).collect::<BTreeSet<_>>();
+    sorted(one) == sorted(other)
 }

@@ -415,6 +415,7 @@ fn column(column: &TableColumn, existing: bool) -> Value {
         Value::Bool(column.optional),
         option(default.map(|text| Value::text(&text))),
         Value::Bool(existing),
+        Value::Bool(false),
     ])
 }
 

@@ -15,9 +15,11 @@ use weir_host::{
     Value,
 };
 
+use super::Evaluator;
+use super::flow::{FlowEnd, FlowEvaluation};
+use super::rules::failure_of;
 use super::time_limits::RivalCall;
 use super::wait::{CallWait, poll_once, wait};
-use super::{Evaluator, FlowEnd, FlowEvaluation, failure_of};
 use crate::expr::{Atom, Block, Call, Op, Var};
 use crate::prim::moves;
 

@@ -9,8 +9,9 @@
 
 use weir_host::{FunctionCode, Settled, Value};
 
+use super::Evaluator;
+use super::flow::{FlowEnd, FlowEvaluation};
 use super::time_limits::RivalCall;
-use super::{Evaluator, FlowEnd, FlowEvaluation};
 use crate::expr::{Block, Op};
 
 impl<'p> FlowEvaluation<'_, 'p> {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use weir_host::{Pending, Settled, Value};
 
-use super::{FlowEnd, FlowEvaluation};
+use super::flow::{FlowEnd, FlowEvaluation};
 use crate::expr::{Atom, Block};
 
 /// A call that is awaited while other bodies of a race run.

@@ -24,6 +24,11 @@ pub(super) trait Catalog {
     /// Returns the columns of each index of a table, its primary key included, and whether no two rows agree in them.
     fn indexed_columns(&self, table: &str) -> Read<Vec<(Vec<String>, bool)>>;
 
+    /// Returns the columns of a table that have an index which ignores the case of letters.
+    fn nocase_columns(&self, _table: &str) -> Read<Vec<String>> {
+        Ok(Vec::new())
+    }
+
     /// Returns whether the database numbers the rows of a table that another program has declared, in this column.
     fn numbers_column(&self, table: &str, column: &str) -> Read<bool>;
 

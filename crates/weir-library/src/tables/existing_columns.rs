@@ -24,6 +24,13 @@ impl Dialect {
         }
     }
 
+    /// Returns the test that a value of a column is equal to another expression. An index that ignores case finds the rows for which
+    /// the other test then compares all bytes.
+    pub(super) fn equality(self, value: String, column: &ColumnSchema, other: &str) -> String {
+        let exact = format!("{} = {other}", self.equal_by(value.clone(), column));
+        if column.in_nocase_index { format!("{value} = {other} COLLATE NOCASE AND {exact}") } else { exact }
+    }
+
     /// Returns an expression that has the order of the values of a column in Weir. An enum has another one.
     pub(super) fn ordered_by(self, value: String, column: &ColumnSchema) -> String {
         let collation = match self {

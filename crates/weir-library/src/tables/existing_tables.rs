@@ -5,7 +5,7 @@
 
 use weir::Failure;
 
-use super::catalog::{Catalog, CatalogColumn, StartCheck};
+use super::catalog::{Catalog, CatalogColumn, Read, StartCheck};
 use super::dialect::Dialect;
 use super::schema::{ColumnSchema, ExistingTable, Schema};
 
@@ -66,6 +66,16 @@ pub(super) fn check(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<()> {
         }
     }
     Ok(Ok(()))
+}
+
+/// Returns the table with what the database knows of its columns.
+pub(super) fn as_indexed(schema: &Schema, catalog: &dyn Catalog) -> Read<Schema> {
+    let nocase = catalog.nocase_columns(&schema.name)?;
+    let mut schema = schema.clone();
+    for column in schema.columns.iter_mut().filter(|column| matches!(&*column.kind, "Text" | "Enum")) {
+        column.in_nocase_index = nocase.iter().any(|known| catalog.dialect().same_name(known, &column.name));
+    }
+    Ok(schema)
 }
 
 /// Returns the address of the database without a password.

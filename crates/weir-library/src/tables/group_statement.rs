@@ -38,9 +38,12 @@ impl TableStatements {
         }
         let mut order = String::new();
         for by in &grouping.order {
-            let (part, column) = self.part(schema, grouping, by.part);
+            let part = match grouping.columns.get(by.part) {
+                Some(column) => ordered(schema, self.dialect, *column),
+                None => self.part(schema, grouping, by.part).0,
+            };
             let direction = if by.descending { " DESC" } else { "" };
-            _ = write!(order, "{}{direction}, ", self.dialect.ordered_by(part, column));
+            _ = write!(order, "{part}{direction}, ");
         }
         let mut limit = String::new();
         if search.is_limited() {

@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use weir::Value;
 
 use super::schema::{ColumnSchema, Schema, TableSearch, accepts};
+use super::statements::NUMBER;
 use crate::list;
 
 /// The columns in which the rows of a group agree, and its aggregates.
@@ -194,7 +195,7 @@ pub(super) fn only_aggregates(groups: &[Value]) -> Vec<Value> {
 /// Returns the column of a number that the database computes.
 fn whole_number() -> ColumnSchema {
     let (name, kind) = (String::new(), "Int".to_owned());
-    ColumnSchema { name, kind, variants: Vec::new(), optional: false, default: None, existing: false }
+    ColumnSchema { name, kind, ..NUMBER.clone() }
 }
 
 /// The groups of rows that a table in memory visits.

@@ -18,7 +18,7 @@ use super::evolution::{self, KnownColumn};
 use super::insertion::columns_beside_key;
 use super::migration_notes::{MigrationProgress, create_notes, forget, note, notes, shown, shown_columns};
 use super::new_table::{self, SchemaChange};
-use super::past_migrations::{self, are_equal};
+use super::past_migrations;
 use super::row::fields;
 use super::schema::{ColumnSchema, Schema, TableMigration};
 use super::sql::{list, name, quoted};
@@ -75,7 +75,7 @@ pub(super) fn apply(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<()> {
     if is_new {
         forget(schema, None, catalog)?;
     }
-    if let Some(migration) = schema.migration.as_ref().filter(|migration| changes_columns(schema, migration))
+    if let Some(migration) = &schema.migration
         && notes(schema, migration, catalog)?.is_none()
     {
         create_notes(catalog)?;
@@ -391,11 +391,6 @@ fn differs(schema: &Schema, migration: &TableMigration, known: &[KnownColumn]) -
     let (old, new) = (shown_columns(&migration.columns), shown_columns(&schema.columns));
     let changes = || schema.columns.iter().any(|column| is_changed(column, known) || !is_declared(column));
     !known.is_empty() && (changes() || old.iter().any(|old| !new.contains(old)))
-}
-
-/// Returns whether the old columns are not those of the program. Otherwise nothing would tell converted rows from others.
-fn changes_columns(schema: &Schema, migration: &TableMigration) -> bool {
-    !are_equal(&shown_columns(&migration.columns), &shown_columns(&schema.columns))
 }
 
 fn is_changed(column: &ColumnSchema, known: &[KnownColumn]) -> bool {

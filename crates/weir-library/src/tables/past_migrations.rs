@@ -105,11 +105,6 @@ impl PastMigration {
     }
 }
 
-/// Returns whether two lists have the same columns, in any order.
-pub(super) fn are_equal(one: &[String], other: &[String]) -> bool {
-    one.len() == other.len() && one.iter().all(|column| other.contains(column))
-}
-
 fn has_name(columns: &[String], wanted: &str) -> bool {
     columns.iter().any(|column| name(column) == wanted)
 }

@@ -100,29 +100,26 @@ fn failing(failure: &Failure) -> String {
     format!("  a start fails: {failure}\n")
 }
 
-/// Checks whether a start could make the stored tables of a program as it declares them. Nothing is changed. Rows that a start
-/// converts are not looked at, and neither are other programs that are running.
+/// Checks whether a start could make a table as the program declares it. Nothing is changed. Rows that a start converts are not
+/// looked at, and neither are other programs that are running. `schemas` are all tables of the program, `place` is that of its
+/// stored tables.
 ///
 /// # Errors
 /// Fails with why a start would fail.
-pub fn check_start(schemas: &[Schema], place: &TableLocation) -> Result<(), Failure> {
-    for schema in schemas.iter().filter(|schema| schema.soft.is_none() && schema.existing.is_none()) {
-        let tables = (schema, schemas);
-        let change = match place {
-            TableLocation::Memory | TableLocation::Scratch(_) => return Ok(()),
-            TableLocation::File(file) => would_change_file(tables, &[], file)?,
-            TableLocation::Postgres(address) => {
-                PostgresDatabase::examine(address, |catalog| WouldChange::of(tables, &[], catalog))?
-            }
-        };
-        // Before its rows are converted, a table may lack what they get.
-        if change.migration.is_none() {
-            change.changes.map_err(|failure| {
-                Failure::new(failure.kind, format!("the table `{}` cannot be opened: {}", schema.name, failure.message))
-            })?;
-        }
+pub fn check_start((schema, schemas): (&Schema, &[Schema]), place: &TableLocation) -> Result<(), Failure> {
+    if schema.soft.is_some() || schema.existing.is_some() {
+        return Ok(());
     }
-    Ok(())
+    let tables = (schema, schemas);
+    let change = match place {
+        TableLocation::Memory | TableLocation::Scratch(_) => return Ok(()),
+        TableLocation::File(file) => would_change_file(tables, &[], file)?,
+        TableLocation::Postgres(address) => {
+            PostgresDatabase::examine(address, |catalog| WouldChange::of(tables, &[], catalog))?
+        }
+    };
+    // Before its rows are converted, a table may lack what they get.
+    if change.migration.is_some() { Ok(()) } else { change.changes.map(drop) }
 }
 
 /// Describes the columns, indexes and references of a table.
@@ -151,6 +148,13 @@ fn existing_state(
 ) -> Result<String, Failure> {
     let state = |catalog: &dyn Catalog| {
         existing_tables::check(tables.0, catalog)??;
+        // A statement may join other tables of the same database.
+        let indexed = |schema: &Schema| match schema.shares_database(tables.0) {
+            true => existing_tables::as_indexed(schema, catalog),
+            false => Ok(schema.clone()),
+        };
+        let schemas = tables.1.iter().map(indexed).collect::<Read<Vec<Schema>>>()?;
+        let tables = (&existing_tables::as_indexed(tables.0, catalog)?, &*schemas);
         let statements = described(tables, statements, (catalog.dialect(), Some(catalog)))?;
         Ok(format!("  the database has it like this\n{statements}"))
     };

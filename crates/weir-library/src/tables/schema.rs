@@ -45,7 +45,8 @@ pub struct ExistingTable {
     pub writable: bool,
 }
 
-/// The rows of a table before their type was changed.
+/// The rows of a table before their type was changed. Its columns are not those of the table, which would not tell converted
+/// rows from others.
 #[derive(weir::Type, Clone, Debug, PartialEq)]
 #[weir(name = "tables.Migration")]
 pub struct TableMigration {
@@ -93,6 +94,8 @@ pub struct ColumnSchema {
     pub default: Option<String>,
     /// True if another program has declared the column.
     pub existing: bool,
+    /// True if an index that ignores the case of letters has the column. Set when the table is opened.
+    pub in_nocase_index: bool,
 }
 
 /// An index.

@@ -57,6 +57,12 @@ impl Catalog for SqliteCatalog<'_> {
         Ok(grouped_columns(parts).chain((!key.is_empty()).then_some((key, true))).collect())
     }
 
+    fn nocase_columns(&self, table: &str) -> Read<Vec<String>> {
+        let sql = "SELECT DISTINCT info.name FROM pragma_index_list(?1) AS list, pragma_index_xinfo(list.name) AS info
+                   WHERE info.\"key\" AND info.name IS NOT NULL AND info.coll = 'NOCASE' COLLATE NOCASE";
+        self.read(|connection| connection.prepare(sql)?.query_map([table], |row| row.get(0))?.collect())
+    }
+
     fn numbers_column(&self, table: &str, column: &str) -> Read<bool> {
         // Such a column is the number of the row, unless the table has none.
         let sql = "SELECT count(*) = 1 AND min(name) = ?2 AND min(upper(type)) = 'INTEGER' FROM pragma_table_info(?1) WHERE pk > 0";

@@ -48,7 +48,7 @@ impl TableStatements {
         let key = schema.key.iter().zip(1..);
         let key = key.map(|(at, number)| {
             let column = &schema.columns[*at];
-            format!("{} = {}", dialect.equal_by(name(schema, *at), column), dialect.parameter_of(column, number))
+            dialect.equality(name(schema, *at), column, &dialect.parameter_of(column, number))
         });
         let has_key = list(key, " AND ");
         TableStatements {
@@ -112,7 +112,7 @@ impl TableStatements {
                     }
                 };
                 let key = format!("{alias}{}", name(other, *column));
-                format!("{} = {value}", self.dialect.equal_by(key, &other.columns[*column]))
+                self.dialect.equality(key, &other.columns[*column], &value)
             });
             let equal = list(equal, " AND ");
             _ = write!(tables, " LEFT JOIN {} AS {} ON {equal}", quoted(&other.name), alias.trim_end_matches('.'));
@@ -183,7 +183,7 @@ impl TableStatements {
         parameters.push(bound);
         let parameter = self.dialect.parameter_of(column, parameters.len());
         match comparison {
-            "==" => format!("{} = {parameter}", self.dialect.equal_by(part, column)),
+            "==" => self.dialect.equality(part, column, &parameter),
             "!=" if column.optional => {
                 format!("({} <> {parameter} OR {part} IS NULL)", self.dialect.equal_by(part.clone(), column))
             }
@@ -295,4 +295,5 @@ pub(super) static NUMBER: ColumnSchema = ColumnSchema {
     optional: false,
     default: None,
     existing: false,
+    in_nocase_index: false,
 };

@@ -45,7 +45,10 @@ impl StoredTable {
 
     /// Opens a table that other programs have declared.
     pub(super) fn open_existing(schema: Schema, database: Arc<Database>) -> Result<StoredTable, Failure> {
-        database.look(|catalog| existing_tables::check(&schema, catalog)?)?;
+        let schema = database.look(|catalog| {
+            existing_tables::check(&schema, catalog)??;
+            existing_tables::as_indexed(&schema, catalog)
+        })?;
         Ok(StoredTable::new(schema, database))
     }
 

@@ -35,7 +35,15 @@ use super::storage::TableStorage;
 
 fn column(name: &str, kind: &str, optional: bool) -> ColumnSchema {
     let variants = if kind == "Enum" { vec!["Open".to_owned(), "Closed".to_owned()] } else { Vec::new() };
-    ColumnSchema { name: name.to_owned(), kind: kind.to_owned(), variants, optional, default: None, existing: false }
+    ColumnSchema {
+        name: name.to_owned(),
+        kind: kind.to_owned(),
+        variants,
+        optional,
+        default: None,
+        existing: false,
+        in_nocase_index: false,
+    }
 }
 
 /// A stored table whose key is its first column.

@@ -34,7 +34,7 @@ impl Parser<'_> {
             diagnostic = diagnostic.fix(format!("write `{replacement}`"), self.span(), replacement);
         } else if what == "`{`" && self.at(TokenKind::Colon) {
             diagnostic = diagnostic.hint("put `{` here, and `}` after the last line of the body");
-        } else if what == "an expression" && self.at_reserved_name() {
+        } else if matches!(what, "an expression" | "a type" | "a pattern") && self.at_reserved_name() {
             diagnostic = diagnostic.hint(format!("`{}` is a reserved word, and no name", self.token_text()));
         } else if let Some((word, weir_form)) = self.dialect_word() {
             diagnostic = diagnostic.fix(format!("write `{weir_form}` for `{word}`"), self.span(), weir_form);

@@ -17,15 +17,17 @@ use std::time::{Duration, SystemTime};
 
 use rustix::process::{Pid, Signal, kill_process};
 use weir_compile::CheckCache;
-use weir_host::{HostType, Value};
-use weir_ir::graph::{Graph, Node, NodeKind, Operand, Program};
+use weir_host::{HostType, Text};
+use weir_ir::graph::{Graph, Node, NodeKind, Operand};
 use weir_library::tables::{Schema, check_start};
+use weir_runtime::{StartError, StartFailure};
 
 use crate::arguments::{ErrorFormat, RunArguments};
 use crate::effective_plan::EffectivePlan;
 use crate::programs::{cannot_read, is_standard_input};
 use crate::project::Project;
-use crate::run::signals;
+use crate::run::failure_location::FailureLocator;
+use crate::run::{refused, signals};
 use crate::table_location::table_location;
 use crate::terminal::Terminal;
 use crate::{Exit, Library};
@@ -107,7 +109,8 @@ impl ProgramWatcher<'_> {
             self.go_on_waiting(terminal);
             return Ok(());
         };
-        if self.process.is_some() && self.check_start(&program, terminal).is_err() {
+        let locator = FailureLocator { program, file: project.sources.file(id).clone() };
+        if self.process.is_some() && self.check_start(&locator, terminal).is_err() {
             self.go_on_waiting(terminal);
             return Ok(());
         }
@@ -125,15 +128,23 @@ impl ProgramWatcher<'_> {
     }
 
     /// Checks the plan and the tables of the new program, and reports why it could not start.
-    fn check_start(&self, program: &Program, terminal: &mut Terminal) -> Result<(), Exit> {
+    fn check_start(&self, locator: &FailureLocator, terminal: &mut Terminal) -> Result<(), Exit> {
         let RunArguments { file, data, tables, execution, .. } = self.arguments;
+        let program = &locator.program;
         let plan = EffectivePlan::of(file, execution, program, terminal)?.plan;
-        let opened = program.shared.iter().filter_map(|shared| opened(&shared.init));
-        let schemas: Vec<Schema> = opened.filter_map(|schema| Schema::from_value(schema.clone()).ok()).collect();
         let planned = plan.tables.as_ref().map(|address| address.value.as_str());
         let place = table_location(file, data.as_deref(), tables.as_deref(), planned);
-        let checked = place.and_then(|place| check_start(&schemas, &place));
-        checked.map_err(|failure| terminal.fail(Exit::Environment, &failure.message, &[]))
+        let place = place.map_err(|failure| terminal.fail(Exit::Environment, &failure.message, &[]))?;
+        let opened = program.shared.iter().filter_map(|shared| opening(&shared.name, &shared.init));
+        let (openings, schemas): (Vec<TableOpening<'_>>, Vec<Schema>) = opened.unzip();
+        for (opening, schema) in openings.into_iter().zip(&schemas) {
+            check_start((schema, &schemas), &place).map_err(|failure| {
+                let TableOpening { name, path } = opening;
+                let error = StartError::Table(StartFailure { name: name.clone(), path: path.to_owned(), failure });
+                refused(&error, locator, self.arguments, terminal)
+            })?;
+        }
+        Ok(())
     }
 
     /// Reports a process that has ended by itself.
@@ -162,14 +173,21 @@ impl ProgramWatcher<'_> {
     }
 }
 
-/// Returns the description of the table that an initial value opens.
-fn opened(init: &Graph) -> Option<&Value> {
+/// The call that opens a table when the program starts.
+struct TableOpening<'p> {
+    name: &'p Text,
+    /// The path of its node.
+    path: &'p str,
+}
+
+/// Returns the call that opens the table with this initial value, and the table.
+fn opening<'p>(name: &'p Text, init: &'p Graph) -> Option<(TableOpening<'p>, Schema)> {
     let is_open =
         |node: &&Node| matches!(&node.kind, NodeKind::Call { function, .. } if function.as_str() == "tables.open");
-    match init.nodes.iter().find(is_open)?.inputs.first()? {
-        Operand::Constant(at) => init.constants.get(*at as usize),
-        _ => None,
-    }
+    let node = init.nodes.iter().find(is_open)?;
+    let Operand::Constant(at) = node.inputs.first()? else { return None };
+    let schema = Schema::from_value(init.constants.get(*at as usize)?.clone()).ok()?;
+    Some((TableOpening { name, path: &node.name }, schema))
 }
 
 /// Returns the arguments of this process without `--watch`.

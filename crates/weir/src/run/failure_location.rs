@@ -11,9 +11,9 @@ use weir_syntax::SourceFile;
 use weir_trace::{BacktraceEntry, FlowKey};
 
 /// A program and its source file.
-pub(super) struct FailureLocator {
-    pub(super) program: Program,
-    pub(super) file: SourceFile,
+pub(crate) struct FailureLocator {
+    pub(crate) program: Program,
+    pub(crate) file: SourceFile,
 }
 
 /// The places of a failure.

@@ -337,6 +337,9 @@ fn a_watched_program_goes_on_if_its_tables_do_not_allow_the_new_one() {
     let mut served = Served::start(program.path(), &["--watch", "--data", data.path()]);
     assert_eq!(text(&served.get("/more")), (200, "1"));
     program.write(with("size: Float").replace("size: 1 ", "size: 1.0 ").as_bytes());
+    // Like the refusal of a start, with the place of the declaration.
+    let why = served.wait_for("the table `rows` cannot be opened");
+    assert!(why.starts_with(&format!("error: {}:5:7: the table", program.path())), "{why}");
     served.wait_for("the previous program keeps running");
     assert_eq!(text(&served.get("/")), (200, "1"));
     program.write(with("size: Int, note: Option(Text) = None").as_bytes());

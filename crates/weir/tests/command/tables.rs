@@ -5,6 +5,7 @@ mod database_faults;
 mod database_kills;
 mod existing;
 mod groups;
+mod keyed_reads;
 mod long_reads;
 mod migrations;
 mod of_modules;

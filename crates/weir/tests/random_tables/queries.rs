@@ -26,7 +26,7 @@ fn filter(items: &Items, random: &mut Random) -> String {
 fn order(items: &Items, random: &mut Random) -> String {
     let keys: Vec<String> = (0..random.below(4))
         .map(|_| {
-            let column = items.any_of(random, |column| column.kind.has_order());
+            let column = items.any_of(random, |column| column.kind.may_order_by());
             format!("r.{}{}", column.name, if random.below(2) == 0 { " desc" } else { "" })
         })
         .collect();
@@ -101,7 +101,10 @@ pub(crate) fn groups(items: &Items, random: &mut Random) -> String {
     let chosen = if tests.is_empty() { String::new() } else { format!(" if {}", tests.join(" && ")) };
     let order = match random.below(5) {
         0 => " order by theirs.length() desc".to_owned(),
-        2 if columns[of_key].kind.has_order() => format!(" order by theirs.length(), k{of_key} desc"),
+        2 if columns[of_key].kind.may_order_by() => {
+            let keys = [format!("theirs.length(), k{of_key} desc"), format!("k{of_key}"), format!("k{of_key} desc")];
+            format!(" order by {}", keys[random.below(3) as usize])
+        }
         1 => " order by (theirs.map(|r| r.number).max() else { 0 }), theirs.length()".to_owned(),
         _ => String::new(),
     };

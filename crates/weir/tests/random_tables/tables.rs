@@ -43,9 +43,14 @@ impl Kind {
         }
     }
 
-    /// Returns whether `<` compares values, and `order by` orders rows by them.
+    /// Returns whether `<` compares values.
     pub(crate) fn has_order(self) -> bool {
         matches!(self, Kind::Int | Kind::Text | Kind::Float | Kind::Duration | Kind::Size)
+    }
+
+    /// Returns whether `order by` takes values.
+    pub(crate) fn may_order_by(self) -> bool {
+        self.has_order() || matches!(self, Kind::Bool | Kind::Enum)
     }
 
     /// Returns a literal, one of few so that rows agree often.

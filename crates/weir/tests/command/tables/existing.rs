@@ -322,6 +322,45 @@ service front on http(port: 8080) {
 "#;
 
 /// A row that cannot be read is not read for a round that does not come to it.
+const IGNORES_CASE: &str = r#"use http
+
+config shop: Text
+
+record Row { id: Int, name: Text, pet: Text }
+record Pet { name: Text, age: Int }
+
+table rows: Row key id unique name existing(database: shop)
+table pets: Pet key name existing(database: shop)
+
+service s on http(port: 8080) {
+  get "/{name}" (name: Text) {
+    let found = for r in rows if r.name == name { (r.id, pets[r.pet]) }
+    http.json((found, pets[name], rows.count(|r| r.name < name)))
+  }
+}
+"#;
+
+/// The comparison by all bytes tells what the index finds apart.
+#[test]
+fn an_index_that_ignores_case_finds_texts_and_they_are_compared_by_their_bytes() {
+    let program = Scratch::new("case.weir", IGNORES_CASE.as_bytes());
+    let other = Other::Sqlite(Scratch::folder("ignores-case"));
+    other.execute(
+        "CREATE TABLE rows (id INTEGER PRIMARY KEY, name TEXT NOT NULL COLLATE NOCASE UNIQUE, pet TEXT NOT NULL);
+         CREATE TABLE pets (name TEXT NOT NULL PRIMARY KEY COLLATE NOCASE, age INTEGER NOT NULL);
+         INSERT INTO rows VALUES (1, 'Ada', 'rex'), (2, 'Bob', 'Rex'); INSERT INTO pets VALUES ('rex', 3)",
+    );
+    let served = Served::start(program.path(), &["--set", &other.option()]);
+    let asked = |path: &str| text(&served.get(path)).trim().to_owned();
+    assert_eq!(asked("/Ada"), r#"[[[1,{"name":"rex","age":3}]],null,0]"#);
+    assert_eq!(asked("/ada"), "[[],null,2]");
+    assert_eq!(asked("/Bob"), "[[[2,null]],null,1]");
+    assert_eq!(asked("/rex"), r#"[[],{"name":"rex","age":3},2]"#);
+    let shown = say(&["tables", program.path(), "--set", &other.option()]).output;
+    assert_eq!(shown.matches("SEARCH rows USING INDEX").count(), 1, "{shown}");
+    assert_eq!(shown.matches("SEARCH joined 1 USING INDEX").count(), 1, "{shown}");
+}
+
 #[test]
 fn rows_of_branches_that_are_not_taken_are_not_read() {
     let program = Scratch::new("broken.weir", BROKEN.as_bytes());

@@ -79,6 +79,17 @@ fn both() -> List((Text, Text)) {
   }
   let shops = for (shop, theirs) in (for s in sales { s }).group_by(|s| s.shop) { (shop, theirs.length()) }
   let shops_here = for (shop, theirs) in all.group_by(|s| s.shop) { (shop, theirs.length()) }
+  let kinds = for (kind, theirs) in (for s in sales { s }).group_by(|s| s.kind) order by kind limit 1 {
+    "{kind} {theirs.length()}"
+  }
+  let kinds_here = for (kind, theirs) in all.group_by(|s| s.kind) order by kind limit 1 { "{kind} {theirs.length()}" }
+  let paid = for ((paid, kind), theirs) in (for s in sales { s }).group_by(|s| (s.paid, s.kind))
+    order by paid desc, kind desc {
+    "{paid} {kind} {theirs.length()}"
+  }
+  let paid_here = for ((paid, kind), theirs) in all.group_by(|s| (s.paid, s.kind)) order by paid desc, kind desc {
+    "{paid} {kind} {theirs.length()}"
+  }
   let keys = for (key, _) in (for v in visits { v }).group_by(|v| v.page) { key }
   let keys_here = for (key, _) in seen.group_by(|v| v.page) { key }
   let first = for (_, theirs) in (for v in visits { v }).group_by(|v| v.page) { (theirs.first(), theirs.length()) }
@@ -88,6 +99,8 @@ fn both() -> List((Text, Text)) {
     ("{pages}", "{pages_here}"),
     ("{pairs}", "{pairs_here}"),
     ("{shops}", "{shops_here}"),
+    ("{kinds}", "{kinds_here}"),
+    ("{paid}", "{paid_here}"),
     ("{keys}", "{keys_here}"),
     (json.encode(first), json.encode(first_here)),
     ("{(for s in sales if s.price > 0 { s.price }).average()}", "{(all.filter(|s| s.price > 0)).map(|s| s.price).average()}"),
@@ -115,10 +128,22 @@ service shops on http(port: 8080) {
   get "/totals" { http.text("{totals()}") }
 }
 
+fn ranked(items: List(a), key: fn(a) -> k) -> List(a) { for item in items order by key(item) { item } }
+
 test "groups of the table are those of the list" {
   expect wrong().length() == 2
   written()?
   expect wrong() == []
+}
+
+test "a list is ordered by truth values and variants as a table is" {
+  written()?
+  let all = for s in sales { s }
+  let rows = for s in sales order by s.paid, s.kind desc, s.price { s.price }
+  expect rows == (for s in all order by s.paid, s.kind desc, s.price { s.price })
+  expect all.length() == 6
+  expect ranked([3, 1, 2], |n| n == 1) == [3, 2, 1]
+  expect ranked([3, 1, 2], |n| if n == 3 { Export } else { Retail }) == [1, 2, 3]
 }
 "#;
 
@@ -184,4 +209,71 @@ fn clauses_of_a_for_over_a_list() {
     let program = crate::support::Scratch::new("lists.weir", LISTS.as_bytes());
     let said = say(&["test", program.path()]);
     assert_eq!(said.code, 0, "{}{}", said.output, said.messages);
+}
+
+const AGGREGATES: &str = r#"use http
+
+record Sale { id: Int, shop: Text, price: Int, weight: Float, at: Option(Int) }
+
+table sales: Sale key id auto index (shop, price)
+
+fn add(shop: Text, price: Int, weight: Float) -> Result(Int) {
+  sales.insert(Sale { shop, price, weight, at: None })
+}
+
+// Each aggregate, as the table computes it and as the list of the rows has it.
+fn both(shop: Text) -> List((Text, Text)) {
+  let prices = for s in sales if s.shop == shop { s.price }
+  let weights = for s in sales if s.shop == shop { s.weight }
+  [
+    ("{(for s in sales if s.shop == shop { s.price }).max()}", "{prices.max()}"),
+    ("{(for s in sales if s.shop == shop { s.price }).min()}", "{prices.min()}"),
+    ("{(for s in sales if s.shop == shop { s.price }).sum()}", "{prices.sum()}"),
+    ("{(for s in sales if s.shop == shop { s.price }).length()}", "{prices.length()}"),
+    ("{(for s in sales if s.shop == shop { s.weight }).max()}", "{weights.max()}"),
+    ("{(for s in sales if s.shop == shop { s.weight }).min()}", "{weights.min()}"),
+    ("{(for s in sales if s.shop == shop && s.weight > 0.0 { s.price }).sum()}", "{(for s in sales if s.shop == shop { s }).map(|s| if s.weight > 0.0 { s.price } else { 0 }).sum()}"),
+    ("{(for s in sales if s.shop == shop order by s.price limit 1 { s.price }).sum()}", "{prices.min() else { 0 }}")
+  ]
+}
+
+fn written() -> Result(Bool) {
+  add("a", 3, 0.5)?
+  add("a", 9_223_372_036_854_775_807, -1.5)?
+  add("a", -9_223_372_036_854_775_807, 2.25)?
+  add("a", -5, -0.0)?
+  add("b", 7, 1.0)?
+  Ok(true)
+}
+
+fn right() -> Bool {
+  let wrong = for shop in ["a", "b", "none"] { (for (table, list) in both(shop) if table != list { table }).length() }
+  wrong.sum() == 0
+}
+
+fn total() -> Int { (for s in sales { s.price }).sum() }
+
+service shops on http(port: 8080) {
+  post "/" { http.text("{written()?}") }
+  post "/more" { http.text("{add("a", 9_223_372_036_854_775_807, 0.0)?}") }
+  get "/" { http.text("{right()} {total()}") }
+}
+
+test "aggregates of the table are those of the list" {
+  written()?
+  expect right()
+  expect total() == 5
+}
+"#;
+
+#[test]
+fn aggregates_of_a_table_are_those_of_the_list_of_its_rows() {
+    let program = tested_and_served("shops", AGGREGATES, |served| {
+        assert_eq!(post(served, "/").map(|answer| answer.status), Some(200));
+        assert_eq!(text(&served.get("/")).trim(), "true 5");
+        assert_eq!(post(served, "/more").map(|answer| answer.status), Some(200));
+        assert_eq!(served.get("/").status, 500, "the sum does not fit into an `Int`");
+    });
+    let graph = say(&["graph", program.path(), "--format", "text"]);
+    assert!(graph.output.contains("tables.sum"), "{}{}", graph.output, graph.messages);
 }

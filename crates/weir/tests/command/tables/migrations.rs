@@ -123,6 +123,7 @@ fn a_watched_program_is_replaced_by_one_that_converts_its_rows() {
                 .into_bytes(),
         );
         let why = served.wait_for("the table `users` cannot be opened");
+        assert!(why.starts_with(&format!("error: {}:", program.path())), "{why}");
         assert!(why.contains("`migrate` converts nothing, because its old record has `aged: Text`"), "{why}");
         served.wait_for("the previous program keeps running");
         program.write(&new("", "first", ""));
