@@ -50,6 +50,7 @@ mod suggest;
 mod symbol;
 mod symbol_index;
 mod table_statements;
+mod table_writes;
 mod typed_tree;
 mod types;
 mod unreached_fns;

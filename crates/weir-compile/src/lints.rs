@@ -35,7 +35,7 @@ use crate::typed_tree::{FileTypes, TypedTree};
 use constant_conditions::ConstantConditions;
 use dollar_braces::DollarBraces;
 use dropped_values::DroppedValues;
-use kept_writes::{KeptWrites, writes_tables};
+use kept_writes::KeptWrites;
 use number_braces::NumberBraces;
 use repeated_keys::RepeatedKeySearch;
 use shadowing_patterns::ShadowingPatterns;
@@ -69,7 +69,7 @@ pub(crate) fn check(context: &mut CheckContext<'_>, typed: &TypedTree, (cache, k
 fn effects_of_callees(typed: &TypedTree, file: usize) -> Vec<Option<(bool, bool)>> {
     let summary = &typed.files[file].summary;
     let callees = summary.fn_effects.values().flat_map(|body| &body.callees).chain(&summary.flow_callees);
-    let effects = |effects: &EffectSummary| (effects.is_empty(), writes_tables(typed, effects));
+    let effects = |effects: &EffectSummary| (effects.is_empty(), typed.writes_tables(effects));
     callees.map(|name| typed.effects_of(name).map(effects)).collect()
 }
 

@@ -156,8 +156,17 @@ impl Environment {
     /// Returns the value of this type.
     #[must_use]
     pub fn get<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
-        let (_, value) = self.values.iter().find(|(ty, _)| *ty == TypeId::of::<T>())?;
-        Arc::clone(value).downcast().ok()
+        Arc::clone(self.shared::<T>()?).downcast().ok()
+    }
+
+    /// Returns the value of this type in place.
+    #[must_use]
+    pub fn find<T: Send + Sync + 'static>(&self) -> Option<&T> {
+        self.shared::<T>()?.downcast_ref()
+    }
+
+    fn shared<T: 'static>(&self) -> Option<&Arc<dyn Any + Send + Sync>> {
+        self.values.iter().find(|(ty, _)| *ty == TypeId::of::<T>()).map(|(_, value)| value)
     }
 }
 

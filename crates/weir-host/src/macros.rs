@@ -12,7 +12,7 @@ mod panic;
 mod state;
 
 pub use adaptor::{
-    OwnedBorrow, ReadBorrow, blocking, borrow_argument, borrow_argument_mut, distinct, environment, environment_of,
+    OwnedBorrow, ReadBorrow, blocking, borrow_argument, borrow_argument_mut, distinct, environment, environment_owned,
     immediate, restored, waiting, with_mut_slot, with_mut_slots, word_argument,
 };
 pub use answer::{ErrorTag, FailsDisplayed, FailsTyped, FailsWithError, Fallible, answer, answer_to, answer_word};

@@ -44,6 +44,7 @@ mod in_flight_writes;
 mod insertion;
 mod join;
 mod joined_rows;
+mod key_tree;
 mod later;
 mod log_note;
 mod memory;

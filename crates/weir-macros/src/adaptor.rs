@@ -47,7 +47,7 @@ impl<'f> AdaptorTokens<'f> {
         AdaptorTokens {
             function,
             distinct: distinct(function),
-            takes: function.parameters.iter().map(take).collect(),
+            takes: function.parameters.iter().map(|parameter| take(function, parameter)).collect(),
             holds: passed(function, Passing::Borrow).map(hold).collect(),
             changes: passed(function, Passing::Change).map(change).collect(),
             invocation: invocation(function),
@@ -72,7 +72,9 @@ impl<'f> AdaptorTokens<'f> {
     fn immediate(&self) -> TokenStream {
         let AdaptorTokens { distinct, takes, .. } = self;
         let (lock, units) = (lock(self.function, "write", "read"), units(self.function));
-        let places: TokenStream = passed(self.function, Passing::Borrow).map(place).collect();
+        let locks: TokenStream = locked(self.function).map(lock_read).collect();
+        let places: TokenStream =
+            passed(self.function, Passing::Borrow).map(|parameter| place(self.function, parameter)).collect();
         let body = self.body();
         let (indices, mut_slots) = mut_slots(self.function);
         let inner = match (indices.as_slice(), mut_slots.as_slice()) {
@@ -86,7 +88,7 @@ impl<'f> AdaptorTokens<'f> {
             },
         };
         quote_spanned! { Span::mixed_site()=>
-            ::weir::macros::immediate(|call| { #units #distinct #takes #lock #inner })
+            ::weir::macros::immediate(|call| { #locks #units #distinct #takes #lock #inner })
         }
     }
 
@@ -173,15 +175,33 @@ fn passed(function: &HostFunction, passing: Passing) -> impl Iterator<Item = &Pa
     function.parameters.iter().filter(move |parameter| parameter.passing == passing)
 }
 
-fn take(parameter: &Parameter) -> TokenStream {
+/// Returns true if a function waits or blocks its thread: then it owns what it takes.
+fn goes_elsewhere(function: &HostFunction) -> bool {
+    function.waits || function.marks.has(Flag::Blocking)
+}
+
+/// Returns the arguments that are locked for reading once, before the units are declared: those taken by `&`, unless another one is
+/// changed, which may be the same shared value.
+fn locked(function: &HostFunction) -> impl Iterator<Item = &Parameter> {
+    let locks = !goes_elsewhere(function) && passed(function, Passing::Change).next().is_none();
+    passed(function, Passing::Borrow).filter(move |_| locks)
+}
+
+fn lock_read(parameter: &Parameter) -> TokenStream {
+    let (locked, index) = (parameter.local("locked"), parameter.index);
+    quote_spanned!(Span::mixed_site()=> let #locked = call.lock_read(#index);)
+}
+
+fn take(function: &HostFunction, parameter: &Parameter) -> TokenStream {
     let Parameter { name, ty, index, .. } = parameter;
     let value = parameter.local("value");
+    let environment = if goes_elsewhere(function) { quote!(environment_owned) } else { quote!(environment) };
     match parameter.passing {
         Passing::Value => quote_spanned!(ty.span().resolved_at(Span::mixed_site())=>
             let #value = call.take::<#ty>(#index, #name)?;
         ),
         Passing::Environment => quote_spanned!(ty.span().resolved_at(Span::mixed_site())=>
-            let #value = ::weir::macros::environment::<#ty>(call)?;
+            let #value = ::weir::macros::#environment::<#ty>(call.environment)?;
         ),
         Passing::Options => quote_spanned!(ty.span().resolved_at(Span::mixed_site())=>
             let #value = <#ty as ::weir::FunctionOptions>::take(call, #index)?;
@@ -190,8 +210,12 @@ fn take(parameter: &Parameter) -> TokenStream {
     }
 }
 
-fn place(parameter: &Parameter) -> TokenStream {
+fn place(function: &HostFunction, parameter: &Parameter) -> TokenStream {
     let (place, index) = (parameter.local("place"), parameter.index);
+    if locked(function).any(|locked| locked.index == index) {
+        let locked = parameter.local("locked");
+        return quote_spanned!(Span::mixed_site()=> let #place = call.borrow_locked(#index, &#locked););
+    }
     quote_spanned!(Span::mixed_site()=> let #place = call.borrow_read(#index);)
 }
 
@@ -313,12 +337,12 @@ fn units(function: &HostFunction) -> TokenStream {
 /// Makes the values of the parameters visible by their names; of one from the environment, the environment.
 fn values(function: &HostFunction) -> TokenStream {
     let value = |parameter: &Parameter| {
-        let (name, place) = (Ident::new(&parameter.name, Span::call_site()), parameter.local("place"));
-        let index = parameter.index;
+        let name = Ident::new(&parameter.name, Span::call_site());
         if parameter.passing == Passing::Environment {
             return quote_spanned!(Span::mixed_site()=> let #name: &::weir::Environment = call.environment;);
         }
-        quote_spanned!(Span::mixed_site()=> let #place = call.borrow_read(#index); let #name: &::weir::Value = &#place;)
+        let (borrowed, place) = (place(function, parameter), parameter.local("place"));
+        quote_spanned!(Span::mixed_site()=> #borrowed let #name: &::weir::Value = &#place;)
     };
     function.parameters.iter().map(value).collect()
 }

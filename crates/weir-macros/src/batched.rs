@@ -186,7 +186,7 @@ impl<'f> Batched<'f> {
         let given = function.parameters.iter().filter(|parameter| parameter.passing == Passing::Environment);
         let given = given.map(|parameter| {
             let (value, ty) = (parameter.local("value"), &parameter.ty);
-            quote_spanned!(Span::mixed_site()=> let #value = ::weir::macros::environment_of::<#ty>(environment)?;)
+            quote_spanned!(Span::mixed_site()=> let #value = ::weir::macros::environment_owned::<#ty>(environment)?;)
         });
         let common = self.common().zip(0usize..).map(|(parameter, index)| {
             let (value, ty, name) = (parameter.local("value"), &parameter.ty, &parameter.name);

@@ -10,7 +10,7 @@
 
 use std::collections::BTreeMap;
 
-use weir_host::{Mode, Resource, Type, TypeShape};
+use weir_host::{Type, TypeShape};
 use weir_syntax::ast::{
     Arm, AtomicResource, Block, Expr, ExprKind, Let, Pattern, PatternKind, StatementKind, Visitor, walk_expr,
     walk_statement,
@@ -19,9 +19,7 @@ use weir_syntax::{Code, Diagnostic, Span};
 
 use super::error_responses::ErrorResponses;
 use crate::context::CheckContext;
-use crate::effects::EffectSummary;
-use crate::lang_items::TABLES;
-use crate::typed_tree::{CallTarget, LocalId, Resolution, TableStatement, TypedTree};
+use crate::typed_tree::{LocalId, Resolution, TypedTree};
 use crate::types::Ty;
 
 /// The warnings of every error response that keeps what its transaction has written.
@@ -57,15 +55,6 @@ impl<'t> KeptWrites<'t> {
             .hint("if the writes are to be kept, make the response behind the `atomic`");
         self.found.push(diagnostic);
     }
-}
-
-/// Returns whether a `fn` with these effects writes a table.
-pub(super) fn writes_tables(typed: &TypedTree, effects: &EffectSummary) -> bool {
-    let is_table = |resource: &Resource| match resource {
-        Resource::Shared(name) => typed.declarations.tables.contains_key(name.as_str()),
-        _ => false,
-    };
-    effects.resources.iter().any(|(resource, mode)| *mode == Mode::Write && is_table(resource))
 }
 
 /// A transaction, along whose paths the walk goes.
@@ -144,7 +133,7 @@ impl<'t> TransactionWalk<'_, 't> {
             }
             _ => {
                 walk_expr(self, expr);
-                if self.is_write(expr) {
+                if self.lint.typed.is_table_write(expr) {
                     self.written.push(expr.span);
                 }
                 self.value(expr, ends);
@@ -224,21 +213,6 @@ impl<'t> TransactionWalk<'_, 't> {
             Ty::Plain(Type::Named(name)) => {
                 let declared = self.lint.typed.declarations.types.get(name);
                 declared.is_some_and(|declared| matches!(declared.definition.shape, TypeShape::Record(_)))
-            }
-            _ => false,
-        }
-    }
-
-    fn is_write(&self, call: &Expr) -> bool {
-        let typed = self.lint.typed;
-        match typed.call(call.id).map(|call| &call.target) {
-            Some(CallTarget::Host(path)) => {
-                let statement = path.strip_prefix(TABLES).and_then(|rest| rest.strip_prefix('.'));
-                statement.is_some_and(|name| matches!(name, "insert" | "upsert" | "delete"))
-            }
-            Some(CallTarget::Table(statement)) => !matches!(statement, TableStatement::Count | TableStatement::Exists),
-            Some(CallTarget::Function(name)) => {
-                typed.effects_of(name).is_some_and(|effects| writes_tables(typed, effects))
             }
             _ => false,
         }

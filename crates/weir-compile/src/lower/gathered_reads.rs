@@ -112,7 +112,7 @@ impl Lowering<'_, '_> {
     }
 
     /// Adds the shared values that a block writes.
-    fn written_in(&self, block: &Block, written: &mut BTreeSet<Text>) {
+    pub(super) fn written_in(&self, block: &Block, written: &mut BTreeSet<Text>) {
         for binding in &block.lets {
             match &binding.op {
                 Op::Call(call) => {

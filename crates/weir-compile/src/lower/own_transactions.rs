@@ -1,32 +1,56 @@
 //! Transactions of statements that read before they write, such as `update`: other programs may write the table, too.
 //!
 //! Such a statement is a step that holds the table, and calls `begin` and `commit` like an `atomic`. What the function of an
-//! `update` writes in other stored tables belongs to it. A commit that fails is the `Err` of the statement.
+//! `update` writes in other tables belongs to it. A commit that fails is the `Err` of the statement. A statement on a table in
+//! memory whose functions write no table needs no transaction.
 
-use weir_host::{Text, Type, Value};
-use weir_ir::expr::{ArmTest, Atom};
+use std::collections::BTreeSet;
+
+use weir_host::{Mode, Resource, Text, Type, Value};
+use weir_ir::expr::{ArmTest, Atom, Block, Constraint};
 use weir_ir::prim::Prim;
 use weir_syntax::Span;
 
-use super::{Binding, Lowering, StepScope, Transaction};
+use super::{Binding, Callable, Lowering, StepScope, Transaction};
 use crate::lang_items::TABLES;
 
+/// A statement that reads before it writes.
+pub(super) struct OwnStatement<'t> {
+    pub(super) table: &'t Text,
+    pub(super) deletes: bool,
+    /// True if its functions may write tables.
+    pub(super) functions_write: bool,
+}
+
 impl<'a> Lowering<'a, '_> {
+    /// Returns true if one of the functions of a statement may write a table.
+    pub(super) fn may_write_tables(&self, functions: [Option<&Binding<'a>>; 2]) -> bool {
+        functions.into_iter().flatten().any(|function| match function {
+            Binding::Callable(Callable::Closure { body, scope, .. }) => scope.code.typed.may_write_tables(body),
+            Binding::Callable(Callable::Function(at, scope)) => {
+                let effects = scope.code.typed.fn_effects.get(*at);
+                effects.is_some_and(|effects| scope.code.typed.writes_tables(effects))
+            }
+            Binding::Callable(Callable::Host(_)) | Binding::Atom(_) => false,
+        })
+    }
+
     /// Runs `body` in a step that writes the table, unless a transaction holds it already.
     pub(super) fn holding(
         &mut self,
-        (table, deletes): (&Text, bool),
+        statement: &OwnStatement<'_>,
         ty: &Type,
         span: Span,
         body: impl FnOnce(&mut Self) -> Atom,
     ) -> Atom {
+        let OwnStatement { table, deletes, .. } = *statement;
         let named = |step: &StepScope| step.transaction.as_ref().is_some_and(|of| of.tables.contains(table));
         if self.steps.iter().any(named) {
             return body(self);
         }
         let open_block = self.build_block(|lowering| {
             let frame_count = lowering.frames.len();
-            let transaction = lowering.begin_own(table, deletes, span);
+            let transaction = lowering.begin_own(statement, span);
             lowering.steps.push(StepScope { resources: Vec::new(), readers: Vec::new(), frame_count, transaction });
             let value = body(lowering);
             // With the tables that the function has written.
@@ -36,12 +60,29 @@ impl<'a> Lowering<'a, '_> {
                 None => value,
             }
         });
-        self.step(open_block, (ty.clone(), None), span, |lowering, _| lowering.writer_of(table, deletes))
+        self.step(open_block, (ty.clone(), None), span, |lowering, body| {
+            let of_table = lowering.writer_of(table, deletes);
+            of_table.into_iter().chain(lowering.held_for_joined(body)).collect()
+        })
     }
 
-    /// Begins the transaction of a statement on a stored table, unless there is one around it.
-    fn begin_own(&mut self, table: &Text, deletes: bool, span: Span) -> Option<Transaction> {
-        if !self.is_stored(table) || self.steps.iter().any(|step| step.transaction.is_some()) {
+    /// Returns the constraints of a step for the tables that its functions write: those in memory are held to its end, because a
+    /// statement that finds their transaction unfinished takes it back, and for the others their database.
+    fn held_for_joined(&self, body: &Block) -> Vec<Constraint> {
+        let mut written = BTreeSet::new();
+        self.written_in(body, &mut written);
+        written.retain(|name| self.program.declarations.tables.contains_key(name.as_str()));
+        let in_memory = written.iter().filter(|table| !self.is_stored(table)).cloned().map(Resource::Shared);
+        let turn = written.iter().any(|table| self.takes_turns(table)).then(|| Resource::Constraint(TABLES.into()));
+        let held = |resource| Constraint { resource, mode: Mode::Write, per_session: false };
+        in_memory.chain(turn).map(held).collect()
+    }
+
+    /// Begins the transaction of a statement, unless there is one around it, or it needs none.
+    fn begin_own(&mut self, statement: &OwnStatement<'_>, span: Span) -> Option<Transaction> {
+        let OwnStatement { table, deletes, functions_write } = *statement;
+        let needs_one = self.is_stored(table) || functions_write;
+        if !needs_one || self.steps.iter().any(|step| step.transaction.is_some()) {
             return None;
         }
         let number = self.call_host(&format!("{TABLES}.begin").into(), Vec::new(), Type::Int, (span, &[]));

@@ -10,6 +10,7 @@ use weir_syntax::ast::{Block, Expr, ExprKind, Pattern, QueryClauses};
 use super::block_builder::{BlockExits, OpenBlock};
 use super::conditions::DividedCondition;
 use super::keyed_reads::PairedList;
+use super::own_transactions::OwnStatement;
 use super::table_description::record;
 use super::tables::{ReplaceFailure, outside};
 use super::{Binding, Callable, Lowering, TriedCall, pattern_name};
@@ -129,7 +130,8 @@ impl<'a> Lowering<'a, '_> {
     ) -> Atom {
         let (row_type, Type::Result(pair)) = (self.row_type(table), ty) else { return Atom::Value(Value::Unit) };
         let steps = self.steps.len();
-        self.holding((table, false), ty, span, |lowering| {
+        let functions_write = self.may_write_tables([Some(&change), None]);
+        self.holding(&OwnStatement { table, deletes: false, functions_write }, ty, span, |lowering| {
             let found = vec![Atom::Shared(table.clone()), outside(), key.clone()];
             let found = lowering.call_tables("get", found, pair.0.clone(), span);
             let old = lowering.vars.variable("", row_type.clone());
@@ -166,7 +168,8 @@ impl<'a> Lowering<'a, '_> {
         span: Span,
     ) -> Atom {
         let element = self.row_type(table);
-        self.holding((table, false), ty, span, |lowering| {
+        let functions_write = self.may_write_tables([condition.0.as_ref(), change.as_ref()]);
+        self.holding(&OwnStatement { table, deletes: false, functions_write }, ty, span, |lowering| {
             let old = lowering.rows_where(table, condition, span);
             let Some(Binding::Callable(change)) = change else { return Atom::Value(Value::Unit) };
             let rows = Type::list(element.clone());
@@ -219,7 +222,8 @@ impl<'a> Lowering<'a, '_> {
             let given = bound(vec![Atom::Shared(table.clone()), outside(), query, arguments]);
             return self.call_host(&host("delete_all"), given, ty.clone(), (span, &[]));
         }
-        self.holding((table, true), ty, span, |lowering| {
+        let functions_write = self.may_write_tables([condition.as_ref(), None]);
+        self.holding(&OwnStatement { table, deletes: true, functions_write }, ty, span, |lowering| {
             let rows = lowering.rows_where(table, (condition, written), span);
             let given = bound(vec![Atom::Shared(table.clone()), outside(), rows]);
             lowering.call_host(&host("delete_rows"), given, ty.clone(), (span, &[]))

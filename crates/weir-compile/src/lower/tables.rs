@@ -132,14 +132,15 @@ impl<'a> Lowering<'a, '_> {
             }
             if writes && !transaction.is_own {
                 self.not_named(&table, &transaction, span);
-            } else if writes && self.is_stored(&table) {
+            } else if writes {
                 let joined: Vec<Text> = transaction.tables.iter().chain([&table]).cloned().collect();
                 self.one_database(&joined, span);
                 call.arguments[1] = transaction.number.clone();
                 self.join_transaction(&mut transaction, &table, deletes);
                 self.steps[step].transaction = Some(transaction);
-            } else if !writes && self.is_beside(&table, &transaction) {
-                // The transaction reads it by the connection, and in the snapshot, of its own tables.
+            } else if self.is_beside(&table, &transaction) || transaction.is_own && !self.is_stored(&table) {
+                // The transaction reads a stored table by the connection, and in the snapshot, of its own tables, and one in
+                // memory that it has perhaps written.
                 if let Some(number) = call.arguments.get_mut(1) {
                     *number = transaction.number.clone();
                 }
@@ -335,8 +336,9 @@ impl<'a> Lowering<'a, '_> {
         (ty, fails): (&Type, ReplaceFailure),
         span: Span,
     ) -> Atom {
-        let of = Type::result(Type::Unit, Type::Failure);
-        let given = [Atom::Shared(table.clone()), outside(), key, row.clone()];
+        let row_type = self.row_type(table);
+        let of = Type::result(row_type.clone(), Type::Failure);
+        let given = [Atom::Shared(table.clone()), outside(), key, row];
         // The commit follows, whose failure is that of the `update`, too.
         let places = matches!(fails, ReplaceFailure::OfCommit);
         let site = places.then(|| Atom::Value(option(None)));
@@ -344,11 +346,11 @@ impl<'a> Lowering<'a, '_> {
         let function = if places { "place_replace" } else { "replace" };
         let subject = self.call_host(&format!("{TABLES}.{function}").into(), given, of.clone(), (span, &[]));
         let Type::Result(pair) = ty else { return subject };
-        let unit = self.vars.variable("", Type::Unit);
+        let stored = self.vars.variable("", row_type);
         let failure = self.vars.variable("", Type::Failure);
-        let failed = Atom::Var(failure.var);
+        let (row, failed) = (Atom::Var(stored.var), Atom::Var(failure.var));
         let arms = vec![
-            self.arm(ArmTest::Tag(Value::OK), vec![unit], |lowering| {
+            self.arm(ArmTest::Tag(Value::OK), vec![stored], |lowering| {
                 let some = lowering.prim(Prim::Variant(Value::SOME), vec![row], pair.0.clone(), span);
                 lowering.prim(Prim::Variant(Value::OK), vec![some], ty.clone(), span)
             }),

@@ -81,6 +81,20 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// Locks an argument for reading, if it is a shared value.
+    #[inline]
+    #[must_use]
+    pub fn lock_read(&self, index: usize) -> Option<Reading<'a>> {
+        self.shared(index).map(Shared::read)
+    }
+
+    /// Borrows an argument for reading, which is locked if it is a shared value.
+    #[inline]
+    #[must_use]
+    pub fn borrow_locked<'b>(&'b self, index: usize, locked: &'b Option<Reading<'a>>) -> &'b Value {
+        locked.as_deref().unwrap_or_else(|| self.borrow(index))
+    }
+
     #[inline]
     fn mut_slot(&mut self, index: usize) -> MutSlot<'a> {
         match self.shared(index) {
@@ -303,21 +317,24 @@ pub fn distinct(call: &Call<'_>, changed: &[(usize, &str)], read: &[(usize, &str
     Ok(())
 }
 
-/// Returns the value of this type from the call's environment.
-///
-/// # Errors
-/// Fails if there is none.
-pub fn environment<T: Send + Sync + 'static>(call: &Call<'_>) -> Result<Arc<T>, Box<Failure>> {
-    environment_of(call.environment)
-}
-
 /// Returns the value of this type from the environment.
 ///
 /// # Errors
 /// Fails if there is none.
-pub fn environment_of<T: Send + Sync + 'static>(environment: &Environment) -> Result<Arc<T>, Box<Failure>> {
-    environment.get::<T>().ok_or_else(|| {
-        let name = std::any::type_name::<T>();
-        Box::new(Failure::function(format!("the environment of this program has no `{name}`")))
-    })
+pub fn environment<T: Send + Sync + 'static>(environment: &Environment) -> Result<&T, Box<Failure>> {
+    environment.find::<T>().ok_or_else(not_provided::<T>)
+}
+
+/// Returns the value of this type from the environment, for a call that does not end at once.
+///
+/// # Errors
+/// Fails if there is none.
+pub fn environment_owned<T: Send + Sync + 'static>(environment: &Environment) -> Result<Arc<T>, Box<Failure>> {
+    environment.get::<T>().ok_or_else(not_provided::<T>)
+}
+
+#[cold]
+fn not_provided<T>() -> Box<Failure> {
+    let name = std::any::type_name::<T>();
+    Box::new(Failure::function(format!("the environment of this program has no `{name}`")))
 }

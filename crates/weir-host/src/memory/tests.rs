@@ -1,6 +1,11 @@
 //! Tests of the memory accounts.
 
+use std::sync::atomic::Ordering;
+
+use super::room::SMALL_BYTES;
+use super::thread_account::TOTAL;
 use super::*;
+use crate::FailureKind;
 
 const MEGABYTE: usize = 1 << 20;
 

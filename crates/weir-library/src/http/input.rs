@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use weir::{RouteParameter, Type, Value};
 
 pub(super) use crate::input::{InputError, NamedTypes, expected, is_scalar, scalar_or_error};
@@ -39,7 +39,7 @@ pub(super) fn encode_path(literal: &str) -> String {
 /// Normalizes the percent-encoding of a path (RFC 3986, sections 6.2.2.1 and 6.2.2.2), so that equivalent paths have the
 /// same route: hexadecimal digits are in upper case, and letters, digits, `-`, `.`, `_` and `~` are not encoded.
 pub(super) fn normalized_path(path: &str) -> Cow<'_, str> {
-    if !contains(path, |byte| byte == b'%') || !is_well_encoded(path) || is_normal(path) {
+    if !contains(path, |byte| byte == b'%') || !needs_normalizing(path) {
         return Cow::Borrowed(path);
     }
     let mut normalized = String::with_capacity(path.len());
@@ -65,25 +65,33 @@ pub(super) fn decode_path(part: &str) -> Result<Cow<'_, str>, &'static str> {
     if !contains(part, |byte| byte == b'%') {
         return Ok(Cow::Borrowed(part));
     }
-    if !is_well_encoded(part) {
-        return Err(LONE_PERCENT);
+    let mut decoded = Vec::with_capacity(part.len());
+    let mut pieces = part.as_bytes().split(|byte| *byte == b'%');
+    decoded.extend_from_slice(pieces.next().unwrap_or_default());
+    for piece in pieces {
+        let (digits, rest) = piece.split_first_chunk().ok_or(LONE_PERCENT)?;
+        decoded.push(encoded_byte(*digits).ok_or(LONE_PERCENT)?);
+        decoded.extend_from_slice(rest);
     }
-    percent_decode_str(part).decode_utf8().map_err(|_| NOT_UTF8)
+    String::from_utf8(decoded).map(Cow::Owned).map_err(|_| NOT_UTF8)
 }
 
 /// Returns the byte that two hexadecimal digits stand for.
-fn encoded_byte(high: u8, low: u8) -> Option<u8> {
+fn encoded_byte([high, low]: [u8; 2]) -> Option<u8> {
     let digit = |digit: u8| char::from(digit).to_digit(16);
     u8::try_from(digit(high)? << 4 | digit(low)?).ok()
 }
 
-/// Returns `true` if the percent-encoding of a path, which is well encoded, is normalized.
-fn is_normal(path: &str) -> bool {
-    let mut encoded = path.as_bytes().windows(3).filter(|bytes| bytes[0] == b'%');
-    encoded.all(|bytes| {
-        let is_lower = bytes.iter().any(u8::is_ascii_lowercase);
-        !is_lower && !encoded_byte(bytes[1], bytes[2]).is_some_and(is_unreserved)
-    })
+/// Returns `true` if a path is well encoded, and its percent-encoding is not normalized.
+fn needs_normalizing(path: &str) -> bool {
+    let mut is_normal = true;
+    for piece in path.as_bytes().split(|byte| *byte == b'%').skip(1) {
+        let Some((digits, byte)) = piece.first_chunk().and_then(|digits| Some((digits, encoded_byte(*digits)?))) else {
+            return false;
+        };
+        is_normal &= !digits.iter().any(u8::is_ascii_lowercase) && !is_unreserved(byte);
+    }
+    !is_normal
 }
 
 /// Returns `true` if a byte is that of a character which a path contains without encoding.

@@ -51,7 +51,7 @@ pub(super) fn upsert(
     table.0.changed(storage, transaction, RowChange::Upsert(row.0)).map(Generic)
 }
 
-/// Replaces the row with the key.
+/// Replaces the row with the key, and returns the new one as it is stored.
 ///
 /// # Errors
 /// Fails if the new row has another key, another row has the values of a unique index, or a row that it references does not
@@ -68,8 +68,8 @@ pub(super) fn replace(
     key: RowKey,
     row: Row,
     #[environment] storage: &TableStorage,
-) -> Result<(), Failure> {
-    table.0.changed(storage, transaction, RowChange::Replace(key.0, row.0)).map(|_| ())
+) -> Result<Row, Failure> {
+    table.0.changed(storage, transaction, RowChange::Replace(key.0, row.0)).map(Generic)
 }
 
 /// Inserts a row in a transaction that ends if this fails, and returns its key. The database may not have executed it yet: then its
@@ -131,8 +131,8 @@ pub(super) fn place_replace(
     row: Row,
     site: Option<FailureSite>,
     #[environment] storage: &TableStorage,
-) -> Result<(), Failure> {
-    placed((table, transaction), RowChange::Replace(key.0, row.0), site, storage).map(|_| ())
+) -> Result<Row, Failure> {
+    placed((table, transaction), RowChange::Replace(key.0, row.0), site, storage).map(Generic)
 }
 
 /// Replaces these rows by new ones with the same keys, all or none, and returns their number.

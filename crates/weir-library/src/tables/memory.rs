@@ -194,12 +194,12 @@ impl MemoryTable {
         Ok(key)
     }
 
-    pub(super) fn replace(&mut self, transaction: i64, key: &Value, row: Value) -> Result<(), Failure> {
+    pub(super) fn replace(&mut self, transaction: i64, key: &Value, row: Value) -> Result<Value, Failure> {
         self.enter(transaction);
         let row = self.schema.replacement(key, row)?;
         self.no_conflict(&row, Some(key))?;
-        self.put(key.clone(), row);
-        Ok(())
+        self.put(key.clone(), row.clone());
+        Ok(row)
     }
 
     pub(super) fn replace_rows(&mut self, transaction: i64, old: &[Value], new: Vec<Value>) -> Result<i64, Failure> {

@@ -11,6 +11,7 @@ use std::ops::{Bound, RangeBounds};
 
 use weir::Value;
 
+use super::key_tree::{KeyRange, KeyTree};
 use super::schema::IndexSchema;
 
 /// An ordered index.
@@ -20,9 +21,6 @@ pub(super) struct MemoryIndex {
     pub(super) columns: Vec<usize>,
     rows: BTreeMap<IndexValues, IndexedRows>,
 }
-
-/// The least and the greatest key of a visit.
-type KeyRange<'k> = (Bound<&'k Value>, Bound<&'k Value>);
 
 /// The least and the greatest key that are sought.
 pub(super) type KeyBounds = (Option<Value>, Option<Value>);
@@ -65,7 +63,11 @@ impl Borrow<[Value]> for IndexValues {
 impl Ord for IndexValues {
     #[inline]
     fn cmp(&self, other: &Self) -> Ordering {
-        self.as_slice().cmp(other.as_slice())
+        match (self, other) {
+            // Most indexes have one column beside the key.
+            (IndexValues::One([one]), IndexValues::One([other])) => one.cmp(other),
+            _ => self.as_slice().cmp(other.as_slice()),
+        }
     }
 }
 
@@ -88,7 +90,7 @@ impl Eq for IndexValues {}
 #[derive(Debug)]
 pub(super) enum IndexedRows {
     One(Value, Value),
-    Several(BTreeMap<Value, Value>),
+    Several(KeyTree<Value>),
 }
 
 impl MemoryIndex {
@@ -110,7 +112,7 @@ impl MemoryIndex {
     pub(super) fn any_key(&self, values: &[Value], mut test: impl FnMut(&Value) -> bool) -> bool {
         match self.at(values) {
             Some(IndexedRows::One(key, _)) => test(key),
-            Some(IndexedRows::Several(rows)) => rows.keys().any(test),
+            Some(IndexedRows::Several(rows)) => rows.any_key(test),
             None => false,
         }
     }
@@ -166,13 +168,13 @@ impl MemoryIndex {
 impl IndexedRows {
     fn insert(&mut self, key: Value, row: Value) {
         match self {
-            IndexedRows::Several(rows) => {
-                rows.insert(key, row);
-            }
+            IndexedRows::Several(rows) => rows.insert(key, row),
             IndexedRows::One(only, of_only) if *only == key => *of_only = row,
             IndexedRows::One(only, of_only) => {
-                let first = (std::mem::replace(only, Value::Absent), std::mem::replace(of_only, Value::Absent));
-                *self = IndexedRows::Several(BTreeMap::from([first, (key, row)]));
+                let mut rows = KeyTree::default();
+                rows.insert(std::mem::replace(only, Value::Absent), std::mem::replace(of_only, Value::Absent));
+                rows.insert(key, row);
+                *self = IndexedRows::Several(rows);
             }
         }
     }
@@ -189,10 +191,7 @@ impl IndexedRows {
         let Some(range) = key_range(descending, behind, between) else { return true };
         match self {
             IndexedRows::One(key, row) => !range.contains(key) || visit(row),
-            IndexedRows::Several(rows) => {
-                let mut found = rows.range::<Value, _>(range).map(|(_, row)| row);
-                if descending { found.rev().all(visit) } else { found.all(visit) }
-            }
+            IndexedRows::Several(rows) => rows.visit(range, descending, visit),
         }
     }
 }

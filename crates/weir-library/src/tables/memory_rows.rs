@@ -1,23 +1,24 @@
 //! The rows of a table in memory: a hash finds one by its key, and a tree visits them in the order of their keys.
 
-use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use foldhash::fast::RandomState;
 use indexmap::IndexMap;
 use weir::Value;
 
+use super::key_tree::KeyTree;
+
 /// Rows by their keys.
 #[derive(Debug)]
 pub(super) struct KeyedRows<R> {
     rows: IndexMap<Value, R, RandomState>,
     /// The place of each row in `rows`.
-    in_order: BTreeMap<Value, usize>,
+    in_order: KeyTree<usize>,
 }
 
 impl<R> Default for KeyedRows<R> {
     fn default() -> Self {
-        KeyedRows { rows: IndexMap::default(), in_order: BTreeMap::new() }
+        KeyedRows { rows: IndexMap::default(), in_order: KeyTree::default() }
     }
 }
 
@@ -56,13 +57,14 @@ impl<R> KeyedRows<R> {
     /// Calls `visit` with the rows whose keys are between two, in the order of the keys or the other way round, until it returns false.
     pub(super) fn visit(&self, (low, high): (&Value, &Value), descending: bool, mut visit: impl FnMut(&R) -> bool) {
         let range = (Bound::Included(low), Bound::Included(high));
-        let mut found = self.in_order.range::<Value, _>(range).map(|(_, place)| &self.rows[*place]);
-        _ = if descending { found.rev().all(&mut visit) } else { found.all(&mut visit) };
+        self.in_order.visit(range, descending, |place| visit(&self.rows[*place]));
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use test_support::random::Random;
 
     use super::*;

@@ -241,11 +241,11 @@ impl TableRows for PublishedRows {
         Ok(key)
     }
 
-    fn replace(&self, transaction: i64, key: &Value, row: Value) -> Result<(), Failure> {
-        self.rows.replace(transaction, key, row)?;
+    fn replace(&self, transaction: i64, key: &Value, row: Value) -> Result<Value, Failure> {
+        let stored = self.rows.replace(transaction, key, row)?;
         self.note(transaction, || [RowWrite::of_key(key.clone())]);
         self.wrote(transaction, || vec![TableWrite::of_replaced(&self.schema, key)]);
-        Ok(())
+        Ok(stored)
     }
 
     fn replace_rows(&self, transaction: i64, old: &[Value], new: Vec<Value>) -> Result<i64, Failure> {

@@ -69,8 +69,8 @@ impl OpenTable {
         Ok(value)
     }
 
-    /// Inserts or replaces a row, after it has looked up the rows that this references. Returns its key; `()` for one that
-    /// replaces another.
+    /// Inserts or replaces a row, after it has looked up the rows that this references. Returns its key, or the
+    /// row as it is stored if it replaces the one with a key.
     pub(super) fn changed(
         &self,
         storage: &TableStorage,
@@ -85,7 +85,7 @@ impl OpenTable {
             match change {
                 RowChange::Insert(row) => self.rows.insert(transaction, row),
                 RowChange::Upsert(row) => self.rows.upsert(transaction, row),
-                RowChange::Replace(key, row) => self.rows.replace(transaction, &key, row).map(|()| Value::Unit),
+                RowChange::Replace(key, row) => self.rows.replace(transaction, &key, row),
                 RowChange::Delete(key) => self.rows.delete(transaction, &key).map(Value::Bool),
             }
         })

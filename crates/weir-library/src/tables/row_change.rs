@@ -9,7 +9,7 @@ pub(super) enum RowChange {
     Insert(Value),
     /// Inserts the row, or puts it in place of the one with its key. The answer is the key.
     Upsert(Value),
-    /// Puts the row in place of the one with the key.
+    /// Puts the row in place of the one with the key. The answer is the row as it is stored.
     Replace(Value, Value),
     /// Deletes the row with the key. The answer is whether there was one.
     Delete(Value),

@@ -73,7 +73,8 @@ pub(super) trait TableRows: Debug + Send + Sync {
     fn group(&self, transaction: i64, search: &TableSearch, grouping: &TableGrouping) -> Result<Vec<Value>, Failure>;
     fn insert(&self, transaction: i64, row: Value) -> Result<Value, Failure>;
     fn upsert(&self, transaction: i64, row: Value) -> Result<Value, Failure>;
-    fn replace(&self, transaction: i64, key: &Value, row: Value) -> Result<(), Failure>;
+    /// Returns the row as it is stored.
+    fn replace(&self, transaction: i64, key: &Value, row: Value) -> Result<Value, Failure>;
     /// Replaces rows by new ones with the same keys, all or none. Constraints hold when all are replaced.
     fn replace_rows(&self, transaction: i64, old: &[Value], new: Vec<Value>) -> Result<i64, Failure>;
     fn delete(&self, transaction: i64, key: &Value) -> Result<bool, Failure>;
@@ -228,7 +229,7 @@ impl TableRows for Mutex<MemoryTable> {
         self.lock().upsert(transaction, row)
     }
 
-    fn replace(&self, transaction: i64, key: &Value, row: Value) -> Result<(), Failure> {
+    fn replace(&self, transaction: i64, key: &Value, row: Value) -> Result<Value, Failure> {
         self.lock().replace(transaction, key, row)
     }
 

@@ -47,7 +47,7 @@ fn units_of_references(table: &Value, environment: &Environment) -> u64 {
         let schema = &table.0.schema;
         // Most tables have none.
         !schema.references.is_empty()
-            && environment.get::<TableStorage>().is_some_and(|storage| table.0.references_shared(&storage))
+            && environment.find::<TableStorage>().is_some_and(|storage| table.0.references_shared(storage))
     });
     if waits { u64::MAX } else { 0 }
 }

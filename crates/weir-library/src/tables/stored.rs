@@ -189,12 +189,12 @@ impl TableRows for StoredTable {
         Ok(schema.key_of(fields(&row)))
     }
 
-    fn replace(&self, transaction: i64, key: &Value, row: Value) -> Result<(), Failure> {
+    fn replace(&self, transaction: i64, key: &Value, row: Value) -> Result<Value, Failure> {
         let row = self.table.schema.replacement(key, row)?;
         if self.table.statements.replace.is_some() {
             self.change(transaction, RowChange::Replace(key.clone(), row.clone()), fields(&row))?;
         }
-        Ok(())
+        Ok(row)
     }
 
     fn replace_rows(&self, transaction: i64, old: &[Value], new: Vec<Value>) -> Result<i64, Failure> {

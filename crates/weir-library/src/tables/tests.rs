@@ -331,7 +331,7 @@ fn a_row_that_breaks_several_rules_names_the_first_one_in_every_store() {
         said(table.rows.insert(0, row("ada", 2, None, 1)), place);
         said(table.rows.upsert(0, row("bob", 2, Some("x"), 1)), note);
         let replaced = table.rows.replace(0, &schema.key_of(fields(&row("bob", 2, None, 2))), row("bob", 2, None, 1));
-        said(replaced.map(|()| Value::Unit), place);
+        said(replaced, place);
         let all = table.rows.replace_rows(0, &[row("bob", 2, None, 2)], vec![row("bob", 2, Some("x"), 1)]);
         said(all.map(Value::Int), note);
         // Of several rows the first one decides, and of those only what it breaks.

@@ -24,7 +24,9 @@ impl PostgresTable {
     pub(super) fn change(&self, transaction: i64, change: RowChange) -> Result<Value, Failure> {
         let change = self.stored_change(change)?;
         let (parameters, published) = (self.change_parameters(&change), self.publications(&change));
-        let Some(statements) = self.change_statements(&change, &parameters, &published) else { return Ok(Value::Unit) };
+        let Some(statements) = self.change_statements(&change, &parameters, &published) else {
+            return self.change_answer(&change, None);
+        };
         let executed = self.database.write(transaction, &statements);
         let executed = executed.map_err(|error| self.refused(&change, &error))?;
         self.change_answer(&change, executed.first())
@@ -164,7 +166,7 @@ impl TableLayout {
                 None => Err(constraint::no_number_left(&self.schema)),
             },
             RowChange::Insert(row) | RowChange::Upsert(row) => Ok(self.schema.key_of(fields(row))),
-            RowChange::Replace(..) => Ok(Value::Unit),
+            RowChange::Replace(_, row) => Ok(row.clone()),
             RowChange::Delete(_) => Ok(Value::Bool(count > 0)),
         }
     }

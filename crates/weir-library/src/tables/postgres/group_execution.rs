@@ -244,7 +244,9 @@ impl PostgresDatabase {
     fn execute_queued(&self, writer: &mut PostgresWriter, queued: &QueuedChange) -> Result<Value, Failure> {
         let QueuedChange { table, change, .. } = queued;
         let (parameters, published) = (table.change_parameters(change), table.publications(change));
-        let Some(statements) = table.change_statements(change, &parameters, &published) else { return Ok(Value::Unit) };
+        let Some(statements) = table.change_statements(change, &parameters, &published) else {
+            return table.change_answer(change, None);
+        };
         let executed = self.again(|| self.execute(writer, 0, &statements, false));
         table.change_answer(change, executed.map_err(|error| table.refused(change, &error))?.first())
     }

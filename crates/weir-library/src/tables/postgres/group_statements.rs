@@ -90,11 +90,7 @@ impl<'g> GroupStatements<'g> {
                 GroupPart::Change(at, parameters, published) => {
                     let QueuedChange { table, change, .. } = &self.group[*at];
                     let statements = table.change_statements(change, parameters, published);
-                    let answered = statements.as_ref().and(of_part);
-                    answers[*at] = Some(match statements {
-                        Some(_) => table.change_answer(change, answered),
-                        None => Ok(Value::Unit),
-                    });
+                    answers[*at] = Some(table.change_answer(change, statements.as_ref().and(of_part)));
                     begin += statements.map_or(0, |statements| statements.len());
                 }
                 GroupPart::Insertions(members, insertion) => {

@@ -286,8 +286,8 @@ impl TableRows for PostgresTable {
         self.change(transaction, RowChange::Upsert(row))
     }
 
-    fn replace(&self, transaction: i64, key: &Value, row: Value) -> Result<(), Failure> {
-        self.change(transaction, RowChange::Replace(key.clone(), row)).map(|_| ())
+    fn replace(&self, transaction: i64, key: &Value, row: Value) -> Result<Value, Failure> {
+        self.change(transaction, RowChange::Replace(key.clone(), row))
     }
 
     fn replace_rows(&self, transaction: i64, old: &[Value], new: Vec<Value>) -> Result<i64, Failure> {

@@ -139,7 +139,7 @@ fn run(table: &dyn TableRows, kind: u64, transaction: i64, seed: u64) -> String 
         6 => {
             let own = key_of(&row);
             match table.get(transaction, &own) {
-                Ok(Some(_)) => table.replace(transaction, &own, row).map(|()| "replaced".to_owned()),
+                Ok(Some(_)) => table.replace(transaction, &own, row).map(|row| format!("{row:?}")),
                 other => other.map(|_| "none".to_owned()),
             }
         }
