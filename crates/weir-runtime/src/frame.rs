@@ -36,6 +36,7 @@ use crate::step::{Action, Body, NONE, PreparedStep};
 use crate::units::Advanced;
 use action::{Stage, StepExit};
 pub(crate) use exit::{EndingFlow, Finished, FlowExit};
+use repeat::Strips;
 
 mod action;
 mod atomic;
@@ -59,6 +60,7 @@ mod sequential_run;
 mod slack;
 mod stopped;
 mod straight;
+mod strips;
 mod timed;
 mod waits;
 
@@ -100,6 +102,8 @@ pub(crate) struct Frame {
     waits: Vec<Wait>,
     /// Boxes for stages, so that a call that waits needs no allocation.
     spare_stages: SmallVec<[Box<Stage>; SPARE_STAGES_MAX]>,
+    /// The lists of which further strips are left.
+    strips: Vec<Strips>,
     /// The step without a wait number that was interrupted.
     suspended: Option<usize>,
     /// True if the frame stops because its slice is over.
@@ -205,6 +209,7 @@ impl Frame {
     fn stop(&mut self) {
         self.forks.give_up();
         self.waits.clear();
+        self.strips.clear();
         (self.suspended, self.yielded) = (None, false);
         self.scopes.clear();
         self.seen.clear();

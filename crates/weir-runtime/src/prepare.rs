@@ -33,6 +33,7 @@ mod regions;
 mod shape;
 mod slots;
 mod steps;
+mod strips;
 mod timed;
 
 use cuts::Cuts;
@@ -43,6 +44,8 @@ pub use queued::QueuedCall;
 pub(crate) use queued::queued_calls_of;
 use regions::RegionRules;
 pub use regions::{IndependentPart, LoopRounds};
+pub(crate) use strips::STRIP_MAX;
+use strips::StripSearch;
 
 /// The deepest nesting of bodies; the compiler's own limit is lower.
 const NESTING_MAX: usize = 64;
@@ -82,6 +85,8 @@ pub(crate) struct Preparation<'a> {
     place: BodyPlace,
     /// The size from which on a region ends.
     region_size_max: usize,
+    /// The largest number of elements of a strip.
+    strip_max: usize,
 }
 
 /// The surroundings of a body that is being prepared.
@@ -121,12 +126,19 @@ impl<'a> Preparation<'a> {
             flow: None,
             place: BodyPlace::default(),
             region_size_max: REGION_SIZE_MAX,
+            strip_max: STRIP_MAX,
         }
     }
 
     /// Ends regions at this size.
     pub(crate) fn with_region_size_max(mut self, region_size_max: usize) -> Self {
         self.region_size_max = region_size_max;
+        self
+    }
+
+    /// Makes strips of at most so many elements.
+    pub(crate) fn with_strip_max(mut self, strip_max: usize) -> Self {
+        self.strip_max = strip_max.max(1);
         self
     }
 
@@ -200,9 +212,12 @@ impl<'a> Preparation<'a> {
         let order = order::StepOrder::of(graph, &parts, repeat, &self.moves, self.may_be_given_up);
         let layout = slots::SlotLayout::of(graph, &shape, &order, repeat);
         let latencies = latencies::latencies(graph, &parts, &shape, &order);
-        let (moves, resources) = (&self.moves, &*self.resources);
-        let mut body =
-            steps::Assembly { graph, shape: &shape, order: &order, layout: &layout, moves, resources }.body(parts)?;
+        let strips =
+            StripSearch { graph, parts: &parts, order: &order, library: self.library, length_max: self.strip_max };
+        let (moves, resources, strips) = (&self.moves, &*self.resources, &*strips.roles());
+        let assembly =
+            steps::Assembly { graph, shape: &shape, order: &order, layout: &layout, moves, resources, strips };
+        let mut body = assembly.body(parts)?;
         body.latencies = latencies;
         Ok(body)
     }

@@ -36,7 +36,7 @@ use crate::helpers::{ForkPolicy, Helpers};
 use crate::instance::{EntryInstance, Env, ProgramInstance, RouteCounters};
 use crate::lock::SessionLimits;
 use crate::platform::{Platform, SystemPlatform};
-use crate::prepare::{Preparation, PrepareError, REGION_SIZE_MAX, source_of};
+use crate::prepare::{Preparation, PrepareError, REGION_SIZE_MAX, STRIP_MAX, source_of};
 use crate::resources::Resources;
 use crate::running::{RunningProgram, run_loops};
 use crate::step::Body;
@@ -75,6 +75,9 @@ pub struct Options {
     /// The size from which on a region ends and another one begins, about its number of values. For tests: no size may
     /// change an answer.
     pub region_size_max: usize,
+    /// The largest number of elements of a strip: of those of a long list that a `for` reads before a `fold` goes over their rows. For
+    /// tests: no length may change an answer.
+    pub strip_max: usize,
     /// The recorder of the trace.
     pub recorder: Recorder,
     /// The platform that supplies clock, threads and random numbers.
@@ -96,6 +99,7 @@ impl Default for Options {
             slice: SliceLength::default(),
             forks: ForkPolicy::AsPlanned,
             region_size_max: REGION_SIZE_MAX,
+            strip_max: STRIP_MAX,
             recorder: Recorder::off(),
             platform: Arc::new(SystemPlatform::new()),
         }
@@ -303,7 +307,8 @@ fn prepare(
 ) -> Result<(PreparedProgram, Vec<Body>), PrepareError> {
     let mut resources = Resources::of(program, &library.environment, settings.sessions, &options.platform);
     let mut preparation = Preparation::new(program, library, &mut resources, gathering(library, options))
-        .with_region_size_max(options.region_size_max);
+        .with_region_size_max(options.region_size_max)
+        .with_strip_max(options.strip_max);
     if settings.row.has_sections() {
         preparation = preparation.cut_by(&options.plan);
     }

@@ -428,6 +428,30 @@ impl Repeat {
     }
 }
 
+/// The part of a step in a loop that goes through its list strip by strip (`frame/strips.rs`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum StripRole {
+    /// None.
+    #[default]
+    None,
+    /// The `map` that makes the rows of each strip.
+    Rows {
+        /// The index of the step.
+        map: u32,
+        /// The index of the step of the `fold`.
+        fold: u32,
+        /// The number of elements of a strip.
+        length: u32,
+    },
+    /// The `fold` over these rows.
+    Folds {
+        /// The index of the step of the `map`.
+        map: u32,
+        /// True if its state is a `Result`, and rounds behind an `Err` only yield it.
+        may_be_left: bool,
+    },
+}
+
 /// A map, fold or loop.
 pub(crate) struct RepeatStep {
     /// The kind of repetition.
@@ -440,6 +464,8 @@ pub(crate) struct RepeatStep {
     pub body: Body,
     /// The iteration orders around it that it leaves before its end.
     pub early_orders: Box<[EarlyOrder]>,
+    /// Its part in a loop that goes through its list strip by strip.
+    pub strip: StripRole,
     /// The slot of the output.
     pub out: u32,
 }

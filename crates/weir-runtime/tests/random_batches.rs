@@ -43,6 +43,12 @@ const FORMS: [(Detail, SliceLength, ForkPolicy); 4] = [
     (Detail::Flows, SLICES[1], ForkPolicy::AlwaysInPlace),
 ];
 
+/// Returns the largest number of elements of a strip for the program of a seed: the usual one for one program of four, and so few
+/// for the others that their short lists have several strips.
+fn strip_max(seed: u64) -> usize {
+    if seed.is_multiple_of(4) { Options::default().strip_max } else { seed as usize % 4 }
+}
+
 /// Compares two programs of each of the seeds that the environment names with the evaluator. The second one has loops that failures
 /// leave.
 fn try_programs(compare: impl Fn(&Case, u64) -> Result<(), String>) {
@@ -111,7 +117,8 @@ fn programs_of_batched_calls_give_the_evaluators_answers_and_effects_in_every_fo
         for (detail, slice, forks) in FORMS {
             let recording = Recording::new(seed);
             let (recorder, reader) = Recorder::new(detail, EVENTS_MAX);
-            let options = Options { engine, threads: Some(2), recorder, slice, forks, ..Options::default() };
+            let (threads, strip_max) = (Some(2), strip_max(seed));
+            let options = Options { engine, threads, recorder, slice, forks, strip_max, ..Options::default() };
             let results = run_on_calling_thread(&program, &recording.library(), &options, case.inputs.iter().cloned());
             let results = results.map_err(|error| error.to_string())?;
             reached.add(&reader);
@@ -145,7 +152,8 @@ fn flows_that_do_not_fail_read_only_what_the_evaluator_reads() {
         for (detail, slice, forks) in FORMS {
             let recording = Recording::new(seed);
             let recorder = Recorder::new(detail, EVENTS_MAX).0;
-            let options = Options { engine, threads: Some(2), recorder, slice, forks, ..Options::default() };
+            let (threads, strip_max) = (Some(2), strip_max(seed));
+            let options = Options { engine, threads, recorder, slice, forks, strip_max, ..Options::default() };
             run_on_calling_thread(&program, &recording.library(), &options, case.inputs.iter().cloned())
                 .map_err(|error| error.to_string())?;
             if let Some(read) = recording.reads().difference(&expected).next() {
@@ -161,7 +169,8 @@ fn flows_that_do_not_fail_read_only_what_the_evaluator_reads() {
 fn varied(seed: u64) -> Options {
     let row = &ENGINES[seed as usize % ENGINES.len()];
     let round = seed as usize / ENGINES.len();
-    let options = Options { slice: SLICES[round % 2], ..options(row.name, 1 + round % 3) };
+    let (slice, strip_max) = (SLICES[round % 2], strip_max(seed / 3));
+    let options = Options { slice, strip_max, ..options(row.name, 1 + round % 3) };
     if round % 4 < 2 { Options { platform: Arc::new(RandomClock::new(seed)), ..options } } else { options }
 }
 

@@ -14,6 +14,9 @@ const PROGRAMS: u64 = 150;
 /// The lengths of slices: usual ones, and ones that are over at each safe point.
 const SLICES: [SliceLength; 2] = [SliceLength { quantum: 1_000, quanta: 10 }, SliceLength::ONE_UNIT];
 
+/// The largest number of elements of a strip: so few that short lists have several.
+const STRIP_MAX: usize = 2;
+
 /// Programs that once showed a mistake: a body kept the atomic step from ending that it waited for.
 const REGRESSIONS: [u64; 1] = [671];
 
@@ -23,7 +26,7 @@ fn engines_give_the_evaluators_answers_and_effects() {
         check(seed, |case| {
             let expected = evaluate(case, seed).map_err(|failure| failure.to_string())?;
             for (row, slice) in ENGINES.iter().flat_map(|row| SLICES.map(|slice| (row, slice))) {
-                let found = execute(case, seed, Options { slice, ..options(row.name, 2) })?;
+                let found = execute(case, seed, Options { slice, strip_max: STRIP_MAX, ..options(row.name, 2) })?;
                 if found != expected {
                     return Err(format!("evaluated {expected:#?}\nbut under `{}`, {slice:?} {found:#?}", row.name));
                 }
@@ -69,7 +72,7 @@ fn calls_behind_a_barrier_wait_for_it_and_it_waits_for_those_before() {
             let expected = evaluate(case, seed).map_err(|failure| failure.to_string())?;
             let row = &ENGINES[seed as usize % ENGINES.len()];
             let slice = SLICES[seed as usize / ENGINES.len() % SLICES.len()];
-            let found = execute(case, seed, Options { slice, ..options(row.name, 2) })?;
+            let found = execute(case, seed, Options { slice, strip_max: STRIP_MAX, ..options(row.name, 2) })?;
             if found == expected || expected.has_fault() {
                 return Ok(());
             }
@@ -92,7 +95,7 @@ fn random_plans_give_the_evaluators_answers_and_effects() {
             let (plan, problems) = Plan::parse(&text);
             assert_eq!(problems, [], "{text}");
             let slice = SLICES[seed as usize % SLICES.len()];
-            let found = execute(case, seed, Options { plan, slice, ..options("event", 2) })?;
+            let found = execute(case, seed, Options { plan, slice, strip_max: STRIP_MAX, ..options("event", 2) })?;
             if found == expected {
                 Ok(())
             } else {

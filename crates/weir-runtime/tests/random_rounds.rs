@@ -261,7 +261,7 @@ fn rounds_in_several_sections_give_the_evaluators_answers_and_effects() {
         let (parsed, problems) = Plan::parse(&plan);
         assert_eq!(problems, [], "{plan}");
         let slice = [SliceLength::default(), SliceLength::ONE_UNIT][seed as usize % 2];
-        let found = execute(&case, seed, Options { plan: parsed, slice, ..options("event", 2) });
+        let found = execute(&case, seed, Options { plan: parsed, slice, strip_max: 2, ..options("event", 2) });
         assert_eq!(found, Ok(expected), "seed {seed}\n{plan}\n{text}");
     }
 }

@@ -28,6 +28,8 @@ pub(super) enum Ran {
     Yields(Option<Box<Stage>>),
     /// The step ends the flow.
     Ends(Box<StepExit>),
+    /// The step has run for a strip of its list, and goes on when the step of this index has made the rows of the next one.
+    Again(u32),
 }
 
 /// An end of the flow by a step. It is boxed, so that the outcome of a step fits into registers.
@@ -345,6 +347,9 @@ impl Frame {
         match run.advance(step, env, context) {
             Advanced::Waits => Ran::wait(Stage::Body(Box::new(run))),
             Advanced::Yields => Ran::yields(Stage::Body(Box::new(run))),
+            Advanced::Ready(Ok(states)) if self.has_further_strip(step, &states) => {
+                Ran::Again(self.keep_for_next_strip(Box::new(run), states, step))
+            }
             Advanced::Ready(result) => self.repeated(&mut run, result, step),
         }
     }
@@ -360,6 +365,9 @@ impl Frame {
         match run.advance(step, env, context) {
             Advanced::Waits => self.waits_in(Stage::Body(run)),
             Advanced::Yields => Ran::yields(Stage::Body(run)),
+            Advanced::Ready(Ok(states)) if self.has_further_strip(step, &states) => {
+                Ran::Again(self.keep_for_next_strip(run, states, step))
+            }
             Advanced::Ready(result) => self.repeated(&mut run, result, step),
         }
     }
@@ -367,6 +375,7 @@ impl Frame {
     /// Ends a repetition.
     fn repeated(&mut self, run: &mut Run, result: Result<Value, FlowExit>, step: &RepeatStep) -> Ran {
         run.restore(step, self);
+        self.forget_strips(step);
         match result {
             Ok(value) => {
                 self.slots[step.out as usize] = value;

@@ -177,6 +177,7 @@ impl Leaving<PooledFrame> {
             Ran::Waits(stage) if body.steps[node].wait_number.is_some() => stopped.wait(node, stage, body, env),
             Ran::Waits(stage) | Ran::Yields(Some(stage)) => stopped.suspend(node, stage, body, env),
             Ran::Next | Ran::Yields(None) => {}
+            Ran::Again(_) => unreachable!("iterations that share a frame have no `map` that waits"),
         }
         leaving.stopped = Some((run, stopped));
         leaving

@@ -17,10 +17,11 @@ use crate::region::CodePlace;
 use crate::step::{Action, Body, RegionStep};
 
 impl Frame {
-    /// Returns true if a region runs as one piece: nobody records its nodes, and the frame does not stop inside of it.
+    /// Returns true if a region runs as one piece: nobody records its nodes, the frame does not stop inside of it, and no `fold` in
+    /// it may have to wait for a further strip.
     #[inline]
     pub(super) fn runs_regions(&self, step: &RegionStep, env: Env<'_>) -> bool {
-        !env.records_nodes && step.region.nodes.end <= self.until
+        !env.records_nodes && self.strips.is_empty() && step.region.nodes.end <= self.until
     }
 
     /// Runs the region that begins with this node, from an instruction on.

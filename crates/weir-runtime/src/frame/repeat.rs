@@ -73,6 +73,20 @@ pub(super) struct GatheredRun {
     iterations: GatheredIterations,
 }
 
+/// A list that a `map` and the `fold` over its rows go through strip by strip, and of which some strips may be left.
+pub(super) struct Strips {
+    /// The index of the step of the `map`.
+    pub map: u32,
+    pub list: Elements,
+    /// The number of elements of the strips that have begun.
+    pub begun: usize,
+    /// The values that the rounds of the `map` capture.
+    pub captured: Vec<Value>,
+    pub scopes: Vec<AtomicScope>,
+    /// The `fold`, between two strips.
+    pub fold: Option<Box<Run>>,
+}
+
 /// A frame that goes back to the pool when it is dropped.
 pub(super) struct PooledFrame(Option<Box<Frame>>);
 
@@ -118,8 +132,12 @@ impl Drop for PooledFrame {
 }
 
 impl Run {
-    /// Begins a repetition: takes its inputs out of the frame.
+    /// Begins a repetition, or goes on with the next strip: takes its inputs out of the frame.
     pub(super) fn new(step: &RepeatStep, frame: &mut Frame, body: &Body, env: Env<'_>) -> Run {
+        frame.next_strip(step, body, env).unwrap_or_else(|| Run::begin(step, frame, body, env))
+    }
+
+    fn begin(step: &RepeatStep, frame: &mut Frame, body: &Body, env: Env<'_>) -> Run {
         let fixed = step.repeat.fixed();
         let list = match (step.repeat, frame_value(step.repeat, step, frame, body)) {
             (Repeat::Map | Repeat::Fold { .. }, Value::List(list)) => list,
@@ -134,19 +152,30 @@ impl Run {
         // A single iteration overlaps with those around it if it may leave their orders early.
         let overlaps = list.len() > 1 || !list.is_empty() && !step.early_orders.is_empty();
         if step.repeat == Repeat::Map && step.body.overlap_max > 0 && !handed.contains(&true) && overlaps {
-            // Records of nodes are those of one iteration at a time.
-            return match &step.body.gathered_call {
-                Some(_) if !env.records_nodes => {
-                    let frame = PooledFrame::of_iteration(step, captured, &scopes);
-                    Run::Gathered(GatheredRun { frame, iterations: GatheredIterations::new(list) })
-                }
-                None if step.body.groups_iterations && !env.records_nodes => {
-                    Run::Grouped(GroupedRun::new(list, captured, scopes))
-                }
-                _ => Run::Overlapped(OverlappedRun::new(list, captured, scopes, step)),
-            };
+            let list = frame.first_strip(step, list, (&captured, &scopes));
+            return Run::overlapping(list, (captured, scopes), step, env);
         }
         Run::Sequential(SequentialRun::new(list, states, captured, scopes, step))
+    }
+
+    /// Begins a repetition whose iterations overlap.
+    pub(super) fn overlapping(
+        list: Elements,
+        (captured, scopes): (Vec<Value>, Vec<AtomicScope>),
+        step: &RepeatStep,
+        env: Env<'_>,
+    ) -> Run {
+        // Records of nodes are those of one iteration at a time.
+        match &step.body.gathered_call {
+            Some(_) if !env.records_nodes => {
+                let frame = PooledFrame::of_iteration(step, captured, &scopes);
+                Run::Gathered(GatheredRun { frame, iterations: GatheredIterations::new(list) })
+            }
+            None if step.body.groups_iterations && !env.records_nodes => {
+                Run::Grouped(GroupedRun::new(list, captured, scopes))
+            }
+            _ => Run::Overlapped(OverlappedRun::new(list, captured, scopes, step)),
+        }
     }
 
     /// Runs as far as possible; returns the result, or the end of the flow.

@@ -99,6 +99,10 @@ impl Frame {
                                 break;
                             }
                         }
+                        Ran::Again(map) => {
+                            index = self.reopen(map, index, body);
+                            continue;
+                        }
                         Ran::Ends(end) => {
                             self.see_region(index, body, env);
                             index = self.cursor;

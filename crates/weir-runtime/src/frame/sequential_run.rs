@@ -89,6 +89,20 @@ impl SequentialRun {
         Ok(true)
     }
 
+    /// Goes on with another list.
+    pub(super) fn go_on_with(&mut self, list: Elements) {
+        (self.list, self.index) = (list, 0);
+    }
+
+    /// Takes the states back that the repetition has yielded.
+    pub(super) fn take_back(&mut self, yielded: Value, repeat: Repeat) {
+        self.states.clear();
+        match repeat.yields_tuple() {
+            true => take_apart(yielded, &mut self.states),
+            false => self.states.push(yielded),
+        }
+    }
+
     /// Returns true if there are elements whose iterations have not begun.
     pub(super) fn has_more(&self) -> bool {
         (self.index as usize) < self.list.len()

@@ -67,6 +67,10 @@ impl Frame {
                     self.low = next;
                     return self.record_end(next, *end);
                 }
+                Ran::Again(map) => {
+                    self.reopen(map, next, body);
+                    return;
+                }
             }
         }
         self.low = next.min(steps.len());

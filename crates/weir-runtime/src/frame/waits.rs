@@ -80,6 +80,11 @@ impl Frame {
             record_ran(body, env, node, since_ns);
             // A region has moved the cursor to the last node that it has run.
             self.see_region(node, body, env);
+            if let Ran::Again(map) = ran {
+                self.suspended.take_if(|suspended| *suspended == node);
+                self.reopen(map, node, body);
+                continue;
+            }
             if self.suspended == Some(node) {
                 self.pass_suspended(if matches!(ran, Ran::Ends(_)) { self.cursor } else { self.cursor + 1 });
             }

@@ -362,7 +362,7 @@ impl IterationOrders {
 }
 
 /// Returns the resources that a node uses, with the constraints of an atomic step and the state of a call site.
-fn touched<'a>(node: &'a Node, part: &'a NodePart) -> impl Iterator<Item = (Resource, Mode)> + 'a {
+pub(super) fn touched<'a>(node: &'a Node, part: &'a NodePart) -> impl Iterator<Item = (Resource, Mode)> + 'a {
     let used = node.uses.iter().map(|used| (used.resource.clone(), used.mode));
     let held = node.kind.constraints().iter().map(|constraint| (constraint.resource.clone(), constraint.mode));
     let has_state = part.call.as_ref().is_some_and(|call| call.state.is_some());

@@ -18,7 +18,7 @@ use crate::flow_section::{CallQueue, CallSection};
 use crate::resources::Resources;
 use crate::step::{
     AcquireStep, Action, Body, CallStep, Condition, ConditionStep, NONE, Out, PreparedStep, PrimStep, Repeat,
-    RepeatStep, SharedOf, SimpleStep, SwitchStep, Wanted,
+    RepeatStep, SharedOf, SimpleStep, StripRole, SwitchStep, Wanted,
 };
 
 /// Everything that is known of a graph before its steps are created.
@@ -29,6 +29,8 @@ pub(super) struct Assembly<'a> {
     pub layout: &'a SlotLayout,
     pub moves: &'a MoveOnlyTypes<'a>,
     pub resources: &'a Resources,
+    /// The part of each node in a loop that goes through its list strip by strip.
+    pub strips: &'a [StripRole],
 }
 
 /// The maximum number of iterations of one `map` that run at a time. Chosen by judgement: each may hold a connection or
@@ -37,7 +39,7 @@ const OVERLAP_MAX: usize = 64;
 
 /// The same maximum for iterations whose calls are gathered: they need nothing but their frames. Chosen by judgement: each
 /// answer of a batch polls all iterations under way.
-const OVERLAP_GATHERED_MAX: usize = 2_048;
+pub(super) const OVERLAP_GATHERED_MAX: usize = 2_048;
 
 impl Assembly<'_> {
     pub(super) fn body(&self, parts: Vec<NodePart>) -> Result<Body, PrepareError> {
@@ -310,7 +312,8 @@ impl Assembly<'_> {
         };
         let (inputs, out) = (self.arguments(id.0 as usize)?, self.layout.port(id, 0));
         let (within, early_orders) = (self.within(id), self.order.early_orders[id.0 as usize].clone().into());
-        Ok(Action::Repeat(Box::new(RepeatStep { repeat, inputs, body, early_orders, within, out })))
+        let strip = self.strips[id.0 as usize];
+        Ok(Action::Repeat(Box::new(RepeatStep { repeat, inputs, body, early_orders, strip, within, out })))
     }
 
     /// Returns the atomic steps around a node, from the innermost.
