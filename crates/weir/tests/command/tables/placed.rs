@@ -332,7 +332,7 @@ service book on http(port: 8080) {
   post "/fill" {
     let content = "0123456789abcdef".repeat(12500)?
     atomic pages {
-      for id in list.numbers(0, 100)? { pages.insert(Page { id, content })? }
+      for id in list.numbers(0, 200)? { pages.insert(Page { id, content })? }
     }
     http.text("{pages.count()}")
   }
@@ -342,11 +342,11 @@ service book on http(port: 8080) {
 #[test]
 fn a_transaction_writes_more_than_its_flow_may_hold() {
     let program = Scratch::new("large.weir", LARGE.as_bytes());
-    let plan = Scratch::new("large.toml", b"memory_per_flow = \"16mb\"");
+    let plan = Scratch::new("large.toml", b"memory_per_flow = \"2mb\"");
     for store in TableStore::each("large-rows") {
         let served = Served::start(program.path(), &store.with(&["--plan", plan.path()]));
         let answer = post(&served, "/fill").expect("it answers");
         let said = served.stop().1;
-        assert_eq!((answer.status, text(&answer)), (200, "100"), "{said}");
+        assert_eq!((answer.status, text(&answer)), (200, "200"), "{said}");
     }
 }
