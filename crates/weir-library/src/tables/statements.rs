@@ -37,6 +37,8 @@ pub(super) struct TableStatements {
     pub(super) upsert: String,
     /// Replaces the row with a key; `None` if all columns are part of the key. The parameters are the key, then the others.
     pub(super) replace: Option<String>,
+    /// Replaces several rows; `None` if each needs a statement. The parameters are lists of what those of `replace` are.
+    pub(super) replace_many: Option<String>,
     /// Deletes the row with a key.
     pub(super) delete: String,
 }
@@ -61,6 +63,7 @@ impl TableStatements {
             insert_many: if dialect == Dialect::Postgres { insertion_of_many(schema) } else { None },
             upsert: upsertion(schema, dialect),
             replace: replacement(schema, &has_key, dialect),
+            replace_many: if dialect == Dialect::Postgres { replacement_of_many(schema) } else { None },
             delete: format!("DELETE FROM {table} WHERE {has_key}"),
             dialect,
             columns,
@@ -213,6 +216,26 @@ fn replacement(schema: &Schema, has_key: &str, dialect: Dialect) -> Option<Strin
     let set = set.map(|(at, number)| format!("{} = {}", name(schema, *at), value(*at, number)));
     let sql = || format!("UPDATE {} SET {} WHERE {has_key}", quoted(&schema.name), list(set, ", "));
     (!others.is_empty()).then(sql)
+}
+
+/// Returns the statement that replaces several rows of a table of the program in PostgreSQL, in any order; `None` if the order could
+/// count, because of a unique index, or if no column is beside the key.
+fn replacement_of_many(schema: &Schema) -> Option<String> {
+    let (key, others) = (&schema.key, columns_beside_key(schema));
+    // Numbers with a fraction are equal in other ways than as keys.
+    let is_fraction = |at: &usize| &*schema.columns[*at].kind == "Float";
+    let is_ordered = schema.indexes.iter().any(|index| index.unique) || key.iter().any(is_fraction);
+    if schema.existing.is_some() || is_ordered || others.is_empty() {
+        return None;
+    }
+    let columns = || key.iter().chain(&others).zip(1..);
+    let lists = columns()
+        .map(|(at, number)| format!("CAST(${number} AS {}[])", Dialect::Postgres.column_type(&schema.columns[*at])));
+    let (lists, renamed) = (list(lists, ", "), list(columns().map(|(_, number)| format!("c{number}")), ", "));
+    let set = columns().skip(key.len()).map(|(at, number)| format!("{} = r.c{number}", name(schema, *at)));
+    let has_key = columns().take(key.len()).map(|(at, number)| format!("t.{} = r.c{number}", name(schema, *at)));
+    let (table, set, has_key) = (quoted(&schema.name), list(set, ", "), list(has_key, " AND "));
+    Some(format!("UPDATE {table} AS t SET {set} FROM unnest({lists}) AS r({renamed}) WHERE {has_key}"))
 }
 
 /// Returns the statement that reads the rows with some values in a column in PostgreSQL, if the program has declared the table.

@@ -33,13 +33,13 @@ use super::rows::TableRows;
 use super::schema::{ColumnSchema, IndexSchema, Schema, SoftTable, TableQuery, TableSearch};
 use super::storage::TableStorage;
 
-fn column(name: &str, kind: &str, optional: bool) -> ColumnSchema {
+pub(super) fn column(name: &str, kind: &str, optional: bool) -> ColumnSchema {
     let variants = if kind == "Enum" { vec!["Open".to_owned(), "Closed".to_owned()] } else { Vec::new() };
     ColumnSchema { name: name.to_owned(), kind: kind.to_owned(), variants, optional, default: None, existing: false }
 }
 
 /// A stored table whose key is its first column.
-fn declared(name: &str, columns: Vec<ColumnSchema>) -> Schema {
+pub(super) fn declared(name: &str, columns: Vec<ColumnSchema>) -> Schema {
     Schema {
         name: name.to_owned(),
         columns,

@@ -17,7 +17,8 @@ use super::PostgresDatabase;
 use super::connection::{Executed, PostgresConnection, SqlStatement};
 use super::errors::StatementError;
 use super::expected_rows::{ExpectedRows, RowOf};
-use super::placed_statements::{PlacedChange, PlacedStatements, Refused};
+use super::placed_change::{PlacedChange, SitedChange};
+use super::placed_statements::PlacedStatements;
 use super::publications::without_publications;
 use super::sent_statement::SentStatement;
 
@@ -282,12 +283,12 @@ impl PostgresDatabase {
             })
     }
 
-    /// Places statements of a transaction, of which the first makes the failure. Returns whether they are placed.
+    /// Places the statements of a change in a transaction. Returns whether they are placed.
     pub(super) fn place(
         &self,
         transaction: i64,
         statements: &[SqlStatement<'_>],
-        (row, refused): (&RowOf, Refused),
+        (row, of): (&RowOf, SitedChange),
     ) -> bool {
         if !SeenCommits::may_place() || self.check().is_err() {
             return false;
@@ -305,7 +306,7 @@ impl PostgresDatabase {
         let sent = SentStatement::keep(statements, &prepared);
         writer.note_written(|| sent.clone());
         writer.expected.lock().written(Some(row));
-        writer.placed.lock().place(PlacedChange { connection, sent, prepared, refused });
+        writer.placed.lock().place(PlacedChange { connection, of, sent, prepared });
         SeenCommits::place(transaction);
         true
     }
