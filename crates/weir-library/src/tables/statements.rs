@@ -56,7 +56,7 @@ impl TableStatements {
         TableStatements {
             get: format!("SELECT {columns} FROM {table} WHERE {has_key}"),
             get_many: match schema.key[..] {
-                [key] if dialect == Dialect::Postgres => selection_of_many(schema, &columns, key),
+                [key] if dialect == Dialect::Postgres => selection_of_many(schema, &columns, &[key]),
                 _ => None,
             },
             insert: insertion(schema, dialect),
@@ -71,10 +71,10 @@ impl TableStatements {
         }
     }
 
-    /// Returns the statement that reads the rows with some values in a column in PostgreSQL; `None` if each needs a statement. The
-    /// parameter is the list of the values.
-    pub(super) fn selection_of_many(&self, schema: &Schema, column: usize) -> Option<String> {
-        selection_of_many(schema, &self.columns, column)
+    /// Returns the statement that reads the rows with some values in columns in PostgreSQL; `None` if each needs a statement. The
+    /// parameters are the lists of the parts of the values, one for each column.
+    pub(super) fn selection_of_many(&self, schema: &Schema, columns: &[usize]) -> Option<String> {
+        selection_of_many(schema, &self.columns, columns)
     }
 
     /// Returns the query for rows, and its parameters.
@@ -229,8 +229,7 @@ fn replacement_of_many(schema: &Schema) -> Option<String> {
         return None;
     }
     let columns = || key.iter().chain(&others).zip(1..);
-    let lists = columns()
-        .map(|(at, number)| format!("CAST(${number} AS {}[])", Dialect::Postgres.column_type(&schema.columns[*at])));
+    let lists = columns().map(|(at, number)| parameter_list(schema, *at, number));
     let (lists, renamed) = (list(lists, ", "), list(columns().map(|(_, number)| format!("c{number}")), ", "));
     let set = columns().skip(key.len()).map(|(at, number)| format!("{} = r.c{number}", name(schema, *at)));
     let has_key = columns().take(key.len()).map(|(at, number)| format!("t.{} = r.c{number}", name(schema, *at)));
@@ -238,15 +237,24 @@ fn replacement_of_many(schema: &Schema) -> Option<String> {
     Some(format!("UPDATE {table} AS t SET {set} FROM unnest({lists}) AS r({renamed}) WHERE {has_key}"))
 }
 
-/// Returns the statement that reads the rows with some values in a column in PostgreSQL, if the program has declared the table.
-fn selection_of_many(schema: &Schema, columns: &str, at: usize) -> Option<String> {
-    let column = &schema.columns[at];
+/// Returns the statement that reads the rows with some values in columns in PostgreSQL, if the program has declared the table.
+fn selection_of_many(schema: &Schema, columns: &str, of: &[usize]) -> Option<String> {
     // Numbers with a fraction are equal in other ways than as keys.
-    if schema.existing.is_some() || &*column.kind == "Float" {
+    if schema.existing.is_some() || of.iter().any(|at| &*schema.columns[*at].kind == "Float") {
         return None;
     }
-    let (table, of, ty) = (quoted(&schema.name), name(schema, at), Dialect::Postgres.column_type(column));
-    Some(format!("SELECT {columns} FROM {table} WHERE {of} = ANY (CAST($1 AS {ty}[]))"))
+    let lists: Vec<String> = of.iter().zip(1..).map(|(at, number)| parameter_list(schema, *at, number)).collect();
+    let names = list(of.iter().map(|at| name(schema, *at)), ", ");
+    let condition = match &lists[..] {
+        [only] => format!("{names} = ANY ({only})"),
+        several => format!("({names}) IN (SELECT * FROM unnest({}))", several.join(", ")),
+    };
+    Some(format!("SELECT {columns} FROM {} WHERE {condition}", quoted(&schema.name)))
+}
+
+/// Returns the parameter with this number, from 1, which is a list of values of a column in PostgreSQL.
+fn parameter_list(schema: &Schema, at: usize, number: usize) -> String {
+    format!("CAST(${number} AS {}[])", Dialect::Postgres.column_type(&schema.columns[at]))
 }
 
 /// Returns these columns of a row as parameters.
