@@ -152,7 +152,12 @@ impl PostgresConnection {
         Ok(statement)
     }
 
-    /// Returns the name of a statement in scripts (`script`). If it has none, it will have one later.
+    /// Returns the name of a statement in scripts (`script`), if it has one.
+    pub(super) fn known_name(&self, sql: &str) -> Option<Arc<str>> {
+        self.names.lock().by_sql.get(sql).cloned().flatten()
+    }
+
+    /// Returns the name of a statement in scripts. If it has none, it will have one later.
     pub(super) fn name_of(self: &Arc<Self>, sql: &str) -> Option<Arc<str>> {
         let mut names = self.names.lock();
         if let Some(known) = names.by_sql.get(sql) {
