@@ -9,11 +9,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use tokio::runtime::Handle;
-use tokio::time::{Timeout, timeout};
 use tokio_postgres::Statement;
 use weir::{Failure, SeenCommits};
 
-use super::PostgresDatabase;
+use super::{PostgresDatabase, TimeIsUp};
 use super::connection::{Executed, PostgresConnection, SqlStatement};
 use super::errors::StatementError;
 use super::expected_rows::{ExpectedRows, RowOf};
@@ -125,10 +124,9 @@ impl PostgresDatabase {
         })
     }
 
-    /// Gives an answer up after the time limit. Not every thread on which flows run has timers.
-    pub(super) fn limited<F: Future>(&self, answer: F) -> Timeout<F> {
-        let _entered = Handle::try_current().is_err().then(|| self.connector.io.handle.enter());
-        timeout(self.limit(), answer)
+    /// Gives an answer up after the time limit.
+    pub(super) fn limited<A: Future>(&self, answer: A) -> impl Future<Output = Result<A::Output, TimeIsUp>> {
+        self.time_limits.limited(&self.connector.io.handle, self.limit(), answer)
     }
 
     /// Takes back a transaction, unless that has to be waited for. Returns whether it is taken back.
