@@ -12,7 +12,6 @@ use tokio::runtime::Handle;
 use tokio_postgres::Statement;
 use weir::{Failure, SeenCommits};
 
-use super::{PostgresDatabase, TimeIsUp};
 use super::connection::{Executed, PostgresConnection, SqlStatement};
 use super::errors::StatementError;
 use super::expected_rows::{ExpectedRows, RowOf};
@@ -20,6 +19,7 @@ use super::placed_change::{PlacedChange, SitedChange};
 use super::placed_statements::PlacedStatements;
 use super::publications::without_publications;
 use super::sent_statement::SentStatement;
+use super::{PostgresDatabase, TimeIsUp};
 
 impl PostgresDatabase {
     /// Begins statements of a transaction; `None` if they need a thread.
@@ -92,7 +92,7 @@ impl PostgresDatabase {
             writer.take_back();
         }
         let placed = Arc::clone(&writer.placed);
-        placed.lock().send();
+        writer.send_before_commit(&connection);
         let flight = writer.begin_flight();
         drop(writer);
         let in_flight = InFlight::new(self, (transaction, flight), true);
