@@ -14,6 +14,7 @@ mod address;
 mod beginning;
 mod catalog;
 mod changes;
+mod changes_script;
 mod commit_ends;
 mod commit_numbers;
 mod connection;
@@ -28,6 +29,7 @@ mod io;
 mod layout;
 mod notifications;
 mod pipelines;
+mod placed_change;
 mod placed_commits;
 mod placed_statements;
 mod publications;
@@ -44,6 +46,7 @@ mod script;
 mod sent_statement;
 mod table;
 mod table_layout;
+mod time_limits;
 mod tls;
 mod transaction_statements;
 mod transactions;
@@ -77,6 +80,7 @@ use pipelines::Pipelines;
 use readers::Readers;
 pub use scratch::{ScratchSchema, ScratchSchemas};
 pub(super) use table::PostgresTable;
+use time_limits::{TimeIsUp, TimeLimits};
 use write_groups::WriteGroups;
 use writer::{ATTEMPTS_MAX, PostgresWriter, execute_alone, pause};
 
@@ -106,6 +110,7 @@ pub(super) struct PostgresDatabase {
     /// True if the log says that a group is no valid statement.
     is_invalid_group_logged: AtomicBool,
     placed_commits: PlacedCommits,
+    time_limits: TimeLimits,
     /// The statements that note what this program declares ([`running_programs`]).
     declared: Mutex<Vec<String>>,
     /// A number by which this program knows its own notifications.
@@ -174,6 +179,7 @@ impl PostgresDatabase {
             log: None,
             is_invalid_group_logged: AtomicBool::new(false),
             placed_commits: PlacedCommits::default(),
+            time_limits: TimeLimits::default(),
             declared: Mutex::default(),
             // Another random number for each state, also of one process.
             program: RandomState::new().build_hasher().finish(),

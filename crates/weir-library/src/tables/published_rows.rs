@@ -194,9 +194,14 @@ impl TableRows for PublishedRows {
         self.searching(transaction, search, || self.rows.select(transaction, search))
     }
 
-    fn rows_with(&self, transaction: i64, column: usize, values: &[Value]) -> Option<Result<Vec<Value>, Failure>> {
+    fn rows_with(
+        &self,
+        transaction: i64,
+        columns: &[usize],
+        parts: &[Vec<Value>],
+    ) -> Option<Result<Vec<Value>, Failure>> {
         // A transaction sees all commits, and waits for them at its end.
-        if transaction == 0 { None } else { self.rows.rows_with(transaction, column, values) }
+        if transaction == 0 { None } else { self.rows.rows_with(transaction, columns, parts) }
     }
 
     fn column(&self, transaction: i64, search: &TableSearch, column: usize) -> Result<Vec<Value>, Failure> {

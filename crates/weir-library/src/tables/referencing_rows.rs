@@ -46,13 +46,20 @@ impl Referencing<'_> {
 
     /// Returns the rows that reference one of the rows with these keys, in any order; `None` if each key needs a statement.
     fn together(&self, keys: &[Value]) -> Result<Option<Vec<Value>>, Failure> {
-        let ([column], [optional], 2..) = (&self.reference.columns[..], &self.reference.optional[..], keys.len())
-        else {
+        if keys.len() < 2 {
             return Ok(None);
+        }
+        let TableReference { columns, optional, .. } = self.reference;
+        let value = |key: &Value, at: usize| {
+            let part = match key {
+                Value::Record(parts) if columns.len() > 1 => &parts[at],
+                only => only,
+            };
+            if optional[at] { Value::some(part.clone()) } else { part.clone() }
         };
-        let value = |key: &Value| if *optional { Value::some(key.clone()) } else { key.clone() };
-        let values: Vec<Value> = keys.iter().map(value).collect();
-        self.source.rows.rows_with(self.transaction, *column, &values).transpose()
+        let parts: Vec<Vec<Value>> =
+            (0..columns.len()).map(|at| keys.iter().map(|key| value(key, at)).collect()).collect();
+        self.source.rows.rows_with(self.transaction, columns, &parts).transpose()
     }
 
     /// Returns the rows as a search for each key finds them.

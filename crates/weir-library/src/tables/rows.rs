@@ -50,8 +50,14 @@ pub(super) trait TableRows: Debug + Send + Sync {
     /// Returns the row of each key, all as they are at one moment.
     fn get_all(&self, transaction: i64, keys: &[Value]) -> Result<Vec<Option<Value>>, Failure>;
     fn select(&self, transaction: i64, search: &TableSearch) -> Result<Vec<Value>, Failure>;
-    /// Returns the rows with one of these values in a column, in any order; `None` if each value needs a statement.
-    fn rows_with(&self, _transaction: i64, _column: usize, _values: &[Value]) -> Option<Result<Vec<Value>, Failure>> {
+    /// Returns the rows with one of several values in some columns, in any order; `None` if each value needs a statement. Each column
+    /// has a list of its parts of the values.
+    fn rows_with(
+        &self,
+        _transaction: i64,
+        _columns: &[usize],
+        _parts: &[Vec<Value>],
+    ) -> Option<Result<Vec<Value>, Failure>> {
         None
     }
     /// Returns the values of a column of the rows that the search accepts.

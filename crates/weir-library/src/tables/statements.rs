@@ -37,6 +37,8 @@ pub(super) struct TableStatements {
     pub(super) upsert: String,
     /// Replaces the row with a key; `None` if all columns are part of the key. The parameters are the key, then the others.
     pub(super) replace: Option<String>,
+    /// Replaces several rows; `None` if each needs a statement. The parameters are lists of what those of `replace` are.
+    pub(super) replace_many: Option<String>,
     /// Deletes the row with a key.
     pub(super) delete: String,
 }
@@ -54,13 +56,14 @@ impl TableStatements {
         TableStatements {
             get: format!("SELECT {columns} FROM {table} WHERE {has_key}"),
             get_many: match schema.key[..] {
-                [key] if dialect == Dialect::Postgres => selection_of_many(schema, &columns, key),
+                [key] if dialect == Dialect::Postgres => selection_of_many(schema, &columns, &[key]),
                 _ => None,
             },
             insert: insertion(schema, dialect),
             insert_many: if dialect == Dialect::Postgres { insertion_of_many(schema) } else { None },
             upsert: upsertion(schema, dialect),
             replace: replacement(schema, &has_key, dialect),
+            replace_many: if dialect == Dialect::Postgres { replacement_of_many(schema) } else { None },
             delete: format!("DELETE FROM {table} WHERE {has_key}"),
             dialect,
             columns,
@@ -68,10 +71,10 @@ impl TableStatements {
         }
     }
 
-    /// Returns the statement that reads the rows with some values in a column in PostgreSQL; `None` if each needs a statement. The
-    /// parameter is the list of the values.
-    pub(super) fn selection_of_many(&self, schema: &Schema, column: usize) -> Option<String> {
-        selection_of_many(schema, &self.columns, column)
+    /// Returns the statement that reads the rows with some values in columns in PostgreSQL; `None` if each needs a statement. The
+    /// parameters are the lists of the parts of the values, one for each column.
+    pub(super) fn selection_of_many(&self, schema: &Schema, columns: &[usize]) -> Option<String> {
+        selection_of_many(schema, &self.columns, columns)
     }
 
     /// Returns the query for rows, and its parameters.
@@ -215,15 +218,43 @@ fn replacement(schema: &Schema, has_key: &str, dialect: Dialect) -> Option<Strin
     (!others.is_empty()).then(sql)
 }
 
-/// Returns the statement that reads the rows with some values in a column in PostgreSQL, if the program has declared the table.
-fn selection_of_many(schema: &Schema, columns: &str, at: usize) -> Option<String> {
-    let column = &schema.columns[at];
+/// Returns the statement that replaces several rows of a table of the program in PostgreSQL, in any order; `None` if the order could
+/// count, because of a unique index, or if no column is beside the key.
+fn replacement_of_many(schema: &Schema) -> Option<String> {
+    let (key, others) = (&schema.key, columns_beside_key(schema));
     // Numbers with a fraction are equal in other ways than as keys.
-    if schema.existing.is_some() || &*column.kind == "Float" {
+    let is_fraction = |at: &usize| &*schema.columns[*at].kind == "Float";
+    let is_ordered = schema.indexes.iter().any(|index| index.unique) || key.iter().any(is_fraction);
+    if schema.existing.is_some() || is_ordered || others.is_empty() {
         return None;
     }
-    let (table, of, ty) = (quoted(&schema.name), name(schema, at), Dialect::Postgres.column_type(column));
-    Some(format!("SELECT {columns} FROM {table} WHERE {of} = ANY (CAST($1 AS {ty}[]))"))
+    let columns = || key.iter().chain(&others).zip(1..);
+    let lists = columns().map(|(at, number)| parameter_list(schema, *at, number));
+    let (lists, renamed) = (list(lists, ", "), list(columns().map(|(_, number)| format!("c{number}")), ", "));
+    let set = columns().skip(key.len()).map(|(at, number)| format!("{} = r.c{number}", name(schema, *at)));
+    let has_key = columns().take(key.len()).map(|(at, number)| format!("t.{} = r.c{number}", name(schema, *at)));
+    let (table, set, has_key) = (quoted(&schema.name), list(set, ", "), list(has_key, " AND "));
+    Some(format!("UPDATE {table} AS t SET {set} FROM unnest({lists}) AS r({renamed}) WHERE {has_key}"))
+}
+
+/// Returns the statement that reads the rows with some values in columns in PostgreSQL, if the program has declared the table.
+fn selection_of_many(schema: &Schema, columns: &str, of: &[usize]) -> Option<String> {
+    // Numbers with a fraction are equal in other ways than as keys.
+    if schema.existing.is_some() || of.iter().any(|at| &*schema.columns[*at].kind == "Float") {
+        return None;
+    }
+    let lists: Vec<String> = of.iter().zip(1..).map(|(at, number)| parameter_list(schema, *at, number)).collect();
+    let names = list(of.iter().map(|at| name(schema, *at)), ", ");
+    let condition = match &lists[..] {
+        [only] => format!("{names} = ANY ({only})"),
+        several => format!("({names}) IN (SELECT * FROM unnest({}))", several.join(", ")),
+    };
+    Some(format!("SELECT {columns} FROM {} WHERE {condition}", quoted(&schema.name)))
+}
+
+/// Returns the parameter with this number, from 1, which is a list of values of a column in PostgreSQL.
+fn parameter_list(schema: &Schema, at: usize, number: usize) -> String {
+    format!("CAST(${number} AS {}[])", Dialect::Postgres.column_type(&schema.columns[at]))
 }
 
 /// Returns these columns of a row as parameters.

@@ -33,7 +33,7 @@ use super::rows::TableRows;
 use super::schema::{ColumnSchema, IndexSchema, Schema, SoftTable, TableQuery, TableSearch};
 use super::storage::TableStorage;
 
-fn column(name: &str, kind: &str, optional: bool) -> ColumnSchema {
+pub(super) fn column(name: &str, kind: &str, optional: bool) -> ColumnSchema {
     let variants = if kind == "Enum" { vec!["Open".to_owned(), "Closed".to_owned()] } else { Vec::new() };
     ColumnSchema {
         name: name.to_owned(),
@@ -47,7 +47,7 @@ fn column(name: &str, kind: &str, optional: bool) -> ColumnSchema {
 }
 
 /// A stored table whose key is its first column.
-fn declared(name: &str, columns: Vec<ColumnSchema>) -> Schema {
+pub(super) fn declared(name: &str, columns: Vec<ColumnSchema>) -> Schema {
     Schema {
         name: name.to_owned(),
         columns,

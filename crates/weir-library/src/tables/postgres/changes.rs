@@ -6,6 +6,7 @@ use weir::{Failure, SeenCommits, Value};
 
 use super::connection::{Executed, SqlStatement};
 use super::errors::StatementError;
+use super::placed_change::SitedChange;
 use super::publications::Publications;
 use super::queued_change::QueuedChange;
 use super::table::PostgresTable;
@@ -67,11 +68,7 @@ impl PostgresTable {
             Ok(change) => change,
             Err(failure) => return Some(Err(failure)),
         };
-        let (table, refused, site) = (Arc::clone(&self.layout), change.clone(), site.cloned());
-        let refused = Box::new(move |error: &StatementError| {
-            let failure = table.refused(&refused, error);
-            site.map_or_else(|| failure.clone(), |site| site.failure(failure.clone()))
-        });
+        let placed = SitedChange { table: Arc::clone(&self.layout), change: change.clone(), site: site.cloned() };
         let (parameters, published) = (self.change_parameters(&change), self.publications(&change));
         let statements = self.change_statements(&change, &parameters, &published);
         let row = match &change {
@@ -79,7 +76,7 @@ impl PostgresTable {
             RowChange::Replace(key, _) | RowChange::Delete(key) => self.row_of_key(key.clone()),
         };
         match statements {
-            Some(statements) if !self.database.place(transaction, &statements, (&row, refused)) => None,
+            Some(statements) if !self.database.place(transaction, &statements, (&row, placed)) => None,
             _ => Some(self.change_answer(&change, None)),
         }
     }
@@ -181,7 +178,7 @@ impl TableLayout {
             Some((index, _)) if !row.is_empty() && self.schema.existing.is_none() => self.taken(index, row),
             // Another program has named the index.
             Some(_) if !row.is_empty() => {
-                let columns = error.broken_columns().and_then(|columns| self.columns_named(&columns));
+                let columns = error.broken_key().and_then(|(columns, _)| self.columns_named(&columns));
                 columns.map_or_else(|| self.failure(error), |columns| constraint::taken(&self.schema, &columns, row))
             }
             _ => self.failure(error),

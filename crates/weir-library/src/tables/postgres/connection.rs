@@ -13,6 +13,7 @@ use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Row, SimpleQueryMessage, Statement};
+use weir::memory;
 
 use super::errors::StatementError;
 use super::io::in_order;
@@ -84,7 +85,7 @@ impl PostgresConnection {
 
     /// Executes commands without parameters. They are sent when this is first polled.
     pub(super) async fn command(&self, sql: &str) -> Result<(), Error> {
-        self.client.batch_execute(sql).await
+        of_program(self.client.batch_execute(sql)).await
     }
 
     /// Sends a command without parameters, whose answer nobody waits for.
@@ -151,7 +152,12 @@ impl PostgresConnection {
         Ok(statement)
     }
 
-    /// Returns the name of a statement in scripts (`script`). If it has none, it will have one later.
+    /// Returns the name of a statement in scripts (`script`), if it has one.
+    pub(super) fn known_name(&self, sql: &str) -> Option<Arc<str>> {
+        self.names.lock().by_sql.get(sql).cloned().flatten()
+    }
+
+    /// Returns the name of a statement in scripts. If it has none, it will have one later.
     pub(super) fn name_of(self: &Arc<Self>, sql: &str) -> Option<Arc<str>> {
         let mut names = self.names.lock();
         if let Some(known) = names.by_sql.get(sql) {
@@ -177,8 +183,8 @@ impl PostgresConnection {
     pub(super) async fn messages(
         &self,
         sql: &str,
-    ) -> Result<impl Stream<Item = Result<SimpleQueryMessage, Error>>, Error> {
-        self.client.simple_query_raw(sql).await
+    ) -> Result<impl Stream<Item = Result<SimpleQueryMessage, Error>> + use<>, Error> {
+        of_program(self.client.simple_query_raw(sql)).await
     }
 
     /// Executes prepared statements one after the other. They are sent together, when this is first polled. Fails with the
@@ -221,7 +227,7 @@ impl PostgresConnection {
         parameters: &[P],
     ) -> Result<Option<Row>, Error> {
         let parameters = parameters.iter().map(|parameter| parameter as &(dyn ToSql + Sync));
-        let mut stream = pin!(self.client.query_raw(prepared, parameters).await?);
+        let mut stream = pin!(of_program(self.client.query_raw(prepared, parameters)).await?);
         let mut first = None;
         while let Some(row) = poll_fn(|context| stream.as_mut().poll_next(context)).await {
             let row = row?;
@@ -231,11 +237,18 @@ impl PostgresConnection {
     }
 
     async fn executed(&self, prepared: &Statement, statement: &SqlStatement<'_>) -> Result<Executed, Error> {
-        let stream = self.client.query_raw(prepared, statement.parameters.iter().copied()).await?;
+        let stream = of_program(self.client.query_raw(prepared, statement.parameters.iter().copied())).await?;
         let (mut stream, mut rows) = (pin!(stream), Vec::new());
         while let Some(row) = poll_fn(|context| stream.as_mut().poll_next(context)).await {
             rows.push(row?);
         }
         Ok(Executed { rows, count: stream.rows_affected().unwrap_or(0) })
     }
+}
+
+/// Sends a message, whose memory belongs to the program: the driver of the connection releases it, perhaps on another thread and
+/// later than the flow that sends goes on.
+async fn of_program<S: Future>(sending: S) -> S::Output {
+    let mut sending = pin!(sending);
+    poll_fn(|context| memory::of_program(|| sending.as_mut().poll(context))).await
 }

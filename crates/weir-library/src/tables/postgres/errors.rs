@@ -61,20 +61,22 @@ impl StatementError {
         }
     }
 
-    /// Returns the names of the columns of the unique index that a row breaks, as far as the database tells them.
-    pub(super) fn broken_columns(&self) -> Option<Vec<&str>> {
+    /// Returns the names of the columns of the unique index that a row breaks, as far as the database tells them, and their values
+    /// as a text.
+    pub(super) fn broken_key(&self) -> Option<(Vec<&str>, &str)> {
         match self {
-            StatementError::Database(error, _) => columns_of_detail(error.as_db_error()?.detail()?),
+            StatementError::Database(error, _) => key_of_detail(error.as_db_error()?.detail()?),
             _ => None,
         }
     }
 }
 
-/// Returns the names in the detail of a broken unique index, `Key (name, "Size")=(ada, 4) already exists.` in any language. An
-/// expression is none.
-fn columns_of_detail(detail: &str) -> Option<Vec<&str>> {
-    let (columns, _) = detail.split_once('(')?.1.split_once(")=(")?;
-    Some(columns.split(", ").map(|name| name.trim_matches('"')).collect())
+/// Returns the names and the values in the detail of a broken unique index, `Key (name, "Size")=(ada, 4) already exists.` in any
+/// language. An expression is no name.
+fn key_of_detail(detail: &str) -> Option<(Vec<&str>, &str)> {
+    let (columns, values) = detail.split_once('(')?.1.split_once(")=(")?;
+    let (values, _) = values.rsplit_once(')')?;
+    Some((columns.split(", ").map(|name| name.trim_matches('"')).collect(), values))
 }
 
 /// Returns whether the transaction has to be tried again.
@@ -169,13 +171,14 @@ fn advice(error: &Error) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::columns_of_detail;
+    use super::key_of_detail;
 
     #[test]
-    fn the_detail_of_a_broken_index_tells_its_columns() {
-        assert_eq!(columns_of_detail("Key (name, \"Size\")=(a)=(b, 4) already exists."), Some(vec!["name", "Size"]));
-        assert_eq!(columns_of_detail("Schlüssel »(id)=(1)« existiert bereits."), Some(vec!["id"]));
-        assert_eq!(columns_of_detail("Key (lower(name))=(ada) already exists."), Some(vec!["lower(name)"]));
-        assert_eq!(columns_of_detail("no key"), None);
+    fn the_detail_of_a_broken_index_tells_its_columns_and_their_values() {
+        let key = key_of_detail("Key (name, \"Size\")=(a)=(b, 4) already exists.");
+        assert_eq!(key, Some((vec!["name", "Size"], "a)=(b, 4")));
+        assert_eq!(key_of_detail("Schlüssel »(id)=(1)« existiert bereits."), Some((vec!["id"], "1")));
+        assert_eq!(key_of_detail("Key (lower(name))=(ada) already exists."), Some((vec!["lower(name)"], "ada")));
+        assert_eq!(key_of_detail("no key"), None);
     }
 }

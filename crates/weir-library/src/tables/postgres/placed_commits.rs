@@ -46,7 +46,7 @@ impl PostgresWriter {
 
     fn send_commit(&mut self, transaction: i64) -> Option<SentCommit> {
         let connection = self.committing_connection(transaction)?;
-        self.placed.lock().send();
+        self.send_before_commit(&connection);
         let on = Arc::clone(&connection);
         let mut answer = Box::pin(async move { on.command("COMMIT").await });
         let answered = match answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {

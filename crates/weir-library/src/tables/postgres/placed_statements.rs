@@ -11,12 +11,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use parking_lot::Mutex;
-use tokio_postgres::{Error, Statement};
+use tokio_postgres::Error;
 use weir::Failure;
 
-use super::connection::{PostgresConnection, SqlStatement};
+use super::changes_script::ChangesScript;
+use super::connection::SqlStatement;
 use super::errors::StatementError;
-use super::script::Script;
+use super::placed_change::{PlacedChange, SitedChange};
 use super::sent_statement::SentStatement;
 
 /// Maximum number of placed changes without an answer.
@@ -28,17 +29,6 @@ const PLACED_BYTES_MAX: usize = 1 << 20;
 const SENT_TOGETHER: usize = 32;
 /// The same in bytes. Chosen by judgement: the work of so many bytes is far more than that of an answer.
 const SENT_TOGETHER_BYTES: usize = 64 << 10;
-
-/// Makes the failure of a change from the error of the database.
-pub(super) type Refused = Box<dyn FnOnce(&StatementError) -> Failure + Send>;
-
-/// A change that is placed: its statements, the first of which makes the failure.
-pub(super) struct PlacedChange {
-    pub(super) connection: Arc<PostgresConnection>,
-    pub(super) sent: Vec<SentStatement>,
-    pub(super) prepared: Vec<Statement>,
-    pub(super) refused: Refused,
-}
 
 /// The placed changes of a transaction whose answers nobody has taken yet, in their order.
 #[derive(Default)]
@@ -56,18 +46,19 @@ struct SentChanges {
     answer: Pin<Box<dyn Future<Output = ChangesAnswer> + Send>>,
     /// The answer that was there at once, such as that the connection is lost.
     answered: Option<ChangesAnswer>,
-    refused: Vec<Refused>,
+    /// The changes of each part of the message.
+    parts: Vec<Vec<SitedChange>>,
     /// About the bytes that they take.
     bytes: usize,
 }
 
-/// The answer to changes: the number of the first that was refused, and why.
+/// The answer to changes: the number of the first part that was refused, and why.
 type ChangesAnswer = Result<(), (usize, Error)>;
 
 impl PlacedStatements {
     /// Returns whether another one may be placed.
     pub(super) fn has_room(&self) -> bool {
-        let sent: usize = self.sent.iter().map(|sent| sent.refused.len()).sum();
+        let sent: usize = self.sent.iter().flat_map(|sent| &sent.parts).map(Vec::len).sum();
         let bytes = self.unsent_bytes + self.sent.iter().map(|sent| sent.bytes).sum::<usize>();
         self.unsent.len() + sent < PLACED_MAX && bytes < PLACED_BYTES_MAX && self.refused.is_none()
     }
@@ -89,17 +80,15 @@ impl PlacedStatements {
     /// Sends what is placed, before what the connection executes next.
     pub(super) fn send(&mut self) {
         let (unsent, bytes) = (std::mem::take(&mut self.unsent), std::mem::take(&mut self.unsent_bytes));
-        let script = if unsent.len() > 1 { script_of(&unsent) } else { None };
-        match script {
-            Some((connection, script, ends)) => {
+        match ChangesScript::of(unsent) {
+            Ok(ChangesScript { connection, script, ends, parts }) => {
                 let answer = async move {
-                    let change = |at: usize| ends.iter().filter(|end| **end <= at).count();
-                    script.execute(&connection).await.map_err(|(at, error)| (change(at), error))
+                    let part = |at: usize| ends.iter().filter(|end| **end <= at).count();
+                    script.execute(&connection).await.map_err(|(at, error)| (part(at), error))
                 };
-                let refused = unsent.into_iter().map(|change| change.refused).collect();
-                self.sent.push_back(SentChanges::new(answer, refused, bytes));
+                self.sent.push_back(SentChanges::new(answer, parts, bytes));
             }
-            None => self.sent.extend(unsent.into_iter().map(PlacedChange::send)),
+            Err(unsent) => self.sent.extend(unsent.into_iter().map(SentChanges::of)),
         }
     }
 
@@ -122,56 +111,36 @@ impl PlacedStatements {
                 },
             };
             let answered = self.sent.pop_front();
-            if let (Err((at, error)), Some(SentChanges { refused, .. })) = (answer, answered) {
+            if let (Err((at, error)), Some(SentChanges { parts, .. })) = (answer, answered) {
                 // Those behind it are not executed.
                 self.sent.clear();
-                self.refused = refused.into_iter().nth(at).map(|refused| refused(&StatementError::from(error)));
+                let changes = parts.get(at).map_or(&[][..], Vec::as_slice);
+                self.refused = SitedChange::refused_one(changes, &StatementError::from(error));
             }
         }
         Poll::Ready(self.refused.clone().map_or(Ok(()), Err))
     }
 }
 
-/// Returns changes as a script, and the number of statements up to the end of each change; `None` if one of them has to be sent by
-/// itself.
-fn script_of(changes: &[PlacedChange]) -> Option<(Arc<PostgresConnection>, Script, Vec<usize>)> {
-    let connection = Arc::clone(&changes.first()?.connection);
-    let (mut script, mut ends) = (Script::default(), Vec::with_capacity(changes.len()));
-    for change in changes {
-        for (sent, prepared) in change.sent.iter().zip(&change.prepared) {
-            let name = connection.name_of(&sent.sql)?;
-            sent.append_to(&mut script, &name, prepared)?;
-        }
-        ends.push(script.len());
-    }
-    Some((connection, script, ends))
-}
-
-impl PlacedChange {
-    fn bytes(&self) -> usize {
-        self.sent.iter().map(SentStatement::bytes).sum()
-    }
-
-    /// Sends the change by itself.
-    fn send(self) -> SentChanges {
-        let bytes = self.bytes();
-        let PlacedChange { connection, sent, prepared, refused } = self;
+impl SentChanges {
+    /// Sends a change by itself.
+    fn of(change: PlacedChange) -> SentChanges {
+        let bytes = change.bytes();
+        let PlacedChange { connection, of, sent, prepared } = change;
         let answer = async move {
             let statements: Vec<SqlStatement<'_>> = sent.iter().map(SentStatement::again).collect();
             connection.execute(&statements, &prepared).await.map(|_| ()).map_err(|(_, error)| (0, error))
         };
-        SentChanges::new(answer, vec![refused], bytes)
+        SentChanges::new(answer, vec![vec![of]], bytes)
     }
-}
 
-impl SentChanges {
     /// Sends what the first poll of the answer sends.
     fn new(
         answer: impl Future<Output = ChangesAnswer> + Send + 'static,
-        refused: Vec<Refused>,
+        parts: Vec<Vec<SitedChange>>,
         bytes: usize,
     ) -> SentChanges {
-        let mut sent = SentChanges { answer: Box::pin(answer), answered: None, refused, bytes };
+        let mut sent = SentChanges { answer: Box::pin(answer), answered: None, parts, bytes };
         if let Poll::Ready(answer) = sent.answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             sent.answered = Some(answer);
         }

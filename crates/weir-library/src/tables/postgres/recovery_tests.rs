@@ -10,6 +10,7 @@ use weir::{Failure, SeenCommits, Value};
 
 use super::errors::StatementError;
 use super::expected_rows::RowAnswer;
+use super::writer::REDO_BYTES_MAX;
 use super::{PostgresAddress, PostgresDatabase, SqlStatement};
 
 /// Time in which the writer is connected anew, unless it waits for something.
@@ -60,6 +61,31 @@ fn a_commit_that_was_answered_before_a_crash_is_executed_once_more_before_anythi
     });
     database.reconnect().unwrap();
     assert_eq!(stored(&server), "26");
+}
+
+/// Otherwise all of its statements would be kept until the next sync.
+#[test]
+fn a_transaction_that_is_too_large_to_be_kept_is_durable_when_its_commit_is_answered() {
+    let Some((server, database)) = started() else { return };
+    let half = format!("count + length('{}')", "x".repeat(REDO_BYTES_MAX / 2));
+    assert_eq!(set(&database, 0, "count + 1"), Ok(1));
+    (0..2).for_each(|_| assert_eq!(set(&database, 1, &half), Ok(1)));
+    assert!(database.writer.lock().redo.is_empty());
+    database.commit_once(1).unwrap();
+    server.crash();
+    server.run();
+    let written = REDO_BYTES_MAX / 2 * 2 + 1;
+    assert_eq!(stored(&server), written.to_string());
+    // The commits around it do not miss its number.
+    database.reconnect().unwrap();
+    assert_eq!(set(&database, 0, "count + 1"), Ok(1));
+    (0..2).for_each(|_| assert_eq!(set(&database, 2, &half), Ok(1)));
+    database.commit_once(2).unwrap();
+    assert_eq!(set(&database, 0, "count + 1"), Ok(1));
+    server.crash();
+    server.run();
+    database.reconnect().unwrap();
+    assert_eq!(stored(&server), (2 * written + 1).to_string());
 }
 
 /// There it would be none: each of its statements would take effect at once.

@@ -48,8 +48,23 @@ impl SentStatement {
 
     /// Appends the statement to a script, in which it has this name; `None` if that is not possible.
     pub(super) fn append_to(&self, script: &mut Script, name: &str, prepared: &Statement) -> Option<()> {
-        let parameters = self.parameters.iter().map(|parameter| parameter.0.as_deref());
-        script.append(name, parameters.zip(prepared.params()))
+        script.append(name, (0..self.parameters.len()).map(|at| self.value(at, prepared)))
+    }
+
+    /// Appends the statement for several rows, of which each is the same statement for one, to a script.
+    pub(super) fn append_together(
+        rows: &[(&SentStatement, &Statement)],
+        script: &mut Script,
+        name: &str,
+    ) -> Option<()> {
+        let (first, _) = rows.first()?;
+        let values = |at: usize| rows.iter().map(move |(row, prepared)| row.value(at, prepared));
+        script.append_lists(name, (0..first.parameters.len()).map(values))
+    }
+
+    fn value<'s>(&'s self, at: usize, prepared: &'s Statement) -> (Option<&'s [u8]>, &'s Type) {
+        let ty = prepared.params().get(at).unwrap_or(&Type::UNKNOWN);
+        (self.parameters.get(at).and_then(|parameter| parameter.0.as_deref()), ty)
     }
 
     /// Executes statements once more.

@@ -236,9 +236,17 @@ impl TableRows for PostgresTable {
         self.read(transaction, (&sql, &parameters))?.rows.iter().map(|row| self.row(row)).collect()
     }
 
-    fn rows_with(&self, transaction: i64, column: usize, values: &[Value]) -> Option<Result<Vec<Value>, Failure>> {
-        let sql = self.statements.selection_of_many(&self.schema, column)?;
-        let parameters = [values.iter().map(|value| Bound(value, &self.schema.columns[column])).collect::<Vec<_>>()];
+    fn rows_with(
+        &self,
+        transaction: i64,
+        columns: &[usize],
+        parts: &[Vec<Value>],
+    ) -> Option<Result<Vec<Value>, Failure>> {
+        let sql = self.statements.selection_of_many(&self.schema, columns)?;
+        let mut parameters: Vec<Vec<Bound<'_>>> = Vec::with_capacity(parts.len());
+        for (of, parts) in columns.iter().zip(parts) {
+            parameters.push(parts.iter().map(|part| Bound(part, &self.schema.columns[*of])).collect());
+        }
         let found = self.database.read(transaction, &[SqlStatement::new(&sql, &parameters)]);
         let rows = found.map_err(|error| self.database.failure(&error)).map(|found| found.into_iter().next());
         Some(rows.and_then(|found| found.unwrap_or_default().rows.iter().map(|row| self.row(row)).collect()))

@@ -22,6 +22,9 @@ pub(in crate::tables) struct TableLayout {
     pub(super) statements: TableStatements,
     /// The number by which the program knows its own notifications.
     pub(super) program: u64,
+    /// True if the database names the values of a row that breaks a unique index as [`SitedChange`](super::placed_change::SitedChange)
+    /// does.
+    pub(super) names_keys: bool,
     /// The address of the database, for messages.
     address: PostgresAddress,
 }
@@ -29,7 +32,10 @@ pub(in crate::tables) struct TableLayout {
 impl TableLayout {
     pub(super) fn new(schema: Schema, program: u64, address: &PostgresAddress) -> TableLayout {
         let statements = TableStatements::new(&schema, Dialect::Postgres);
-        TableLayout { schema: Arc::new(schema), statements, program, address: address.clone() }
+        let unique = schema.indexes.iter().filter(|index| index.unique).flat_map(|index| &index.columns);
+        let is_named = |at: &usize| !["Float", "Bytes"].contains(&&*schema.columns[*at].kind);
+        let names_keys = schema.key.iter().chain(unique).all(is_named);
+        TableLayout { schema: Arc::new(schema), statements, program, names_keys, address: address.clone() }
     }
 
     /// Returns the publications of writes; other programs than Weir's expect none.

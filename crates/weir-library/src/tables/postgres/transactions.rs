@@ -9,17 +9,17 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use tokio::runtime::Handle;
-use tokio::time::{Timeout, timeout};
 use tokio_postgres::Statement;
 use weir::{Failure, SeenCommits};
 
-use super::PostgresDatabase;
 use super::connection::{Executed, PostgresConnection, SqlStatement};
 use super::errors::StatementError;
 use super::expected_rows::{ExpectedRows, RowOf};
-use super::placed_statements::{PlacedChange, PlacedStatements, Refused};
+use super::placed_change::{PlacedChange, SitedChange};
+use super::placed_statements::PlacedStatements;
 use super::publications::without_publications;
 use super::sent_statement::SentStatement;
+use super::{PostgresDatabase, TimeIsUp};
 
 impl PostgresDatabase {
     /// Begins statements of a transaction; `None` if they need a thread.
@@ -92,7 +92,7 @@ impl PostgresDatabase {
             writer.take_back();
         }
         let placed = Arc::clone(&writer.placed);
-        placed.lock().send();
+        writer.send_before_commit(&connection);
         let flight = writer.begin_flight();
         drop(writer);
         let in_flight = InFlight::new(self, (transaction, flight), true);
@@ -124,10 +124,9 @@ impl PostgresDatabase {
         })
     }
 
-    /// Gives an answer up after the time limit. Not every thread on which flows run has timers.
-    pub(super) fn limited<F: Future>(&self, answer: F) -> Timeout<F> {
-        let _entered = Handle::try_current().is_err().then(|| self.connector.io.handle.enter());
-        timeout(self.limit(), answer)
+    /// Gives an answer up after the time limit.
+    pub(super) fn limited<A: Future>(&self, answer: A) -> impl Future<Output = Result<A::Output, TimeIsUp>> {
+        self.time_limits.limited(&self.connector.io.handle, self.limit(), answer)
     }
 
     /// Takes back a transaction, unless that has to be waited for. Returns whether it is taken back.
@@ -282,12 +281,12 @@ impl PostgresDatabase {
             })
     }
 
-    /// Places statements of a transaction, of which the first makes the failure. Returns whether they are placed.
+    /// Places the statements of a change in a transaction. Returns whether they are placed.
     pub(super) fn place(
         &self,
         transaction: i64,
         statements: &[SqlStatement<'_>],
-        (row, refused): (&RowOf, Refused),
+        (row, of): (&RowOf, SitedChange),
     ) -> bool {
         if !SeenCommits::may_place() || self.check().is_err() {
             return false;
@@ -305,7 +304,7 @@ impl PostgresDatabase {
         let sent = SentStatement::keep(statements, &prepared);
         writer.note_written(|| sent.clone());
         writer.expected.lock().written(Some(row));
-        writer.placed.lock().place(PlacedChange { connection, sent, prepared, refused });
+        writer.placed.lock().place(PlacedChange { connection, of, sent, prepared });
         SeenCommits::place(transaction);
         true
     }

@@ -30,6 +30,11 @@ use super::transaction_statements::{
 
 /// Maximum number of times that a transaction is tried.
 pub(super) const ATTEMPTS_MAX: u32 = 8;
+/// About the bytes of statements that an open transaction keeps in case that a crash of the server takes it back. Chosen by judgement:
+/// to wait for the disk takes little longer than to write so much.
+pub(super) const REDO_BYTES_MAX: usize = 8 << 20;
+/// Has the commit of the transaction wait for the disk, as the database is set.
+const WAIT_FOR_DISK: &str = "SET LOCAL synchronous_commit TO DEFAULT";
 /// Time before the second attempt; before each further one twice as long.
 const PAUSE: Duration = Duration::from_millis(2);
 
@@ -56,6 +61,10 @@ pub(super) struct PostgresWriter {
     pub(super) unsynced: Option<CommitNumber>,
     /// The statements with which the open transaction has written, in that case.
     pub(super) redo: Vec<SentStatement>,
+    /// About the bytes of these.
+    redo_bytes: usize,
+    /// True if the commit will wait for the disk although it is counted, because the statements are too large to be kept.
+    waits_for_disk: bool,
     /// True if no program listens until the open transaction ends, so that it has nothing to publish.
     pub(super) is_unheard: bool,
     /// The number of the last transaction that was taken back, and why. It cannot go on.
@@ -212,6 +221,7 @@ impl PostgresWriter {
     pub(super) fn begin(&mut self, transaction: i64) {
         if self.transaction == 0 {
             (self.unsynced, self.redo, self.is_unheard) = (None, Vec::new(), false);
+            (self.redo_bytes, self.waits_for_disk) = (0, false);
             (self.placed, self.expected) = (Arc::default(), Arc::default());
         }
         self.transaction = transaction;
@@ -228,8 +238,15 @@ impl PostgresWriter {
     pub(super) fn note_written(&mut self, sent: impl FnOnce() -> Vec<SentStatement>) {
         if self.unsynced.is_some() {
             let sent = sent();
+            let bytes = sent.iter().map(SentStatement::bytes).sum();
+            self.redo_bytes += bytes;
+            if self.redo_bytes > REDO_BYTES_MAX {
+                (self.unsynced, self.waits_for_disk) = (None, true);
+                memory::of_program(|| self.redo = Vec::new());
+                return;
+            }
             // It is kept until it is durable, which may be behind the end of the flow.
-            memory::hand_to_program(sent.iter().map(SentStatement::bytes).sum());
+            memory::hand_to_program(bytes);
             self.redo.extend(sent);
         }
     }
@@ -404,11 +421,19 @@ impl PostgresWriter {
         let open = self.connection.clone().filter(|connection| !connection.is_closed());
         let Some(connection) = open else { return Err(self.lose(why_lost())) };
         let placed = Arc::clone(&self.placed);
-        placed.lock().send();
+        self.send_before_commit(&connection);
         // The database takes it back instead if it has refused one.
         let committing = connection.command("COMMIT");
         let (committed, placed) = tokio::join!(biased; committing, PlacedStatements::answered(&placed));
         self.committed(transaction, committed, placed)
+    }
+
+    /// Sends what the open transaction executes before its commit.
+    pub(super) fn send_before_commit(&self, connection: &PostgresConnection) {
+        self.placed.lock().send();
+        if self.waits_for_disk {
+            connection.send_command(WAIT_FOR_DISK);
+        }
     }
 
     /// Goes on behind the answer to a commit. Returns the transaction, if it has not waited for the disk.

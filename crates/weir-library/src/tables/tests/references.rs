@@ -197,6 +197,40 @@ fn a_deletion_of_many_rows_finds_all_that_reference_them() {
     }
 }
 
+/// The same for rows whose keys have several columns, and references to them that may be absent in part.
+#[test]
+fn a_deletion_of_rows_with_keys_of_several_columns_takes_along_all_that_reference_them() {
+    let databases = TestDatabase::each("wide_references");
+    for storage in databases.iter().map(TestDatabase::storage).chain([TableStorage::default()]) {
+        let columns = [(1, "shelf", true), (2, "title", true)];
+        let shelved = TableReference {
+            key: vec!["shelf".to_owned(), "title".to_owned()],
+            ..reference("copies", &columns, ("books", "shelf"), true)
+        };
+        let books = vec![column("shelf", "Int", false), column("title", "Text", false)];
+        let copies = vec![column("id", "Int", false), column("shelf", "Int", true), column("title", "Text", true)];
+        let books = Schema { key: vec![0, 1], referenced_by: vec![shelved.clone()], ..declared("books", books) };
+        let index = IndexSchema { columns: vec![1, 2], unique: false };
+        let copies = Schema { indexes: vec![index], references: vec![shelved], ..declared("copies", copies) };
+        let [books, copies] = [books, copies].map(|schema| storage.open(schema).unwrap());
+        let record = |values: Vec<Value>| Value::Record(values.into());
+        let book = |at: i64| record(vec![Value::Int(at % 3), Value::text(&format!("title {}", at / 3))]);
+        storage.next_transaction();
+        (0..30).for_each(|at| _ = books.rows.insert(1, book(at)).unwrap());
+        for id in 0..100 {
+            let of = fields(&book(id % 30)).to_vec();
+            let shelf = if id % 7 == 0 { Value::none() } else { Value::some(of[0].clone()) };
+            copies.rows.insert(1, record(vec![Value::Int(id), shelf, Value::some(of[1].clone())])).unwrap();
+        }
+        books.rows.commit(1, true).unwrap();
+        copies.rows.commit(1, false).unwrap();
+        assert_eq!(books.delete_rows(&storage, 0, (0..20).map(book).collect()).unwrap(), 20);
+        let left = copies.rows.select(0, &everything()).unwrap();
+        let wanted = (0..100).filter(|id| id % 7 == 0 || id % 30 >= 20).map(Value::Int);
+        assert_eq!(left.iter().map(|row| fields(row)[0].clone()).collect::<Vec<_>>(), wanted.collect::<Vec<_>>());
+    }
+}
+
 /// Opens the tables in this order, and returns the first failure.
 fn started(database: &TestDatabase, schemas: &[Schema]) -> String {
     let storage = database.storage();
