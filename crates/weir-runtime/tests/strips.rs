@@ -75,6 +75,84 @@ fn each_strip_of_a_long_list_is_read_when_the_one_before_has_been_gone_through()
 }
 
 #[test]
+fn a_fold_of_several_states_goes_on_with_all_of_them() {
+    let body = SUM
+        .replace("from 0 as %2: Int", "from 0, 1 as %2: Int, %20: Int")
+        .replace("%1: Int =", "%1: (Int, Int) =")
+        .replace(
+            "  yield %10\nyield %1",
+            "  %21: Int = add(%20, %3)\n  %22: (Int, Int) = record(%10, %21)\n  yield %22\n\
+             %23: Int = field.0(%1)\n%24: Int = field.1(%1)\n%25: Int = add(%23, %24)\nyield %25",
+        );
+    every_form(|options, name| {
+        let gates = BatchGates::new();
+        let (feed, running) = optimized(&gates, &body, options);
+        let flow = feed.begin(vec![Value::Int(1_000)]);
+        for strip in [&[1, 2, 3][..], &[4, 5, 6], &[7, 8, 9], &[10]] {
+            answer(&gates, strip, name);
+        }
+        assert_eq!(flow.blocking_recv().expect("it is answered"), Ok(Value::Int(550 + 56)), "{name}");
+        drop(feed);
+        running.wait().expect("the source ends");
+    });
+}
+
+#[test]
+fn other_calls_begin_while_a_further_strip_is_read() {
+    let body = SUM.replace(
+        "\nyield %1",
+        "
+%30: Result(Int, Failure) = call a.get at first (100)
+%31: Int = switch %30
+  tag 0 (%32: Int)
+    %33: Result(Int, Failure) = call a.get at second (%32)
+    yield %32
+  tag 1 (%34: Failure)
+    yield 0
+yield %1",
+    );
+    every_form(|options, name| {
+        let gates = BatchGates::new();
+        let reads = gates.batched("a.get", World::Reads, Batch { at_most: 3, in_flight: 4, gathered: 0 });
+        let (feed, mut library) = (Feed::new(), library([reads]));
+        feed.put(&mut library, "test", "feed");
+        let program = optimize(&one_flow("", &body), &library);
+        let running = start(&program, &library, options).expect("the program starts");
+        let flow = feed.begin(vec![Value::Int(1_000)]);
+        let mut both = [gates.next(), gates.next()];
+        both.sort_by_key(|batch| batch.arguments[0]);
+        let [rows, other] = both;
+        assert_eq!((&rows.arguments[..], &other.arguments[..]), (&[1, 2, 3][..], &[100][..]), "{name}");
+        rows.answer();
+        let rows = gates.next();
+        assert_eq!(rows.arguments, [4, 5, 6], "{name}");
+        // The answer of the other call lets one begin that stands behind the `fold`, while a strip is read.
+        other.answer();
+        let other = gates.next();
+        assert_eq!(other.arguments, [1_000], "{name}");
+        other.answer();
+        rows.answer();
+        answer(&gates, &[7, 8, 9], name);
+        answer(&gates, &[10], name);
+        assert_eq!(flow.blocking_recv().expect("it is answered"), Ok(Value::Int(550)), "{name}");
+        drop(feed);
+        running.wait().expect("the source ends");
+    });
+}
+
+#[test]
+fn a_flow_does_not_go_back_to_an_earlier_section_for_a_strip() {
+    let gates = BatchGates::new();
+    let options = Options { strip_max: 3, ..options("dedicated", 2) };
+    let (feed, running) = optimized(&gates, SUM, options);
+    let flow = feed.begin(vec![Value::Int(1_000)]);
+    answer(&gates, &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10], "dedicated");
+    assert_eq!(flow.blocking_recv().expect("it is answered"), Ok(Value::Int(550)));
+    drop(feed);
+    running.wait().expect("the source ends");
+}
+
+#[test]
 fn nothing_is_read_behind_the_strip_in_which_a_round_fails() {
     every_form(|options, name| {
         let gates = BatchGates::new();
@@ -151,9 +229,14 @@ fn immediate(path: &'static str, world: World) -> Function {
 
 /// Returns the number of reads that a flow makes together, with strips of three elements.
 fn reads_together(body: &str) -> usize {
+    calls_together(World::Reads, body)
+}
+
+/// Returns the number of calls of a function that uses the world like this which a flow makes together.
+fn calls_together(world: World, body: &str) -> usize {
     let gates = BatchGates::new();
     let functions = [
-        reads(&gates),
+        gates.batched("a.get", world, Batch { at_most: 10, in_flight: 1, gathered: 0 }),
         immediate("a.put", World::Writes),
         immediate("b.put", World::Writes),
         with_state(immediate("b.count", World::Pure)),
@@ -206,6 +289,11 @@ fn reads_that_end_the_flow_come_before_a_fold_that_may_fail() {
         reads_together(&total.replace("%10: Int = fold", "%20: Int = call b.put at b (%0)\n%10: Int = fold")),
         10
     );
+}
+
+#[test]
+fn writes_are_made_in_all_rounds_before_the_fold() {
+    assert_eq!(calls_together(World::Writes, COUNT), 10);
 }
 
 #[test]
