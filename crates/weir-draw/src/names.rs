@@ -188,6 +188,7 @@ impl<'a> GraphScope<'a> {
             (Prim::Payload(_) | Prim::WithField(_), _) => operand(0),
             (Prim::Pairs, _) => format!("pairs of {}", operand(0)),
             (Prim::Flatten | Prim::Failure | Prim::Unwrap | Prim::Propagate, _) => operand(0),
+            (Prim::Checked(fallible), _) => self.prim(fallible.prim(), inputs, depth),
             (Prim::Length, _) => format!("length of {}", operand(0)),
             (Prim::List, _) => format!("[{}]", if inputs.is_empty() { "" } else { "…" }),
             _ => format!("{}(…)", prim.name()),

@@ -4,6 +4,7 @@ use weir_host::memory::ask;
 use weir_host::{Elements, Failure, FailureKind, PropagationSite, Type, Value};
 
 mod arithmetic;
+mod checked;
 mod detaching;
 mod in_place;
 mod interpolate;
@@ -12,6 +13,7 @@ mod moving;
 mod passing;
 
 use arithmetic::{add, divide, multiply, negate, remainder, subtract};
+pub use checked::FalliblePrim;
 pub use interpolate::{append_part, interpolate};
 pub use moving::{elements, move_or_clone, moves, parts};
 
@@ -95,11 +97,13 @@ pub enum Prim {
     Unwrap,
     /// A failure with more places in its backtrace: a list of the function that failed, the `fn` around it, and the position.
     Propagate,
+    /// A primitive that may fail, with its failure as a value: `Ok` of what it yields, or `Err` of the failure.
+    Checked(FalliblePrim),
 }
 
 impl Prim {
     /// Every primitive, in the order of the declaration; those with an index have 0.
-    pub const ALL: [Prim; 38] = [
+    pub const ALL: [Prim; 45] = [
         Prim::Copy,
         Prim::Add,
         Prim::Subtract,
@@ -138,6 +142,13 @@ impl Prim {
         Prim::Failure,
         Prim::Unwrap,
         Prim::Propagate,
+        Prim::Checked(FalliblePrim::Add),
+        Prim::Checked(FalliblePrim::Subtract),
+        Prim::Checked(FalliblePrim::Multiply),
+        Prim::Checked(FalliblePrim::Divide),
+        Prim::Checked(FalliblePrim::Remainder),
+        Prim::Checked(FalliblePrim::Negate),
+        Prim::Checked(FalliblePrim::Index),
     ];
 
     /// Returns the name in the printed IR, without the index.
@@ -182,6 +193,7 @@ impl Prim {
             Prim::Failure => "failure",
             Prim::Unwrap => "unwrap",
             Prim::Propagate => "propagate",
+            Prim::Checked(fallible) => fallible.checked_name(),
         }
     }
 
@@ -232,6 +244,7 @@ impl Prim {
             | Prim::Failure
             | Prim::Unwrap => Some(1),
             Prim::Middle => Some(3),
+            Prim::Checked(fallible) => fallible.prim().arity(),
             _ => Some(2),
         }
     }
@@ -361,6 +374,7 @@ impl Prim {
             (Prim::Unwrap, [Value::Variant(Value::ERR, Some(payload))]) => Err(failure_of(payload[0].clone())),
             (Prim::Propagate, [Value::Failure(failure), Value::List(sites)]) => Ok(propagated(failure, sites)),
             (Prim::Flatten, [Value::List(lists)]) => lists::flatten(lists),
+            (Prim::Checked(fallible), operands) => Ok(fallible.apply_checked(operands)),
             (prim, operands) => panic!("{} of {operands:?} passed the verifier", prim.name()),
         }
     }

@@ -176,9 +176,10 @@ const STAYS: &[(&str, &str, &str, &str)] = &[
     ),
     (
         "lifted-calls",
-        "an operand may fail",
+        "an operand needs a `fail` that needs the round before",
         "Int",
-        "%2: Int = fold %1 from 0 as %3: Int, %4: Int\n  %5: Int = divide(1, %4)\n  %6: Int = call a.gathered_look at a.look (%5)\n  yield %6\nyield %2",
+        "%2: Int = fold %1 from 0 as %3: Int, %4: Int\n  %5: Int = switch %4\n    value 1\n      yield %3\n    otherwise\n      \
+         %6: Never = fail failure(program, \"no\")\n      yield ()\n  %7: Int = call a.gathered_look at a.look (%5)\n  yield %7\nyield %2",
     ),
     (
         "lifted-calls",
@@ -325,6 +326,55 @@ const KEEPS: &[(&str, &str, &str, &str)] = &[
         "Int",
         "%2: Int = fold [8, 11] from 0 as %3: Int, %4: Int\n  %5: Int = call a.failing_look at a.look (%4)\n  \
          %6: Int = call b.gathered_look at b.look (%5)\n  %7: Int = add(%3, %6)\n  yield %7\nyield %2",
+    ),
+    (
+        "lifted-calls",
+        "the failure of an operand waits for those of earlier rounds",
+        "Int",
+        "%2: Int = fold [8, 0] from 5 as %3: Int, %4: Int\n  %5: Int = divide(16, %4)\n  \
+         %6: Int = call a.gathered_look at a.look (%5)\n  %7: Int = index([1], %3)\n  %8: Int = add(%6, %7)\n  yield %8\nyield %2",
+    ),
+    (
+        "lifted-calls",
+        "the failure of an operand that no round comes to is dropped",
+        "Result(Int, Failure)",
+        "%2: Result(Int, Failure) = fold [8, 0] from #0(1) as %3: Result(Int, Failure), %4: Int left by failure (@1..2)\n  \
+         %5: Result(Int, Failure) = switch %3\n    tag 0 (%6: Int)\n      %7: Int = divide(16, %4)\n      \
+         %8: Int = call a.gathered_look at a.look (%7)\n      \
+         %9: Result(Int, Failure) = variant.1(failure(program, \"no\"))\n      yield %9\n    tag 1 (%10: Failure)\n      \
+         %11: Result(Int, Failure) = variant.1(%10)\n      yield %11\n  yield %5\nyield %2",
+    ),
+    (
+        "lifted-calls",
+        "the failure of an operand is that of the text if nothing else fails",
+        "Int",
+        "%2: Int = fold [8, 0] from 5 as %3: Int, %4: Int\n  %5: Int = divide(16, %4)\n  \
+         %6: Int = call a.gathered_look at a.look (%5)\n  yield %6\nyield %2",
+    ),
+    (
+        "lifted-calls",
+        "of two failures in a `for` of a round, the first counts",
+        "Int",
+        "%2: Int = fold [8, 0] from 5 as %3: Int, %4: Int\n  %5: List(Int) = for %6: Int in [1, 0]\n    \
+         %7: Int = divide(16, %6)\n    %8: Int = index([1], %6)\n    %9: Int = call a.gathered_look at a.look (%7)\n    \
+         yield %9\n  %10: Int = index([1], %3)\n  yield %10\nyield %2",
+    ),
+    (
+        "lifted-calls",
+        "a `fail` waits for the failures of earlier rounds",
+        "Int",
+        "%2: Int = fold [8, 0] from 5 as %3: Int, %4: Int\n  %5: Int = switch %4\n    value 0\n      \
+         %6: Never = fail failure(program, \"no\")\n      yield ()\n    otherwise\n      yield %4\n  \
+         %7: Int = call a.gathered_look at a.look (%5)\n  %8: Int = index([1], %3)\n  yield %8\nyield %2",
+    ),
+    (
+        "lifted-calls",
+        "what needs a round that has ended by `fail` is not asked for",
+        "Int",
+        "%2: Int = fold [8, 1] from 5 as %3: Int, %4: Int\n  %5: Int = call a.gathered_look at a.look (%4)\n  %6: Int = switch %4\n    \
+         value 8\n      %7: Int = call a.failing_look at a.fails (%5)\n      yield %7\n    otherwise\n      \
+         %8: Never = fail failure(program, \"no\")\n      yield ()\n  \
+         %9: Int = call b.gathered_look at b.look (%6)\n  %10: Int = add(%3, %9)\n  yield %10\nyield %2",
     ),
     (
         "lifted-calls",

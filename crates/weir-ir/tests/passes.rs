@@ -131,6 +131,31 @@ fn reads_of_a_loop_that_a_failure_leaves_are_made_before_it() {
     insta::assert_snapshot!(rewritten("lifted-calls", program("%0: Int", "Result(Int, Failure)", body)));
 }
 
+#[test]
+fn reads_whose_keys_may_fail_are_made_before_a_fold() {
+    let body = "%1: List(Int) = list(%0, 2, 3)\n%2: Int = fold %1 from 0 as %3: Int, %4: Int\n  %5: Int = divide(8, %4)\n  \
+                %6: Int = call a.gathered_look at a.look (%5)\n  %7: Int = subtract(%3, %6)\n  yield %7\nyield %2";
+    insta::assert_snapshot!(rewritten("lifted-calls", program("%0: Int", "Int", body)));
+}
+
+#[test]
+fn a_read_whose_key_is_that_of_a_switch_that_may_fail_is_made_before_a_fold() {
+    let body = "%1: List(Int) = list(%0, 2, 3)\n%2: Int = fold %1 from 0 as %3: Int, %4: Int\n  %5: Int = switch %4\n    value 8\n      \
+                %6: Int = call a.gathered_look at a.look (%4)\n      yield %6\n    otherwise\n      \
+                %7: Never = fail failure(program, \"no\")\n      yield ()\n  \
+                %8: Int = call b.gathered_look at b.look (%5)\n  %9: Int = subtract(%3, %8)\n  yield %9\nyield %2";
+    insta::assert_snapshot!(rewritten("lifted-calls", program("%0: Int", "Int", body)));
+}
+
+/// The change waits for the failure of the division, and not for that of the call.
+#[test]
+fn an_effect_behind_a_for_whose_rounds_may_fail_waits_for_a_fail() {
+    let body = "%1: List(Int) = list(%0, 2, 3)\n%2: Int = fold %1 from 0 as %3: Int, %4: Int\n  %5: List(Int) = for %6: Int in %1\n    \
+                %7: Int = divide(%6, %4)\n    %8: Int = call a.gathered_look at a.look (%7)\n    yield %8\n  \
+                %9: Int = call b.change at b.change (%4)\n  yield %9\nyield %2";
+    insta::assert_snapshot!(rewritten("lifted-calls", program("%0: Int", "Int", body)));
+}
+
 /// Returns the text of the flow's graph before the pass and after it.
 fn rewritten_graph(pass: &str, program: &Program) -> String {
     let pass = GRAPH_PASSES.iter().find(|row| row.name == pass).expect("the pass is in the list");

@@ -74,7 +74,7 @@ fn flows_end_in_every_way_and_often_with_an_answer() {
     }
     assert!(answers > PROGRAMS, "only {answers} answers, and {failures:?}");
     for kind in ["arithmetic", "limit", "program"] {
-        assert!(failures.get(kind).is_some_and(|count| *count > 30), "{kind}: {failures:?}");
+        assert!(failures.get(kind).is_some_and(|count| *count > 20), "{kind}: {failures:?}");
     }
 }
 

@@ -81,6 +81,39 @@ for x in test.feed(0) {
 }
 ";
 
+/// A page whose keys may fail: by an index, and by a division.
+const KEYED_PAGE: &str = "use users, teams, test, sink
+
+fn page(ids: List(Int), places: List(Int)) -> Result(List(Int)) {
+  let found = for at in places {
+    let user = users.get(ids[at])?
+    if user == 120 { fail(\"no user 12\") }
+    teams.get(user / (user - 130))?
+  }
+  Ok(found)
+}
+
+for x in test.feed(0) {
+  sink.keep(match page([10, 11, 12, 13], [0, 1, x, 3]) {
+    Ok(found) => found.length()
+    Err(failure) => 0 - \"{failure}\".length()
+  })
+}
+";
+
+/// A sum in a flow, with a `fail` before each of its calls.
+const SUM: &str = "use users, teams, test, sink
+
+for x in test.feed(0) {
+  let sum = fold sum = 0 for id in [1, 2, x] {
+    let user = if id == 5 { fail(\"no user {id}\") } else { users.get(id * 2)? }
+    let team = if user == 140 { fail(\"no team {user}\") } else { user + 1 }
+    sum + teams.get(team)?
+  }
+  sink.keep(sum)
+}
+";
+
 /// A compiled program that calls gated functions.
 struct Compiled {
     gates: BatchGates,
@@ -179,6 +212,35 @@ fn the_first_failure_of_a_loop_in_a_fn_wins() {
 fn a_loop_whose_failures_the_flow_handles_makes_one_query_for_each_of_its_calls() {
     page_in_two_queries(HANDLED_PAGE, 101, &[], 30);
     page_in_two_queries(HANDLED_PAGE, 9, &[10], -10);
+}
+
+/// Runs a flow of a program that asks for these users in one query, and for these teams in a second one. Compares what the flow keeps,
+/// or the message of its failure.
+fn in_two_queries(text: &str, input: i64, (users, teams): (&[i64], &[i64]), expected: Result<i64, &str>) {
+    for row in ENGINES {
+        let compiled = Compiled::start(text, &["users.get", "teams.get"], row.name);
+        let flow = compiled.feed.begin(vec![Value::Int(input)]);
+        compiled.next(&[("users.get", users)], row.name).into_iter().for_each(WaitingBatch::answer);
+        compiled.next(&[("teams.get", teams)], row.name).into_iter().for_each(WaitingBatch::answer);
+        let answer = flow.blocking_recv().unwrap().map_err(|failure| failure.message.to_string());
+        let kept = answer.map(|_| compiled.kept());
+        assert_eq!(kept, expected.map(|kept| vec![kept]).map_err(str::to_owned), "{}", row.name);
+    }
+}
+
+/// A round whose key fails asks for nothing, and its failure counts only if the text comes to it.
+#[test]
+fn keys_that_may_fail_are_one_query() {
+    in_two_queries(KEYED_PAGE, 1, (&[10, 11, 13], &[-5, -3]), Err("130 divided by zero"));
+    in_two_queries(KEYED_PAGE, 2, (&[10, 11, 12, 13], &[-5, -3]), Ok(-10));
+    in_two_queries(KEYED_PAGE, 9, (&[10, 11, 13], &[-5, -3]), Err("index 9 of a list of 4"));
+}
+
+#[test]
+fn calls_behind_a_fail_are_one_query() {
+    in_two_queries(SUM, 3, (&[2, 4, 6], &[21, 41, 61]), Ok(1230));
+    in_two_queries(SUM, 5, (&[2, 4], &[21, 41]), Err("no user 5"));
+    in_two_queries(SUM, 7, (&[2, 4, 14], &[21, 41]), Err("no team 140"));
 }
 
 /// Nothing behind a `return` is asked for, as in a route.

@@ -9,7 +9,6 @@ use std::collections::BTreeSet;
 
 use weir_host::{Mode, Passing, Resource, Text, Value, World};
 use weir_ir::expr::{ArmTest, Atom, Block, Call, Let, LoopExit, Op, Var};
-use weir_ir::prim::Prim;
 
 use super::Lowering;
 use crate::lang_items::TABLES;
@@ -78,15 +77,17 @@ impl Lowering<'_, '_> {
                 }
                 self.gather_lifted(&mut arm.body, left, late);
             }
+            if !passes && arms.iter().all(|arm| value_of(&arm.body).is_none_or(|var| !late.of_rounds.contains(&var))) {
+                late.of_rounds.remove(&binding.bound.var);
+            }
         }
     }
 
     /// Returns whether an operation leaves a `fold` as a whole, which writes these tables, if it needs nothing of the rounds before: it
-    /// cannot fail, and only reads.
+    /// only reads, and its failures can be values.
     fn is_lifted_whole(&self, op: &Op, written: &BTreeSet<Text>) -> bool {
         match op {
-            // The failure of a read is kept, as those of the reads that leave the `fold` are.
-            Op::Prim(prim, _) => *prim == Prim::Unwrap || !prim.may_fail(),
+            Op::Prim(..) | Op::Fail(_) => true,
             Op::Call(call) if call.arguments.iter().filter_map(Atom::shared).any(|table| written.contains(table)) => {
                 false
             }
@@ -151,6 +152,14 @@ impl Lowering<'_, '_> {
     fn is_row_outside(&self, call: &Call) -> bool {
         let [Atom::Shared(table), Atom::Value(Value::Int(0)), _] = &call.arguments[..] else { return false };
         *call.function == format!("{TABLES}.get") && self.is_stored(table)
+    }
+}
+
+/// Returns the variable that an arm yields, or with whose failure it ends.
+fn value_of(arm: &Block) -> Option<Var> {
+    match arm.lets.last() {
+        Some(Let { op: Op::Fail(failure), .. }) => failure.variable(),
+        _ => arm.result.variable(),
     }
 }
 

@@ -245,7 +245,8 @@ impl Generator {
     }
 
     fn fallible_call(&mut self, lets: &mut Vec<Let>) -> Op {
-        let function = *self.random.pick(&["try_gathered", "try_gathered", "try_gathered_change"]);
+        let functions = ["try_gathered", "try_gathered", "try_gathered_change"];
+        let function = if self.reads_only { functions[0] } else { *self.random.pick(&functions) };
         let argument = self.operand(&Type::Int, lets);
         self.call_in_a_world(function, vec![argument])
     }
@@ -257,7 +258,7 @@ impl Generator {
     }
 
     /// Generates a call whose failure ends the flow, as `?` does.
-    fn or_fail(&mut self, lets: &mut Vec<Let>) -> Op {
+    pub(super) fn or_fail(&mut self, lets: &mut Vec<Let>) -> Op {
         let call = self.fallible_call(lets);
         let result = self.bind(fallible(), call, lets);
         let (held, failure) = (self.variable(Type::Int), self.variable(Type::Failure));

@@ -1,5 +1,5 @@
 //! Loops that a failure leaves, as a `for` or `fold` with a `?` in a `fn` that returns a `Result` becomes: a fold whose state is a
-//! `Result`. Its rounds make reads that gather, one behind the other, and end where one of them fails.
+//! `Result`. Its rounds make reads that gather, one behind the other, and end where one of them fails. The rounds of others end the flow.
 
 use weir_host::{Failure, Type, Value};
 
@@ -19,6 +19,9 @@ impl Generator {
     /// Generates a loop that a failure leaves, and a value of this type from what it yields.
     pub(super) fn of_left_loops(&mut self, ty: &Type, nests: bool, lets: &mut Vec<Let>) -> Option<Op> {
         let is_list = *ty == Type::list(Type::Int);
+        if self.leaves_loops && nests && *ty == Type::Int && self.random.chance(15) {
+            return Some(self.fold_of_reads(lets));
+        }
         if !self.leaves_loops || !nests || !(is_list || [Type::Int, fallible()].contains(ty)) || self.random.chance(45)
         {
             return None;
@@ -73,6 +76,31 @@ impl Generator {
         Op::Fold { list, init: vec![init], state: vec![state], element, body, exit }
     }
 
+    /// Generates a fold of integers, each of whose rounds makes reads.
+    fn fold_of_reads(&mut self, lets: &mut Vec<Let>) -> Op {
+        let list = self.operand(&Type::list(Type::Int), lets);
+        let (state, element) = (self.variable(Type::Int), self.variable(Type::Int));
+        let outer = std::mem::replace(&mut self.reads_only, true);
+        self.depth += 1;
+        let body = self.inner_block(std::slice::from_ref(&element), |generator, lets| {
+            for _ in 0..2 + generator.random.below(4) {
+                generator.part_of_round(lets);
+            }
+            let operands = vec![Atom::Var(state.var), generator.operand(&Type::Int, lets)];
+            Atom::Var(generator.bind(Type::Int, Op::Prim(Prim::Subtract, operands), lets))
+        });
+        self.depth -= 1;
+        self.reads_only = outer;
+        Op::Fold {
+            list,
+            init: vec![Atom::Value(Value::Int(3))],
+            state: vec![state],
+            element,
+            body,
+            exit: LoopExit::Never,
+        }
+    }
+
     /// Generates the rest of a round, in which so many further reads may fail.
     fn round(&mut self, (ty, so_far): (&Type, &Variable), own: &[Variable], tried: usize) -> Block {
         self.inner_block(own, |generator, lets| {
@@ -116,11 +144,12 @@ impl Generator {
         })
     }
 
-    /// Generates a binding of a round: a read, a primitive that may fail, a choice between reads, or anything.
+    /// Generates a binding of a round: a read, a primitive that may fail, a choice between reads, a read that may end the flow, or
+    /// anything.
     fn part_of_round(&mut self, lets: &mut Vec<Let>) {
         self.budget = self.budget.saturating_sub(1);
         let (one, two) = (self.operand(&Type::Int, lets), self.operand(&Type::Int, lets));
-        let op = match self.random.below(10) {
+        let op = match self.random.below(14) {
             0..=3 => {
                 let function = *self.random.pick(&READS);
                 self.call_in_a_world(function, vec![one])
@@ -133,6 +162,9 @@ impl Generator {
                 self.bind(Type::list(Type::Int), list, lets);
                 return;
             }
+            9 => Op::Prim(Prim::Index, vec![self.operand(&Type::list(Type::Int), lets), one]),
+            10 | 11 if self.depth < DEPTH_MAX => self.or_fail(lets),
+            12 => Op::Prim(*self.random.pick(&[Prim::Subtract, Prim::Remainder]), vec![one, two]),
             _ => Op::Prim(Prim::Copy, vec![two]),
         };
         self.bind(Type::Int, op, lets);

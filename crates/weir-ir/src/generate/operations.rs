@@ -146,6 +146,7 @@ impl Generator {
                 self.apply(Prim::Index, &[Type::map(Type::Text, Type::clone(some)), Type::Text], lets)
             }
             Type::Option(some) => self.apply(Prim::Variant(1), std::slice::from_ref(some), lets),
+            ty if *ty == fallible() && self.random.chance(20) => self.checked(lets),
             Type::Result(pair) => {
                 let tag = u32::from(self.random.chance(40));
                 let payload = if tag == 0 { &pair.0 } else { &pair.1 };
@@ -205,6 +206,19 @@ impl Generator {
             14 => self.apply(Prim::Length, &[Type::Text], lets),
             _ => self.apply(Prim::Length, &[Type::list(Type::Int)], lets),
         }
+    }
+
+    /// Generates a primitive of integers whose failure is a value.
+    fn checked(&mut self, lets: &mut Vec<Let>) -> Op {
+        let fallible =
+            [Prim::Add, Prim::Subtract, Prim::Multiply, Prim::Divide, Prim::Remainder, Prim::Index, Prim::Negate];
+        let prim = *self.random.pick(&fallible);
+        let types: &[Type] = match prim {
+            Prim::Negate => &[Type::Int],
+            Prim::Index => &[Type::list(Type::Int), Type::Int],
+            _ => &[Type::Int, Type::Int],
+        };
+        self.apply(prim.checked().expect("these may fail"), types, lets)
     }
 
     /// Generates a condition of which nothing else uses a part: comparisons of scalars, and their combinations.

@@ -4,6 +4,7 @@
 use indexmap::IndexSet;
 
 use crate::graph::{Control, Graph, Node, NodeId, NodeKind, Operand};
+use crate::prim::Prim;
 
 /// The arms of a graph that end the flow.
 pub(super) struct EndingArms(IndexSet<Control>);
@@ -60,12 +61,18 @@ pub(super) fn before_skipped(graph: &Graph, earlier: NodeId, later: NodeId) -> I
     before
 }
 
-/// Returns true if a switch goes on if a call has kept no failure: the program's text has no such branch.
+/// Returns true if a switch goes on if there is no kept failure: the program's text has no such branch.
 pub(super) fn tests_kept_failure(graph: &Graph, switch: NodeId) -> bool {
     let Some(Operand::Port(of, 0)) = graph.node(switch).inputs.first() else { return false };
-    match &graph.node(*of).kind {
-        NodeKind::Call { keeps_failure, .. } => *keeps_failure,
-        NodeKind::Select { switch } => tests_kept_failure(graph, *switch),
+    is_kept_failure(graph, *of)
+}
+
+fn is_kept_failure(graph: &Graph, node: NodeId) -> bool {
+    match (&graph.node(node).kind, graph.node(node).inputs.first()) {
+        (NodeKind::Call { keeps_failure, .. }, _) => *keeps_failure,
+        (NodeKind::Prim(Prim::Checked(_)), _) => true,
+        (NodeKind::Prim(Prim::Field(_)), Some(Operand::Port(of, 0))) => is_kept_failure(graph, *of),
+        (NodeKind::Select { switch }, _) => tests_kept_failure(graph, *switch),
         _ => false,
     }
 }

@@ -93,12 +93,29 @@ fn is_slow(call: &Call, facts: &Facts<'_>) -> bool {
     facts.signature(&call.function).is_some_and(|signature| signature.effects.waits || signature.batch.is_some())
 }
 
-/// Returns true if an operation calls a function that waits or gathers and whose failure ends the flow, or fails with such a failure.
-fn may_fail_by_reads(op: &Op, facts: &Facts<'_>) -> bool {
+/// Returns true for an operation all of whose failures can be values of the `for`, and which only reads and computes.
+fn can_keep_failures(op: &Op, facts: &Facts<'_>) -> bool {
+    match op {
+        Op::Prim(prim, _) => {
+            facts.is_pure(op) && (!prim.may_fail() || *prim == Prim::Unwrap || prim.checked().is_some())
+        }
+        Op::Fail(failure) => facts.is_of(failure, &Type::Failure),
+        Op::Switch { .. } | Op::Map { .. } | Op::Fold { .. } => {
+            // A binding of no value stands at the end of a block that has none, which only a `fail` replaces.
+            let keeps = |inner: &Let| inner.bound.ty != Type::Never || matches!(inner.op, Op::Fail(_));
+            op.blocks().flat_map(|block| &block.lets).all(|inner| keeps(inner) && can_keep_failures(&inner.op, facts))
+        }
+        op => is_total_but_for_reads(op, facts),
+    }
+}
+
+/// Returns true if an operation may end the flow by a failure that the `for` can keep: that of a read, of a primitive, or of a `fail`.
+fn has_failure(op: &Op, facts: &Facts<'_>) -> bool {
     match op {
         Op::Call(call) => !call.keeps_failure && is_slow(call, facts),
-        Op::Prim(prim, _) => *prim == Prim::Unwrap,
-        op => op.blocks().any(|block| block.lets.iter().any(|inner| may_fail_by_reads(&inner.op, facts))),
+        Op::Prim(prim, _) => prim.may_fail(),
+        Op::Fail(_) => true,
+        op => op.blocks().any(|block| block.lets.iter().any(|inner| has_failure(&inner.op, facts))),
     }
 }
 

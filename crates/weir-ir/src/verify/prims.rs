@@ -48,6 +48,10 @@ pub(super) fn check(
         | Prim::Pairs
         | Prim::Collect
         | Prim::Flatten => collection(prim, operands, result, types),
+        Prim::Checked(fallible) => match result {
+            Type::Result(pair) if pair.1 == Type::Failure => check(fallible.prim(), operands, &pair.0, types),
+            _ => Err(format!("`{}` gives a result or a failure, not {}", prim.name(), TypeText(result))),
+        },
     }
 }
 

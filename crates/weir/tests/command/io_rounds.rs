@@ -233,7 +233,7 @@ fn two_reads_of_a_round_are_one_query() {
     assert!(said.output.starts_with("get /pairs: 1 round, 1 query\n"), "{}", said.output);
 }
 
-/// A `return` is not passed, and neither is an operation that may fail before the read.
+/// A `return` is not passed. A `fail` is, and so is an operation that may fail before the read.
 #[test]
 fn loops_that_failures_leave_gather() {
     let program = Scratch::new("cards.weir", CARDS.as_bytes());

@@ -37,9 +37,34 @@ pub(crate) fn functions(items: &Items) -> String {
          fn age_of(name: Text) -> Int {{\n  let owner = owners[name] else {{ return -1 }}\n  owner.age\n}}\n\n\
          fn is_known(name: Text, more: Int) -> Bool {{\n  if more < 1 {{ return false }}\n  owners[name] != None\n}}\n\n\
          {}{}{}",
-        changed(items) + &tested(),
+        changed(items) + &tested() + KEYED,
         tried("tried", "owners[r.owner]", &items_of_row(items).table),
         tried("tried_of_lists", "(for o in owners if o.name == r.owner { o }).first()", &items_of_row(items).list)
+    )
+}
+
+/// A `fn` whose keys fail for some rows: by arithmetic, which ends the flow, and by a `?`.
+const KEYED: &str = "fn keyed(rows: List(Item)) -> Result(List(Int)) {
+  let names = [\"\", \"a\", \"B\", \"ä\", \"a\", \"B\", \"?\"]
+  let ages = for r in rows {
+    let owner = owners[names[r.number % 8]] else { fail(\"nobody {r.number}\") }
+    if r.number % 7 == 5 { fail(\"number {r.number}\") }
+    let text = if r.number % 7 == 4 { \"?\" } else { \"{r.number}\" }
+    let other = owners[names[owner.age + text.parse_int()? % 2]] else { fail(\"no other\") }
+    owner.age * 7 + other.age
+  }
+  Ok(ages)
+}
+
+";
+
+/// Returns the `Text` of a loop in the body of a flow, whose keys fail for some rows, and which a `fail` ends.
+fn keyed_in_place() -> String {
+    format!(
+        "let names = [\"\", \"a\", \"B\", \"ä\", \"a\", \"B\", \"?\"]\n  let sum = fold sum = 0 for r in {ALL} {{\n    \
+         let owner = owners[names[(r.number * 3) % 8]] else {{ fail(\"nobody {{r.number}}\") }}\n    \
+         let other = owners[names[owner.age + r.number % 3]] else {{ fail(\"no other\") }}\n    \
+         (sum + owner.age + other.age) % 1000\n  }}\n  \"{{sum}}\""
     )
 }
 
@@ -208,8 +233,10 @@ pub(crate) fn gathered(items: &Items, random: &mut Random) -> String {
     let depth = 1 + random.below(2) as u32;
     let shown =
         |name: &str| format!("match {name}({ALL}) {{ Ok(found) => \"{{found}}\", Err(failure) => \"{{failure}}\" }}");
-    match random.below(8) {
+    match random.below(9) {
         0 | 1 => return both(&shown("tried"), &shown("tried_of_lists")),
+        3 if random.below(2) == 0 => return shown("keyed"),
+        3 => return keyed_in_place(),
         2 => return both(&shown("headed"), &shown("bodied")),
         _ => {}
     }

@@ -174,6 +174,8 @@ fn random_programs_have_every_statement() {
         "number_at(",
         "is_known(r",
         "headed(",
+        "keyed(",
+        "fold sum",
         "soft(",
         "cascade",
         "auto",

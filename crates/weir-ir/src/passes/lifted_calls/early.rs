@@ -1,14 +1,16 @@
 //! The part of the body of a `fold` that can be evaluated before the `fold`: reads, and what they need.
 //!
-//! An operation is *early* if it needs nothing of the rounds before, only reads, and cannot fail. If an operation is not, but a switch
-//! whose subject is early, its arms may have early parts of their own.
+//! An operation is *early* if it needs nothing of the rounds before, only reads, and its failures can be values. What an arm of a
+//! switch computes and decides stays at its place, so that the `fold` fails there; the `for` computes it too. So the arms of a switch
+//! whose subject is early have early parts of their own, unless the switch only reads and cannot fail. The value of a switch is early
+//! if that of each arm is, or if the arm ends with an early failure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Changes, is_gathered, is_lifted, is_moved, is_total_but_for_reads, may_fail_by_reads};
+use super::{Changes, can_keep_failures, has_failure, is_gathered, is_lifted, is_moved, is_total_but_for_reads};
 use crate::expr::{Arm, ArmTest, Atom, Block, Let, Op, Var, Variable};
 use crate::passes::facts::Facts;
-use weir_host::Value;
+use weir_host::{Type, Value};
 
 /// The part of a block of the body of a `fold` that the `for` before it evaluates.
 #[derive(Default)]
@@ -24,9 +26,39 @@ pub(super) enum Early {
     /// The operation, which the `fold` evaluates too.
     Copied,
     /// A switch with what is early in each of its arms.
-    Arms(Vec<EarlyPart>),
+    Arms(EarlyArms),
     /// The early part of this arm of a switch on the state of the `fold`, in any case.
     Going(usize, EarlyPart),
+}
+
+/// The parts of the arms of a switch that the `for` evaluates.
+pub(super) struct EarlyArms {
+    pub(super) parts: Vec<EarlyPart>,
+    /// True if the `for` needs the value of the switch, too.
+    pub(super) has_value: bool,
+}
+
+/// The value of an arm: that of its block, or the failure with which it ends.
+#[derive(Clone, Copy)]
+pub(super) enum ArmValue<'a> {
+    Yields(&'a Atom),
+    Fails(&'a Atom),
+}
+
+impl<'a> ArmValue<'a> {
+    /// Returns the value of a block of an arm, unless it ends in another way.
+    pub(super) fn of(block: &'a Block) -> Option<ArmValue<'a>> {
+        match block.lets.last() {
+            Some(Let { op: Op::Fail(failure), .. }) => Some(ArmValue::Fails(failure)),
+            Some(last) if last.bound.ty == Type::Never => None,
+            _ => Some(ArmValue::Yields(&block.result)),
+        }
+    }
+
+    pub(super) fn atom(self) -> &'a Atom {
+        let (ArmValue::Yields(atom) | ArmValue::Fails(atom)) = self;
+        atom
+    }
 }
 
 impl EarlyPart {
@@ -36,11 +68,12 @@ impl EarlyPart {
 
     /// Returns true if nothing of the block is left that may fail or has an effect, once this part of it has moved.
     pub(super) fn leaves_only_total(&self, block: &Block, facts: &Facts<'_>) -> bool {
-        let is_total = |op: &Op| is_total_but_for_reads(op, facts) && !may_fail_by_reads(op, facts);
+        let is_total = |op: &Op| is_total_but_for_reads(op, facts) && !has_failure(op, facts);
         block.lets.iter().enumerate().all(|(position, binding)| match (self.bindings.get(&position), &binding.op) {
-            (Some(Early::Moved), _) => true,
-            (Some(Early::Arms(parts)), Op::Switch { arms, .. }) => {
-                arms.iter().zip(parts).all(|(arm, part)| part.leaves_only_total(&arm.body, facts))
+            // The `fold` comes to what it evaluates again only if that has not failed in the `for`.
+            (Some(Early::Moved | Early::Copied), _) => true,
+            (Some(Early::Arms(early)), Op::Switch { arms, .. }) => {
+                arms.iter().zip(&early.parts).all(|(arm, part)| part.leaves_only_total(&arm.body, facts))
             }
             (_, op) => is_total(op),
         })
@@ -82,8 +115,8 @@ impl EarlySearch<'_, '_> {
 
     fn binding(&mut self, binding: &Let) -> Option<Early> {
         let Let { bound, op, .. } = binding;
-        if self.facts.never_changes(bound.var) && self.needs_nothing_late(op) && is_total_but_for_reads(op, self.facts)
-        {
+        let never_changes = self.facts.never_changes(bound.var);
+        if never_changes && self.needs_nothing_late(op) && self.is_whole(op) {
             return Some(if is_moved(op) { Early::Moved } else { Early::Copied });
         }
         self.late.insert(bound.var);
@@ -93,13 +126,37 @@ impl EarlySearch<'_, '_> {
             self.late.extend(arms[going].payload.iter().map(|variable| variable.var));
             return Some(Early::Going(going, self.block(&arms[going].body)));
         }
-        self.is_early(subject).then(|| Early::Arms(arms.iter().map(|arm| self.arm(arm)).collect()))
+        if !self.is_early(subject) {
+            return None;
+        }
+        let parts = arms.iter().map(|arm| self.arm(arm)).collect();
+        let has_value = never_changes && arms.iter().all(|arm| self.has_early_value(&arm.body));
+        if has_value {
+            self.late.remove(&bound.var);
+        }
+        Some(Early::Arms(EarlyArms { parts, has_value }))
+    }
+
+    /// Returns true if an operation that needs nothing late is evaluated by the `for` as a whole.
+    fn is_whole(&self, op: &Op) -> bool {
+        match op {
+            Op::Switch { .. } => is_total_but_for_reads(op, self.facts),
+            Op::Fail(_) => false,
+            op => can_keep_failures(op, self.facts),
+        }
     }
 
     fn arm(&mut self, arm: &Arm) -> EarlyPart {
         let changing = arm.payload.iter().map(|variable| variable.var).filter(|var| !self.facts.never_changes(*var));
         self.late.extend(changing);
         self.block(&arm.body)
+    }
+
+    fn has_early_value(&self, block: &Block) -> bool {
+        ArmValue::of(block).is_some_and(|value| match value {
+            ArmValue::Yields(value) => self.is_early(value),
+            ArmValue::Fails(failure) => self.is_early(failure) && self.facts.is_of(failure, &Type::Failure),
+        })
     }
 
     /// Returns true if everything that an operation needs is early, its blocks included, and nothing changes what it reads.
@@ -127,9 +184,12 @@ impl EarlySearch<'_, '_> {
                 (Early::Going(going, inner), Op::Switch { arms, .. }) => {
                     Early::Going(going, self.needed(&arms[going].body, inner, needed))
                 }
-                (Early::Arms(parts), Op::Switch { arms, .. }) => {
+                (Early::Arms(EarlyArms { parts, has_value }), Op::Switch { arms, .. }) => {
+                    let has_value = has_value && needed.contains(&bound.var);
+                    let values = arms.iter().filter_map(|arm| ArmValue::of(&arm.body)).filter(|_| has_value);
+                    needed.extend(values.filter_map(|value| value.atom().variable()));
                     let parts = arms.iter().zip(parts).map(|(arm, part)| self.needed(&arm.body, part, needed));
-                    Early::Arms(parts.collect())
+                    Early::Arms(EarlyArms { parts: parts.collect(), has_value })
                 }
                 (early, op) if needed.contains(&bound.var) || is_lifted(op, self.facts) => early,
                 _ => continue,
@@ -137,7 +197,7 @@ impl EarlySearch<'_, '_> {
             match &early {
                 Early::Going(_, inner) if inner.is_empty() => continue,
                 Early::Going(..) => {}
-                Early::Arms(parts) if parts.iter().all(EarlyPart::is_empty) => continue,
+                Early::Arms(arms) if !arms.has_value && arms.parts.iter().all(EarlyPart::is_empty) => continue,
                 Early::Arms(_) => needed.extend(op.uses()),
                 Early::Moved | Early::Copied => {
                     needed.extend(op.uses());

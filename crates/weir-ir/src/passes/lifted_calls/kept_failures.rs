@@ -1,28 +1,29 @@
-//! Copies of operations of a `fold` whose calls keep their failures: a value that depends on such a call is a `Result` in the `for`.
+//! Copies of operations of a `fold` whose failures are kept: a value that depends on an operation that may fail is a `Result` in the
+//! `for`. A read keeps its failure, a primitive is replaced by its checked form, and a `fail` by its failure.
 //!
 //! An operation that needs such values is evaluated in arms that have them; if there is a failure instead, its result is this failure.
-//! The `fold` fails at the place of the call, and never comes to what depends on it. Operations that do not need the value of a call
-//! stay outside of its arms, and wait for nothing that they did not wait for before.
+//! The `fold` fails at the place of the operation, and never comes to what depends on it. Operations that do not need the value of
+//! such an operation stay outside of its arms, and wait for nothing that they did not wait for before.
 
 use std::collections::BTreeSet;
 
 use weir_host::{Type, Value};
 
-use super::may_fail_by_reads;
-use super::moving::Mover;
-use crate::expr::{Arm, ArmTest, Atom, Block, Call, Let, LoopExit, Op, Var, Variable};
+use super::has_failure;
+use super::moving::{Mover, result_arms};
+use crate::expr::{Arm, Atom, Block, Call, Let, LoopExit, Op, Var, Variable};
 use crate::prim::Prim;
 
 /// Makes the value that takes the place of one of this type if there is a failure.
 type OfFailure<'f, 'a> = fn(&mut Mover<'f, 'a>, &Type, &Variable, &mut Vec<Let>) -> Atom;
 
 impl<'f, 'a> Mover<'f, 'a> {
-    /// Returns true if the result of an operation depends on a call that keeps its failure.
+    /// Returns true if the result of an operation depends on an operation whose failure is kept.
     pub(super) fn may_fail(&self, op: &Op) -> bool {
         let is_kept = |atom: &Atom| atom.variable().is_some_and(|var| self.kept.contains(&var));
         let mut needs_kept = op.operands().any(is_kept);
         op.blocks().for_each(|block| block.each_operand(&mut |atom| needs_kept |= is_kept(atom)));
-        self.keeps && (needs_kept || may_fail_by_reads(op, self.facts))
+        self.keeps && (needs_kept || has_failure(op, self.facts))
     }
 
     /// Adds a copy of a binding that may fail; returns its variable, a `Result`.
@@ -61,11 +62,12 @@ impl<'f, 'a> Mover<'f, 'a> {
         let mut inner = Vec::new();
         let instead = of_failure(self, &made.ty, &failure, &mut inner);
         let failed = Block { lets: inner, result: instead };
-        let op = Op::Switch { subject: Atom::Var(result), arms: arms((value, going), (failure, failed)) };
+        let op = Op::Switch { subject: Atom::Var(result), arms: result_arms((value, going), (failure, failed)) };
         self.push(op, made.ty, lets)
     }
 
-    fn failed(&mut self, ty: &Type, failure: &Variable, lets: &mut Vec<Let>) -> Atom {
+    /// Adds a `Result` of this type with a failure.
+    pub(super) fn failed(&mut self, ty: &Type, failure: &Variable, lets: &mut Vec<Let>) -> Atom {
         Atom::Var(self.variant(Value::ERR, Atom::Var(failure.var), ty, lets).var)
     }
 
@@ -80,7 +82,11 @@ impl<'f, 'a> Mover<'f, 'a> {
             (Op::Prim(Prim::Unwrap, _), Op::Prim(_, operands)) => {
                 self.push(Op::Prim(Prim::Copy, operands), of_result.clone(), lets)
             }
-            (Op::Call(_), Op::Call(call)) if may_fail_by_reads(op, self.facts) => {
+            (Op::Prim(prim, _), Op::Prim(_, operands)) if prim.may_fail() => {
+                let checked = prim.checked().expect("the `for` only has primitives whose failures can be values");
+                self.push(Op::Prim(checked, operands), of_result.clone(), lets)
+            }
+            (Op::Call(_), Op::Call(call)) if has_failure(op, self.facts) => {
                 let call = Call { keeps_failure: true, ..call };
                 self.push(Op::Call(call), of_result.clone(), lets)
             }
@@ -118,14 +124,18 @@ impl<'f, 'a> Mover<'f, 'a> {
         Arm { test: arm.test.clone(), payload, body: self.kept_block(&arm.body, of_result) }
     }
 
-    /// Returns the block with copies of the bindings of one of the `fold`; it yields a `Result` of this type, with the first failure of
-    /// a call in it if there is one.
+    /// Returns the block with copies of the bindings of one of the `fold`; it yields a `Result` of this type, with the first failure in
+    /// it if there is one.
     fn kept_block(&mut self, block: &Block, of_result: &Type) -> Block {
         let mut lets = Vec::new();
         let mut kept = Vec::new();
         for binding in &block.lets {
+            if let Op::Fail(failure) = &binding.op {
+                let result = self.kept_end(failure, &kept, of_result, &mut lets);
+                return Block { lets, result };
+            }
             self.copy(binding, &mut lets);
-            kept.extend(may_fail_by_reads(&binding.op, self.facts).then_some(binding.bound.var));
+            kept.extend(has_failure(&binding.op, self.facts).then_some(binding.bound.var));
         }
         let result = block.result.variable().filter(|var| self.kept.contains(var));
         kept.extend(result.filter(|result| !kept.contains(result)));
@@ -135,11 +145,33 @@ impl<'f, 'a> Mover<'f, 'a> {
             return Block { lets, result: Atom::Var(self.renamed[&result]) };
         }
         let result = self.with_values(&kept, Mover::failed, &mut lets, &mut |mover, lets| {
-            let mut result = block.result.clone();
-            mover.rename(&mut result);
-            mover.variant(Value::OK, result, of_result, lets)
+            mover.variant(Value::OK, mover.renamed_atom(&block.result), of_result, lets)
         });
         Block { lets, result: Atom::Var(result.var) }
+    }
+
+    /// Adds the `Result` of this type of a block that ends with a failure, unless an earlier operation of it has failed: one of `earlier`.
+    pub(super) fn kept_end(&mut self, failure: &Atom, earlier: &[Var], of_result: &Type, lets: &mut Vec<Let>) -> Atom {
+        let of_failure = failure.variable().filter(|var| self.kept.contains(var) && !earlier.contains(var));
+        let kept: Vec<Var> = earlier.iter().copied().chain(of_failure).collect();
+        let failed = self.with_values(&kept, Mover::failed, lets, &mut |mover, lets| {
+            mover.variant(Value::ERR, mover.renamed_atom(failure), of_result, lets)
+        });
+        Atom::Var(failed.var)
+    }
+
+    /// Adds the `Result` of this type of an operand of the `fold`.
+    pub(super) fn kept_value(&mut self, value: &Atom, of_result: &Type, lets: &mut Vec<Let>) -> Atom {
+        let value_in_for = self.renamed_atom(value);
+        match value.variable().is_some_and(|var| self.kept.contains(&var)) {
+            true => value_in_for,
+            false => Atom::Var(self.variant(Value::OK, value_in_for, of_result, lets).var),
+        }
+    }
+
+    /// Returns the type of a value in the `for` that may depend on failures.
+    pub(super) fn type_in_for(&self, ty: &Type) -> Type {
+        if self.keeps { Type::result(ty.clone(), Type::Failure) } else { ty.clone() }
     }
 
     /// Adds the `Result` of the list of what all rounds yield, or of the first failure.
@@ -188,7 +220,7 @@ impl<'f, 'a> Mover<'f, 'a> {
         let failed = self.failed(ty, &failure, &mut of_failure);
         let going = (value.clone(), Block { lets: inner, result: Atom::Var(going.var) });
         let failed = (failure, Block { lets: of_failure, result: failed });
-        let op = Op::Switch { subject: Atom::Var(result.var), arms: arms(going, failed) };
+        let op = Op::Switch { subject: Atom::Var(result.var), arms: result_arms(going, failed) };
         self.push(op, ty.clone(), lets)
     }
 
@@ -220,12 +252,4 @@ impl<'f, 'a> Mover<'f, 'a> {
         let op = Op::Fold { list, init: vec![init], state: vec![of_fold], element, body, exit: LoopExit::Never };
         self.push(op, of_result.clone(), lets)
     }
-}
-
-/// Returns the arms of a switch on a `Result`.
-fn arms((value, going): (Variable, Block), (failure, failed): (Variable, Block)) -> Vec<Arm> {
-    vec![
-        Arm { test: ArmTest::Tag(Value::OK), payload: vec![value], body: going },
-        Arm { test: ArmTest::Tag(Value::ERR), payload: vec![failure], body: failed },
-    ]
 }

@@ -1,20 +1,24 @@
 //! Moves the early part of the body of a `fold` into a `for` before it.
 //!
 //! The `for` yields a row for each element: the element, and the results of what was moved. The results of an arm are an `Option`,
-//! which is `Some` if the `for` has chosen that arm. The `fold` chooses the same arm, and takes the results out of it. If calls keep
-//! their failures, a result that depends on one is a `Result`, which the `fold` unwraps at the place of the operation.
+//! which is `Some` if the `for` has chosen that arm. The `fold` chooses the same arm, and takes the results out of it. If failures are
+//! kept, a result that depends on one is a `Result`, which the `fold` unwraps at the place of the operation.
+//!
+//! * `arms` moves the early parts of the arms of a switch.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use weir_host::{Type, Value};
 
 use super::early::{Early, EarlyPart};
-use crate::expr::{Arm, Atom, Block, Let, Op, Origin, Var, Variable};
+use crate::expr::{Arm, ArmTest, Atom, Block, Let, Op, Origin, Var, Variable};
 use crate::passes::facts::Facts;
 use crate::prim::Prim;
 
+mod arms;
+
 /// Moves the early part of a body out of it. Returns the block that evaluates it for the element `own`, and the variable that stands
-/// for its result in the `fold`, whose first field is the element. If it `keeps` failures, those of calls become values.
+/// for its result in the `fold`, whose first field is the element. If it `keeps` failures, they become values.
 pub(super) fn move_out(
     body: &mut Block,
     (element, own): (&Variable, &Variable),
@@ -39,24 +43,6 @@ struct ForBlock {
     results: Vec<Variable>,
 }
 
-/// An arm of the `for`, with its block and the type of its row if it has one.
-struct MadeArm {
-    payload: Vec<Variable>,
-    body: Option<(Block, Type)>,
-}
-
-impl MadeArm {
-    /// Returns the type of its rows, if it has any.
-    fn row(&self) -> Option<Type> {
-        self.body.as_ref().map(|(_, ty)| Type::option(ty.clone()))
-    }
-}
-
-/// Returns the type of the rows of several arms: a tuple, unless there is one.
-fn rows_type(types: &[Type]) -> Type {
-    if let [only] = types { only.clone() } else { Type::Tuple(types.into()) }
-}
-
 /// A result that the `fold` takes out of a row, by the position of the binding that it stands for.
 struct TakenResult {
     position: usize,
@@ -66,7 +52,7 @@ struct TakenResult {
 enum TakenValue {
     /// The result of the binding, which is this one of the row.
     Result(usize),
-    /// The same, which is a `Result` that may have the failure of a call; the variable is bound to that.
+    /// The same, which is a `Result` that may have a failure; the variable is bound to that.
     Kept(usize, Variable),
     /// The rows of arms of the switch: this variable, which is bound before the switch.
     Arm(usize, Variable),
@@ -93,7 +79,7 @@ pub(super) struct Mover<'f, 'a> {
     pub(super) renamed: BTreeMap<Var, Var>,
     /// The variables of the `fold` for which a `Result` of a kept failure stands.
     pub(super) kept: BTreeSet<Var>,
-    /// True if calls keep their failures.
+    /// True if failures become values.
     pub(super) keeps: bool,
     pub(super) origin: Origin,
 }
@@ -115,8 +101,10 @@ impl Mover<'_, '_> {
                     made.results.push(copy);
                     taken.push(TakenResult { position, what });
                 }
-                (Early::Arms(parts), Let { op: Op::Switch { subject, arms }, .. }) => {
-                    let arms = self.arms((&*subject, arms), parts, made);
+                (Early::Arms(early), Let { bound, op: Op::Switch { subject, arms }, origin }) => {
+                    let outside = std::mem::replace(&mut self.origin, *origin);
+                    let arms = self.arms((bound, subject, arms), early, made);
+                    self.origin = outside;
                     taken.extend(arms.into_iter().map(|what| TakenResult { position, what }));
                 }
                 (Early::Going(going, part), Let { op: Op::Switch { arms, .. }, .. }) => {
@@ -148,115 +136,6 @@ impl Mover<'_, '_> {
         copy
     }
 
-    /// Adds a switch with the early parts of its arms, and takes their results in the arms of the `fold`. Returns the variables that
-    /// have these results.
-    fn arms(
-        &mut self,
-        (subject, arms): (&Atom, &mut [Arm]),
-        parts: &[EarlyPart],
-        made: &mut ForBlock,
-    ) -> Vec<TakenValue> {
-        let first = made.results.len();
-        let mut taken = Vec::new();
-        let mut types = Vec::new();
-        let kept = subject.variable().into_iter().filter(|var| self.kept.contains(var)).collect::<Vec<_>>();
-        let rows = self.with_values(&kept, Mover::no_rows, &mut made.lets, &mut |mover, lets| {
-            let made_arms = mover.made_arms((arms, parts), first, &mut taken);
-            types = made_arms.iter().filter_map(MadeArm::row).collect();
-            let op = mover.switch_of_rows(subject, (arms, made_arms), &types);
-            mover.push(op, rows_type(&types), lets)
-        });
-        self.add_rows(rows, &types, made);
-        taken
-    }
-
-    /// Returns the arms of the `for` with the early parts of those of the `fold`, and takes their results in these.
-    fn made_arms(
-        &mut self,
-        (arms, parts): (&mut [Arm], &[EarlyPart]),
-        first: usize,
-        taken: &mut Vec<TakenValue>,
-    ) -> Vec<MadeArm> {
-        let mut made_arms: Vec<MadeArm> = Vec::new();
-        for (arm, part) in arms.iter_mut().zip(parts) {
-            let payload = arm.payload.iter().map(|variable| self.renewed(variable)).collect();
-            if part.is_empty() {
-                made_arms.push(MadeArm { payload, body: None });
-                continue;
-            }
-            let mut inner = ForBlock { lets: Vec::new(), results: Vec::new() };
-            let in_arm = self.block(&mut arm.body, part, &mut inner);
-            let is_tuple = inner.results.len() != 1;
-            let (block, ty) = self.row(inner);
-            // In the `fold`, the arm takes its row, and what it needs out of that.
-            let (rows, row) = (self.facts.variable(Type::option(ty.clone())), self.facts.variable(ty.clone()));
-            self.take(&mut arm.body, in_arm, &ResultRow { variable: row.clone(), is_tuple });
-            let op = Op::Prim(Prim::Payload(0), vec![Atom::Var(rows.var)]);
-            arm.body.lets.insert(0, Let { bound: row, op, origin: self.origin });
-            taken.push(TakenValue::Arm(first + taken.len(), rows));
-            made_arms.push(MadeArm { payload, body: Some((block, ty)) });
-        }
-        made_arms
-    }
-
-    /// Returns the switch of the `for` that yields the rows of its arms, of these types.
-    fn switch_of_rows(&mut self, subject: &Atom, (arms, made_arms): (&[Arm], Vec<MadeArm>), types: &[Type]) -> Op {
-        let mut subject = subject.clone();
-        self.rename(&mut subject);
-        let mut copies = Vec::new();
-        let mut filled = 0;
-        for (arm, MadeArm { payload, body }) in arms.iter().zip(made_arms) {
-            let at = body.is_some().then_some(filled);
-            filled += usize::from(body.is_some());
-            let body = self.arm_rows(body, at, types);
-            copies.push(Arm { test: arm.test.clone(), payload, body });
-        }
-        Op::Switch { subject, arms: copies }
-    }
-
-    /// Returns `None` for each arm of a switch on a value that there is not.
-    fn no_rows(&mut self, ty: &Type, _: &Variable, lets: &mut Vec<Let>) -> Atom {
-        match ty {
-            Type::Tuple(parts) => {
-                let rows = vec![Atom::Value(Value::none()); parts.len()];
-                Atom::Var(self.push(Op::Prim(Prim::Record, rows), ty.clone(), lets).var)
-            }
-            _ => Atom::Value(Value::none()),
-        }
-    }
-
-    /// Returns the block of an arm of the `for`: it yields `Some` of its row if it has one, and `None` for each other arm that has one.
-    fn arm_rows(&mut self, body: Option<(Block, Type)>, at: Option<usize>, types: &[Type]) -> Block {
-        let mut rows = vec![Atom::Value(Value::none()); types.len()];
-        let mut lets = Vec::new();
-        if let (Some((block, ty)), Some(at)) = (body, at) {
-            lets = block.lets;
-            let some = Op::Prim(Prim::Variant(Value::SOME), vec![block.result]);
-            rows[at] = Atom::Var(self.push(some, Type::option(ty), &mut lets).var);
-        }
-        let result = match <[Atom; 1]>::try_from(rows) {
-            Ok([only]) => only,
-            Err(rows) => {
-                let ty = Type::Tuple(types.into());
-                Atom::Var(self.push(Op::Prim(Prim::Record, rows), ty, &mut lets).var)
-            }
-        };
-        Block { lets, result }
-    }
-
-    /// Makes a result of the rows of each arm.
-    fn add_rows(&mut self, all: Variable, types: &[Type], made: &mut ForBlock) {
-        if types.len() == 1 {
-            made.results.push(all);
-            return;
-        }
-        for (ty, index) in types.iter().zip(0..) {
-            let op = Op::Prim(Prim::Field(index), vec![Atom::Var(all.var)]);
-            let rows = self.push(op, ty.clone(), &mut made.lets);
-            made.results.push(rows);
-        }
-    }
-
     /// Ends a block of the `for` with its row; returns the block and the type of the row.
     fn row(&mut self, made: ForBlock) -> (Block, Type) {
         let ForBlock { mut lets, results } = made;
@@ -275,7 +154,8 @@ impl Mover<'_, '_> {
             match what {
                 TakenValue::Result(index) => block.lets[position].op = row.field(index),
                 TakenValue::Kept(index, bound) => {
-                    block.lets[position].op = Op::Prim(Prim::Unwrap, vec![Atom::Var(bound.var)]);
+                    let kept = &mut block.lets[position];
+                    kept.op = self.unwrapped(kept, &bound);
                     block.lets.insert(position, Let { bound, op: row.field(index), origin: self.origin });
                 }
                 TakenValue::Arm(index, bound) => {
@@ -291,6 +171,20 @@ impl Mover<'_, '_> {
         }
     }
 
+    /// Returns the operation that yields the value of a `Result` in the place of an operation of the `fold`, or fails. What has an
+    /// effect waits for a failure of the program, and not for one of a call.
+    fn unwrapped(&mut self, instead_of: &Let, kept: &Variable) -> Op {
+        if !may_end(&instead_of.op) {
+            return Op::Prim(Prim::Unwrap, vec![Atom::Var(kept.var)]);
+        }
+        let (value, failure) = (self.facts.variable(instead_of.bound.ty.clone()), self.facts.variable(Type::Failure));
+        let never = self.facts.variable(Type::Never);
+        let fails = Let { bound: never, op: Op::Fail(Atom::Var(failure.var)), origin: instead_of.origin };
+        let going = Block { lets: Vec::new(), result: Atom::Var(value.var) };
+        let failed = Block { lets: vec![fails], result: Atom::Value(Value::Unit) };
+        Op::Switch { subject: Atom::Var(kept.var), arms: result_arms((value, going), (failure, failed)) }
+    }
+
     pub(super) fn push(&mut self, op: Op, ty: Type, lets: &mut Vec<Let>) -> Variable {
         let bound = self.facts.variable(ty);
         lets.push(Let { bound: bound.clone(), op, origin: self.origin });
@@ -304,6 +198,13 @@ impl Mover<'_, '_> {
         renewed
     }
 
+    /// Returns the operand with the variable of the `for`.
+    pub(super) fn renamed_atom(&self, atom: &Atom) -> Atom {
+        let mut renamed = atom.clone();
+        self.rename(&mut renamed);
+        renamed
+    }
+
     pub(super) fn rename(&self, atom: &mut Atom) {
         if let Atom::Var(var) = atom
             && let Some(now) = self.renamed.get(var)
@@ -311,4 +212,17 @@ impl Mover<'_, '_> {
             *var = *now;
         }
     }
+}
+
+/// Returns true if an operation or one within may end the flow by a failure that effects wait for.
+fn may_end(op: &Op) -> bool {
+    op.may_end() || op.blocks().any(|block| block.lets.iter().any(|inner| may_end(&inner.op)))
+}
+
+/// Returns the arms of a switch on a `Result`.
+pub(super) fn result_arms((value, going): (Variable, Block), (failure, failed): (Variable, Block)) -> Vec<Arm> {
+    vec![
+        Arm { test: ArmTest::Tag(Value::OK), payload: vec![value], body: going },
+        Arm { test: ArmTest::Tag(Value::ERR), payload: vec![failure], body: failed },
+    ]
 }
