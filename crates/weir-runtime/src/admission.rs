@@ -31,7 +31,23 @@ impl AdmissionLimiter {
     /// Returns true if a permit is free.
     #[inline]
     pub(crate) fn has_room(&self) -> bool {
-        self.count.has_room()
+        self.count.is_below(self.count.max())
+    }
+
+    /// Returns the bound that leaves a quarter of the permits to others.
+    fn three_quarters(&self) -> u64 {
+        self.count.max() - self.count.max() / 4
+    }
+
+    /// Returns true if a permit is free, and a quarter of them is left to others.
+    #[inline]
+    pub(crate) fn has_room_beside_others(&self) -> bool {
+        self.count.is_below(self.three_quarters())
+    }
+
+    /// Waits until a permit is free, and a quarter of them is left to others.
+    pub(crate) async fn wait_for_room_beside_others(self: Arc<Self>) {
+        self.wait_until_below(self.three_quarters()).await;
     }
 
     /// Returns the number of permits in use, and the bound.

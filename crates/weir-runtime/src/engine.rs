@@ -179,6 +179,9 @@ pub(crate) trait Engine: Send + Sync {
         Box::pin(std::future::ready(()))
     }
 
+    /// Returns the limiter of the flows in progress.
+    fn in_progress(&self) -> &Arc<AdmissionLimiter>;
+
     /// Waits until one more flow of this entry point may begin.
     fn room(&self, entry: usize) -> LocalFuture<()>;
 

@@ -245,7 +245,9 @@ async fn serve(sources: Vec<(Arc<dyn Opened>, u32)>, context: Arc<RunContext>, o
 
 async fn run_source(source: Arc<dyn Opened>, entry: u32, context: Arc<RunContext>) {
     let (instance, engine) = (Arc::clone(&context.instance), Arc::clone(&context.engine));
-    let flows = Arc::new(EntryFlows { instance, engine, entry, skipped: AtomicU64::default() });
+    let is_beside_services =
+        !instance.entries[entry as usize].answers && instance.entries.iter().any(|entry| entry.answers);
+    let flows = Arc::new(EntryFlows { instance, engine, entry, is_beside_services, skipped: AtomicU64::default() });
     let stop = Stop::new(context.stop.signal.fired()).within(context.drain_within);
     let ended = Arc::clone(&source).run(Arc::clone(&flows) as _, stop).await;
     let failure: Option<Arc<str>> = ended.as_ref().err().map(|failure| failure.message.as_str().into());
@@ -372,6 +374,8 @@ struct EntryFlows {
     instance: Arc<ProgramInstance>,
     engine: Arc<dyn Engine>,
     entry: u32,
+    /// True for a stream of a program that has services, too: it leaves them places for flows, because it can wait, and they refuse.
+    is_beside_services: bool,
     /// The number of elements that the source has skipped.
     skipped: AtomicU64,
 }
@@ -405,7 +409,8 @@ impl Flows for EntryFlows {
     }
 
     fn begin_detached(&self, route: usize, inputs: &mut Vec<Value>) -> Begun {
-        if !self.computing().has_room() || (memory::is_full() && self.refuses_for_memory()) {
+        let takes_last = self.is_beside_services && !self.engine.in_progress().has_room_beside_others();
+        if takes_last || !self.computing().has_room() || (memory::is_full() && self.refuses_for_memory()) {
             return Begun::Full;
         }
         let mut new_flow = NewFlow::new(&self.instance, self.entry, route as u32, inputs);
@@ -415,7 +420,14 @@ impl Flows for EntryFlows {
     }
 
     fn room(&self) -> LocalFuture<()> {
-        let room = self.engine.room(self.entry as usize);
+        let mut room = self.engine.room(self.entry as usize);
+        if self.is_beside_services {
+            let in_progress = Arc::clone(self.engine.in_progress());
+            room = Box::pin(async move {
+                in_progress.wait_for_room_beside_others().await;
+                room.await;
+            });
+        }
         if !self.computing().has_room() {
             let computing = Arc::clone(self.computing());
             return Box::pin(async move {

@@ -85,9 +85,9 @@ fn one_is_told() {
     loom::model(|| {
         let count = OccupancyCounter::new(2);
         (0..3).for_each(|_| count.acquire());
-        assert!(!count.has_room() && count.request_notice_below(count.max()));
+        assert!(!count.is_below(count.max()) && count.request_notice_below(count.max()));
         assert!(!count.release(), "there is no room yet");
-        assert!(count.release() && count.has_room(), "there is room");
+        assert!(count.release() && count.is_below(count.max()), "there is room");
         assert!(!count.release(), "nobody waits any more");
     });
 }

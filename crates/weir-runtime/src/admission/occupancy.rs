@@ -52,18 +52,19 @@ impl OccupancyCounter {
         self.max
     }
 
-    /// Returns true if a permit is free.
+    /// Returns true if fewer than this many permits are in use.
     #[inline]
-    pub(crate) fn has_room(&self) -> bool {
+    pub(crate) fn is_below(&self, number: u64) -> bool {
         let Admitted { total, released } = &*self.admitted;
-        total.load(Ordering::Relaxed).saturating_sub(released.load(Ordering::Relaxed)) < self.max || self.has_room_now()
+        total.load(Ordering::Relaxed).saturating_sub(released.load(Ordering::Relaxed)) < number
+            || self.is_below_now(number)
     }
 
     #[cold]
-    fn has_room_now(&self) -> bool {
+    fn is_below_now(&self, number: u64) -> bool {
         let released = self.released_total.sum();
         self.admitted.released.store(released, Ordering::Relaxed);
-        self.admitted.total.load(Ordering::Relaxed).saturating_sub(released) < self.max
+        self.admitted.total.load(Ordering::Relaxed).saturating_sub(released) < number
     }
 
     /// Returns the number of permits in use.

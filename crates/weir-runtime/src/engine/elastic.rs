@@ -109,6 +109,10 @@ impl Engine for ElasticEngine {
         }
     }
 
+    fn in_progress(&self) -> &Arc<AdmissionLimiter> {
+        &self.on_loops.waiting
+    }
+
     fn room(&self, entry: usize) -> LocalFuture<()> {
         self.of(entry).room(entry)
     }

@@ -152,6 +152,10 @@ impl Engine for EventEngine {
         are_turns_overloaded(&self.instance.entries[entry].flows[route].1.queues, &*self.instance.platform)
     }
 
+    fn in_progress(&self) -> &Arc<AdmissionLimiter> {
+        &self.waiting
+    }
+
     fn room(&self, _entry: usize) -> LocalFuture<()> {
         Box::pin(Arc::clone(&self.waiting).wait_for_room())
     }

@@ -211,6 +211,10 @@ impl Engine for PoolEngine {
         self.queue.delays.is_overloaded(&self.instance.entries[entry].flows[route].1.queues, &*self.platform)
     }
 
+    fn in_progress(&self) -> &Arc<AdmissionLimiter> {
+        &self.in_progress
+    }
+
     fn room(&self, _entry: usize) -> LocalFuture<()> {
         Box::pin(Arc::clone(&self.in_progress).wait_for_room())
     }

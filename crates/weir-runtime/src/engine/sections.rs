@@ -320,6 +320,10 @@ impl Engine for SectionEngine {
         })
     }
 
+    fn in_progress(&self) -> &Arc<AdmissionLimiter> {
+        &self.job_context.flows
+    }
+
     fn room(&self, _entry: usize) -> LocalFuture<()> {
         let (flows, scheduler) = (Arc::clone(&self.job_context.flows), Arc::clone(&self.scheduler));
         let port = PortId(self.full.load(Ordering::Relaxed));

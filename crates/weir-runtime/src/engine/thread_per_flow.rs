@@ -75,6 +75,10 @@ impl Engine for ThreadPerFlowEngine {
         }
     }
 
+    fn in_progress(&self) -> &Arc<AdmissionLimiter> {
+        &self.flows
+    }
+
     fn room(&self, _entry: usize) -> LocalFuture<()> {
         Box::pin(Arc::clone(&self.flows).wait_for_room())
     }

@@ -115,3 +115,35 @@ fn requests_that_wait_for_something_else_are_no_overload() {
         }
     }
 }
+
+/// A stream whose flows wait beside a service. With 8 flows at most, the stream has 6.
+const BESIDE_STREAM: &str = r#"use http
+use stream
+use time
+
+shared begun = 0
+
+for number in stream.range(0, 1_000) {
+  begun.add(1)
+  time.sleep(1h)
+}
+
+service beside on http(port: 80) {
+  get "/" { http.text("{begun}") }
+}
+"#;
+
+#[test]
+fn a_stream_leaves_places_to_services() {
+    let program = Scratch::new("beside-stream.weir", BESIDE_STREAM.as_bytes());
+    for engine in ["event", "pool", "elastic", "thread-per-flow"] {
+        let arguments = ["--engine", engine, "--flows-max", "8"];
+        let served = Served::start(program.path(), &arguments);
+        until("the stream takes its places", || {
+            let answer = served.get("/");
+            assert_eq!(answer.status, 200, "{engine}");
+            answer.body == b"6"
+        });
+        assert_eq!(served.get("/").body, b"6", "{engine}");
+    }
+}

@@ -21,7 +21,8 @@ use super::durability::NotedCommit;
 use super::errors::StatementError;
 use super::expected_rows::ExpectedRows;
 use super::placed_statements::PlacedStatements;
-use super::writer::{PostgresWriter, UnsyncedTransaction, unknown_if_lost};
+use super::whole_transactions::unknown_if_lost;
+use super::writer::{PostgresWriter, UnsyncedTransaction};
 use super::{PostgresDatabase, wait};
 use crate::tables::rows::CommitEnded;
 
