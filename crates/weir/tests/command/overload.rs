@@ -136,7 +136,8 @@ service beside on http(port: 80) {
 #[test]
 fn a_stream_leaves_places_to_services() {
     let program = Scratch::new("beside-stream.weir", BESIDE_STREAM.as_bytes());
-    for engine in ["event", "pool", "elastic", "thread-per-flow"] {
+    // Under `pool`, flows that wait hold the threads, whatever their number.
+    for engine in ["event", "elastic", "thread-per-flow"] {
         let arguments = ["--engine", engine, "--flows-max", "8"];
         let served = Served::start(program.path(), &arguments);
         until("the stream takes its places", || {
