@@ -17,8 +17,9 @@ use super::errors::{StatementError, explain, is_invalid_statement};
 use super::group_statements::GroupStatements;
 use super::queued_change::{QueuedChange, WokenFlows};
 use super::sent_statement::SentStatement;
+use super::whole_transactions::prepared_alone;
 use super::write_groups::WriteGroup;
-use super::writer::{PostgresWriter, prepared_alone};
+use super::writer::PostgresWriter;
 
 /// The answer to a group: those of its changes, unless the database has refused one, or their failure.
 type GroupAnswer = Result<Option<Vec<Result<Value, Failure>>>, StatementError>;

@@ -22,7 +22,7 @@ use super::beginning::Beginning;
 use super::connection::{Executed, PostgresConnection, SqlStatement};
 use super::connector::PostgresConnector;
 use super::errors::StatementError;
-use super::writer::prepared_alone;
+use super::whole_transactions::prepared_alone;
 
 /// The time of a statement from which others should not wait for it. Chosen by judgement: a read by key takes 0.1 ms.
 const SLOW: Duration = Duration::from_millis(20);

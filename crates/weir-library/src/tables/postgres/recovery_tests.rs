@@ -8,10 +8,11 @@ use test_support::postgres::PostgresServer;
 use tokio::sync::watch;
 use weir::{Failure, SeenCommits, Value};
 
+use super::connection::SqlStatement;
 use super::errors::StatementError;
 use super::expected_rows::RowAnswer;
 use super::writer::REDO_BYTES_MAX;
-use super::{PostgresAddress, PostgresDatabase, SqlStatement};
+use super::{PostgresAddress, PostgresDatabase};
 
 /// Time in which the writer is connected anew, unless it waits for something.
 const EARLY: Duration = Duration::from_millis(500);

@@ -9,24 +9,20 @@
 //! go on with the transaction. A *placed* statement has none: the transaction ends if it is refused (`placed_statements`).
 
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio_postgres::Statement;
 use weir::{Failure, FailureKind, memory};
 
 use super::beginning::{Beginning, PendingBegin, TransactionBegun, Turns};
 use super::commit_numbers::CommitNumber;
 use super::connection::{Executed, PostgresConnection, SqlStatement};
-use super::errors::{StatementError, is_lost};
+use super::errors::{StatementError, unknown_if_lost};
 use super::expected_rows::ExpectedRows;
 use super::placed_statements::PlacedStatements;
 use super::publications::{is_publication, without_publications};
 use super::sent_statement::SentStatement;
-use super::transaction_statements::{
-    AnsweredStatements, BegunStatements, StatementsAnswer, TransactionError, in_transaction,
-};
+use super::transaction_statements::{TransactionError, in_transaction};
 
 /// Maximum number of times that a transaction is tried.
 pub(super) const ATTEMPTS_MAX: u32 = 8;
@@ -48,9 +44,9 @@ pub(super) struct PostgresWriter {
     /// The number of the open transaction; 0 if there is none.
     pub(super) transaction: i64,
     /// The number of the statement that waits for its answer without a thread; 0 if there is none. Others wait for that.
-    in_flight: u64,
+    pub(super) in_flight: u64,
     /// The number of statements that have waited so.
-    flights: u64,
+    pub(super) flights: u64,
     /// Its beginning, which was sent and whose answer nobody has taken yet.
     pub(super) begun: Option<PendingBegin>,
     /// The rows that it has asked for.
@@ -68,49 +64,11 @@ pub(super) struct PostgresWriter {
     /// True if no program listens until the open transaction ends, so that it has nothing to publish.
     pub(super) is_unheard: bool,
     /// The number of the last transaction that was taken back, and why. It cannot go on.
-    lost: Option<(i64, Failure)>,
+    pub(super) lost: Option<(i64, Failure)>,
 }
 
 /// A transaction that has not waited for the disk: the number of its commit, and its statements.
 pub(super) type UnsyncedTransaction = (CommitNumber, Vec<SentStatement>);
-
-/// The answers to the statements of a transaction of their own, and the transaction, if it has not waited for the disk.
-pub(super) type ExecutedAlone = (Vec<Executed>, Option<UnsyncedTransaction>);
-
-/// Executes statements as one transaction, all or none.
-pub(super) async fn execute_alone(
-    (connection, turns): (&PostgresConnection, Turns),
-    statements: &[SqlStatement<'_>],
-) -> Result<ExecutedAlone, StatementError> {
-    let prepared = connection.prepare(statements).await?;
-    let beginning = Beginning::prepare(connection, turns).await?;
-    let (executed, number) = prepared_alone((connection, &beginning), (statements, &prepared)).await?;
-    Ok((executed, number.map(|number| (number, SentStatement::keep(statements, &prepared)))))
-}
-
-/// Executes prepared statements as one transaction, all or none. All is sent when this is first polled. Also returns the number of
-/// the commit, if it has not waited for the disk.
-pub(super) async fn prepared_alone(
-    (connection, beginning): (&PostgresConnection, &Beginning),
-    (statements, prepared): (&[SqlStatement<'_>], &[Statement]),
-) -> Result<(Vec<Executed>, Option<CommitNumber>), StatementError> {
-    let (began, executed, committed) = tokio::join!(
-        biased;
-        beginning.begin(connection),
-        connection.execute(statements, prepared),
-        connection.command("COMMIT")
-    );
-    // All three are sent together: what comes back is no sign of what the database has done.
-    let TransactionBegun { unsynced, .. } = began.map_err(|error| unknown_if_lost(error, 0))?;
-    let executed = executed.map_err(|(at, error)| unknown_if_lost(error, at))?;
-    committed.map_err(|error| unknown_if_lost(error, 0))?;
-    Ok((executed, unsynced))
-}
-
-/// Returns the error of a statement that may have been committed when the connection was lost.
-pub(super) fn unknown_if_lost(error: tokio_postgres::Error, at: usize) -> StatementError {
-    if is_lost(&error) { StatementError::Unknown } else { StatementError::Database(error, at) }
-}
 
 /// Waits before another attempt.
 pub(super) fn pause(attempt: u32) {
@@ -122,33 +80,6 @@ impl PostgresWriter {
     pub(super) fn connect(&mut self, connection: PostgresConnection) -> &PostgresConnection {
         self.cut();
         self.connection.insert(Arc::new(connection))
-    }
-
-    /// Returns whether a statement waits for its answer without a thread.
-    pub(super) fn is_in_flight(&self) -> bool {
-        self.in_flight != 0
-    }
-
-    /// Notes that a statement waits for its answer without a thread. Returns its number.
-    pub(super) fn begin_flight(&mut self) -> u64 {
-        self.flights += 1;
-        self.in_flight = self.flights;
-        self.in_flight
-    }
-
-    /// Notes that a statement does not wait any more. Returns false if it was given up before: what is open now belongs to others.
-    pub(super) fn land(&mut self, flight: u64) -> bool {
-        let is_awaited = self.in_flight == flight;
-        if is_awaited {
-            self.in_flight = 0;
-        }
-        is_awaited
-    }
-
-    /// Gives up the statement that waits, and its connection.
-    pub(super) fn give_up_flight(&mut self) {
-        self.in_flight = 0;
-        self.cut();
     }
 
     /// Fails if the transaction was taken back. Takes back another one that was left unfinished.
@@ -251,7 +182,7 @@ impl PostgresWriter {
         }
     }
 
-    fn note_unheard(&mut self, statements: &[SqlStatement<'_>], executed: &[Executed]) {
+    pub(super) fn note_unheard(&mut self, statements: &[SqlStatement<'_>], executed: &[Executed]) {
         let mut each = statements.iter().zip(executed);
         self.is_unheard |= each.any(|(of, done)| is_publication(of) && done.count == 0);
     }
@@ -277,124 +208,6 @@ impl PostgresWriter {
                 Err(error)
             }
         }
-    }
-
-    /// Begins to execute statements in a transaction, as far as that needs no thread; `None` if it does.
-    pub(super) fn begin_statements(
-        &mut self,
-        transaction: i64,
-        (statements, reads): (&[SqlStatement<'_>], bool),
-    ) -> Option<BegunStatements> {
-        let connection = self.open_connection(transaction)?;
-        let begins = self.transaction == 0 || self.begun.is_some();
-        let statements = if !begins && self.is_unheard { without_publications(statements) } else { statements };
-        let prepared = connection.all_known(statements)?;
-        let begin = match (begins, self.begun.take()) {
-            (true, None) => Some(Beginning::prepared(&connection, self.turns)?.pending(&connection)),
-            (_, begun) => begun,
-        };
-        if !reads {
-            self.expected.lock().written(None);
-        }
-        let sent = SentStatement::keep(statements, &prepared);
-        self.begin(transaction);
-        self.placed.lock().send();
-        Some(BegunStatements {
-            flight: self.begin_flight(),
-            sent,
-            begins,
-            answer: StatementsAnswer { connection, prepared, begin, placed: Arc::clone(&self.placed) },
-        })
-    }
-
-    /// Sends the beginning of a transaction. Returns whether it is sent.
-    pub(super) fn send_begin(&mut self, transaction: i64, connection: &Arc<PostgresConnection>) -> bool {
-        if self.transaction == transaction {
-            return true;
-        }
-        let Some(beginning) = Beginning::prepared(connection, self.turns) else { return false };
-        let mut begun = beginning.pending(connection);
-        self.begin(transaction);
-        match begun.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Pending => self.begun = Some(begun),
-            Poll::Ready(Ok(begun)) => self.note_begun(Some(begun)),
-            Poll::Ready(Err(_)) => self.take_back(),
-        }
-        self.transaction == transaction
-    }
-
-    /// Takes the answer to the beginning of the transaction, if it was sent beforehand.
-    pub(super) fn poll_begun(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        if let Some(begun) = &mut self.begun {
-            let Poll::Ready(answer) = begun.as_mut().poll(context) else { return Poll::Pending };
-            self.begun = None;
-            match answer {
-                Ok(begun) => self.note_begun(Some(begun)),
-                // Nothing of it is done, and it can begin anew.
-                Err(_) => self.take_back(),
-            }
-        }
-        Poll::Ready(())
-    }
-
-    /// Returns whether the transaction has begun, as far as that is known.
-    pub(super) fn has_begun(&mut self, transaction: i64) -> bool {
-        self.poll_begun(&mut Context::from_waker(Waker::noop())).is_ready() && self.transaction == transaction
-    }
-
-    /// Goes on behind the answer of statements that needed no thread; `None` if there was none in time.
-    pub(super) fn end_statements(
-        &mut self,
-        (transaction, begins, reads): (i64, bool, bool),
-        (flight, sent): (u64, Vec<SentStatement>),
-        answer: Option<AnsweredStatements>,
-    ) -> Result<Vec<Executed>, StatementError> {
-        if !self.land(flight) {
-            return Err(StatementError::TakenBack(why_lost()));
-        }
-        self.check(transaction)?;
-        let Some(AnsweredStatements { begun, executed, refused }) = answer else {
-            self.cut();
-            return Err(StatementError::NoAnswer);
-        };
-        if self.transaction != transaction {
-            return Err(self.lose_number(transaction, why_lost()));
-        }
-        if let Some(refused) = refused {
-            self.take_back();
-            return Err(self.lose_number(transaction, refused));
-        }
-        self.note_begun(begun);
-        if let (Ok(executed), false) = (&executed, reads) {
-            let statements: Vec<SqlStatement<'_>> = sent.iter().map(SentStatement::again).collect();
-            self.note_unheard(&statements, executed);
-            drop(statements);
-            self.note_written(|| sent);
-        }
-        self.executed(transaction, begins, executed)
-    }
-
-    /// Forgets statements whose answer nobody waits for any longer: nobody knows what they have done. If one is the commit, what
-    /// follows must not be executed once more without it: the connection is given up, so that all before is durable.
-    pub(super) fn abandon_statements(&mut self, transaction: i64, flight: u64, commits: bool) {
-        if self.land(flight) && self.transaction == transaction {
-            self.lost = Some((transaction, why_lost()));
-            if commits {
-                self.transaction = 0;
-                self.forget_placed();
-                // Placed commits still get their answers.
-                self.connection = None;
-            }
-        }
-    }
-
-    /// Returns the connection, if statements of a transaction can be sent at once.
-    pub(super) fn open_connection(&self, transaction: i64) -> Option<Arc<PostgresConnection>> {
-        let may_go_on = self.transaction == 0 || self.transaction == transaction;
-        if self.is_in_flight() || !may_go_on || self.check(transaction).is_err() {
-            return None;
-        }
-        self.connection.as_ref().filter(|connection| !connection.is_closed()).cloned()
     }
 
     /// Waits for the placed statements of a transaction. Fails if one was refused: then it is taken back.
@@ -500,7 +313,7 @@ impl PostgresWriter {
     }
 
     /// Forgets what the transaction has asked for and placed. What is not sent is never sent.
-    fn forget_placed(&mut self) {
+    pub(super) fn forget_placed(&mut self) {
         (self.begun, self.expected, self.placed) = (None, Arc::default(), Arc::default());
     }
 
@@ -510,7 +323,7 @@ impl PostgresWriter {
         self.lose_number(transaction, failure)
     }
 
-    fn lose_number(&mut self, transaction: i64, failure: Failure) -> StatementError {
+    pub(super) fn lose_number(&mut self, transaction: i64, failure: Failure) -> StatementError {
         self.lost = Some((transaction, failure.clone()));
         StatementError::TakenBack(failure)
     }
