@@ -95,6 +95,11 @@ pub(super) fn is_lost(error: &Error) -> bool {
     ["57P01", "57P02", "57P03", "25P03", "08006", "08003"].contains(&code.code())
 }
 
+/// Returns the error of a statement that may have been committed when the connection was lost.
+pub(super) fn unknown_if_lost(error: Error, at: usize) -> StatementError {
+    if is_lost(&error) { StatementError::Unknown } else { StatementError::Database(error, at) }
+}
+
 /// Returns whether the database refuses the statement itself, whatever its values are: its syntax, its types, or what it names.
 pub(super) fn is_invalid_statement(error: &Error) -> bool {
     error.code().is_some_and(|code| code.code().starts_with("42"))

@@ -18,10 +18,9 @@ use weir::{Failure, SeenCommits};
 
 use super::connection::PostgresConnection;
 use super::durability::NotedCommit;
-use super::errors::StatementError;
+use super::errors::{StatementError, unknown_if_lost};
 use super::expected_rows::ExpectedRows;
 use super::placed_statements::PlacedStatements;
-use super::whole_transactions::unknown_if_lost;
 use super::writer::{PostgresWriter, UnsyncedTransaction};
 use super::{PostgresDatabase, wait};
 use crate::tables::rows::CommitEnded;

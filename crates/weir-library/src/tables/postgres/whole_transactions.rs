@@ -5,7 +5,7 @@ use tokio_postgres::Statement;
 use super::beginning::{Beginning, TransactionBegun, Turns};
 use super::commit_numbers::CommitNumber;
 use super::connection::{Executed, PostgresConnection, SqlStatement};
-use super::errors::{StatementError, is_lost};
+use super::errors::{StatementError, unknown_if_lost};
 use super::sent_statement::SentStatement;
 use super::writer::UnsyncedTransaction;
 
@@ -40,9 +40,4 @@ pub(super) async fn prepared_alone(
     let executed = executed.map_err(|(at, error)| unknown_if_lost(error, at))?;
     committed.map_err(|error| unknown_if_lost(error, 0))?;
     Ok((executed, unsynced))
-}
-
-/// Returns the error of a statement that may have been committed when the connection was lost.
-pub(super) fn unknown_if_lost(error: tokio_postgres::Error, at: usize) -> StatementError {
-    if is_lost(&error) { StatementError::Unknown } else { StatementError::Database(error, at) }
 }

@@ -17,13 +17,12 @@ use weir::{Failure, FailureKind, memory};
 use super::beginning::{Beginning, PendingBegin, TransactionBegun, Turns};
 use super::commit_numbers::CommitNumber;
 use super::connection::{Executed, PostgresConnection, SqlStatement};
-use super::errors::StatementError;
+use super::errors::{StatementError, unknown_if_lost};
 use super::expected_rows::ExpectedRows;
 use super::placed_statements::PlacedStatements;
 use super::publications::{is_publication, without_publications};
 use super::sent_statement::SentStatement;
 use super::transaction_statements::{TransactionError, in_transaction};
-use super::whole_transactions::unknown_if_lost;
 
 /// Maximum number of times that a transaction is tried.
 pub(super) const ATTEMPTS_MAX: u32 = 8;
