@@ -22,6 +22,9 @@ impl<'a> TypeChecker<'a, '_> {
                 if [Ty::INT, Ty::FLOAT, Ty::DURATION, Ty::Error, Ty::NEVER].contains(&ty) {
                     return ty;
                 }
+                if let Ty::Unknown(_) = ty {
+                    return self.unknown_here(operand.span, &ty);
+                }
                 let ty = self.inference.resolve(&ty);
                 let diagnostic = Diagnostic::new(Code::OperatorTypes, format!("`-` does not work on `{ty}`"))
                     .at(operand.span, format!("this is `{ty}`"))
@@ -59,6 +62,10 @@ impl<'a> TypeChecker<'a, '_> {
         let is_unordered = !equality && matches!(self.inference.shallow(&ty), Ty::Option(_));
         self.expr(right, (!is_unordered).then_some(&expected));
         let ty = self.inference.resolve(&ty);
+        if !equality && matches!(ty, Ty::Unknown(_)) {
+            self.unknown_here(left.span, &ty);
+            return Ty::BOOL;
+        }
         let fits = if equality { self.has_equality(&ty) } else { ty.has_order() };
         self.demand(&ty, if equality { Demand::Equality } else { Demand::Order }, span);
         if !fits {
@@ -98,6 +105,9 @@ impl<'a> TypeChecker<'a, '_> {
         }
         if l == Ty::Error || r == Ty::Error {
             return Ty::Error;
+        }
+        if let Ty::Unknown(_) = l {
+            return self.unknown_here(left.span, &l);
         }
         if l.is_never() || r.is_never() {
             return Ty::NEVER;
