@@ -89,6 +89,7 @@ pub struct Environment {
     values: Vec<(TypeId, Arc<dyn Any + Send + Sync>)>,
     closing: Vec<Arc<dyn Closing>>,
     placed: Option<Arc<dyn PlacedCalls>>,
+    step_ends: Option<Arc<dyn StepEnds>>,
 }
 
 /// A value of the environment that has to be closed when the program ends, such as a buffer with unwritten data.
@@ -112,6 +113,16 @@ pub trait PlacedCalls: Any + Send + Sync {
     fn failed(&self, group: i64) -> Pin<Box<dyn Future<Output = Option<Failure>> + Send>>;
 }
 
+/// A value of the environment in which an atomic step may leave something unfinished, such as a transaction, if it fails or is given up.
+pub trait StepEnds: Any + Send + Sync {
+    /// Returns the name of the constraint that all steps hold which may do that.
+    fn constraint(&self) -> &'static str;
+
+    /// Takes back what the step that holds the constraint has left unfinished. Called at the end of each such step, however it ends,
+    /// before it releases the constraint. Must not block the thread for long.
+    fn step_ends(&self);
+}
+
 impl Environment {
     /// Adds a value, which replaces an earlier one of the same type.
     pub fn insert<T: Send + Sync + 'static>(&mut self, value: T) {
@@ -125,11 +136,13 @@ impl Environment {
         self.closing.push(value);
     }
 
-    /// Adds a value that is closed when the program ends, and whose functions may place calls.
-    pub fn insert_placing<T: Closing + PlacedCalls>(&mut self, value: T) {
+    /// Adds a value that is closed when the program ends, whose functions may place calls, and in which steps may leave something
+    /// unfinished.
+    pub fn insert_placing<T: Closing + PlacedCalls + StepEnds>(&mut self, value: T) {
         let value = Arc::new(value);
         self.put(Arc::clone(&value));
         self.placed = Some(Arc::clone(&value) as Arc<dyn PlacedCalls>);
+        self.step_ends = Some(Arc::clone(&value) as Arc<dyn StepEnds>);
         self.closing.push(value);
     }
 
@@ -137,6 +150,12 @@ impl Environment {
     #[must_use]
     pub fn failed_placed_call(&self, group: i64) -> Option<Pin<Box<dyn Future<Output = Option<Failure>> + Send>>> {
         self.placed.as_ref().map(|placed| placed.failed(group))
+    }
+
+    /// Returns the value in which steps may leave something unfinished, if there is one.
+    #[must_use]
+    pub fn step_ends(&self) -> Option<&Arc<dyn StepEnds>> {
+        self.step_ends.as_ref()
     }
 
     fn put<T: Send + Sync + 'static>(&mut self, value: Arc<T>) {

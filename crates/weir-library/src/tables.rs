@@ -6,7 +6,8 @@
 //! constraints are the same.
 //!
 //! Each statement carries the number of its transaction, or 0. A table that finds another transaction unfinished takes it
-//! back first: the locks of the program ensure that nobody works on it any more.
+//! back first: the locks of the program ensure that nobody works on it any more. One of a database is taken back before the locks of
+//! its step are released.
 
 mod access_path;
 mod aggregates;

@@ -301,6 +301,12 @@ impl Database {
         _ = self.writer.roll_back(transaction);
     }
 
+    /// Takes back the transaction that is open, if there is one.
+    pub(super) fn take_back_unfinished(&self) {
+        // One that cannot be taken back is not committed either.
+        _ = self.writer.roll_back_open();
+    }
+
     /// Returns the commits that become durable in groups; `None` if each is durable when it is executed.
     pub(super) fn commits(&self) -> Option<&Arc<GroupCommit>> {
         self.group_commit.as_ref()

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::SystemTime;
 
 use parking_lot::Mutex;
@@ -92,6 +92,14 @@ impl OpenDatabase {
         }
     }
 
+    /// Takes back the transaction that is open, if there is one.
+    fn take_back_unfinished(&self) {
+        match self {
+            OpenDatabase::Sqlite(database) => database.take_back_unfinished(),
+            OpenDatabase::Postgres(database) => database.take_back_unfinished(),
+        }
+    }
+
     fn close(&self) -> Result<(), Failure> {
         match self {
             OpenDatabase::Sqlite(database) => database.close(),
@@ -114,6 +122,8 @@ pub struct TableStorage {
     /// The open databases of other programs, by their addresses.
     attached: Mutex<BTreeMap<String, OpenDatabase>>,
     transactions: AtomicI64,
+    /// True if a transaction has begun since a step has ended that wrote stored tables.
+    may_be_open: AtomicBool,
     /// The open tables, by name.
     tables: Mutex<BTreeMap<String, Arc<OpenTable>>>,
     write_sets: Arc<WriteSets>,
@@ -133,6 +143,7 @@ impl Default for TableStorage {
             log: None,
             attached: Mutex::default(),
             transactions: AtomicI64::new(0),
+            may_be_open: AtomicBool::new(false),
             tables: Mutex::default(),
             write_sets: Arc::default(),
             open_writes: Arc::default(),
@@ -144,16 +155,13 @@ impl Default for TableStorage {
 
 impl weir::Closing for TableStorage {
     fn close(&self) -> Result<(), Failure> {
-        let database = self.database.lock().clone();
-        let attached: Vec<OpenDatabase> = self.attached.lock().values().cloned().collect();
-        database.into_iter().chain(attached).map(|database| database.close()).fold(Ok(()), Result::and)
+        self.open_databases().into_iter().map(|database| database.close()).fold(Ok(()), Result::and)
     }
 }
 
 impl weir::PlacedCalls for TableStorage {
     fn failed(&self, group: i64) -> Pin<Box<dyn Future<Output = Option<Failure>> + Send>> {
-        let database = self.database.lock().clone();
-        let open: Vec<OpenDatabase> = database.into_iter().chain(self.attached.lock().values().cloned()).collect();
+        let open = self.open_databases();
         Box::pin(async move {
             for database in open {
                 if let OpenDatabase::Postgres(database) = database
@@ -164,6 +172,19 @@ impl weir::PlacedCalls for TableStorage {
             }
             None
         })
+    }
+}
+
+impl weir::StepEnds for TableStorage {
+    fn constraint(&self) -> &'static str {
+        "tables"
+    }
+
+    fn step_ends(&self) {
+        // A step that has begun no transaction pays for nothing else.
+        if self.may_be_open.swap(false, Ordering::Relaxed) {
+            self.open_databases().iter().for_each(OpenDatabase::take_back_unfinished);
+        }
     }
 }
 
@@ -275,6 +296,12 @@ impl TableStorage {
         Ok(open)
     }
 
+    /// Returns the databases that are open.
+    fn open_databases(&self) -> Vec<OpenDatabase> {
+        let database = self.database.lock().clone();
+        database.into_iter().chain(self.attached.lock().values().cloned()).collect()
+    }
+
     /// Returns the database of stored tables, and opens it before the first one.
     fn open_database(&self) -> Result<OpenDatabase, Failure> {
         let mut database = self.database.lock();
@@ -311,14 +338,13 @@ impl TableStorage {
     }
 
     pub(super) fn next_transaction(&self) -> i64 {
+        self.may_be_open.store(true, Ordering::Relaxed);
         self.transactions.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// Waits for the commit of a transaction that was placed. Fails if it has failed.
     pub(super) async fn committed(&self, transaction: i64) -> Result<(), Failure> {
-        let database = self.database.lock().clone();
-        let open: Vec<OpenDatabase> = database.into_iter().chain(self.attached.lock().values().cloned()).collect();
-        for database in open {
+        for database in self.open_databases() {
             if let OpenDatabase::Postgres(database) = database {
                 database.placed_commit(transaction).await?;
             }

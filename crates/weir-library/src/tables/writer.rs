@@ -8,7 +8,7 @@
 //! The group cannot be committed while a member is open. Who waits for it gives the member a moment. Then the member is *set
 //! apart*: the group is taken back, executed again without the member, and committed, and the statements of the member are executed
 //! again in a transaction of the database that it has for itself. They have the same results, because nobody else has written
-//! meanwhile. So a transaction that takes long, or whose flow has ended by a fault, holds up nobody but those that want to write.
+//! meanwhile. So a transaction that takes long holds up nobody but those that want to write.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -104,6 +104,13 @@ impl SharedWriter {
         taken_back
     }
 
+    /// Takes back the open transaction, if there is one.
+    pub(super) fn roll_back_open(&self) -> rusqlite::Result<()> {
+        let taken_back = self.lock().roll_back();
+        self.ended.notify_one();
+        taken_back
+    }
+
     /// Commits the group that is open now, after its open member, unless that takes long.
     pub(super) fn end_group(&self) -> rusqlite::Result<()> {
         let mut writer = self.lock();
@@ -189,13 +196,19 @@ impl Writer {
 
     fn begin_group(&mut self) -> rusqlite::Result<()> {
         if self.group.is_none()
-            && let Some(commits) = &self.commits
+            && let Some(commits) = self.commits.clone()
         {
-            let first = commits.executed_count() + 1;
             self.begin()?;
-            self.group = Some(first);
+            self.group_begun(&commits);
         }
         Ok(())
+    }
+
+    /// Notes that a group is open, and has it end soon, also if nothing is executed in it: an open group keeps other programs from
+    /// writing.
+    fn group_begun(&mut self, commits: &Arc<GroupCommit>) {
+        self.group = Some(commits.executed_count() + 1);
+        commits.begin_sync();
     }
 
     /// Ends the open group if nobody joins it any more.
@@ -223,7 +236,7 @@ impl Writer {
         });
         match (&begun, commits) {
             (Ok(()), Some(commits)) => {
-                self.group = Some(commits.executed_count() + 1);
+                self.group_begun(&commits);
                 self.note_outcome(None);
             }
             (Err(error), _) if is_busy(error) => self.is_waited_for.store(true, Ordering::Relaxed),

@@ -34,10 +34,11 @@
 //!   granted flow finds its grant under the mutex, and so sees all of this.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker};
 
-use weir_host::Mode;
+use weir_host::{Mode, StepEnds};
 
 use super::sync::{AtomicUsize, LockMutant, Mutex, is};
 
@@ -52,6 +53,8 @@ const READER: usize = 4;
 pub(crate) struct FairRwLock {
     word: AtomicUsize,
     queue: Mutex<LockQueue>,
+    /// Is told before the lock is released.
+    step_ends: Option<Arc<dyn StepEnds>>,
 }
 
 #[derive(Default)]
@@ -113,11 +116,16 @@ impl LockQueue {
 
 impl Default for FairRwLock {
     fn default() -> Self {
-        FairRwLock { word: AtomicUsize::new(0), queue: Mutex::new(LockQueue::default()) }
+        FairRwLock { word: AtomicUsize::new(0), queue: Mutex::new(LockQueue::default()), step_ends: None }
     }
 }
 
 impl FairRwLock {
+    /// Returns a lock that ends what its holders have left unfinished.
+    pub(crate) fn ending(step_ends: &Arc<dyn StepEnds>) -> FairRwLock {
+        FairRwLock { step_ends: Some(Arc::clone(step_ends)), ..FairRwLock::default() }
+    }
+
     /// Acquires the lock if it is free and no flow is queued; returns true if it did.
     #[inline]
     pub(crate) fn try_acquire(&self, mode: Mode) -> bool {
@@ -134,6 +142,9 @@ impl FairRwLock {
     /// Releases the lock.
     #[inline]
     pub(crate) fn release(&self, mode: Mode) {
+        if let Some(step_ends) = &self.step_ends {
+            step_ends.step_ends();
+        }
         if !self.try_release(mode) {
             self.release_contended(mode);
         }

@@ -17,6 +17,7 @@ mod query_plans;
 mod scratch_schemas;
 mod soft;
 mod statements;
+mod unfinished;
 mod updates;
 mod versions;
 

@@ -143,6 +143,15 @@ impl PostgresDatabase {
         true
     }
 
+    /// Takes back the transaction that is open, if there is one, without waiting for that. One with placed statements is taken back
+    /// by the end of its flow, which asks for their failures first.
+    pub(in crate::tables) fn take_back_unfinished(&self) {
+        let mut writer = self.writer.lock();
+        if writer.transaction != 0 && !writer.is_in_flight() && !writer.placed.lock().are_any() {
+            writer.take_back();
+        }
+    }
+
     /// Waits for the placed statements of a transaction, and takes it back. Returns the failure of the first that was refused.
     pub(in crate::tables) async fn placed_refused(self: Arc<Self>, transaction: i64) -> Option<Failure> {
         if self.placed_commits.is_placed(transaction) {
