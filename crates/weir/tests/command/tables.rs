@@ -16,6 +16,7 @@ mod query_plans;
 mod scratch_schemas;
 mod soft;
 mod statements;
+mod unreadable_rows;
 mod versions;
 
 use std::io::Write;

@@ -8,7 +8,7 @@ use super::{request, text};
 use crate::support::{Scratch, Served, say, weir};
 
 /// A database of another program.
-enum Other {
+pub(super) enum Other {
     Sqlite(Scratch),
     Postgres(&'static PostgresServer, String),
 }
@@ -30,7 +30,7 @@ impl Other {
     }
 
     /// Executes statements as the other program, and returns what they print.
-    fn execute(&self, sql: &str) -> String {
+    pub(super) fn execute(&self, sql: &str) -> String {
         match self {
             Other::Sqlite(_) => {
                 let printed =
@@ -54,7 +54,7 @@ impl Other {
     }
 
     /// Returns the argument that configures a program with its address.
-    fn option(&self) -> String {
+    pub(super) fn option(&self) -> String {
         format!("shop={}", self.address())
     }
 }
@@ -246,103 +246,6 @@ fn a_declaration_that_does_not_fit_is_refused_with_what_to_do() {
     std::fs::write(text.address(), "this is no database, but a text that is long enough to be read as one").unwrap();
     let said = refusal(&text, "record Row { id: Int }\n\ntable rows: Row key id existing(database: shop)");
     assert!(said.contains("not a database"), "{said}");
-}
-
-/// Reads of rows of which one cannot be read.
-const BROKEN: &str = r#"use http
-
-record User { id: Int, n: Int }
-
-config shop: Text
-
-table users: User key id existing(database: shop)
-
-fn early(ids: List(Int)) -> Text {
-  let found = for id in ids {
-    if id == 1 { return "stranger" }
-    users[id] != None
-  }
-  "{found}"
-}
-
-fn first(ids: List(Int)) -> Text {
-  let found = for id in ids {
-    let user = users[id] else { return "stopped at {id}" }
-    user.n
-  }
-  "{found}"
-}
-
-fn handled(found: Result(List(Int))) -> Text {
-  match found { Ok(numbers) => "{numbers}", Err(failure) => "{failure}" }
-}
-
-fn failed(ids: List(Int)) -> Result(List(Int)) {
-  Ok(for id in ids {
-    let user = users[id] else { fail("stopped at {id}") }
-    user.n
-  })
-}
-
-fn user_of(id: Int) -> Option(User) { users[id] }
-
-fn failed_in_fn(ids: List(Int)) -> Result(List(Int)) {
-  Ok(for id in ids {
-    let user = user_of(id) else { fail("stopped at {id}") }
-    user.n
-  })
-}
-
-service front on http(port: 8080) {
-  get "/failed" { http.text(handled(failed([1, 99, 2]))) }
-  get "/failed-in-fn" { http.text(handled(failed_in_fn([1, 99, 2]))) }
-  get "/unreadable" { http.text(handled(failed([1, 2, 99]))) }
-  get "/if" { http.text("{for id in [1, 2] { if id == 2 { false } else { users[id] != None } }}") }
-  get "/or" { http.text("{for id in [1, 2] { id == 2 || users[id] != None }}") }
-  get "/match" { http.text("{for id in [1, 2] { match id { 2 => 0, _ => match users[id] { Some(u) => u.n, None => 0 } } }}") }
-  get "/inner" {
-    let lists = [(1, [7]), (2, [])]
-    http.text("{for (id, ones) in lists { (for one in ones { users[id] != None && one == 7 }).length() }}")
-  }
-  get "/atomic" {
-    let found = atomic users { for id in [1, 2] { if id == 2 { 0 } else { match users[id] { Some(u) => u.n, None => 0 } } } }
-    http.text("{found}")
-  }
-  get "/return" { http.text(early([1, 2])) }
-  get "/first" { http.text(first([1, 99, 2])) }
-  get "/route" {
-    let found = for id in [1, 99, 2] {
-      let user = users[id] else { return http.text("stopped at {id}") }
-      user.n
-    }
-    http.text("{found}")
-  }
-  get "/all" { http.text("{for id in [1, 2] { users[id] != None }}") }
-}
-"#;
-
-/// A row that cannot be read is not read for a round that does not come to it.
-#[test]
-fn rows_of_branches_that_are_not_taken_are_not_read() {
-    let program = Scratch::new("broken.weir", BROKEN.as_bytes());
-    let other = Other::Sqlite(Scratch::folder("broken-rows"));
-    other.execute(
-        "CREATE TABLE users (id INTEGER PRIMARY KEY, n INTEGER NOT NULL); INSERT INTO users VALUES (1, 10), (2, 'x')",
-    );
-    let served = Served::start(program.path(), &["--set", &other.option()]);
-    let asked = |path: &str| text(&served.get(path)).trim().to_owned();
-    assert_eq!(asked("/if"), "[true, false]");
-    assert_eq!(asked("/or"), "[true, true]");
-    assert_eq!(asked("/match"), "[10, 0]");
-    assert_eq!(asked("/inner"), "[1, 0]");
-    assert_eq!(asked("/atomic"), "[10, 0]");
-    assert_eq!(asked("/return"), "stranger");
-    assert_eq!(asked("/first"), "stopped at 99");
-    assert_eq!(asked("/route"), "stopped at 99");
-    assert_eq!(asked("/failed"), "stopped at 99");
-    assert_eq!(asked("/failed-in-fn"), "stopped at 99");
-    assert!(!asked("/unreadable").contains("stopped"), "the read of the second row fails before");
-    assert!(!asked("/all").contains("true"), "the second row cannot be read");
 }
 
 #[test]
