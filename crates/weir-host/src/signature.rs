@@ -91,6 +91,9 @@ pub struct Effects {
     /// True if it returns for all arguments of its types: it neither panics nor refuses an argument nor ends the flow in
     /// another way. A failure that it returns counts as returning.
     pub total: bool,
+    /// True if a call may end the flow for a reason outside of the program and of its arguments, such as a database that does not
+    /// answer: effects behind it in the text wait for it.
+    pub may_end: bool,
     /// True if its result is its first argument with the third one as the element at the second, a position or key: the
     /// element that was there before is not read.
     pub replaces_element: bool,
@@ -122,6 +125,7 @@ impl Default for Effects {
             waits: false,
             awaits_peer: false,
             total: false,
+            may_end: false,
             replaces_element: false,
             declares_units: false,
         }

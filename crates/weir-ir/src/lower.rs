@@ -203,7 +203,11 @@ impl<'a> GraphBuilder<'a> {
 
     fn call(&mut self, call: &expr::Call, binding: &Let) -> Operand {
         let function = self.definitions.library.function(&call.function).expect("the verifier has seen the function");
-        let kind = NodeKind::Call { function: call.function.clone(), keeps_failure: call.keeps_failure };
+        let kind = NodeKind::Call {
+            function: call.function.clone(),
+            keeps_failure: call.keeps_failure,
+            may_end: function.signature.effects.may_end && !call.keeps_failure && self.held.is_empty(),
+        };
         let mut node = self.draft(kind, &call.site, &call.arguments, binding);
         node.uses = call_uses(&function.signature, call, self.barriers);
         for usage in &mut node.uses {

@@ -266,12 +266,6 @@ impl Prim {
         )
     }
 
-    /// Returns true if it may end the flow by a failure that effects wait for. They do not wait for failures of calls.
-    #[must_use]
-    pub(crate) fn may_end(self) -> bool {
-        self.may_fail() && self != Prim::Unwrap
-    }
-
     /// Returns true if it compares two values or combines Booleans: a switch may evaluate it as part of its condition.
     #[must_use]
     pub fn decides(self) -> bool {

@@ -298,6 +298,7 @@ type OutsideValues = Generic<'u'>;
 #[weir::function(
     internal,
     reads,
+    may_end,
     units = units_of_row((table, transaction), key),
     later = get_later(table, transaction, key)
 )]
@@ -309,6 +310,7 @@ pub fn get(table: &Table, transaction: i64, key: &RowKey) -> Limited<Option<Row>
 #[weir::function(
     internal,
     reads,
+    may_end,
     units = units_of_rows(table, if let Value::List(keys) = keys { keys.len() } else { 0 }),
     later = get_all_later(table, transaction, keys)
 )]
@@ -335,6 +337,7 @@ pub fn get_each(table: &Table, transaction: i64, keys: Vec<RowKey>) -> Vec<Resul
 #[weir::function(
     internal,
     reads,
+    may_end,
     units = units_of_search(table, query),
     later = search_later((table, transaction), (query, arguments), TableRead::Search)
 )]
@@ -348,7 +351,7 @@ pub fn select(table: &Table, transaction: i64, query: DecodedQuery, arguments: Q
 type ColumnValue = Generic<'c'>;
 
 /// Returns the values of a column of the rows that fulfil the conditions, in order.
-#[weir::function(internal, reads, units = units_of_search(table, query))]
+#[weir::function(internal, reads, may_end, units = units_of_search(table, query))]
 pub fn column(
     table: &Table,
     transaction: i64,
@@ -378,7 +381,7 @@ pub fn joined_table(table: &Table) -> JoinInput {
 
 /// Returns the rows that fulfil the conditions, in order, each with the rows that it names by keys, all as they are at one
 /// moment.
-#[weir::function(internal, reads, units = units_of_join(table, query, joined))]
+#[weir::function(internal, reads, may_end, units = units_of_join(table, query, joined))]
 pub fn join(
     table: &Table,
     transaction: i64,
@@ -428,6 +431,7 @@ pub fn next_page(table: &Table, _transaction: i64, query: DecodedQuery, rows: &E
 #[weir::function(
     internal,
     reads,
+    may_end,
     units = units_of_search(table, query),
     later = search_later((table, transaction), (query, arguments), TableRead::Count)
 )]

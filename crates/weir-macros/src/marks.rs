@@ -18,11 +18,12 @@ pub(crate) enum Flag {
     Blocking,
     AwaitsPeer,
     Total,
+    MayEnd,
     ReplacesElement,
     Internal,
 }
 
-const FLAGS: [(&str, Flag); 11] = [
+const FLAGS: [(&str, Flag); 12] = [
     ("pure", Flag::Pure),
     ("reads", Flag::Reads),
     ("deferrable", Flag::Deferrable),
@@ -32,21 +33,23 @@ const FLAGS: [(&str, Flag); 11] = [
     ("blocking", Flag::Blocking),
     ("awaits_peer", Flag::AwaitsPeer),
     ("total", Flag::Total),
+    ("may_end", Flag::MayEnd),
     ("replaces_element", Flag::ReplacesElement),
     ("internal", Flag::Internal),
 ];
 
 /// Pairs of marks that contradict each other, with the reason.
-const CONTRADICTIONS: [(Flag, Flag, &str); 5] = [
+const CONTRADICTIONS: [(Flag, Flag, &str); 6] = [
     (Flag::Reads, Flag::Pure, "`reads` contradicts `pure`: a pure function does not observe the outside world"),
     (Flag::Deferrable, Flag::Pure, "`deferrable` contradicts `pure`: there is no effect to defer"),
     (Flag::Deferrable, Flag::Reads, "`deferrable` contradicts `reads`: there is no effect to defer"),
     (Flag::Barrier, Flag::Pure, "`barrier` contradicts `pure`: pure functions are not ordered with other calls"),
+    (Flag::MayEnd, Flag::Total, "`may_end` contradicts `total`: a total function returns"),
     (Flag::Barrier, Flag::Reads, "`barrier` contradicts `reads`: reads are not ordered with one another"),
 ];
 
 const EXPECTED: &str = "the marks are `pure`, `reads`, `fresh = \"2m\"`, `deferrable`, `idempotent`, `commutes`, \
-                        `barrier`, `blocking`, `awaits_peer`, `total`, `replaces_element`, `internal`, `name = \"…\"`, \
+                        `barrier`, `blocking`, `awaits_peer`, `total`, `may_end`, `replaces_element`, `internal`, `name = \"…\"`, \
                         `new = path`, `room = bytes`, `units = work`, `later = call` and `at_once = result`";
 
 /// The marks of one function.
@@ -241,6 +244,7 @@ impl FunctionMarks {
         let blocking = self.has(Flag::Blocking);
         let awaits_peer = self.has(Flag::AwaitsPeer);
         let total = self.has(Flag::Total);
+        let may_end = self.has(Flag::MayEnd);
         let replaces_element = self.has(Flag::ReplacesElement);
         let declares_units = self.units.is_some();
         quote! {
@@ -255,6 +259,7 @@ impl FunctionMarks {
                 waits: #waits,
                 awaits_peer: #awaits_peer,
                 total: #total,
+                may_end: #may_end,
                 replaces_element: #replaces_element,
                 declares_units: #declares_units,
             }

@@ -226,7 +226,7 @@ impl<'a> Preparation<'a> {
         let gates_before = self.ticket_gates.len();
         let mut part = NodePart { waits_for_returns: node.waits_for_returns(self.library), ..NodePart::default() };
         match &node.kind {
-            NodeKind::Call { function, keeps_failure } => {
+            NodeKind::Call { function, keeps_failure, .. } => {
                 part.call = Some(self.resolve(graph, node, (function, *keeps_failure))?);
             }
             kind => {

@@ -138,7 +138,7 @@ impl OpRow {
 impl Op {
     fn row(&self) -> OpRow {
         match self {
-            Op::Prim(prim, _) => OpRow { may_end: prim.may_end(), ..OpRow::plain(prim.name()) },
+            Op::Prim(prim, _) => OpRow { may_end: prim.may_fail(), ..OpRow::plain(prim.name()) },
             Op::Call(_) => OpRow::plain("call"),
             Op::Switch { .. } => OpRow { runs: Runs::IfChosen, ..OpRow::plain("switch") },
             Op::Map { .. } => OpRow::with_bodies("for", Runs::Repeatedly, BodyTypes::MAP),
@@ -195,8 +195,9 @@ impl Op {
 
     /// Returns true if the operation itself may end the flow, apart from the operations in its blocks.
     ///
-    /// Faults of calls (a panic, an argument outside the Rust type's range) do not count: they are bugs of a function
-    /// or its caller, and if every effect were ordered after every earlier call, nothing could overlap.
+    /// Calls do not count. Faults of theirs (a panic, an argument outside the Rust type's range) are bugs of a function or its caller,
+    /// and if every effect were ordered after every earlier call, nothing could overlap. A function that may end the flow without
+    /// a fault says so ([`weir_host::Effects::may_end`]).
     #[must_use]
     pub fn may_end(&self) -> bool {
         self.row().may_end

@@ -24,6 +24,9 @@ pub enum NodeKind {
         function: Text,
         /// True if its output is a `Result` of the failure with which the call would end the flow.
         keeps_failure: bool,
+        /// True if the call may end the flow with a failure for which effects wait: the function has [`weir_host::Effects::may_end`],
+        /// and the call is in no atomic step, whose effects such a failure takes back.
+        may_end: bool,
     },
     /// Tests its one input and chooses the first arm whose test holds.
     Switch {
@@ -166,8 +169,8 @@ impl NodeKind {
     /// The table of all other properties.
     fn row(&self) -> KindRow {
         match self {
-            NodeKind::Prim(prim) => KindRow { may_end: prim.may_end(), ..KindRow::plain(prim.name()) },
-            NodeKind::Call { .. } => KindRow { may_wait: true, ..KindRow::plain("call") },
+            NodeKind::Prim(prim) => KindRow { may_end: prim.may_fail(), ..KindRow::plain(prim.name()) },
+            NodeKind::Call { may_end, .. } => KindRow { may_wait: true, may_end: *may_end, ..KindRow::plain("call") },
             NodeKind::Switch { arms: _ } => KindRow::plain("switch"),
             NodeKind::Select { switch } => KindRow { named_node: Some(*switch), ..KindRow::plain("select") },
             NodeKind::Map { body: _ } => KindRow::repeated("for", 0, BodyTypes::MAP),

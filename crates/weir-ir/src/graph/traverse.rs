@@ -53,7 +53,8 @@ impl Node {
         }
     }
 
-    /// Returns true if the node may end the flow. Faults of calls do not count: see [`crate::expr::Op::may_end`].
+    /// Returns true if the node may end the flow with a failure that effects wait for. Faults of calls do not count: see
+    /// [`crate::expr::Op::may_end`].
     #[must_use]
     pub fn may_end(&self) -> bool {
         self.kind.may_end() || self.bodies().iter().any(|body| body.nodes.iter().any(Node::may_end))

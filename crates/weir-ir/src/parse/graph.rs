@@ -74,7 +74,8 @@ fn numbers(kind: &mut NodeKind, line: &mut Cursor<'_>) -> ParseResult<()> {
 fn kind(line: &mut Cursor<'_>) -> ParseResult<NodeKind> {
     if line.eat("call") {
         let function = line.name("the path of a function")?;
-        return Ok(NodeKind::Call { function, keeps_failure: line.eat("keeps failure") });
+        let (keeps_failure, may_end) = (line.eat("keeps failure"), line.eat("may end"));
+        return Ok(NodeKind::Call { function, keeps_failure, may_end });
     }
     if line.eat("select") {
         return Ok(NodeKind::Select { switch: id(line)? });

@@ -18,7 +18,7 @@ fn node(name: &str, uses: &[Resource]) -> Node {
     let used = |resource: &Resource| ResourceUse { resource: resource.clone(), mode: Mode::Write, held: false };
     Node {
         name: name.into(),
-        kind: NodeKind::Call { function: name.into(), keeps_failure: false },
+        kind: NodeKind::Call { function: name.into(), keeps_failure: false, may_end: false },
         inputs: Vec::new(),
         outputs: Vec::new(),
         control: None,

@@ -69,8 +69,9 @@ impl Display for NodeText<'_> {
         let word = self.0.kind.word();
         match &self.0.kind {
             NodeKind::Prim(prim) => write!(f, "{}", PrimText(*prim)),
-            NodeKind::Call { function, keeps_failure } => {
-                write!(f, "{word} {}{}", NameText(function), kept_failure(*keeps_failure))
+            NodeKind::Call { function, keeps_failure, may_end } => {
+                let end = if *may_end { " may end" } else { "" };
+                write!(f, "{word} {}{}{end}", NameText(function), kept_failure(*keeps_failure))
             }
             NodeKind::Select { switch: earlier } | NodeKind::Release { acquire: earlier } => {
                 write!(f, "{word} {} ", NodeIdText(*earlier))

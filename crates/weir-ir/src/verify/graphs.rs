@@ -202,7 +202,7 @@ impl<'a> GraphVerifier<'a, '_> {
         }
         let checked = match (&node.kind, &inputs[..]) {
             (NodeKind::Prim(prim), inputs) => prims::check(*prim, inputs, &node.outputs[0], self.types),
-            (NodeKind::Call { function, keeps_failure }, inputs) => match self.library.function(function) {
+            (NodeKind::Call { function, keeps_failure, .. }, inputs) => match self.library.function(function) {
                 Some(known) => calls::check((&known.signature, *keeps_failure), inputs, &node.outputs[0], self.types),
                 None => return self.add(Rule::Known, node, format!("there is no function `{function}`")),
             },

@@ -208,7 +208,7 @@ impl<'g> Frame<'g> {
         let inputs = &node.inputs;
         let value = match &node.kind {
             NodeKind::Prim(prim) => self.prim(*prim, inputs)?,
-            NodeKind::Call { function, keeps_failure: false } => self.call(world, node, function)?,
+            NodeKind::Call { function, keeps_failure: false, .. } => self.call(world, node, function)?,
             NodeKind::Call { function, .. } => match self.call(world, node, function) {
                 Ok(value) => Value::ok(value),
                 Err(End::Fail(failure)) => Value::err(Value::Failure(failure)),

@@ -14,6 +14,7 @@ use crate::{Limited, list};
 #[weir::function(
     internal,
     reads,
+    may_end,
     units = units_of_search(table, query),
     later = computed_later((table, transaction), (query, arguments), sum_of_snapshot(column))
 )]
@@ -32,6 +33,7 @@ pub(super) fn sum(
 #[weir::function(
     internal,
     reads,
+    may_end,
     units = units_of_search(table, query),
     later = computed_later((table, transaction), (query, arguments), average_of_snapshot(column))
 )]
@@ -51,6 +53,7 @@ pub(super) fn average(
 #[weir::function(
     internal,
     reads,
+    may_end,
     units = units_of_search(table, query),
     later = computed_later((table, transaction), (query, arguments), distinct_of_snapshot(column))
 )]
@@ -73,6 +76,7 @@ type Group = Generic<'g'>;
 #[weir::function(
     internal,
     reads,
+    may_end,
     units = units_of_search(table, query),
     later = computed_later((table, transaction), (query, arguments), groups_of_snapshot(grouping))
 )]

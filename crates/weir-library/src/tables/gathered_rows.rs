@@ -22,7 +22,7 @@ const KEY: usize = 2;
 
 /// Returns the function `row(table, transaction, key)`, which is `get` but for the gathering. It is called outside of transactions.
 pub(super) fn __weir_function_row() -> Function {
-    let effects = Effects { world: World::Reads, idempotent: true, waits: true, ..Effects::default() };
+    let effects = Effects { world: World::Reads, idempotent: true, waits: true, may_end: true, ..Effects::default() };
     let doc = "Returns the row with the key. Calls are gathered.";
     FunctionBuilder::new("row", doc, effects)
         .internal()

@@ -89,7 +89,7 @@ impl StepOrder {
             let ends: Vec<bool> = graph.nodes.iter().zip(parts).map(ends).collect();
             order.assign_iteration_orders(graph, parts, &ends);
             if !may_be_given_up {
-                order.assign_placed_orders(parts);
+                order.assign_placed_orders(parts, &ends);
                 order.assign_queued_orders(&Queued::new(graph, parts, moves), &ends);
             }
         }
@@ -153,13 +153,15 @@ impl StepOrder {
     }
 
     /// Lets calls of a batched function in later iterations begin once those of earlier ones are placed, in the iteration
-    /// orders that only calls of this function are part of.
-    fn assign_placed_orders(&mut self, parts: &[NodePart]) {
+    /// orders that only calls of this function are part of. Effects wait for the answer of a call that may end the flow.
+    fn assign_placed_orders(&mut self, parts: &[NodePart], ends: &[bool]) {
         for order in (0..u64::BITS).map(|order| 1 << order) {
             let of_order = |index: &usize| self.signals_orders[*index] & order != 0;
             let mut steps = (0..parts.len()).filter(of_order);
-            let Some(first) = steps.next().and_then(|first| parts[first].gatherer()) else { continue };
-            if steps.all(|step| parts[step].gatherer().is_some_and(|other| Arc::ptr_eq(first, other))) {
+            let Some(first_step) = steps.next() else { continue };
+            let Some(first) = parts[first_step].gatherer() else { continue };
+            let is_placed = |step: usize| parts[step].gatherer().is_some_and(|other| Arc::ptr_eq(first, other));
+            if !ends[first_step] && steps.all(|step| is_placed(step) && !ends[step]) {
                 (0..parts.len()).filter(|index| self.signals_orders[*index] & order != 0).for_each(|index| {
                     self.placed_orders[index] |= order;
                 });

@@ -116,7 +116,7 @@ impl StripSearch<'_> {
     fn may_fail(&self, node: &Node) -> bool {
         match &node.kind {
             NodeKind::Prim(prim) => prim.may_fail(),
-            NodeKind::Call { function, keeps_failure } => {
+            NodeKind::Call { function, keeps_failure, .. } => {
                 let function = self.library.function(function);
                 !keeps_failure && !function.is_some_and(|function| function.signature.effects.total)
             }

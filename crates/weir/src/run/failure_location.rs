@@ -135,7 +135,7 @@ fn find<'a>(graph: &'a Graph, path: &str) -> Option<(&'a Graph, &'a Node)> {
 fn kept_call(body: &Graph, node: &Node) -> Option<Text> {
     let mut found = None;
     body.each_node(&mut |call| {
-        if let NodeKind::Call { function, keeps_failure: true } = &call.kind
+        if let NodeKind::Call { function, keeps_failure: true, .. } = &call.kind
             && call.origin == node.origin
         {
             found = Some(function.clone());

@@ -18,6 +18,7 @@ mod scratch_schemas;
 mod soft;
 mod statements;
 mod unfinished;
+mod unreadable_rows;
 mod updates;
 mod versions;
 
