@@ -2,7 +2,7 @@
 
 use super::existing::Other;
 use super::text;
-use crate::support::{Scratch, Served};
+use crate::support::{Scratch, Served, say};
 
 /// Reads of rows of which one cannot be read.
 const BROKEN: &str = r#"use http
