@@ -239,6 +239,7 @@ fn calls_together(world: World, body: &str) -> usize {
         gates.batched("a.get", world, Batch { at_most: 10, in_flight: 1, gathered: 0 }),
         immediate("a.put", World::Writes),
         immediate("b.put", World::Writes),
+        immediate("b.twice", World::Pure),
         with_state(immediate("b.count", World::Pure)),
     ];
     let options = Options { strip_max: 3, ..options("thread-per-flow", 2) };
@@ -303,6 +304,9 @@ fn rows_that_something_else_uses_are_all_made() {
 
 #[test]
 fn calls_with_private_state_are_made_in_all_rounds_at_once() {
-    let body = COUNT.replace("  yield %3", "  %4: Int = call b.count at c (%2)\n  yield %3");
-    assert_eq!(reads_together(&body), 10);
+    let total = COUNT.replace("add(%11, 1)", "copy(%11)");
+    let with_call =
+        |function: &str| total.replace("  yield %3", &format!("  %4: Int = call {function} at c (%2)\n  yield %3"));
+    assert_eq!(reads_together(&with_call("b.twice")), 3);
+    assert_eq!(reads_together(&with_call("b.count")), 10);
 }

@@ -3,7 +3,7 @@
 //! Such a pair comes from the pass `lifted-calls`, or from the text. Rounds of the `map` then run behind rounds of the `fold` that the
 //! program lists after them. That is not seen under these conditions ([`StripSearch::is_unseen`]):
 //!
-//! * The `map` only reads, and has no private state. Neither the `fold` nor any other node that may run meanwhile writes what it
+//! * The `map` only reads, and changes no private state. Neither the `fold` nor any other node that may run meanwhile writes what it
 //!   reads: each node that comes after the `map` also comes after the `fold`.
 //! * A later round of the `map` ends the flow only if nothing else could end it before, or have an effect: its rounds cannot fail, as
 //!   those of calls that keep their failures, or the `fold` and the nodes between the two can neither fail nor write.
@@ -92,18 +92,10 @@ impl StripSearch<'_> {
             && (!self.may_fail_within(of_map) || self.only_computes(map, fold))
     }
 
-    /// Returns true if a node or one within it has private state, or is part of an iteration order of the body.
+    /// Returns true if a node waits at a ticket gate, or if other iterations of the body wait for it.
     fn takes_turns(&self, id: NodeId) -> bool {
-        let (part, mut has_state) = (&self.parts[id.0 as usize], false);
-        self.graph.node(id).bodies().iter().for_each(|body| {
-            body.each_node(&mut |node| {
-                if let NodeKind::Call { function, .. } = &node.kind {
-                    let function = self.library.function(function);
-                    has_state |= function.is_none_or(|function| function.signature.state.is_some());
-                }
-            });
-        });
-        has_state || !part.ticket_gates.is_empty() || self.order.signals_orders[id.0 as usize] != 0
+        let at = id.0 as usize;
+        !self.parts[at].ticket_gates.is_empty() || self.order.signals_orders[at] != 0
     }
 
     /// Returns true if the `fold` and the nodes between it and the `map` can neither fail nor write.

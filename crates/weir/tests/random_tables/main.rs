@@ -83,11 +83,12 @@ fn evaluated(program: &Program, flows: u64) -> Vec<String> {
     (0..flows as i64).map(run).map(shown).collect()
 }
 
-/// Returns the answers of the flows under an engine, with the tables at this place.
+/// Returns the answers of the flows under an engine, with the tables at this place. Lists of more than two elements have strips.
 fn executed(graph: &GraphProgram, flows: u64, place: TableLocation) -> Vec<String> {
     let library = library_at(place);
     let inputs = (0..flows as i64).map(|flow| vec![Value::Int(flow)]);
-    let answers = run_on_calling_thread(graph, &library, &Options::default(), inputs);
+    let options = Options { strip_max: 2, ..Options::default() };
+    let answers = run_on_calling_thread(graph, &library, &options, inputs);
     let closing = library.environment.get::<TableStorage>().map(|storage| weir_host::Closing::close(&*storage));
     closing.expect("the storage").unwrap_or_else(|failure| panic!("{failure}"));
     answers.unwrap_or_else(|error| panic!("{error}")).into_iter().map(shown).collect()
