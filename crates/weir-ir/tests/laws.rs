@@ -176,6 +176,12 @@ const STAYS: &[(&str, &str, &str, &str)] = &[
     ),
     (
         "lifted-calls",
+        "an operand is computed by a function that may refuse its argument",
+        "Int",
+        "%2: Int = fold %1 from 0 as %3: Int, %4: Int\n  %5: Int = call a.picky at a.picky (%4)\n  %6: Int = call a.gathered_look at a.look (%5)\n  yield %6\nyield %2",
+    ),
+    (
+        "lifted-calls",
         "an operand needs a `fail` that needs the round before",
         "Int",
         "%2: Int = fold %1 from 0 as %3: Int, %4: Int\n  %5: Int = switch %4\n    value 1\n      yield %3\n    otherwise\n      \
