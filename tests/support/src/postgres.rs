@@ -157,8 +157,8 @@ impl PostgresServer {
     pub fn run(&self) {
         let mut command = self.program("postgres");
         command.arg("-D").arg(self.folder.join("data")).arg("-k").arg(&self.folder);
-        command.arg("-p").arg(self.port.to_string()).args(self.settings.iter().flat_map(|setting| ["-c", setting]));
-        command.args(["-c", "max_connections=200"]);
+        command.arg("-p").arg(self.port.to_string()).args(["-c", "max_connections=200"]);
+        command.args(self.settings.iter().flat_map(|setting| ["-c", setting]));
         // A server that is not durable is that of tests, of which many run at a time.
         if !self.is_durable {
             command.args(["-c", "fsync=off", "-c", "shared_buffers=16MB"]);

@@ -10,9 +10,10 @@ use tokio_postgres::{SimpleQueryMessage, Statement};
 use super::commit_numbers::{COUNT_COMMIT, CommitNumber};
 use super::connection::{PostgresConnection, SqlStatement};
 
-/// Begins a transaction when it is its turn.
-const BEGIN: &str = "BEGIN ISOLATION LEVEL SERIALIZABLE; LOCK TABLE \"weir_database\" IN EXCLUSIVE MODE";
-/// Begins a transaction in an existing database, whose programs take no turns.
+/// Begins a transaction when it is its turn. Transactions that take turns are serial. `SERIALIZABLE` would also take turns with those of
+/// other schemas, and refuse this one as soon as the server has forgotten which of them was open beside which.
+const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ; LOCK TABLE \"weir_database\" IN EXCLUSIVE MODE";
+/// Begins a transaction in an existing database, whose programs take no turns: the server compares what they read and write.
 const BEGIN_AT_ONCE: &str = "BEGIN ISOLATION LEVEL SERIALIZABLE";
 
 /// The turns that programs take to write.

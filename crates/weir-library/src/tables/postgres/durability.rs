@@ -45,7 +45,7 @@ const JOIN: &str = "SELECT pg_advisory_lock_shared((1466263922::bigint << 32) | 
     INSERT INTO \"weir_numbers\" SELECT 'JOINED', \"last\" >> 40 FROM \"weir_numbers\" WHERE \"table\" = ''; \
     COMMIT";
 /// Begins the transaction that executes lost ones once more. It waits for the disk.
-const REDO: &str = "BEGIN ISOLATION LEVEL SERIALIZABLE; LOCK TABLE \"weir_database\" IN EXCLUSIVE MODE; \
+const REDO: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ; LOCK TABLE \"weir_database\" IN EXCLUSIVE MODE; \
     UPDATE \"weir_numbers\" SET \"last\" = \"last\" + 1 WHERE \"table\" = ''";
 /// A commit that waits for the disk. A transaction that writes nothing would not.
 const SYNC: &str = "SELECT pg_logical_emit_message(true, 'weir', '')";

@@ -44,6 +44,14 @@ impl StatementError {
         }
     }
 
+    /// Returns what hinders the transaction, if something does.
+    pub(super) fn conflict(&self) -> Option<&'static str> {
+        match self {
+            StatementError::Database(error, _) => conflict(error),
+            _ => None,
+        }
+    }
+
     /// Returns whether the connection has failed.
     pub(super) fn is_lost(&self) -> bool {
         matches!(self, StatementError::Database(error, _) if is_lost(error))
@@ -81,8 +89,21 @@ fn key_of_detail(detail: &str) -> Option<(Vec<&str>, &str)> {
 
 /// Returns whether the transaction has to be tried again.
 pub(super) fn is_conflict(error: &Error) -> bool {
-    let code = error.code();
-    code == Some(&SqlState::T_R_SERIALIZATION_FAILURE) || code == Some(&SqlState::T_R_DEADLOCK_DETECTED)
+    conflict(error).is_some()
+}
+
+/// Returns what hinders the transaction, if something does.
+fn conflict(error: &Error) -> Option<&'static str> {
+    let code = error.code()?;
+    if *code == SqlState::T_R_DEADLOCK_DETECTED {
+        return Some("another program waits for rows of this one, which waits for its rows");
+    }
+    // A refusal has a detail if it is for rows that a `SERIALIZABLE` transaction has read, which may be long ago, and of other tables.
+    let is_for_reads = error.as_db_error().is_some_and(|error| error.detail().is_some());
+    (*code == SqlState::T_R_SERIALIZATION_FAILURE).then_some(match is_for_reads {
+        true => "transactions of other programs that read and write were open at the same time",
+        false => "another program has written the same rows at the same time",
+    })
 }
 
 /// Returns whether the connection has failed, or cannot be made at the moment.
@@ -137,7 +158,8 @@ pub(super) fn explain(address: &PostgresAddress, error: &Error) -> Failure {
         Some(error) => format!("{}{}", error.message(), detail.unwrap_or_default()),
         None => error.source().map_or_else(|| error.to_string(), ToString::to_string),
     };
-    let advice = advice(error).map_or_else(String::new, |advice| format!("; {advice}"));
+    let again = conflict(error).map(|cause| format!("; {cause}: try it again"));
+    let advice = again.or_else(|| Some(format!("; {}", advice(error)?))).unwrap_or_default();
     let kind = match code {
         Some(code) if is_conflict(error) || *code == SqlState::LOCK_NOT_AVAILABLE => FailureKind::Conflict,
         _ => FailureKind::Function,
@@ -156,7 +178,6 @@ fn advice(error: &Error) -> Option<&'static str> {
         return is_unreachable.then_some("start PostgreSQL, or correct its address");
     };
     Some(match code.code() {
-        "40001" | "40P01" => "another program has written the same rows at the same time: try it again",
         "55P03" => "another program that shares the tables has not ended its transaction: try it again",
         "57014" => {
             "the statement takes longer than its time limit: `?statement_timeout=60s` of the address sets another one"

@@ -2,13 +2,18 @@
 //!
 //! All statements of a transaction see the same rows, and those that it writes itself. So an answer is good until the transaction
 //! writes the row.
+//!
+//! A connection passes on the answers in the order of their statements, and stops at one that is large and that nobody takes. So
+//! whoever waits for an answer of the transaction takes those before it.
 
+use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Wake, Waker, ready};
 
 use foldhash::fast::RandomState;
 use indexmap::IndexMap;
+use parking_lot::Mutex;
 use tokio_postgres::Error;
 use weir::Value;
 
@@ -28,24 +33,52 @@ pub(super) type RowsAnswer = Pin<Box<dyn Future<Output = Result<Vec<(RowOf, Exec
 #[derive(Default)]
 pub(super) struct ExpectedRows {
     rows: IndexMap<RowOf, ExpectedRow, RandomState>,
-    /// The answers for several rows.
-    together: Vec<RowsTogether>,
+    /// The answers that nobody has taken yet, in the order of their statements.
+    answers: VecDeque<UntakenAnswer>,
+    /// The number of statements that have asked.
+    asked: usize,
     /// The first error of a statement whose answer was taken.
     refused: Option<Error>,
+    waiting: Arc<WaitingTasks>,
 }
 
 enum ExpectedRow {
-    Sent(RowAnswer),
     /// It belongs to the answer with this number.
-    SentTogether(usize),
+    Asked(usize),
     Answered(Arc<Executed>),
 }
 
-/// The answer for several rows; `None` when it is there.
-struct RowsTogether {
-    answer: Option<RowsAnswer>,
-    /// The tasks that wait for it.
-    waiting: Vec<Waker>,
+/// An answer that nobody has taken yet.
+struct UntakenAnswer {
+    number: usize,
+    rows: Vec<RowOf>,
+    answer: RowsAnswer,
+}
+
+/// The tasks that wait for answers. All are woken by the next one, because the task that has polled last may be gone.
+#[derive(Default)]
+struct WaitingTasks(Mutex<Vec<Waker>>);
+
+impl WaitingTasks {
+    fn add(&self, waker: &Waker) {
+        let mut waiting = self.0.lock();
+        if !waiting.iter().any(|of| of.will_wake(waker)) {
+            waiting.push(waker.clone());
+        }
+    }
+
+    /// Wakes all but the task that polls.
+    fn wake_others(&self, polling: &Waker) {
+        let waiting = std::mem::take(&mut *self.0.lock());
+        waiting.into_iter().filter(|waker| !waker.will_wake(polling)).for_each(Waker::wake);
+    }
+}
+
+impl Wake for WaitingTasks {
+    fn wake(self: Arc<Self>) {
+        let waiting = std::mem::take(&mut *self.0.lock());
+        waiting.into_iter().for_each(Waker::wake);
+    }
 }
 
 impl ExpectedRows {
@@ -54,21 +87,22 @@ impl ExpectedRows {
         self.rows.len() < EXPECTED_MAX && !self.rows.contains_key(of)
     }
 
-    /// Asks for a row, which is what the first poll of the answer does. That may have the answer already.
-    pub(super) fn ask(&mut self, of: RowOf, mut answer: RowAnswer) {
-        match answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Pending => _ = self.rows.insert(of, ExpectedRow::Sent(answer)),
-            Poll::Ready(Ok(executed)) => _ = self.rows.insert(of, ExpectedRow::Answered(Arc::new(executed))),
-            Poll::Ready(Err(error)) => _ = self.refused.get_or_insert(error),
-        }
+    /// Asks for a row.
+    pub(super) fn ask(&mut self, of: RowOf, answer: RowAnswer) {
+        let row = of.clone();
+        self.ask_together(vec![of], Box::pin(async move { Ok(vec![(row, answer.await?)]) }));
     }
 
-    /// Asks for rows by one statement.
-    pub(super) fn ask_together(&mut self, rows: Vec<RowOf>, answer: RowsAnswer) {
-        let number = self.together.len();
-        self.rows.extend(rows.into_iter().map(|row| (row, ExpectedRow::SentTogether(number))));
-        self.together.push(RowsTogether { answer: Some(answer), waiting: Vec::new() });
-        _ = self.poll_together(number, &mut Context::from_waker(Waker::noop()));
+    /// Asks for rows by one statement, which is what the first poll of the answer does. That may have the answer already, such as that
+    /// the connection is lost.
+    pub(super) fn ask_together(&mut self, rows: Vec<RowOf>, mut answer: RowsAnswer) {
+        self.asked += 1;
+        let number = self.asked;
+        self.rows.extend(rows.iter().map(|row| (row.clone(), ExpectedRow::Asked(number))));
+        match answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Pending => self.answers.push_back(UntakenAnswer { number, rows, answer }),
+            Poll::Ready(answered) => self.take(number, &rows, answered),
+        }
     }
 
     /// Returns whether these rows were asked for.
@@ -78,76 +112,62 @@ impl ExpectedRows {
 
     /// Returns a row that was asked for. Fails if it has to be read.
     pub(super) fn poll(&mut self, of: &RowOf, context: &mut Context<'_>) -> Poll<Result<Arc<Executed>, ()>> {
-        if let Some(ExpectedRow::SentTogether(number)) = self.rows.get(of)
-            && self.poll_together(*number, context).is_pending()
-        {
-            return Poll::Pending;
-        }
-        let Some(row) = self.rows.get_mut(of) else { return Poll::Ready(Err(())) };
-        if let ExpectedRow::Sent(answer) = row {
-            let Poll::Ready(answered) = answer.as_mut().poll(context) else { return Poll::Pending };
-            match answered {
-                Ok(executed) => *row = ExpectedRow::Answered(Arc::new(executed)),
+        loop {
+            match self.rows.get(of) {
+                Some(ExpectedRow::Answered(executed)) => return Poll::Ready(Ok(Arc::clone(executed))),
+                Some(ExpectedRow::Asked(_)) if !self.answers.is_empty() => ready!(self.poll_first(context)),
                 // Whoever reads it again learns why.
-                Err(error) => {
-                    self.refused.get_or_insert(error);
-                    self.rows.swap_remove(of);
-                    return Poll::Ready(Err(()));
-                }
+                _ => return Poll::Ready(Err(())),
             }
-        }
-        match self.rows.get(of) {
-            Some(ExpectedRow::Answered(executed)) => Poll::Ready(Ok(Arc::clone(executed))),
-            _ => Poll::Ready(Err(())),
         }
     }
 
-    /// Takes the answer for several rows, if it is there. A row that has been written since is not one of them any more.
-    fn poll_together(&mut self, number: usize, context: &mut Context<'_>) -> Poll<()> {
-        let Some(RowsTogether { answer, waiting }) = self.together.get_mut(number) else { return Poll::Ready(()) };
-        let Some(pending) = answer else { return Poll::Ready(()) };
-        let Poll::Ready(answered) = pending.as_mut().poll(context) else {
-            waiting.retain(|waker| !waker.will_wake(context.waker()));
-            waiting.push(context.waker().clone());
-            return Poll::Pending;
-        };
-        *answer = None;
-        waiting.drain(..).for_each(Waker::wake);
-        let is_missing = |row: &ExpectedRow| matches!(row, ExpectedRow::SentTogether(of) if *of == number);
+    /// Takes all answers.
+    pub(super) fn poll_all(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        while !self.answers.is_empty() {
+            ready!(self.poll_first(context));
+        }
+        Poll::Ready(())
+    }
+
+    /// Takes the first answer.
+    fn poll_first(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let Some(first) = self.answers.front_mut() else { return Poll::Ready(()) };
+        self.waiting.add(context.waker());
+        let waker = Waker::from(Arc::clone(&self.waiting));
+        let answered = ready!(first.answer.as_mut().poll(&mut Context::from_waker(&waker)));
+        if let Some(UntakenAnswer { number, rows, .. }) = self.answers.pop_front() {
+            self.take(number, &rows, answered);
+        }
+        self.waiting.wake_others(context.waker());
+        Poll::Ready(())
+    }
+
+    /// Notes an answer. A row that has been written since is not one of its rows any more.
+    fn take(&mut self, number: usize, rows: &[RowOf], answered: Result<Vec<(RowOf, Executed)>, Error>) {
+        let is_missing = |row: &ExpectedRow| matches!(row, ExpectedRow::Asked(of) if *of == number);
         match answered {
             Ok(found) => {
-                for (of, executed) in found {
-                    if let Some(row) = self.rows.get_mut(&of).filter(|row| is_missing(row)) {
+                let mut answer = |of: &RowOf, executed| {
+                    if let Some(row) = self.rows.get_mut(of).filter(|row| is_missing(row)) {
                         *row = ExpectedRow::Answered(Arc::new(executed));
                     }
-                }
-                for row in self.rows.values_mut().filter(|row| is_missing(row)) {
-                    *row = ExpectedRow::Answered(Arc::default());
-                }
+                };
+                found.into_iter().for_each(|(of, executed)| answer(&of, executed));
+                // The others are not there.
+                rows.iter().for_each(|of| answer(of, Executed::default()));
             }
             Err(error) => {
                 self.rows.retain(|_, row| !is_missing(row));
                 self.refused.get_or_insert(error);
             }
         }
-        Poll::Ready(())
     }
 
     /// Returns the error of a statement that was refused, if one was: the transaction of the database has failed then, and its commit
-    /// takes it back. All statements must have been answered.
+    /// takes it back. All answers must have been taken.
     pub(super) fn refused(&mut self) -> Option<Error> {
-        if let Some(error) = self.refused.take() {
-            return Some(error);
-        }
-        let mut context = Context::from_waker(Waker::noop());
-        let mut together = self.together.iter_mut().filter_map(|rows| rows.answer.as_mut());
-        let refused = together.find_map(|answer| refusal(answer.as_mut().poll(&mut context)));
-        refused.or_else(|| {
-            self.rows.values_mut().find_map(|row| match row {
-                ExpectedRow::Sent(answer) => refusal(answer.as_mut().poll(&mut context)),
-                ExpectedRow::SentTogether(_) | ExpectedRow::Answered(_) => None,
-            })
-        })
+        self.refused.take()
     }
 
     /// Notes that the transaction writes a row; `None` stands for any rows.
@@ -156,12 +176,5 @@ impl ExpectedRows {
             Some(of) => _ = self.rows.swap_remove(of),
             None => self.rows.clear(),
         }
-    }
-}
-
-fn refusal<T>(answer: Poll<Result<T, Error>>) -> Option<Error> {
-    match answer {
-        Poll::Ready(Err(error)) => Some(error),
-        _ => None,
     }
 }

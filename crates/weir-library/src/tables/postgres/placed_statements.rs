@@ -17,6 +17,7 @@ use weir::Failure;
 use super::changes_script::ChangesScript;
 use super::connection::SqlStatement;
 use super::errors::StatementError;
+use super::expected_rows::ExpectedRows;
 use super::placed_change::{PlacedChange, SitedChange};
 use super::sent_statement::SentStatement;
 
@@ -39,6 +40,8 @@ pub(super) struct PlacedStatements {
     sent: VecDeque<SentChanges>,
     /// The failure of the first that was refused.
     refused: Option<Failure>,
+    /// The rows that the transaction has asked for, whose answers are among those of the placed changes.
+    pub(super) expected: Arc<Mutex<ExpectedRows>>,
 }
 
 /// Changes that were sent as one message.
@@ -92,16 +95,23 @@ impl PlacedStatements {
         }
     }
 
-    /// Waits until all are answered. Fails if one was refused.
+    /// Waits until all are answered, and all rows that the transaction has asked for are there. Fails if a placed change was refused.
     pub(super) async fn answered(placed: &Arc<Mutex<PlacedStatements>>) -> Result<(), Failure> {
-        if !placed.lock().are_any() {
-            return Ok(());
-        }
-        poll_fn(|context| placed.lock().poll(context)).await
+        poll_fn(|context| {
+            let mut placed = placed.lock();
+            placed.send();
+            let expected = placed.expected.lock().poll_all(context);
+            let answered = placed.poll_sent(context);
+            match expected {
+                Poll::Ready(()) => answered,
+                Poll::Pending => Poll::Pending,
+            }
+        })
+        .await
     }
 
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Failure>> {
-        self.send();
+    /// Takes the answers to those that were sent.
+    pub(super) fn poll_sent(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Failure>> {
         while let Some(first) = self.sent.front_mut() {
             let answer = match first.answered.take() {
                 Some(answer) => answer,

@@ -1,4 +1,4 @@
-//! Commits that the database has taken back, and transactions whose connection is replaced by another one.
+//! Commits that the database has taken back, and transactions whose connection is closed, or replaced by another one.
 
 use std::sync::Arc;
 use std::thread;
@@ -103,6 +103,42 @@ fn a_transaction_does_not_go_on_on_another_connection() {
     assert_eq!(set(&database, 3, "4"), Ok(1));
     database.commit_once(3).unwrap();
     assert_eq!(stored(&server), "4");
+}
+
+/// Asks for a row of a transaction by this query.
+fn ask(database: &PostgresDatabase, key: i64, query: &'static str) {
+    let writer = database.writer.lock();
+    let connection = writer.connection.clone().unwrap();
+    let query = SqlStatement { sql: query, parameters: Vec::new() };
+    let prepared = database.answered(async { Ok(connection.prepared(query.sql).await?) }).unwrap();
+    let answer = async move {
+        let executed = connection.execute(&[query], &[prepared]).await;
+        Ok(executed.map_err(|(_, error)| error)?.into_iter().next().unwrap_or_default())
+    };
+    writer.expected.lock().ask((0, Value::Int(key)), Box::pin(answer));
+}
+
+/// The first answer is larger than what the connection keeps, so that its end would not be noticed until somebody takes it.
+#[test]
+fn whoever_waits_for_an_answer_behind_others_learns_at_once_that_the_server_has_closed_the_connection() {
+    let Some((server, database)) = started() else { return };
+    assert_eq!(set(&database, 1, "1"), Ok(1));
+    let rows = [2, 3].map(|key| (0, Value::Int(key)));
+    ask(&database, 2, "SELECT repeat('x', 1000) FROM generate_series(1, 1000)");
+    ask(&database, 3, "SELECT pg_sleep(600)");
+    let event_loop = database.connector.io.handle.clone();
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| event_loop.block_on(database.expected_answered(1, &rows[1..])));
+        server.cut();
+        assert!(waiting.join().unwrap().is_none());
+    });
+    assert!(
+        database.writer.lock().connection.as_ref().unwrap().is_closed(),
+        "the time limit of the statement has ended the wait"
+    );
+    let lost = database.commit_once(1).unwrap_err();
+    assert!(database.failure(&lost).message.contains("its connection to the database was lost"));
+    assert_eq!(stored(&server), "0");
 }
 
 /// Its answer comes when the writer executes what others send.

@@ -253,7 +253,12 @@ impl PostgresDatabase {
             match expected.poll(row, context) {
                 Poll::Ready(Ok(answer)) => executed.push(answer),
                 Poll::Ready(Err(_)) => return Poll::Ready(None),
-                Poll::Pending => return Poll::Pending,
+                Poll::Pending => {
+                    drop(expected);
+                    // Their answers may be before that of the row.
+                    _ = writer.placed.lock().poll_sent(context);
+                    return Poll::Pending;
+                }
             }
         }
         Poll::Ready(Some(executed).filter(|executed| !executed.is_empty()))

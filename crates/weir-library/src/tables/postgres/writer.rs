@@ -2,8 +2,8 @@
 //!
 //! A transaction begins with the lock of `weir_database`, which its first statement waits for: so programs that share the
 //! tables take turns. The lock is taken before the transaction has its snapshot (PostgreSQL, "Explicit Locking"), which
-//! therefore has everything that was committed before. Transactions are `SERIALIZABLE`, so that those of other
-//! programs, which take no turns, are noticed.
+//! therefore has everything that was committed before. The snapshot lasts until the commit (`REPEATABLE READ`), so that the
+//! server refuses a write of a row which another program that takes no turns has written meanwhile.
 //!
 //! A statement in a transaction has a savepoint: if the database refuses it, such as a row that breaks a rule, the program may
 //! go on with the transaction. A *placed* statement has none: the transaction ends if it is refused (`placed_statements`).
@@ -153,7 +153,7 @@ impl PostgresWriter {
         if self.transaction == 0 {
             (self.unsynced, self.redo, self.is_unheard) = (None, Vec::new(), false);
             (self.redo_bytes, self.waits_for_disk) = (0, false);
-            (self.placed, self.expected) = (Arc::default(), Arc::default());
+            self.forget_placed();
         }
         self.transaction = transaction;
     }
@@ -202,7 +202,7 @@ impl PostgresWriter {
                 self.take_back();
                 // Nothing of a transaction is done that has just begun, and it can begin anew.
                 if !began {
-                    let failure = if error.is_conflict() { why_conflict() } else { why_lost() };
+                    let failure = error.conflict().map_or_else(why_lost, why_conflict);
                     self.lost = Some((transaction, failure));
                 }
                 Err(error)
@@ -314,7 +314,8 @@ impl PostgresWriter {
 
     /// Forgets what the transaction has asked for and placed. What is not sent is never sent.
     pub(super) fn forget_placed(&mut self) {
-        (self.begun, self.expected, self.placed) = (None, Arc::default(), Arc::default());
+        (self.begun, self.placed) = (None, Arc::default());
+        self.expected = Arc::clone(&self.placed.lock().expected);
     }
 
     fn lose(&mut self, failure: Failure) -> StatementError {
@@ -333,9 +334,6 @@ pub(super) fn why_lost() -> Failure {
     Failure::function("the transaction was taken back, because its connection to the database was lost")
 }
 
-fn why_conflict() -> Failure {
-    Failure::new(
-        FailureKind::Conflict,
-        "the transaction was taken back, because another program has written the same rows",
-    )
+fn why_conflict(cause: &str) -> Failure {
+    Failure::new(FailureKind::Conflict, format!("the transaction was taken back, because {cause}"))
 }
