@@ -63,6 +63,7 @@ mod query;
 mod query_plans;
 mod query_site;
 mod read_work;
+mod reads_to_change;
 mod recent_writes;
 mod reference_notes;
 mod references;
@@ -132,7 +133,7 @@ pub use write_sets::{TableWrite, WriteSet};
 
 weir::library! {
     /// Statements on tables. Programs call them on a declared table.
-    pub(crate) tables: open, begin, commit, place_commit, committed, roll_back, settle, expect, expect_each, get, gathered_rows::row, get_all, get_each, select, column, joined_table, join, count,
+    pub(crate) tables: open, begin, commit, place_commit, committed, roll_back, settle, expect, expect_each, get, reads_to_change::get_to_change, reads_to_change::select_to_change, gathered_rows::row, get_all, get_each, select, column, joined_table, join, count,
         aggregates::sum, aggregates::average, aggregates::distinct, aggregates::group, check_cursor, next_page,
         aggregates::whole_sum, aggregates::whole_average, changes::insert, changes::upsert, changes::replace,
         changes::replace_rows, changes::place_insert, changes::place_upsert, changes::place_replace, changes::delete,

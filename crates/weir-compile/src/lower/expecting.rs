@@ -125,7 +125,9 @@ impl Lowering<'_, '_> {
 
     fn request_of(&self, call: &Call, transaction: Var, origin: Origin) -> Option<RowRequest> {
         let [Atom::Shared(table), Atom::Var(number), key] = &call.arguments[..] else { return None };
-        let is_read = *call.function == format!("{TABLES}.get") && *number == transaction && self.is_stored(table);
+        let reads = ["get", "get_to_change"].map(|name| format!("{TABLES}.{name}"));
+        let is_read =
+            reads.iter().any(|name| *call.function == **name) && *number == transaction && self.is_stored(table);
         let key = vec![RequestedPart { of: key.clone(), path: Vec::new() }];
         is_read.then(|| RowRequest { table: table.clone(), key, round: None, site: call.site.clone(), origin })
     }

@@ -1,8 +1,8 @@
 //! Transactions of statements that read before they write, such as `update`: other programs may write the table, too.
 //!
 //! Such a statement is a step that holds the table, and calls `begin` and `commit` like an `atomic`. What the function of an
-//! `update` writes in other tables belongs to it. A commit that fails is the `Err` of the statement. A statement on a table in
-//! memory whose functions write no table needs no transaction.
+//! `update` writes in other tables belongs to it. A read or a commit that fails is the `Err` of the statement. A statement on a table
+//! in memory whose functions write no table needs no transaction.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,8 @@ use weir_ir::expr::{ArmTest, Atom, Block, Constraint};
 use weir_ir::prim::Prim;
 use weir_syntax::Span;
 
-use super::{Binding, Callable, Lowering, StepScope, Transaction};
+use super::tables::WriteFailure;
+use super::{Binding, Callable, Lowering, StepScope, Transaction, TriedCall};
 use crate::lang_items::TABLES;
 
 /// A statement that reads before it writes.
@@ -102,6 +103,47 @@ impl<'a> Lowering<'a, '_> {
         }
         // The last of the stored tables commits them all; those in memory follow.
         transaction.tables.sort_by_key(|table| !self.is_stored(table));
+    }
+
+    /// Reads a table for a statement that writes it, and goes on with what is read. If that fails, so does the statement. `read` is the
+    /// function of the module `tables`, its arguments and the type of what it reads.
+    pub(super) fn behind_read(
+        &mut self,
+        table: &Text,
+        (function, given, read): (&str, Vec<Atom>, Type),
+        (ty, fails): (&Type, WriteFailure),
+        span: Span,
+        then: impl FnOnce(&mut Self, Atom) -> Atom,
+    ) -> Atom {
+        // What is kept in memory can always be read.
+        if !self.is_stored(table) {
+            let found = self.call_tables(function, given, read, span);
+            return then(self, found);
+        }
+        let given = given.into_iter().map(|atom| Some(Binding::Atom(atom))).collect();
+        let of = Type::result(read.clone(), Type::Failure);
+        let subject = self.call_host(&format!("{TABLES}.{function}_to_change").into(), given, of, (span, &[]));
+        let (found, failure) = (self.vars.variable("", read), self.vars.variable("", Type::Failure));
+        let (held, failed) = (Atom::Var(found.var), Atom::Var(failure.var));
+        let arms = vec![
+            self.arm(ArmTest::Tag(Value::OK), vec![found], |lowering| then(lowering, held)),
+            self.arm(ArmTest::Tag(Value::ERR), vec![failure], |lowering| {
+                lowering.write_failed(failed, (ty, fails), span)
+            }),
+        ];
+        self.switch(subject, arms, ty, span)
+    }
+
+    /// Passes on the failure of a part of a statement, whose result has the type `ty`.
+    pub(super) fn write_failed(&mut self, failure: Atom, (ty, fails): (&Type, WriteFailure), span: Span) -> Atom {
+        match fails {
+            WriteFailure::Tried(TriedCall { to, of, span, .. }) => {
+                self.failed(failure, &Type::Failure, (to, of.as_ref(), Vec::new()), span)
+            }
+            WriteFailure::Returned | WriteFailure::OfCommit => {
+                self.prim(Prim::Variant(Value::ERR), vec![failure], ty.clone(), span)
+            }
+        }
     }
 
     /// Commits the transaction of a statement, unless its result is an `Err`. Returns the result.

@@ -12,7 +12,7 @@ use super::conditions::DividedCondition;
 use super::keyed_reads::PairedList;
 use super::own_transactions::OwnStatement;
 use super::table_description::record;
-use super::tables::{ReplaceFailure, outside};
+use super::tables::{WriteFailure, outside};
 use super::{Binding, Callable, Lowering, TriedCall, pattern_name};
 use crate::lang_items::TABLES;
 use crate::typed_tree::{Resolution, TableStatement};
@@ -132,29 +132,31 @@ impl<'a> Lowering<'a, '_> {
         let steps = self.steps.len();
         let functions_write = self.may_write_tables([Some(&change), None]);
         self.holding(&OwnStatement { table, deletes: false, functions_write }, ty, span, |lowering| {
-            let found = vec![Atom::Shared(table.clone()), outside(), key.clone()];
-            let found = lowering.call_tables("get", found, pair.0.clone(), span);
-            let old = lowering.vars.variable("", row_type.clone());
-            let old_row = Atom::Var(old.var);
-            let arms = vec![
-                lowering.arm(ArmTest::Tag(Value::SOME), vec![old], |lowering| {
-                    let Binding::Callable(change) = change else { return Atom::Value(Value::Unit) };
-                    let given = vec![Some(Binding::Atom(old_row))];
-                    let new = lowering.call_value(change, given, &row_type, (span, &[]));
-                    let began = lowering.steps.get(steps).is_some_and(|step| step.transaction.is_some());
-                    let failure = match tried {
-                        _ if began => ReplaceFailure::OfCommit,
-                        Some(tried) if lowering.steps.len() == steps => ReplaceFailure::Tried(tried),
-                        _ => ReplaceFailure::Returned,
-                    };
-                    lowering.replaced(table, (key, new), (ty, failure), span)
-                }),
-                lowering.arm(ArmTest::Tag(Value::NONE), Vec::new(), |lowering| {
-                    let none = Atom::Value(Value::none());
-                    lowering.prim(Prim::Variant(Value::OK), vec![none], ty.clone(), span)
-                }),
-            ];
-            lowering.switch(found, arms, ty, span)
+            let began = lowering.steps.get(steps).is_some_and(|step| step.transaction.is_some());
+            let failure = match tried {
+                _ if began => WriteFailure::OfCommit,
+                Some(tried) if lowering.steps.len() == steps => WriteFailure::Tried(tried),
+                _ => WriteFailure::Returned,
+            };
+            let given = vec![Atom::Shared(table.clone()), outside(), key.clone()];
+            let read = ("get", given, pair.0.clone());
+            lowering.behind_read(table, read, (ty, failure.clone()), span, |lowering, found| {
+                let old = lowering.vars.variable("", row_type.clone());
+                let old_row = Atom::Var(old.var);
+                let arms = vec![
+                    lowering.arm(ArmTest::Tag(Value::SOME), vec![old], |lowering| {
+                        let Binding::Callable(change) = change else { return Atom::Value(Value::Unit) };
+                        let given = vec![Some(Binding::Atom(old_row))];
+                        let new = lowering.call_value(change, given, &row_type, (span, &[]));
+                        lowering.replaced(table, (key, new), (ty, failure), span)
+                    }),
+                    lowering.arm(ArmTest::Tag(Value::NONE), Vec::new(), |lowering| {
+                        let none = Atom::Value(Value::none());
+                        lowering.prim(Prim::Variant(Value::OK), vec![none], ty.clone(), span)
+                    }),
+                ];
+                lowering.switch(found, arms, ty, span)
+            })
         })
     }
 
@@ -170,17 +172,18 @@ impl<'a> Lowering<'a, '_> {
         let element = self.row_type(table);
         let functions_write = self.may_write_tables([condition.0.as_ref(), change.as_ref()]);
         self.holding(&OwnStatement { table, deletes: false, functions_write }, ty, span, |lowering| {
-            let old = lowering.rows_where(table, condition, span);
-            let Some(Binding::Callable(change)) = change else { return Atom::Value(Value::Unit) };
-            let rows = Type::list(element.clone());
-            let new = lowering.collected((old.clone(), ""), (&element, &rows), span, |lowering, item, kept| {
-                let given = vec![Some(Binding::Atom(item.clone()))];
-                let changed = lowering.call_value(change, given, &element, (span, &[]));
-                lowering.appended(kept, &changed, &rows, span)
-            });
-            let given = [Atom::Shared(table.clone()), outside(), old, new];
-            let given = given.into_iter().map(|atom| Some(Binding::Atom(atom))).collect();
-            lowering.call_host(&format!("{TABLES}.replace_rows").into(), given, ty.clone(), (span, &[]))
+            lowering.behind_rows_where(table, condition, ty, span, |lowering, old| {
+                let Some(Binding::Callable(change)) = change else { return Atom::Value(Value::Unit) };
+                let rows = Type::list(element.clone());
+                let new = lowering.collected((old.clone(), ""), (&element, &rows), span, |lowering, item, kept| {
+                    let given = vec![Some(Binding::Atom(item.clone()))];
+                    let changed = lowering.call_value(change, given, &element, (span, &[]));
+                    lowering.appended(kept, &changed, &rows, span)
+                });
+                let given = [Atom::Shared(table.clone()), outside(), old, new];
+                let given = given.into_iter().map(|atom| Some(Binding::Atom(atom))).collect();
+                lowering.call_host(&format!("{TABLES}.replace_rows").into(), given, ty.clone(), (span, &[]))
+            })
         })
     }
 
@@ -224,9 +227,10 @@ impl<'a> Lowering<'a, '_> {
         }
         let functions_write = self.may_write_tables([condition.as_ref(), None]);
         self.holding(&OwnStatement { table, deletes: true, functions_write }, ty, span, |lowering| {
-            let rows = lowering.rows_where(table, (condition, written), span);
-            let given = bound(vec![Atom::Shared(table.clone()), outside(), rows]);
-            lowering.call_host(&host("delete_rows"), given, ty.clone(), (span, &[]))
+            lowering.behind_rows_where(table, (condition, written), ty, span, |lowering, rows| {
+                let given = bound(vec![Atom::Shared(table.clone()), outside(), rows]);
+                lowering.call_host(&host("delete_rows"), given, ty.clone(), (span, &[]))
+            })
         })
     }
 
@@ -246,23 +250,53 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// Returns the rows that fulfil the condition of a statement.
-    fn rows_where(
+    fn rows_where(&mut self, table: &Text, condition: (Option<Binding<'a>>, Option<&'a Expr>), span: Span) -> Atom {
+        let divided = self.divided(table, condition.1);
+        let rows = self.select(table, &divided, Vec::new(), None, span);
+        self.rows_left(table, rows, (condition, &divided), span)
+    }
+
+    /// Reads the rows that fulfil the condition of a statement that writes, and goes on with them. Its result is the failure if they
+    /// cannot be read.
+    fn behind_rows_where(
         &mut self,
         table: &Text,
-        (condition, written): (Option<Binding<'a>>, Option<&'a Expr>),
+        condition: (Option<Binding<'a>>, Option<&'a Expr>),
+        ty: &Type,
+        span: Span,
+        then: impl FnOnce(&mut Self, Atom) -> Atom,
+    ) -> Atom {
+        let divided = self.divided(table, condition.1);
+        let (query, arguments) = self.description(table, &divided, Vec::new(), None, span);
+        let given = vec![Atom::Shared(table.clone()), outside(), query, arguments];
+        let read = ("select", given, Type::list(self.row_type(table)));
+        self.behind_read(table, read, (ty, WriteFailure::Returned), span, |lowering, rows| {
+            let rows = lowering.rows_left(table, rows, (condition, &divided), span);
+            then(lowering, rows)
+        })
+    }
+
+    /// Divides the condition of a statement, if it is written as a closure.
+    fn divided(&self, table: &Text, written: Option<&'a Expr>) -> DividedCondition<'a> {
+        let Some((pattern, body)) = closure_of(written) else { return DividedCondition::default() };
+        self.divide(table, self.typed.pattern_local(pattern.id), Some(body))
+    }
+
+    /// Returns those of the rows that fulfil the part of a condition that the table does not search.
+    fn rows_left(
+        &mut self,
+        table: &Text,
+        rows: Atom,
+        ((condition, written), divided): ((Option<Binding<'a>>, Option<&'a Expr>), &DividedCondition<'a>),
         span: Span,
     ) -> Atom {
         let element = self.row_type(table);
-        if let Some((pattern, body)) = closure_of(written) {
-            let row = self.typed.pattern_local(pattern.id);
-            let divided = self.divide(table, row, Some(body));
-            let rows = self.select(table, &divided, Vec::new(), None, span);
+        if let Some((pattern, _)) = closure_of(written) {
             if !divided.left.is_empty() {
                 self.note_filter(&divided.left, span);
             }
             return self.filtered(rows, (pattern, &element), &divided.left, span);
         }
-        let rows = self.select(table, &DividedCondition::default(), Vec::new(), None, span);
         match condition {
             Some(Binding::Callable(condition)) => {
                 self.context.note_query_rest(span, "keeps the rows for which the function returns `true`".to_owned());

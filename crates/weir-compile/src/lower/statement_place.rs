@@ -6,12 +6,14 @@ use weir_syntax::Span;
 use crate::lang_items::TABLES;
 
 /// The functions of the module `tables` that only read.
-pub(super) const READS: [&str; 19] = [
+pub(super) const READS: [&str; 21] = [
     "get",
+    "get_to_change",
     "row",
     "get_all",
     "get_each",
     "select",
+    "select_to_change",
     "column",
     "joined_table",
     "join",

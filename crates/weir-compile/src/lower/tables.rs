@@ -333,14 +333,14 @@ impl<'a> Lowering<'a, '_> {
         &mut self,
         table: &Text,
         (key, row): (Atom, Atom),
-        (ty, fails): (&Type, ReplaceFailure),
+        (ty, fails): (&Type, WriteFailure),
         span: Span,
     ) -> Atom {
         let row_type = self.row_type(table);
         let of = Type::result(row_type.clone(), Type::Failure);
         let given = [Atom::Shared(table.clone()), outside(), key, row];
         // The commit follows, whose failure is that of the `update`, too.
-        let places = matches!(fails, ReplaceFailure::OfCommit);
+        let places = matches!(fails, WriteFailure::OfCommit);
         let site = places.then(|| Atom::Value(option(None)));
         let given = given.into_iter().chain(site).map(|atom| Some(Binding::Atom(atom))).collect();
         let function = if places { "place_replace" } else { "replace" };
@@ -354,22 +354,20 @@ impl<'a> Lowering<'a, '_> {
                 let some = lowering.prim(Prim::Variant(Value::SOME), vec![row], pair.0.clone(), span);
                 lowering.prim(Prim::Variant(Value::OK), vec![some], ty.clone(), span)
             }),
-            self.arm(ArmTest::Tag(Value::ERR), vec![failure], |lowering| match fails {
-                ReplaceFailure::Tried(TriedCall { to, of, span, .. }) => {
-                    lowering.failed(failed, &Type::Failure, (to, of.as_ref(), Vec::new()), span)
-                }
-                _ => lowering.prim(Prim::Variant(Value::ERR), vec![failed], ty.clone(), span),
+            self.arm(ArmTest::Tag(Value::ERR), vec![failure], |lowering| {
+                lowering.write_failed(failed, (ty, fails), span)
             }),
         ];
         self.switch(subject, arms, ty, span)
     }
 }
 
-/// The way of the failure of the `replace` of an `update`.
-pub(super) enum ReplaceFailure {
-    /// It is the result of the `update`.
+/// The way of the failure of a part of a statement that reads before it writes.
+#[derive(Clone)]
+pub(super) enum WriteFailure {
+    /// It is the result of the statement.
     Returned,
-    /// It is the result of the `update`, and so is that of the commit, which follows.
+    /// It is the result of the statement, and so is that of the commit, which follows.
     OfCommit,
     /// It goes where that `?` passes it.
     Tried(TriedCall),

@@ -85,7 +85,7 @@ fn column_of(column: &Value) -> usize {
     usize::from_value(column.clone()).unwrap_or_default()
 }
 
-fn search_of(table: &Value, query: &Value, arguments: &Value) -> Option<Arc<TableSearch>> {
+pub(super) fn search_of(table: &Value, query: &Value, arguments: &Value) -> Option<Arc<TableSearch>> {
     let schema = &unique_in_place::<Table>(table)?.0.schema;
     let query = DecodedQuery::from_value(query.clone()).ok()?;
     TableSearch::for_rows(schema, query.0, arguments.clone()).ok().map(Arc::new)
@@ -107,6 +107,16 @@ fn read_later(table: &Value, transaction: &Value, read: impl FnOnce() -> Option<
     };
     // Other flows may write meanwhile: the statement sees the table at one moment between its begin and its end.
     Some(awaited(async { answer(Limited(found.await.map(Generic::<'r'>))) }))
+}
+
+/// Begins a read of a transaction that is about to write, without a thread.
+pub(super) fn read_to_change_later(
+    (table, transaction): (&Value, &Value),
+    read: impl FnOnce() -> Option<TableRead>,
+) -> Option<AwaitedCall> {
+    let Value::Int(transaction) = *transaction else { return None };
+    let found = shared_table(table)?.0.rows.read_in_transaction(transaction, &read()?)?;
+    Some(awaited(async { outcome(found.await) }))
 }
 
 /// Returns a call that waits for its outcome. What it does is ordered before what others begin, by the locks of its step if it

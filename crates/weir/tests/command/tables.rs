@@ -4,6 +4,7 @@ mod backups;
 mod database_faults;
 mod database_kills;
 mod existing;
+mod failed_reads;
 mod groups;
 mod keyed_reads;
 mod large_answers;

@@ -55,7 +55,8 @@ fn name(call: &IoCall) -> String {
             function => function.to_owned(),
         };
     };
-    match call.function.trim_start_matches("tables.").trim_start_matches("place_") {
+    let function = call.function.trim_start_matches("tables.").trim_start_matches("place_");
+    match function.trim_end_matches("_to_change") {
         "get" | "row" => format!("{table}[key]"),
         "get_all" | "get_each" => format!("{table}[key] for all elements"),
         "join" => format!("query of {table} with rows that it names"),

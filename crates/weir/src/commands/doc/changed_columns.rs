@@ -101,7 +101,8 @@ impl<'p> BodyDefinitions<'p> {
             VariableSource::PartOf(whole) => self.changed(whole, replacement, open),
             VariableSource::State(init, body) => self.changed_in([init, &body.result], replacement, open),
             VariableSource::Result(Op::Call(call)) => {
-                let reads = matches!(call.function.as_str(), "tables.get" | "tables.get_all" | "tables.select");
+                let reads = ["get", "get_to_change", "get_all", "select", "select_to_change"];
+                let reads = call.function.strip_prefix("tables.").is_some_and(|name| reads.contains(&name));
                 let is_same = call.arguments.first() == Some(replacement.table)
                     && call.arguments.get(1) == Some(replacement.transaction)
                     && replacement.transaction.variable().is_some();

@@ -98,9 +98,13 @@ impl<'p> FlowColumns<'p> {
         let element = answer.part(ValuePart::Element);
         match function {
             "get" | "row" => self.reads_by_key(schema, &payload(answer)),
+            "get_to_change" => self.reads_by_key(schema, &payload(&answer.part(ValuePart::Payload(Value::OK, 0)))),
             "get_all" => self.reads_by_key(schema, &payload(&element)),
             "get_each" => self.reads_by_key(schema, &payload(&element.part(ValuePart::Payload(Value::OK, 0)))),
             "select" => self.reads_row(schema, &element),
+            "select_to_change" => {
+                self.reads_row(schema, &answer.part(ValuePart::Payload(Value::OK, 0)).part(ValuePart::Element));
+            }
             "join" => {
                 self.reads_row(schema, &element.part(ValuePart::Field(0)));
                 let joins = constant::<Vec<TableJoin>>(call, 4).unwrap_or_default();
