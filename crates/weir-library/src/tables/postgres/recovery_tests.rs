@@ -124,8 +124,14 @@ fn whoever_waits_for_an_answer_behind_others_learns_at_once_that_the_server_has_
     let Some((server, database)) = started() else { return };
     assert_eq!(set(&database, 1, "1"), Ok(1));
     let rows = [2, 3].map(|key| (0, Value::Int(key)));
-    ask(&database, 2, "SELECT repeat('x', 1000) FROM generate_series(1, 1000)");
-    ask(&database, 3, "SELECT pg_sleep(600)");
+    let queries = ["SELECT repeat('x', 1000) FROM generate_series(1, 1000)", "SELECT pg_sleep(600)"];
+    // The second statement is prepared before the first answer is under way.
+    let connection = database.writer.lock().connection.clone().unwrap();
+    for sql in queries {
+        database.answered(async { Ok(connection.prepared(sql).await?) }).unwrap();
+    }
+    ask(&database, 2, queries[0]);
+    ask(&database, 3, queries[1]);
     let event_loop = database.connector.io.handle.clone();
     thread::scope(|scope| {
         let waiting = scope.spawn(|| event_loop.block_on(database.expected_answered(1, &rows[1..])));
