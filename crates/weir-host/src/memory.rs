@@ -321,6 +321,41 @@ pub fn measured<R>(work: impl FnOnce() -> R) -> (R, i64) {
     (result, account(ThreadAccount::bytes).wrapping_sub(before))
 }
 
+/// Takes over bytes that another thread has allocated, such as one that receives rows: the running flow, or what is [`measured`], holds
+/// them from here on, until it releases them.
+pub fn take_over(bytes: i64) {
+    account(|account| account.settled.set(account.settled.get().wrapping_add(bytes)));
+}
+
+/// What the running flow holds and may hold, for work that another thread does for it.
+#[derive(Clone, Copy, Debug)]
+pub struct CarriedAccount {
+    balance: i64,
+    limit: i64,
+    assured: i64,
+}
+
+/// Returns what the flow that runs on this thread holds and may hold.
+#[must_use]
+pub fn carried() -> CarriedAccount {
+    account(|account| CarriedAccount {
+        balance: account.balance().max(0),
+        limit: account.limit.get(),
+        assured: account.assured.get(),
+    })
+}
+
+impl CarriedAccount {
+    /// Runs `work` for the flow, and returns the bytes by which it has grown, which the flow has to [`take_over`].
+    pub fn run<R>(self, work: impl FnOnce() -> R) -> (R, i64) {
+        let entered = enter(self.balance);
+        entered.assure(self.assured);
+        account(|account| account.limit.set(self.limit));
+        let result = work();
+        (result, entered.leave_since(self.balance))
+    }
+}
+
 /// Moves bytes that the running flow has allocated to the account of the program, for what a cache keeps of the flow.
 pub fn hand_to_program(bytes: usize) {
     charge(with_overhead(bytes).wrapping_neg());

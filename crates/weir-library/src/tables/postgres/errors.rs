@@ -145,8 +145,10 @@ fn advice(error: &Error) -> Option<&'static str> {
                 "`?sslrootcert=FILE` names the authority of its certificate; `?sslmode=disable` does not encrypt",
             );
         }
-        let is_unreachable = is_lost(error) || error.to_string().starts_with("error connecting");
-        return is_unreachable.then_some("start PostgreSQL, or correct its address");
+        if error.to_string().starts_with("error connecting") {
+            return Some("start PostgreSQL, or correct its address");
+        }
+        return is_lost(error).then_some("the connection was lost; the next statement connects again");
     };
     Some(match code.code() {
         "40001" | "40P01" => "another program has written the same rows at the same time: try it again",

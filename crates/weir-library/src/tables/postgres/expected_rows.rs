@@ -21,8 +21,8 @@ pub(super) type RowOf = (usize, Value);
 /// The answer of the statement that reads a row.
 pub(super) type RowAnswer = Pin<Box<dyn Future<Output = Result<Executed, Error>> + Send>>;
 
-/// The answer of a statement that reads rows by several keys.
-pub(super) type RowsAnswer = Pin<Box<dyn Future<Output = Result<Vec<(RowOf, Executed)>, Error>> + Send>>;
+/// The answer of a statement that reads rows by several keys; `None` if they have to be read again.
+pub(super) type RowsAnswer = Pin<Box<dyn Future<Output = Result<Option<Vec<(RowOf, Executed)>>, Error>> + Send>>;
 
 /// The rows that a transaction has asked for.
 #[derive(Default)]
@@ -115,7 +115,8 @@ impl ExpectedRows {
         waiting.drain(..).for_each(Waker::wake);
         let is_missing = |row: &ExpectedRow| matches!(row, ExpectedRow::SentTogether(of) if *of == number);
         match answered {
-            Ok(found) => {
+            Ok(None) => self.rows.retain(|_, row| !is_missing(row)),
+            Ok(Some(found)) => {
                 for (of, executed) in found {
                     if let Some(row) = self.rows.get_mut(&of).filter(|row| is_missing(row)) {
                         *row = ExpectedRow::Answered(Arc::new(executed));

@@ -17,6 +17,7 @@ use super::PostgresDatabase;
 use super::connection::{Executed, PostgresConnection, SqlStatement};
 use super::errors::StatementError;
 use super::expected_rows::{ExpectedRows, RowOf};
+use super::io::on_thread;
 use super::placed_statements::{PlacedChange, PlacedStatements, Refused};
 use super::publications::without_publications;
 use super::sent_statement::SentStatement;
@@ -66,7 +67,7 @@ impl PostgresDatabase {
         reads: bool,
     ) -> Result<Vec<Executed>, StatementError> {
         let database = Arc::clone(self);
-        let again = self.connector.io.handle.spawn_blocking(move || {
+        let again = on_thread(&self.connector.io.handle, move || {
             let statements: Vec<SqlStatement<'_>> = sent.iter().map(SentStatement::again).collect();
             match reads {
                 true => database.read(transaction, &statements),
