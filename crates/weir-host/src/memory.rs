@@ -27,15 +27,17 @@
 //! Operations that can grow by their data [`ask`] before they allocate. Everything else is noticed at the next safe point
 //! ([`check`]). Without the command's allocator nothing is reported, and only single requests are compared with the limits.
 
+mod carried;
 mod charging;
 mod limits;
 mod reservation;
 mod room;
 mod thread_account;
 
+pub use carried::{CarriedAccount, carried};
 pub use charging::{
     Entered, balance, charge, enter, enter_program, hand_to_program, measured, of_program, set_opening_balance,
-    take_opening_balance,
+    take_opening_balance, take_over,
 };
 pub use limits::{MemoryLimits, flow_limit, is_full, program_limit};
 pub use reservation::Reservation;

@@ -105,6 +105,12 @@ pub fn measured<R>(work: impl FnOnce() -> R) -> (R, i64) {
     (result, account(ThreadAccount::bytes).wrapping_sub(before))
 }
 
+/// Takes over bytes that another thread has allocated, such as one that receives rows: the running flow, or what is [`measured`], holds
+/// them from here on, until it releases them.
+pub fn take_over(bytes: i64) {
+    account(|account| account.settled.set(account.settled.get().wrapping_add(bytes)));
+}
+
 /// Moves bytes that the running flow has allocated to the account of the program, for what a cache keeps of the flow.
 pub fn hand_to_program(bytes: usize) {
     charge(with_overhead(bytes).wrapping_neg());

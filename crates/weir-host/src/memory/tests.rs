@@ -176,3 +176,27 @@ fn a_reservation_counts_until_it_is_used_or_dropped() {
         assert_eq!(used(), before);
     });
 }
+
+#[test]
+fn a_flow_takes_over_what_another_thread_has_allocated_for_it() {
+    alone(limits(MEGABYTE, 10 * MEGABYTE), || {
+        std::thread::spawn(|| allocated(2 * MEGABYTE - 16)).join().unwrap();
+        let entered = enter(0);
+        take_over(MEGABYTE as i64 / 2);
+        assert_eq!(check(), Ok(()));
+        let account = carried();
+        let work = move || {
+            assert_eq!(ask(MEGABYTE / 4), Ok(()));
+            assert!(ask(MEGABYTE).is_err());
+            take_over(MEGABYTE as i64);
+        };
+        let ((), grown) = std::thread::spawn(move || account.run(work)).join().unwrap();
+        assert_eq!(grown, MEGABYTE as i64);
+        assert_eq!(check(), Ok(()));
+        take_over(grown);
+        assert!(check().is_err());
+        let before = used();
+        released(2 * MEGABYTE - 16);
+        assert_eq!((entered.leave(), before - used()), (0, 2 * MEGABYTE as u64));
+    });
+}

@@ -16,7 +16,7 @@ pub(super) struct ThreadAccount {
     /// The bytes reported since they were last added to the total.
     unsettled: Cell<i64>,
     /// The bytes reported before.
-    settled: Cell<i64>,
+    pub(super) settled: Cell<i64>,
     /// The bytes of the thread at which the balance of the running flow is 0.
     pub(super) base: Cell<i64>,
     /// The limit of the running flow; the greatest number if no flow runs.

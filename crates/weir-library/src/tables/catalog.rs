@@ -29,6 +29,9 @@ pub(super) trait Catalog {
         Ok(Vec::new())
     }
 
+    /// Returns the collation of a column of a key that takes different texts for the same one, if it has such a collation.
+    fn key_collation(&self, table: &str, column: &str) -> Read<Option<String>>;
+
     /// Returns whether the database numbers the rows of a table that another program has declared, in this column.
     fn numbers_column(&self, table: &str, column: &str) -> Read<bool>;
 

@@ -11,6 +11,20 @@ pub(super) fn taken(schema: &Schema, columns: &[usize], row: &[Value]) -> Failur
     broken(format!("a row of `{}` with {} exists already", schema.name, named(schema, columns, row)))
 }
 
+/// Returns the failure of a row whose values in these columns another row has, by a `unique` that the program does not declare: of
+/// another version of it, which is running or was when this one started.
+pub(super) fn taken_in_undeclared(schema: &Schema, columns: &[&str], row: &[Value]) -> Failure {
+    let place = |name: &&str| schema.columns.iter().position(|column| column.name == **name);
+    let places: Option<Vec<usize>> = columns.iter().map(place).collect();
+    let names = columns.join(", ");
+    let which = places.map_or_else(|| format!("the same ({names})"), |places| named(schema, &places, row));
+    broken(format!(
+        "a row of `{}` with {which} exists already, and another version of the program declares `unique ({names})`: stop that version, \
+         and start this one again",
+        schema.name
+    ))
+}
+
 /// Returns the names and values of these columns of a row: `the owner "ada" and the state Open`.
 pub(super) fn named(schema: &Schema, columns: &[usize], row: &[Value]) -> String {
     let named = columns.iter().map(|at| {

@@ -1,12 +1,14 @@
 //! Checks of the rows of a database before a start changes their table: rows without a value, with a variant that is gone,
 //! or with equal values in a new `unique`. Each failure counts the rows and says what to do.
 
-use weir::Failure;
+use weir::{Failure, Value};
 
-use super::catalog::{Catalog, StartCheck};
+use super::catalog::{Catalog, Read, StartCheck};
+use super::constraint;
 use super::dialect::Dialect;
 use super::schema::{ColumnSchema, IndexSchema, Schema};
 use super::sql::{list, name, quoted};
+use super::statements::NUMBER;
 
 /// Returns the failure of a column that has values of another type in the database.
 pub(super) fn values_differ(column: &ColumnSchema, stored: &str, is_key: bool) -> Failure {
@@ -70,9 +72,7 @@ pub(super) struct NewIndex<'s> {
 impl NewIndex<'_> {
     /// Fails if rows agree in all columns of the index.
     pub(super) fn check(&self, catalog: &dyn Catalog) -> StartCheck<()> {
-        let Some((example, values)) = catalog.text_and_number(&self.doubled(catalog.dialect()))? else {
-            return Ok(Ok(()));
-        };
+        let Some((example, values)) = self.example(catalog)? else { return Ok(Ok(())) };
         let columns = &self.index.columns;
         let names = list(columns.iter().map(|at| self.schema.columns[*at].name.clone()), ", ");
         let reason = match columns.iter().find(|at| self.is_new_with_default(**at)) {
@@ -88,6 +88,23 @@ impl NewIndex<'_> {
         Ok(Err(Failure::function(format!("`unique ({names})` does not hold: {reason}"))))
     }
 
+    /// Returns values that more than one row has, and the number of these values.
+    fn example(&self, catalog: &dyn Catalog) -> Read<Option<(String, i64)>> {
+        let mut columns: Vec<ColumnSchema> =
+            self.index.columns.iter().map(|at| self.schema.columns[*at].clone()).collect();
+        columns.push(ColumnSchema { kind: "Int".to_owned(), ..NUMBER.clone() });
+        let rows = catalog.rows(&self.doubled(catalog.dialect()), &columns)?;
+        let Some((Some(Value::Int(number)), values)) = rows.first().and_then(|row| row.split_last()) else {
+            return Ok(None);
+        };
+        let shown = columns.iter().zip(values).map(|(column, value)| {
+            value
+                .as_ref()
+                .map_or_else(|| "a value of another type".to_owned(), |value| constraint::shown(column, value))
+        });
+        Ok(Some((list(shown, ", "), *number)))
+    }
+
     /// Returns the query for values that more than one row has, and for the number of these values.
     fn doubled(&self, dialect: Dialect) -> String {
         let columns = || self.index.columns.iter().enumerate();
@@ -97,10 +114,8 @@ impl NewIndex<'_> {
         let values = list(columns().map(value), ", ");
         let present = list(columns().map(|(place, _)| format!("v{place} IS NOT NULL")), " AND ");
         let groups = list(columns().map(|(place, _)| format!("v{place}")), ", ");
-        let shown = columns().map(|(place, at)| dialect.shown(&format!("v{place}"), &self.schema.columns[*at]));
-        let shown = list(shown, " || ', ' || ");
         format!(
-            "SELECT {shown}, count(*) OVER () FROM (SELECT {values} FROM {}) s WHERE {present}
+            "SELECT {groups}, count(*) OVER () FROM (SELECT {values} FROM {}) s WHERE {present}
              GROUP BY {groups} HAVING count(*) > 1 ORDER BY count(*) DESC LIMIT 1",
             quoted(&self.schema.name)
         )

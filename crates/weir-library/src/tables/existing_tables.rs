@@ -30,6 +30,9 @@ pub(super) fn check(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<()> {
             return refused(why);
         }
     }
+    if let Some(why) = folds_key(schema, existing, catalog)? {
+        return refused(why);
+    }
     if is_view && existing.writable {
         return refused("it is a view, which is only read: leave out `writable: true`".to_owned());
     }
@@ -76,6 +79,24 @@ pub(super) fn as_indexed(schema: &Schema, catalog: &dyn Catalog) -> Read<Schema>
         column.in_nocase_index = nocase.iter().any(|known| catalog.dialect().same_name(known, &column.name));
     }
     Ok(schema)
+}
+
+/// Returns why a key of texts is refused: the database would take different texts for the same key.
+fn folds_key(schema: &Schema, existing: &ExistingTable, catalog: &dyn Catalog) -> Read<Option<String>> {
+    // In SQLite, reads compare texts by their bytes in any case.
+    if !existing.writable && catalog.dialect() == Dialect::Sqlite {
+        return Ok(None);
+    }
+    for column in schema.key.iter().map(|at| &schema.columns[*at]) {
+        if let Some(collation) = catalog.key_collation(&schema.name, &column.name)? {
+            return Ok(Some(format!(
+                "its key `{}` has the collation `{collation}`, by which different texts are the same key, and a program compares \
+                 them by their bytes: change the collation of the column, or declare another key",
+                column.name
+            )));
+        }
+    }
+    Ok(None)
 }
 
 /// Returns the address of the database without a password.

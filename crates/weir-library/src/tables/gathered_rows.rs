@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tokio::runtime::Handle;
 use weir::macros::{FunctionBuilder, PendingBatch, batch, common_argument};
-use weir::{Batch, BatchAnswers, Effects, Failure, Function, Outcome, SeenCommits, Value, World};
+use weir::{Batch, BatchAnswers, Effects, Failure, Function, Outcome, SeenCommits, Value, World, memory};
 
 use super::open_table::OpenTable;
 use super::rows::{ReadSize, TableRead};
@@ -85,14 +85,17 @@ pub(super) async fn elsewhere<T: Send + 'static>(
     handle: &Handle,
     read: impl FnOnce() -> Result<T, Failure> + Send + 'static,
 ) -> Result<T, Failure> {
+    let account = memory::carried();
     let reading = handle.spawn_blocking(move || {
         let mut seen = SeenCommits::default();
         let entered = seen.enter();
-        let found = read();
+        let (found, bytes) = account.run(read);
         drop(entered);
-        (found, seen)
+        (found, bytes, seen)
     });
-    let (found, seen) = reading.await.map_err(|error| Failure::function(format!("a read of rows ended: {error}")))?;
+    let ended = reading.await.map_err(|error| Failure::function(format!("a read of rows ended: {error}")));
+    let (found, bytes, seen) = ended?;
+    memory::take_over(bytes);
     SeenCommits::add(seen);
     found
 }

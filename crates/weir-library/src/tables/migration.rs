@@ -10,9 +10,10 @@
 //! A table notes how far a migration is ([`migration_notes`](super::migration_notes)). A start that was killed goes on. One that is done
 //! keeps programs out which expect the old rows ([`past_migrations`]).
 
-use weir::{Failure, FailureKind, Value, Values};
+use weir::{Failure, FailureKind, Value};
 
 use super::catalog::{Catalog, Read, StartCheck};
+use super::constraint;
 use super::dialect::Dialect;
 use super::evolution::{self, KnownColumn};
 use super::insertion::columns_beside_key;
@@ -193,14 +194,25 @@ impl<'s> PendingMigration<'s> {
         let sql = format!("SELECT {columns} FROM {table}{condition} ORDER BY {key}{limit}");
         let rows = catalog.rows(&sql, &self.migration.columns)?;
         let whole = |row: Vec<Option<Value>>| {
-            let unreadable = row.iter().position(Option::is_none).map(|at| &self.migration.columns[at]);
-            let values: Option<Values> = row.into_iter().collect();
-            values.map(Value::Record).ok_or_else(|| {
-                let (column, kind) = unreadable.map_or_else(Default::default, |it| (it.name.clone(), it.shown_type()));
-                Failure::function(format!("a row has no `{kind}` in the column `{column}`, and cannot be converted"))
-            })
+            let Some(at) = row.iter().position(Option::is_none) else {
+                return Ok(Value::Record(row.into_iter().flatten().collect()));
+            };
+            let (of, column) = (self.shown_key(&row), &self.migration.columns[at]);
+            let (kind, column) = (column.shown_type(), &column.name);
+            Err(Failure::function(format!("{of} has no `{kind}` in the column `{column}`, and cannot be converted")))
         };
         Ok(rows.into_iter().map(whole).collect())
+    }
+
+    /// Returns the words for a row of the old record, with those of the columns of its key that can be read.
+    fn shown_key(&self, row: &[Option<Value>]) -> String {
+        let known = self.schema.key.iter().filter_map(|at| {
+            let name = &self.schema.columns[*at].name;
+            let place = self.migration.columns.iter().position(|column| column.name == *name)?;
+            Some(format!("the {name} {}", constraint::shown(&self.migration.columns[place], row[place].as_ref()?)))
+        });
+        let known: Vec<String> = known.collect();
+        if known.is_empty() { "a row".to_owned() } else { format!("the row with {}", known.join(" and ")) }
     }
 
     /// Fails if the migration cannot begin.

@@ -63,6 +63,13 @@ impl Catalog for SqliteCatalog<'_> {
         self.read(|connection| connection.prepare(sql)?.query_map([table], |row| row.get(0))?.collect())
     }
 
+    fn key_collation(&self, table: &str, column: &str) -> Read<Option<String>> {
+        // A unique index has its own collation; by it the database finds the row that a write replaces.
+        let sql = "SELECT info.coll FROM pragma_index_list(?1) AS list, pragma_index_xinfo(list.name) AS info
+                   WHERE list.\"unique\" AND info.\"key\" AND info.name = ?2 COLLATE NOCASE AND info.coll <> 'BINARY' COLLATE NOCASE";
+        self.read(|connection| connection.query_row(sql, [table, column], |row| row.get(0)).optional())
+    }
+
     fn numbers_column(&self, table: &str, column: &str) -> Read<bool> {
         // Such a column is the number of the row, unless the table has none.
         let sql = "SELECT count(*) = 1 AND min(name) = ?2 AND min(upper(type)) = 'INTEGER' FROM pragma_table_info(?1) WHERE pk > 0";

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use crate::support::{Answer, PATIENCE, Scratch, Served, SetOnDrop, read_answer, say};
+use crate::support::{Answer, PATIENCE, Scratch, Served, SetOnDrop, read_answer, resident_max, say};
 
 /// The engines by which the limits are tested; `dedicated` and `thread-per-flow` run flows by the same code.
 const ENGINES: [&str; 5] = ["event", "pool", "staged", "elastic", "manual"];
@@ -198,16 +198,6 @@ fn start(engine: &str, more: &[&str]) -> (Scratch, Served) {
     let arguments = [&["--engine", engine, "--threads", "2", "--memory", "128mb"], more].concat();
     let served = Served::start(program.path(), &arguments);
     (program, served)
-}
-
-/// Returns the largest resident size that the process ever had, without the pages of its binary, which the system can drop.
-fn resident_max(served: &Served) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", served.pid())).expect("the process runs");
-    let bytes = |name: &str| {
-        let line = status.lines().find_map(|line| line.strip_prefix(name)).expect("Linux tells");
-        line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") * 1024
-    };
-    bytes("VmHWM:") - bytes("RssFile:")
 }
 
 /// Asks for `/small` on a connection, which stays open, and returns the answer.

@@ -82,6 +82,16 @@ impl TableStore {
     }
 }
 
+/// Returns the largest resident size that the process ever had, without the pages of its binary, which the system can drop.
+pub(crate) fn resident_max(served: &Served) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", served.pid())).expect("the process runs");
+    let bytes = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).expect("Linux tells");
+        line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") * 1024
+    };
+    bytes("VmHWM:") - bytes("RssFile:")
+}
+
 /// Returns the command, run in the repository without colours.
 pub(crate) fn weir(arguments: &[&str]) -> Command {
     command(Path::new(env!("CARGO_BIN_EXE_weir")), arguments)

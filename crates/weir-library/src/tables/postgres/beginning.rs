@@ -89,7 +89,7 @@ impl Beginning {
         let (began, counted) = tokio::join!(biased; connection.command(BEGIN), connection.execute(&count, prepared));
         began?;
         let counted = counted.map_err(|(_, error)| error)?;
-        let Some(row) = counted.first().and_then(|counted| counted.rows.first()) else {
+        let Some(row) = counted.first().and_then(|counted| counted.rows().ok()?.first()) else {
             return Ok(TransactionBegun::default());
         };
         Ok(TransactionBegun { unsynced: Some(CommitNumber(row.try_get(0)?)), is_unheard: row.try_get(1)? })

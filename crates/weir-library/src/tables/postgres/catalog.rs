@@ -89,6 +89,15 @@ impl Catalog for PostgresCatalog<'_> {
         Ok(grouped_columns(rows.into_iter().filter_map(part)).collect())
     }
 
+    fn key_collation(&self, table: &str, column: &str) -> Read<Option<String>> {
+        let (table, column) = (PostgresCatalog::table(table), Dialect::Postgres.text(column));
+        let rows = self.query(&format!(
+            "SELECT c.collname FROM pg_attribute a JOIN pg_collation c ON c.oid = a.attcollation
+             WHERE a.attrelid = {table} AND a.attname = {column} AND NOT c.collisdeterministic"
+        ))?;
+        Ok(rows.into_iter().next().and_then(|row| row.into_iter().next().flatten()))
+    }
+
     fn numbers_column(&self, table: &str, column: &str) -> Read<bool> {
         let (table, column) = (PostgresCatalog::table(table), Dialect::Postgres.text(column));
         let sql = format!(
@@ -122,7 +131,7 @@ impl Catalog for PostgresCatalog<'_> {
 
     fn rows(&self, sql: &str, columns: &[ColumnSchema]) -> Read<Vec<Vec<Option<Value>>>> {
         let value = |row: &Row| columns.iter().enumerate().map(|(at, column)| column_value(row, at, column)).collect();
-        Ok(self.executed(sql, &[])?.rows.iter().map(value).collect())
+        Ok(self.executed(sql, &[])?.rows()?.iter().map(value).collect())
     }
 
     fn run(&self, sql: &str, parameters: &[Bound<'_>]) -> Read<()> {

@@ -158,10 +158,12 @@ impl TableLayout {
     pub(super) fn change_answer(&self, change: &RowChange, executed: Option<&Executed>) -> Result<Value, Failure> {
         let count = executed.map_or(0, |executed| executed.count);
         match change {
-            RowChange::Insert(_) if self.schema.auto => match executed.filter(|executed| !executed.rows.is_empty()) {
-                Some(executed) => self.number(executed, 0).map(Value::Int),
-                None => Err(constraint::no_number_left(&self.schema)),
-            },
+            RowChange::Insert(_) if self.schema.auto => {
+                match executed.filter(|executed| executed.rows().is_ok_and(|rows| !rows.is_empty())) {
+                    Some(executed) => self.number(executed, 0).map(Value::Int),
+                    None => Err(constraint::no_number_left(&self.schema)),
+                }
+            }
             RowChange::Insert(row) | RowChange::Upsert(row) => Ok(self.schema.key_of(fields(row))),
             RowChange::Replace(_, row) => Ok(row.clone()),
             RowChange::Delete(_) => Ok(Value::Bool(count > 0)),
@@ -175,7 +177,7 @@ impl TableLayout {
             RowChange::Delete(_) => &[],
         };
         match error.broken_index() {
-            Some((index, _)) if !row.is_empty() && self.schema.existing.is_none() => self.taken(index, row),
+            Some((index, _)) if !row.is_empty() && self.schema.existing.is_none() => self.taken((index, error), row),
             // Another program has named the index.
             Some(_) if !row.is_empty() => {
                 let columns = error.broken_key().and_then(|(columns, _)| self.columns_named(&columns));

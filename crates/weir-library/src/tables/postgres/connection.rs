@@ -13,13 +13,17 @@ use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Row, SimpleQueryMessage, Statement};
-use weir::memory;
+use weir::{Failure, memory};
 
 use super::errors::StatementError;
 use super::io::in_order;
 
 /// Maximum number of prepared statements that a connection keeps.
 const PREPARED_MAX: usize = 256;
+
+/// The bytes of a row that is kept whatever its flow holds, if it is the only one: it may tell the number of a transaction or of a new
+/// row. Chosen by judgement: such a row has some ten bytes.
+const SMALL_ROW_BYTES: usize = 256;
 
 /// Begins what all statements of one moment have in common.
 pub(super) const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY";
@@ -50,11 +54,49 @@ pub(super) struct SqlStatement<'s> {
 }
 
 /// The answer to a statement.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Executed {
-    pub(super) rows: Vec<Row>,
+    /// Its rows; the failure of the flow if they are more than it may hold.
+    rows: Result<Vec<Row>, Failure>,
     /// The number of rows that it has read or written.
     pub(super) count: u64,
+}
+
+impl Default for Executed {
+    fn default() -> Executed {
+        Executed { rows: Ok(Vec::new()), count: 0 }
+    }
+}
+
+impl Executed {
+    /// Returns the answer to a statement that reads one row.
+    pub(super) fn of_row(row: Row) -> Executed {
+        Executed { rows: Ok(vec![row]), count: 1 }
+    }
+
+    /// Returns the rows. Fails if they are more than the flow may hold.
+    pub(super) fn rows(&self) -> Result<&[Row], Failure> {
+        self.rows.as_deref().map_err(Clone::clone)
+    }
+
+    /// Returns the rows, each of which can be released by itself. Fails if they are more than the flow may hold.
+    pub(super) fn into_rows(self) -> Result<Vec<Row>, Failure> {
+        self.rows
+    }
+
+    /// Charges the flow for a row, and keeps it. Once the flow may not hold more, rows are only received, so that the connection can
+    /// go on.
+    fn receive(&mut self, row: Row) {
+        let bytes = row.raw_size_bytes();
+        memory::take_over(i64::try_from(bytes).unwrap_or(i64::MAX));
+        if let Ok(rows) = &mut self.rows {
+            rows.push(row);
+            let is_small = rows.len() == 1 && bytes <= SMALL_ROW_BYTES;
+            if let (false, Err(failure)) = (is_small, memory::check()) {
+                self.rows = Err(*failure);
+            }
+        }
+    }
 }
 
 impl<'s> SqlStatement<'s> {
@@ -231,6 +273,7 @@ impl PostgresConnection {
         let mut first = None;
         while let Some(row) = poll_fn(|context| stream.as_mut().poll_next(context)).await {
             let row = row?;
+            memory::take_over(i64::try_from(row.raw_size_bytes()).unwrap_or(i64::MAX));
             first.get_or_insert(row);
         }
         Ok(first)
@@ -238,11 +281,12 @@ impl PostgresConnection {
 
     async fn executed(&self, prepared: &Statement, statement: &SqlStatement<'_>) -> Result<Executed, Error> {
         let stream = of_program(self.client.query_raw(prepared, statement.parameters.iter().copied())).await?;
-        let (mut stream, mut rows) = (pin!(stream), Vec::new());
+        let (mut stream, mut executed) = (pin!(stream), Executed::default());
         while let Some(row) = poll_fn(|context| stream.as_mut().poll_next(context)).await {
-            rows.push(row?);
+            executed.receive(row?);
         }
-        Ok(Executed { rows, count: stream.rows_affected().unwrap_or(0) })
+        executed.count = stream.rows_affected().unwrap_or(0);
+        Ok(executed)
     }
 }
 

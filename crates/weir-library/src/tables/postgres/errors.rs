@@ -174,8 +174,10 @@ fn advice(error: &Error) -> Option<&'static str> {
                 "`?sslrootcert=FILE` names the authority of its certificate; `?sslmode=disable` does not encrypt",
             );
         }
-        let is_unreachable = is_lost(error) || error.to_string().starts_with("error connecting");
-        return is_unreachable.then_some("start PostgreSQL, or correct its address");
+        if error.to_string().starts_with("error connecting") {
+            return Some("start PostgreSQL, or correct its address");
+        }
+        return is_lost(error).then_some("the connection was lost; the next statement connects again");
     };
     Some(match code.code() {
         "55P03" => "another program that shares the tables has not ended its transaction: try it again",

@@ -26,8 +26,8 @@ pub(super) type RowOf = (usize, Value);
 /// The answer of the statement that reads a row.
 pub(super) type RowAnswer = Pin<Box<dyn Future<Output = Result<Executed, Error>> + Send>>;
 
-/// The answer of a statement that reads rows by several keys.
-pub(super) type RowsAnswer = Pin<Box<dyn Future<Output = Result<Vec<(RowOf, Executed)>, Error>> + Send>>;
+/// The answer of a statement that reads rows by several keys; `None` if they have to be read again.
+pub(super) type RowsAnswer = Pin<Box<dyn Future<Output = Result<Option<Vec<(RowOf, Executed)>>, Error>> + Send>>;
 
 /// The rows that a transaction has asked for.
 #[derive(Default)]
@@ -90,7 +90,7 @@ impl ExpectedRows {
     /// Asks for a row.
     pub(super) fn ask(&mut self, of: RowOf, answer: RowAnswer) {
         let row = of.clone();
-        self.ask_together(vec![of], Box::pin(async move { Ok(vec![(row, answer.await?)]) }));
+        self.ask_together(vec![of], Box::pin(async move { Ok(Some(vec![(row, answer.await?)])) }));
     }
 
     /// Asks for rows by one statement, which is what the first poll of the answer does. That may have the answer already, such as that
@@ -144,10 +144,11 @@ impl ExpectedRows {
     }
 
     /// Notes an answer. A row that has been written since is not one of its rows any more.
-    fn take(&mut self, number: usize, rows: &[RowOf], answered: Result<Vec<(RowOf, Executed)>, Error>) {
+    fn take(&mut self, number: usize, rows: &[RowOf], answered: Result<Option<Vec<(RowOf, Executed)>>, Error>) {
         let is_missing = |row: &ExpectedRow| matches!(row, ExpectedRow::Asked(of) if *of == number);
         match answered {
-            Ok(found) => {
+            Ok(None) => self.rows.retain(|_, row| !is_missing(row)),
+            Ok(Some(found)) => {
                 let mut answer = |of: &RowOf, executed| {
                     if let Some(row) = self.rows.get_mut(of).filter(|row| is_missing(row)) {
                         *row = ExpectedRow::Answered(Arc::new(executed));

@@ -55,12 +55,13 @@ impl PostgresTable {
         let executed = executed(connection, &prepared, sent);
         let table = self.clone();
         let answer: RowsAnswer = Box::pin(async move {
-            let found = executed.await?.rows.into_iter();
-            let keyed = found.filter_map(|row| {
+            // Rows that the flow may not hold are read again by whoever needs them, which fails.
+            let Ok(found) = executed.await?.into_rows() else { return Ok(None) };
+            let keyed = found.into_iter().filter_map(|row| {
                 let key = key_of_row(&table.schema, &row)?;
-                Some((table.row_of_key(key), Executed { rows: vec![row], count: 1 }))
+                Some((table.row_of_key(key), Executed::of_row(row)))
             });
-            Ok(keyed.collect())
+            Ok(Some(keyed.collect()))
         });
         expected.ask_together(rows, answer);
     }

@@ -115,7 +115,7 @@ fn inserted_keys(
         let answer = |at: &usize| group[*at].table.change_answer(&group[*at].change, None);
         return Some(members.iter().map(answer).collect());
     }
-    let mut numbers: Vec<i64> = executed.rows.iter().map(|row| row.try_get(0).ok()).collect::<Option<_>>()?;
+    let mut numbers: Vec<i64> = executed.rows().ok()?.iter().map(|row| row.try_get(0).ok()).collect::<Option<_>>()?;
     numbers.sort_unstable();
     (numbers.len() == members.len()).then(|| numbers.into_iter().map(|number| Ok(Value::Int(number))).collect())
 }

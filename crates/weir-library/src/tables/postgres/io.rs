@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
-use weir::Failure;
+use weir::{Failure, memory};
 
 /// The thread that drives all connections of a program. It ends when this value is dropped.
 #[derive(Debug)]
@@ -43,6 +43,17 @@ pub(in crate::tables) fn wait<F: Future>(limit: Duration, future: F) -> Option<F
         let left = deadline.checked_duration_since(Instant::now())?;
         thread::park_timeout(left);
     }
+}
+
+/// Runs work of a flow, or of a batch, on a thread that may block; `None` if the program ends before. What it allocates is theirs.
+pub(super) async fn on_thread<T: Send + 'static>(
+    handle: &Handle,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
+    let account = memory::carried();
+    let (done, bytes) = handle.spawn_blocking(move || account.run(work)).await.ok()?;
+    memory::take_over(bytes);
+    Some(done)
 }
 
 struct WaitingThread(Thread);

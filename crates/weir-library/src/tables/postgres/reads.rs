@@ -7,6 +7,7 @@ use weir::Value;
 use super::PostgresDatabase;
 use super::connection::{Executed, SqlStatement};
 use super::errors::StatementError;
+use super::io::on_thread;
 use super::pipelines::Pipeline;
 use super::rows_by_keys::row_of;
 use super::sent_statement::SentStatement;
@@ -33,8 +34,8 @@ impl PostgresTable {
                 Err(error) if error.is_lost() => {
                     // A thread may wait until there is a connection again.
                     let (io, again, key) = (table.database.connector.io.handle.clone(), table.clone(), key.clone());
-                    let again = io.spawn_blocking(move || again.get(0, &key)).await;
-                    again.unwrap_or_else(|_| Err(table.database.failure(&StatementError::NoAnswer)))
+                    let again = on_thread(&io, move || again.get(0, &key)).await;
+                    again.unwrap_or_else(|| Err(table.database.failure(&StatementError::NoAnswer)))
                 }
                 Err(error) => Err(table.database.failure(&error)),
             };
@@ -72,7 +73,7 @@ impl PostgresDatabase {
             // A thread may wait until there is a connection again.
             let io = database.connector.io.handle.clone();
             let again =
-                io.spawn_blocking(move || database.read(0, &sent.iter().map(SentStatement::again).collect::<Vec<_>>()));
+                on_thread(&io, move || database.read(0, &sent.iter().map(SentStatement::again).collect::<Vec<_>>()));
             again.await.unwrap_or(Err(StatementError::NoAnswer))
         })
     }

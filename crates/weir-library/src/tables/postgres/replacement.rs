@@ -73,13 +73,14 @@ impl PostgresReplacement<'_> {
                    WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped ORDER BY attnum";
         let table = quoted(&self.schema.name);
         let found = self.database.read(transaction, &[SqlStatement::new(sql, std::slice::from_ref(&table))])?;
-        let names = found.iter().flat_map(|found| &found.rows).filter_map(|row| row.try_get::<_, String>(0).ok());
+        let found = found.first().map_or(Ok(&[][..]), Executed::rows).map_err(StatementError::TakenBack)?;
+        let names = found.iter().filter_map(|row| row.try_get::<_, String>(0).ok());
         let is_declared = |name: &String| self.schema.columns.iter().any(|column| column.name == *name);
         Ok(names.filter(|name| !is_declared(name)).map(|name| quoted(&name)).collect())
     }
 }
 
 fn kept_values(deleted: &Executed, columns: usize) -> Result<Vec<KeptValue>, StatementError> {
-    let Some(row) = deleted.rows.first() else { return Ok(Vec::new()) };
+    let Some(row) = deleted.rows().map_err(StatementError::TakenBack)?.first() else { return Ok(Vec::new()) };
     (0..columns).map(|at| row.try_get(at).map_err(StatementError::from)).collect()
 }

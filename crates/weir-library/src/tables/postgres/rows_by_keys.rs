@@ -48,14 +48,16 @@ pub(super) fn rows_of_keys(
     keys: &[Value],
     executed: &[impl Borrow<Executed>],
 ) -> Result<Vec<Option<Value>>, Failure> {
-    let rows = |executed: &'_ Executed| executed.rows.first().map(|row| row_of(schema, row, 0)).transpose();
+    let rows = |executed: &'_ Executed| executed.rows()?.first().map(|row| row_of(schema, row, 0)).transpose();
     if executed.len() == keys.len() {
         return executed.iter().map(|executed| rows(executed.borrow())).collect();
     }
     let mut found: IndexMap<Value, Value, RandomState> = IndexMap::default();
-    for row in executed.iter().flat_map(|executed| &executed.borrow().rows) {
-        let row = row_of(schema, row, 0)?;
-        found.insert(schema.key_of(fields(&row)), row);
+    for executed in executed {
+        for row in executed.borrow().rows()? {
+            let row = row_of(schema, row, 0)?;
+            found.insert(schema.key_of(fields(&row)), row);
+        }
     }
     Ok(keys.iter().map(|key| found.get(key).cloned()).collect())
 }

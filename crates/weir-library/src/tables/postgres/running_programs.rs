@@ -64,7 +64,7 @@ pub(super) async fn end_soon(connection: &PostgresConnection, query: &str) -> Re
     let prepared = connection.prepare(&query).await?;
     for _ in 0..LOOKS_MAX {
         let found = connection.execute(&query, &prepared).await.map_err(|(_, error)| error)?;
-        if found.iter().all(|found| found.rows.is_empty()) {
+        if found.iter().all(|found| found.rows().is_ok_and(|rows| rows.is_empty())) {
             return Ok(true);
         }
         tokio::time::sleep(LOOK_AGAIN).await;

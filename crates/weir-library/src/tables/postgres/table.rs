@@ -108,8 +108,9 @@ impl PostgresTable {
         Ok(rows.len() as i64)
     }
 
-    fn row(&self, row: &Row) -> Result<Value, Failure> {
-        row_of(&self.schema, row, 0)
+    /// Returns the rows of an answer. Each is released when its value is made, so that the flow holds about one of both.
+    fn rows(&self, executed: Executed) -> Result<Vec<Value>, Failure> {
+        executed.into_rows()?.into_iter().map(|row| row_of(&self.schema, &row, 0)).collect()
     }
 }
 
@@ -151,17 +152,21 @@ fn read_later(table: &PostgresTable, transaction: i64, read: &TableRead) -> Opti
     Some(Box::pin(async move {
         let failed = |error| database.failure(&error);
         let executed = executing.await.map_err(failed)?;
-        let first = executed.first().map_or(&[][..], |executed| &executed.rows);
         let option = |row: Option<&Row>| row.map_or(Ok(Value::none()), |row| row_of(&schema, row, 0).map(Value::some));
         match read {
-            TableRead::Row(_) => option(first.first()),
+            TableRead::Row(_) => option(executed.first().map_or(Ok(&[][..]), |executed| executed.rows())?.first()),
             TableRead::Rows(keys) => {
                 let rows = rows_of_keys(&schema, &keys, &executed)?.into_iter();
                 list_of(rows.map(|row| Ok(row.map_or_else(Value::none, Value::some))))
             }
-            TableRead::Search(_) => list_of(first.iter().map(|row| row_of(&schema, row, 0))),
+            // Each row is released when its value is made.
+            TableRead::Search(_) => {
+                let found = executed.into_iter().next().and_then(Arc::into_inner).unwrap_or_default();
+                list_of(found.into_rows()?.into_iter().map(|row| row_of(&schema, &row, 0)))
+            }
             TableRead::Count(_) => {
-                let row = first.first().ok_or_else(|| Failure::function("the database has given no answer"))?;
+                let found = executed.first().map_or(Ok(&[][..]), |executed| executed.rows())?;
+                let row = found.first().ok_or_else(|| Failure::function("the database has given no answer"))?;
                 let number: i64 = row.try_get(0).map_err(|error| failed(StatementError::from(error)))?;
                 Ok(Value::Int(number))
             }
@@ -233,7 +238,7 @@ impl TableRows for PostgresTable {
 
     fn select(&self, transaction: i64, search: &TableSearch) -> Result<Vec<Value>, Failure> {
         let (sql, parameters) = self.statements.select(&self.schema, search);
-        self.read(transaction, (&sql, &parameters))?.rows.iter().map(|row| self.row(row)).collect()
+        self.rows(self.read(transaction, (&sql, &parameters))?)
     }
 
     fn rows_with(
@@ -249,7 +254,7 @@ impl TableRows for PostgresTable {
         }
         let found = self.database.read(transaction, &[SqlStatement::new(&sql, &parameters)]);
         let rows = found.map_err(|error| self.database.failure(&error)).map(|found| found.into_iter().next());
-        Some(rows.and_then(|found| found.unwrap_or_default().rows.iter().map(|row| self.row(row)).collect()))
+        Some(rows.and_then(|found| self.rows(found.unwrap_or_default())))
     }
 
     fn select_joined(
@@ -264,7 +269,7 @@ impl TableRows for PostgresTable {
             let is_absent = |at: usize| row.try_get::<_, Presence>(at).map_or(true, |of| of == Presence::Absent);
             with_joined_rows(&self.schema, joined, is_absent, |schema, at| row_of(schema, row, at))
         };
-        read.rows.iter().map(whole).collect()
+        read.into_rows()?.into_iter().map(|row| whole(&row)).collect()
     }
 
     fn count(&self, transaction: i64, search: &TableSearch) -> Result<i64, Failure> {
@@ -282,7 +287,7 @@ impl TableRows for PostgresTable {
         let (sql, parameters) = self.statements.group(&self.schema, search, grouping);
         let read = self.read(transaction, (&sql, &parameters))?;
         let group = |row: &Row| grouping.group(&self.schema, |at, column| column_value(row, at, column));
-        let groups: Option<Vec<Value>> = read.rows.iter().map(group).collect();
+        let groups: Option<Vec<Value>> = read.rows()?.iter().map(group).collect();
         groups.ok_or_else(|| constraint::unreadable_group(&self.schema, Dialect::Postgres))
     }
 
@@ -310,7 +315,7 @@ impl TableRows for PostgresTable {
         let replacement = PostgresReplacement { database, schema, statements, published: &published };
         let replaced = database.write_together(transaction, |transaction| replacement.run(transaction, &rows));
         replaced.map(|count| count as i64).map_err(|error| match error.broken_index() {
-            Some((index, at)) => self.taken(index, rows.get(at).map_or(&[], |(_, row)| fields(row))),
+            Some((index, at)) => self.taken((index, &error), rows.get(at).map_or(&[], |(_, row)| fields(row))),
             None => database.failure(&error),
         })
     }

@@ -56,11 +56,19 @@ impl TableLayout {
         (self.identity(), key)
     }
 
-    /// Returns the failure of a row that breaks a unique index.
-    pub(super) fn taken(&self, index: &str, row: &[Value]) -> Failure {
-        let named = |of: &&IndexSchema| Dialect::Postgres.index_name(&self.schema, of) == index;
-        let columns = self.schema.indexes.iter().find(named).map_or(&self.schema.key, |index| &index.columns);
-        constraint::taken(&self.schema, columns, row)
+    /// Returns the failure of a row that breaks a unique index, which may be one of another version of the program.
+    pub(super) fn taken(&self, (index, error): (&str, &StatementError), row: &[Value]) -> Failure {
+        let schema = &self.schema;
+        let named = |of: &&IndexSchema| Dialect::Postgres.index_name(schema, of) == index;
+        if let Some(index) = schema.indexes.iter().find(named) {
+            return constraint::taken(schema, &index.columns, row);
+        }
+        let broken = error.broken_key().map(|(columns, _)| columns).unwrap_or_default();
+        let is_key = |name: &&str| schema.key.iter().any(|at| schema.columns[*at].name == **name);
+        if broken.iter().all(is_key) {
+            return constraint::taken(schema, &schema.key, row);
+        }
+        constraint::taken_in_undeclared(schema, &broken, row)
     }
 
     /// Returns the places of the columns with these names; `None` if the program does not declare one of them.
@@ -76,7 +84,7 @@ impl TableLayout {
 
     /// Returns a whole number of the only row of an answer.
     pub(super) fn number(&self, executed: &Executed, column: usize) -> Result<i64, Failure> {
-        let row = executed.rows.first().ok_or_else(|| Failure::function("the database has given no answer"))?;
+        let row = executed.rows()?.first().ok_or_else(|| Failure::function("the database has given no answer"))?;
         row.try_get(column).map_err(|error| self.failure(&StatementError::from(error)))
     }
 }

@@ -15,6 +15,7 @@ use weir::{Failure, SeenCommits};
 use super::connection::{Executed, PostgresConnection, SqlStatement};
 use super::errors::StatementError;
 use super::expected_rows::{ExpectedRows, RowOf};
+use super::io::on_thread;
 use super::placed_change::{PlacedChange, SitedChange};
 use super::placed_statements::PlacedStatements;
 use super::publications::without_publications;
@@ -66,7 +67,7 @@ impl PostgresDatabase {
         reads: bool,
     ) -> Result<Vec<Executed>, StatementError> {
         let database = Arc::clone(self);
-        let again = self.connector.io.handle.spawn_blocking(move || {
+        let again = on_thread(&self.connector.io.handle, move || {
             let statements: Vec<SqlStatement<'_>> = sent.iter().map(SentStatement::again).collect();
             match reads {
                 true => database.read(transaction, &statements),

@@ -184,7 +184,7 @@ fn a_new_unique_needs_rows_that_differ() {
         let unique = [IndexSchema { columns: vec![1], unique: true }];
         assert_eq!(
             evolution.start(std::slice::from_ref(&mail), &unique, |_| ()).unwrap_err(),
-            "`unique (mail)` does not hold: 1 value occurs in more than one row, such as 'a'; change or delete these rows first"
+            "`unique (mail)` does not hold: 1 value occurs in more than one row, such as \"a\"; change or delete these rows first"
         );
         let added = [mail.clone(), ColumnSchema { default: Some("0".to_owned()), ..column("place", "Int", false) }];
         let of_place = [IndexSchema { columns: vec![2], unique: true }];
@@ -196,6 +196,21 @@ fn a_new_unique_needs_rows_that_differ() {
         let both =
             [IndexSchema { columns: vec![2, 0], unique: true }, IndexSchema { columns: vec![0, 2], unique: false }];
         evolution.start(&added, &both, |_| ()).unwrap();
+    }
+}
+
+#[test]
+fn a_value_that_breaks_a_new_unique_is_shown_as_programs_write_it() {
+    for evolution in Evolution::each("unique_time") {
+        let at = [column("at", "Time", false)];
+        let rows = |table: &dyn TableRows| {
+            for name in ["ada", "bob"] {
+                table.insert(0, user(name, [Value::Time(1_000_000_000)])).unwrap();
+            }
+        };
+        evolution.start(&at, &[], rows).unwrap();
+        let why = evolution.start(&at, &[IndexSchema { columns: vec![1], unique: true }], |_| ()).unwrap_err();
+        assert!(why.contains(&format!("such as {};", Value::Time(1_000_000_000))), "{why}");
     }
 }
 

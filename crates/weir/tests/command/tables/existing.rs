@@ -119,6 +119,38 @@ fn tables_of_shop(number: &str) -> String {
     )
 }
 
+const FOLDED: &str = r#"use http
+
+record Visit { name: Text, count: Int }
+
+config shop: Text
+
+table folded: Visit key name existing(database: shop, writable: true)
+
+service front on http(port: 8080) {
+  get "/" { http.text("{folded.count()}") }
+}
+"#;
+
+/// By such a key, an `upsert` would replace the row of another text.
+#[test]
+fn a_key_whose_collation_ignores_case_is_refused() {
+    let program = Scratch::new("folded.weir", FOLDED.as_bytes());
+    for other in Other::each("existing_folded", |_| String::new()) {
+        let collation = if other.is_sqlite() { "NOCASE" } else { "folded" };
+        if !other.is_sqlite() {
+            other
+                .execute("CREATE COLLATION folded (provider = icu, locale = 'und-u-ks-level2', deterministic = false)");
+        }
+        other.execute(&format!(
+            "CREATE TABLE folded (name TEXT COLLATE {collation} PRIMARY KEY NOT NULL, count INTEGER NOT NULL)"
+        ));
+        let said = say(&["tables", program.path(), "--set", &other.option()]).output;
+        let why = format!("its key `name` has the collation `{collation}`, by which different texts are the same key");
+        assert!(said.contains(&why), "{said}");
+    }
+}
+
 #[test]
 fn an_existing_database_is_read_and_written_and_not_evolved() {
     let program = Scratch::new("front.weir", SHOP.as_bytes());

@@ -79,7 +79,9 @@ fn a_program_does_not_drop_what_another_one_that_is_running_declares_unique() {
         assert_eq!(status(served, "/2/Ulm"), Some(500));
     }
     newer.stop();
-    older.stop();
+    let said = older.stop().1;
+    let why = "a row of `users` with the place \"Ulm\" exists already, and another version of the program declares `unique (place)`";
+    assert!(said.contains(why), "{said}");
     let alone = Served::start(old.path(), &tables);
     assert_eq!(status(&alone, "/2/Ulm"), Some(200));
     alone.stop();

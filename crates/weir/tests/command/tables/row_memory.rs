@@ -1,0 +1,109 @@
+//! Statements whose rows are more than their flow may hold: each fails alone, in every store, and the process does not grow with them.
+
+use super::{post, text};
+use crate::support::{Scratch, Served, TableStore, resident_max};
+
+const ROWS: &str = r#"use http, list
+
+record Part { id: Int, of: Int, text: Text }
+record Whole { id: Int, text: Text }
+
+table wholes: Whole key id
+table parts: Part key id references of: wholes
+
+fn joined(texts: List(Text)) -> Text { "{texts.length()} {texts[0].slice(0, 1)}" }
+fn summed(numbers: List((Int, Int))) -> Text { "{numbers.length()} {numbers[0].1}" }
+fn first(numbers: List(Int)) -> Text { "{numbers.length()} {numbers[0]}" }
+
+service stock on http(port: 8080) {
+  post "/fill/{from}" (from: Int) {
+    let text = "0123456789abcdef".repeat(640)?
+    wholes.upsert(Whole { id: 1, text })?
+    atomic parts, wholes {
+      for id in list.numbers(from, from + 50)? { parts.insert(Part { id, of: 1, text: "{text}{id}" })? }
+    }
+    http.text("filled")
+  }
+  get "/count" { http.text("{parts.count()}") }
+  get "/one" { http.text(match parts[7] { Some(part) => "{part.text.length()}", None => "none" }) }
+  get "/few" { let all = for part in parts limit 20 { part.text }
+    http.text(joined(all))  }
+  post "/texts" { let all = for part in parts { part.text }
+    http.text(joined(all))  }
+  post "/numbers" { let all = for part in parts { (part.id, part.of + part.id) }
+    http.text(summed(all))  }
+  post "/conditions" { let all = for part in parts if part.text.length() > part.id { part.id }
+    http.text(first(all))  }
+  post "/page" { let all = for part in parts limit 3000 { part.text }
+    http.text(joined(all))  }
+  post "/joined" {
+    let all = for part in parts { match wholes[part.of] { Some(whole) => "{whole.text}{part.id}", None => "" } }
+    http.text(joined(all))
+  }
+  post "/keys" {
+    let all = for id in list.numbers(0, 2000)? { match parts[id] { Some(part) => part.text, None => "" } }
+    http.text(joined(all))
+  }
+  post "/keys-at-one-moment" {
+    let texts = atomic parts { for id in list.numbers(0, 2000)? { match parts[id] { Some(part) => part.text, None => "" } } }
+    http.text(joined(texts))
+  }
+  post "/all-at-one-moment" {
+    let texts = atomic parts { for part in parts { part.text } }
+    http.text(joined(texts))
+  }
+  post "/delete" {
+    let count = parts.delete_all(|part| part.text.length() > part.id) else { 0 }
+    http.text("{count}")
+  }
+  post "/update" {
+    let count = parts.update_all(|part| part.id > 0, |part| Part { ..part, text: "{part.text}." }) else { 0 }
+    http.text("{count}")
+  }
+}
+"#;
+
+const TOO_MANY: [&str; 10] = [
+    "/texts",
+    "/numbers",
+    "/conditions",
+    "/page",
+    "/joined",
+    "/keys",
+    "/keys-at-one-moment",
+    "/all-at-one-moment",
+    "/delete",
+    "/update",
+];
+
+/// The bytes by which the process may grow: some flows, buffers of connections and caches, but not the 20 MB of rows.
+const GROWTH_MAX: u64 = 16 << 20;
+
+#[test]
+fn rows_that_are_more_than_a_flow_may_hold_fail_it_in_every_store() {
+    let program = Scratch::new("rows.weir", ROWS.as_bytes());
+    let plan = Scratch::new("rows.toml", b"memory_per_flow = \"2mb\"");
+    for store in TableStore::each("row-memory") {
+        let served = Served::start(program.path(), &store.with(&["--plan", plan.path()]));
+        for from in (0..2_000).step_by(50) {
+            assert_eq!(post(&served, &format!("/fill/{from}")).expect("it answers").status, 200);
+        }
+        // What is prepared for the second time needs no thread.
+        for _ in 0..3 {
+            let before = resident_max(&served);
+            for path in TOO_MANY {
+                let answer = post(&served, path).expect("it answers");
+                assert_eq!((path, answer.status), (path, 500), "{}", text(&answer));
+            }
+            let grown = resident_max(&served) - before;
+            assert!(!store.is_shared() || grown < GROWTH_MAX, "{} MiB", grown >> 20);
+            assert_eq!(
+                ["/count", "/one", "/few"].map(|path| text(&served.get(path)).to_owned()),
+                ["2000", "10241", "20 0"]
+            );
+        }
+        let log = served.stop().1;
+        let failed = log.matches("the flow needs more than 2.0 MiB of memory (`memory_per_flow`)").count();
+        assert_eq!(failed, 3 * TOO_MANY.len(), "{log}");
+    }
+}
