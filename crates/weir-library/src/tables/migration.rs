@@ -17,7 +17,9 @@ use super::constraint;
 use super::dialect::Dialect;
 use super::evolution::{self, KnownColumn};
 use super::insertion::columns_beside_key;
-use super::migration_notes::{MigrationProgress, create_notes, forget, note, notes, shown, shown_columns};
+use super::migration_notes::{
+    MigrationProgress, begun_by_another, create_notes, forget, note, notes, shown, shown_columns,
+};
 use super::new_table::{self, SchemaChange};
 use super::past_migrations;
 use super::row::fields;
@@ -125,25 +127,17 @@ fn fits_others(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<()> {
     }
 }
 
-/// Fails if a migration to other columns is not done: this program may be the one of the old rows, and what it writes into
-/// converted ones would be lost.
+/// Fails if a migration of another program is not done. What this one writes into converted rows would be lost if it is the one of the
+/// old rows; and if it has the new columns, the rest would be converted over what it writes.
 fn no_other_has_begun(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<()> {
-    if !catalog.has_table("weir_migrations")? {
-        return Ok(Ok(()));
-    }
-    let dialect = catalog.dialect();
-    let (table, new) = (dialect.text(&schema.name), dialect.text(&shown(&schema.columns)));
-    let sql = format!(
-        "SELECT \"new\" FROM \"weir_migrations\" WHERE \"table\" = {table} AND \"done\" = 0 AND \"new\" <> {new} LIMIT 1"
-    );
-    let other = catalog.query(&sql)?.into_iter().flatten().flatten().next();
-    Ok(other.map_or(Ok(()), |other| Err(not_done(&other))))
+    Ok(begun_by_another(schema, catalog)?.map_or(Ok(()), |new| Err(not_done(&new))))
 }
 
 /// Returns the failure of a start in the middle of the migration of another program.
 fn not_done(new: &str) -> Failure {
     Failure::function(format!(
-        "a migration to other columns ({new}) has begun and is not done; start the program that has begun it"
+        "a migration to other columns ({new}) has begun and is not done; start the program that has begun it, \
+         with its `migrate`"
     ))
 }
 

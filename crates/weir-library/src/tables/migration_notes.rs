@@ -69,6 +69,23 @@ pub(super) fn notes(
     Ok(catalog.query(&sql)?.into_iter().next().and_then(|row| row.try_into().ok()))
 }
 
+/// Returns the columns behind a migration of the table that has begun and is not done, unless the program declares that migration.
+pub(super) fn begun_by_another(schema: &Schema, catalog: &dyn Catalog) -> Read<Option<String>> {
+    if !catalog.has_table("weir_migrations")? || catalog.columns(&schema.name)?.is_empty() {
+        return Ok(None);
+    }
+    let dialect = catalog.dialect();
+    let table = dialect.text(&schema.name);
+    let is_another = schema.migration.as_ref().map_or_else(String::new, |own| {
+        let (old, new) = (dialect.text(&shown(&own.columns)), dialect.text(&shown(&schema.columns)));
+        format!(" AND NOT (\"old\" = {old} AND \"new\" = {new})")
+    });
+    let sql = format!(
+        "SELECT \"new\" FROM \"weir_migrations\" WHERE \"table\" = {table} AND \"done\" = 0{is_another} LIMIT 1"
+    );
+    Ok(catalog.query(&sql)?.into_iter().flatten().flatten().next())
+}
+
 /// Returns the migrations of the table that are done.
 pub(super) fn done(schema: &Schema, catalog: &dyn Catalog) -> Read<Vec<PastMigration>> {
     if !catalog.has_table("weir_migrations")? {

@@ -73,6 +73,16 @@ impl Version {
         storage.close().unwrap();
         Ok(rows.iter().map(shown).collect::<Vec<_>>().join(", "))
     }
+
+    /// Converts one batch, as a start that is killed then.
+    fn convert_batch(&self, database: &TestDatabase) {
+        let (schema, storage) = (self.schema(true), database.storage());
+        let (_, convert) = self.migration.unwrap();
+        let old = storage.old_rows(&schema).unwrap();
+        let new = old.iter().map(|row| Value::Record(convert(fields(row)).into())).collect();
+        assert!(storage.store_converted(&schema, &old, new).unwrap(), "rows are left");
+        storage.close().unwrap();
+    }
 }
 
 /// Returns the fields of a row: `1 EUR 5`.
@@ -226,5 +236,51 @@ fn a_database_whose_first_program_migrates_from_its_own_columns_is_converted_lat
         let same = Version { columns: "price: Int", migration: Some(("price: Int", <[Value]>::to_vec)) };
         assert_eq!(same.start(&database, false, row(1, 5, None)), Ok("1 5".to_owned()));
         assert_eq!(SECOND.start(&database, false, None), Ok("1 500 EUR".to_owned()));
+    }
+}
+
+/// Also one that has the new columns: the rest would be converted over what it writes.
+#[test]
+fn every_other_program_is_refused_while_a_batched_migration_is_not_done() {
+    const COLUMNS: &str = "cents: Option(Int), rate: Option(Int)";
+    let first = Version { columns: "price: Int, rate: Option(Int)", migration: None };
+    let second = Version {
+        columns: COLUMNS,
+        migration: Some(("price: Int", |old| {
+            vec![old[0].clone(), Value::some(number(&old[1], |price| price * 100)), Value::none()]
+        })),
+    };
+    let without_clause = Version { migration: None, ..second };
+    let from_others = Version { columns: COLUMNS, migration: Some(("rate: Option(Int)", |_| Vec::new())) };
+    let elsewhere = Version { columns: "cents: Option(Int)", migration: None };
+    for database in TestDatabase::each("half_converted") {
+        let start = |version: &Version, row| version.start(&database, true, row);
+        for id in 1..=4 {
+            start(&first, Some(vec![Value::Int(id), Value::Int(id), Value::none()])).unwrap();
+        }
+        second.convert_batch(&database);
+        for version in [&first, &without_clause, &from_others, &elsewhere] {
+            let refused = start(version, None).unwrap_err();
+            let begun = "a migration to other columns (id: Int, cents: Option(Int), rate: Option(Int)) has begun and is not done; \
+                         start the program that has begun it";
+            assert!(refused.starts_with(begun), "{refused}");
+        }
+        let converted = start(&second, None).unwrap();
+        assert_eq!(converted, "1 [100] -, 2 [200] -, 3 [300] -, 4 [400] -");
+        assert_eq!(start(&without_clause, None), Ok(converted));
+    }
+}
+
+#[test]
+fn a_table_that_was_dropped_within_a_batched_migration_is_created_by_any_program() {
+    for database in TestDatabase::each("half_converted_and_dropped") {
+        for id in 1..=4 {
+            FIRST.start(&database, true, row(id, id, None)).unwrap();
+        }
+        SECOND.convert_batch(&database);
+        assert!(FIRST.start(&database, true, None).unwrap_err().contains("has begun and is not done"));
+        database.execute("DROP TABLE items");
+        assert_eq!(FIRST.start(&database, true, row(1, 7, None)), Ok("1 7".to_owned()));
+        assert_eq!(SECOND.start(&database, true, None), Ok("1 700 EUR".to_owned()));
     }
 }
