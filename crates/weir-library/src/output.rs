@@ -74,7 +74,7 @@ pub(crate) struct OutputFile {
     buffer: Mutex<OutputBuffer>,
 }
 
-/// What is written to an output and has not reached the operating system.
+/// The bytes that were written to an output and have not reached the operating system.
 #[derive(Default)]
 struct OutputBuffer {
     bytes: Vec<u8>,

@@ -361,7 +361,8 @@ impl Collector<'_> {
         }
         let changes = parameters.iter().any(|parameter| parameter.passing == Passing::Change);
         match function.and_then(|function| function.signature.failure.as_ref()) {
-            Some(_) if changes => ValueNodes::of_variant(result, Value::OK),
+            // Whether such a call fails does not depend on what other flows have done.
+            Some(_) if changes || is_read_to_change(call) => ValueNodes::of_variant(result, Value::OK),
             _ => ValueNodes { may_be_missing: self.is_read_of_cache(call), ..result.into() },
         }
     }
@@ -417,4 +418,9 @@ impl Collector<'_> {
             change.reads.sort_unstable();
         }
     }
+}
+
+/// Returns `true` for the read of a statement that writes the rows which it has read. It fails only if the database does.
+fn is_read_to_change(call: &Call) -> bool {
+    call.function.strip_prefix(TABLES).is_some_and(|name| name.ends_with("_to_change"))
 }

@@ -3,7 +3,7 @@
 use super::charging::enter;
 use super::thread_account::account;
 
-/// What the running flow holds and may hold, for work that another thread does for it.
+/// The account of the running flow, with its limits, for work that another thread does for it.
 #[derive(Clone, Copy, Debug)]
 pub struct CarriedAccount {
     balance: i64,

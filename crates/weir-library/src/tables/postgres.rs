@@ -84,7 +84,7 @@ use pipelines::Pipelines;
 use readers::Readers;
 pub use scratch::{ScratchSchema, ScratchSchemas};
 pub(super) use table::PostgresTable;
-use time_limits::{TimeIsUp, TimeLimits};
+use time_limits::AnswerTimeLimits;
 use write_groups::WriteGroups;
 use writer::PostgresWriter;
 
@@ -110,7 +110,7 @@ pub(super) struct PostgresDatabase {
     /// True if the log says that a group is no valid statement.
     is_invalid_group_logged: AtomicBool,
     placed_commits: PlacedCommits,
-    time_limits: TimeLimits,
+    time_limits: AnswerTimeLimits,
     /// The statements that note what this program declares ([`running_programs`]).
     declared: Mutex<Vec<String>>,
     /// A number by which this program knows its own notifications.
@@ -179,7 +179,7 @@ impl PostgresDatabase {
             log: None,
             is_invalid_group_logged: AtomicBool::new(false),
             placed_commits: PlacedCommits::default(),
-            time_limits: TimeLimits::default(),
+            time_limits: AnswerTimeLimits::default(),
             declared: Mutex::default(),
             // Another random number for each state, also of one process.
             program: RandomState::new().build_hasher().finish(),

@@ -90,8 +90,8 @@ fn statements(graph: &str) -> BTreeMap<String, [usize; 2]> {
         }
         if let Some(name) = line.split_once(" call tables.").and_then(|(_, call)| call.split_whitespace().next()) {
             let counts = found.entry(route.clone()).or_insert([0, 0]);
-            // A placed change is a change.
-            let name = name.strip_prefix("place_").unwrap_or(name);
+            // A placed change is a change, and the read of a change is a read.
+            let name = name.strip_prefix("place_").or(name.strip_suffix("_to_change")).unwrap_or(name);
             counts[0] += usize::from(READS.contains(&name));
             counts[1] += usize::from(WRITES.contains(&name));
         }

@@ -13,12 +13,14 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 
+use crate::time_limit::TimeIsUp;
+
 /// Period of the looks. An answer is given up by so much later at most.
 const LOOK_PERIOD: Duration = Duration::from_secs(1);
 
 /// The answers that are missing.
 #[derive(Clone, Default)]
-pub(super) struct TimeLimits(Arc<Mutex<MissingAnswers>>);
+pub(super) struct AnswerTimeLimits(Arc<Mutex<MissingAnswers>>);
 
 #[derive(Default)]
 struct MissingAnswers {
@@ -30,11 +32,7 @@ struct MissingAnswers {
     is_watched: bool,
 }
 
-/// The time of an answer is up.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct TimeIsUp;
-
-impl TimeLimits {
+impl AnswerTimeLimits {
     /// Waits for an answer, and gives it up after a time. `watching` is the event loop that looks.
     pub(super) async fn limited<A: Future>(
         &self,
@@ -73,7 +71,7 @@ impl TimeLimits {
 
 /// An answer that is missing until this is dropped.
 struct MissingAnswer<'l> {
-    limits: &'l TimeLimits,
+    limits: &'l AnswerTimeLimits,
     /// Its number; 0 before it is noted.
     number: u64,
 }
@@ -112,7 +110,7 @@ mod tests {
 
     #[test]
     fn an_answer_that_does_not_come_is_given_up() {
-        let limits = TimeLimits::default();
+        let limits = AnswerTimeLimits::default();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let limited = |limit, is_there: bool| {
             let answer = async move { if is_there { ready(7).await } else { pending().await } };

@@ -12,6 +12,7 @@ use tokio::runtime::Handle;
 use tokio_postgres::Statement;
 use weir::{Failure, SeenCommits};
 
+use super::PostgresDatabase;
 use super::connection::{Executed, PostgresConnection, SqlStatement};
 use super::errors::StatementError;
 use super::expected_rows::{ExpectedRows, RowOf};
@@ -20,7 +21,7 @@ use super::placed_change::{PlacedChange, SitedChange};
 use super::placed_statements::PlacedStatements;
 use super::publications::without_publications;
 use super::sent_statement::SentStatement;
-use super::{PostgresDatabase, TimeIsUp};
+use crate::time_limit::TimeIsUp;
 
 impl PostgresDatabase {
     /// Begins statements of a transaction; `None` if they need a thread.
