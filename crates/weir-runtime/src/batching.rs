@@ -79,8 +79,8 @@ pub(crate) struct GathererContext {
 
 /// The properties of a function that decide how its calls are gathered.
 pub(crate) struct BatchedFunction {
-    /// The path, for messages.
-    pub path: Arc<str>,
+    /// The name of its batches, in messages and in the trace.
+    pub name: Arc<str>,
     pub code: Arc<BatchCode>,
     pub limits: weir_host::Batch,
     /// The effect on the outside world.
@@ -146,7 +146,8 @@ struct Batches {
 /// Counters of the calls of a function.
 #[derive(Default)]
 struct BatchCounters {
-    batches: AtomicU64,
+    /// The number of batches for each [`BatchDeparture`].
+    batches: [AtomicU64; BatchDeparture::ALL.len()],
     calls: AtomicU64,
     requests: AtomicU64,
     waited: Histogram,
@@ -313,7 +314,7 @@ impl Gatherer {
         let (calls, requests) = (sent.calls as u64, sent.requests.count as u64);
         let waited_ns = sent.sent_ns.saturating_sub(began_ns);
         let counters = &self.counters;
-        counters.batches.fetch_add(1, Ordering::Relaxed);
+        counters.batches[sent_because as usize].fetch_add(1, Ordering::Relaxed);
         counters.calls.fetch_add(calls, Ordering::Relaxed);
         self.expected.store(sent.calls.min(EXPECTED_MAX), Ordering::Relaxed);
         self.expected_members.store(sent.members.min(EXPECTED_MAX), Ordering::Relaxed);
@@ -321,7 +322,7 @@ impl Gatherer {
         counters.waited.add(waited_ns);
         counters.took.add(took_ns);
         if self.context.recorder.wants(Detail::Flows) {
-            let function = Arc::clone(&self.function.path);
+            let function = Arc::clone(&self.function.name);
             self.context.recorder.record(
                 self.context.platform.now_ns(),
                 EventKind::BatchAnswered { function, calls, requests, waited_ns, took_ns, sent_because },
@@ -334,9 +335,10 @@ impl Gatherer {
         let batches = self.batches.lock();
         let (in_flight, queued) = (batches.senders as u64, batches.queue.len() as u64);
         drop(batches);
+        let count = |because| (because, self.counters.batches[because as usize].load(Ordering::Relaxed));
         EventKind::Batches {
-            function: Arc::clone(&self.function.path),
-            batches: self.counters.batches.load(Ordering::Relaxed),
+            function: Arc::clone(&self.function.name),
+            sent_because: BatchDeparture::ALL.map(count),
             calls: self.counters.calls.load(Ordering::Relaxed),
             requests: self.counters.requests.load(Ordering::Relaxed),
             in_flight,

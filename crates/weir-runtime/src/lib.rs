@@ -44,7 +44,7 @@ pub use engine::{ENGINES, EngineRow, EngineSection, ThreadCountPolicy, engine, e
 pub use helpers::ForkPolicy;
 pub use lock::{SESSION_IDLE_MAX, SESSIONS_MAX, SessionLimits};
 pub use platform::{Platform, ScriptedPlatform, SystemPlatform};
-pub use prepare::{IndependentPart, LoopRounds, PrepareError, QueuedCall};
+pub use prepare::{IndependentPart, LoopRounds, PrepareError, QueuedCall, name_of_batches};
 pub use running::{RunningProgram, Stopper, Watcher};
 pub use start::{
     Options, StartError, StartFailure, independent_parts, loops, queued_calls, regions, run_on_calling_thread,

@@ -342,7 +342,7 @@ impl<'a> Preparation<'a> {
             }
             path = format!("{path}({})", borrowed.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", "));
         }
-        let path = Text::from(path);
+        let (path, name) = (Text::from(path), name_of_batches(node, &signature.path()));
         if let Some(known) = self.resources.gatherers.get(&path) {
             return Some(Arc::clone(known));
         }
@@ -350,7 +350,7 @@ impl<'a> Preparation<'a> {
         let index_of = |name: &&Text| self.resources.shared_index.get(*name).copied();
         let shared = borrowed.iter().filter_map(index_of).map(|index| self.resources.shared[index as usize].clone());
         let function = BatchedFunction {
-            path: Arc::from(path.as_str()),
+            name: Arc::from(name),
             code: Arc::clone(code),
             limits,
             world: signature.effects.world,
@@ -439,6 +439,17 @@ pub(crate) fn source_of(
     let found = entry.source.rsplit_once('.').and_then(|(module, name)| library.modules.get(module)?.sources.get(name));
     let (_, source) = found.ok_or_else(|| error(&entry.name, format!("there is no source `{}`", entry.source)))?;
     Ok(Arc::clone(source))
+}
+
+/// Returns the name of the batches in which a call of a function with this path is gathered: the path; for reads of a table `us[key]`, as in
+/// programs. The calls of a function that borrows a shared value gather with those for the same value only.
+#[must_use]
+pub fn name_of_batches(node: &Node, path: &str) -> String {
+    match node.inputs.first() {
+        Some(Operand::Shared(table)) if path == "tables.row" => format!("{table}[key]"),
+        Some(Operand::Shared(value)) => format!("{path}({value})"),
+        _ => path.to_owned(),
+    }
 }
 
 /// Returns the shared values that a call of a batched function borrows.

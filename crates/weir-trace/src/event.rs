@@ -192,7 +192,7 @@ pub enum EventKind {
     },
     /// A batch was answered: calls of one function, of any flows, that were gathered into one call of Rust.
     BatchAnswered {
-        /// The path of the function.
+        /// The path of the function; of reads of a table `us[key]`.
         function: Arc<str>,
         /// The number of calls in the batch.
         calls: u64,
@@ -207,10 +207,10 @@ pub enum EventKind {
     },
     /// State of a function whose calls are gathered into batches, once per period.
     Batches {
-        /// The path of the function.
+        /// The path of the function; of reads of a table `us[key]`.
         function: Arc<str>,
-        /// The number of batches that were answered since the start.
-        batches: u64,
+        /// The number of batches that were answered since the start, for each reason for which they were sent.
+        sent_because: [(BatchDeparture, u64); BatchDeparture::ALL.len()],
         /// The number of calls in them.
         calls: u64,
         /// The number of requests in them.
@@ -288,6 +288,18 @@ pub enum BatchDeparture {
     InPlace,
 }
 
+impl BatchDeparture {
+    /// All reasons, in the order of their declaration.
+    pub const ALL: [BatchDeparture; 6] = [
+        BatchDeparture::Full,
+        BatchDeparture::NothingMore,
+        BatchDeparture::Due,
+        BatchDeparture::EarlierAnswered,
+        BatchDeparture::OtherBatch,
+        BatchDeparture::InPlace,
+    ];
+}
+
 impl fmt::Display for BatchDeparture {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -361,7 +373,8 @@ impl fmt::Display for EventKind {
                      {sent_because}, took {took_ns} ns"
                 )
             }
-            EventKind::Batches { function, batches, calls, in_flight, queued, .. } => {
+            EventKind::Batches { function, sent_because, calls, in_flight, queued, .. } => {
+                let batches: u64 = sent_because.iter().map(|(_, batches)| batches).sum();
                 write!(f, "batches of {function}: {batches} of {calls} calls, {in_flight} in flight, {queued} queued")
             }
             EventKind::Stopping => f.write_str("stopping"),

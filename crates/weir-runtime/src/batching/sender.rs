@@ -185,8 +185,8 @@ impl BatchSender {
         if let Some(answers) = answers {
             self.gatherer.note_answers(took_ns, self.polls.load(Ordering::Relaxed) == 1);
             let (bytes, last_seen) = (self.bytes.swap(0, Ordering::Relaxed), self.last_seen.swap(0, Ordering::Relaxed));
-            let path = &self.gatherer.function.path;
-            let fault = || fault(Failure::function(format!("`{path}` returned too few answers")));
+            let name = &self.gatherer.function.name;
+            let fault = || fault(Failure::function(format!("`{name}` returned too few answers")));
             batch.answer(&sent.requests, answers, AnswersCost { bytes, last_seen }, fault);
         }
         self.gatherer.record(sent, batch.began_ns, took_ns, because);
@@ -272,7 +272,7 @@ impl BatchSender {
         };
         let pending = match self.measured(|| catch_unwind(AssertUnwindSafe(begin))) {
             Ok(begun) => begun,
-            Err(panic) => Err(panicked(&function.path, &*panic)),
+            Err(panic) => Err(panicked(&function.name, &*panic)),
         };
         PolledCall { pending, count }
     }
@@ -284,7 +284,7 @@ impl BatchSender {
             Err(failure) => failure.clone(),
             Ok(pending) => match self.measured(|| catch_unwind(AssertUnwindSafe(|| pending.as_mut().poll(task)))) {
                 Ok(polled) => return polled,
-                Err(panic) => panicked(&self.gatherer.function.path, &*panic),
+                Err(panic) => panicked(&self.gatherer.function.name, &*panic),
             },
         };
         let answers = vec![Outcome::Fault(failure); call.count];

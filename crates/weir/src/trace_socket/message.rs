@@ -1,9 +1,11 @@
 //! Messages on the trace socket: one JSON object per line.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 #[cfg(feature = "tools")]
 use weir_trace::Durations;
-use weir_trace::{EventKind, TraceEvent};
+use weir_trace::{BatchDeparture, EventKind, TraceEvent};
 
 /// Version of the message format. Readers of another version ignore unknown events and fields.
 pub(crate) const VERSION: u32 = 1;
@@ -97,6 +99,8 @@ pub(crate) enum Message {
     Section(SectionSample),
     /// State of one route.
     Route(RouteSample),
+    /// State of one function whose calls are gathered into batches.
+    Batches(BatchesSample),
     /// The program is stopping.
     Stopping,
     /// The program has ended; the last line.
@@ -150,6 +154,26 @@ pub(crate) struct RouteSample {
     pub(crate) failed: u64,
     pub(crate) given_up: u64,
     /// Durations in eighths of octaves: see [`Durations::buckets`].
+    pub(crate) took: Vec<(u16, u64)>,
+    pub(crate) took_sum_ns: u64,
+}
+
+/// A sample of one function whose calls are gathered into batches: [`EventKind::Batches`].
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(default)]
+pub(crate) struct BatchesSample {
+    pub(crate) function: String,
+    /// The number of batches for each reason for which they were sent; 0 is left out.
+    pub(crate) sent_because: BTreeMap<String, u64>,
+    pub(crate) batches: u64,
+    pub(crate) calls: u64,
+    pub(crate) requests: u64,
+    pub(crate) in_flight: u64,
+    pub(crate) in_flight_max: u64,
+    pub(crate) queued: u64,
+    /// Durations in eighths of octaves, as those of [`RouteSample`].
+    pub(crate) waited: Vec<(u16, u64)>,
+    pub(crate) waited_sum_ns: u64,
     pub(crate) took: Vec<(u16, u64)>,
     pub(crate) took_sum_ns: u64,
 }
@@ -217,6 +241,7 @@ impl Message {
             EventKind::Refused { entry, .. } => Message::Refused { entry: *entry },
             EventKind::Section { .. } => Message::Section(SectionSample::of(kind)),
             EventKind::Route { .. } => Message::Route(RouteSample::of(kind)),
+            EventKind::Batches { .. } => Message::Batches(BatchesSample::of(kind)),
             EventKind::Stopping => Message::Stopping,
             EventKind::FlowBegan { .. }
             | EventKind::FlowEnded { .. }
@@ -224,7 +249,6 @@ impl Message {
             | EventKind::NodeRan { .. }
             | EventKind::NodeWaits { .. }
             | EventKind::BatchAnswered { .. }
-            | EventKind::Batches { .. }
             | EventKind::BodyGivenUp { .. } => return None,
         })
     }
@@ -264,6 +288,52 @@ impl RouteSample {
             took: took.buckets().to_vec(),
             took_sum_ns: took.sum_ns(),
         }
+    }
+}
+
+impl BatchesSample {
+    fn of(kind: &EventKind) -> BatchesSample {
+        let EventKind::Batches {
+            function,
+            sent_because,
+            calls,
+            requests,
+            in_flight,
+            in_flight_max,
+            queued,
+            waited,
+            took,
+        } = kind
+        else {
+            return BatchesSample::default();
+        };
+        let sent = sent_because.iter().filter(|(_, batches)| *batches > 0);
+        BatchesSample {
+            function: function.to_string(),
+            batches: sent.clone().map(|(_, batches)| batches).sum(),
+            sent_because: sent.map(|(because, batches)| (name_of(*because).to_owned(), *batches)).collect(),
+            calls: *calls,
+            requests: *requests,
+            in_flight: *in_flight,
+            in_flight_max: *in_flight_max,
+            queued: *queued,
+            waited: waited.buckets().to_vec(),
+            waited_sum_ns: waited.sum_ns(),
+            took: took.buckets().to_vec(),
+            took_sum_ns: took.sum_ns(),
+        }
+    }
+}
+
+/// Returns the name of a reason in messages.
+fn name_of(because: BatchDeparture) -> &'static str {
+    match because {
+        BatchDeparture::Full => "full",
+        BatchDeparture::NothingMore => "nothing_more",
+        BatchDeparture::Due => "due",
+        BatchDeparture::EarlierAnswered => "earlier_answered",
+        BatchDeparture::OtherBatch => "other_batch",
+        BatchDeparture::InPlace => "in_place",
     }
 }
 

@@ -7,6 +7,23 @@ use crate::support::{Said, Scratch, Served, said, weir};
 
 const HELLO: &str = "examples/hello/main.weir";
 
+/// A program that reads a table by the keys of a list.
+const READS: &str = "use http, list
+
+record User { id: Int, next: Int }
+table users: User key id
+
+service s on http(port: 1) {
+  get \"/users\" {
+    let found = for id in list.numbers(0, 1500)? {
+      let user = users[id] else { User { id, next: 0 - id } }
+      users[user.next]
+    }
+    http.text(\"{found.length()}\")
+  }
+}
+";
+
 /// A private socket folder, in which programs run and are watched.
 struct Sockets(Scratch);
 
@@ -62,6 +79,26 @@ fn json_counts_what_was_answered() {
     assert_eq!((&route["ended"], &route["running"]), (&3.into(), &0.into()), "{object}");
     let section = &object["sections"][0];
     assert_eq!((&section["engine"], &section["threads"]), (&"pool".into(), &2.into()), "{object}");
+}
+
+#[test]
+fn the_batches_of_reads_of_a_table_are_shown_with_the_name_that_the_plan_has() {
+    let (sockets, data) = (Sockets::new(), Scratch::folder("reads_of_top"));
+    let program = Scratch::new("reads_of_top.weir", READS.as_bytes());
+    let plan = said(weir(&["plan", program.path()])).output;
+    assert!(plan.contains("  users[key], at most 1000 calls in a batch"), "{plan}");
+    let served = sockets.run(program.path(), &["--data", data.path()]);
+    assert_eq!(served.get("/users").body, b"1500");
+    let object = sockets.top(&["--once", "--format", "json"]).output;
+    let object: serde_json::Value = serde_json::from_str(&object).expect("one JSON object");
+    let batches = &object["batches"][0];
+    assert_eq!((&batches["function"], &batches["calls"]), (&"users[key]".into(), &3_000.into()), "{object}");
+    let reasons = batches["sent_because"].as_object().expect("the reasons");
+    let sent: u64 = reasons.values().filter_map(serde_json::Value::as_u64).sum();
+    assert!(sent >= 3 && batches["batches"] == sent, "{object}");
+    let table = sockets.top(&["--once"]).output;
+    let row = table.lines().skip_while(|line| !line.starts_with("batches of ")).nth(1);
+    assert!(row.is_some_and(|row| row.starts_with("users[key] ")), "{table}");
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 use indexmap::IndexMap;
 use weir_host::{Batch, Library, World};
-use weir_ir::graph::{NodeKind, Operand, Program};
+use weir_ir::graph::{NodeKind, Program};
+use weir_runtime::name_of_batches;
 
 use crate::terminal::Paint;
 
@@ -15,12 +16,7 @@ pub(super) fn gathered_calls(program: &Program, library: &Library, paint: Paint)
             let Some(function) = library.function(path) else { return };
             let Some(batch) = function.signature.batch else { return };
             let world = function.signature.effects.world;
-            // Reads of a table gather with one another only.
-            let name = match node.inputs.first() {
-                Some(Operand::Shared(table)) => format!("{table}[key]"),
-                _ => path.to_string(),
-            };
-            let (_, _, flows) = flows_of.entry(name).or_insert((batch, world, Vec::new()));
+            let (_, _, flows) = flows_of.entry(name_of_batches(node, path)).or_insert((batch, world, Vec::new()));
             if flows.last() != Some(&flow.name.as_str()) {
                 flows.push(&flow.name);
             }

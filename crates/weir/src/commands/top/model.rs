@@ -1,13 +1,13 @@
-//! Model of a watched program: the latest samples of each section and route, and their history.
+//! Model of a watched program: the latest samples of each section, route and batched function, and their history.
 //!
-//! Once per period the program sends a sample of each section and each route, in a fixed order. Counters count from the
+//! Once per period the program sends a sample of each section, each route and each batched function, in a fixed order. Counters count from the
 //! start of the program, so lost samples make a rate coarser but not wrong.
 
 use std::collections::VecDeque;
 
 use weir_trace::Durations;
 
-use crate::trace_socket::message::{Hello, Message, RouteSample, SectionSample, TraceLine};
+use crate::trace_socket::message::{BatchesSample, Hello, Message, RouteSample, SectionSample, TraceLine};
 
 /// Number of periods over which rates and latencies are computed: 5 seconds.
 const WINDOW: usize = 10;
@@ -24,6 +24,7 @@ pub(super) struct Model {
     pub(super) at_ns: u64,
     pub(super) sections: Vec<SampleWindow<SectionSample>>,
     pub(super) routes: Vec<SampleWindow<RouteSample>>,
+    pub(super) batches: Vec<SampleWindow<BatchesSample>>,
     pub(super) pools: Vec<PoolHistory>,
     /// Flows per second, by period.
     pub(super) throughput: History,
@@ -41,7 +42,7 @@ pub(super) struct Model {
     period: Durations,
 }
 
-/// The latest samples of a section or route, newest last.
+/// The latest samples of a section, route or batched function, newest last.
 #[derive(Clone, Debug)]
 pub(super) struct SampleWindow<T>(VecDeque<(u64, T)>);
 
@@ -76,6 +77,7 @@ impl Model {
             Message::Hello(hello) => self.hello = Some(hello),
             Message::Section(section) => self.take_section(line.at_ns, section),
             Message::Route(route) => self.take_route(line.at_ns, route),
+            Message::Batches(batches) => self.take_batches(line.at_ns, batches),
             Message::Lost { count } => self.lost += count,
             Message::Refused { .. } => self.refused += 1,
             Message::Stopping => self.stopping = true,
@@ -146,6 +148,13 @@ impl Model {
         self.latency.replace(self.period.quantile_ns(0.99).unwrap_or(0));
     }
 
+    fn take_batches(&mut self, at_ns: u64, batches: BatchesSample) {
+        match self.batches.iter_mut().find(|track| track.latest().function == batches.function) {
+            Some(track) => track.push(at_ns, batches),
+            None => self.batches.push(SampleWindow::new(at_ns, batches)),
+        }
+    }
+
     /// Records a failure as the latest one, and counts repeated ones.
     fn record_failure(&mut self, at_ns: u64, text: String) {
         let before = self.failures.iter().position(|failure| failure.text == text);
@@ -211,6 +220,13 @@ impl SampleWindow<RouteSample> {
         let before = self.0.len().checked_sub(2).and_then(|index| self.0.get(index));
         let earlier = before.map(|(_, route)| route.durations()).unwrap_or_default();
         (rate(before, self.0.back(), |route| route.ended + route.failed), self.latest().durations().since(&earlier))
+    }
+}
+
+impl SampleWindow<BatchesSample> {
+    /// Returns the durations of this kind that were added in the window.
+    pub(super) fn durations(&self, of: impl Fn(&BatchesSample) -> Durations) -> Durations {
+        of(self.latest()).since(&of(self.oldest()))
     }
 }
 

@@ -1,9 +1,12 @@
-//! Rows of the tables: one for each route and each section, sorted as requested.
+//! Rows of the tables: one for each route, section and batched function, sorted as requested.
+
+use std::collections::BTreeMap;
 
 use serde::Serialize;
+use weir_trace::Durations;
 
 use super::model::{Model, SampleWindow};
-use crate::trace_socket::message::{RouteSample, SectionSample};
+use crate::trace_socket::message::{BatchesSample, RouteSample, SectionSample};
 
 /// One route, over the last seconds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -41,6 +44,31 @@ pub(super) struct SectionRow {
     pub(super) passed: u64,
 }
 
+/// The batches of one function, over the last seconds.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct BatchesRow {
+    pub(super) function: String,
+    /// Batches per second.
+    pub(super) rate: f64,
+    /// Calls in a batch, on average; `None` if no batch was answered.
+    pub(super) calls_per_batch: Option<f64>,
+    /// Mean time from the first call of a batch to the moment at which it was sent.
+    pub(super) waited_mean_ns: Option<u64>,
+    /// Times that the function took.
+    pub(super) took_mean_ns: Option<u64>,
+    pub(super) took_p99_ns: Option<u64>,
+    /// Batches that gather or are with the function.
+    pub(super) in_flight: u64,
+    pub(super) in_flight_max: u64,
+    /// Batches that wait for one of these to be answered.
+    pub(super) queued: u64,
+    /// Batches since the start, the calls and requests in them, and the reasons for which they were sent.
+    pub(super) batches: u64,
+    pub(super) calls: u64,
+    pub(super) requests: u64,
+    pub(super) sent_because: BTreeMap<String, u64>,
+}
+
 /// The orders of rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum SortOrder {
@@ -49,9 +77,9 @@ pub(super) enum SortOrder {
     Program,
     /// By descending rate.
     Rate,
-    /// Routes by 99th percentile, sections by queue fill.
+    /// Routes and batches by 99th percentile, sections by queue fill.
     Slowness,
-    /// Routes by failures, sections as in the program.
+    /// Routes by failures, the others as in the program.
     Failures,
 }
 
@@ -100,6 +128,17 @@ pub(super) fn sections(model: &Model, order: SortOrder) -> Vec<SectionRow> {
     rows
 }
 
+/// Returns the rows of all functions whose calls are gathered into batches.
+pub(super) fn batches(model: &Model, order: SortOrder) -> Vec<BatchesRow> {
+    let mut rows: Vec<BatchesRow> = model.batches.iter().map(BatchesRow::of).collect();
+    match order {
+        SortOrder::Program | SortOrder::Failures => {}
+        SortOrder::Rate => rows.sort_by(|a, b| b.rate.total_cmp(&a.rate)),
+        SortOrder::Slowness => rows.sort_by_key(|row| std::cmp::Reverse(row.took_p99_ns)),
+    }
+    rows
+}
+
 impl RouteRow {
     fn of(track: &SampleWindow<RouteSample>) -> RouteRow {
         let (latest, took) = (track.latest(), track.took());
@@ -144,5 +183,35 @@ impl SectionRow {
             most if most > self.threads => format!("{} of {most}", self.threads),
             _ => self.threads.to_string(),
         }
+    }
+}
+
+impl BatchesRow {
+    fn of(track: &SampleWindow<BatchesSample>) -> BatchesRow {
+        let latest = track.latest().clone();
+        let rate = track.rate(|sample| sample.batches);
+        let waited = track.durations(|sample| Durations::new(sample.waited.clone(), sample.waited_sum_ns));
+        let took = track.durations(|sample| Durations::new(sample.took.clone(), sample.took_sum_ns));
+        BatchesRow {
+            function: latest.function,
+            rate,
+            calls_per_batch: (rate > 0.0).then(|| track.rate(|sample| sample.calls) / rate),
+            waited_mean_ns: waited.mean_ns(),
+            took_mean_ns: took.mean_ns(),
+            took_p99_ns: took.quantile_ns(0.99),
+            in_flight: latest.in_flight,
+            in_flight_max: latest.in_flight_max,
+            queued: latest.queued,
+            batches: latest.batches,
+            calls: latest.calls,
+            requests: latest.requests,
+            sent_because: latest.sent_because,
+        }
+    }
+
+    /// Formats the batches that are out: `1 of 8`, or `8 of 8 + 3` if others wait for them.
+    pub(super) fn in_flight(&self) -> String {
+        let queued = if self.queued > 0 { format!(" + {}", self.queued) } else { String::new() };
+        format!("{} of {}{queued}", self.in_flight, self.in_flight_max)
     }
 }

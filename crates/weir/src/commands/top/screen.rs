@@ -17,17 +17,18 @@ pub(super) struct Screen {
     /// Table that the arrow keys scroll.
     pub(super) focus: Focus,
     /// First visible row of each table.
-    pub(super) scroll: [usize; 2],
+    pub(super) scroll: [usize; 3],
     /// Reason why the connection is closed.
     pub(super) disconnected: Option<String>,
 }
 
-/// The two tables.
+/// The tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Focus {
     #[default]
     Routes,
     Sections,
+    Batches,
 }
 
 /// Result of a key press.
@@ -46,7 +47,7 @@ impl Screen {
             order: SortOrder::default(),
             shows_help: false,
             focus: Focus::default(),
-            scroll: [0; 2],
+            scroll: [0; 3],
             disconnected: None,
         }
     }
@@ -68,7 +69,7 @@ impl Screen {
                 self.paused = if self.paused.is_some() { None } else { Some(self.model.clone()) };
             }
             KeyCode::Char('h' | '?') => self.shows_help = !self.shows_help,
-            KeyCode::Tab => self.focus = self.focus.other(),
+            KeyCode::Tab => self.focus = self.focus.next(!self.shown().batches.is_empty()),
             // The view knows the number of rows, and limits the value.
             KeyCode::Down | KeyCode::Char('j') => *first += 1,
             KeyCode::Up | KeyCode::Char('k') => *first = first.saturating_sub(1),
@@ -82,10 +83,12 @@ impl Screen {
 }
 
 impl Focus {
-    fn other(self) -> Focus {
+    /// Returns the next table.
+    fn next(self, has_batches: bool) -> Focus {
         match self {
             Focus::Routes => Focus::Sections,
-            Focus::Sections => Focus::Routes,
+            Focus::Sections if has_batches => Focus::Batches,
+            Focus::Sections | Focus::Batches => Focus::Routes,
         }
     }
 }
@@ -123,6 +126,6 @@ mod tests {
         press(&mut screen, KeyCode::Tab);
         press(&mut screen, KeyCode::PageDown);
         press(&mut screen, KeyCode::Up);
-        assert_eq!(screen.scroll, [1, 9]);
+        assert_eq!(screen.scroll, [1, 9, 0]);
     }
 }

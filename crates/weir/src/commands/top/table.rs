@@ -5,10 +5,10 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::model::Model;
-use super::rows::{self, RouteRow, SectionRow, SortOrder};
+use super::rows::{self, BatchesRow, RouteRow, SectionRow, SortOrder};
 use crate::humanize::{grouped, rate, rounded, short_time};
 
-/// Formats the program, its routes and its sections in columns.
+/// Formats the program, its routes, its sections and its batches, if it has batched functions, in columns.
 pub(super) fn text(model: &Model) -> String {
     let mut text = heading(model) + "\n\n";
     let routes: Vec<_> = rows::routes(model, SortOrder::Program).iter().map(route_cells).collect();
@@ -16,6 +16,11 @@ pub(super) fn text(model: &Model) -> String {
     let sections: Vec<_> = rows::sections(model, SortOrder::Program).iter().map(section_cells).collect();
     text.push('\n');
     text += &columns(&["section", "engine", "threads", "waiting", "rate/s"], &sections);
+    let batches: Vec<_> = rows::batches(model, SortOrder::Program).iter().map(batches_cells).collect();
+    if !batches.is_empty() {
+        text.push('\n');
+        text += &columns(&["batches of", "rate/s", "calls", "gathered", "took", "p99", "in flight", "all"], &batches);
+    }
     if model.lost > 0 {
         text += &format!("\n{} events were lost\n", grouped(model.lost));
     }
@@ -31,6 +36,7 @@ pub(super) fn json(model: &Model) -> String {
         "running_ns": model.at_ns,
         "routes": rows::routes(model, SortOrder::Program),
         "sections": rows::sections(model, SortOrder::Program),
+        "batches": rows::batches(model, SortOrder::Program),
         "failures": failures.collect::<Vec<_>>(),
         "lost": model.lost,
     });
@@ -49,8 +55,11 @@ fn heading(model: &Model) -> String {
     }
 }
 
+fn time(ns: Option<u64>) -> String {
+    ns.map_or_else(|| "-".to_owned(), short_time)
+}
+
 fn route_cells(row: &RouteRow) -> Vec<String> {
-    let time = |ns: Option<u64>| ns.map_or_else(|| "-".to_owned(), short_time);
     vec![
         row.route.clone(),
         rate(row.rate),
@@ -65,6 +74,19 @@ fn route_cells(row: &RouteRow) -> Vec<String> {
 fn section_cells(row: &SectionRow) -> Vec<String> {
     let waiting = format!("{} of {}", grouped(row.waiting), grouped(row.waiting_max));
     vec![row.section.clone(), row.engine.clone(), row.threads(), waiting, rate(row.rate)]
+}
+
+fn batches_cells(row: &BatchesRow) -> Vec<String> {
+    vec![
+        row.function.clone(),
+        rate(row.rate),
+        row.calls_per_batch.map_or_else(|| "-".to_owned(), rate),
+        time(row.waited_mean_ns),
+        time(row.took_mean_ns),
+        time(row.took_p99_ns),
+        row.in_flight(),
+        grouped(row.batches),
+    ]
 }
 
 /// Aligns the first column left and the others right.

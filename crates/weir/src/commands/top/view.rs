@@ -1,4 +1,4 @@
-//! Terminal view of a running program: heading, three charts, routes, sections, and latest failures.
+//! Terminal view of a running program: heading, three charts, routes, sections, batches, and latest failures.
 //!
 //! Colours are the terminal's own sixteen, and carry no information beyond the text.
 
@@ -45,9 +45,9 @@ pub(super) fn draw(screen: &mut Screen, frame: &mut Frame<'_>) {
     let area = frame.area();
     let model = screen.shown().clone();
     let failures = failures_height(&model, area.height);
-    let (charts, routes) = heights(&model, area.height.saturating_sub(FRAME + failures));
+    let (charts, routes, batches) = heights(&model, area.height.saturating_sub(FRAME + failures));
     let heights = [Constraint::Length(2), Constraint::Length(charts), Constraint::Length(routes), Constraint::Min(0)];
-    let heights = heights.into_iter().chain([Constraint::Length(failures), Constraint::Length(1)]);
+    let heights = heights.into_iter().chain([batches, failures].map(Constraint::Length)).chain([Constraint::Length(1)]);
     let parts = Layout::vertical(heights).split(area);
     frame.render_widget(heading(screen, &model), parts[0]);
     if charts > 0 {
@@ -58,22 +58,27 @@ pub(super) fn draw(screen: &mut Screen, frame: &mut Frame<'_>) {
     } else {
         tables::routes(screen, &model, frame, parts[2]);
         tables::sections(screen, &model, frame, parts[3]);
+        if batches > 0 {
+            tables::batches(screen, &model, frame, parts[4]);
+        }
     }
-    draw_failures(&model, frame, parts[4]);
-    frame.render_widget(foot(screen, &model), parts[5]);
+    draw_failures(&model, frame, parts[5]);
+    frame.render_widget(foot(screen, &model), parts[6]);
     if screen.shows_help {
         help(frame, area);
     }
 }
 
-/// Returns the heights of the charts and of the routes; the sections get the rest.
-fn heights(model: &Model, left: u16) -> (u16, u16) {
+/// Returns the heights of the charts, of the routes and of the batches; the sections get the rest.
+fn heights(model: &Model, left: u16) -> (u16, u16, u16) {
     let rows = |count: usize| u16::try_from(count).unwrap_or(u16::MAX).saturating_add(TABLE_FRAME);
     let (routes, sections) = (rows(model.routes.len()), rows(model.sections.len()));
-    let spare = left.saturating_sub(routes.saturating_add(sections));
+    let batches = if model.batches.is_empty() { 0 } else { rows(model.batches.len()) };
+    let spare = left.saturating_sub(routes.saturating_add(sections).saturating_add(batches));
     let charts = if left < CHARTS_FROM { 0 } else { spare.clamp(*CHARTS_HEIGHT.start(), *CHARTS_HEIGHT.end()) };
-    // At most half of the available height.
-    (charts, routes.min(((left - charts) / 2).max(TABLE_FRAME + 1)))
+    // At most half of the available height, and a quarter.
+    let at_most = |part: u16| ((left - charts) / part).max(TABLE_FRAME + 1);
+    (charts, routes.min(at_most(2)), batches.min(at_most(4)))
 }
 
 /// Returns a frame with a title.

@@ -1,4 +1,4 @@
-//! Tables: routes with rates and latencies, sections with threads and queues.
+//! Tables: routes with rates and latencies, sections with threads and queues, batches with their sizes.
 
 use ratatui::Frame;
 use ratatui::layout::Constraint::{self, Length, Max};
@@ -8,7 +8,7 @@ use ratatui::text::{Line, Text};
 use ratatui::widgets::{Cell, Padding, Row, Table};
 
 use super::super::model::{History, Model};
-use super::super::rows::{self, RouteRow, SectionRow};
+use super::super::rows::{self, BatchesRow, RouteRow, SectionRow};
 use super::super::screen::{Focus, Screen};
 use super::{TABLE_FRAME, block};
 use crate::humanize::{grouped, rate, short_time};
@@ -62,6 +62,16 @@ const SECTIONS: [Column; 7] = [
     column("rate/s", 10, false, Alignment::Right),
 ];
 
+const BATCHES: [Column; 7] = [
+    column("batches of", 0, false, Alignment::Left),
+    column("rate/s", 10, false, Alignment::Right),
+    column("calls", 8, false, Alignment::Right),
+    column("gathered", 8, true, Alignment::Right),
+    column("took", 8, true, Alignment::Right),
+    column("p99", 8, false, Alignment::Right),
+    column("in flight", 12, false, Alignment::Right),
+];
+
 /// Draws the routes.
 pub(super) fn routes(screen: &mut Screen, model: &Model, frame: &mut Frame<'_>, area: Rect) {
     let rows = rows::routes(model, screen.order);
@@ -78,8 +88,31 @@ pub(super) fn sections(screen: &mut Screen, model: &Model, frame: &mut Frame<'_>
     table(screen, Focus::Sections, (&SECTIONS, name), cells, frame, area);
 }
 
+/// Draws the batches.
+pub(super) fn batches(screen: &mut Screen, model: &Model, frame: &mut Frame<'_>, area: Rect) {
+    let rows = rows::batches(model, screen.order);
+    let name = longest(rows.iter().map(|row| row.function.as_str()));
+    let cells = rows.iter().map(batches_of).collect();
+    table(screen, Focus::Batches, (&BATCHES, name), cells, frame, area);
+}
+
+fn time(ns: Option<u64>) -> Cell<'static> {
+    Cell::from(right(ns.map_or_else(|| "-".to_owned(), short_time)))
+}
+
+fn batches_of(row: &BatchesRow) -> [Cell<'static>; 7] {
+    [
+        Cell::from(row.function.clone()).bold(),
+        Cell::from(right(rate(row.rate))).green(),
+        Cell::from(right(row.calls_per_batch.map_or_else(|| "-".to_owned(), rate))),
+        time(row.waited_mean_ns),
+        time(row.took_mean_ns),
+        time(row.took_p99_ns),
+        Cell::from(right(row.in_flight())),
+    ]
+}
+
 fn route(row: &RouteRow) -> [Cell<'static>; 7] {
-    let time = |ns: Option<u64>| Cell::from(right(ns.map_or_else(|| "-".to_owned(), short_time)));
     let failed = Cell::from(right(grouped(row.failed)));
     let failed = match (row.failed_rate > 0.0, row.failed) {
         (true, _) => failed.red().bold(),
@@ -139,7 +172,11 @@ fn table(
         .skip(*first)
         .take(fit)
         .map(|cells| Row::new(cells.into_iter().zip(shown).filter_map(|(cell, shown)| shown.then_some(cell))));
-    let name = if focus == Focus::Routes { "routes" } else { "sections" };
+    let name = match focus {
+        Focus::Routes => "routes",
+        Focus::Sections => "sections",
+        Focus::Batches => "batches",
+    };
     let title = match count > fit && fit > 0 {
         true => format!(" {name} {}–{} of {count} ", *first + 1, (*first + fit).min(count)),
         false => format!(" {name} "),

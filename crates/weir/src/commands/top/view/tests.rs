@@ -2,10 +2,13 @@
 
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
+use ratatui::crossterm::event::KeyCode;
 
 use super::super::model::tests::recorded;
 use super::super::rows::SortOrder;
+use super::super::screen::Focus;
 use super::*;
+use crate::trace_socket::message::TraceLine;
 
 const TRACE: &str = include_str!("../recorded.jsonl");
 
@@ -54,7 +57,7 @@ fn the_help_over_a_program_that_has_said_nothing_yet() {
 #[test]
 fn rows_that_do_not_fit_are_counted_and_can_be_reached() {
     let mut screen = watching();
-    screen.scroll = [1_000, 1_000];
+    screen.scroll = [1_000, 1_000, 0];
     let text = drawn(&mut screen, 100, 12);
     assert!(text.contains("of"), "{text}");
     assert!(screen.scroll.iter().all(|first| *first < 100), "what is too much is taken back: {:?}", screen.scroll);
@@ -69,4 +72,30 @@ fn no_size_of_a_terminal_is_too_small() {
         let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
         terminal.draw(|frame| draw(&mut screen, frame)).unwrap();
     }
+}
+
+#[test]
+fn batches_are_shown_where_a_program_has_some() {
+    let sample = |at_ns: u64, batches: u64| {
+        let line = format!(
+            r#"{{"at_ns":{at_ns},"event":"batches","function":"users[key]","batches":{batches},"calls":{},"in_flight":1,"in_flight_max":8,"queued":2}}"#,
+            batches * 40
+        );
+        TraceLine::read(&line).unwrap()
+    };
+    let mut screen = watching();
+    [sample(0, 0), sample(500_000_000, 100)].into_iter().for_each(|line| screen.model.take(line));
+    for (width, height) in [(110, 36), (60, 14), (20, 6), (1, 1)] {
+        let drawn = drawn(&mut screen, width, height);
+        let row = drawn.lines().find(|line| line.contains("users[key]"));
+        let words: Vec<&str> = row.iter().flat_map(|row| row.split_whitespace()).collect();
+        match width {
+            110 => assert_eq!(words[2..12], ["200", "40", "-", "-", "-", "1", "of", "8", "+", "2"], "{drawn}"),
+            60 => assert!(words.contains(&"200"), "{drawn}"),
+            _ => {}
+        }
+    }
+    screen.key(KeyCode::Tab.into());
+    screen.key(KeyCode::Tab.into());
+    assert_eq!(screen.focus, Focus::Batches);
 }
