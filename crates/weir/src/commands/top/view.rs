@@ -47,10 +47,7 @@ pub(super) fn draw(screen: &mut Screen, frame: &mut Frame<'_>) {
     let failures = failures_height(&model, area.height);
     let (charts, routes, batches) = heights(&model, area.height.saturating_sub(FRAME + failures));
     let heights = [Constraint::Length(2), Constraint::Length(charts), Constraint::Length(routes), Constraint::Min(0)];
-    let heights = heights
-        .into_iter()
-        .chain([batches, failures].map(Constraint::Length))
-        .chain([Constraint::Length(1), Constraint::Length(1)]);
+    let heights = heights.into_iter().chain([batches, failures].map(Constraint::Length)).chain([Constraint::Length(1)]);
     let parts = Layout::vertical(heights).split(area);
     frame.render_widget(heading(screen, &model), parts[0]);
     if charts > 0 {

@@ -57,7 +57,7 @@ fn the_help_over_a_program_that_has_said_nothing_yet() {
 #[test]
 fn rows_that_do_not_fit_are_counted_and_can_be_reached() {
     let mut screen = watching();
-    screen.scroll = [1_000, 1_000];
+    screen.scroll = [1_000, 1_000, 0];
     let text = drawn(&mut screen, 100, 12);
     assert!(text.contains("of"), "{text}");
     assert!(screen.scroll.iter().all(|first| *first < 100), "what is too much is taken back: {:?}", screen.scroll);
