@@ -233,10 +233,18 @@ fn a_batched_migration_that_is_killed_goes_on_behind_the_last_batch() {
         }
         killed.kill().unwrap();
         killed.wait().unwrap();
-        // Another migration must not take over.
-        program.write(&String::from_utf8(new("", "x", "batched")).unwrap().replace("city", "town").into_bytes());
-        let refused = say(&[&["run", program.path(), "--port", "0"], &store.with(&[])[..]].concat());
-        assert!(refused.messages.contains("has begun and is not done"), "{}", refused.messages);
+        // Another migration must not take over, and the defaults of a program without it must not fill the rest of the rows.
+        let whole = String::from_utf8(new("", "x", "batched")).unwrap();
+        let clause = r#"default(by: "nobody") migrate OldUser: upgraded batched"#;
+        let without_clause = whole.replace(clause, r#"default(by: "nobody", city: "Bonn", age: 1)"#);
+        for text in [whole.replace("city", "town"), without_clause] {
+            program.write(text.as_bytes());
+            let refused = say(&[&["run", program.path(), "--port", "0"], &store.with(&[])[..]].concat());
+            assert!(refused.messages.contains("has begun and is not done"), "{}", refused.messages);
+            let shown = say(&[&["tables", program.path()], &store.with(&[])[..]].concat());
+            assert!(shown.output.contains("has begun and is not done"), "{}", shown.output);
+            assert_eq!(shown.code, 1, "{}", shown.output);
+        }
         // A failure in a later batch, too.
         program.write(&new("if old.id == 3_200 { fail(\"not yet\") }", "second", "batched"));
         let failed = say(&[&["run", program.path(), "--port", "0"], &store.with(&[])[..]].concat());
