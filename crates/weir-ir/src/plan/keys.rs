@@ -166,7 +166,7 @@ pub(super) const PLAN_KEYS: &[PlanKey<Plan>] = &[
         value: KeyValue::Number(field!(flows_max), QUEUE_LENGTH_MAX),
         check: KeyCheck::Fits,
         example: "10000",
-        meaning: "maximal number of flows in progress; a service refuses further ones, a stream waits",
+        meaning: "maximal number of flows in progress; a service refuses further ones, and a stream waits; beside services, at three quarters of it",
     },
     PlanKey {
         name: "queue_length_max",

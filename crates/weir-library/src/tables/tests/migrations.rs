@@ -229,16 +229,6 @@ fn a_start_that_lacks_a_value_says_why_its_migration_does_not_give_it() {
     }
 }
 
-/// Nothing was converted, so rows of the old type are still there.
-#[test]
-fn a_database_whose_first_program_migrates_from_its_own_columns_is_converted_later() {
-    for database in TestDatabase::each("own_columns") {
-        let same = Version { columns: "price: Int", migration: Some(("price: Int", <[Value]>::to_vec)) };
-        assert_eq!(same.start(&database, false, row(1, 5, None)), Ok("1 5".to_owned()));
-        assert_eq!(SECOND.start(&database, false, None), Ok("1 500 EUR".to_owned()));
-    }
-}
-
 /// Also one that has the new columns: the rest would be converted over what it writes.
 #[test]
 fn every_other_program_is_refused_while_a_batched_migration_is_not_done() {
