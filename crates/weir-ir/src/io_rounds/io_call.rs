@@ -169,7 +169,8 @@ pub enum WaitReason {
     },
     /// The later or the earlier call is in a `within` or `race`, which may be given up, so that both keep the order of the text.
     GivenUp,
-    /// The earlier call is a statement on a table, and the later one comes behind it in the text.
+    /// One of the calls is a statement under the locks of an atomic step, such as a write. The flow begins such a step when what is
+    /// before it in the text has ended, and begins nothing behind the statement before that has ended.
     Statement,
     /// The later call is in a construct with a body, such as a `for`, and that waits.
     Enclosing {
@@ -189,6 +190,10 @@ pub struct ExplainedTables {
     pub awaited: BTreeSet<Text>,
     /// The tables in memory. Their statements are answered at once.
     pub in_memory: BTreeSet<Text>,
+    /// The tables that no flow changes, so that their statements take no lock.
+    pub unchanged: BTreeSet<Text>,
+    /// The tables of an existing database, whose rows an `update_all` replaces by one statement for each.
+    pub existing: BTreeSet<Text>,
     /// The stored tables whose rows a table references, for each reference.
     pub references: BTreeMap<Text, Vec<Text>>,
     /// The stored tables whose rows reference those of a table.

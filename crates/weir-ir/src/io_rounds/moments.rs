@@ -10,8 +10,8 @@ use super::orders::{common_resource, enclosed, end};
 use super::referenced_rows::executed_by;
 use super::repeated::Repetition;
 use super::statements::{
-    expected_read, follows_statements, has_commits, has_statements, is_begin, is_commit, is_placed, is_settle,
-    table_of, writes_table, writes_tables,
+    expected_read, has_commits, holds_up_flow, is_begin, is_commit, is_gathered_read, is_placed, is_settle,
+    may_be_held_up, table_of, writes_table, writes_tables,
 };
 use super::transactions::{RunningTransaction, awaits_change};
 use crate::graph::{Graph, Node, NodeId, NodeKind, Operand};
@@ -61,12 +61,12 @@ impl Moments<'_> {
         let mut moments: Vec<NodeMoments> = Vec::with_capacity(graph.nodes.len());
         let ending = EndingArms::of(graph);
         let mut end = body.start.clone();
-        let mut statements: Vec<NodeId> = Vec::new();
+        let mut statements: Vec<EarlierStatement> = Vec::new();
         for (id, node) in graph.nodes() {
             let value = value(node, body, &moments);
             let seen = Seen { moments: &moments, ending: &ending };
             let mut begins = self.beginning(graph, (id, node), value.clone(), (body, &seen));
-            if follows_statements(graph, node) {
+            if may_be_held_up(node) {
                 begins = behind_statements(graph, id, (&statements, &seen), begins);
             }
             let is_answered_at_once = self.is_answered_at_once(graph, node);
@@ -96,8 +96,9 @@ impl Moments<'_> {
                 }
             };
             end = end.or_later(ends.clone());
-            if is_statement {
-                statements.push(id);
+            if !is_answered_at_once {
+                let holds_up = holds_up_flow(graph, node, &self.tables.unchanged);
+                statements.extend((is_statement || holds_up).then_some(EarlierStatement { id, holds_up }));
             }
             self.has_unsettled |= (writes_table(graph, node) || is_commit(node)) && !is_answered_at_once;
             // The value of a call is there when those before it have ended that it comes after.
@@ -198,9 +199,6 @@ impl Moments<'_> {
         }
         let why = match common_resource(graph, node, other) {
             _ if self.is_barrier(other) => WaitReason::Barrier,
-            Some(read @ WaitReason::Order { earlier_writes: false, later_writes: false, .. }) => {
-                if has_statements(graph, node) && has_statements(graph, other) { WaitReason::Statement } else { read }
-            }
             Some(order) => order,
             None if other.may_end() => end(node, other),
             None if body.repetition.may_be_given_up => WaitReason::GivenUp,
@@ -353,11 +351,33 @@ impl Moments<'_> {
     }
 }
 
-/// Returns the moment behind the earlier statements of a flow, for one that follows them.
-fn behind_statements(graph: &Graph, id: NodeId, (statements, seen): (&[NodeId], &Seen<'_>), begins: Moment) -> Moment {
+/// A statement, or a node with statements in a body.
+struct EarlierStatement {
+    id: NodeId,
+    /// True if the flow begins nothing else during it.
+    holds_up: bool,
+}
+
+/// Returns the moment behind the earlier statements of a flow that hold it up, and for a statement also behind those on its table: the
+/// graph orders it behind the last of these, which may be in an arm that is not taken, and that one behind the others.
+fn behind_statements(
+    graph: &Graph,
+    id: NodeId,
+    (statements, seen): (&[EarlierStatement], &Seen<'_>),
+    begins: Moment,
+) -> Moment {
+    let node = graph.node(id);
+    let table = table_of(graph, node).filter(|_| !is_gathered_read(node));
+    let is_of_table = |earlier: NodeId| table.is_some() && table_of(graph, graph.node(earlier)) == table;
     let skips = |earlier| seen.ending.skipped_for(graph, earlier, id).is_some();
-    let comes_behind = |earlier: &&NodeId| !skips(**earlier) && !are_exclusive(graph, **earlier, id);
+    let comes_behind = |earlier: &&EarlierStatement| {
+        let orders = earlier.holds_up || is_of_table(earlier.id);
+        orders && !skips(earlier.id) && !are_exclusive(graph, earlier.id, id)
+    };
     statements.iter().rev().filter(comes_behind).fold(begins, |begins, earlier| {
-        begins.or_later(seen.of(*earlier).ends.clone().because(|_| WaitReason::Statement))
+        let order = || common_resource(graph, node, graph.node(earlier.id));
+        let why = if is_of_table(earlier.id) { order() } else { None };
+        let ends = seen.of(earlier.id).ends.clone();
+        begins.or_later(ends.because(|_| why.unwrap_or(WaitReason::Statement)))
     })
 }

@@ -1,5 +1,5 @@
 //! The look-ups of statements on tables with references: a change looks up the rows that its row references, and a deletion those that
-//! reference its rows. Outside of a transaction, the look-ups and the statement are one.
+//! reference its rows. Outside of a transaction, the look-ups and the statement are one. An `update_all` is several statements, too.
 
 use weir_host::{Text, Value};
 
@@ -12,6 +12,17 @@ const LOOK_UP: &str = "tables.look_up";
 /// The name of the commit behind the statement.
 const COMMITTED: &str = "tables.committed";
 
+/// The function that replaces the rows of an `update_all`.
+const REPLACE_ROWS: &str = "tables.replace_rows";
+/// The names that its statements have among the calls of a flow, in their order.
+const REPLACEMENT: [&str; 5] = [
+    "tables.set_savepoint",
+    "tables.read_columns",
+    "tables.delete_old_rows",
+    "tables.insert_new_rows",
+    "tables.release_savepoint",
+];
+
 /// Returns the function and the table of each statement that a call executes, one after the other.
 pub(super) fn executed_by(
     tables: &ExplainedTables,
@@ -20,6 +31,9 @@ pub(super) fn executed_by(
     function: &Text,
 ) -> Vec<(Text, Option<Text>)> {
     let table = table_of(graph, node);
+    if function.as_str() == REPLACE_ROWS && !table.is_some_and(|table| tables.existing.contains(table)) {
+        return REPLACEMENT.map(|statement| (statement.into(), table.cloned())).to_vec();
+    }
     let own = (function.clone(), table.cloned());
     let looked_up = table.map_or_else(Vec::new, |table| looked_up(tables, function, table));
     if looked_up.is_empty() {

@@ -1,5 +1,7 @@
 //! Statements on tables among the calls of a flow.
 
+use std::collections::BTreeSet;
+
 use weir_host::{Mode, Resource, Text, Value};
 
 use crate::graph::{Graph, Node, NodeKind, Operand};
@@ -26,12 +28,19 @@ const COMMITTED: &str = "tables.committed";
 /// The beginning of the names of changes that are sent without waiting for their answer.
 const PLACED: &str = "tables.place_";
 
-/// The functions that take a table and are no statements: one names it for a query that is joined with it, the others ask early for
-/// rows that a statement reads.
-const NO_STATEMENTS: [&str; 5] =
-    ["tables.joined_table", "tables.expect", "tables.expect_each", ROLL_BACK, PLACE_COMMIT];
+/// The functions that take a table and are no statements: one names it for a query that is joined with it, two ask early for rows
+/// that a statement reads, and two compute the cursors of a page.
+const NO_STATEMENTS: [&str; 7] = [
+    "tables.joined_table",
+    "tables.expect",
+    "tables.expect_each",
+    "tables.check_cursor",
+    "tables.next_page",
+    ROLL_BACK,
+    PLACE_COMMIT,
+];
 
-/// The function that reads a row with others, wherever their reads stand: it is no statement in the sequence of a flow.
+/// The function that reads a row with others, wherever their reads stand: nothing waits for it but what needs its answer.
 const GATHERED_READ: &str = "tables.row";
 
 /// The names of calls that ask early for rows: the name of the read, and one of these.
@@ -45,20 +54,26 @@ pub(super) fn table_of<'a>(graph: &Graph, node: &'a Node) -> Option<&'a Text> {
     (is_statement && (!is_commit(node) || commits_all(graph, node))).then_some(table)
 }
 
-/// Returns true if the node of the graph is a statement, or has one in a body.
-pub(super) fn has_statements(graph: &Graph, node: &Node) -> bool {
-    let inside = |body: &Graph| body.nodes.iter().any(|inner| has_statements(body, inner));
-    let is_gathered = matches!(&node.kind, NodeKind::Call { function, .. } if function.as_str() == GATHERED_READ);
-    (table_of(graph, node).is_some() && !is_gathered) || node.bodies().iter().any(inside)
+/// Returns true if the flow begins nothing else during the node: it is a statement that takes no lock itself, or has one in a body.
+/// A statement takes none under the locks of an atomic step, or if no flow changes its table, one of the `unchanged`. One that takes
+/// the lock of its table holds up nothing that does not need its answer.
+pub(super) fn holds_up_flow(graph: &Graph, node: &Node, unchanged: &BTreeSet<Text>) -> bool {
+    let takes_no_lock = |table: &Text| {
+        let is_own = |resource: &Resource| matches!(resource, Resource::Shared(name) if name == table);
+        unchanged.contains(table) || node.uses.iter().any(|usage| usage.held && is_own(&usage.resource))
+    };
+    let inside = |body: &Graph| body.nodes.iter().any(|inner| holds_up_flow(body, inner, unchanged));
+    (!is_gathered_read(node) && table_of(graph, node).is_some_and(takes_no_lock)) || node.bodies().iter().any(inside)
 }
 
-/// Returns true if the node comes behind the statements before it: it is not computed, nor a call of anything but tables.
-pub(super) fn follows_statements(graph: &Graph, node: &Node) -> bool {
-    match &node.kind {
-        NodeKind::Prim(_) | NodeKind::Switch { .. } | NodeKind::Select { .. } => false,
-        NodeKind::Call { function, .. } => function.starts_with(MODULE) && function.as_str() != GATHERED_READ,
-        _ => node.bodies().is_empty() || has_statements(graph, node),
-    }
+/// Returns true if the node reads a row with others.
+pub(super) fn is_gathered_read(node: &Node) -> bool {
+    matches!(&node.kind, NodeKind::Call { function, .. } if function.as_str() == GATHERED_READ)
+}
+
+/// Returns true if the node is no mere computation, so that it counts when it begins.
+pub(super) fn may_be_held_up(node: &Node) -> bool {
+    !matches!(node.kind, NodeKind::Prim(_) | NodeKind::Switch { .. } | NodeKind::Select { .. })
 }
 
 /// Returns true if the node commits what a transaction has done to a table, or waits for that.

@@ -98,7 +98,7 @@ get /: 3 rounds, 3 queries
     users[key] (line 14)
   round 2
     users[key] (line 8, called at line 15)
-      comes behind `users[key]` (line 14): a request executes its statements one after the other
+      reads the table `users`, as `users[key]` (line 14) does: reads of one value keep the order of the text
   round 3
     client.get (line 17)
       is behind the `return` at line 16, which depends on `users[key]` (line 8)
@@ -107,6 +107,41 @@ get /all: at least 1 round, 1 query
   round 1
     client.get (line 21), for one element after the other, because each element may end the request by the `return` at line 22
 ");
+}
+
+const SEVERAL_TABLES: &str = "\
+use http
+
+record User { id: Int, v: Int }
+table us: User key id index v
+table ts: User key id
+table vs: User key id
+table fixed: User key id
+table other: User key id
+
+service s on http(port: 8080) {
+  put \"/init\" { for id in [1] { us.upsert(User { id, v: 1 })?; ts.upsert(User { id, v: 1 })?; vs.upsert(User { id, v: 1 })? }; http.text(\"\") }
+  get \"/three\" { http.text(\"{us[2]} {ts[3]} {vs[2]}\") }
+  get \"/same\" { http.text(\"{us[2]} {us[4]}\") }
+  get \"/counts\" { http.text(\"{us.count()} {ts.count()}\") }
+  get \"/for\" { http.text(\"{for i in [1, 2] { us[i] != None }} {for i in [1, 2] { ts[i] != None }}\") }
+  get \"/write\" { let a = us.upsert(User { id: 2, v: 1 }) else { 0 }; http.text(\"{a} {ts.count()} {vs.count()}\") }
+  get \"/atomic\" { let n = atomic us, ts { us.count() + ts.count() }; http.text(\"{n} {vs.count()}\") }
+  get \"/fixed\" { http.text(\"{fixed.count()} {other.count()} {us.count()} {ts.count()}\") }
+  get \"/page\" {
+    let (page, next) = for u in us order by u.v limit 2 after None { u.id } else { return http.not_found() }
+    http.text(\"{page} {next} {ts[2]}\")
+  }
+}
+";
+
+/// Reads of different tables overlap, unless one of them takes no lock. Cursors of pages are computed.
+#[test]
+fn reads_of_different_tables_are_one_round() {
+    let program = Scratch::new("several.weir", SEVERAL_TABLES.as_bytes());
+    let said = say(&["check", program.path(), "--explain", "io"]);
+    assert_eq!(said.code, 0, "{}", said.messages);
+    insta::assert_snapshot!(said.output);
 }
 
 /// The second one does not come behind the first, which is not made then.
@@ -131,7 +166,7 @@ get /{id}: 3 rounds, 5 queries
       is behind the `if` at line 9, which needs the answer of `users[key]` (line 9)
   round 3
     users[key] (line 11)
-      comes behind `users[key]` (line 9): a request executes its statements one after the other
+      reads the table `users`, as `users[key]` (line 9) does: reads of one value keep the order of the text
 ");
 }
 

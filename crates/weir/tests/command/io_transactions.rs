@@ -65,3 +65,11 @@ fn statements_on_tables_with_references_look_rows_up_first() {
          get \"/delete\" { accounts.delete(1)?; http.text(\"\") }\n"
     ));
 }
+
+/// The old rows are deleted before the first new one is inserted, under a savepoint, with the columns that other programs have added.
+#[test]
+fn an_update_of_all_rows_has_a_round_for_each_of_its_statements() {
+    insta::assert_snapshot!(explained(
+        "  get \"/all\" { let n = accounts.update_all(|a| a.amount > 1, |a| Account { ..a, amount: 0 })?; http.text(\"{n}\") }\n"
+    ));
+}

@@ -306,6 +306,10 @@ impl TableRows for PostgresTable {
     fn replace_rows(&self, transaction: i64, old: &[Value], new: Vec<Value>) -> Result<i64, Failure> {
         let written = TableWrite::of_changed(&self.schema, old, &new);
         let rows = self.schema.replacements(old, new)?;
+        // No statement is sent for nothing.
+        if rows.is_empty() {
+            return Ok(0);
+        }
         if self.schema.existing.is_some() {
             return self.replace_each(transaction, &rows);
         }

@@ -63,7 +63,13 @@ fn name(call: &IoCall) -> String {
         "select" | "count" | "sum" | "average" | "distinct" | "group" => format!("query of {table}"),
         "look_up" => format!("look-up in {table}"),
         "commit" => "commit of the transaction".to_owned(),
-        "replace" | "replace_rows" => format!("{table}.update"),
+        "replace" => format!("{table}.update"),
+        "replace_rows" => format!("{table}.update_all"),
+        "set_savepoint" => format!("{table}.update_all: savepoint"),
+        "read_columns" => format!("{table}.update_all: columns of the table"),
+        "delete_old_rows" => format!("{table}.update_all: deletion of the old rows"),
+        "insert_new_rows" => format!("{table}.update_all: insertion of the new rows"),
+        "release_savepoint" => format!("{table}.update_all: end of the savepoint"),
         statement => format!("{table}.{statement}"),
     }
 }

@@ -1,8 +1,9 @@
 //! The properties of tables that decide what a flow waits for.
 
-use weir_host::{HostType, Text};
+use weir_host::{HostType, Mode, Resource, Text};
 use weir_ir::graph::{Graph, NodeKind, Operand, Program};
 use weir_ir::io_rounds::ExplainedTables;
+use weir_ir::program::Flow;
 use weir_library::tables::{Schema, TableReference};
 
 /// Returns the tables that are in memory, those whose changes a transaction in PostgreSQL always waits for, because they number their
@@ -14,6 +15,13 @@ pub(super) fn program_tables(program: &Program) -> ExplainedTables {
         if schema.soft.is_some() {
             tables.in_memory.insert(shared.name.clone());
             continue;
+        }
+        let takes_lock = |flow: &Flow<Graph>| takes_lock(&flow.body, &Resource::Shared(shared.name.clone()));
+        if !program.entries.iter().flat_map(|entry| &entry.flows).any(takes_lock) {
+            tables.unchanged.insert(shared.name.clone());
+        }
+        if schema.existing.is_some() {
+            tables.existing.insert(shared.name.clone());
         }
         if schema.auto || !schema.references.is_empty() {
             tables.awaited.insert(shared.name.clone());
@@ -28,6 +36,16 @@ pub(super) fn program_tables(program: &Program) -> ExplainedTables {
         }
     }
     tables
+}
+
+/// Returns true if a flow changes a resource, or an atomic step in it does: only then do its uses take locks.
+fn takes_lock(graph: &Graph, resource: &Resource) -> bool {
+    graph.nodes.iter().any(|node| {
+        let used = node.uses.iter().map(|usage| (&usage.resource, usage.mode));
+        let held = node.kind.constraints().iter().map(|constraint| (&constraint.resource, constraint.mode));
+        let changes = |(of, mode)| of == resource && mode == Mode::Write;
+        used.chain(held).any(changes) || node.bodies().iter().any(|body| takes_lock(body, resource))
+    })
 }
 
 /// Returns the name in the program of a table with this name in the database.
