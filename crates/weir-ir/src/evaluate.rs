@@ -154,6 +154,9 @@ impl<'p> Evaluator<'p> {
 
     /// Makes the limits of [`Op::Within`] expire when a flow has waited for as long in calls, and lets a body of an [`Op::Race`] win
     /// that does not wait for longer.
+    ///
+    /// [`Op::Within`]: crate::expr::Op::Within
+    /// [`Op::Race`]: crate::expr::Op::Race
     pub fn expire_time_limits(&mut self) {
         self.limits.expire();
     }
@@ -165,6 +168,8 @@ impl<'p> Evaluator<'p> {
     }
 
     /// Returns true if a failure has ended a loop of a flow before its list, and the flow went on ([`LoopExit::Failure`]).
+    ///
+    /// [`LoopExit::Failure`]: crate::program::LoopExit::Failure
     #[must_use]
     pub fn has_left_loop_by_failure(&self) -> bool {
         self.left_by_failure

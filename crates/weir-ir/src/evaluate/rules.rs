@@ -36,7 +36,7 @@ pub fn test_holds(test: &ArmTest, subject: &Value) -> bool {
     }
 }
 
-/// Returns the failure that [`Op::Fail`] ends a flow with: its operand, or a failure with the text of any other error.
+/// Returns the failure that [`Op::Fail`](crate::expr::Op::Fail) ends a flow with: its operand, or a failure with the text of any other error.
 #[must_use]
 pub fn failure_of(value: Value) -> Box<Failure> {
     match value {

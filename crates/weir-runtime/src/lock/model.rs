@@ -15,7 +15,11 @@ use fair_rwlock::{AcquireOutcome, FairRwLock, LockTicket};
 use sync::{LockMutant, MUTANT};
 
 #[path = "fair_rwlock.rs"]
-#[expect(clippy::duplicate_mod, dead_code, reason = "this copy is over loom's primitives, and nobody's steps end in it")]
+#[expect(
+    clippy::duplicate_mod,
+    dead_code,
+    reason = "this copy is over loom's primitives, and nobody's steps end in it"
+)]
 mod fair_rwlock;
 
 /// Loom's primitives under the names of those in `super::sync`.
