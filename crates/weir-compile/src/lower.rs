@@ -10,6 +10,7 @@ mod block_builder;
 mod boolean;
 mod branch;
 mod call;
+mod changes;
 mod conditions;
 mod config;
 mod constants;
