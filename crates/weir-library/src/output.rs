@@ -252,8 +252,11 @@ impl OutputFile {
             return self.flush();
         }
         let (output, (flushing, flushed)) = (Arc::clone(self), channel());
-        thread::spawn(move || flushing.send(output.flush()));
-        flushed.recv_timeout(END_MAX).unwrap_or(Ok(()))
+        match thread::Builder::new().spawn(move || flushing.send(output.flush())) {
+            Ok(_) => flushed.recv_timeout(END_MAX).unwrap_or(Ok(())),
+            // No thread could be started, so the caller flushes.
+            Err(_) => self.flush(),
+        }
     }
 
     /// Writes what the buffer holds to the file.
