@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 use weir::{RouteParameter, Type, Value};
 
 pub(super) use crate::input::{InputError, NamedTypes, expected, is_scalar, scalar_or_error};
@@ -65,15 +65,10 @@ pub(super) fn decode_path(part: &str) -> Result<Cow<'_, str>, &'static str> {
     if !contains(part, |byte| byte == b'%') {
         return Ok(Cow::Borrowed(part));
     }
-    let mut decoded = Vec::with_capacity(part.len());
-    let mut pieces = part.as_bytes().split(|byte| *byte == b'%');
-    decoded.extend_from_slice(pieces.next().unwrap_or_default());
-    for piece in pieces {
-        let (digits, rest) = piece.split_first_chunk().ok_or(LONE_PERCENT)?;
-        decoded.push(encoded_byte(*digits).ok_or(LONE_PERCENT)?);
-        decoded.extend_from_slice(rest);
+    if !is_well_encoded(part) {
+        return Err(LONE_PERCENT);
     }
-    String::from_utf8(decoded).map(Cow::Owned).map_err(|_| NOT_UTF8)
+    percent_decode_str(part).decode_utf8().map_err(|_| NOT_UTF8)
 }
 
 /// Returns the byte that two hexadecimal digits stand for.
@@ -82,13 +77,17 @@ fn encoded_byte([high, low]: [u8; 2]) -> Option<u8> {
     u8::try_from(digit(high)? << 4 | digit(low)?).ok()
 }
 
+/// Returns the digits behind each `%` of a text, and the byte that they stand for; `None` for a `%` that begins no encoded byte.
+fn encoded_bytes(text: &str) -> impl Iterator<Item = Option<(&[u8; 2], u8)>> {
+    let pieces = text.as_bytes().split(|byte| *byte == b'%').skip(1);
+    pieces.map(|piece| piece.first_chunk().and_then(|digits| Some((digits, encoded_byte(*digits)?))))
+}
+
 /// Returns `true` if a path is well encoded, and its percent-encoding is not normalized.
 fn needs_normalizing(path: &str) -> bool {
     let mut is_normal = true;
-    for piece in path.as_bytes().split(|byte| *byte == b'%').skip(1) {
-        let Some((digits, byte)) = piece.first_chunk().and_then(|digits| Some((digits, encoded_byte(*digits)?))) else {
-            return false;
-        };
+    for encoded in encoded_bytes(path) {
+        let Some((digits, byte)) = encoded else { return false };
         is_normal &= !digits.iter().any(u8::is_ascii_lowercase) && !is_unreserved(byte);
     }
     !is_normal
@@ -121,9 +120,7 @@ pub(super) fn contains(text: &str, is_sought: impl Fn(u8) -> bool) -> bool {
 
 /// Returns `true` if every `%` is followed by two hexadecimal digits.
 fn is_well_encoded(text: &str) -> bool {
-    let is_hex = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_hexdigit);
-    let bytes = text.as_bytes();
-    memchr::memchr_iter(b'%', bytes).all(|at| is_hex(bytes.get(at + 1)) && is_hex(bytes.get(at + 2)))
+    encoded_bytes(text).all(|encoded| encoded.is_some())
 }
 
 /// Returns the value of a parameter that the request leaves out: its default, or `None` for an option.
