@@ -154,9 +154,10 @@ impl ConnectionTable {
 impl ConnectionTable {
     /// Makes room for what the connection of this entry has begun to hold, if all connections together hold too much: of the
     /// address whose connections hold most, and of those connections that hold at least half as much as the one that holds
-    /// most, the oldest is closed. Returns false if that is the connection itself, which then must not hold it.
+    /// most, the oldest is closed. Returns false if that is the connection itself, which then must not hold the bytes of the
+    /// request that needs room.
     #[cold]
-    pub(crate) fn make_room(&self, own: &TableEntry) -> bool {
+    pub(crate) fn make_room(&self, own: &TableEntry, bytes_of_request: u64) -> bool {
         let mut state = self.state.lock();
         if !self.held.is_over() {
             return true;
@@ -168,8 +169,8 @@ impl ConnectionTable {
         let oldest = order.iter().find(|(_, connection)| held(connection) * 2 >= most);
         let Some((address, key)) = oldest.map(|(key, _)| (*address, *key)) else { return true };
         if key.1 == own.number {
-            // Alone, it may take the room that others do not need.
-            return self.held.is_all(own.held.get());
+            // One request alone may take the room that no other one needs, also of the same connection.
+            return self.held.is_all(bytes_of_request);
         }
         state.close(address, key);
         self.holders_closed.fetch_add(1, Ordering::Relaxed);

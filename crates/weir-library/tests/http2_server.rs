@@ -108,25 +108,6 @@ fn routes_read_the_host_and_the_cookies_as_in_http_1() {
 }
 
 #[test]
-fn a_client_that_accepts_nothing_makes_the_server_hold_one_response_and_no_more() {
-    let server = Running::start(Limits::default());
-    block_on(async {
-        let mut requests = connect(server.address, 0).await;
-        let mut answers: Vec<_> = (0..20).map(|_| requests.send_request(get("/big"))).collect();
-        let first = answers.remove(0).await.unwrap();
-        // Another client is served meanwhile, and later requests of this one have arrived by then.
-        for _ in 0..20 {
-            let mut other = connect(server.address, 1 << 20).await;
-            assert_eq!(other.send_request(get("/hello")).await.unwrap().status(), StatusCode::OK);
-        }
-        assert_eq!(server.hold.big.load(std::sync::atomic::Ordering::Relaxed), 1);
-        drop(first);
-        let second = answers.remove(0).await.unwrap();
-        assert_eq!(second.status(), StatusCode::OK);
-    });
-}
-
-#[test]
 fn an_idle_connection_ends_in_time() {
     let server = Running::start(Limits { connections_max: 1, ..short() });
     block_on(async {

@@ -1,5 +1,5 @@
-//! Bytes that the connections of a server hold for their clients: announced request bodies, and answers that were not
-//! accepted yet. Together they may have a quarter of the program's memory ([`HELD_PART`]); beyond that, the
+//! Bytes that the connections of a server hold for their clients: request bodies, by their announced length or else as they
+//! arrive, and answers that were not accepted yet. Together they may have a quarter of the program's memory ([`HELD_PART`]); beyond that, the
 //! connection table closes one of those that hold most, of the address whose connections hold most.
 //!
 //! Of answers, only those count that are too long to be copied and belong to this connection alone: closing a connection
@@ -24,11 +24,14 @@ pub(crate) struct HeldTotal {
     ending: AtomicU64,
 }
 
-/// The bytes of one connection. Only its event loop adds and releases; the table reads.
+/// The bytes of one connection; the table reads them.
 #[derive(Debug)]
 pub(crate) struct HeldBytes {
     total: Arc<HeldTotal>,
+    /// Changed by the event loop of the connection only.
     bytes: AtomicU64,
+    /// Bytes of bodies of unknown length, changed by the threads that read these.
+    arrived: AtomicU64,
     /// The bytes at the moment when the connection was told to end; 0 before.
     ending: AtomicU64,
 }
@@ -51,20 +54,39 @@ impl HeldTotal {
 impl HeldBytes {
     /// Creates the count of a connection that holds nothing.
     pub(crate) fn new(total: &Arc<HeldTotal>) -> Self {
-        HeldBytes { total: Arc::clone(total), bytes: AtomicU64::default(), ending: AtomicU64::default() }
+        let total = Arc::clone(total);
+        HeldBytes { total, bytes: AtomicU64::default(), arrived: AtomicU64::default(), ending: AtomicU64::default() }
     }
 
     /// Returns the number of bytes.
-    #[inline]
     pub(crate) fn get(&self) -> u64 {
+        self.without_arrived() + self.arrived.load(Ordering::Relaxed)
+    }
+
+    /// Returns the number of bytes without those of bodies of unknown length.
+    #[inline]
+    pub(crate) fn without_arrived(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Replaces the number of bytes; returns true if connections hold too much now.
+    /// Replaces the number of bytes without those of bodies of unknown length; returns true if connections hold too much now.
     #[inline]
     pub(crate) fn set(&self, bytes: u64) -> bool {
-        let before = self.get();
+        let before = self.without_arrived();
         bytes != before && self.change(before, bytes)
+    }
+
+    /// Adds bytes of a body of unknown length that have arrived; returns true if connections hold too much now.
+    pub(crate) fn arrive(&self, bytes: u64) -> bool {
+        self.arrived.fetch_add(bytes, Ordering::Relaxed);
+        self.total.bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.total.is_over()
+    }
+
+    /// Releases bytes that have arrived.
+    pub(crate) fn take_arrived(&self, bytes: u64) {
+        self.arrived.fetch_sub(bytes, Ordering::Relaxed);
+        self.total.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
     #[cold]

@@ -195,7 +195,7 @@ impl FlowHandler {
         mut inputs: Vec<Value>,
         mut arriving: BodyRest,
     ) -> Response {
-        let body = match read_body(&mut arriving.body, self.body_bytes_max, &self.deadlines).await {
+        let body = match read_body(&mut arriving, self.body_bytes_max, &self.deadlines).await {
             Ok(body) => body,
             Err(error) => {
                 arriving.leave(&self.deadlines.rest);
@@ -230,7 +230,7 @@ impl FlowHandler {
         let head_of_body = BodyHead {
             parameter: self.routes.parameter(route, input.parameter).clone(),
             media_type: repeated.unwrap_or(&head.headers).get(CONTENT_TYPE).cloned(),
-            has_body: arriving.body.size_hint().exact() != Some(0),
+            has_body: arriving.is_there(),
         };
         let limits = (self.deadlines.clone(), Arc::clone(&self.flows));
         (head, RequestBody::incoming((arriving, self.body_bytes_max), head_of_body, limits))

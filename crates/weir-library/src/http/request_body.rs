@@ -31,7 +31,7 @@ pub struct RequestBody(Arc<PendingBody>);
 struct PendingBody {
     /// `None` once it is read.
     content: Mutex<Option<Content>>,
-    /// A body whose reading has failed.
+    /// The body after it was read, or its reading has failed: it counts as held until the answer is there.
     rest: Mutex<Option<BodyRest>>,
     head: BodyHead,
     bytes_max: usize,
@@ -108,13 +108,9 @@ impl RequestBody {
             Content::Whole(body) if body.len() > *bytes_max => return Err(refused(BodyError::TooLarge)),
             Content::Whole(body) => (body, None),
             Content::Incoming(mut arriving, deadlines, flows) => {
-                match server::read_body(&mut arriving.body, *bytes_max, &deadlines).await {
-                    Ok(body) => (body, Some(flows)),
-                    Err(error) => {
-                        rest.lock().replace(*arriving);
-                        return Err(refused(error));
-                    }
-                }
+                let read = server::read_body(&mut arriving, *bytes_max, &deadlines).await;
+                rest.lock().replace(*arriving);
+                (read.map_err(refused)?, Some(flows))
             }
         };
         // The connection has allocated it.

@@ -11,13 +11,15 @@
 //! 1. `connection` makes the handshake of TLS, detects the protocol and passes the connection to hyper,
 //! 2. behind `request_validation`, which refuses malformed requests that hyper would accept, and leaves out the fields that a
 //!    client repeats (`repeated_fields`),
-//! 3. answered by the handler, perhaps before the end of the body, whose rest is left (`body_rest`),
+//! 3. answered by the handler, perhaps before the end of the body, whose rest is left (`body_rest`); what connections hold for
+//!    their clients is counted (`connection_table`, `arriving_bytes`, `metered_body`),
 //! 4. under `activity`, which ends what takes too long and releases the buffers of idle connections.
 //! 5. When the server stops, it refuses new connections, and `graceful_shutdown` ends the others after the requests that they have
 //!    begun, which are answered at the end of the grace period at the latest.
 
 mod accepting;
 mod activity;
+mod arriving_bytes;
 mod body;
 mod body_rest;
 mod chunked_body;

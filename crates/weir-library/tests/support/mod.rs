@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use hyper::{Request, Response, StatusCode};
 use tokio::sync::Notify;
 use weir_events::Signal;
 use weir_library::http::server::{
-    Handler, HandlerResponse, Limits, RepeatedHeader, RequestDeadlines, Server, read_body,
+    BodyRest, Handler, HandlerResponse, Limits, RepeatedHeader, RequestDeadlines, Server, read_body,
 };
 
 /// Longest time that a test waits for something that should happen immediately.
@@ -46,8 +46,6 @@ pub(crate) struct Hold {
     pub(crate) release: Notify,
     /// Lets the handler of `/block` go on, which blocks its event loop.
     pub(crate) unblocked: AtomicBool,
-    /// Number of responses of `/big`.
-    pub(crate) big: AtomicUsize,
 }
 
 struct Routes {
@@ -71,10 +69,7 @@ impl Routes {
     async fn answer(&self, request: Request<Incoming>) -> Response<Bytes> {
         match request.uri().path() {
             "/hello" => Response::new(Bytes::from_static(b"hello")),
-            "/big" => {
-                self.hold.big.fetch_add(1, Ordering::Relaxed);
-                Response::new(vec![b'x'; BIG].into())
-            }
+            "/big" => Response::new(vec![b'x'; BIG].into()),
             "/hold" => {
                 self.hold.begun.notify_one();
                 self.hold.release.notified().await;
@@ -87,7 +82,7 @@ impl Routes {
                 }
                 Response::new(Bytes::new())
             }
-            "/echo" => match read_body(&mut request.into_body(), self.limits.body_bytes_max, &self.late).await {
+            "/echo" => match read_body(&mut BodyRest::split(request).1, self.limits.body_bytes_max, &self.late).await {
                 Ok(body) => Response::new(body),
                 Err(error) => with_status(error.status()),
             },

@@ -19,6 +19,7 @@ use tokio::sync::Notify;
 use weir_events::{Event, Synchronisation, at, never};
 
 use super::Limits;
+use super::arriving_bytes::ArrivingBytes;
 use super::limits::end_of;
 use crate::connection_table::{ConnectionTable, TableEntry};
 
@@ -26,8 +27,6 @@ use crate::connection_table::{ConnectionTable, TableEntry};
 pub(super) struct ActivityTracker {
     table: Arc<ConnectionTable>,
     entry: Arc<TableEntry>,
-    /// Notified when the connection holds less for its client than before.
-    pub(super) released: Notify,
     /// A request head has begun and is not complete.
     pub(super) in_head: Cell<bool>,
     /// All of every request that has begun has been read. Not tracked for HTTP/2.
@@ -74,7 +73,6 @@ impl ActivityTracker {
         ActivityTracker {
             table,
             entry,
-            released: Notify::new(),
             in_head: Cell::default(),
             between: Cell::default(),
             starved: Cell::default(),
@@ -89,21 +87,27 @@ impl ActivityTracker {
         }
     }
 
-    /// Returns the number of bytes that the connection holds for its client.
-    pub(super) fn held(&self) -> u64 {
-        self.entry.held.get()
-    }
-
     /// Sets the number of bytes that the connection holds for its client; returns false if it must not hold as many.
     #[inline]
     pub(super) fn hold(&self, bytes: u64) -> bool {
-        !self.entry.held.set(bytes) || self.table.make_room(&self.entry)
+        !self.entry.held.set(bytes) || self.table.make_room(&self.entry, bytes)
+    }
+
+    /// Adds the bytes of one stream to those that the connection holds; returns false if it must not hold as many.
+    pub(super) fn hold_more(&self, bytes: u64) -> bool {
+        let held = &self.entry.held;
+        !held.set(held.without_arrived() + bytes) || self.table.make_room(&self.entry, bytes)
     }
 
     /// Releases some of the bytes that the connection holds.
     pub(super) fn release(&self, bytes: u64) {
-        _ = self.hold(self.held().saturating_sub(bytes));
-        self.released.notify_one();
+        let held = &self.entry.held;
+        _ = held.set(held.without_arrived().saturating_sub(bytes));
+    }
+
+    /// Returns the count of a body that announces no length.
+    pub(super) fn arriving(&self) -> ArrivingBytes {
+        ArrivingBytes::new(&self.table, &self.entry)
     }
 
     /// Returns `true` if hyper waits for the next request and holds nothing of this or an earlier one: it asks for more

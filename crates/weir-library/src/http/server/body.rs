@@ -9,6 +9,8 @@ use hyper::body::{Body, Incoming};
 use weir::memory::{Reservation, is_full};
 use weir_events::until;
 
+use super::arriving_bytes::ArrivingBytes;
+use super::body_rest::BodyRest;
 use super::limits::RequestDeadlines;
 
 /// Reason why a body was not read.
@@ -43,7 +45,7 @@ impl BodyError {
 /// # Errors
 /// Fails with a [`BodyError`] if the body is too large, too slow or broken.
 pub async fn read_body(
-    body: &mut Incoming,
+    BodyRest { body, arriving, .. }: &mut BodyRest,
     bytes_max: usize,
     deadlines: &RequestDeadlines,
 ) -> Result<Bytes, BodyError> {
@@ -51,13 +53,13 @@ pub async fn read_body(
         return Err(BodyError::TooLarge);
     }
     let Some(reserved) = Reservation::of(body.size_hint().lower()) else { return Err(BodyError::NoMemory) };
-    until(pin!(read_pieces(body, bytes_max, reserved, deadlines)), &deadlines.body)
+    until(pin!(read_pieces((body, arriving.as_ref()), bytes_max, reserved, deadlines)), &deadlines.body)
         .await
         .unwrap_or(Err(BodyError::TooSlow))
 }
 
 async fn read_pieces(
-    body: &mut Incoming,
+    (body, arriving): (&mut Incoming, Option<&ArrivingBytes>),
     bytes_max: usize,
     mut reserved: Reservation,
     deadlines: &RequestDeadlines,
@@ -77,7 +79,9 @@ async fn read_pieces(
             return Err(BodyError::TooLarge);
         }
         reserved.shrink(piece.len());
-        if is_full() {
+        // Nearly what is allocated: `whole` has room for as much again at most.
+        let may_hold = arriving.is_none_or(|arriving| arriving.grow_to(length as u64));
+        if is_full() || !may_hold {
             return Err(BodyError::NoMemory);
         }
         // Most bodies arrive in one piece, which is not copied.

@@ -12,21 +12,32 @@ use hyper::body::{Body, Incoming};
 use hyper::{Request, Version};
 use weir_events::{Event, until};
 
+use super::arriving_bytes::ArrivingBytes;
+
 /// Maximum number of bytes of a body that are read on.
 const REST_BYTES_MAX: usize = 1024 * 1024;
 
 /// A body that may be left before its end.
 pub struct BodyRest {
-    pub(in crate::http) body: Incoming,
+    pub(super) body: Incoming,
+    /// Counts a body that announces no length.
+    pub(super) arriving: Option<ArrivingBytes>,
     is_http2: bool,
 }
 
 impl BodyRest {
     /// Returns the body of a request, and the request without it.
-    pub(in crate::http) fn split(request: Request<Incoming>) -> (hyper::http::request::Parts, BodyRest) {
-        let (head, body) = request.into_parts();
+    #[must_use]
+    pub fn split(request: Request<Incoming>) -> (hyper::http::request::Parts, BodyRest) {
+        let (mut head, body) = request.into_parts();
         let is_http2 = head.version == Version::HTTP_2;
-        (head, BodyRest { body, is_http2 })
+        let arriving = head.extensions.remove();
+        (head, BodyRest { body, arriving, is_http2 })
+    }
+
+    /// Returns true if the request has a body, perhaps an empty one of unknown length.
+    pub(in crate::http) fn is_there(&self) -> bool {
+        self.body.size_hint().exact() != Some(0)
     }
 
     /// Leaves the body. Over HTTP/2 it is read on within this time limit.

@@ -23,6 +23,7 @@ use tokio::net::TcpStream;
 use weir_events::after;
 
 use super::activity::ActivityTracker;
+use super::arriving_bytes::UNREAD_BYTES;
 use super::body_rest::BodyRest;
 use super::chunked_body::ChunkedBody;
 use super::connection_stream::ConnectionStream;
@@ -51,8 +52,6 @@ const HTTP2_SEND_BUFFER_BYTES: usize = 64 * 1024;
 const HTTP2_RESET_STREAMS_MAX: usize = 100;
 const HTTP2_PING_INTERVAL: Duration = Duration::from_secs(30);
 const HTTP2_PING_TIMEOUT: Duration = Duration::from_secs(20);
-/// The bytes that an HTTP/2 connection may hold for its client before the next stream's flow has to wait.
-const HTTP2_HELD_BYTES_MAX: u64 = 1024 * 1024;
 
 /// Serves one connection until the client closes it, a limit ends it, or the server stops.
 ///
@@ -168,9 +167,9 @@ impl<'a, H: Handler> Service<Request<Incoming>> for Http1Service<'a, H> {
     type Future = AnswerFuture<'a>;
 
     #[inline]
-    fn call(&self, request: Request<Incoming>) -> AnswerFuture<'a> {
+    fn call(&self, mut request: Request<Incoming>) -> AnswerFuture<'a> {
         let Http1Service { handler, activity, repeated, peer, limits, piece_bytes_max } = self;
-        let has_room = activity.hold(body_bytes(request.body(), limits.body_bytes_max as u64));
+        let has_room = activity.hold(announced_bytes(&mut request, activity, limits.body_bytes_max));
         let fields = repeated.of(&request);
         // Called outside the future, so that the request is not moved into it.
         let answer = match has_room {
@@ -219,14 +218,13 @@ async fn serve_http2<H: Handler>(
     activity: Rc<ActivityTracker>,
     mut supervisor: ConnectionSupervisor<'_>,
 ) {
-    let (body_bytes_max, late) = (limits.body_bytes_max as u64, after(limits.linger_timeout));
-    let service = service_fn(move |request: Request<Incoming>| {
+    let (body_bytes_max, late) = (limits.body_bytes_max, after(limits.linger_timeout));
+    let service = service_fn(move |mut request: Request<Incoming>| {
         let (handler, activity, late) = (Rc::clone(&handler), Rc::clone(&activity), late.clone());
         async move {
             activity.heads.set(activity.heads.get() + 1);
             let answer = {
-                room_for_stream(&activity).await;
-                let body = HeldForStream::new(&activity, body_bytes(request.body(), body_bytes_max));
+                let body = HeldForStream::new(&activity, announced_bytes(&mut request, &activity, body_bytes_max));
                 let _answering = CountGuard::one_more(&activity.answering);
                 let mut request = Some(request);
                 let answer = match body.has_room {
@@ -249,7 +247,7 @@ async fn serve_http2<H: Handler>(
     let header_bytes_max = u32::try_from(limits.header_bytes_max).unwrap_or(u32::MAX);
     let connection = http2::Builder::new(SameThread)
         .timer(TokioTimer::new())
-        // RFC 9113 recommends at least 100; the sum of their answers is bounded by `room_for_stream`.
+        // RFC 9113 recommends at least 100; the sum of their bodies and answers is bounded by `HeldForStream`.
         .max_concurrent_streams(limits.streams_max)
         // The limit of HTTP/1. Fields over it are answered with 431, and hyper derives from it how many CONTINUATION frames a
         // header may take, which bounds a flood of them.
@@ -273,23 +271,18 @@ async fn serve_http2<H: Handler>(
     supervisor.drive(pin!(connection), http2::Connection::graceful_shutdown, || false).await;
 }
 
-/// Waits until the connection holds little enough to begin the flow of another stream. A client that opens many streams and
-/// accepts nothing of their answers would otherwise make the server hold all of them.
-async fn room_for_stream(activity: &ActivityTracker) {
-    let mut has_waited = false;
-    while activity.held() > HTTP2_HELD_BYTES_MAX {
-        activity.released.notified().await;
-        has_waited = true;
+/// Returns the number of bytes that the body of a request counts from its beginning: its announced length, or what is buffered of
+/// one that announces none, which is then counted as it arrives.
+#[inline]
+fn announced_bytes(request: &mut Request<Incoming>, activity: &ActivityTracker, body_bytes_max: usize) -> u64 {
+    if request.body().is_end_stream() {
+        return 0;
     }
-    if has_waited {
-        // The next stream is polled after this one, and sees what an answer that is ready at once adds.
-        activity.released.notify_one();
-    }
-}
-
-/// Returns the number of bytes that the body of a request takes at most: its announced length, or the limit.
-fn body_bytes(body: &Incoming, body_bytes_max: u64) -> u64 {
-    if body.is_end_stream() { 0 } else { body.size_hint().exact().unwrap_or(body_bytes_max).min(body_bytes_max) }
+    let bytes = request.body().size_hint().exact().unwrap_or_else(|| {
+        request.extensions_mut().insert(activity.arriving());
+        UNREAD_BYTES
+    });
+    bytes.min(body_bytes_max as u64)
 }
 
 /// Returns the response to a request for which connections hold too much.

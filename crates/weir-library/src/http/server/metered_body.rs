@@ -27,8 +27,12 @@ pub(super) struct HeldForStream {
 
 impl HeldForStream {
     pub(super) fn new(activity: &Rc<ActivityTracker>, bytes: u64) -> Self {
-        let has_room = bytes == 0 || activity.hold(activity.held() + bytes);
-        HeldForStream { activity: Rc::clone(activity), bytes, has_room }
+        let has_room = bytes == 0 || activity.hold_more(bytes);
+        let mut held = HeldForStream { activity: Rc::clone(activity), bytes, has_room };
+        if !has_room {
+            held.release(u64::MAX);
+        }
+        held
     }
 
     fn release(&mut self, bytes: u64) {
