@@ -466,6 +466,10 @@ pub(crate) struct RepeatStep {
     pub early_orders: Box<[EarlyOrder]>,
     /// Its part in a loop that goes through its list strip by strip.
     pub strip: StripRole,
+    /// True if the body does more than compute, so that no further iteration begins in a frame that is to be given up.
+    pub has_effects: bool,
+    /// True if only computation follows in the text, as for [`Action::Release`].
+    pub is_last_effect: bool,
     /// The slot of the output.
     pub out: u32,
 }
@@ -478,6 +482,8 @@ pub(crate) struct TimedStep {
     pub limit: Option<Argument>,
     /// The bodies, each with the values that it captures.
     pub bodies: Box<[(Body, Box<[Argument]>)]>,
+    /// True if only computation follows in the text, as for [`Action::Release`].
+    pub is_last_effect: bool,
     /// The atomic steps around it, by the node that begins each: what they hold is held for the body too.
     pub within: Box<[u32]>,
     /// The slot of the output.

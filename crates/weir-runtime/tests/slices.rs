@@ -359,6 +359,54 @@ fn an_atomic_step_that_waits_is_not_torn_when_nobody_awaits_it() {
     }
 }
 
+/// The same step at the end of a body, with the effect behind the construct that has the body.
+fn step_in_a_body(construct: &str, columns: usize, yielded: &str, rest: &str) -> String {
+    let step = "\
+%12: Int = atomic (write shared s)
+  %13: Int = call a.first at f (shared s)
+  %14: Int = call a.wait at w (%0)
+  %15: Int = call a.second at g (shared s)
+  yield %14
+";
+    let indent = " ".repeat(columns);
+    let body: String = format!("{step}yield {yielded}\n").lines().map(|line| format!("{indent}{line}\n")).collect();
+    format!("{construct}\n{body}{rest}%6: Int = call a.third at h (shared s)\nyield %6")
+}
+
+#[test]
+fn nothing_happens_behind_a_body_that_ends_with_an_atomic_step_when_nobody_awaits_it() {
+    let bodies = [
+        step_in_a_body("%1: Option(Int) = within 10s", 2, "%12", ""),
+        step_in_a_body(
+            "%1: Int = race\n  branch",
+            4,
+            "%12",
+            "  branch\n    %7: Int = call b.wait at o (%0)\n    yield %7\n",
+        ),
+        step_in_a_body("%1: List(Int) = for %2: Int in [1]", 2, "%12", ""),
+        step_in_a_body("%1: Int = fold [1] from 0 as %2: Int, %3: Int", 2, "%12", ""),
+    ];
+    for body in &bodies {
+        for (row, feed) in ways() {
+            let gates = Gates::new();
+            let (calls, functions) = effects(&gates);
+            let (feed, running) = started(feed(), body, functions, options_of_step(row.name));
+            let cancelled = feed.begin(flow(0));
+            let mut call = gates.next();
+            if call.path == "b.wait" {
+                call = gates.next();
+            }
+            pass_turns(&feed);
+            drop(cancelled);
+            pass_turns(&feed);
+            call.release();
+            drop(feed);
+            running.wait().unwrap();
+            assert_whole_step(&calls, row.name);
+        }
+    }
+}
+
 #[test]
 fn an_atomic_step_that_loses_a_race_is_not_torn() {
     for (row, feed) in ways() {

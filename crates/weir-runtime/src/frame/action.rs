@@ -94,7 +94,8 @@ pub(super) enum Stage {
     RegionJoin(usize),
     /// An atomic step has its locks, and makes the values of its sessions.
     Making(Making),
-    /// An atomic step that does not begin, because its frame is given up once it is in no other.
+    /// Neither an atomic step nor what is behind a step with bodies begins, because the frame is given up once it is in no atomic
+    /// step.
     Refused,
     /// The flow moves to the section of the step.
     Moves,
@@ -317,7 +318,7 @@ impl Frame {
             (Stage::Locks(locks), Action::Acquire(acquire)) => self.hold(node, locks, acquire, env, context),
             (Stage::Making(making), Action::Acquire(acquire)) => self.make_own(node, making, acquire, env, context),
             (Stage::Body(run), Action::Repeat(repeat)) => self.go_on_repeating(run, repeat, env, context),
-            (Stage::Refused, Action::Acquire(_)) => Ran::wait(Stage::Refused),
+            (Stage::Refused, _) => Ran::wait(Stage::Refused),
             (Stage::Timed(run), Action::Timed(timed)) => self.timed(*run, timed, env, context),
             _ => unreachable!("a step waits only for what it can wait for"),
         }
@@ -350,7 +351,7 @@ impl Frame {
             Advanced::Ready(Ok(states)) if self.has_further_strip(step, &states) => {
                 Ran::Again(self.keep_for_next_strip(Box::new(run), states, step))
             }
-            Advanced::Ready(result) => self.repeated(&mut run, result, step),
+            Advanced::Ready(result) => self.repeated(&mut run, result, step, env),
         }
     }
 
@@ -368,18 +369,18 @@ impl Frame {
             Advanced::Ready(Ok(states)) if self.has_further_strip(step, &states) => {
                 Ran::Again(self.keep_for_next_strip(run, states, step))
             }
-            Advanced::Ready(result) => self.repeated(&mut run, result, step),
+            Advanced::Ready(result) => self.repeated(&mut run, result, step, env),
         }
     }
 
     /// Ends a repetition.
-    fn repeated(&mut self, run: &mut Run, result: Result<Value, FlowExit>, step: &RepeatStep) -> Ran {
+    fn repeated(&mut self, run: &mut Run, result: Result<Value, FlowExit>, step: &RepeatStep, env: Env<'_>) -> Ran {
         run.restore(step, self);
         self.forget_strips(step);
         match result {
             Ok(value) => {
                 self.slots[step.out as usize] = value;
-                Ran::Next
+                self.behind_bodies(step.is_last_effect, env)
             }
             Err(ended) => Ran::Ends(Box::new(StepExit { within: ended.path(&step.body), how: ended.how })),
         }
@@ -391,11 +392,23 @@ impl Frame {
             Advanced::Yields => Ran::yields(Stage::Timed(Box::new(run))),
             Advanced::Ready(Ok(value)) => {
                 self.slots[step.out as usize] = value;
-                Ran::Next
+                self.behind_bodies(step.is_last_effect, env)
             }
             Advanced::Ready(Err((ended, body))) => {
                 Ran::Ends(Box::new(StepExit { within: ended.path(body), how: ended.how }))
             }
+        }
+    }
+
+    /// Ends a step with bodies. If an atomic step in one of them was the last thing that the frame, which is to be given up, had to
+    /// complete, nothing begins behind it.
+    #[inline]
+    fn behind_bodies(&self, is_last_effect: bool, env: Env<'_>) -> Ran {
+        match env.given_up {
+            Some(outside) if !is_last_effect && self.inherited.len() + self.scopes.len() <= outside => {
+                Ran::wait(Stage::Refused)
+            }
+            _ => Ran::Next,
         }
     }
 }

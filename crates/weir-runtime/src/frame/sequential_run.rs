@@ -32,6 +32,9 @@ impl SequentialRun {
     ) -> Advanced<Result<Value, FlowExit>> {
         loop {
             if !self.begun {
+                if self.index > 0 && self.is_to_be_given_up(step, env) {
+                    return Advanced::Waits;
+                }
                 match self.begin(step.repeat) {
                     Ok(true) => {}
                     Ok(false) => return Advanced::Ready(Ok(self.result(step.repeat))),
@@ -62,6 +65,11 @@ impl SequentialRun {
                 return Advanced::Yields;
             }
         }
+    }
+
+    /// Returns true if no further iteration begins, because the frame around it is given up as soon as it is in no atomic step.
+    fn is_to_be_given_up(&self, step: &RepeatStep, env: Env<'_>) -> bool {
+        step.has_effects && env.given_up.is_some_and(|outside| self.frame.inherited.len() <= outside)
     }
 
     /// Sets the next iteration's parameters; returns false if there is no next iteration.

@@ -154,9 +154,7 @@ impl Assembly<'_> {
                 Action::Acquire(Box::new(self.acquire(id, (constraints, *cancellable), ticket_gates)))
             }
             NodeKind::Release { acquire } => {
-                let computes = |node: &Node| node.uses.is_empty() && node.kind.constraints().is_empty();
-                let is_last_effect = self.graph.nodes[index + 1..].iter().all(computes);
-                Action::Release { acquire: acquire.0, is_last_effect }
+                Action::Release { acquire: acquire.0, is_last_effect: self.is_last_effect(id) }
             }
             NodeKind::Return => self.only_input(index).map_or(Action::Nothing, Action::Return),
             NodeKind::Fail => self.only_input(index).map_or(Action::Nothing, Action::Fail),
@@ -313,7 +311,23 @@ impl Assembly<'_> {
         let (inputs, out) = (self.arguments(id.0 as usize)?, self.layout.port(id, 0));
         let (within, early_orders) = (self.within(id), self.order.early_orders[id.0 as usize].clone().into());
         let strip = self.strips[id.0 as usize];
-        Ok(Action::Repeat(Box::new(RepeatStep { repeat, inputs, body, early_orders, strip, within, out })))
+        let (has_effects, is_last_effect) = (!computes(self.graph.node(id)), self.is_last_effect(id));
+        Ok(Action::Repeat(Box::new(RepeatStep {
+            repeat,
+            inputs,
+            body,
+            early_orders,
+            strip,
+            has_effects,
+            is_last_effect,
+            within,
+            out,
+        })))
+    }
+
+    /// Returns true if only computation follows a node in the text.
+    pub(super) fn is_last_effect(&self, id: NodeId) -> bool {
+        self.graph.nodes[id.0 as usize + 1..].iter().all(computes)
     }
 
     /// Returns the atomic steps around a node, from the innermost.
@@ -446,4 +460,9 @@ impl Assembly<'_> {
 fn overlap_max(parts: &[NodePart]) -> u32 {
     let worthwhile = parts.iter().filter_map(NodePart::gatherer).map(|gatherer| gatherer.worthwhile());
     worthwhile.max().unwrap_or(0).clamp(OVERLAP_MAX, OVERLAP_GATHERED_MAX) as u32
+}
+
+/// Returns true if a node does nothing but compute.
+fn computes(node: &Node) -> bool {
+    node.uses.is_empty() && node.kind.constraints().is_empty()
 }

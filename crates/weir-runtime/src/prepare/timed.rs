@@ -24,6 +24,7 @@ impl Assembly<'_> {
             name: Arc::from(&*node.name),
             limit,
             bodies,
+            is_last_effect: self.is_last_effect(id),
             within: self.within(id),
             out: self.layout.port(id, 0),
         })
