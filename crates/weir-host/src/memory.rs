@@ -30,6 +30,7 @@
 mod carried;
 mod charging;
 mod limits;
+mod reached_limit;
 mod reservation;
 mod room;
 mod thread_account;
@@ -40,6 +41,7 @@ pub use charging::{
     take_opening_balance, take_over,
 };
 pub use limits::{MemoryLimits, flow_limit, is_full, program_limit};
+pub use reached_limit::ReachedLimit;
 pub use reservation::Reservation;
 pub use room::{ask, assured, begin_step, check, is_over, take_refusal};
 pub use thread_account::{allocated, released, used};

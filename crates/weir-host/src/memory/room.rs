@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use super::limits::PROGRAM_LIMIT;
+use super::reached_limit::ReachedLimit;
 use super::thread_account::{TOTAL, account};
 use crate::{Failure, FailureKind};
 
@@ -81,11 +82,11 @@ pub fn is_over() -> bool {
     (balance >= SMALL_BYTES || balance > limit) && exceeded(balance, 0, limit).is_some()
 }
 
-/// Returns true if a flow was refused something on this thread since the last call: the work may have released what it had
-/// before it failed for that reason.
+/// Returns the limit for which a flow was refused something on this thread since the last call: the work may have released what
+/// it had before it failed for that reason.
 #[must_use]
-pub fn take_refusal() -> bool {
-    account(|account| account.has_refused.replace(false))
+pub fn take_refusal() -> Option<ReachedLimit> {
+    account(|account| account.refused.take())
 }
 
 /// Returns the failure of a flow that asks for this much more.
@@ -99,16 +100,16 @@ fn exceeded(balance: i64, bytes: i64, limit: i64) -> Option<Box<Failure>> {
     }
     if needed > limit {
         let message = format!("the flow needs more than {} of memory (`memory_per_flow`)", shown(limit));
-        return Some(failure(message));
+        return Some(failure(ReachedLimit::Flow, message));
     }
     let (used, program) = (TOTAL.load(Ordering::Relaxed), PROGRAM_LIMIT.load(Ordering::Relaxed));
     if fits_program(used, program, bytes, needed) {
         return None;
     }
     let (used, program, needed) = (shown(used), shown(program), shown(needed));
-    Some(failure(format!(
-        "the program holds {used} of its {program} of memory (`--memory`), and the flow would hold {needed}"
-    )))
+    let message =
+        format!("the program holds {used} of its {program} of memory (`--memory`), and the flow would hold {needed}");
+    Some(failure(ReachedLimit::Program, message))
 }
 
 /// Returns whether the program has room for what a flow asks for, which would then hold `needed` bytes.
@@ -121,8 +122,8 @@ fn fits_program(used: i64, program: i64, bytes: i64, needed: i64) -> bool {
     (is_in_step && after <= with_margin) || needed <= program.saturating_sub(after).max(small)
 }
 
-fn failure(message: String) -> Box<Failure> {
-    account(|account| account.has_refused.set(true));
+fn failure(reached: ReachedLimit, message: String) -> Box<Failure> {
+    account(|account| account.refused.set(Some(reached)));
     Box::new(Failure::new(FailureKind::Memory, message))
 }
 

@@ -66,6 +66,18 @@ fn a_request_beyond_the_limit_of_the_flow_is_refused() {
 }
 
 #[test]
+fn a_refusal_names_the_limit_that_was_reached() {
+    alone(limits(4 * MEGABYTE, 5 * MEGABYTE), || {
+        let _entered = enter(0);
+        assert_eq!(take_refusal(), None);
+        assert!(ask(3 * MEGABYTE).is_err());
+        assert_eq!((take_refusal(), take_refusal()), (Some(ReachedLimit::Program), None));
+        assert!(ask(5 * MEGABYTE).is_err());
+        assert_eq!(take_refusal(), Some(ReachedLimit::Flow));
+    });
+}
+
+#[test]
 fn an_atomic_step_fails_before_it_begins_or_has_its_room() {
     alone(limits(16 * MEGABYTE, 100 * MEGABYTE), || {
         let entered = enter(0);

@@ -3,6 +3,8 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use super::reached_limit::ReachedLimit;
+
 /// The sum of a thread's reports after which they are added to the total of the process. Chosen by judgement: an atomic
 /// addition for each 64 KiB costs nothing, and a hundred threads hide 6 MiB at most.
 const SETTLED_BYTES: i64 = 64 * 1024;
@@ -25,8 +27,8 @@ pub(super) struct ThreadAccount {
     pub(super) assured: Cell<i64>,
     /// The balance with which the next flow begins.
     pub(super) opening: Cell<i64>,
-    /// True if a flow was refused something since [`take_refusal`](super::take_refusal).
-    pub(super) has_refused: Cell<bool>,
+    /// The limit for which a flow was refused something since [`take_refusal`](super::take_refusal).
+    pub(super) refused: Cell<Option<ReachedLimit>>,
     /// True if the thread settles when it ends.
     pub(super) settles_at_end: Cell<bool>,
 }
@@ -40,7 +42,7 @@ thread_local! {
             limit: Cell::new(i64::MAX),
             assured: Cell::new(0),
             opening: Cell::new(0),
-            has_refused: Cell::new(false),
+            refused: Cell::new(None),
             settles_at_end: Cell::new(false),
         }
     };

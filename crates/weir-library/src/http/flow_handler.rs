@@ -20,14 +20,14 @@ use crate::time_limit::{TimeIsUp, TimeLimit};
 use crate::trace_context;
 
 use super::http2_fields;
-use super::request_body::{BodyHead, RequestBody, refused, too_much_memory};
+use super::request_body::{BodyHead, RequestBody, refused, without_room};
 use super::request_fields::RequestFields;
 use super::request_log::RequestLog;
 use super::request_policy::{RequestPolicy, RoutedRequest, refusal};
 use super::request_rules;
 use super::response::Response;
 use super::routes::{BodyInput, Routes};
-use super::server::{BodyError, BodyRest, Handler, HandlerResponse, RepeatedHeader, RequestDeadlines, read_body};
+use super::server::{BodyRest, Handler, HandlerResponse, RepeatedHeader, RequestDeadlines, read_body};
 
 /// Handler that responds to requests with the results of flows.
 pub(super) struct FlowHandler {
@@ -271,12 +271,13 @@ impl FlowHandler {
 
     /// Converts a body into an input, on the account of the flow that is about to begin.
     fn flow_input(&self, route: usize, input: &BodyInput, body: Bytes) -> Result<Value, Box<Response>> {
-        let entered = memory::enter(i64::try_from(body.len()).unwrap_or(i64::MAX));
+        let length = body.len();
+        let entered = memory::enter(i64::try_from(length).unwrap_or(i64::MAX));
         _ = memory::take_refusal();
         let input = self.routes.body_input(route, input, body);
-        if memory::is_over() || memory::take_refusal() {
-            self.report(too_much_memory());
-            return Err(Box::new(Response::of_status(BodyError::TooLarge.status())));
+        if let Some((error, reason)) = without_room(length) {
+            self.report(reason);
+            return Err(refused(error));
         }
         memory::set_opening_balance(entered.leave());
         input.map_err(|problem| refusal(&[problem]))

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use hyper::header::HeaderValue;
 use parking_lot::Mutex;
+use weir::memory::ReachedLimit;
 use weir::{
     Failure, FailureKind, Flows, Generic, ParameterFrom, RouteParameter, SourceProblem, TypeArgument, TypeOf, Value,
     memory,
@@ -114,23 +115,36 @@ impl RequestBody {
             }
         };
         // The connection has allocated it.
-        memory::charge(i64::try_from(body.len()).unwrap_or(i64::MAX));
+        let length = body.len();
+        memory::charge(i64::try_from(length).unwrap_or(i64::MAX));
         _ = memory::take_refusal();
         let value = decoded_body(&parameter, NamedTypes(&of.definitions), form.as_ref(), body);
-        if memory::is_over() || memory::take_refusal() {
-            let reason = too_much_memory();
+        if let Some((error, reason)) = without_room(length) {
             flows.into_iter().for_each(|flows| flows.report(SourceProblem::RequestFailed(reason.clone())));
-            return Err(refused(BodyError::TooLarge));
+            return Err(refused(error));
         }
         value.map_err(|problem| refusal(&[problem]))
     }
 }
 
-/// Returns the reason why a body is refused that takes more memory than a flow may hold.
-pub(super) fn too_much_memory() -> Failure {
-    let limit = memory::flow_limit();
-    let reason = format!("a body takes more than the {limit} bytes that a flow may hold (`memory_per_flow`)");
-    Failure::new(FailureKind::Limit, reason)
+/// Returns the error of a body of this length, and its reason, if the flow that has it holds more than it may, or was refused
+/// something since [`memory::take_refusal`].
+pub(super) fn without_room(length: usize) -> Option<(BodyError, Failure)> {
+    // The refusal names the limit.
+    _ = memory::is_over();
+    let (error, reason) = match memory::take_refusal()? {
+        ReachedLimit::Flow => {
+            let limit = memory::flow_limit();
+            let reason = format!("a body takes more than the {limit} bytes that a flow may hold (`memory_per_flow`)");
+            (BodyError::TooLarge, reason)
+        }
+        ReachedLimit::Program => {
+            let (used, limit) = (memory::used(), memory::program_limit().unwrap_or(u64::MAX));
+            let program = format!("the program holds {used} bytes of its {limit} (`--memory`)");
+            (BodyError::NoMemory, format!("there is no memory for a body of {length} bytes: {program}"))
+        }
+    };
+    Some((error, Failure::new(FailureKind::Limit, reason)))
 }
 
 /// Returns the answer to a request whose body cannot be read, after which the connection ends.

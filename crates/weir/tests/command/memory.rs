@@ -301,6 +301,24 @@ fn a_body_that_takes_more_memory_than_a_flow_has_is_too_large() {
     served.wait_for("(`memory_per_flow`)");
 }
 
+/// A service that keeps the bodies of its requests.
+const KEEPS: &str = "use http\n\nshared kept: List(Bytes) = []\n\n\
+                     service keeps on http(port: 80, body_bytes_max: 50mb) {\n  \
+                     post \"/\" (body sent: Bytes) {\n    kept.push(sent)\n    http.text(\"{kept.length()}\")\n  }\n}\n";
+
+#[test]
+fn a_body_for_which_the_program_has_no_memory_left_is_refused_for_now() {
+    let program = Scratch::new("keeps.weir", KEEPS.as_bytes());
+    let served = Served::start(program.path(), &["--memory", "100mb"]);
+    let body = vec![b'x'; 9 << 20];
+    let answers = std::iter::repeat_with(|| post(&served, "/", body.len(), &body));
+    let refused = answers.take(20).find(|answer| answer.status != 200).expect("the memory is full");
+    assert_eq!(refused.status, 503);
+    let (_, log) = served.stop();
+    assert!(log.contains("there is no memory for a body of 9437184 bytes: the program holds"), "{log}");
+    assert!(!log.contains("memory_per_flow"), "{log}");
+}
+
 #[test]
 fn bodies_for_which_there_is_no_memory_are_refused_before_they_are_read() {
     let (_program, served) = start("event", &[]);
