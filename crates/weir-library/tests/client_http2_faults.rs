@@ -127,6 +127,18 @@ fn a_faulty_answer_ends_its_call_and_its_connection() {
             ("pushed", frame(PUSH_PROMISE, END_HEADERS, 3, &[0, 0, 0, 2, 0x82]), vec![], PATIENCE),
             ("no status", headers(END_HEADERS | END_STREAM, b"\x0f\x0d\x010"), vec![], PATIENCE),
             ("reset", frame(RESET, 0, 3, &[0, 0, 0, 2]), vec![], PATIENCE),
+            (
+                "reset without an error",
+                [headers(END_HEADERS, STATUS_200), frame(DATA, 0, 3, b"abc"), frame(RESET, 0, 3, &[0; 4])].concat(),
+                vec![],
+                PATIENCE,
+            ),
+            (
+                "reset without an error before the length",
+                [headers(END_HEADERS, &length_5), frame(DATA, 0, 3, b"abc"), frame(RESET, 0, 3, &[0; 4])].concat(),
+                vec![],
+                PATIENCE,
+            ),
             ("wrong compression", headers(END_HEADERS, &[0xff; 20]), vec![], PATIENCE),
             (
                 "too short",

@@ -1,5 +1,6 @@
 //! Reading the body of a response within its limits, and decompressing it.
 
+use std::fmt::Display;
 use std::io::{self, Write};
 
 use bytes::{Bytes, BytesMut};
@@ -25,7 +26,7 @@ const GZIPS_MAX: usize = 3;
 /// # Errors
 /// Fails if the body has more than `bytes_max` bytes, if its connection ends early, and if it is not valid gzip.
 pub(super) async fn read(
-    mut body: impl Body<Data = Bytes, Error = hyper::Error> + Unpin,
+    mut body: impl Body<Data = Bytes, Error: Display> + Unpin,
     headers: &mut HeaderMap,
     bytes_max: usize,
 ) -> Result<Bytes, Failure> {

@@ -14,7 +14,7 @@
 use std::error::Error;
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -327,14 +327,19 @@ pub(super) struct ArrivingBody<'c> {
 
 impl Body for ArrivingBody<'_> {
     type Data = Bytes;
-    type Error = hyper::Error;
+    type Error = Box<dyn Error + Send + Sync>;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<hyper::Result<Frame<Bytes>>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
         let ArrivingBody { body, connection } = &mut *self;
-        match &mut connection.sender {
-            HttpSender::Http1(connection) => connection.poll_frame(body, cx),
-            HttpSender::Http2(_) => Pin::new(body).poll_frame(cx),
-        }
+        let frame = match &mut connection.sender {
+            HttpSender::Http1(connection) => ready!(connection.poll_frame(body, cx)),
+            HttpSender::Http2(_) => match ready!(Pin::new(&mut *body).poll_frame(cx)) {
+                // hyper takes a reset without an error for the end.
+                None if !body.is_end_stream() => return Poll::Ready(Some(Err("its stream was reset".into()))),
+                frame => frame,
+            },
+        };
+        Poll::Ready(frame.map(|frame| frame.map_err(Into::into)))
     }
 
     fn is_end_stream(&self) -> bool {
