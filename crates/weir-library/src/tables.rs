@@ -193,7 +193,8 @@ pub fn begin(#[environment] storage: &TableStorage) -> i64 {
     storage.next_transaction()
 }
 
-/// Commits what the transaction has done to the table; if `last`, to all stored tables. Returns its number.
+/// Commits what the transaction has done to the table; if `last`, to all stored tables, and if `at_once`, so that nothing can take
+/// that back: tables in memory follow. Returns its number.
 ///
 /// # Errors
 /// Fails if the database cannot commit: then nothing of the transaction takes effect.
@@ -203,13 +204,16 @@ pub fn begin(#[environment] storage: &TableStorage) -> i64 {
     units = ending_units(table, last),
     later = commit_later(table, transaction)
 )]
-pub fn commit(table: &mut Table, transaction: i64, last: bool) -> Result<i64, Failure> {
-    table.0.rows.commit(transaction, last)?;
+pub fn commit(table: &mut Table, transaction: i64, at_once: bool, last: bool) -> Result<i64, Failure> {
+    match at_once {
+        true => table.0.rows.commit_at_once(transaction)?,
+        false => table.0.rows.commit(transaction, last)?,
+    }
     Ok(transaction)
 }
 
 /// Commits what the transaction has done to all stored tables. The database may not have done that yet: others follow it, and
-/// `committed` waits for it. Returns the number of the transaction.
+/// `committed` waits for it, so that it is not `at_once`. Returns the number of the transaction.
 ///
 /// # Errors
 /// Fails like `commit`, if that is known at once.
@@ -219,7 +223,7 @@ pub fn commit(table: &mut Table, transaction: i64, last: bool) -> Result<i64, Fa
     units = placed_ending_units(table, transaction),
     later = commit_later(table, transaction)
 )]
-pub fn place_commit(table: &mut Table, transaction: i64, last: bool) -> Result<i64, Failure> {
+pub fn place_commit(table: &mut Table, transaction: i64, _at_once: bool, last: bool) -> Result<i64, Failure> {
     if !table.0.rows.place_commit(transaction, Box::new(|_| ())) {
         table.0.rows.commit(transaction, last)?;
     }

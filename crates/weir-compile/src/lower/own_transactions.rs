@@ -173,11 +173,10 @@ impl<'a> Lowering<'a, '_> {
         (kept, ty): (Atom, &Type),
         span: Span,
     ) -> Atom {
-        let Some(table) = tables.get(at) else {
+        if at == tables.len() {
             return self.prim(Prim::Variant(Value::OK), vec![kept], ty.clone(), span);
-        };
-        let stored = tables.iter().filter(|table| self.is_stored(table)).count();
-        let given = [Atom::Shared(table.clone()), number, Atom::Value(Value::Bool(at + 1 == stored))];
+        }
+        let given = self.commit_arguments(tables, (at, number));
         let given = given.into_iter().map(|atom| Some(Binding::Atom(atom))).collect();
         let of = Type::result(Type::Int, Type::Failure);
         let committed = self.call_host(&format!("{TABLES}.commit").into(), given, of, (span, &[]));

@@ -284,27 +284,49 @@ impl<'a> Lowering<'a, '_> {
     }
 
     fn commit(&mut self, transaction: &Transaction, span: Span) {
-        self.end_each(transaction, |lowering, given| lowering.call_tables("commit", given, Type::Int, span));
+        self.end_each(transaction, |lowering, at_number| {
+            let given = lowering.commit_arguments(&transaction.tables, at_number);
+            lowering.call_tables("commit", given, Type::Int, span)
+        });
+    }
+
+    /// Returns the arguments of the commit of one of the tables of a transaction: the table, the number, whether the commit must not
+    /// be taken back any more because tables in memory follow, and whether it is that of the last stored table.
+    pub(super) fn commit_arguments(&self, tables: &[Text], (at, number): (usize, Atom)) -> Vec<Atom> {
+        let stored = self.stored_count(tables);
+        let last = at + 1 == stored;
+        let at_once = last && stored < tables.len();
+        vec![
+            Atom::Shared(tables[at].clone()),
+            number,
+            Atom::Value(Value::Bool(at_once)),
+            Atom::Value(Value::Bool(last)),
+        ]
     }
 
     /// Takes back a transaction.
     pub(super) fn roll_back(&mut self, transaction: &Transaction, span: Span) {
-        self.end_each(transaction, |lowering, given| {
+        let stored = self.stored_count(&transaction.tables);
+        self.end_each(transaction, |lowering, (at, number)| {
+            let table = Atom::Shared(transaction.tables[at].clone());
+            let given = [table, number, Atom::Value(Value::Bool(at + 1 == stored))];
             let given = given.into_iter().map(|atom| Some(Binding::Atom(atom))).collect();
             lowering.call_host(&ROLL_BACK.into(), given, Type::Int, (span, &[]))
         });
     }
 
-    /// Ends a transaction in each of its tables. `end` takes the table, the number, and whether it is the last stored one; it
-    /// returns the number.
-    fn end_each(&mut self, transaction: &Transaction, end: impl Fn(&mut Self, Vec<Atom>) -> Atom) {
-        let stored = transaction.tables.iter().filter(|table| self.is_stored(table)).count();
+    /// Ends a transaction in each of its tables. `end` takes the place of the table among them and the number, and returns the number.
+    fn end_each(&mut self, transaction: &Transaction, end: impl Fn(&mut Self, (usize, Atom)) -> Atom) {
         let mut number = transaction.number.clone();
-        for (at, table) in transaction.tables.iter().enumerate() {
-            let last = Atom::Value(Value::Bool(at + 1 == stored));
+        for at in 0..transaction.tables.len() {
             // Each call takes its number from the one before, so that they follow all statements in this order.
-            number = end(self, vec![Atom::Shared(table.clone()), number, last]);
+            number = end(self, (at, number));
         }
+    }
+
+    /// Returns the number of stored tables among those of a transaction, which are the first ones.
+    fn stored_count(&self, tables: &[Text]) -> usize {
+        tables.iter().filter(|table| self.is_stored(table)).count()
     }
 
     /// Returns whether an `atomic` over tables is around the current expression.

@@ -154,6 +154,10 @@ impl GroupCommit {
     /// Notes that the last commits were lost, from this number on.
     pub(super) fn lose(&self, first: u64, failure: Failure) {
         let last = self.executed_count();
+        if last < first {
+            // The group had no commit yet, and a later one has the number.
+            return;
+        }
         let mut failures = self.failures.lock();
         match failures.lost.last_mut() {
             Some(before) if before.last + 1 >= first => before.last = last,

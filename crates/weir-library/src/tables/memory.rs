@@ -61,6 +61,8 @@ struct StoredRow {
 #[derive(Debug)]
 struct UndoLog {
     transaction: i64,
+    /// The time of its first statement on the table, if rows expire: none expires between its statements.
+    now: Option<SystemTime>,
     next: Option<i64>,
     /// The keys that were written, each with the row before.
     changes: Vec<(Value, Option<StoredRow>)>,
@@ -257,7 +259,8 @@ impl MemoryTable {
             self.written.close_gaps();
         }
         if transaction != 0 && self.undo.is_none() {
-            self.undo = Some(UndoLog { transaction, next: self.next, changes: Vec::new() });
+            let now = self.time();
+            self.undo = Some(UndoLog { transaction, now, next: self.next, changes: Vec::new() });
         }
     }
 
@@ -348,7 +351,8 @@ impl MemoryTable {
     /// Writes a row whose key no other has, and evicts those beyond the limits.
     fn add(&mut self, key: Value, row: Value) {
         self.writes += 1;
-        let at = self.now().unwrap_or(SystemTime::UNIX_EPOCH);
+        // Its life begins now, however long its transaction takes.
+        let at = self.time().unwrap_or(SystemTime::UNIX_EPOCH);
         let capacity = self.capacity();
         let bytes = capacity.map_or(0, |_| self.bytes_of(fields(&row)));
         self.place(key, StoredRow { row, write: self.writes, at, bytes });
@@ -402,8 +406,13 @@ impl MemoryTable {
         }
     }
 
-    /// Returns the time, if rows expire.
+    /// Returns the time by which rows have expired, if they do: that of the open transaction.
     fn now(&self) -> Option<SystemTime> {
+        self.undo.as_ref().map_or_else(|| self.time(), |undo| undo.now)
+    }
+
+    /// Returns the time of the clock, if rows expire.
+    fn time(&self) -> Option<SystemTime> {
         self.schema.soft.as_ref().and_then(|soft| soft.ttl).map(|_| (self.clock)())
     }
 

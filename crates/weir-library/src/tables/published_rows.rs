@@ -296,6 +296,12 @@ impl TableRows for PublishedRows {
         committed
     }
 
+    fn commit_at_once(&self, transaction: i64) -> Result<(), Failure> {
+        let committed = self.rows.commit_at_once(transaction);
+        self.noting().ended(transaction, committed.is_ok());
+        committed
+    }
+
     fn roll_back(&self, transaction: i64) {
         self.rows.roll_back(transaction);
         self.noting().ended(transaction, false);

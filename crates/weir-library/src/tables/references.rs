@@ -254,7 +254,10 @@ impl Deletion<'_> {
         if is_own {
             let stored = tables.iter().filter(|doomed| doomed.table.schema.soft.is_none()).count();
             for (at, doomed) in tables.iter().enumerate() {
-                doomed.table.rows.commit(number, at + 1 == stored)?;
+                match at + 1 == stored && stored < tables.len() {
+                    true => doomed.table.rows.commit_at_once(number)?,
+                    false => doomed.table.rows.commit(number, at + 1 == stored)?,
+                }
             }
         }
         Ok(())

@@ -89,6 +89,10 @@ pub(super) trait TableRows: Debug + Send + Sync {
     fn delete_rows(&self, transaction: i64, rows: &[Value]) -> Result<i64, Failure>;
     /// Commits a transaction; `last` if this is the last stored table of it.
     fn commit(&self, transaction: i64, last: bool) -> Result<(), Failure>;
+    /// Commits a transaction in all stored tables, so that others cannot fail it later: tables in memory follow.
+    fn commit_at_once(&self, transaction: i64) -> Result<(), Failure> {
+        self.commit(transaction, true)
+    }
     /// Takes back a transaction, if it is open.
     fn roll_back(&self, transaction: i64);
     /// Returns whether the table is one of a database, whose tables have one transaction.

@@ -262,6 +262,10 @@ impl TableRows for StoredTable {
         if last { self.database.commit(transaction) } else { Ok(()) }
     }
 
+    fn commit_at_once(&self, transaction: i64) -> Result<(), Failure> {
+        self.database.commit_at_once(transaction)
+    }
+
     fn roll_back(&self, transaction: i64) {
         self.database.roll_back(transaction);
     }

@@ -244,6 +244,21 @@ fn rows_expire() {
     TIME.store(1_020, Ordering::Relaxed);
     table.rows.insert(0, row.clone()).unwrap();
 }
+    // Within a transaction, none does, and one that it writes lives from its write on.
+    let found = |transaction: i64, at: u64| {
+        TIME.store(at, Ordering::Relaxed);
+        let count = table.rows.count(transaction, &everything()).unwrap();
+        (count, table.rows.get(transaction, &key_of(&row)).unwrap().is_some())
+    };
+    assert_eq!(found(1, 1_039), (1, true));
+    assert_eq!(found(1, 1_045), (1, true));
+    table.rows.upsert(1, row.clone()).unwrap();
+    table.rows.commit(1, true).unwrap();
+    assert_eq!(found(0, 1_064), (1, true));
+    assert_eq!(found(2, 1_064), (1, true));
+    assert_eq!(found(2, 1_065), (1, true));
+    // The next transaction has its own time.
+    assert_eq!(found(3, 1_065), (0, false));
 
 #[test]
 fn what_is_no_database_of_weir_is_refused() {

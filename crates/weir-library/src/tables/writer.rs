@@ -94,6 +94,13 @@ impl SharedWriter {
         committed
     }
 
+    /// Commits a transaction, and the group of which it is a member. If that fails, nothing of it takes effect.
+    pub(super) fn commit_at_once(&self, transaction: i64) -> rusqlite::Result<()> {
+        let committed = self.lock().commit_at_once(transaction);
+        self.ended.notify_one();
+        committed
+    }
+
     /// Takes back a transaction, if it is open. One that cannot be taken back is not committed either.
     pub(super) fn roll_back(&self, transaction: i64) -> rusqlite::Result<()> {
         let mut writer = self.lock();
@@ -436,6 +443,18 @@ impl Writer {
             return Ok(());
         }
         self.execute("COMMIT").inspect_err(|_| _ = self.connection.execute_batch("ROLLBACK"))?;
+        self.commits.iter().for_each(|commits| commits.executed());
+        Ok(())
+    }
+
+    /// Commits a transaction, if it is open, and the group of which it is a member. It counts as a commit only then, so that a
+    /// flow which handles the failure is not told again that its commit is lost.
+    fn commit_at_once(&mut self, transaction: i64) -> rusqlite::Result<()> {
+        if self.transaction != transaction || self.member_rows.take().is_none() {
+            return self.commit(transaction);
+        }
+        self.transaction = 0;
+        self.commit_group()?;
         self.commits.iter().for_each(|commits| commits.executed());
         Ok(())
     }

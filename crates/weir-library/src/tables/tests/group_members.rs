@@ -184,6 +184,37 @@ fn a_member_whose_statements_cannot_be_executed_again_is_lost() {
 }
 
 #[test]
+fn a_commit_at_once_is_seen_or_fails() {
+    let numbers = Numbers::new("at-once");
+    let refuse_commits = |refuses: bool| {
+        numbers.writer.lock().connection.commit_hook(refuses.then_some(|| true)).unwrap();
+    };
+    let mut flow = SeenCommits::default();
+    {
+        let _entered = flow.enter();
+        numbers.insert(0, 1).unwrap();
+        numbers.insert(1, 2).unwrap();
+        numbers.writer.commit_at_once(1).unwrap();
+    }
+    assert_eq!(numbers.seen(), [1, 2]);
+    refuse_commits(true);
+    numbers.insert(2, 3).unwrap();
+    numbers.writer.commit_at_once(2).unwrap_err();
+    refuse_commits(false);
+    assert_eq!(numbers.commits().executed_count(), 2);
+    numbers.insert(3, 4).unwrap();
+    numbers.writer.commit_at_once(3).unwrap();
+    assert_eq!(numbers.seen(), [1, 2, 4]);
+    // Neither the flows before nor those behind have lost anything.
+    wait(numbers.commits().settled_to(SeenCommits { last: u64::MAX, ..flow })).unwrap();
+    // One that has its own transaction is committed as always.
+    numbers.insert(4, 5).unwrap();
+    numbers.end_group().unwrap();
+    numbers.writer.commit_at_once(4).unwrap();
+    assert_eq!(numbers.seen(), [1, 2, 4, 5]);
+}
+
+#[test]
 fn random_members_leave_what_a_model_keeps() {
     let numbers = Numbers::new("random");
     let mut random = RandomRows::new(5);

@@ -1,11 +1,13 @@
 //! Soft tables beside stored ones: a statement that looks at both keeps no thread that the stored table needs.
 
 use std::io::Write;
+use std::process::{Command, Stdio};
 use std::thread;
 
 use test_support::postgres::PostgresServer;
 
-use crate::support::{Scratch, Served, TableStore, read_answer};
+use super::{post, request, text};
+use crate::support::{Scratch, Served, TableStore, read_answer, weir};
 
 /// Each route but `/places` looks at both kinds of tables.
 const VISITS: &str = r#"use failure, http
@@ -145,4 +147,60 @@ fn statements_on_soft_and_stored_tables_never_wait_for_each_other_for_ever() {
             served.stop();
         }
     }
+}
+
+const LARGE: &str = r#"use http
+
+record Note { id: Int, text: Text }
+
+table stored: Note key id
+table kept: Note key id soft
+
+fn both(id: Int) -> Result(Int) {
+  atomic stored, kept {
+    stored.insert(Note { id, text: "x".repeat(4_000_000)? })?
+    kept.insert(Note { id, text: "" })?
+    Ok(id)
+  }
+}
+
+fn changed(id: Int) -> Result(Option(Note)) {
+  kept.update(1, |note| {
+    stored.insert(Note { id, text: "x".repeat(4_000_000)? })?
+    Note { ..note, text: "changed" }
+  })
+}
+
+service notes on http(port: 8080) {
+  post "/{id}" (id: Int) { http.text("{both(id)?}") }
+  put "/{id}" (id: Int) { http.text(if changed(id).is_ok() { "changed" } else { "as before" }) }
+  get "/" { http.text("{stored.count()} {kept.count()} {kept[1]}") }
+}
+"#;
+
+/// Runs a program whose files have a limit, beyond which a write fails as one on a full disk does.
+fn with_short_files(program: &Scratch, folder: &Scratch) -> Served {
+    let mut command = Command::new("sh");
+    let limit = r#"trap '' XFSZ; ulimit -f 36000; exec "$0" "$@""#;
+    let run = weir(&["run", program.path(), "--port", "0", "--data", folder.path()]);
+    command.args(["-c", limit]).arg(run.get_program()).args(run.get_args());
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    Served::spawn(command)
+}
+
+#[test]
+fn a_commit_that_fails_takes_back_the_rows_of_soft_tables_too() {
+    let (program, folder) = (Scratch::new("large.weir", LARGE.as_bytes()), Scratch::folder("soft-full"));
+    let served = with_short_files(&program, &folder);
+    let status = |id: usize| post(&served, &format!("/{id}")).map_or(0, |answer| answer.status);
+    let refused = (1..100).find(|id| status(*id) != 200).expect("the limit is reached");
+    assert_eq!(status(refused), 500, "once more, and not because a row exists already");
+    let rows = refused - 1;
+    let found = || text(&served.get("/")).to_owned();
+    let expected = format!("{rows} {rows} Some(Note {{ id: 1, text: \"\" }})");
+    assert_eq!(found(), expected);
+    let changed = request(&served, "PUT", &format!("/{refused}")).expect("an answer");
+    assert_eq!(text(&changed), "as before");
+    assert_eq!(found(), expected);
+    served.stop();
 }
