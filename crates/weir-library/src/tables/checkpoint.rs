@@ -5,13 +5,16 @@
 //! little. The second holds them up while it moves the rest. The next writer then begins at the start of the log, whose file
 //! keeps its length: a sync of bytes that replace others takes a third of the time of one that has to note a new length. If a
 //! reader or an open transaction needs the log, the next checkpoint follows when the log has grown as much again.
+//!
+//! A checkpoint that fails, such as on a full disk, is made again after a moment, which doubles with each further failure, and when
+//! the log has grown a little: what is written meanwhile goes to the log, and must not take the room that the checkpoint needs.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::mpsc::{self, SyncSender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
 use rusqlite::Connection;
@@ -19,10 +22,12 @@ use rusqlite::hooks::Wal;
 use weir::Failure;
 
 use super::connection::{read_only, read_write};
+use super::database_error::explain;
 use super::database_files::LOG_PAGES_MAX;
 use super::held_read::{BETWEEN, HELD_MAX};
 use super::log_note::LogNote;
-use super::writer::{SharedWriter, Writer};
+use super::table_log::TableLog;
+use super::writer::{SharedWriter, Writer, is_busy};
 
 /// Number of pages that a checkpoint moves while it holds up writers, if it can.
 const REST_MAX: u32 = 100;
@@ -30,6 +35,12 @@ const REST_MAX: u32 = 100;
 const MOVES_MAX: u32 = 4;
 /// Time for which a checkpoint that holds up writers waits for the readers of the log.
 const READERS_TIMEOUT: Duration = Duration::from_millis(20);
+/// Time after which a checkpoint that failed is made again, for the first time.
+const RETRY_FIRST: Duration = Duration::from_millis(100);
+/// Maximum time between two checkpoints that fail.
+const RETRY_MAX: Duration = Duration::from_secs(10);
+/// Number of pages by which the log grows at most between two checkpoints that fail.
+const RETRY_PAGES: u32 = LOG_PAGES_MAX / 16;
 
 /// The number of pages in the log as of the last commit.
 #[derive(Clone, Debug, Default)]
@@ -54,12 +65,31 @@ impl LogPages {
 #[derive(Clone, Debug)]
 pub(super) struct LogThread {
     pages: LogPages,
-    /// The number of pages of the log from which the next checkpoint is made.
-    due: Arc<AtomicU32>,
+    bounds: Arc<LogBounds>,
     /// Takes a request while the thread does nothing.
     requests: SyncSender<LogRequest>,
     /// Is locked while the thread makes a checkpoint, which SQLite refuses to wait for.
     checkpoints: Arc<Mutex<()>>,
+}
+
+/// The lengths of the log in pages at which something is done about it.
+#[derive(Debug)]
+struct LogBounds {
+    /// The length from which the next checkpoint is made.
+    due: AtomicU32,
+    /// The length from which the syncs wait for that checkpoint.
+    waits: AtomicU32,
+}
+
+impl LogBounds {
+    fn new() -> LogBounds {
+        LogBounds { due: AtomicU32::new(LOG_PAGES_MAX), waits: AtomicU32::new(2 * LOG_PAGES_MAX) }
+    }
+
+    fn set(&self, due: u32, waits: u32) {
+        self.due.store(due, Ordering::Relaxed);
+        self.waits.store(waits, Ordering::Relaxed);
+    }
 }
 
 /// A request to the thread. After each of them it makes a checkpoint that is due.
@@ -75,22 +105,25 @@ impl LogThread {
         path: &Path,
         writer: Arc<SharedWriter>,
         (pages, note): (LogPages, Arc<LogNote>),
+        log: Option<TableLog>,
     ) -> Result<LogThread, Failure> {
-        let due = Arc::new(AtomicU32::new(LOG_PAGES_MAX));
+        let bounds = Arc::new(LogBounds::new());
         let checkpoints = Arc::default();
         let (requests, requested) = mpsc::sync_channel(0);
-        let mut log = LogMover {
+        let mut mover = LogMover {
             path: path.to_owned(),
             writer,
             connections: None,
             pages: pages.clone(),
-            due: Arc::clone(&due),
+            bounds: Arc::clone(&bounds),
             checkpoints: Arc::clone(&checkpoints),
             note,
+            retry: None,
+            log,
         };
         let thread = thread::Builder::new().name("weir-log".to_owned());
-        thread.spawn(move || requested.iter().for_each(|request| log.serve(&request)))?;
-        Ok(LogThread { pages, due, requests, checkpoints })
+        thread.spawn(move || while mover.serve(&requested) {})?;
+        Ok(LogThread { pages, bounds, requests, checkpoints })
     }
 
     /// Waits for a checkpoint that is under way, and keeps the thread from the next one.
@@ -98,13 +131,13 @@ impl LogThread {
         self.checkpoints.lock()
     }
 
-    /// Has a checkpoint be made if the log is long. If it has grown as much again meanwhile, this waits for the thread, so that the
-    /// log grows no further.
+    /// Has a checkpoint be made if the log is long. If it has grown as much again meanwhile, or the last one failed, this waits for
+    /// the thread, so that the log grows no further.
     pub(super) fn bound_log(&self) {
-        let (pages, due) = (self.pages.now(), self.due.load(Ordering::Relaxed));
-        if pages >= due.saturating_add(LOG_PAGES_MAX) {
+        let pages = self.pages.now();
+        if pages >= self.bounds.waits.load(Ordering::Relaxed) {
             _ = self.requests.send(LogRequest::Checkpoint);
-        } else if pages >= due {
+        } else if pages >= self.bounds.due.load(Ordering::Relaxed) {
             // The thread looks for itself when it has done what it does now.
             _ = self.requests.try_send(LogRequest::Checkpoint);
         }
@@ -123,32 +156,96 @@ struct LogMover {
     /// The connection that moves the log, and the one that holds back its last number.
     connections: Option<(Connection, Connection)>,
     pages: LogPages,
-    due: Arc<AtomicU32>,
+    bounds: Arc<LogBounds>,
     checkpoints: Arc<Mutex<()>>,
     note: Arc<LogNote>,
+    /// The time of the next checkpoint if the last one failed.
+    retry: Option<CheckpointRetry>,
+    /// The log of the program; `None` in tests.
+    log: Option<TableLog>,
+}
+
+/// The time at which a checkpoint that failed is made again.
+#[derive(Clone, Copy)]
+struct CheckpointRetry {
+    at: Instant,
+    /// The time between the failure and this one.
+    pause: Duration,
+}
+
+impl CheckpointRetry {
+    fn after(before: Option<CheckpointRetry>) -> CheckpointRetry {
+        let pause = before.map_or(RETRY_FIRST, |before| RETRY_MAX.min(before.pause * 2));
+        CheckpointRetry { at: Instant::now() + pause, pause }
+    }
 }
 
 impl LogMover {
-    fn serve(&mut self, request: &LogRequest) {
-        if matches!(request, LogRequest::EndOfHeldRead) {
+    /// Serves the next request, and makes the checkpoint that is due. Returns false at the end.
+    fn serve(&mut self, requests: &Receiver<LogRequest>) -> bool {
+        let request = match self.retry {
+            None => requests.recv().map_err(RecvTimeoutError::from),
+            Some(retry) => requests.recv_timeout(retry.at.saturating_duration_since(Instant::now())),
+        };
+        let ends_held_read = matches!(request, Ok(LogRequest::EndOfHeldRead));
+        if ends_held_read {
             thread::sleep(HELD_MAX);
             // If it fails, the next statement does.
             _ = self.writer.lock().end_held_read();
         }
-        if self.pages.now() >= self.due.load(Ordering::Relaxed) {
+        let is_long = self.pages.now() >= self.bounds.due.load(Ordering::Relaxed);
+        if matches!(request, Err(RecvTimeoutError::Disconnected)) {
+            return false;
+        } else if is_long || self.retry.is_some_and(|retry| retry.at <= Instant::now()) {
             self.bound();
-        } else if matches!(request, LogRequest::EndOfHeldRead) {
+        } else if ends_held_read {
             thread::sleep(BETWEEN);
         }
+        true
     }
 
     /// Makes a checkpoint. One that fails is made later.
     fn bound(&mut self) {
         let checkpoints = Arc::clone(&self.checkpoints);
         let _held = checkpoints.lock();
-        let is_moved = self.make().unwrap_or(false);
-        let due = if is_moved { LOG_PAGES_MAX } else { self.pages.now().saturating_add(LOG_PAGES_MAX) };
-        self.due.store(due, Ordering::Relaxed);
+        let moved = self.make();
+        let pages = self.pages.now();
+        if matches!(moved, Ok(true)) {
+            self.bounds.set(LOG_PAGES_MAX, 2 * LOG_PAGES_MAX);
+            return self.succeeded();
+        }
+        match moved {
+            Err(error) if !error.is_busy() => self.failed(&error),
+            // Somebody needs the log, or writes.
+            _ => self.retry = self.retry.map(|retry| CheckpointRetry::after(Some(retry))),
+        }
+        match self.retry {
+            Some(_) => self.bounds.set(pages.saturating_add(RETRY_PAGES), pages.saturating_add(RETRY_PAGES)),
+            None => self.bounds.set(pages.saturating_add(LOG_PAGES_MAX), pages.saturating_add(2 * LOG_PAGES_MAX)),
+        }
+    }
+
+    /// Notes that a checkpoint has failed, and says so if it is the first one.
+    fn failed(&mut self, error: &MoveError) {
+        if self.retry.is_none()
+            && let Some(log) = &self.log
+        {
+            let why = error.explain(&self.path, &self.note).message;
+            log.warn(format!(
+                "the log {}-wal grows, because it cannot be moved into the database; it is tried again until it succeeds: {why}",
+                self.path.display()
+            ));
+        }
+        self.retry = Some(CheckpointRetry::after(self.retry));
+    }
+
+    /// Notes that a checkpoint has succeeded, and says so if one before has failed.
+    fn succeeded(&mut self) {
+        if self.retry.take().is_some()
+            && let Some(log) = &self.log
+        {
+            log.info(format!("the log {}-wal was moved into the database, and grows no further", self.path.display()));
+        }
     }
 
     /// Makes a checkpoint, and returns whether the log begins anew.
@@ -198,6 +295,21 @@ pub(super) enum MoveError {
     Database(rusqlite::Error),
     /// The log could not be synced, or its note not be written. Without that nothing is moved.
     Note(std::io::Error),
+}
+
+impl MoveError {
+    /// Returns whether another program hinders the checkpoint.
+    fn is_busy(&self) -> bool {
+        matches!(self, MoveError::Database(error) if is_busy(error))
+    }
+
+    /// Returns the failure for this error.
+    pub(super) fn explain(&self, database: &Path, note: &LogNote) -> Failure {
+        match self {
+            MoveError::Database(error) => explain(database, error),
+            MoveError::Note(error) => note.unwritable(error),
+        }
+    }
 }
 
 impl From<rusqlite::Error> for MoveError {

@@ -35,6 +35,7 @@ use super::row_statement::{RowChanged, RowStatement};
 use super::schema::Schema;
 use super::sqlite_catalog::SqliteCatalog;
 use super::sqlite_log::SqliteLog;
+use super::table_log::TableLog;
 use super::writer::{SharedWriter, Writer};
 
 /// Marks the database of a Weir program: `Weir` in ASCII.
@@ -70,13 +71,13 @@ pub(super) struct Snapshot(Connection);
 
 impl Database {
     /// Opens the database, and creates it if it is new.
-    pub(super) fn open(path: &Path) -> Result<Database, Failure> {
+    pub(super) fn open(path: &Path, log: Option<TableLog>) -> Result<Database, Failure> {
         let lock = locked(path)?;
         let (pages, noted) = (LogPages::default(), Noted::before_start(path)?);
         let connection = connect(path, &pages).map_err(|error| explain(path, &error))?;
         let note = Arc::new(LogNote::begin(path, &connection, noted)?);
         let writer = Arc::new(SharedWriter::new(Writer::new(connection)));
-        let log_thread = LogThread::begin(path, Arc::clone(&writer), (pages, Arc::clone(&note)))?;
+        let log_thread = LogThread::begin(path, Arc::clone(&writer), (pages, Arc::clone(&note)), log)?;
         let log = SqliteLog::new(path, Arc::clone(&writer), (log_thread.clone(), Arc::clone(&note)));
         let group_commit = GroupCommit::begin(log)?;
         writer.lock().commits = Some(Arc::clone(&group_commit));
@@ -340,10 +341,7 @@ impl Database {
         let moved =
             moved.and_then(|reader| move_all(note, &writer.connection, (&writer.connection, &reader), "TRUNCATE"));
         // If another program reads the database, the log stays, and the next start finds it.
-        moved.map(|_| ()).map_err(|error| match error {
-            MoveError::Database(error) => self.failure(&error),
-            MoveError::Note(error) => note.unwritable(&error),
-        })
+        moved.map(|_| ()).map_err(|error| error.explain(&self.path, note))
     }
 
     /// Keeps checkpoints from being made.

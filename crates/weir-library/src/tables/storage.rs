@@ -310,7 +310,7 @@ impl TableStorage {
         }
         let opened = match &self.place {
             TableLocation::Memory => return Err(Failure::function("the tables are kept in memory")),
-            TableLocation::File(file) => OpenDatabase::Sqlite(Arc::new(Database::open(file)?)),
+            TableLocation::File(file) => OpenDatabase::Sqlite(Arc::new(Database::open(file, self.log.clone())?)),
             TableLocation::Postgres(address) => {
                 OpenDatabase::Postgres(PostgresDatabase::open(address.clone(), self.log.clone())?)
             }

@@ -16,7 +16,15 @@ pub struct TableLog {
 
 impl TableLog {
     pub(super) fn warn(&self, message: String) {
-        let line = LogLine { level: LogLevel::Warn, message, ..LogLine::default() };
+        self.write(LogLevel::Warn, message);
+    }
+
+    pub(super) fn info(&self, message: String) {
+        self.write(LogLevel::Info, message);
+    }
+
+    fn write(&self, level: LogLevel, message: String) {
+        let line = LogLine { level, message, ..LogLine::default() };
         if !self.outputs.capture(&line.text(None)) {
             self.settings.write(&self.outputs, &line);
         }

@@ -479,6 +479,7 @@ pub(super) fn taken_back() -> rusqlite::Error {
     refused("the transaction was taken back after a failure of the disk")
 }
 
-fn is_busy(error: &rusqlite::Error) -> bool {
+/// Returns whether another program holds the database.
+pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
 }

@@ -1,5 +1,6 @@
 //! Checkpoints: nobody waits for them, and the log stays short.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use rusqlite::Connection;
@@ -7,30 +8,84 @@ use weir::Value;
 
 use super::agreement::RandomRows;
 use super::{TestDatabase, everything, schema};
+use crate::log::LogSettings;
+use crate::output::Outputs;
 use crate::tables::checkpoint::{LogPages, LogThread};
 use crate::tables::database_files::{LOG_KEPT_MAX, LOG_PAGES_MAX};
 use crate::tables::log_note::{LogNote, Noted};
 use crate::tables::rows::TableRows;
+use crate::tables::table_log::TableLog;
 use crate::tables::writer::{SharedWriter, Writer};
+
+/// Begins the thread for a database with a log that is long enough for a checkpoint.
+fn long_log(path: &Path, log: Option<TableLog>) -> (LogThread, Arc<SharedWriter>, LogPages) {
+    let (mut connection, pages) = (Connection::open(path).unwrap(), LogPages::default());
+    connection.execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE t (a)").unwrap();
+    pages.count(&mut connection).unwrap();
+    let note = Arc::new(LogNote::begin(path, &connection, Noted::default()).unwrap());
+    let writer = Arc::new(SharedWriter::new(Writer::new(connection)));
+    let thread = LogThread::begin(path, Arc::clone(&writer), (pages.clone(), note), log).unwrap();
+    let insert = format!("INSERT INTO t VALUES (zeroblob({}))", LOG_PAGES_MAX * 4_096);
+    writer.lock().connection.execute_batch(&insert).unwrap();
+    assert!(pages.now() >= LOG_PAGES_MAX);
+    (thread, writer, pages)
+}
+
+/// It fails because the database cannot be opened, as it would on a full disk.
+#[test]
+fn a_checkpoint_that_fails_is_made_again_although_nobody_writes_and_the_log_says_so() {
+    let folder = TestDatabase::sqlite("failing-checkpoints");
+    let (path, elsewhere) = (folder.file(), folder.file().with_extension("elsewhere"));
+    let log = TableLog { outputs: Outputs::capturing(), settings: LogSettings::default() };
+    let said = || log.outputs.captured().unwrap().replace(&path.display().to_string(), "DB");
+    let (thread, _writer, pages) = long_log(&path, Some(log.clone()));
+    std::fs::rename(&path, &elsewhere).unwrap();
+    while said().is_empty() {
+        // Until the thread waits for a request.
+        thread.bound_log();
+    }
+    std::fs::rename(&elsewhere, &path).unwrap();
+    while said().lines().count() < 2 {
+        std::thread::yield_now();
+    }
+    assert!(pages.now() < 10, "the log begins anew");
+    let (failed, succeeded) = (said(), "INFO the log DB-wal was moved into the database, and grows no further\n");
+    let begin = "WARN the log DB-wal grows, because it cannot be moved into the database; it is tried again until it succeeds: ";
+    assert!(failed.starts_with(begin) && failed.ends_with(succeeded), "{failed}");
+}
+
+/// Otherwise the log would take the room on the disk for which the checkpoint waits.
+#[test]
+fn a_log_that_cannot_be_moved_is_tried_again_before_it_has_grown_much() {
+    let folder = TestDatabase::sqlite("growing-log");
+    let (path, elsewhere) = (folder.file(), folder.file().with_extension("elsewhere"));
+    let (thread, writer, pages) = long_log(&path, None);
+    std::fs::rename(&path, &elsewhere).unwrap();
+    let grow = || {
+        writer.lock().connection.execute_batch("INSERT INTO t VALUES (zeroblob(40960))").unwrap();
+        thread.bound_log();
+    };
+    // Now the thread has tried it, and waits for a request.
+    while pages.now() < 2 * LOG_PAGES_MAX {
+        grow();
+    }
+    std::fs::rename(&elsewhere, &path).unwrap();
+    let before = pages.now();
+    while pages.now() >= before {
+        grow();
+        assert!(pages.now() < before + LOG_PAGES_MAX / 2, "the log has grown to {} pages", pages.now());
+    }
+}
 
 #[test]
 fn who_asks_for_a_checkpoint_does_not_wait_for_it() {
     let folder = TestDatabase::sqlite("checkpoints");
-    let path = folder.file();
-    let (mut connection, pages) = (Connection::open(&path).unwrap(), LogPages::default());
-    connection.execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE t (a)").unwrap();
-    pages.count(&mut connection).unwrap();
-    let note = Arc::new(LogNote::begin(&path, &connection, Noted::default()).unwrap());
-    let writer = Arc::new(SharedWriter::new(Writer::new(connection)));
-    let thread = LogThread::begin(&path, Arc::clone(&writer), (pages.clone(), note)).unwrap();
-    let insert = format!("INSERT INTO t VALUES (zeroblob({}))", LOG_PAGES_MAX * 4_096);
+    let (thread, writer, pages) = long_log(&folder.file(), None);
     let held = writer.lock();
-    held.connection.execute_batch(&insert).unwrap();
-    assert!(pages.now() >= LOG_PAGES_MAX);
     // It cannot end meanwhile.
     (0..1_000).for_each(|_| thread.bound_log());
     drop(held);
-    while pages.now() != 0 {
+    while pages.now() >= LOG_PAGES_MAX {
         thread.bound_log();
         std::thread::yield_now();
     }

@@ -10,7 +10,7 @@ use crate::tables::database::Database;
 
 /// Opens a database with an empty table `t`.
 fn opened(folder: &TestDatabase) -> Database {
-    let database = Database::open(&folder.file()).unwrap();
+    let database = Database::open(&folder.file(), None).unwrap();
     database.write((0, 1), |connection| connection.execute_batch("CREATE TABLE t (a)")).unwrap();
     database.end_group();
     database

@@ -16,7 +16,7 @@ use crate::tables::stored::StoredTable;
 #[test]
 fn reads_by_keys_leave_the_threads_of_their_flows_while_the_disk_is_slow() {
     let file = TestDatabase::sqlite("disk-waits");
-    let database = Arc::new(Database::open(&file.file()).unwrap());
+    let database = Arc::new(Database::open(&file.file(), None).unwrap());
     let table = StoredTable::open(users(), Arc::clone(&database)).unwrap();
     assert!(!table.takes_long(ReadSize::Rows(1)));
     let waited = Duration::from_millis(1);

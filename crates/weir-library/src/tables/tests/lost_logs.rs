@@ -91,7 +91,7 @@ fn a_start_notices_that_the_log_of_a_program_that_was_killed_is_lost_or_cut() {
     let folder = TestDatabase::sqlite("log-lost");
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     for round in 0..2 {
-        let database = Arc::new(Database::open(&folder.file()).unwrap());
+        let database = Arc::new(Database::open(&folder.file(), None).unwrap());
         let table = StoredTable::open(schema(), Arc::clone(&database)).unwrap();
         // Before the first checkpoint, and behind several.
         for count in [1, 60] {
@@ -115,7 +115,7 @@ fn a_start_notices_that_the_log_of_a_program_that_was_killed_is_lost_or_cut() {
         assert_eq!(started_with(&folder, &["", "-note"]), "", "the program has ended as usual");
     }
     // Another program has moved the log.
-    let database = Arc::new(Database::open(&folder.file()).unwrap());
+    let database = Arc::new(Database::open(&folder.file(), None).unwrap());
     let table = StoredTable::open(schema(), Arc::clone(&database)).unwrap();
     insert_large(&table, 5_000);
     database.end_group();
@@ -179,6 +179,7 @@ fn a_note_that_is_damaged_or_cannot_be_written_is_explained() {
 fn a_full_disk_is_named_when_the_note_is_made() {
     let folder = TestDatabase::sqlite("note-on-full-disk");
     std::os::unix::fs::symlink("/dev/full", beside(&folder.file(), "-note")).unwrap();
-    let failure = Database::open(&folder.file()).err().map(|failure| failure.message.to_string()).unwrap_or_default();
+    let failure =
+        Database::open(&folder.file(), None).err().map(|failure| failure.message.to_string()).unwrap_or_default();
     assert!(failure.contains("cannot write") && failure.contains("free some space"), "{failure}");
 }

@@ -122,7 +122,7 @@ fn reads_see_every_statement_that_was_executed_before() {
 #[test]
 fn a_short_read_uses_the_connection_that_writes_unless_a_transaction_is_open() {
     let place = TestDatabase::sqlite("read-by-writer");
-    let database = Database::open(&place.file()).unwrap();
+    let database = Database::open(&place.file(), None).unwrap();
     database.write((0, 1), |connection| connection.execute_batch("CREATE TABLE rows (data)")).unwrap();
     database.end_group();
     let count = "SELECT count(*) FROM rows";
