@@ -1,8 +1,8 @@
 //! Sources, which begin flows.
 //!
 //! 1. The compiler checks the program against the [`SourceSignature`].
-//! 2. The runtime calls [`Source::open`] with the arguments. Binding a port or opening a file happens, and fails, in
-//!    this step.
+//! 2. The runtime calls [`Source::check`], and then [`Source::open`], with the arguments. Binding a port or opening a file
+//!    happens, and fails, in this step.
 //! 3. The runtime runs the [`Opened`] source on one event loop, or on each of them ([`Source::loops`]).
 //! 4. The source calls [`Flows::begin`] for every element, and awaits [`Flows::room`] if there is no room.
 //! 5. When [`Stop`] takes effect, the source accepts no new input, completes the flows that have begun, and returns.
@@ -52,6 +52,15 @@ pub trait Source: Send + Sync {
         routes: Arc<[Route]>,
         environment: &Environment,
     ) -> Result<Arc<dyn Opened>, Failure>;
+
+    /// Checks everything on which [`Source::open`] would fail and that can be checked while another program still uses the
+    /// address or file, such as the files of a certificate. Changes nothing.
+    ///
+    /// # Errors
+    /// Fails if `open` would.
+    fn check(&self, _arguments: &[Value], _routes: &Arc<[Route]>, _environment: &Environment) -> Result<(), Failure> {
+        Ok(())
+    }
 
     /// Returns the protocol by which the source listens at the address that its parameters `port` and `address` give;
     /// `None` if it does not listen. The compiler checks such addresses.

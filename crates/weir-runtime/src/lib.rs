@@ -47,7 +47,7 @@ pub use platform::{Platform, ScriptedPlatform, SystemPlatform};
 pub use prepare::{IndependentPart, LoopRounds, PrepareError, QueuedCall, name_of_batches};
 pub use running::{RunningProgram, Stopper, Watcher};
 pub use start::{
-    Options, StartError, StartFailure, independent_parts, loops, queued_calls, regions, run_on_calling_thread,
-    sections, start,
+    CheckedStart, Options, StartError, StartFailure, independent_parts, loops, queued_calls, regions,
+    run_on_calling_thread, sections, start,
 };
 pub use units::SliceLength;

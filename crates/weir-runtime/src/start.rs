@@ -1,8 +1,9 @@
 //! The start of a program.
 //!
-//! 1. The plan is checked, the program is prepared, its shared values are created, and the arguments of its sources are
-//!    evaluated.
-//! 2. The sources are opened and the engine starts. Everything that can fail at the start fails here.
+//! 1. The plan is checked, the program is prepared, and the arguments of its sources are evaluated and checked. Nothing outside
+//!    of the process is changed or occupied so far ([`CheckedStart`]).
+//! 2. The shared values are created, the sources are opened and the engine starts. Everything that can fail at the start fails
+//!    here at the latest.
 //! 3. The event loops run: see `running.rs`.
 
 use std::fmt;
@@ -15,20 +16,18 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 use weir_host::memory::{self, MemoryLimits};
-use weir_host::{Failure, Library, Loops, Opened, Text, Type, TypeDefinition, Value};
+use weir_host::{Failure, Library, Loops, Text, Type, Value};
 use weir_ir::graph::{Graph, Program};
 use weir_ir::plan::{Located, Plan, PlanProblem};
 use weir_ir::program::Entry;
-use weir_trace::{Detail, EventKind, FlowKey, Recorder};
+use weir_trace::{FlowKey, Recorder};
 
 use crate::admission::AdmissionLimiter;
 use crate::batching::GathererContext;
 use crate::blocking_pool::BlockingPool;
 use crate::engine::{
-    ENGINES, EngineRow, EngineSection, EngineSetup, PlannedProgram, QUEUE_DEFAULT, ThreadCountPolicy, engine,
-    engine_facts,
+    ENGINES, EngineRow, EngineSection, PlannedProgram, QUEUE_DEFAULT, ThreadCountPolicy, engine, engine_facts,
 };
-use crate::event_loop::EventLoop;
 use crate::flow_section::FlowSection;
 use crate::fork_account::FlowForks;
 use crate::frame::{Finished, Frame};
@@ -38,13 +37,15 @@ use crate::lock::SessionLimits;
 use crate::platform::{Platform, SystemPlatform};
 use crate::prepare::{Preparation, PrepareError, REGION_SIZE_MAX, STRIP_MAX, source_of};
 use crate::resources::Resources;
-use crate::running::{RunningProgram, run_loops};
+use crate::running::RunningProgram;
 use crate::step::Body;
 use crate::units::{Advanced, SliceLength, Units};
 pub use calling_thread::run_on_calling_thread;
+pub use checked_start::CheckedStart;
 pub use described::{independent_parts, loops, queued_calls, regions};
 
 mod calling_thread;
+mod checked_start;
 mod described;
 
 /// The options that a program is run with.
@@ -174,27 +175,7 @@ impl From<io::Error> for StartError {
 /// # Errors
 /// Fails if the program does not fit the library, a shared value or source cannot be created, or the system refuses.
 pub fn start(program: &Program, library: &Library, options: Options) -> Result<RunningProgram, StartError> {
-    let settings = Settings::resolve(program, &options)?;
-    settings.memory.apply();
-    let (prepared, arguments) = prepare(program, library, &options, &settings)?;
-    let cores = &prepared.instance.helpers.cores;
-    let start_loop = |index| EventLoop::start(&*options.platform, cores, index);
-    let loop_count = settings.row.loop_count(settings.threads, &prepared.instance);
-    let loops = (0..loop_count).map(start_loop).collect::<io::Result<Vec<_>>>()?;
-    let first = loops[0].handle().clone();
-    let inside = first.enter();
-    prepared.instance.first_loop.get_or_init(|| first.clone());
-    make_shared(program, &prepared, &first)?;
-    let opened = open_sources(program, library, &prepared.instance, &arguments, &first)?;
-    let engine = settings.row.start(&EngineSetup {
-        planned: settings.planned(program, &options.plan, &prepared.instance),
-        thread_counts: options.thread_counts,
-        flows_max: settings.flows_max,
-        platform: &options.platform,
-        handle: &first,
-    })?;
-    drop(inside);
-    Ok(run_loops(loops, prepared.instance, opened, engine, settings.drain_within))
+    CheckedStart::check(program, library, options)?.start()
 }
 
 /// Returns the sections that the engine of these options would make of a program, without starting it; none if the
@@ -446,32 +427,4 @@ fn advance_once(
             return Poll::Ready(Finished::Ended(frame.exit_where_stopped(body, failure)));
         }
     }
-}
-
-fn open_sources(
-    program: &Program,
-    library: &Library,
-    instance: &ProgramInstance,
-    arguments: &[Body],
-    handle: &Handle,
-) -> Result<Vec<Arc<dyn Opened>>, StartError> {
-    let sources = (0..program.entries.len()).map(|entry| source_of(library, program, entry));
-    let sources = sources.collect::<Result<Vec<_>, _>>()?;
-    let types: Arc<[TypeDefinition]> = program.types.clone().into();
-    let mut opened = Vec::new();
-    for ((entry, source), body) in program.entries.iter().zip(sources).zip(arguments) {
-        let arguments = match run_once(body, &entry.name, instance, handle).map_err(StartError::Source)? {
-            Value::Record(arguments) => arguments.to_vec(),
-            _ => Vec::new(),
-        };
-        let source = source.open(arguments, entry.routes(&types), &instance.environment);
-        let source = source.map_err(|failure| {
-            StartError::Source(StartFailure { name: entry.name.clone(), path: String::new(), failure })
-        })?;
-        let description: Arc<str> = source.describe().into();
-        let entry = opened.len() as u32;
-        instance.record(Detail::Log, || EventKind::SourceOpened { entry, description });
-        opened.push(source);
-    }
-    Ok(opened)
 }

@@ -7,6 +7,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, ValueEnum};
 use weir_library::log::{LogFormat, LogLevel, LogSettings};
 
+use crate::terminal::ErrorFormat;
 use crate::{Exit, programs};
 
 /// Runs a Weir program until it ends or is stopped
@@ -55,9 +56,12 @@ pub(crate) struct RunArguments {
     /// Format of the log: messages of the module `log`, failures, and the start and end of the program
     #[arg(long, value_enum, default_value_t = LogFormatArgument::Text)]
     pub(crate) log_format: LogFormatArgument,
-    /// Format of diagnostics
-    #[arg(long, value_enum, default_value_t = ErrorFormat::Human)]
-    pub(crate) error_format: ErrorFormat,
+    /// Format of diagnostics, and of what else keeps the program from starting. Default: human; json with `--log-format json`
+    #[arg(long, value_enum)]
+    error_format: Option<ErrorFormat>,
+    /// The process was started by `weir run --watch`, which is at the other end of its standard input
+    #[arg(long, hide = true)]
+    pub(crate) watched: bool,
 }
 
 /// The levels of `log`.
@@ -77,6 +81,14 @@ pub(crate) enum LogFormatArgument {
 }
 
 impl RunArguments {
+    /// Returns the format of diagnostics.
+    pub(crate) fn error_format(&self) -> ErrorFormat {
+        self.error_format.unwrap_or(match self.log_format {
+            LogFormatArgument::Text => ErrorFormat::Human,
+            LogFormatArgument::Json => ErrorFormat::Json,
+        })
+    }
+
     /// Returns the settings of the log.
     pub(crate) fn log_settings(&self) -> LogSettings {
         LogSettings {
@@ -121,15 +133,6 @@ pub(crate) struct ExecutionArguments {
     /// Default: 10000
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) flows_max: Option<u32>,
-}
-
-/// The formats of diagnostics.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ErrorFormat {
-    /// Text with source excerpts
-    Human,
-    /// One JSON object per line
-    Json,
 }
 
 /// Returns the engines of the runtime, by name.

@@ -6,7 +6,7 @@
 use std::env;
 use std::fmt::Display;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
 use weir_host::{Library, Secret, Text, Type, Value};
@@ -42,6 +42,8 @@ pub(crate) struct Configuration {
     values: IndexMap<Text, Value>,
     secrets: IndexMap<Text, Secret>,
     problems: Vec<String>,
+    /// The files that variables of the environment name.
+    pub(crate) files: Vec<PathBuf>,
 }
 
 impl Configuration {
@@ -180,6 +182,7 @@ impl Configuration {
         }
         let variable = format!("{variable}_FILE");
         if let Some(path) = env::var_os(&variable) {
+            self.files.push(PathBuf::from(&path));
             match read_file(Path::new(&path)) {
                 Ok(text) => {
                     let text = text.trim_end_matches(['\n', '\r']).to_owned();

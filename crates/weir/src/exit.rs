@@ -1,5 +1,7 @@
 //! Exit codes.
 
+#[cfg(feature = "tools")]
+use std::process::ExitStatus;
 use std::process::{ExitCode, Termination};
 
 /// Exit status of a command.
@@ -18,6 +20,14 @@ pub enum Exit {
 }
 
 impl Exit {
+    /// Returns the exit status of a command whose program has run in a process of its own.
+    #[cfg(feature = "tools")]
+    pub(crate) fn of_process(status: ExitStatus) -> Exit {
+        let known = [Exit::Success, Exit::Failure, Exit::Usage, Exit::Environment];
+        let code = status.code();
+        known.into_iter().find(|exit| code == Some(exit.code().into())).unwrap_or(Exit::Interrupted)
+    }
+
     /// Returns the exit code.
     #[must_use]
     pub fn code(self) -> u8 {

@@ -135,7 +135,7 @@ impl Cli {
 #[cfg(feature = "tools")]
 fn dispatch(library: Library, command: &Command, terminal: &mut Terminal) -> Exit {
     match command {
-        Command::Run(command) if command.watch => commands::watch(&command.run, &library, terminal),
+        Command::Run(command) if command.watch => commands::watch(&command.run, terminal),
         Command::Run(command) => run::run(&command.run, library, terminal),
         Command::Check(arguments) => commands::check(arguments, &library, terminal),
         Command::Graph(arguments) => commands::graph(arguments, &library, terminal),

@@ -2,16 +2,17 @@
 
 #[cfg(feature = "tools")]
 mod check;
+mod rendered;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use weir_ir::graph::Program;
-use weir_ir::plan::{Plan, PlanProblem, ProblemSeverity};
+use weir_ir::plan::{Plan, PlanProblem};
 
 use crate::Exit;
 use crate::programs::{cannot_read, is_standard_input};
-use crate::terminal::{Paint, Terminal};
+use crate::terminal::Terminal;
 #[cfg(feature = "tools")]
 pub(crate) use check::check;
 
@@ -31,8 +32,7 @@ pub(crate) fn read(
     let Some(path) = named.map(Path::to_owned).or_else(|| beside(program_path)) else { return Ok(None) };
     let text = std::fs::read_to_string(&path).map_err(|error| no_plan(&path, &error, terminal))?;
     let (plan, problems) = problems(&text, program);
-    let shown = problems.iter().map(|problem| render(problem, &path, &text, terminal.messages()));
-    terminal.eprint(&shown.collect::<String>());
+    terminal.eprint(&rendered::rendered(&problems, (&path, &text), terminal.errors(), terminal.messages()));
     if problems.iter().any(PlanProblem::is_error) {
         return Err(Exit::Failure);
     }
@@ -68,31 +68,13 @@ fn no_plan(path: &Path, error: &io::Error, terminal: &mut Terminal) -> Exit {
     terminal.fail(Exit::Environment, &message, &[hint])
 }
 
+/// Returns the path of the plan of a program, which need not exist if it is not named.
+#[cfg(feature = "tools")]
+pub(crate) fn place(program: &Path, named: Option<&Path>) -> Option<PathBuf> {
+    named.map(Path::to_owned).or_else(|| (!is_standard_input(program)).then(|| program.with_extension(ENDING)))
+}
+
 /// Returns the plan file beside a program.
 fn beside(program: &Path) -> Option<PathBuf> {
     Some(program.with_extension(ENDING)).filter(|path| !is_standard_input(program) && path.is_file())
-}
-
-/// Formats a problem with its source line.
-fn render(problem: &PlanProblem, path: &Path, text: &str, paint: Paint) -> String {
-    let (line, column) = problem.line_column(text);
-    let source = text.lines().nth(line - 1).unwrap_or_default();
-    let rest = source.chars().count().saturating_sub(column - 1);
-    let marked = text.get(problem.at.clone()).map_or(1, |marked| marked.chars().count()).clamp(1, rest.max(1));
-    let number = line.to_string();
-    let margin = " ".repeat(number.len());
-    let bar = paint.blue("|");
-    let kind = match problem.severity {
-        ProblemSeverity::Error => paint.red("error"),
-        ProblemSeverity::Warning => paint.yellow("warning"),
-    };
-    let mut shown = format!("{kind}: {}\n", paint.bold(&problem.message));
-    shown.push_str(&format!("{margin}{} {}:{line}:{column}\n", paint.blue("-->"), path.display()));
-    shown.push_str(&format!("{margin} {bar}\n{} {bar} {source}\n", paint.blue(&number)));
-    let before = " ".repeat(column - 1);
-    shown.push_str(&format!("{margin} {bar} {before}{}\n", paint.red(&"^".repeat(marked))));
-    if let Some(help) = &problem.help {
-        shown.push_str(&format!("{margin} {} help: {help}\n", paint.blue("=")));
-    }
-    shown + "\n"
 }

@@ -12,10 +12,9 @@ use weir_ir::graph::Program;
 use weir_syntax::{Diagnostic, SourceId, Sources};
 
 use crate::Exit;
-use crate::arguments::ErrorFormat;
 use crate::module_files::FolderFiles;
 use crate::programs::{cannot_read, is_standard_input};
-use crate::terminal::Terminal;
+use crate::terminal::{ErrorFormat, Terminal};
 #[cfg(feature = "tools")]
 pub(crate) use for_tools::{expressions, program};
 

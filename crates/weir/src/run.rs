@@ -1,8 +1,9 @@
 //! `weir run`: runs a program.
 //!
-//! 1. Read and compile the file; errors end the command here.
+//! 1. Read and compile the file; errors end the command here, and so does everything else that is wrong and can be checked while
+//!    another program uses the ports and tables. A program that `weir run --watch` has started waits then (`watcher_link`).
 //! 2. Begin to listen for signals, so that none is missed after the first line of output.
-//! 3. Start the program: bind ports, create shared values. A banner shows addresses and routes.
+//! 3. Start the program: create shared values, bind ports. A banner shows addresses and routes.
 //! 4. Open the trace socket for `weir top`.
 //! 5. Run until the sources end or a signal arrives. The first signal lets flows in progress finish, the second ends
 //!    the process at once.
@@ -14,18 +15,20 @@ mod log_rate;
 mod port;
 mod progress;
 pub(crate) mod signals;
+mod watched;
+mod watcher_link;
 
 use std::path::Path;
 
 use weir_host::{Failure, ReachableHosts, Text};
 use weir_library::client::Client;
 use weir_library::files::{FileCacheOptions, Root};
-use weir_library::log::{LogFormat, LogLevel, escaped};
+use weir_library::log::{LogLevel, escaped};
 use weir_library::network::Network;
 use weir_library::output::Outputs;
-use weir_library::tables::{TableLog, TableStorage};
-use weir_runtime::{Options, PrepareError, RunningProgram, StartError};
-use weir_trace::{Detail, Recorder};
+use weir_library::tables::{TableLocation, TableLog, TableStorage};
+use weir_runtime::{CheckedStart, Options, PrepareError, RunningProgram, StartError};
+use weir_trace::{Detail, Recorder, TraceReader};
 
 use crate::allocator;
 use crate::arguments::RunArguments;
@@ -42,22 +45,28 @@ use crate::{Exit, Library};
 use failure_location::FailureLocator;
 use log::{EventLog, LogStyle};
 use progress::ProgressLine;
+use watcher_link::WatcherLink;
 
 /// Runs a program to its end.
-pub(crate) fn run(arguments: &RunArguments, mut library: Library, terminal: &mut Terminal) -> Exit {
-    let locator = match prepare(arguments, &mut library, terminal) {
-        Ok(prepared) => prepared,
-        Err(exit) => return exit,
-    };
-    let program = &locator.program;
-    let effective = match EffectivePlan::of(&arguments.file, &arguments.execution, program, terminal) {
-        Ok(effective) => effective,
-        Err(exit) => return exit,
-    };
-    restrict_network(&mut library, &effective);
-    if let Err(failure) = place_tables(&mut library, arguments, &effective) {
-        return terminal.fail(Exit::Usage, &failure.message, &[]);
+pub(crate) fn run(arguments: &RunArguments, library: Library, terminal: &mut Terminal) -> Exit {
+    terminal.set_formats(arguments.error_format(), arguments.log_settings().format);
+    match checked(arguments, library, terminal) {
+        Ok(exit) | Err(exit) => exit,
     }
+}
+
+/// Checks a program, and starts it if nothing is wrong: at once, or as soon as the watcher says so.
+fn checked(arguments: &RunArguments, mut library: Library, terminal: &mut Terminal) -> Result<Exit, Exit> {
+    let mut watcher =
+        arguments.watched.then(WatcherLink::open).transpose().map_err(|_| {
+            terminal.fail(Exit::Usage, "`--watched` is for processes that `weir run --watch` starts", &[])
+        })?;
+    let locator = prepare(arguments, &mut library, watcher.as_mut(), terminal)?;
+    let program = &locator.program;
+    let effective = EffectivePlan::of(&arguments.file, &arguments.execution, program, terminal)?;
+    restrict_network(&mut library, &effective);
+    let tables = place_tables(&mut library, arguments, &effective);
+    let tables = tables.map_err(|failure| terminal.fail(Exit::Usage, &failure.message, &[]))?;
     let (recorder, reader) = Recorder::new(Detail::Log, Recorder::EVENTS_MAX);
     let memory_max = arguments.memory.or_else(memory_size::default_bytes);
     if let Some(bytes) = memory_max {
@@ -66,24 +75,38 @@ pub(crate) fn run(arguments: &RunArguments, mut library: Library, terminal: &mut
     let options =
         Options { plan: effective.plan.clone(), memory_max, recorder: recorder.clone(), ..Options::default() };
     weir_library::descriptors::raise_limit();
-    let signals = match signals::listen() {
-        Ok(signals) => signals,
-        Err(error) => return terminal.fail(Exit::Environment, &format!("cannot listen for signals: {error}"), &[]),
-    };
-    let running = match weir_runtime::start(program, &library, options) {
-        Ok(running) => running,
-        Err(error) => return refused(&error, &locator, arguments, terminal),
-    };
+    let checked = CheckedStart::check(program, &library, options)
+        .map_err(|error| refused(&error, &locator, arguments, terminal))?;
+    if let Some(watcher) = &mut watcher {
+        watched::check(program, &tables, terminal, |error, terminal| refused(error, &locator, arguments, terminal))?;
+        if !watcher.is_told_to_start() {
+            return Ok(Exit::Success);
+        }
+    }
+    let signals = signals::listen(watcher, terminal)
+        .map_err(|error| terminal.fail(Exit::Environment, &format!("cannot listen for signals: {error}"), &[]))?;
+    let running = checked.start().map_err(|error| refused(&error, &locator, arguments, terminal))?;
     signals.stop(running.stopper());
     // As for any program in a pipe: `weir run … | head` ends when `head` does.
     if let Some(outputs) = library.environment.get::<Outputs>() {
         let stopper = running.stopper();
         outputs.on_broken_pipe(move || stopper.stop());
     }
+    Ok(report(running, (reader, recorder), locator, (arguments, &effective), terminal))
+}
+
+/// Shows the banner, serves the trace and writes the log, until the program has ended.
+fn report(
+    running: RunningProgram,
+    (reader, recorder): (TraceReader, Recorder),
+    locator: FailureLocator,
+    (arguments, effective): (&RunArguments, &EffectivePlan),
+    terminal: &mut Terminal,
+) -> Exit {
     // The socket is open before the banner is printed, so a client that has read the banner can connect.
-    let socket = TraceServer::start(hello(&arguments.file, &effective, &running), recorder);
+    let socket = TraceServer::start(hello(&arguments.file, effective, &running), recorder);
     let style = LogStyle { format: arguments.log_settings().format, paint: terminal.messages() };
-    terminal.eprint(&banner::banner(&arguments.file, &effective, program, &running, style));
+    terminal.eprint(&banner::banner(&arguments.file, effective, &locator.program, &running, style));
     if let Err(error) = &socket {
         let message = format!("`weir top` cannot watch this program: {error}");
         terminal.eprint(&style.notice(LogLevel::Warn, &message));
@@ -103,15 +126,19 @@ fn restrict_network(library: &mut Library, effective: &EffectivePlan) {
     library.environment.insert(network);
 }
 
-/// Chooses the place of stored tables.
-fn place_tables(library: &mut Library, arguments: &RunArguments, effective: &EffectivePlan) -> Result<(), Failure> {
+/// Chooses the place of stored tables, and returns it.
+fn place_tables(
+    library: &mut Library,
+    arguments: &RunArguments,
+    effective: &EffectivePlan,
+) -> Result<TableLocation, Failure> {
     let planned = effective.plan.tables.as_ref().map(|address| address.value.as_str());
     let place = table_location(&arguments.file, arguments.data.as_deref(), arguments.tables.as_deref(), planned)?;
     let outputs = library.environment.get::<Outputs>().map_or_else(Outputs::default, |outputs| (*outputs).clone());
     let log = TableLog { outputs, settings: arguments.log_settings() };
-    let storage = TableStorage::at(place).with_existing(existing_databases(&arguments.file)).with_log(log);
+    let storage = TableStorage::at(place.clone()).with_existing(existing_databases(&arguments.file)).with_log(log);
     library.environment.insert_placing(storage);
-    Ok(())
+    Ok(place)
 }
 
 /// Describes this program for readers of the trace.
@@ -143,25 +170,28 @@ fn wait(
         Err(_) if !takes_messages => Exit::Environment,
         Err(failure) => {
             let message = format!("source failed: {failure}");
-            match style.format {
-                LogFormat::Text => terminal.fail(Exit::Environment, &escaped(&message), &[]),
-                LogFormat::Json => {
-                    terminal.eprint(&style.notice(LogLevel::Error, &message));
-                    Exit::Environment
-                }
-            }
+            let shown = if terminal.prints_text() { escaped(&message) } else { message.into() };
+            terminal.fail(Exit::Environment, &shown, &[])
         }
     }
 }
 
 /// Compiles the program with its configuration, and sets the root of `files`.
-fn prepare(arguments: &RunArguments, library: &mut Library, terminal: &mut Terminal) -> Result<FailureLocator, Exit> {
+fn prepare(
+    arguments: &RunArguments,
+    library: &mut Library,
+    watcher: Option<&mut WatcherLink>,
+    terminal: &mut Terminal,
+) -> Result<FailureLocator, Exit> {
     let mut project = Project::default();
     let id = project.read(&arguments.file, terminal)?;
     let configuration = Configuration::read(id, project.sources.file(id), &arguments.configuration);
     configuration.apply(library);
     let compiled = project.compile(id, library);
-    let exit = project.report(arguments.error_format, terminal);
+    if let Some(watcher) = watcher {
+        project.named_modules.iter().chain(&configuration.files).for_each(|file| watcher.depends_on(file));
+    }
+    let exit = project.report(terminal.errors(), terminal);
     let Some(mut program) = compiled else { return Err(exit) };
     configuration.check(terminal)?;
     let root = match &arguments.root {
@@ -203,12 +233,7 @@ fn keeping(arguments: &RunArguments) -> FileCacheOptions {
 }
 
 /// Reports why the program did not start.
-pub(crate) fn refused(
-    error: &StartError,
-    locator: &FailureLocator,
-    arguments: &RunArguments,
-    terminal: &mut Terminal,
-) -> Exit {
+fn refused(error: &StartError, locator: &FailureLocator, arguments: &RunArguments, terminal: &mut Terminal) -> Exit {
     let message = match error {
         StartError::Prepare(PrepareError { state_of: Some(call), message, .. }) => {
             format!("{}: {message}", weir_syntax::location(&locator.file, call.start))

@@ -1,18 +1,36 @@
 //! Terminal output: results to standard output, messages to standard error.
 //!
-//! Colours are used if the stream is a terminal and `NO_COLOR` is not set.
+//! Colours are used if the stream is a terminal and `NO_COLOR` is not set. Messages of `weir run` are objects of JSON if its options
+//! say so: in the form of its log, or of diagnostics.
 
 use std::io::{self, IsTerminal, Write};
 
+use clap::ValueEnum;
+use serde_json::{Map, Value, json};
+use weir_library::log::{LogFormat, LogLevel, LogLine, now};
 use weir_syntax::Style;
 
 use crate::Exit;
 
 /// The two output streams of a command.
+#[derive(Clone)]
 pub(crate) struct Terminal {
+    /// Format of diagnostics, and of the errors that end the command if the log is text.
+    errors: ErrorFormat,
+    /// Format of the log, and of the errors that end the command.
+    log: LogFormat,
     #[cfg(feature = "tools")]
     output: Paint,
     messages: Paint,
+}
+
+/// The formats of diagnostics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ErrorFormat {
+    /// Text with source excerpts
+    Human,
+    /// One JSON object per line
+    Json,
 }
 
 /// Colour support of one stream.
@@ -26,10 +44,27 @@ impl Terminal {
             Paint(if is_terminal && !refused { Style::Colour } else { Style::Plain })
         };
         Terminal {
+            errors: ErrorFormat::Human,
+            log: LogFormat::Text,
             #[cfg(feature = "tools")]
             output: style(io::stdout().is_terminal()),
             messages: style(io::stderr().is_terminal()),
         }
+    }
+
+    /// Chooses the formats of messages.
+    pub(crate) fn set_formats(&mut self, errors: ErrorFormat, log: LogFormat) {
+        (self.errors, self.log) = (errors, log);
+    }
+
+    /// Returns the format of diagnostics.
+    pub(crate) fn errors(&self) -> ErrorFormat {
+        self.errors
+    }
+
+    /// Returns true if errors are printed as text.
+    pub(crate) fn prints_text(&self) -> bool {
+        self.errors == ErrorFormat::Human && self.log == LogFormat::Text
     }
 
     /// Returns the colours of standard error.
@@ -71,16 +106,51 @@ impl Terminal {
         let _ = io::stderr().lock().write_all(text.as_bytes());
     }
 
+    /// Prints a line about the state of the command.
+    #[cfg(feature = "tools")]
+    pub(crate) fn notice(&mut self, message: &str) {
+        let line = match self.prints_text() {
+            true => message.to_owned(),
+            false => LogLine { message: message.to_owned(), ..LogLine::default() }.json(&now()),
+        };
+        self.eprint(&(line + "\n"));
+    }
+
     /// Prints an error with hints, and returns the exit status.
     pub(crate) fn fail(&mut self, exit: Exit, message: &str, hints: &[&str]) -> Exit {
+        let text = match (self.log, self.errors) {
+            (LogFormat::Json, _) => log_line(message, hints),
+            (LogFormat::Text, ErrorFormat::Json) => diagnostic(message, hints),
+            (LogFormat::Text, ErrorFormat::Human) => self.text(message, hints),
+        };
+        self.eprint(&text);
+        exit
+    }
+
+    fn text(&self, message: &str, hints: &[&str]) -> String {
         let paint = self.messages;
         let mut text = format!("{}: {}\n", paint.red("error"), paint.bold(message));
         for hint in hints {
             text.push_str(&format!("  {} {hint}\n", paint.blue("hint:")));
         }
-        self.eprint(&text);
-        exit
+        text
     }
+}
+
+/// Formats an error as a line of the log.
+fn log_line(message: &str, hints: &[&str]) -> String {
+    let hints = (!hints.is_empty()).then(|| ("hints".to_owned(), Value::from(hints)));
+    let fields = Map::from_iter(hints);
+    LogLine { level: LogLevel::Error, message: message.to_owned(), fields, trace_id: None }.json(&now()) + "\n"
+}
+
+/// Formats an error in the form of a diagnostic without a code.
+fn diagnostic(message: &str, hints: &[&str]) -> String {
+    let help: Vec<Value> = hints.iter().map(|hint| json!({ "text": hint, "edit": null })).collect();
+    let object = json!({
+        "code": null, "name": "Run", "severity": "error", "message": message, "labels": [], "notes": [], "help": help,
+    });
+    format!("{object}\n")
 }
 
 impl Paint {

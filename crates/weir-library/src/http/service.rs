@@ -17,7 +17,7 @@ use super::parameters;
 use super::request_log::RequestLog;
 use super::request_policy::RequestPolicy;
 use super::routes::Routes;
-use super::server::{RequestDeadlines, Server};
+use super::server::{RequestDeadlines, Server, TlsFiles};
 
 /// The source `http(port: …)`.
 pub(super) struct Http;
@@ -29,24 +29,31 @@ impl Source for Http {
         routes: Arc<[Route]>,
         environment: &Environment,
     ) -> Result<Arc<dyn Opened>, Failure> {
-        let root = environment.get::<Root>();
-        let folder = root.as_ref().map_or(Path::new(""), |root| root.path());
-        let tls = parameters::tls_files(&arguments, folder)?;
+        let tls = tls_files(&arguments, environment)?;
         let scheme = if tls.is_some() { "https" } else { "http" };
         let address = parameters::address(&arguments)?;
         let limits = parameters::limits(&arguments)?;
-        let routes = Arc::new(Routes::new(routes)?);
+        let (routes, policy) = answering(&arguments, &routes)?;
         let server = Server::bind(address, limits).map_err(|error| cannot_listen(address, &error))?;
         let server = match tls {
             Some(files) => server.with_tls(files).map_err(|error| Failure::function(error.to_string()))?,
             None => server,
         };
         let address = server.address();
-        let policy = Arc::new(RequestPolicy::of(&arguments)?);
-        policy.check(&routes)?;
         let log = parameters::log_requests(&arguments).then(|| RequestLog::of(environment)).flatten();
         let shutdown_delay = parameters::shutdown_delay(&arguments)?;
         Ok(Arc::new(HttpService { server, routes, scheme, address, policy, log, shutdown_delay }))
+    }
+
+    fn check(&self, arguments: &[Value], routes: &Arc<[Route]>, environment: &Environment) -> Result<(), Failure> {
+        parameters::address(arguments)?;
+        parameters::limits(arguments)?;
+        parameters::shutdown_delay(arguments)?;
+        answering(arguments, routes)?;
+        match tls_files(arguments, environment)? {
+            Some(files) => files.check().map_err(|error| Failure::function(error.to_string())),
+            None => Ok(()),
+        }
     }
 
     fn listens(&self) -> Option<ListenProtocol> {
@@ -60,6 +67,19 @@ impl Source for Http {
     fn faults(&self, arguments: &[Option<Value>], routes: &Arc<[Route]>) -> Vec<(usize, Failure)> {
         argument_faults::faults(arguments, routes)
     }
+}
+
+fn tls_files(arguments: &[Value], environment: &Environment) -> Result<Option<TlsFiles>, Failure> {
+    let root = environment.get::<Root>();
+    parameters::tls_files(arguments, root.as_ref().map_or(Path::new(""), |root| root.path()))
+}
+
+/// Returns the routes of a service, and the rules by which it answers.
+fn answering(arguments: &[Value], routes: &Arc<[Route]>) -> Result<(Arc<Routes>, Arc<RequestPolicy>), Failure> {
+    let routes = Arc::new(Routes::new(Arc::clone(routes))?);
+    let policy = Arc::new(RequestPolicy::of(arguments)?);
+    policy.check(&routes)?;
+    Ok((routes, policy))
 }
 
 fn cannot_listen(address: SocketAddr, error: &std::io::Error) -> Failure {

@@ -6,8 +6,9 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use weir_ir::passes::{EXPR_PASSES, GRAPH_PASSES, LOWERING};
 
-use crate::arguments::{ConfigurationArguments, EXIT_CODES, ErrorFormat, ExecutionArguments, RunArguments};
+use crate::arguments::{ConfigurationArguments, EXIT_CODES, ExecutionArguments, RunArguments};
 use crate::programs;
+use crate::terminal::ErrorFormat;
 
 /// Weir, a language for internet services and stream jobs
 #[derive(Debug, Parser)]

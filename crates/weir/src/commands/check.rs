@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::arguments::ErrorFormat;
 use crate::commands::arguments::{CheckArguments, ExplainedSubject};
 use crate::project::Project;
-use crate::terminal::Terminal;
+use crate::terminal::{ErrorFormat, Terminal};
 use crate::{Exit, Library, plan_file, programs};
 
 mod io;

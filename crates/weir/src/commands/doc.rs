@@ -16,11 +16,10 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::arguments::ErrorFormat;
 use crate::commands::arguments::DocArguments;
 use crate::programs::name_of;
 use crate::project::Project;
-use crate::terminal::Terminal;
+use crate::terminal::{ErrorFormat, Terminal};
 use crate::{Exit, Library};
 
 /// Writes the page.

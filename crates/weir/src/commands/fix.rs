@@ -6,11 +6,10 @@ use std::path::Path;
 use weir_ide::apply;
 use weir_syntax::{Certainty, Edit, location};
 
-use crate::arguments::ErrorFormat;
 use crate::commands::arguments::FixArguments;
 use crate::programs::is_standard_input;
 use crate::project::Project;
-use crate::terminal::Terminal;
+use crate::terminal::{ErrorFormat, Terminal};
 use crate::{Exit, Library, programs};
 
 /// Maximum number of rounds: an edit may make another one possible, such as a `use` whose last module goes.

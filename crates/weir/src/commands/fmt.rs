@@ -2,11 +2,10 @@
 
 use std::path::Path;
 
-use crate::arguments::ErrorFormat;
 use crate::commands::arguments::FmtArguments;
 use crate::programs::is_standard_input;
 use crate::project::Project;
-use crate::terminal::Terminal;
+use crate::terminal::{ErrorFormat, Terminal};
 use crate::{Exit, programs};
 
 /// Formats every file in place, or reports files that are not formatted.

@@ -9,12 +9,11 @@ use weir_ir::prim::Prim;
 use weir_library::tables::{PlacedStatement, Schema, SearchStatement, StatementCall, TableLocation, backup, report};
 use weir_syntax::SourceFile;
 
-use crate::arguments::ErrorFormat;
 use crate::commands::arguments::TablesArguments;
 use crate::configuration::Configuration;
 use crate::project::Project;
 use crate::table_location::{existing_databases, table_location};
-use crate::terminal::Terminal;
+use crate::terminal::{ErrorFormat, Terminal};
 use crate::{Exit, Library, plan_file};
 
 /// Prints every table, or makes a backup. Fails if a start would.

@@ -23,14 +23,13 @@ use weir_library::tables::ScratchSchemas;
 use weir_syntax::SourceFile;
 use weir_syntax::ast::ItemKind;
 
-use crate::arguments::ErrorFormat;
 use crate::commands::arguments::TestArguments;
 use crate::configuration::Configuration;
 use crate::programs::folder;
 use crate::project::Project;
 use crate::run::failure_location::passed;
 use crate::table_location::postgres_address;
-use crate::terminal::{Paint, Terminal};
+use crate::terminal::{ErrorFormat, Paint, Terminal};
 use crate::{Exit, Library, programs};
 use workers::{TestResult, TestRun, run_all, with_inlined_calls};
 

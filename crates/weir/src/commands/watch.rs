@@ -1,214 +1,174 @@
-//! `weir run --watch`: restarts the program whenever one of its files changes and all have no errors.
+//! `weir run --watch`: restarts the program whenever one of its files changes and nothing keeps the new version from starting.
 //!
-//! 1. The program runs as a child process: the same command without `--watch`.
-//! 2. A changed file is checked here. If it has errors, they are printed, and the old process keeps running.
-//! 3. The same happens if its plan has errors, or the database does not allow what it declares about its tables.
-//! 4. Otherwise the old process is stopped, finishes its flows in progress, and a new one starts. It cannot start before, because
-//!    both use the same ports and the same database. So a migration converts rows that nobody writes.
-//! 5. A process that ends by itself, for example because a source cannot be opened, is reported, and the watch goes on.
-//! 6. A signal is passed on to the process, and ends the watch together with it.
+//! 1. Each version runs in a process of its own: the same command with `--watched` in place of `--watch`. It first checks
+//!    everything that can be checked while another version uses the ports and tables.
+//! 2. If something is wrong, it says so and ends, and the old version keeps running.
+//! 3. Otherwise the old version is told to stop, finishes its flows in progress, and the new one starts. It cannot start before,
+//!    because both use the same ports and the same database. So a migration converts rows that nobody writes.
+//! 4. If the files change meanwhile, the version that has been accepted is given up only for one that is accepted, too.
+//! 5. A version that ends by itself, for example because a port is in use, is reported, and the watch goes on.
+//! 6. A signal stops the version that runs, and ends the watch together with it; a second one kills it.
 
-use std::ffi::OsString;
+mod files;
+mod version;
+
 use std::io;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::{Duration, SystemTime};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
-use weir_compile::CheckCache;
-use weir_host::{HostType, Text};
-use weir_ir::graph::{Graph, Node, NodeKind, Operand};
-use weir_library::tables::{Schema, check_start};
-use weir_runtime::{StartError, StartFailure};
-
-use crate::arguments::{ErrorFormat, RunArguments};
-use crate::effective_plan::EffectivePlan;
+use crate::Exit;
+use crate::arguments::RunArguments;
 use crate::programs::{cannot_read, is_standard_input};
-use crate::project::Project;
-use crate::run::failure_location::FailureLocator;
-use crate::run::{refused, signals};
-use crate::table_location::table_location;
+use crate::run::signals;
 use crate::terminal::Terminal;
-use crate::{Exit, Library};
+use files::WatchedFiles;
+use version::{ProgramVersion, VersionEvent};
 
-/// Poll interval for the file.
+/// Poll interval for the files.
 const INTERVAL: Duration = Duration::from_millis(200);
 
 /// Runs and restarts a program.
-pub(crate) fn watch(arguments: &RunArguments, library: &Library, terminal: &mut Terminal) -> Exit {
+pub(crate) fn watch(arguments: &RunArguments, terminal: &mut Terminal) -> Exit {
+    terminal.set_formats(arguments.error_format(), arguments.log_settings().format);
     if is_standard_input(&arguments.file) {
         return terminal.fail(Exit::Usage, "standard input cannot be watched", &["pass the program as a file"]);
     }
     if let Err(error) = std::fs::metadata(&arguments.file) {
         return cannot_read(&arguments.file, &error, terminal);
     }
-    let signals = match signals::receive() {
-        Ok(signals) => signals,
-        Err(error) => return terminal.fail(Exit::Environment, &format!("cannot listen for signals: {error}"), &[]),
-    };
-    let mut watch = ProgramWatcher {
-        arguments,
-        library,
-        modules: Vec::new(),
-        seen: Vec::new(),
-        process: None,
-        cache: CheckCache::default(),
-    };
-    match watch.go_on(&signals, terminal) {
+    let (sender, events) = channel();
+    let signals = sender.clone();
+    if let Err(error) = signals::for_each(move || signals.send(WatchEvent::Signal).is_ok()) {
+        return terminal.fail(Exit::Environment, &format!("cannot listen for signals: {error}"), &[]);
+    }
+    let files = WatchedFiles::of(arguments);
+    let mut watch = ProgramWatcher { files, events: sender, versions: 0, running: None, accepted: None, checked: None };
+    match watch.go_on(&events, terminal) {
         Ok(exit) => exit,
         Err(error) => terminal.fail(Exit::Environment, &format!("cannot run the program: {error}"), &[]),
     }
 }
 
-/// Modification time and length of a file; `None` if it does not exist.
-type FileStamp = Option<(SystemTime, u64)>;
-
-struct ProgramWatcher<'a> {
-    arguments: &'a RunArguments,
-    library: &'a Library,
-    /// The module files that the program named at the last check.
-    modules: Vec<PathBuf>,
-    /// State of the main file and the modules at the last check.
-    seen: Vec<FileStamp>,
-    process: Option<Child>,
-    /// Results of the last check.
-    cache: CheckCache,
+/// An event that the watch waits for.
+enum WatchEvent {
+    Signal,
+    /// The number of a version, and what has happened to it.
+    Of(u64, VersionEvent),
 }
 
-impl ProgramWatcher<'_> {
-    fn go_on(&mut self, signals: &Receiver<()>, terminal: &mut Terminal) -> io::Result<Exit> {
+struct ProgramWatcher {
+    files: WatchedFiles,
+    events: Sender<WatchEvent>,
+    /// The number of versions so far.
+    versions: u64,
+    /// The version that runs, or finishes its flows.
+    running: Option<ProgramVersion>,
+    /// The version that has passed its checks, and starts when `running` has ended.
+    accepted: Option<ProgramVersion>,
+    /// The version that checks itself.
+    checked: Option<ProgramVersion>,
+}
+
+impl ProgramWatcher {
+    fn go_on(&mut self, events: &Receiver<WatchEvent>, terminal: &mut Terminal) -> io::Result<Exit> {
         loop {
-            let now = self.stamps();
-            if now[0].is_some() && now != self.seen {
-                self.renew(terminal)?;
+            if self.files.have_changed() {
+                self.check_again()?;
             }
-            match signals.recv_timeout(INTERVAL) {
-                Err(RecvTimeoutError::Timeout) => self.notice_end(terminal)?,
-                Ok(()) | Err(RecvTimeoutError::Disconnected) => return self.end(signals),
+            match events.recv_timeout(INTERVAL) {
+                Err(RecvTimeoutError::Timeout) => {}
+                Ok(WatchEvent::Of(number, event)) => self.handle(number, event, terminal)?,
+                Ok(WatchEvent::Signal) | Err(RecvTimeoutError::Disconnected) => return self.end(events),
             }
         }
     }
 
-    fn stamps(&self) -> Vec<FileStamp> {
-        std::iter::once(&self.arguments.file).chain(&self.modules).map(|file| stamp(file)).collect()
+    /// Begins to check the files as they are now.
+    fn check_again(&mut self) -> io::Result<()> {
+        if let Some(outdated) = self.checked.take() {
+            outdated.kill()?;
+        }
+        self.files.begin_check();
+        self.versions += 1;
+        let (number, events) = (self.versions, self.events.clone());
+        self.checked = Some(ProgramVersion::check(number, move |event| {
+            // Nobody listens any more if the watch has ended.
+            let _ = events.send(WatchEvent::Of(number, event));
+        })?);
+        Ok(())
     }
 
-    /// Restarts the program if its files have no errors.
-    fn renew(&mut self, terminal: &mut Terminal) -> io::Result<()> {
-        let mut project = Project::default();
-        self.seen = self.stamps();
-        let Ok(id) = project.read(&self.arguments.file, terminal) else { return Ok(()) };
-        let compiled = project.compile_again(id, self.library, &mut self.cache);
-        // A module that is named for the first time counts as it was read.
-        self.modules = std::mem::take(&mut project.named_modules);
-        self.seen.truncate(1);
-        self.seen.extend(self.modules.iter().map(|file| stamp(file)));
-        let Some(program) = compiled else {
-            project.report(ErrorFormat::Human, terminal);
-            self.go_on_waiting(terminal);
-            return Ok(());
+    fn handle(&mut self, number: u64, event: VersionEvent, terminal: &mut Terminal) -> io::Result<()> {
+        let is = |version: &Option<ProgramVersion>| version.as_ref().is_some_and(|version| version.number == number);
+        match event {
+            VersionEvent::DependsOn(file) if is(&self.checked) => self.files.depend_on(file),
+            VersionEvent::Accepted if is(&self.checked) => {
+                self.files.end_check();
+                if let Some(outdated) = self.accepted.take() {
+                    outdated.kill()?;
+                }
+                self.accepted = self.checked.take();
+                match &self.running {
+                    Some(running) => running.stop(),
+                    None => self.start_accepted(),
+                }
+            }
+            VersionEvent::Ended if is(&self.checked) => {
+                self.checked.take().map(ProgramVersion::wait).transpose()?;
+                self.go_on_waiting("", terminal);
+            }
+            VersionEvent::Ended if is(&self.running) => {
+                let status = self.running.take().map(ProgramVersion::wait).transpose()?;
+                if self.accepted.is_some() {
+                    self.start_accepted();
+                } else if let Some(status) = status {
+                    self.go_on_waiting(&format!("the program has ended ({status}); "), terminal);
+                }
+            }
+            // Someone else has ended it.
+            VersionEvent::Ended if is(&self.accepted) => {
+                _ = self.accepted.take().map(ProgramVersion::wait).transpose()?
+            }
+            // A version that was given up.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn start_accepted(&mut self) {
+        self.running = self.accepted.take();
+        if let Some(running) = &mut self.running {
+            running.start();
+        }
+    }
+
+    fn go_on_waiting(&self, happened: &str, terminal: &mut Terminal) {
+        let runs_on = match (&self.accepted, &self.running) {
+            (Some(_), _) => "the version before this one starts when the running one has ended",
+            (None, Some(_)) => "the previous program keeps running",
+            (None, None) => "no program is running",
         };
-        let locator = FailureLocator { program, file: project.sources.file(id).clone() };
-        if self.process.is_some() && self.check_start(&locator, terminal).is_err() {
-            self.go_on_waiting(terminal);
-            return Ok(());
-        }
-        if let Some(process) = self.process.take() {
-            stop(process)?;
-        }
-        self.process = Some(Command::new(std::env::current_exe()?).args(without_watch()).spawn()?);
-        Ok(())
-    }
-
-    fn go_on_waiting(&self, terminal: &mut Terminal) {
-        let runs_on =
-            if self.process.is_some() { "the previous program keeps running" } else { "no program is running" };
-        terminal.eprint(&format!("{runs_on}; waiting for a change\n"));
-    }
-
-    /// Checks the plan and the tables of the new program, and reports why it could not start.
-    fn check_start(&self, locator: &FailureLocator, terminal: &mut Terminal) -> Result<(), Exit> {
-        let RunArguments { file, data, tables, execution, .. } = self.arguments;
-        let program = &locator.program;
-        let plan = EffectivePlan::of(file, execution, program, terminal)?.plan;
-        let planned = plan.tables.as_ref().map(|address| address.value.as_str());
-        let place = table_location(file, data.as_deref(), tables.as_deref(), planned);
-        let place = place.map_err(|failure| terminal.fail(Exit::Environment, &failure.message, &[]))?;
-        let opened = program.shared.iter().filter_map(|shared| opening(&shared.name, &shared.init));
-        let (openings, schemas): (Vec<TableOpening<'_>>, Vec<Schema>) = opened.unzip();
-        for (opening, schema) in openings.into_iter().zip(&schemas) {
-            check_start((schema, &schemas), &place).map_err(|failure| {
-                let TableOpening { name, path } = opening;
-                let error = StartError::Table(StartFailure { name: name.clone(), path: path.to_owned(), failure });
-                refused(&error, locator, self.arguments, terminal)
-            })?;
-        }
-        Ok(())
-    }
-
-    /// Reports a process that has ended by itself.
-    fn notice_end(&mut self, terminal: &mut Terminal) -> io::Result<()> {
-        let Some(process) = &mut self.process else { return Ok(()) };
-        if let Some(status) = process.try_wait()? {
-            self.process = None;
-            terminal
-                .eprint(&format!("the program has ended ({status}); no program is running; waiting for a change\n"));
-        }
-        Ok(())
+        terminal.notice(&format!("{happened}{runs_on}; waiting for a change"));
     }
 
     /// Stops the program; a second signal kills it.
-    fn end(&mut self, signals: &Receiver<()>) -> io::Result<Exit> {
-        let Some(mut process) = self.process.take() else { return Ok(Exit::Success) };
-        terminate(&process);
+    fn end(&mut self, events: &Receiver<WatchEvent>) -> io::Result<Exit> {
+        for unused in [self.checked.take(), self.accepted.take()].into_iter().flatten() {
+            unused.kill()?;
+        }
+        let Some(running) = self.running.take() else { return Ok(Exit::Success) };
+        running.stop();
         loop {
-            if let Some(status) = process.try_wait()? {
-                return Ok(if status.success() { Exit::Success } else { Exit::Interrupted });
-            }
-            if signals.recv_timeout(INTERVAL).is_ok() {
-                process.kill()?;
+            match events.recv() {
+                Ok(WatchEvent::Of(number, VersionEvent::Ended)) if number == running.number => {
+                    return Ok(Exit::of_process(running.wait()?));
+                }
+                Ok(WatchEvent::Of(..)) => {}
+                Ok(WatchEvent::Signal) | Err(_) => {
+                    running.kill()?;
+                    return Ok(Exit::Interrupted);
+                }
             }
         }
-    }
-}
-
-/// The call that opens a table when the program starts.
-struct TableOpening<'p> {
-    name: &'p Text,
-    /// The path of its node.
-    path: &'p str,
-}
-
-/// Returns the call that opens the table with this initial value, and the table.
-fn opening<'p>(name: &'p Text, init: &'p Graph) -> Option<(TableOpening<'p>, Schema)> {
-    let is_open =
-        |node: &&Node| matches!(&node.kind, NodeKind::Call { function, .. } if function.as_str() == "tables.open");
-    let node = init.nodes.iter().find(is_open)?;
-    let Operand::Constant(at) = node.inputs.first()? else { return None };
-    let schema = Schema::from_value(init.constants.get(*at as usize)?.clone()).ok()?;
-    Some((TableOpening { name, path: &node.name }, schema))
-}
-
-/// Returns the arguments of this process without `--watch`.
-fn without_watch() -> impl Iterator<Item = OsString> {
-    std::env::args_os().skip(1).filter(|argument| argument != "--watch")
-}
-
-fn stamp(path: &Path) -> FileStamp {
-    let metadata = std::fs::metadata(path).ok()?;
-    Some((metadata.modified().ok()?, metadata.len()))
-}
-
-/// Stops a process and waits for its end.
-fn stop(mut process: Child) -> io::Result<()> {
-    terminate(&process);
-    process.wait().map(|_| ())
-}
-
-fn terminate(process: &Child) {
-    if let Some(pid) = i32::try_from(process.id()).ok().and_then(Pid::from_raw) {
-        // A process that has already ended needs no signal.
-        let _ = kill_process(pid, Signal::TERM);
     }
 }

@@ -10,8 +10,7 @@ use weir_syntax::{SourceFile, SourceId};
 
 use super::Project;
 use crate::Exit;
-use crate::arguments::ErrorFormat;
-use crate::terminal::Terminal;
+use crate::terminal::{ErrorFormat, Terminal};
 
 /// Compiles the program in a file.
 ///

@@ -4,7 +4,7 @@
 //! process.
 
 use std::future::poll_fn;
-use std::io::{self, Write};
+use std::io;
 use std::sync::mpsc;
 use std::task::Poll;
 use std::thread;
@@ -12,11 +12,21 @@ use std::thread;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use weir_runtime::Stopper;
 
+use super::watcher_link::WatcherLink;
 use crate::Exit;
+use crate::terminal::Terminal;
 
 /// A listener for signals.
 pub(super) struct Signals {
     stoppers: mpsc::Sender<Stopper>,
+}
+
+/// A reason to stop the program.
+#[derive(PartialEq, Eq)]
+enum StopRequest {
+    Signal,
+    /// The watcher has closed its connection, or was killed.
+    Watcher,
 }
 
 impl Signals {
@@ -27,22 +37,32 @@ impl Signals {
     }
 }
 
-/// Starts to listen.
+/// Starts to listen, also to the watcher that has started this process.
 ///
 /// # Errors
 /// Fails if the system provides no thread or no signals.
-pub(super) fn listen() -> io::Result<Signals> {
-    let signals = receive()?;
+pub(super) fn listen(watcher: Option<WatcherLink>, terminal: &Terminal) -> io::Result<Signals> {
+    let (requests, requested) = mpsc::channel();
+    let of_watcher = requests.clone();
+    for_each(move || requests.send(StopRequest::Signal).is_ok())?;
+    if let Some(watcher) = watcher {
+        thread::Builder::new().name("weir watcher".into()).spawn(move || {
+            watcher.wait_for_end();
+            // The thread at the other end never ends before the process.
+            let _ = of_watcher.send(StopRequest::Watcher);
+        })?;
+    }
     let (stoppers, received) = mpsc::channel();
-    thread::Builder::new().name("weir stop".into()).spawn(move || obey(&signals, &received))?;
+    let terminal = terminal.clone();
+    thread::Builder::new().name("weir stop".into()).spawn(move || obey(&requested, &received, terminal))?;
     Ok(Signals { stoppers })
 }
 
-/// Returns a channel with one message for each signal.
+/// Calls this function for each signal, on a thread of its own, until it returns false.
 ///
 /// # Errors
 /// Fails if the system provides no thread or no signals.
-pub(crate) fn receive() -> io::Result<mpsc::Receiver<()>> {
+pub(crate) fn for_each(heard: impl FnMut() -> bool + Send + 'static) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let signals = {
         let _inside = runtime.enter();
@@ -53,10 +73,8 @@ pub(crate) fn receive() -> io::Result<mpsc::Receiver<()>> {
         }
         stopping().map(signal).collect::<io::Result<Vec<_>>>()?
     };
-    let (heard, received) = mpsc::channel();
     let pass_on = move || runtime.block_on(pass_on(signals, heard));
-    thread::Builder::new().name("weir signals".into()).spawn(pass_on)?;
-    Ok(received)
+    thread::Builder::new().name("weir signals".into()).spawn(pass_on).map(drop)
 }
 
 /// Returns the signals that stop the program.
@@ -73,34 +91,42 @@ fn is_ignored(kind: SignalKind) -> bool {
     mask >> (kind.as_raw_value() - 1) & 1 == 1
 }
 
-async fn pass_on(mut signals: Vec<Signal>, heard: mpsc::Sender<()>) {
+async fn pass_on(mut signals: Vec<Signal>, mut heard: impl FnMut() -> bool) {
     loop {
         poll_fn(|context| {
             let arrived = signals.iter_mut().any(|signal| signal.poll_recv(context).is_ready());
             if arrived { Poll::Ready(()) } else { Poll::Pending }
         })
         .await;
-        if heard.send(()).is_err() {
+        if !heard() {
             return;
         }
     }
 }
 
-fn obey(signals: &mpsc::Receiver<()>, stoppers: &mpsc::Receiver<Stopper>) {
+/// Stops the program at the first request. A second signal ends the process: the watcher has none of its own to add, because a
+/// signal of the terminal reaches both.
+fn obey(requests: &mpsc::Receiver<StopRequest>, stoppers: &mpsc::Receiver<Stopper>, mut terminal: Terminal) {
     let leave = || std::process::exit(Exit::Interrupted.code().into());
-    if signals.recv().is_ok() {
-        // Before the program has started there is nothing to finish.
-        match stoppers.try_recv() {
-            Ok(stopper) => stopper.stop(),
-            Err(_) => {
-                let message = "the program was stopped before it had started: it still made its shared values or opened its sources";
-                // Nobody is left to read it if this fails.
-                _ = writeln!(io::stderr(), "error: {message}");
-                leave()
+    let (mut is_told, mut is_signalled) = (false, false);
+    for request in requests {
+        if !is_told {
+            // Before the program has started there is nothing to finish.
+            match stoppers.try_recv() {
+                Ok(stopper) => stopper.stop(),
+                Err(_) => {
+                    let message = "the program was stopped before it had started: it still made its shared values or opened its sources";
+                    terminal.fail(Exit::Interrupted, message, &[]);
+                    leave()
+                }
             }
         }
-        if signals.recv().is_ok() {
-            leave();
+        is_told = true;
+        if request == StopRequest::Signal {
+            if is_signalled {
+                leave()
+            }
+            is_signalled = true;
         }
     }
 }

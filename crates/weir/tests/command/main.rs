@@ -39,5 +39,6 @@ mod top;
 mod torrent;
 mod traces;
 mod unread_bodies;
+mod watch;
 mod weir_modules;
 mod weir_test;

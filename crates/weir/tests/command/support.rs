@@ -290,6 +290,16 @@ impl Served {
         self.process.wait().expect("the process ends").code()
     }
 
+    /// Sends SIGTERM until the process has ended; returns the exit code.
+    pub(crate) fn terminate_until_it_ends(mut self) -> Option<i32> {
+        loop {
+            if let Some(status) = self.process.try_wait().expect("the process is ours") {
+                return status.code();
+            }
+            self.terminate();
+        }
+    }
+
     /// Stops the program and waits for its end.
     pub(crate) fn stop(self) -> (Option<i32>, String) {
         self.terminate();

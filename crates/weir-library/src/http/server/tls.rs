@@ -64,6 +64,14 @@ impl TlsFiles {
         self.all().map(|path| std::fs::metadata(path).map(state_of).map_err(|error| unreadable(path, &error))).collect()
     }
 
+    /// Checks that the files can be read, and are a certificate and its key.
+    ///
+    /// # Errors
+    /// Says which of them is wrong.
+    pub(in crate::http) fn check(&self) -> io::Result<()> {
+        self.config().map(drop)
+    }
+
     /// Reads the files.
     fn config(&self) -> io::Result<Arc<ServerConfig>> {
         let chain = certificates(&self.certificate)?;

@@ -1,6 +1,7 @@
 //! Event loop of the view: handles keys, and reconnects after the program has ended.
 
 use std::io;
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use ratatui::crossterm::event::{self, Event};
@@ -25,7 +26,8 @@ const LINES_MAX: usize = 10_000;
 /// # Errors
 /// Fails if the terminal cannot be drawn on.
 pub(super) fn watch(socket: SocketFile, named: Option<&str>, connection: TraceConnection) -> io::Result<()> {
-    let signals = signals::receive()?;
+    let (heard, signals) = mpsc::channel();
+    signals::for_each(move || heard.send(()).is_ok())?;
     let mut terminal = ratatui::try_init()?;
     let mut screen = Screen::new(&socket.name);
     let mut following = FollowedProgram { socket, named, connection: Some(connection), tried: Instant::now() };
