@@ -470,12 +470,16 @@ pub(crate) struct RepeatStep {
     pub out: u32,
 }
 
-/// A `within` or `race`.
+/// A `within` or `race`, or a transaction.
 pub(crate) struct TimedStep {
     /// The name of the node.
     pub name: Arc<str>,
-    /// The time limit; `None` for a race.
+    /// The time limit; `None` for a race and a transaction.
     pub limit: Option<Argument>,
+    /// True for a transaction.
+    pub is_transaction: bool,
+    /// True if only computation follows in the body around it.
+    pub is_last_effect: bool,
     /// The bodies, each with the values that it captures.
     pub bodies: Box<[(Body, Box<[Argument]>)]>,
     /// The atomic steps around it, by the node that begins each: what they hold is held for the body too.

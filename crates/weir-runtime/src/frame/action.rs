@@ -391,9 +391,14 @@ impl Frame {
             Advanced::Yields => Ran::yields(Stage::Timed(Box::new(run))),
             Advanced::Ready(Ok(value)) => {
                 self.slots[step.out as usize] = value;
-                Ran::Next
+                // The frame may be given up behind a transaction, as behind any atomic step.
+                let stops = step.is_transaction && env.given_up.is_some() && !step.is_last_effect;
+                if stops { Ran::Yields(None) } else { Ran::Next }
             }
             Advanced::Ready(Err((ended, body))) => {
+                if step.is_transaction {
+                    self.failed_transaction = Some(Box::new(run));
+                }
                 Ran::Ends(Box::new(StepExit { within: ended.path(body), how: ended.how }))
             }
         }

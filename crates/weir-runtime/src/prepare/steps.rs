@@ -149,18 +149,24 @@ impl Assembly<'_> {
                 out: self.layout.port(id, 0),
             },
             NodeKind::Map { .. } | NodeKind::Fold { .. } | NodeKind::Loop { .. } => self.repeat(id, part)?,
-            NodeKind::Within { .. } | NodeKind::Race { .. } => Action::Timed(Box::new(self.timed(id, part)?)),
+            NodeKind::Within { .. } | NodeKind::Race { .. } | NodeKind::Transaction { .. } => {
+                Action::Timed(Box::new(self.timed(id, part)?))
+            }
             NodeKind::Acquire { constraints, cancellable } => {
                 Action::Acquire(Box::new(self.acquire(id, (constraints, *cancellable), ticket_gates)))
             }
             NodeKind::Release { acquire } => {
-                let computes = |node: &Node| node.uses.is_empty() && node.kind.constraints().is_empty();
-                let is_last_effect = self.graph.nodes[index + 1..].iter().all(computes);
-                Action::Release { acquire: acquire.0, is_last_effect }
+                Action::Release { acquire: acquire.0, is_last_effect: self.is_last_effect(id) }
             }
             NodeKind::Return => self.only_input(index).map_or(Action::Nothing, Action::Return),
             NodeKind::Fail => self.only_input(index).map_or(Action::Nothing, Action::Fail),
         })
+    }
+
+    /// Returns true if only computation follows the node.
+    pub(super) fn is_last_effect(&self, id: NodeId) -> bool {
+        let computes = |node: &Node| node.uses.is_empty() && node.kind.constraints().is_empty();
+        self.graph.nodes[id.0 as usize + 1..].iter().all(computes)
     }
 
     fn call(&self, id: NodeId, call: Resolved) -> Result<Action, PrepareError> {
