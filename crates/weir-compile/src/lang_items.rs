@@ -23,6 +23,8 @@ pub(crate) const SECRET: &str = "crypto.Secret";
 /// The module of the statements on tables. Programs call them through a table only.
 pub(crate) const TABLES: &str = "tables";
 
+/// The function that begins a transaction.
+pub(crate) const BEGIN: &str = "tables.begin";
 /// The functions that end a transaction, and the one that waits for a commit that was placed.
 pub(crate) const COMMIT: &str = "tables.commit";
 pub(crate) const PLACE_COMMIT: &str = "tables.place_commit";

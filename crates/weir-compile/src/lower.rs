@@ -6,6 +6,7 @@
 
 mod aggregates;
 mod atomic;
+mod attempts;
 mod block_builder;
 mod boolean;
 mod branch;

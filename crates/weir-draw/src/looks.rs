@@ -51,6 +51,7 @@ pub(crate) fn mark(scope: &GraphScope<'_>, node: &Node) -> (MarkKind, String) {
         NodeKind::Loop { at_most, .. } => (MarkKind::Repeat, format!("loop, at most {at_most} times")),
         NodeKind::Within { .. } => (MarkKind::Repeat, format!("within {}", input())),
         NodeKind::Race { .. } => (MarkKind::Repeat, "race".into()),
+        NodeKind::Transaction { .. } => (MarkKind::Repeat, "transaction".into()),
         NodeKind::Acquire { constraints, .. } => {
             let held: Vec<&str> = constraints.iter().map(|held| names::resource(&held.resource)).collect();
             (MarkKind::Step, format!("atomic {}", held.join(", ")))
@@ -79,6 +80,7 @@ pub(crate) fn line(scope: &GraphScope<'_>, node: &Node) -> String {
         NodeKind::Loop { at_most, .. } => format!("loop {} at most {at_most}", states(0)),
         NodeKind::Within { .. } => format!("within {}", input()),
         NodeKind::Race { .. } => "race".into(),
+        NodeKind::Transaction { .. } => "transaction".into(),
         NodeKind::Acquire { constraints, .. } => {
             let held = constraints.iter().map(|held| format!("{} ({})", held.resource, mode(held.mode)));
             format!("atomic {}", held.collect::<Vec<_>>().join(", "))

@@ -19,6 +19,7 @@ pub struct Failure {
     pub message: Text,
     backtrace: Vec<PropagationSite>,
     place: Option<u32>,
+    is_refusal: bool,
 }
 
 /// A place where a `fn` has given a failure to its caller.
@@ -71,7 +72,27 @@ impl Failure {
     /// Creates a failure of this kind.
     #[must_use]
     pub fn new(kind: FailureKind, message: impl Into<Text>) -> Self {
-        Failure { kind, message: message.into(), backtrace: Vec::new(), place: None }
+        Failure { kind, message: message.into(), backtrace: Vec::new(), place: None, is_refusal: false }
+    }
+
+    /// Returns the failure of a transaction that was refused: nothing of it has taken effect, and it is executed again, so that the
+    /// program does not see the failure.
+    #[must_use]
+    pub fn refusal(self) -> Failure {
+        Failure { is_refusal: true, ..self }
+    }
+
+    /// Returns whether the transaction that has failed is executed again.
+    #[must_use]
+    pub fn is_refusal(&self) -> bool {
+        self.is_refusal
+    }
+
+    /// Returns whether the failure ends the flow or the transaction in which it is learned, also if it is that of a function whose
+    /// failures are values.
+    #[must_use]
+    pub fn is_no_value(&self) -> bool {
+        self.is_refusal || self.place.is_some()
     }
 
     /// Returns the places that the failure has passed on its way, innermost first.

@@ -21,6 +21,8 @@ enum FirstOperand {
     List,
     /// A `Duration`.
     Limit,
+    /// Nothing, but the last own parameter of the body tells whether it is the last attempt.
+    Attempt,
 }
 
 /// The type that bodies yield, and the type of the result.
@@ -53,18 +55,19 @@ impl BodyTypes {
     pub(crate) const FOLD: BodyTypes = BodyTypes { first: FirstOperand::List, yields: YieldedType::States };
     pub(crate) const LOOP: BodyTypes = BodyTypes { first: FirstOperand::Nothing, yields: YieldedType::Round };
     pub(crate) const WITHIN: BodyTypes = BodyTypes { first: FirstOperand::Limit, yields: YieldedType::Some };
+    pub(crate) const TRANSACTION: BodyTypes = BodyTypes { first: FirstOperand::Attempt, yields: YieldedType::Result };
     pub(crate) const CATCH: BodyTypes = BodyTypes { first: FirstOperand::Nothing, yields: YieldedType::Ok };
     /// Of bodies that stand for the operation, such as those of a race.
     pub(crate) const RESULT: BodyTypes = BodyTypes { first: FirstOperand::Nothing, yields: YieldedType::Result };
 
     /// Returns the number of own operands besides the states.
     pub(crate) const fn operands(self) -> usize {
-        !matches!(self.first, FirstOperand::Nothing) as usize
+        matches!(self.first, FirstOperand::List | FirstOperand::Limit) as usize
     }
 
     /// Returns the number of own parameters of a body besides the states.
     pub(crate) const fn parameters(self) -> usize {
-        matches!(self.first, FirstOperand::List) as usize
+        matches!(self.first, FirstOperand::List | FirstOperand::Attempt) as usize
     }
 
     /// Returns true if the first operand limits the time.
@@ -91,7 +94,8 @@ impl BodyTypes {
         let states: Vec<Type> = states.iter().copied().cloned().collect();
         let body = self.body(&states, result)?;
         let first = match self.first {
-            FirstOperand::Nothing => None,
+            FirstOperand::Attempt if element != [&Type::Bool] => return Err(lacks()),
+            FirstOperand::Nothing | FirstOperand::Attempt => None,
             FirstOperand::List => element.first().copied().cloned().map(Type::list),
             FirstOperand::Limit => Some(Type::Duration),
         };

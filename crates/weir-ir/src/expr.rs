@@ -14,7 +14,7 @@ mod traverse;
 pub use crate::body_types::{round_type, state_type};
 use crate::program;
 pub use crate::program::{InlinedCall, InlinedCallId, LoopExit, Origin, Var, Variable};
-pub use op::{Op, Runs, Scope, ScopeMut};
+pub use op::{Op, Runs, Scope, ScopeMut, TRANSACTION_ATTEMPTS_MAX};
 
 /// A program whose bodies are blocks.
 pub type Program = program::Program<Block>;

@@ -187,6 +187,10 @@ impl<'a> GraphBuilder<'a> {
                 let (bodies, captures): (Vec<_>, Vec<_>) = bodies.iter().map(|body| self.body_to_give_up(body)).unzip();
                 self.with_body(NodeKind::Race { bodies }, &[], captures.concat(), binding)
             }
+            Op::Transaction { is_last, body } => {
+                let (graph, captures) = self.body(body, &[is_last]);
+                self.with_body(NodeKind::Transaction { body: Box::new(graph) }, &[], captures, binding)
+            }
             Op::Catch { .. } => unreachable!("only tests catch failures, and they run as expressions"),
             Op::Return(answer) => self.end(NodeKind::Return, answer, binding),
             Op::Fail(failure) => self.end(NodeKind::Fail, failure, binding),

@@ -187,6 +187,7 @@ impl VariableNeeds {
                 self.need_all([limit]);
             }
             Op::Catch { body } => self.block(body, &needed.part(ValuePart::Payload(Value::OK, 0)), argument),
+            Op::Transaction { is_last: _, body } => self.block(body, &needed, argument),
             Op::Race { bodies } => bodies.iter().for_each(|body| self.block(body, &needed, argument)),
             Op::Return(atom) | Op::Fail(atom) => self.need_all([atom]),
         }

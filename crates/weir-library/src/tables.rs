@@ -68,6 +68,7 @@ mod recent_writes;
 mod reference_notes;
 mod references;
 mod referencing_rows;
+mod refusing_rows;
 mod report;
 mod row;
 mod row_change;
@@ -91,6 +92,7 @@ mod table_log;
 mod table_read;
 #[cfg(test)]
 mod tests;
+mod transaction_number;
 mod write_order;
 mod write_sets;
 mod writer;
@@ -187,10 +189,11 @@ pub fn store_converted(
     storage.store_converted(&schema, &old, new.into_iter().map(|row| row.0).collect())
 }
 
-/// Begins a transaction, and returns its number.
+/// Begins a transaction, and returns its number. Unless this `is_last` of its attempts, a refusal of the database is no failure of
+/// the program: the transaction is executed again.
 #[weir::function(internal)]
-pub fn begin(#[environment] storage: &TableStorage) -> i64 {
-    storage.next_transaction()
+pub fn begin(is_last: bool, #[environment] storage: &TableStorage) -> i64 {
+    storage.begin(!is_last)
 }
 
 /// Commits what the transaction has done to the table; if `last`, to all stored tables, and if `at_once`, so that nothing can take

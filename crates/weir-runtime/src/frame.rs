@@ -37,9 +37,11 @@ use crate::units::Advanced;
 use action::{Stage, StepExit};
 pub(crate) use exit::{EndingFlow, Finished, FlowExit};
 use repeat::Strips;
+use timed::Timed;
 
 mod action;
 mod atomic;
+mod attempts;
 mod call;
 mod columns;
 mod exit;
@@ -113,6 +115,8 @@ pub(crate) struct Frame {
     end: Option<FlowExit>,
     /// The end of the flow, while it waits for calls that it has placed.
     pub ending: Option<Box<EndingFlow>>,
+    /// The transaction that has ended the flow by a failure. It keeps its locks until the calls are answered that it has placed.
+    failed_transaction: Option<Box<Timed>>,
 }
 
 /// An atomic step that has begun.
@@ -213,7 +217,7 @@ impl Frame {
         (self.suspended, self.yielded) = (None, false);
         self.scopes.clear();
         self.seen.clear();
-        (self.end, self.ending) = (None, None);
+        (self.end, self.ending, self.failed_transaction) = (None, None, None);
         self.low = 0;
     }
 

@@ -474,12 +474,14 @@ pub(crate) struct RepeatStep {
     pub out: u32,
 }
 
-/// A `within` or `race`.
+/// A `within` or `race`, or a transaction.
 pub(crate) struct TimedStep {
     /// The name of the node.
     pub name: Arc<str>,
-    /// The time limit; `None` for a race.
+    /// The time limit; `None` for a race and a transaction.
     pub limit: Option<Argument>,
+    /// True for a transaction.
+    pub is_transaction: bool,
     /// The bodies, each with the values that it captures.
     pub bodies: Box<[(Body, Box<[Argument]>)]>,
     /// True if only computation follows in the text, as for [`Action::Release`].

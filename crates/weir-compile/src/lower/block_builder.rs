@@ -14,7 +14,7 @@
 //! 5. At the end of the `fn` its exits become fall-throughs.
 
 use weir_host::{Type, Value};
-use weir_ir::expr::{Arm, ArmTest, Atom, Block, Let, LoopExit, Op, Origin, Variable};
+use weir_ir::expr::{Arm, ArmTest, Atom, Block, Let, LoopExit, Op, Origin, Var, Variable};
 use weir_ir::prim::Prim;
 
 /// The number of an inlined call of a `fn`, within its flow.
@@ -174,18 +174,25 @@ type YieldExit<'c> = dyn Fn(&mut VariableSupply, &mut Vec<Let>, InlineFrameId, A
 /// The supply of variables of one flow.
 #[derive(Default)]
 pub(super) struct VariableSupply {
-    count: u32,
+    /// Their types.
+    types: Vec<Type>,
 }
 
 impl VariableSupply {
     /// Returns the number of variables, which is the number of the next one.
     pub(super) fn count(&self) -> u32 {
-        self.count
+        u32::try_from(self.types.len()).expect("a program has fewer than 2^32 variables")
+    }
+
+    /// Returns the type of a variable.
+    pub(super) fn type_of(&self, var: Var) -> Option<&Type> {
+        self.types.get(var.0 as usize)
     }
 
     pub(super) fn variable(&mut self, name: &str, ty: Type) -> Variable {
-        self.count += 1;
-        Variable { var: weir_ir::expr::Var(self.count - 1), name: name.into(), ty }
+        let var = Var(self.count());
+        self.types.push(ty.clone());
+        Variable { var, name: name.into(), ty }
     }
 
     /// Appends a binding and returns its variable, or `()` if the operation never yields.

@@ -86,7 +86,7 @@ impl<'a> Lowering<'a, '_> {
         if !needs_one || self.steps.iter().any(|step| step.transaction.is_some()) {
             return None;
         }
-        let number = self.call_host(&format!("{TABLES}.begin").into(), Vec::new(), Type::Int, (span, &[]));
+        let number = self.begin_transaction(span);
         let mut transaction = Transaction { number, tables: Vec::new(), is_own: true };
         self.join_transaction(&mut transaction, table, deletes);
         Some(transaction)

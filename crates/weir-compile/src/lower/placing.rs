@@ -17,13 +17,13 @@ use weir_ir::program::Var;
 
 use super::Lowering;
 use super::table_description::{option, record};
-use crate::lang_items::{COMMIT, COMMITTED, PLACE_COMMIT, ROLL_BACK, TABLES};
+use crate::lang_items::{BEGIN, COMMIT, COMMITTED, PLACE_COMMIT, ROLL_BACK, TABLES};
 
 /// The changes that can be placed.
 const PLACED: [&str; 3] = ["insert", "upsert", "replace"];
 
 impl Lowering<'_, '_> {
-    /// Places changes in the transactions of a body.
+    /// Places changes in the transactions of a body, and lets these be executed again if the database refuses them.
     pub(super) fn place_changes(&mut self, body: &mut Block) {
         if !self.program.declarations.tables.is_empty() {
             self.place_changes_in(body, false);
@@ -35,10 +35,11 @@ impl Lowering<'_, '_> {
     fn place_changes_in(&mut self, block: &mut Block, inside: bool) {
         for mut binding in std::mem::take(&mut block.lets) {
             let is_limited = matches!(binding.op, Op::Within { .. } | Op::Race { .. });
-            let (mut is_inside, mut behind) = (inside || is_limited, None);
+            let (mut is_inside, mut is_transaction, mut behind) = (inside || is_limited, false, None);
             if let Op::Atomic { body, .. } = &mut binding.op {
                 is_inside = true;
                 if let Some(transaction) = transaction_of(body) {
+                    is_transaction = true;
                     if self.changes_only_tables(body) {
                         place_in(body, transaction);
                         let may_place = !inside && binding.bound.ty != Type::Never;
@@ -48,9 +49,13 @@ impl Lowering<'_, '_> {
                 }
             }
             binding.op.blocks_mut().for_each(|inner| self.place_changes_in(inner, is_inside));
+            let from = block.lets.len();
             match behind {
                 Some(transaction) => self.place_commit(binding, transaction, &mut block.lets),
                 None => block.lets.push(binding),
+            }
+            if is_transaction {
+                self.repeat_if_refused(&mut block.lets, from);
             }
         }
     }
@@ -71,7 +76,7 @@ impl Lowering<'_, '_> {
     fn place_commit(&mut self, mut step: Let, transaction: Var, lets: &mut Vec<Let>) {
         let origin = step.origin;
         let Op::Atomic { body, .. } = &mut step.op else { return lets.push(step) };
-        place_commit_in(body);
+        place_commit_in(body, false);
         let pair = Type::Tuple([step.bound.ty.clone(), Type::Int].into_iter().collect());
         let (inside, outside) = (self.vars.variable("", pair.clone()), self.vars.variable("", pair));
         let parts = vec![body.result.clone(), Atom::Var(transaction)];
@@ -107,7 +112,7 @@ impl Lowering<'_, '_> {
     }
 
     /// Returns whether no call of a step changes a value that flows share and that is no table.
-    fn changes_only_tables(&self, body: &Block) -> bool {
+    pub(super) fn changes_only_tables(&self, body: &Block) -> bool {
         let tables = &self.program.declarations.tables;
         let mut only_tables = true;
         body.each_binding(&mut |binding| {
@@ -124,23 +129,25 @@ impl Lowering<'_, '_> {
     }
 }
 
-/// Places the commits of the last table of a step.
-fn place_commit_in(block: &mut Block) {
+/// Places the commits of the last table of a step. One before a `return` is waited for: behind the step, the transaction could not be
+/// executed again.
+fn place_commit_in(block: &mut Block, returns: bool) {
+    let returns = returns || matches!(block.lets.last(), Some(Let { op: Op::Return(_), .. }));
     for binding in &mut block.lets {
         match &mut binding.op {
-            Op::Call(call) if call.function == Text::from(COMMIT) => {
+            Op::Call(call) if call.function == Text::from(COMMIT) && !returns => {
                 if call.arguments.last() == Some(&Atom::Value(Value::Bool(true))) {
                     call.function = PLACE_COMMIT.into();
                 }
             }
-            op => op.blocks_mut().for_each(place_commit_in),
+            op => op.blocks_mut().for_each(|inner| place_commit_in(inner, returns)),
         }
     }
 }
 
 /// Returns the variable with the number of the transaction that a step begins.
 fn transaction_of(body: &Block) -> Option<Var> {
-    let begins = |binding: &&Let| matches!(&binding.op, Op::Call(call) if *call.function == format!("{TABLES}.begin"));
+    let begins = |binding: &&Let| matches!(&binding.op, Op::Call(call) if call.function == Text::from(BEGIN));
     body.lets.iter().find(begins).map(|binding| binding.bound.var)
 }
 

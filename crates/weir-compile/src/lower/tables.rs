@@ -22,7 +22,7 @@ use super::references::references;
 use super::table_description::{numbers, option, record};
 use super::{Binding, Lowering, Transaction, TriedCall};
 use crate::declarations::{DatabaseAddress, Declarations, DeclaredTable, TableColumn, name_in_database};
-use crate::lang_items::{ROLL_BACK, TABLE, TABLES};
+use crate::lang_items::{BEGIN, ROLL_BACK, TABLE, TABLES};
 use crate::typed_tree::{FailureTarget, Resolution};
 
 impl<'a> Lowering<'a, '_> {
@@ -232,8 +232,14 @@ impl<'a> Lowering<'a, '_> {
             self.context.report_once(diagnostic);
         }
         self.one_database(&tables, span);
-        let number = self.call_host(&format!("{TABLES}.begin").into(), Vec::new(), Type::Int, (span, &[]));
+        let number = self.begin_transaction(span);
         Some(Transaction { number, tables, is_own: false })
+    }
+
+    /// Begins a transaction that is executed once, and returns its number.
+    pub(super) fn begin_transaction(&mut self, span: Span) -> Atom {
+        let is_last = vec![Some(Binding::Atom(Atom::Value(Value::Bool(true))))];
+        self.call_host(&BEGIN.into(), is_last, Type::Int, (span, &[]))
     }
 
     /// Commits the transaction of the innermost step, which ends with this value. Returns the value.

@@ -101,8 +101,8 @@ impl<E: HostType> FailsTyped<E> for &&ErrorTag<E> {
 
     fn failure(&self, error: E) -> Outcome {
         match error.into_value() {
-            // The failure of an earlier call.
-            Ok(Value::Failure(failure)) if failure.place().is_some() => Outcome::Fault(failure),
+            // The failure of an earlier call, or of the transaction.
+            Ok(Value::Failure(failure)) if failure.is_no_value() => Outcome::Fault(failure),
             Ok(value) => Outcome::Error(value),
             Err(failure) => Outcome::Fault(Box::new(failure)),
         }

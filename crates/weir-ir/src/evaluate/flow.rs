@@ -6,7 +6,7 @@ use weir_host::{Failure, FailureKind, Value};
 
 use super::Evaluator;
 use super::rules::{failure_of, put_together, rounds_exceeded, taken_apart, test_holds};
-use crate::expr::{Arm, Atom, Block, Let, LoopExit, Op, Origin, Var, Variable};
+use crate::expr::{Arm, Atom, Block, Let, LoopExit, Op, Origin, TRANSACTION_ATTEMPTS_MAX, Var, Variable};
 use crate::prim::{self, Prim};
 
 /// An early end of a flow, before the end of its body.
@@ -140,6 +140,7 @@ impl<'p> FlowEvaluation<'_, 'p> {
             }
             Op::Within { limit, body } => self.within(limit, body),
             Op::Race { bodies } => self.race(bodies),
+            Op::Transaction { is_last, body } => self.transaction(is_last, body),
             Op::Catch { body } => match self.block(body) {
                 Ok(value) => Ok(Value::ok(value)),
                 Err(FlowEnd::OperationFailed(failure)) => Ok(Value::err(self.evaluator.caught(*failure, origin))),
@@ -232,6 +233,21 @@ impl<'p> FlowEvaluation<'_, 'p> {
             }
         }
         Err(FlowEnd::OperationFailed(rounds_exceeded(at_most)))
+    }
+
+    fn transaction(&mut self, is_last: &Variable, body: &'p Block) -> Result<Value, FlowEnd> {
+        let failed_before = self.evaluator.failed_at;
+        for _ in 1..TRANSACTION_ATTEMPTS_MAX {
+            self.bind(is_last, Value::Bool(false));
+            match self.block(body) {
+                Err(FlowEnd::OperationFailed(failure)) if failure.is_refusal() => {
+                    self.evaluator.failed_at = failed_before;
+                }
+                ended => return ended,
+            }
+        }
+        self.bind(is_last, Value::Bool(true));
+        self.block(body)
     }
 
     fn bind_all(&mut self, variables: &[Variable], values: Vec<Value>) {

@@ -9,6 +9,9 @@ use super::{Arm, Atom, Block, Call, Constraint, LoopExit, Var, Variable};
 use crate::body_types::BodyTypes;
 use crate::prim::Prim;
 
+/// Maximum number of times that a transaction is tried which the database refuses.
+pub const TRANSACTION_ATTEMPTS_MAX: u32 = 8;
+
 /// An operation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Op {
@@ -87,6 +90,15 @@ pub enum Op {
         /// The bodies, at least one.
         bodies: Vec<Block>,
     },
+    /// Evaluates the body, which is a transaction, and yields what it yields. If an operation in it fails because the database refuses
+    /// the transaction ([`weir_host::Failure::is_refusal`]), evaluates the body again: nothing of the attempt has taken effect. There are
+    /// at most [`TRANSACTION_ATTEMPTS_MAX`] attempts.
+    Transaction {
+        /// True in the last attempt, whose failure is one of the program.
+        is_last: Variable,
+        /// The body.
+        body: Block,
+    },
     /// Evaluates the body: `Ok` of what it yields or, if an operation in it fails, `Err` of the tuple of the failure and its
     /// position in the source. [`Op::Return`] and [`Op::Fail`] in the body end the flow.
     ///
@@ -147,6 +159,7 @@ impl Op {
             Op::Atomic { .. } => OpRow::with_bodies("atomic", Runs::Once, BodyTypes::RESULT),
             Op::Within { .. } => OpRow::with_bodies("within", Runs::UnlessCancelled, BodyTypes::WITHIN),
             Op::Race { .. } => OpRow::with_bodies("race", Runs::UnlessCancelled, BodyTypes::RESULT),
+            Op::Transaction { .. } => OpRow::with_bodies("transaction", Runs::Once, BodyTypes::TRANSACTION),
             Op::Catch { .. } => OpRow::with_bodies("catch", Runs::Once, BodyTypes::CATCH),
             Op::Return(_) => OpRow { may_end: true, ..OpRow::plain("return") },
             Op::Fail(_) => OpRow { may_end: true, ..OpRow::plain("fail") },
@@ -261,6 +274,11 @@ macro_rules! traversal {
                         $Parts { single: Some(limit), bodies: $one(body), ..none }
                     }
                     Op::Race { bodies } => $Parts { bodies, ..none },
+                    Op::Transaction { is_last, body } => $Parts {
+                        bodies: $one(body),
+                        binders: [$one(is_last), Default::default()],
+                        ..none
+                    },
                     Op::Catch { body } => $Parts { bodies: $one(body), ..none },
                     Op::Return(atom) | Op::Fail(atom) => $Parts { single: Some(atom), ..none },
                 }

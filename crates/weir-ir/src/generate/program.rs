@@ -267,6 +267,7 @@ impl Generator {
             4 if nests && *ty != counter() => self.fold(ty, lets),
             5 if nests && *ty != counter() => self.repeat(ty, lets),
             6 if nests && !self.shared.is_empty() => self.atomic(ty),
+            20 if nests && *ty != counter() && self.random.chance(40) => self.transaction(ty),
             20 if nests && *ty != counter() => self.within(ty, lets),
             21 if nests && *ty != counter() => self.race(ty, lets),
             0..=6 if self.budget > 0 && self.depth < DEPTH_MAX && self.random.chance(30) => self.switch(ty, lets),

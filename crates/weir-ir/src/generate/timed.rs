@@ -1,5 +1,5 @@
 //! `within` and `race` whose outcome does not depend on time: limits that no test reaches, and races of bodies that
-//! differ only in their duration.
+//! differ only in their duration. And transactions, of which each attempt succeeds.
 
 use weir_host::{Type, Value};
 
@@ -34,6 +34,16 @@ impl Generator {
         let result = self.operand(ty, lets);
         let bodies = (0..1 + self.random.below(3)).map(|_| self.runner(&result));
         Op::Race { bodies: bodies.collect() }
+    }
+
+    /// Generates a transaction that nothing refuses.
+    pub(super) fn transaction(&mut self, ty: &Type) -> Op {
+        let is_last = self.variable(Type::Bool);
+        let body = self.without_counters(|generator| {
+            generator.scope.push(is_last.clone());
+            generator.block(ty, false)
+        });
+        Op::Transaction { is_last, body }
     }
 
     fn runner(&mut self, result: &Atom) -> Block {

@@ -74,6 +74,12 @@ pub enum NodeKind {
         /// The bodies.
         bodies: Vec<Graph>,
     },
+    /// Runs the body, which is a transaction, again as long as the database refuses it, a bounded number of times; yields its result.
+    /// The body is told whether an attempt is the last one.
+    Transaction {
+        /// The body.
+        body: Box<Graph>,
+    },
     /// Begins an atomic step: waits for the constraints, in their order. Its input, if it has one, is the session.
     Acquire {
         /// The constraints that the step holds, in the canonical order.
@@ -151,7 +157,8 @@ macro_rules! bodies {
             NodeKind::Map { body }
             | NodeKind::Fold { body, states: _, exit: _ }
             | NodeKind::Loop { body, states: _, at_most: _ }
-            | NodeKind::Within { body } => $one(body),
+            | NodeKind::Within { body }
+            | NodeKind::Transaction { body } => $one(body),
             NodeKind::Race { bodies } => bodies,
             NodeKind::Prim(_)
             | NodeKind::Call { .. }
@@ -180,6 +187,7 @@ impl NodeKind {
             }
             NodeKind::Within { body: _ } => KindRow::cancelling("within", BodyTypes::WITHIN),
             NodeKind::Race { bodies: _ } => KindRow::cancelling("race", BodyTypes::RESULT),
+            NodeKind::Transaction { body: _ } => KindRow::repeated("transaction", 0, BodyTypes::TRANSACTION),
             NodeKind::Acquire { .. } => KindRow { may_wait: true, ..KindRow::plain("acquire") },
             NodeKind::Release { acquire } => {
                 KindRow { named_node: Some(*acquire), may_wait: true, ..KindRow::plain("release") }
@@ -190,7 +198,7 @@ impl NodeKind {
     }
 
     /// Returns the operations that the printed graph shows by their word and their numbers alone, without their bodies.
-    pub(crate) fn without_details() -> [NodeKind; 8] {
+    pub(crate) fn without_details() -> [NodeKind; 9] {
         [
             NodeKind::Switch { arms: Vec::new() },
             NodeKind::Map { body: Box::default() },
@@ -198,6 +206,7 @@ impl NodeKind {
             NodeKind::Loop { body: Box::default(), states: 1, at_most: 1 },
             NodeKind::Within { body: Box::default() },
             NodeKind::Race { bodies: Vec::new() },
+            NodeKind::Transaction { body: Box::default() },
             NodeKind::Return,
             NodeKind::Fail,
         ]
@@ -249,7 +258,7 @@ impl NodeKind {
         self.row().word
     }
 
-    /// Returns the bodies: that of a `map`, `fold`, `loop` or `within`, or those of a race.
+    /// Returns the bodies: that of a `map`, `fold`, `loop`, `within` or transaction, or those of a race.
     #[must_use]
     pub fn bodies(&self) -> &[Graph] {
         bodies!(self, std::slice::from_ref)

@@ -65,6 +65,10 @@ fn head(line: &mut Cursor<'_>) -> ParseResult<Op> {
         let session = if line.eat("session") { Some(atom(line)?) } else { None };
         return Ok(Op::Atomic { constraints, session, cancellable, body: Block::empty() });
     }
+    if line.eat("transaction") {
+        line.expect("as")?;
+        return Ok(Op::Transaction { is_last: binder(line)?, body: Block::empty() });
+    }
     if let Some(mut op) = Op::without_details().into_iter().find(|op| line.eat(op.word())) {
         op.operands_mut().try_for_each(|operand| atom(line).map(|parsed| *operand = parsed))?;
         return Ok(op);

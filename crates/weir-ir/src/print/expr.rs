@@ -23,7 +23,9 @@
 //!     yield 1
 //!   branch
 //!     yield 2
-//! yield %15
+//! %16: Int = transaction as %17: Bool
+//!   yield 1
+//! yield %16
 //! ```
 
 use std::fmt::{self, Display};
@@ -98,6 +100,7 @@ impl Display for OperationText<'_> {
                 write!(f, "{word} {cancellable}({})", Commas(constraints.iter().map(ConstraintText)))?;
                 session.iter().try_for_each(|session| write!(f, " session {}", AtomText(session)))
             }
+            Op::Transaction { is_last, .. } => write!(f, "{word} as {}", Binder(is_last)),
             // An operation without details is its word and its operand.
             op => {
                 f.write_str(word)?;

@@ -134,11 +134,12 @@ fn on_thread(read: impl FnOnce() -> Result<Value, Failure> + Send + 'static) -> 
     AwaitedCall { rest: CallRest::Job(Box::new(job)), keeps_locks: false }
 }
 
-/// Returns the outcome of a statement that can fail. The failure of a change that was placed before ends the flow.
+/// Returns the outcome of a statement that can fail. The failure of a change that was placed before, or of the transaction, is no
+/// answer of the statement.
 fn outcome(answer: Result<Value, Failure>) -> Outcome {
     match answer {
         Ok(value) => Outcome::Value(value),
-        Err(failure) if failure.place().is_some() => Outcome::Fault(Box::new(failure)),
+        Err(failure) if failure.is_no_value() => Outcome::Fault(Box::new(failure)),
         Err(failure) => Outcome::Error(Value::Failure(Box::new(failure))),
     }
 }

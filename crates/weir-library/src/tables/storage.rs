@@ -20,10 +20,12 @@ use super::open_table::OpenTable;
 use super::postgres::{PostgresAddress, PostgresDatabase, PostgresTable, ScratchSchema};
 use super::published_rows::PublishedRows;
 use super::recent_writes::{OpenWrites, RecentWrites};
+use super::refusing_rows::{Refusals, RefusingRows};
 use super::rows::TableRows;
 use super::schema::Schema;
 use super::stored::StoredTable;
 use super::table_log::TableLog;
+use super::transaction_number;
 use super::write_sets::{WriteSet, WriteSets};
 
 /// The place of the stored tables of a program.
@@ -132,6 +134,8 @@ pub struct TableStorage {
     listens: Mutex<bool>,
     /// The clock by which rows of soft tables expire.
     clock: TableClock,
+    /// Those of tests.
+    refusals: Option<Arc<Refusals>>,
 }
 
 impl Default for TableStorage {
@@ -149,6 +153,7 @@ impl Default for TableStorage {
             open_writes: Arc::default(),
             listens: Mutex::default(),
             clock: SystemTime::now,
+            refusals: None,
         }
     }
 }
@@ -207,6 +212,13 @@ impl TableStorage {
         TableStorage { log: Some(log), ..self }
     }
 
+    /// Refuses statements of transactions at random, as a database does in which other programs write: for tests of programs in memory
+    /// and in SQLite, which never refuse one.
+    #[must_use]
+    pub fn refusing(self, seed: u64) -> TableStorage {
+        TableStorage { refusals: Some(Arc::new(Refusals::new(seed))), ..self }
+    }
+
     /// Returns a storage that keeps tables in memory, whose rows expire by this clock.
     #[cfg(test)]
     pub(super) fn with_clock(clock: TableClock) -> TableStorage {
@@ -216,6 +228,10 @@ impl TableStorage {
     /// Opens a table, and creates it if it is new.
     pub(super) fn open(&self, schema: Schema) -> Result<Arc<OpenTable>, Failure> {
         let rows = self.rows_of(schema.clone())?;
+        let rows = match self.refusals.clone() {
+            Some(refusals) => Box::new(RefusingRows { rows, refusals }),
+            None => rows,
+        };
         let (write_sets, open_writes) = (Arc::clone(&self.write_sets), Arc::clone(&self.open_writes));
         let recent = Arc::<RecentWrites>::default();
         let rows = PublishedRows { schema: Arc::new(schema.clone()), rows, write_sets, recent, open_writes };
@@ -337,9 +353,15 @@ impl TableStorage {
         Ok(watched)
     }
 
+    /// Begins a transaction that is executed once.
     pub(super) fn next_transaction(&self) -> i64 {
+        self.begin(false)
+    }
+
+    /// Begins a transaction, and returns its number.
+    pub(super) fn begin(&self, is_repeated: bool) -> i64 {
         self.may_be_open.store(true, Ordering::Relaxed);
-        self.transactions.fetch_add(1, Ordering::Relaxed) + 1
+        transaction_number::number(self.transactions.fetch_add(1, Ordering::Relaxed) + 1, is_repeated)
     }
 
     /// Waits for the commit of a transaction that was placed. Fails if it has failed.

@@ -395,6 +395,9 @@ impl Frame {
                 self.behind_bodies(step.is_last_effect, env)
             }
             Advanced::Ready(Err((ended, body))) => {
+                if step.is_transaction {
+                    self.failed_transaction = Some(Box::new(run));
+                }
                 Ran::Ends(Box::new(StepExit { within: ended.path(body), how: ended.how }))
             }
         }

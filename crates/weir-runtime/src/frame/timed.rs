@@ -15,6 +15,8 @@
 //!
 //! A body that is in an atomic step is given up only when the step has ended, and begins no other until then.
 //!
+//! A transaction is such a body, too, of which several attempts may run, one after the other (`attempts`).
+//!
 //! A call that blocks a thread cannot be cancelled: it runs to its end beside the flow, and keeps its locks until then.
 
 use std::future::Future;
@@ -26,6 +28,7 @@ use weir_events::Synchronisation;
 use weir_host::Value;
 use weir_trace::{Detail, EventKind};
 
+use super::attempts::Attempts;
 use super::repeat::capture;
 use super::{Finished, FlowExit, Frame};
 use crate::instance::Env;
@@ -36,6 +39,8 @@ use crate::units::{Advanced, Spent};
 pub(super) struct Timed {
     /// The bodies in the order in which they are advanced, each with its index in the source.
     bodies: Vec<(usize, Box<Frame>)>,
+    /// The attempts of a transaction, whose body is the one of the current attempt.
+    attempts: Option<Box<Attempts>>,
     /// The number of bodies that have begun.
     begun: usize,
     /// The deadline; `None` for a race.
@@ -51,6 +56,9 @@ pub(super) struct Timed {
 impl Frame {
     /// Creates a frame for each body; none begins yet.
     pub(super) fn bodies(&mut self, step: &TimedStep, body: &Body, env: Env<'_>) -> Timed {
+        if step.is_transaction {
+            return self.transaction(step, body);
+        }
         let limit_ns = step.limit.map(|limit| nanoseconds(&self.value(body, limit)));
         let due_ns = limit_ns.map(|limit_ns| env.instance.platform.now_ns().saturating_add(limit_ns));
         let scopes = self.scopes_around(&step.within);
@@ -64,8 +72,27 @@ impl Frame {
             frame.inherited.extend_from_slice(&scopes);
             bodies.push((index, frame));
         }
-        Timed { bodies, begun: 0, due_ns, timer: None, expired: false, decided: None }
+        Timed { bodies, attempts: None, begun: 0, due_ns, timer: None, expired: false, decided: None }
     }
+}
+
+impl Frame {
+    /// Begins a transaction.
+    fn transaction(&mut self, step: &TimedStep, body: &Body) -> Timed {
+        let (inner, captures) = &step.bodies[0];
+        let captures = captures.iter().map(|input| self.value(body, *input)).collect();
+        let mut attempts = Box::new(Attempts::new(captures, self.scopes_around(&step.within)));
+        let bodies = vec![(0, frame_of_attempt(&mut attempts, inner))];
+        Timed { bodies, attempts: Some(attempts), begun: 1, due_ns: None, timer: None, expired: false, decided: None }
+    }
+}
+
+/// Begins an attempt of a transaction. Returns its frame.
+fn frame_of_attempt(attempts: &mut Attempts, body: &Body) -> Box<Frame> {
+    let mut frame = Frame::take(body, true);
+    frame.slots.iter_mut().zip(attempts.begin()).for_each(|(slot, input)| slot.put(input));
+    frame.inherited.extend_from_slice(&attempts.scopes);
+    frame
 }
 
 impl Timed {
@@ -76,6 +103,9 @@ impl Timed {
         env: Env<'_>,
         context: &mut Context<'_>,
     ) -> Advanced<Result<Value, (FlowExit, &'s Body)>> {
+        if let Some(attempts) = self.attempts.take() {
+            return self.advance_attempts(attempts, step, env, context);
+        }
         let mut spent = Spent::GoOn;
         for turn in 0..if self.decided.is_some() { 0 } else { self.bodies.len() } {
             self.begun = self.begun.max(turn + 1);
@@ -108,6 +138,40 @@ impl Timed {
                 Advanced::Yields
             }
         }
+    }
+
+    /// Advances the attempts of a transaction.
+    fn advance_attempts<'s>(
+        &mut self,
+        mut attempts: Box<Attempts>,
+        step: &'s TimedStep,
+        env: Env<'_>,
+        context: &mut Context<'_>,
+    ) -> Advanced<Result<Value, (FlowExit, &'s Body)>> {
+        let stopped = loop {
+            if attempts.is_in_pause(context) {
+                break Advanced::Waits;
+            }
+            if self.bodies.is_empty() {
+                self.bodies.push((0, frame_of_attempt(&mut attempts, &step.bodies[0].0)));
+            }
+            match self.advance_body(0, step, env, context) {
+                Advanced::Ready(Finished::Ended(FlowExit { how: Err(failure), .. }))
+                    if attempts.go_on_behind(&failure) =>
+                {
+                    self.bodies.drain(..).for_each(|(_, frame)| Frame::give_back(frame));
+                    attempts.pause(env);
+                }
+                Advanced::Ready(finished) => {
+                    self.decided = Some((0, finished));
+                    return Advanced::Ready(self.result(step, env));
+                }
+                Advanced::Waits => break Advanced::Waits,
+                Advanced::Yields => break Advanced::Yields,
+            }
+        };
+        self.attempts = Some(attempts);
+        stopped
     }
 
     /// Advances a body. If it is to be given up, it begins no further atomic step.

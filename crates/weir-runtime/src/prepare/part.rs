@@ -40,7 +40,7 @@ pub(super) struct Resolved {
 pub(super) struct NodePart {
     pub call: Option<Resolved>,
     pub body: Option<Body>,
-    /// The bodies of a `within` or `race`.
+    /// The bodies of a `within` or `race`, or of a transaction.
     pub timed: Vec<Body>,
     /// True if the node runs only when it is certain that no earlier `return` ends the flow.
     pub waits_for_returns: bool,

@@ -149,7 +149,9 @@ impl Assembly<'_> {
                 out: self.layout.port(id, 0),
             },
             NodeKind::Map { .. } | NodeKind::Fold { .. } | NodeKind::Loop { .. } => self.repeat(id, part)?,
-            NodeKind::Within { .. } | NodeKind::Race { .. } => Action::Timed(Box::new(self.timed(id, part)?)),
+            NodeKind::Within { .. } | NodeKind::Race { .. } | NodeKind::Transaction { .. } => {
+                Action::Timed(Box::new(self.timed(id, part)?))
+            }
             NodeKind::Acquire { constraints, cancellable } => {
                 Action::Acquire(Box::new(self.acquire(id, (constraints, *cancellable), ticket_gates)))
             }

@@ -115,6 +115,7 @@ impl StripSearch<'_> {
             NodeKind::Switch { .. } | NodeKind::Select { .. } => false,
             NodeKind::Map { .. } | NodeKind::Fold { .. } => self.may_fail_within(node),
             NodeKind::Loop { .. } | NodeKind::Within { .. } | NodeKind::Race { .. } => true,
+            NodeKind::Transaction { .. } => true,
             NodeKind::Acquire { .. } | NodeKind::Release { .. } | NodeKind::Return | NodeKind::Fail => true,
         }
     }

@@ -1,5 +1,6 @@
 //! Differential test: random programs with tables give the same answers under the reference evaluator, with tables in memory,
-//! and under an engine with the tables in memory, in SQLite and in PostgreSQL.
+//! and under an engine with the tables in memory, in SQLite and in PostgreSQL. Also if the store refuses transactions at random: then they
+//! are executed again.
 //!
 //! A program is a sequence of statements, each a flow of its own. Queries stand there twice: as the table computes them, and
 //! as functions on the list of all rows; a statement of which the two differ says so.
@@ -61,8 +62,12 @@ impl Drop for ScratchDatabase {
 
 /// Returns the library whose stored tables are at this place.
 fn library_at(place: TableLocation) -> Library {
+    library_of(TableStorage::at(place))
+}
+
+fn library_of(storage: TableStorage) -> Library {
     let mut library = weir_library::library();
-    library.environment.insert_placing(TableStorage::at(place));
+    library.environment.insert_placing(storage);
     library
 }
 
@@ -76,16 +81,16 @@ fn shown(answer: Result<Value, Failure>) -> String {
 }
 
 /// Returns the answers of the flows under the reference evaluator.
-fn evaluated(program: &Program, flows: u64) -> Vec<String> {
-    let library = library_at(TableLocation::Memory);
+fn evaluated(program: &Program, flows: u64, storage: TableStorage) -> Vec<String> {
+    let library = library_of(storage);
     let mut evaluator = Evaluator::new(program, &library).unwrap_or_else(|initial| panic!("{}", initial.failure));
     let run = |flow| evaluator.run(0, 0, vec![Value::Int(flow)]).map_err(|failure| *failure);
     (0..flows as i64).map(run).map(shown).collect()
 }
 
-/// Returns the answers of the flows under an engine, with the tables at this place. Lists of more than two elements have strips.
-fn executed(graph: &GraphProgram, flows: u64, place: TableLocation) -> Vec<String> {
-    let library = library_at(place);
+/// Returns the answers of the flows under an engine, with these tables. Lists of more than two elements have strips.
+fn executed(graph: &GraphProgram, flows: u64, storage: TableStorage) -> Vec<String> {
+    let library = library_of(storage);
     let inputs = (0..flows as i64).map(|flow| vec![Value::Int(flow)]);
     let options = Options { strip_max: 2, ..Options::default() };
     let answers = run_on_calling_thread(graph, &library, &options, inputs);
@@ -122,18 +127,27 @@ fn same_everywhere(seed: u64) {
     let program = RandomProgram::new(seed);
     let flows = program.steps.len() as u64;
     let expr = compiled(&program.text());
-    let wanted = evaluated(&expr, flows);
+    let memory = || TableStorage::at(TableLocation::Memory);
+    let wanted = evaluated(&expr, flows, memory());
     compare(&program, seed, &wanted, "the evaluator", &wanted);
+    let repeated = evaluated(&expr, flows, memory().refusing(seed));
+    compare(&program, seed, &wanted, "the evaluator, with refusals", &repeated);
     let graph = weir_ir::optimize(&expr, &library_at(TableLocation::Memory));
-    compare(&program, seed, &wanted, "in memory", &executed(&graph, flows, TableLocation::Memory));
-    let database = ScratchDatabase::new(seed);
-    compare(&program, seed, &wanted, "SQLite", &executed(&graph, flows, database.place()));
+    compare(&program, seed, &wanted, "in memory", &executed(&graph, flows, memory()));
+    let repeated = executed(&graph, flows, memory().refusing(seed));
+    compare(&program, seed, &wanted, "in memory, with refusals", &repeated);
+    for (name, refuses) in [("SQLite", false), ("SQLite, with refusals", true)] {
+        let database = ScratchDatabase::new(seed);
+        let storage = TableStorage::at(database.place());
+        let storage = if refuses { storage.refusing(seed) } else { storage };
+        compare(&program, seed, &wanted, name, &executed(&graph, flows, storage));
+    }
     if seed.is_multiple_of(number("WEIR_RANDOM_TABLES_POSTGRES", POSTGRES_EVERY))
         && let Some(server) = PostgresServer::shared()
     {
         let address = server.schema(&format!("random_{seed}"));
         let place = TableLocation::Postgres(PostgresAddress::parse(&address, None).expect("an address"));
-        compare(&program, seed, &wanted, "PostgreSQL", &executed(&graph, flows, place));
+        compare(&program, seed, &wanted, "PostgreSQL", &executed(&graph, flows, TableStorage::at(place)));
     }
 }
 

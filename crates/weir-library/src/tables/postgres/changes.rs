@@ -68,7 +68,8 @@ impl PostgresTable {
             Ok(change) => change,
             Err(failure) => return Some(Err(failure)),
         };
-        let placed = SitedChange { table: Arc::clone(&self.layout), change: change.clone(), site: site.cloned() };
+        let (table, site) = (Arc::clone(&self.layout), site.cloned());
+        let placed = SitedChange { transaction, table, change: change.clone(), site };
         let (parameters, published) = (self.change_parameters(&change), self.publications(&change));
         let statements = self.change_statements(&change, &parameters, &published);
         let row = match &change {

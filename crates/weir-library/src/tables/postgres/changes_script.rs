@@ -109,11 +109,16 @@ mod tests {
     }
 
     fn insert(table: &Arc<TableLayout>, id: i64) -> SitedChange {
-        SitedChange { table: Arc::clone(table), change: RowChange::Insert(row(id)), site: None }
+        SitedChange { transaction: 1, table: Arc::clone(table), change: RowChange::Insert(row(id)), site: None }
     }
 
     fn replace(table: &Arc<TableLayout>, id: i64) -> SitedChange {
-        SitedChange { table: Arc::clone(table), change: RowChange::Replace(Value::Int(id), row(id)), site: None }
+        SitedChange {
+            transaction: 1,
+            table: Arc::clone(table),
+            change: RowChange::Replace(Value::Int(id), row(id)),
+            site: None,
+        }
     }
 
     fn parts(changes: &[SitedChange]) -> Vec<Vec<usize>> {

@@ -32,10 +32,20 @@ impl PostgresDatabase {
 
     /// Tries what is a transaction of its own, or begins one, again as long as others hinder it, and a few times if the connection
     /// is lost before anything of it could take effect: a database that ends or begins may also cut the next connections.
-    pub(super) fn again<T>(&self, mut attempt: impl FnMut() -> Result<T, StatementError>) -> Result<T, StatementError> {
+    pub(super) fn again<T>(&self, attempt: impl FnMut() -> Result<T, StatementError>) -> Result<T, StatementError> {
+        self.again_unless(|error| matches!(error, StatementError::TakenBack(_)), attempt)
+    }
+
+    /// The same, unless an error ends it.
+    pub(super) fn again_unless<T>(
+        &self,
+        ends: impl Fn(&StatementError) -> bool,
+        mut attempt: impl FnMut() -> Result<T, StatementError>,
+    ) -> Result<T, StatementError> {
         let mut lost = 0;
         for number in 1..ATTEMPTS_MAX {
             match attempt() {
+                Err(error) if ends(&error) => return Err(error),
                 Err(error) if error.is_conflict() => pause(number),
                 Err(error) if error.is_lost() && lost < LOST_MAX => {
                     if lost > 0 {

@@ -52,6 +52,12 @@ impl StatementError {
         }
     }
 
+    /// Returns whether nothing of the transaction of the statement takes effect, for a reason that lies outside of the program. The
+    /// statement is no commit.
+    pub(super) fn is_refusal(&self) -> bool {
+        self.is_conflict() || self.is_lost()
+    }
+
     /// Returns whether the connection has failed.
     pub(super) fn is_lost(&self) -> bool {
         matches!(self, StatementError::Database(error, _) if is_lost(error))

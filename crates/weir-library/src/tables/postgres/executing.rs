@@ -10,6 +10,7 @@ use super::errors::StatementError;
 use super::whole_transactions::execute_alone;
 use super::writer::PostgresWriter;
 use super::{PostgresDatabase, wait};
+use crate::tables::transaction_number::is_repeated;
 
 impl PostgresDatabase {
     /// Executes statements that write: in the transaction, or as one of their own if the number is 0; all or none. Changes of other
@@ -22,7 +23,8 @@ impl PostgresDatabase {
         self.check()?;
         self.groups.wait_idle();
         let mut writer = self.lock_writer();
-        self.again(|| self.execute(&mut writer, transaction, statements, false))
+        let written = self.again(|| self.execute(&mut writer, transaction, statements, false));
+        self.refused_in(transaction, written)
     }
 
     /// Runs several statements that write, which take effect together or not at all: in the transaction, or as one of their
@@ -35,12 +37,16 @@ impl PostgresDatabase {
         if transaction != 0 {
             return self.in_savepoint(transaction, || statements(transaction));
         }
-        self.again(|| {
-            let number = self.own_transactions.fetch_sub(1, Ordering::Relaxed) - 1;
-            let value = statements(number).inspect_err(|_| _ = self.roll_back(number))?;
-            self.commit_once(number)?;
-            Ok(value)
-        })
+        // Each attempt is a transaction of its own.
+        self.again_unless(
+            |_| false,
+            || {
+                let number = self.own_transactions.fetch_sub(1, Ordering::Relaxed) - 1;
+                let value = statements(number).inspect_err(|_| _ = self.roll_back(number))?;
+                self.commit_once(number)?;
+                Ok(value)
+            },
+        )
     }
 
     pub(super) fn in_savepoint<T>(
@@ -75,7 +81,8 @@ impl PostgresDatabase {
         if transaction != 0 {
             self.groups.wait_idle();
             let mut writer = self.lock_writer();
-            return self.again(|| self.execute(&mut writer, transaction, statements, true));
+            let read = self.again(|| self.execute(&mut writer, transaction, statements, true));
+            return self.refused_in(transaction, read);
         }
         while_lost(|| self.read_once(statements))
     }
@@ -140,7 +147,19 @@ impl PostgresDatabase {
         let noted = committed.and_then(|unsynced| self.committed(unsynced));
         drop(writer);
         self.await_placed_commits()?;
-        noted
+        self.refused_in(transaction, noted)
+    }
+
+    /// Marks the error of a transaction that is executed again.
+    pub(super) fn refused_in<T>(
+        &self,
+        transaction: i64,
+        executed: Result<T, StatementError>,
+    ) -> Result<T, StatementError> {
+        executed.map_err(|error| match error.is_refusal() && is_repeated(transaction) {
+            true => StatementError::TakenBack(self.failure(&error).refusal()),
+            false => error,
+        })
     }
 
     /// Takes back a transaction, if it is open. Fails if a placed statement was refused.

@@ -110,7 +110,7 @@ impl PostgresWriter {
         answer: Option<AnsweredStatements>,
     ) -> Result<Vec<Executed>, StatementError> {
         if !self.land(flight) {
-            return Err(StatementError::TakenBack(why_lost()));
+            return Err(StatementError::TakenBack(why_lost(transaction)));
         }
         self.check(transaction)?;
         let Some(AnsweredStatements { begun, executed, refused }) = answer else {
@@ -118,7 +118,7 @@ impl PostgresWriter {
             return Err(StatementError::NoAnswer);
         };
         if self.transaction != transaction {
-            return Err(self.lose_number(transaction, why_lost()));
+            return Err(self.lose_number(transaction, why_lost(transaction)));
         }
         if let Some(refused) = refused {
             self.take_back();
@@ -138,7 +138,7 @@ impl PostgresWriter {
     /// follows must not be executed once more without it: the connection is given up, so that all before is durable.
     pub(super) fn abandon_statements(&mut self, transaction: i64, flight: u64, commits: bool) {
         if self.land(flight) && self.transaction == transaction {
-            self.lost = Some((transaction, why_lost()));
+            self.lost = Some((transaction, why_lost(transaction)));
             if commits {
                 self.transaction = 0;
                 self.forget_placed();

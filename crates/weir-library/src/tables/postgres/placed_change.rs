@@ -15,9 +15,12 @@ use crate::tables::failure_site::FailureSite;
 use crate::tables::row::fields;
 use crate::tables::row_change::RowChange;
 use crate::tables::sql_value::{Bound, SqlValue};
+use crate::tables::transaction_number::refused;
 
 /// A change of a row of a table, and the place in the program to which its failure belongs.
 pub(super) struct SitedChange {
+    /// The number of its transaction.
+    pub(super) transaction: i64,
     pub(super) table: Arc<TableLayout>,
     pub(super) change: RowChange,
     pub(super) site: Option<FailureSite>,
@@ -87,7 +90,10 @@ impl SitedChange {
 
     /// Returns the failure of the change.
     fn refused(&self, error: &StatementError) -> Failure {
-        let failure = self.table.refused(&self.change, error);
+        let mut failure = self.table.refused(&self.change, error);
+        if error.is_refusal() {
+            failure = refused(self.transaction, failure);
+        }
         match &self.site {
             Some(site) => site.failure(failure),
             None => failure,

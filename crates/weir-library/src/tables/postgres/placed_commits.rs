@@ -126,6 +126,7 @@ impl PostgresDatabase {
             let mut task = SeenCommits::default();
             let _entered = task.enter();
             let committed = answer.and_then(|unsynced| database.committed(unsynced));
+            let committed = database.refused_in(transaction, committed);
             let committed = committed.map_err(|error| database.failure(&error));
             ended(&committed);
             if committed.is_ok() {

@@ -419,7 +419,7 @@ impl TableRows for PostgresTable {
     }
 
     fn roll_back_later(&self, transaction: i64) -> Option<LaterEnd> {
-        let refused = Arc::clone(&self.database).placed_refused(transaction);
+        let refused = Arc::clone(&self.database).refused_first(transaction);
         Some(Box::pin(async { refused.await.map_or(Ok(()), Err) }))
     }
 

@@ -52,10 +52,10 @@ impl PostgresDatabase {
             database.landed.notify_all();
             match (executed, again) {
                 // A thread tries it again: it may have to wait for a connection.
-                (Err(error), Some(sent)) if error.is_conflict() || error.is_lost() => {
+                (Err(error), Some(sent)) if error.is_refusal() => {
                     database.execute_again(transaction, sent, reads).await
                 }
-                (executed, _) => executed,
+                (executed, _) => database.refused_in(transaction, executed),
             }
         })
     }
@@ -122,7 +122,7 @@ impl PostgresDatabase {
             };
             database.landed.notify_all();
             database.placed_commits_noted().await;
-            committed
+            database.refused_in(transaction, committed)
         })
     }
 
@@ -156,6 +156,12 @@ impl PostgresDatabase {
 
     /// Waits for the placed statements of a transaction, and takes it back. Returns the failure of the first that was refused.
     pub(in crate::tables) async fn placed_refused(self: Arc<Self>, transaction: i64) -> Option<Failure> {
+        // A flow that has failed in a transaction fails also if the database would have refused that.
+        self.refused_first(transaction).await.filter(|failure| !failure.is_refusal())
+    }
+
+    /// The same, also if the transaction is executed again.
+    pub(super) async fn refused_first(self: Arc<Self>, transaction: i64) -> Option<Failure> {
         if self.placed_commits.is_placed(transaction) {
             return self.placed_commit(transaction).await.err().filter(|failure| failure.place().is_some());
         }

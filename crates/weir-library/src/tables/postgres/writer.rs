@@ -23,6 +23,7 @@ use super::placed_statements::PlacedStatements;
 use super::publications::{is_publication, without_publications};
 use super::sent_statement::SentStatement;
 use super::transaction_statements::{TransactionError, in_transaction};
+use crate::tables::transaction_number::refused;
 
 /// Maximum number of times that a transaction is tried.
 pub(super) const ATTEMPTS_MAX: u32 = 8;
@@ -89,7 +90,7 @@ impl PostgresWriter {
             self.roll_back().await;
         }
         if self.transaction != 0 && self.connection.as_ref().is_none_or(|connection| connection.is_closed()) {
-            return Err(self.lose(why_lost()));
+            return Err(self.lose(why_lost(self.transaction)));
         }
         if self.transaction == transaction
             && let Some(begun) = self.begun.take()
@@ -123,7 +124,7 @@ impl PostgresWriter {
         // The connection may be a new one.
         self.check(transaction)?;
         self.placed_answered(transaction).await?;
-        let Some(connection) = self.connection.clone() else { return Err(self.lose(why_lost())) };
+        let Some(connection) = self.connection.clone() else { return Err(self.lose(why_lost(transaction))) };
         let begins = self.transaction == 0;
         let statements = if !begins && self.is_unheard { without_publications(statements) } else { statements };
         let prepared = match connection.prepare(statements).await {
@@ -202,7 +203,10 @@ impl PostgresWriter {
                 self.take_back();
                 // Nothing of a transaction is done that has just begun, and it can begin anew.
                 if !began {
-                    let failure = error.conflict().map_or_else(why_lost, why_conflict);
+                    let failure = match error.conflict() {
+                        Some(cause) => why_conflict(transaction, cause),
+                        None => why_lost(transaction),
+                    };
                     self.lost = Some((transaction, failure));
                 }
                 Err(error)
@@ -232,7 +236,7 @@ impl PostgresWriter {
             return Ok(None);
         }
         let open = self.connection.clone().filter(|connection| !connection.is_closed());
-        let Some(connection) = open else { return Err(self.lose(why_lost())) };
+        let Some(connection) = open else { return Err(self.lose(why_lost(transaction))) };
         let placed = Arc::clone(&self.placed);
         self.send_before_commit(&connection);
         // The database takes it back instead if it has refused one.
@@ -306,7 +310,7 @@ impl PostgresWriter {
     pub(super) fn cut(&mut self) {
         self.forget_placed();
         if self.transaction != 0 {
-            self.lost = Some((self.transaction, why_lost()));
+            self.lost = Some((self.transaction, why_lost(self.transaction)));
             self.transaction = 0;
         }
         self.connection.take().into_iter().for_each(|connection| connection.abort());
@@ -330,10 +334,13 @@ impl PostgresWriter {
     }
 }
 
-pub(super) fn why_lost() -> Failure {
-    Failure::function("the transaction was taken back, because its connection to the database was lost")
+/// Returns the failure of a transaction whose connection was lost before its commit was sent.
+pub(super) fn why_lost(transaction: i64) -> Failure {
+    let why = "the transaction was taken back, because its connection to the database was lost";
+    refused(transaction, Failure::function(why))
 }
 
-fn why_conflict(cause: &str) -> Failure {
-    Failure::new(FailureKind::Conflict, format!("the transaction was taken back, because {cause}"))
+fn why_conflict(transaction: i64, cause: &str) -> Failure {
+    let why = format!("the transaction was taken back, because {cause}");
+    refused(transaction, Failure::new(FailureKind::Conflict, why))
 }

@@ -31,6 +31,8 @@ pub(super) enum Border {
     Session(String),
     /// This node is a `within` or `race`, whose bodies can be cancelled.
     Cancels(String),
+    /// This node is a transaction, which may run more than once.
+    Transaction(String),
     /// This node begins or ends an atomic step.
     AtomicStep(String),
     /// The body of this node has a node that cannot be in a region.
@@ -59,6 +61,7 @@ impl fmt::Display for Border {
             Border::Turn(node) => write!(f, "`{node}` has state of its own, and may wait for its turn"),
             Border::Session(node) => write!(f, "`{node}` uses a value of the session"),
             Border::Cancels(node) => write!(f, "`{node}` may give up what it runs"),
+            Border::Transaction(node) => write!(f, "`{node}` may run more than once"),
             Border::AtomicStep(node) => write!(f, "`{node}` begins or ends an atomic step"),
             Border::Body(node, border) => write!(f, "`{node}` cannot run without a stop: {border}"),
             Border::ChangesNumber(node) => write!(f, "`{node}` changes a number in place"),
@@ -95,6 +98,7 @@ impl Survey<'_> {
         let (step, name) = (&self.body.steps[node], || self.graph.nodes[node].name.to_string());
         let found = match step.action.form() {
             Action::Call(call) => self.obstacle_of_call(call, &name()),
+            Action::Timed(step) if step.is_transaction => Some(Border::Transaction(name())),
             Action::Timed(_) => Some(Border::Cancels(name())),
             Action::Acquire(_) | Action::Release { .. } => Some(Border::AtomicStep(name())),
             Action::Repeat(repeat) if !repeat.body.cuts.is_empty() => Some(Border::OtherSection(name())),

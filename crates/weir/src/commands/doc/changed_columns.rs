@@ -113,7 +113,9 @@ impl<'p> BodyDefinitions<'p> {
                 [init] => self.changed_in([init, &body.result], replacement, open),
                 _ => None,
             },
-            VariableSource::Result(op @ (Op::Switch { .. } | Op::Map { .. } | Op::Atomic { .. })) => {
+            VariableSource::Result(
+                op @ (Op::Switch { .. } | Op::Map { .. } | Op::Atomic { .. } | Op::Transaction { .. }),
+            ) => {
                 let yielded = op.scopes().map(|Scope { block, .. }| block).filter(|block| block.yields());
                 self.changed_in(yielded.map(|block| &block.result), replacement, open)
             }
