@@ -103,6 +103,24 @@ fn a_file_that_is_left_out_has_no_path() {
     }
     assert!(root.replace("prod.toml", b"other").is_err() && root.replace("other.toml", b"content").is_ok());
     assert_eq!(told(&root, "other.toml", ""), "200 content");
+    assert_eq!(root.list(".").unwrap(), ["link.toml", "other.toml"]);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn a_database_that_is_left_out_has_no_files() {
+    let folder = std::env::temp_dir().join(format!("weir-left-out-database-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("crm.sqlite"), "content").unwrap();
+    let root = Root::open(&folder).unwrap().without_database(&folder.join("crm.sqlite"));
+    for end in ["", "-wal", "-shm", "-journal"] {
+        let name = format!("crm.sqlite{end}");
+        // The others are there at times.
+        std::fs::write(folder.join(&name), "content").unwrap();
+        assert_eq!(told(&root, &name, ""), format!("`{name}` does not exist"));
+        assert!(root.replace(&name, b"other").is_err(), "{name}");
+    }
+    assert_eq!(root.list(".").unwrap(), Vec::<String>::new());
     std::fs::remove_dir_all(folder).unwrap();
 }
 

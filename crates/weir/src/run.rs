@@ -37,7 +37,7 @@ use crate::effective_plan::{EffectivePlan, start_hints};
 use crate::memory_size;
 use crate::programs::{folder, name_of};
 use crate::project::Project;
-use crate::table_location::{existing_databases, table_location};
+use crate::table_location::{existing_databases, existing_files, table_location};
 use crate::terminal::Terminal;
 use crate::trace_socket::message::{Hello, VERSION};
 use crate::trace_socket::serve::TraceServer;
@@ -196,7 +196,10 @@ fn prepare(
     configuration.check(terminal)?;
     let root = match &arguments.root {
         Some(root) => open_root(root, terminal)?,
-        None => open_root(&folder(&arguments.file), terminal)?.without_private_files(),
+        None => {
+            let root = open_root(&folder(&arguments.file), terminal)?.without_private_files();
+            existing_files(&program, &arguments.file).iter().fold(root, |root, file| root.without_database(file))
+        }
     };
     let root = match &arguments.configuration.config {
         Some(configuration) => root.without_file(configuration),

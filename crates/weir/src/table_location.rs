@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use weir_host::Failure;
-use weir_library::tables::{ExistingDatabases, PostgresAddress, TableLocation};
+use weir_host::{Failure, HostType};
+use weir_ir::graph::{Graph, NodeKind, Operand, Program};
+use weir_library::tables::{ExistingDatabases, PostgresAddress, Schema, TableLocation};
 
 use crate::programs::database_of;
 
@@ -33,6 +34,13 @@ pub(crate) fn existing_databases(file: &Path) -> ExistingDatabases {
     ExistingDatabases { folder, password: std::env::var(PASSWORD).ok() }
 }
 
+/// Returns the paths of the SQLite databases of other programs that a program names.
+pub(crate) fn existing_files(program: &Program, file: &Path) -> Vec<PathBuf> {
+    let found = existing_databases(file);
+    let schemas = program.shared.iter().filter_map(|shared| schema_in(&shared.init));
+    schemas.filter_map(|schema| found.file(&schema.existing?.database)).collect()
+}
+
 /// Returns the PostgreSQL database of an address.
 ///
 /// # Errors
@@ -40,4 +48,12 @@ pub(crate) fn existing_databases(file: &Path) -> ExistingDatabases {
 pub(crate) fn postgres_address(address: &str) -> Result<PostgresAddress, Failure> {
     let password = std::env::var(PASSWORD).ok();
     PostgresAddress::parse(address, password.as_deref())
+}
+
+/// Returns the description of the table that an initial value opens.
+pub(crate) fn schema_in(init: &Graph) -> Option<Schema> {
+    let opens = |kind: &NodeKind| matches!(kind, NodeKind::Call { function, .. } if function.as_str() == "tables.open");
+    let open = init.nodes.iter().find(|node| opens(&node.kind))?;
+    let Some(Operand::Constant(index)) = open.inputs.first() else { return None };
+    Schema::from_value(init.constants.get(*index as usize)?.clone()).ok()
 }

@@ -10,7 +10,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// Ends of the names of private files.
-const PRIVATE_ENDS: [&str; 7] = [".weir", ".plan.toml", ".config.toml", ".db", ".db-wal", ".db-shm", ".db-note"];
+const PRIVATE_ENDS: [&str; 8] =
+    [".weir", ".plan.toml", ".config.toml", ".db", ".db-wal", ".db-shm", ".db-note", ".db-journal"];
+/// A part of the name of a copy of a database that is not complete.
+const PARTIAL_COPY: &[u8] = b".db-partial-";
 /// The name that begins with a dot, and that visitors ask for.
 const WELL_KNOWN: &str = ".well-known";
 /// The text that the system appends to the path of a file that has been deleted since it was opened.
@@ -29,7 +32,8 @@ fn has_private_bytes(path: &[u8]) -> bool {
         let start = last.len().checked_sub(end.len());
         start.is_some_and(|start| last[start..].eq_ignore_ascii_case(end.as_bytes()))
     };
-    PRIVATE_ENDS.into_iter().any(ends_in) || names.any(is_dotted)
+    let is_partial_copy = last.windows(PARTIAL_COPY.len()).any(|part| part.eq_ignore_ascii_case(PARTIAL_COPY));
+    PRIVATE_ENDS.into_iter().any(ends_in) || is_partial_copy || names.any(is_dotted)
 }
 
 /// Returns `true` if this path, which is free of links and lies below `root`, is that of a private file.
@@ -83,6 +87,8 @@ mod tests {
             "data.db-wal",
             "a.db-shm",
             "a.db-note",
+            "a.db-journal",
+            "a/monday.db-partial-12345",
             ".env",
             ".git/config",
             "a/.ssh/b",

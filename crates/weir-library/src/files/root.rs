@@ -72,11 +72,28 @@ impl Root {
         Root { hides_private_files: true, ..self }
     }
 
-    /// Returns the root without the file that has this path now, such as the configuration of the program: it cannot be read or
-    /// written, whatever its name.
+    /// Returns the root without the file that has this path now, such as the configuration of the program: it cannot be read,
+    /// written or listed, whatever its name.
     #[must_use]
     pub fn without_file(self, path: &Path) -> Root {
-        let private_paths = self.private_paths.iter().cloned().chain(path.canonicalize()).collect();
+        self.without_paths(path.canonicalize())
+    }
+
+    /// Returns the root without the SQLite database that has this path now, and the files that are beside it at times.
+    #[must_use]
+    pub fn without_database(self, path: &Path) -> Root {
+        let beside = |path: PathBuf| {
+            ["", "-wal", "-shm", "-journal"].map(|end| {
+                let mut file = path.clone().into_os_string();
+                file.push(end);
+                PathBuf::from(file)
+            })
+        };
+        self.without_paths(path.canonicalize().into_iter().flat_map(beside))
+    }
+
+    fn without_paths(self, paths: impl IntoIterator<Item = PathBuf>) -> Root {
+        let private_paths = self.private_paths.iter().cloned().chain(paths).collect();
         Root { private_paths, ..self }
     }
 
@@ -213,12 +230,18 @@ impl Root {
     /// Fails with a [`FileError`] if the directory cannot be read.
     pub fn list(&self, path: &str) -> Result<Vec<String>, FileError> {
         let directory = self.open_directory(path)?;
+        let folder = match self.private_paths.is_empty() {
+            true => None,
+            false => Some(path_of(&directory).map_err(|reason| FileError::Refused { path: path.into(), reason })?),
+        };
+        let is_left_out =
+            |name: &str| folder.as_ref().is_some_and(|folder| self.private_paths.contains(&folder.join(name)));
         let mut names = Vec::new();
         for entry in Dir::read_from(directory).map_err(|errno| explain(path, errno))? {
             let entry = entry.map_err(|errno| explain(path, errno))?;
             match entry.file_name().to_str() {
                 Ok("." | "..") | Err(_) => {}
-                Ok(name) if self.hides(name) => {}
+                Ok(name) if self.hides(name) || is_left_out(name) => {}
                 Ok(_) if names.len() == ENTRIES_MAX => {
                     return Err(FileError::TooLarge { path: path.into(), limit: ENTRIES_MAX as u64 });
                 }

@@ -71,6 +71,15 @@ impl ExistingDatabases {
         Ok(TableLocation::File(self.folder.join(address)))
     }
 
+    /// Returns the path of an SQLite database that a program names; `None` if it is no such database.
+    #[must_use]
+    pub fn file(&self, address: &str) -> Option<PathBuf> {
+        match self.place(address) {
+            Ok(TableLocation::File(file)) => Some(file),
+            _ => None,
+        }
+    }
+
     /// Opens a database that a program names.
     fn open(&self, address: &str) -> Result<OpenDatabase, Failure> {
         Ok(match self.place(address)? {

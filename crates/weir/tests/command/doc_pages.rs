@@ -86,6 +86,9 @@ fn the_page_of_a_program_tells_which_columns_a_route_reads_and_writes() {
           get \"/inbox\" { http.json(for m in messages limit 9 { (m.text, users[m.from].map(|user| user.name)) }) }\n  \
           get \"/all\" { http.json(for user in users { user }) }\n  \
           put \"/name/{id}\" (id: Int, name: Text) {\n    renamed(id, name)?\n    http.text(\"\")\n  }\n  \
+          put \"/mood/{id}\" (id: Int, mood: Text) {\n    http.json(users.update(id, |user| User { ..user, mood })?)\n  }\n  \
+          put \"/named/{id}\" (id: Int, mood: Text) {\n    \
+            http.json(users.update(id, |user| User { ..user, mood })?.map(|user| user.name))\n  }\n  \
           put \"/whole/{id}\" (id: Int) {\n    let other = users[1]\n    users.update(id, |old| other else { old })?\n    \
             http.text(\"\")\n  }\n  \
           put \"/copy/{id}\" (id: Int) {\n    atomic users {\n      let first = users[1] else { return http.not_found() }\n      \

@@ -127,7 +127,12 @@ impl<'p> FlowColumns<'p> {
                 table.writes.extend(written);
                 self.looks_up_references(schema, |_| true);
             }
-            "replace" | "replace_rows" => self.replaces(call, schema),
+            "replace" => {
+                self.replaces(call, schema);
+                // The answer of an `update` is the whole row, also as far as nobody has read it before.
+                self.reads_row(schema, &answer.part(ValuePart::Payload(Value::OK, 0)));
+            }
+            "replace_rows" => self.replaces(call, schema),
             "delete" => {
                 self.reads(schema, schema.key.iter().copied());
                 self.deletes(schema);

@@ -297,3 +297,33 @@ fn tests_do_not_touch_an_existing_database() {
         assert_eq!(other.execute("SELECT count(*) FROM customers"), "3");
     }
 }
+
+const SERVED: &str = r#"use http
+
+record Customer { id: Int, name: Text }
+
+table customers: Customer key id existing(database: "crm.sqlite")
+
+service shop on http(port: 8080) {
+  get "/count" { http.text("{customers.count()}") }
+  get "/file/{path..}" (path: Text) { http.file(path) else { http.not_found() } }
+}
+"#;
+
+#[test]
+fn a_database_in_the_folder_of_the_program_is_no_file_of_its_visitors() {
+    let folder = Scratch::folder("served-database");
+    let crm = format!("{}/crm.sqlite", folder.path());
+    let made = "PRAGMA journal_mode = WAL; CREATE TABLE customers (id INTEGER PRIMARY KEY, name TEXT NOT NULL)";
+    assert!(Command::new("sqlite3").args([&crm, made]).output().expect("sqlite3 is installed").status.success());
+    let program = format!("{}/shop.weir", folder.path());
+    std::fs::write(&program, SERVED).unwrap();
+    std::fs::write(format!("{}/other.sqlite", folder.path()), "no database of the program").unwrap();
+    let served = Served::start(&program, &[]);
+    assert_eq!(text(&served.get("/count")).trim(), "0");
+    for end in ["", "-wal", "-shm", "-journal"] {
+        assert_eq!(served.get(&format!("/file/crm.sqlite{end}")).status, 404, "{end}");
+    }
+    assert_eq!(served.get("/file/other.sqlite").status, 200);
+    served.stop();
+}

@@ -1,10 +1,12 @@
 //! The properties of tables that decide what a flow waits for.
 
-use weir_host::{HostType, Mode, Resource, Text};
-use weir_ir::graph::{Graph, NodeKind, Operand, Program};
+use weir_host::{Mode, Resource, Text};
+use weir_ir::graph::{Graph, Program};
 use weir_ir::io_rounds::ExplainedTables;
 use weir_ir::program::Flow;
-use weir_library::tables::{Schema, TableReference};
+use weir_library::tables::TableReference;
+
+use crate::table_location::schema_in;
 
 /// Returns the tables that are in memory, those whose changes a transaction in PostgreSQL always waits for, because they number their
 /// rows or have references, and these references.
@@ -53,12 +55,4 @@ fn name_in_program(program: &Program, in_database: &str) -> Text {
     let is_it = |init: &Graph| schema_in(init).is_some_and(|schema| schema.name == in_database);
     let shared = program.shared.iter().find(|shared| is_it(&shared.init));
     shared.map_or_else(|| in_database.into(), |shared| shared.name.clone())
-}
-
-/// Returns the description of the table that an initial value opens.
-fn schema_in(init: &Graph) -> Option<Schema> {
-    let opens = |kind: &NodeKind| matches!(kind, NodeKind::Call { function, .. } if function.as_str() == "tables.open");
-    let open = init.nodes.iter().find(|node| opens(&node.kind))?;
-    let Some(Operand::Constant(index)) = open.inputs.first() else { return None };
-    Schema::from_value(init.constants.get(*index as usize)?.clone()).ok()
 }
