@@ -331,7 +331,9 @@ impl PostgresWriter {
 }
 
 pub(super) fn why_lost() -> Failure {
-    Failure::function("the transaction was taken back, because its connection to the database was lost")
+    Failure::function(
+        "the transaction was taken back, because its connection to the database was lost: nothing of it was written; try it again",
+    )
 }
 
 fn why_conflict(cause: &str) -> Failure {
