@@ -99,6 +99,8 @@ pub struct Effects {
     pub replaces_element: bool,
     /// True if a call declares its units, because it may take long.
     pub declares_units: bool,
+    /// True if a call may go on without the thread of its flow, which then waits for it.
+    pub leaves_thread: bool,
 }
 
 /// Effect of a call on its library's part of the outside world.
@@ -128,6 +130,7 @@ impl Default for Effects {
             may_end: false,
             replaces_element: false,
             declares_units: false,
+            leaves_thread: false,
         }
     }
 }

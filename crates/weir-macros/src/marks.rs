@@ -247,6 +247,7 @@ impl FunctionMarks {
         let may_end = self.has(Flag::MayEnd);
         let replaces_element = self.has(Flag::ReplacesElement);
         let declares_units = self.units.is_some();
+        let leaves_thread = self.later.is_some();
         quote! {
             ::weir::Effects {
                 world: ::weir::World::#world,
@@ -262,6 +263,7 @@ impl FunctionMarks {
                 may_end: #may_end,
                 replaces_element: #replaces_element,
                 declares_units: #declares_units,
+                leaves_thread: #leaves_thread,
             }
         }
     }

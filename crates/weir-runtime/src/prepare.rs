@@ -279,6 +279,8 @@ impl<'a> Preparation<'a> {
             locks.clear();
         }
         let effects = &found.signature.effects;
+        let only_reads = node.uses.iter().all(|used| used.mode == Mode::Read && !used.held);
+        let reads_elsewhere = effects.leaves_thread && locks.is_empty() && only_reads;
         Ok(Resolved {
             code: found.code.clone(),
             path: path.into(),
@@ -294,6 +296,7 @@ impl<'a> Preparation<'a> {
             ticket_gate,
             state,
             gatherer,
+            reads_elsewhere,
             section: self.section_of_call(node, found),
         })
     }

@@ -1,17 +1,21 @@
-//! A proxy between a program and a PostgreSQL server for tests, which cuts connections.
+//! A proxy between a program and a PostgreSQL server for tests, which cuts connections, and holds answers back.
 
 use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::postgres::PostgresServer;
 
 /// The message by which the server says that it waits for a statement, outside of transactions.
 const READY: &[u8] = b"Z\0\0\0\x05I";
+/// The beginning of the messages by which a client executes a statement.
+const BIND: &[u8] = b"B\0\0";
+/// The message by which a client has a prepared statement be executed.
+const EXECUTE: &[u8] = b"E\0\0\0\x09\0\0\0\0\0";
 
 /// The place at which a connection is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +36,13 @@ pub struct PostgresProxy {
 struct ProxyState {
     cuts: Mutex<VecDeque<Cut>>,
     open: Mutex<Vec<UnixStream>>,
+    /// True while answers are held back.
+    is_held: Mutex<bool>,
+    released: Condvar,
+    /// The number of messages [`EXECUTE`] since answers are held back.
+    executed: AtomicUsize,
+    /// True if clients have sent something else since then.
+    has_other: AtomicBool,
 }
 
 impl PostgresProxy {
@@ -73,6 +84,27 @@ impl PostgresProxy {
         }
     }
 
+    /// Holds back the answers of the server, until they are released.
+    pub fn hold(&self) {
+        *locked(&self.state.is_held) = true;
+        self.state.executed.store(0, Ordering::SeqCst);
+        self.state.has_other.store(false, Ordering::SeqCst);
+    }
+
+    /// Returns the number of statements that clients have sent since answers are held back, without waiting for one another; `None`
+    /// if they have done something else first for which they wait, such as to prepare a statement, or to connect.
+    #[must_use]
+    pub fn sent(&self) -> Option<usize> {
+        let executed = self.state.executed.load(Ordering::SeqCst);
+        (!self.state.has_other.load(Ordering::SeqCst)).then_some(executed)
+    }
+
+    /// Passes on the answers that were held back, and those that follow.
+    pub fn release(&self) {
+        *locked(&self.state.is_held) = false;
+        self.state.released.notify_all();
+    }
+
     /// Returns the number of connections that are still to be cut.
     #[must_use]
     pub fn left(&self) -> usize {
@@ -87,18 +119,31 @@ impl Drop for PostgresProxy {
 }
 
 impl ProxyState {
-    fn serve(&self, client: UnixStream, server: UnixStream) {
+    fn serve(self: &Arc<Self>, client: UnixStream, server: UnixStream) {
         let cut = locked(&self.cuts).pop_front();
         let copy = |stream: &UnixStream| stream.try_clone().expect("a second handle");
         locked(&self.open).extend([copy(&client), copy(&server)]);
         let (from, to) = (copy(&client), copy(&server));
-        std::thread::spawn(move || forward(from, to, None));
-        std::thread::spawn(move || forward(server, client, cut));
+        let (of_client, of_server) = (Arc::clone(self), Arc::clone(self));
+        std::thread::spawn(move || forward(from, to, None, |sent, _| of_client.count(sent)));
+        std::thread::spawn(move || forward(server, client, cut, |_, is_ready| of_server.wait_until_released(is_ready)));
+    }
+
+    fn count(&self, sent: &[u8]) {
+        let executed = sent.windows(EXECUTE.len()).filter(|message| *message == EXECUTE).count();
+        self.executed.fetch_add(executed, Ordering::SeqCst);
+        self.has_other.fetch_or(!sent.starts_with(BIND), Ordering::SeqCst);
+    }
+
+    /// Waits until answers are no longer held back. Those to a client that connects are not.
+    fn wait_until_released(&self, is_ready: bool) {
+        let held = self.released.wait_while(locked(&self.is_held), |is_held| is_ready && *is_held);
+        drop(held.unwrap_or_else(PoisonError::into_inner));
     }
 }
 
 /// Forwards what one side sends, up to the place of the cut, and then ends both.
-fn forward(mut from: UnixStream, mut to: UnixStream, cut: Option<Cut>) {
+fn forward(mut from: UnixStream, mut to: UnixStream, cut: Option<Cut>, before: impl Fn(&[u8], bool)) {
     let (mut bytes, mut is_ready) = (vec![0; 1 << 16], false);
     while let Ok(count) = from.read(&mut bytes) {
         let is_cut = match cut {
@@ -106,6 +151,7 @@ fn forward(mut from: UnixStream, mut to: UnixStream, cut: Option<Cut>) {
             Some(Cut::BehindFirstStatement) => is_ready,
             None => false,
         };
+        before(&bytes[..count], is_ready);
         if count == 0 || is_cut || to.write_all(&bytes[..count]).is_err() {
             break;
         }

@@ -190,7 +190,7 @@ pub struct ExplainedTables {
     pub awaited: BTreeSet<Text>,
     /// The tables in memory. Their statements are answered at once.
     pub in_memory: BTreeSet<Text>,
-    /// The tables that no flow changes, so that their statements take no lock.
+    /// The tables that no flow changes, so that their statements need one another only to begin.
     pub unchanged: BTreeSet<Text>,
     /// The tables of an existing database, whose rows an `update_all` replaces by one statement for each.
     pub existing: BTreeSet<Text>,

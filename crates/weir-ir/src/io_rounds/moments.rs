@@ -11,7 +11,7 @@ use super::referenced_rows::executed_by;
 use super::repeated::Repetition;
 use super::statements::{
     expected_read, has_commits, holds_up_flow, is_begin, is_commit, is_gathered_read, is_placed, is_settle,
-    may_be_held_up, table_of, writes_table, writes_tables,
+    may_be_held_up, reads_unchanged, table_of, writes_table, writes_tables,
 };
 use super::transactions::{RunningTransaction, awaits_change};
 use crate::graph::{Graph, Node, NodeId, NodeKind, Operand};
@@ -67,7 +67,7 @@ impl Moments<'_> {
             let seen = Seen { moments: &moments, ending: &ending };
             let mut begins = self.beginning(graph, (id, node), value.clone(), (body, &seen));
             if may_be_held_up(node) {
-                begins = behind_statements(graph, id, (&statements, &seen), begins);
+                begins = self.behind_statements(graph, id, (&statements, &seen), begins, body);
             }
             let is_answered_at_once = self.is_answered_at_once(graph, node);
             let is_statement = table_of(graph, node).is_some() && !self.is_gathered(node) && !is_answered_at_once;
@@ -194,10 +194,16 @@ impl Moments<'_> {
     /// Returns the moment at which a node can begin for an earlier one that it comes after.
     fn after(&self, graph: &Graph, node: &Node, (id, earlier): (NodeId, &NodeMoments), body: &ExecutedBody) -> Moment {
         let other = graph.node(id);
-        if !body.repetition.may_be_given_up && self.is_placed_after(node, other) {
-            return earlier.begins.clone();
+        let order = common_resource(graph, node, other);
+        if !body.repetition.may_be_given_up {
+            let reads_unchanged = |node| reads_unchanged(graph, node, &self.tables.unchanged);
+            if self.is_placed_after(node, other) {
+                return earlier.begins.clone();
+            } else if reads_unchanged(node) && reads_unchanged(other) {
+                return earlier.begins.clone().because(|why| order.unwrap_or(why));
+            }
         }
-        let why = match common_resource(graph, node, other) {
+        let why = match order {
             _ if self.is_barrier(other) => WaitReason::Barrier,
             Some(order) => order,
             None if other.may_end() => end(node, other),
@@ -320,6 +326,35 @@ impl Moments<'_> {
         has_unsettled
     }
 
+    /// Returns the moment behind the earlier statements of a flow that hold it up, and for a statement also behind those on its table: the
+    /// graph orders it behind the last of these, which may be in an arm that is not taken, and that one behind the others. A statement on
+    /// a table that no flow changes comes behind their beginnings.
+    fn behind_statements(
+        &self,
+        graph: &Graph,
+        id: NodeId,
+        (statements, seen): (&[EarlierStatement], &Seen<'_>),
+        begins: Moment,
+        body: &ExecutedBody,
+    ) -> Moment {
+        let node = graph.node(id);
+        let keeps_order = body.repetition.may_be_given_up || !reads_unchanged(graph, node, &self.tables.unchanged);
+        let table = table_of(graph, node).filter(|_| !is_gathered_read(node));
+        let is_of_table = |earlier: NodeId| table.is_some() && table_of(graph, graph.node(earlier)) == table;
+        let skips = |earlier| seen.ending.skipped_for(graph, earlier, id).is_some();
+        let comes_behind = |earlier: &&EarlierStatement| {
+            let orders = earlier.holds_up || is_of_table(earlier.id);
+            orders && !skips(earlier.id) && !are_exclusive(graph, earlier.id, id)
+        };
+        statements.iter().rev().filter(comes_behind).fold(begins, |begins, earlier| {
+            let order = || common_resource(graph, node, graph.node(earlier.id));
+            let why = if is_of_table(earlier.id) { order() } else { None };
+            let moments = seen.of(earlier.id);
+            let behind = if earlier.holds_up || keeps_order { &moments.ends } else { &moments.begins };
+            begins.or_later(behind.clone().because(|_| why.unwrap_or(WaitReason::Statement)))
+        })
+    }
+
     fn waits(&self, function: &str) -> bool {
         if is_settle(function) {
             return self.settles;
@@ -356,28 +391,4 @@ struct EarlierStatement {
     id: NodeId,
     /// True if the flow begins nothing else during it.
     holds_up: bool,
-}
-
-/// Returns the moment behind the earlier statements of a flow that hold it up, and for a statement also behind those on its table: the
-/// graph orders it behind the last of these, which may be in an arm that is not taken, and that one behind the others.
-fn behind_statements(
-    graph: &Graph,
-    id: NodeId,
-    (statements, seen): (&[EarlierStatement], &Seen<'_>),
-    begins: Moment,
-) -> Moment {
-    let node = graph.node(id);
-    let table = table_of(graph, node).filter(|_| !is_gathered_read(node));
-    let is_of_table = |earlier: NodeId| table.is_some() && table_of(graph, graph.node(earlier)) == table;
-    let skips = |earlier| seen.ending.skipped_for(graph, earlier, id).is_some();
-    let comes_behind = |earlier: &&EarlierStatement| {
-        let orders = earlier.holds_up || is_of_table(earlier.id);
-        orders && !skips(earlier.id) && !are_exclusive(graph, earlier.id, id)
-    };
-    statements.iter().rev().filter(comes_behind).fold(begins, |begins, earlier| {
-        let order = || common_resource(graph, node, graph.node(earlier.id));
-        let why = if is_of_table(earlier.id) { order() } else { None };
-        let ends = seen.of(earlier.id).ends.clone();
-        begins.or_later(ends.because(|_| why.unwrap_or(WaitReason::Statement)))
-    })
 }

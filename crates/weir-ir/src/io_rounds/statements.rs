@@ -54,16 +54,24 @@ pub(super) fn table_of<'a>(graph: &Graph, node: &'a Node) -> Option<&'a Text> {
     (is_statement && (!is_commit(node) || commits_all(graph, node))).then_some(table)
 }
 
-/// Returns true if the flow begins nothing else during the node: it is a statement that takes no lock itself, or has one in a body.
-/// A statement takes none under the locks of an atomic step, or if no flow changes its table, one of the `unchanged`. One that takes
-/// the lock of its table holds up nothing that does not need its answer.
+/// Returns true if the flow begins nothing else during the node: it is a statement under locks that an atomic step has, or has one in a
+/// body. One that takes the lock of its table holds up nothing that does not need its answer, nor does one on a table of the
+/// `unchanged` outside of steps.
 pub(super) fn holds_up_flow(graph: &Graph, node: &Node, unchanged: &BTreeSet<Text>) -> bool {
     let takes_no_lock = |table: &Text| {
         let is_own = |resource: &Resource| matches!(resource, Resource::Shared(name) if name == table);
-        unchanged.contains(table) || node.uses.iter().any(|usage| usage.held && is_own(&usage.resource))
+        let is_in_step = unchanged.contains(table) && !reads_unchanged(graph, node, unchanged);
+        is_in_step || node.uses.iter().any(|usage| usage.held && is_own(&usage.resource))
     };
     let inside = |body: &Graph| body.nodes.iter().any(|inner| holds_up_flow(body, inner, unchanged));
     (!is_gathered_read(node) && table_of(graph, node).is_some_and(takes_no_lock)) || node.bodies().iter().any(inside)
+}
+
+/// Returns true if the node is a statement on one of the `unchanged` tables, which no flow changes, outside of steps that hold
+/// something for it. Such statements need one another only to begin.
+pub(super) fn reads_unchanged(graph: &Graph, node: &Node, unchanged: &BTreeSet<Text>) -> bool {
+    let only_reads = || node.uses.iter().all(|usage| usage.mode == Mode::Read && !usage.held);
+    !is_gathered_read(node) && table_of(graph, node).is_some_and(|table| unchanged.contains(table)) && only_reads()
 }
 
 /// Returns true if the node reads a row with others.

@@ -9,7 +9,8 @@
 //!
 //! A call of a batched function that comes after another call of the same function waits only until the other is *placed* in
 //! its batch: the nodes are listed in order, so that the other one has joined by then. What comes after the later call still
-//! waits for both. In a body that may be given up nothing is relaxed, because one of the effects could be missing then.
+//! waits for both. In a body that may be given up nothing is relaxed, because one of the effects could be missing then. Calls that
+//! read a value which no flow changes, and may go on without the thread of the flow, need one another only to begin, too.
 //!
 //! *Iteration orders* keep the iterations of one `map` in order: one for each resource that the body writes, and one
 //! for early ends of the flow, because effects of later iterations wait for these. In a body that may be given up while it
@@ -308,10 +309,13 @@ impl<'a> Queued<'a> {
 }
 
 /// Returns true if a node needs an earlier one only to be placed: both call the same batched function, whose calls keep
-/// their order from the moment at which they join a batch.
+/// their order from the moment at which they join a batch; or both only read, and no flow changes in between what they read.
 fn is_placed_after(node: &Node, part: &NodePart, earlier: NodeId, earlier_part: &NodePart) -> bool {
-    let (Some(gatherer), Some(other)) = (part.gatherer(), earlier_part.gatherer()) else { return false };
     let is_input = node.inputs.iter().any(|input| matches!(input, Operand::Port(from, _) if *from == earlier));
+    if part.reads_elsewhere() && earlier_part.reads_elsewhere() {
+        return !is_input && node.control.is_none_or(|control| control.switch != earlier);
+    }
+    let (Some(gatherer), Some(other)) = (part.gatherer(), earlier_part.gatherer()) else { return false };
     let joins_at_once = earlier_part.call.as_ref().is_some_and(|call| call.locks.is_empty());
     Arc::ptr_eq(gatherer, other) && !is_input && joins_at_once
 }

@@ -31,6 +31,9 @@ pub(super) struct Resolved {
     pub ticket_gate: Option<usize>,
     pub state: Option<usize>,
     pub gatherer: Option<Arc<Gatherer>>,
+    /// True if the call may go on without the thread of its flow, and takes no lock because no flow changes the values that it
+    /// reads: others begin meanwhile, as they do behind a call that may wait for a lock.
+    pub reads_elsewhere: bool,
     /// The section whose threads run the call, while its flow waits elsewhere.
     pub section: Option<CallSection>,
 }
@@ -52,7 +55,9 @@ impl NodePart {
     /// Returns true if the node may have to wait.
     pub(super) fn waits(&self, node: &Node) -> bool {
         match (&self.call, &self.body) {
-            (Some(call), _) => call.waits() || !call.locks.is_empty() || call.ticket_gate.is_some(),
+            (Some(call), _) => {
+                call.waits() || call.reads_elsewhere || !call.locks.is_empty() || call.ticket_gate.is_some()
+            }
             (_, Some(body)) => body.waits,
             _ => matches!(node.kind, NodeKind::Acquire { .. }) || self.timed.iter().any(|body| body.waits),
         }
@@ -65,6 +70,11 @@ impl NodePart {
     /// Returns true if the function itself waits, so that it is worth beginning others in the meantime.
     pub(super) fn overlaps(&self) -> bool {
         self.call.as_ref().is_some_and(Resolved::waits) || self.bodies().any(|body| body.overlap_max > 0)
+    }
+
+    /// Returns true if the node is a call that reads values which no flow changes, maybe without the thread of its flow.
+    pub(super) fn reads_elsewhere(&self) -> bool {
+        self.call.as_ref().is_some_and(|call| call.reads_elsewhere)
     }
 
     /// Returns the gatherer of the node's calls.

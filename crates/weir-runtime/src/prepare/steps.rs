@@ -173,6 +173,7 @@ impl Assembly<'_> {
         let is_whole_step = self.graph.is_whole_step(id);
         if let FunctionCode::Immediate(code) = &call.code
             && call.locks.is_empty()
+            && !call.reads_elsewhere
             && shared.is_empty()
             && call.state.is_none()
             && call.section.is_none()

@@ -22,6 +22,7 @@ mod row_memory;
 mod scratch_schemas;
 mod soft;
 mod statements;
+mod unchanged;
 mod unfinished;
 mod unreadable_rows;
 mod updates;

@@ -336,7 +336,7 @@ impl PostgresWriter {
 
 /// Returns the failure of a transaction whose connection was lost before its commit was sent.
 pub(super) fn why_lost(transaction: i64) -> Failure {
-    let why = "the transaction was taken back, because its connection to the database was lost";
+    let why = "the transaction was taken back, because its connection to the database was lost: nothing of it was written; try it again";
     refused(transaction, Failure::function(why))
 }
 

@@ -110,8 +110,9 @@ impl Survey<'_> {
         };
         let turn = || (!step.ticket_gates.is_empty()).then(|| Border::Turn(name()));
         let order = || {
-            (step.wait_number.is_some() || step.signals_orders | step.awaits_orders != 0)
-                .then(|| Border::IterationOrder(name()))
+            let keeps_order = step.signals_orders | step.awaits_orders != 0;
+            let border = if keeps_order { Border::IterationOrder(name()) } else { Border::Waits(name()) };
+            (step.wait_number.is_some() || keeps_order).then_some(border)
         };
         found.or_else(turn).or_else(order).or_else(|| self.changes_word(node).then(|| Border::ChangesNumber(name())))
     }

@@ -71,8 +71,7 @@ fn because(why: &WaitReason, earlier: &str, places: &Places<'_>) -> String {
         WaitReason::Barrier => format!("comes behind {earlier}: everything behind that in the text waits for it"),
         WaitReason::Statement => {
             format!(
-                "comes behind {earlier}: during a write, a statement of an `atomic`, a query of several tables, or a read of a table that the \
-                 program never changes, a request begins nothing else"
+                "comes behind {earlier}: during a write, a statement of an `atomic`, or a query of several tables, a request begins nothing else"
             )
         }
         WaitReason::Enclosing { word, at, why } => {
