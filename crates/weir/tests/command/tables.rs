@@ -17,6 +17,7 @@ mod placed;
 mod placed_faults;
 mod postgres;
 mod query_plans;
+mod replaced_rows;
 mod row_memory;
 mod scratch_schemas;
 mod soft;
