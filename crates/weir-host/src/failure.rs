@@ -89,10 +89,10 @@ impl Failure {
     }
 
     /// Returns whether the failure ends the flow or the transaction in which it is learned, also if it is that of a function whose
-    /// failures are values.
+    /// failures are values. So does a lack of memory, as in a flow that computes.
     #[must_use]
     pub fn is_no_value(&self) -> bool {
-        self.is_refusal || self.place.is_some()
+        self.is_refusal || self.place.is_some() || self.kind == FailureKind::Memory
     }
 
     /// Returns the places that the failure has passed on its way, innermost first.

@@ -10,6 +10,8 @@
 //! connection. The commit of a step that has a time limit is not placed: if the time is up behind the step, the flow would be told that
 //! it is, instead of the result of what is committed.
 
+use std::collections::BTreeSet;
+
 use weir_host::{Passing, Text, Type, Value};
 use weir_ir::expr::{Arm, ArmTest, Atom, Block, Call, Let, Op, Origin};
 use weir_ir::prim::Prim;
@@ -41,7 +43,7 @@ impl Lowering<'_, '_> {
                 if let Some(transaction) = transaction_of(body) {
                     is_transaction = true;
                     if self.changes_only_tables(body) {
-                        place_in(body, transaction);
+                        place_in(body, transaction, &tables_with_deletions(body));
                         let may_place = !inside && binding.bound.ty != Type::Never;
                         behind = (may_place && self.may_place_commits(body)).then_some(transaction);
                     }
@@ -151,12 +153,29 @@ fn transaction_of(body: &Block) -> Option<Var> {
     body.lets.iter().find(begins).map(|binding| binding.bound.var)
 }
 
-/// Places the changes of a transaction. In a body that may be cancelled, the failure of one might end the body only.
-fn place_in(body: &mut Block, transaction: Var) {
+/// Returns the tables of which a block deletes rows. An update of one of these may find its row no longer, so it is waited for.
+fn tables_with_deletions(body: &Block) -> BTreeSet<Text> {
+    let mut tables = BTreeSet::new();
+    body.each_binding(&mut |binding| {
+        if let Op::Call(call) = &binding.op
+            && let Some(statement) = call.function.strip_prefix(TABLES)
+            && statement.starts_with(".delete")
+            && let Some(Atom::Shared(table)) = call.arguments.first()
+        {
+            tables.insert(table.clone());
+        }
+    });
+    tables
+}
+
+/// Places the changes of a transaction, except for updates of some tables. In a body that may be cancelled, the failure of one might end
+/// the body only.
+fn place_in(body: &mut Block, transaction: Var, not_updated: &BTreeSet<Text>) {
     for at in 0..body.lets.len() {
         let (before, behind) = body.lets.split_at_mut(at + 1);
         let binding = &mut before[at];
-        if let Some(site) = site_of(binding, behind.first(), transaction)
+        if !is_update_of(binding, not_updated)
+            && let Some(site) = site_of(binding, behind.first(), transaction)
             && let Op::Call(call) = &mut binding.op
         {
             let statement = call.function.rsplit('.').next().unwrap_or_default().to_owned();
@@ -164,9 +183,16 @@ fn place_in(body: &mut Block, transaction: Var) {
             call.arguments.push(Atom::Value(option(Some(site))));
         }
         if let Op::Switch { .. } | Op::Map { .. } | Op::Fold { .. } | Op::Loop { .. } = &binding.op {
-            binding.op.blocks_mut().for_each(|inner| place_in(inner, transaction));
+            binding.op.blocks_mut().for_each(|inner| place_in(inner, transaction, not_updated));
         }
     }
+}
+
+/// Returns whether an operation updates a row of one of these tables.
+fn is_update_of(binding: &Let, tables: &BTreeSet<Text>) -> bool {
+    let Op::Call(call) = &binding.op else { return false };
+    *call.function == format!("{TABLES}.replace")
+        && matches!(call.arguments.first(), Some(Atom::Shared(table)) if tables.contains(table))
 }
 
 /// Returns the description, of the type `tables.FailureSite`, of the place to which the failure of a change belongs, if the change

@@ -192,8 +192,9 @@ pub struct ExplainedTables {
     pub in_memory: BTreeSet<Text>,
     /// The tables that no flow changes, so that their statements need one another only to begin.
     pub unchanged: BTreeSet<Text>,
-    /// The tables of an existing database, whose rows an `update_all` replaces by one statement for each.
-    pub existing: BTreeSet<Text>,
+    /// The tables whose rows an `update_all` updates in their place, by statements that are sent together: no unique value can move
+    /// from one row to another, or the database is an existing one.
+    pub updated_in_place: BTreeSet<Text>,
     /// The stored tables whose rows a table references, for each reference.
     pub references: BTreeMap<Text, Vec<Text>>,
     /// The stored tables whose rows reference those of a table.

@@ -1,5 +1,5 @@
 //! The look-ups of statements on tables with references: a change looks up the rows that its row references, and a deletion those that
-//! reference its rows. Outside of a transaction, the look-ups and the statement are one. An `update_all` is several statements, too.
+//! reference its rows. Outside of a transaction, the look-ups and the statement are one. An `update_all` may be several statements, too.
 
 use weir_host::{Text, Value};
 
@@ -14,7 +14,7 @@ const COMMITTED: &str = "tables.committed";
 
 /// The function that replaces the rows of an `update_all`.
 const REPLACE_ROWS: &str = "tables.replace_rows";
-/// The names that its statements have among the calls of a flow, in their order.
+/// The names that its statements have among the calls of a flow, in their order, if a unique value moves from one row to another.
 const REPLACEMENT: [&str; 5] = [
     "tables.set_savepoint",
     "tables.read_columns",
@@ -31,7 +31,7 @@ pub(super) fn executed_by(
     function: &Text,
 ) -> Vec<(Text, Option<Text>)> {
     let table = table_of(graph, node);
-    if function.as_str() == REPLACE_ROWS && !table.is_some_and(|table| tables.existing.contains(table)) {
+    if function.as_str() == REPLACE_ROWS && !table.is_some_and(|table| tables.updated_in_place.contains(table)) {
         return REPLACEMENT.map(|statement| (statement.into(), table.cloned())).to_vec();
     }
     let own = (function.clone(), table.cloned());

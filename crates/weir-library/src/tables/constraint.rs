@@ -82,6 +82,26 @@ pub(super) fn refused(schema: &Schema, why: &str) -> Failure {
     broken(format!("the database refuses the write of `{}`: {why}", schema.name))
 }
 
+/// Returns the failure of an update whose row is there no longer.
+pub(super) fn not_replaced(schema: &Schema, row: &[Value]) -> Failure {
+    let row = format!("the row of `{}` with {}", schema.name, named(schema, &schema.key, row));
+    broken(match schema.existing {
+        None => format!("{row} cannot be updated: what writes the new row has deleted it before"),
+        Some(_) => format!(
+            "the database has not updated {row}: it is gone, or a policy, trigger or rule of the database has kept it"
+        ),
+    })
+}
+
+/// Returns the failure of an insertion that the database has left out.
+pub(super) fn not_inserted(schema: &Schema, row: &[Value]) -> Failure {
+    let key = named(schema, &schema.key, row);
+    broken(format!(
+        "the database has not written the row of `{}` with {key}: a trigger or rule of the database has kept it out",
+        schema.name
+    ))
+}
+
 /// Returns the failure of an update that would change the key.
 pub(super) fn changed_key(schema: &Schema) -> Failure {
     broken(format!("an update of `{}` cannot change the key: delete the row, and insert another one", schema.name))

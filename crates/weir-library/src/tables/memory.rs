@@ -16,7 +16,7 @@ use super::grouping::{GroupsInMemory, TableGrouping};
 use super::memory_index::{IndexedRows, MemoryIndex};
 use super::memory_rows::KeyedRows;
 use super::row::fields;
-use super::schema::{Schema, TableSearch};
+use super::schema::{Schema, SoftTable, TableSearch};
 use super::write_order::WriteOrder;
 
 /// Maximum number of rows of a visit for which the end of an index's range is not looked up.
@@ -199,6 +199,7 @@ impl MemoryTable {
     pub(super) fn replace(&mut self, transaction: i64, key: &Value, row: Value) -> Result<Value, Failure> {
         self.enter(transaction);
         let row = self.schema.replacement(key, row)?;
+        self.has_replaced(key, &row)?;
         self.no_conflict(&row, Some(key))?;
         self.put(key.clone(), row.clone());
         Ok(row)
@@ -207,6 +208,7 @@ impl MemoryTable {
     pub(super) fn replace_rows(&mut self, transaction: i64, old: &[Value], new: Vec<Value>) -> Result<i64, Failure> {
         self.enter(transaction);
         let rows = self.schema.replacements(old, new)?;
+        rows.iter().try_for_each(|(key, row)| self.has_replaced(key, row))?;
         self.no_conflicts(&rows)?;
         let count = rows.len() as i64;
         rows.into_iter().for_each(|(key, row)| self.put(key, row));
@@ -315,6 +317,15 @@ impl MemoryTable {
             }
         }
         Ok(())
+    }
+
+    /// Fails if the row that is replaced was deleted. One that the table has forgotten meanwhile is written again.
+    fn has_replaced(&self, key: &Value, row: &Value) -> Result<(), Failure> {
+        let forgets = self.schema.soft.as_ref().is_some_and(SoftTable::forgets);
+        match forgets || self.rows.get(key).is_some() {
+            true => Ok(()),
+            false => Err(constraint::not_replaced(&self.schema, fields(row))),
+        }
     }
 
     /// Fails if a row is larger than the table may be.

@@ -1,5 +1,7 @@
 //! Rows of tables: their keys, and the form in which they are stored.
 
+use std::collections::BTreeMap;
+
 use weir::{Failure, Value, Values};
 
 use super::constraint;
@@ -73,6 +75,21 @@ impl Schema {
             Ok((key, new))
         });
         each.collect()
+    }
+
+    /// Returns whether a unique value moves from one of these rows to another when they are replaced by rows with the same keys.
+    pub(super) fn moves_unique_values(&self, old: &[Value], new: &[(Value, Value)]) -> bool {
+        self.indexes.iter().filter(|index| index.unique).any(|index| {
+            let values = |row: &'_ Value| -> Option<Vec<Value>> {
+                let row = fields(row);
+                let is_whole = !self.has_absent(&index.columns, row);
+                is_whole.then(|| index.columns.iter().map(|at| row[*at].clone()).collect())
+            };
+            let owners: BTreeMap<Vec<Value>, usize> =
+                old.iter().enumerate().filter_map(|(at, row)| Some((values(row)?, at))).collect();
+            let mut new = new.iter().enumerate().filter_map(|(at, (_, row))| Some((values(row)?, at)));
+            new.any(|(values, at)| owners.get(&values).is_some_and(|owner| *owner != at))
+        })
     }
 
     /// Returns the row with this number as its key.

@@ -1,37 +1,56 @@
 //! The replacement of several rows of the database by new ones with the same keys.
 //!
-//! All old rows are deleted before the first new one is inserted, because a unique value may move from one row to another.
-//! The columns that the program does not declare, such as those of an earlier program, are read before and inserted again.
+//! Each row is updated in its place, unless a unique value moves from one of them to another: then all old rows are deleted before
+//! the first new one is inserted. The columns that the program does not declare, such as those of an earlier program, are then read
+//! before and inserted again.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rusqlite::types::Value as Stored;
 use rusqlite::{Connection, ToSql, params_from_iter};
 use weir::Value;
 
+use super::broken_rule::first_broken;
 use super::row::fields;
+use super::row_change::RowChange;
 use super::schema::Schema;
 use super::sql::{list, name, quoted};
-use super::sql_value::{Bound, key_parameters};
+use super::sql_table::SqlTable;
+use super::sql_value::Bound;
 
 /// The values of a row in the columns that the program does not declare.
-pub(super) type UndeclaredValues = Vec<Stored>;
+type UndeclaredValues = Vec<Stored>;
 
-/// The statements that replace rows of a table.
+/// Updates rows by the rows with these keys, and notes the place of the one that it has come to.
+pub(super) fn replace_in_place(
+    (table, connection): (&SqlTable, &Connection),
+    rows: &[(Value, Value)],
+    reached: &AtomicUsize,
+) -> rusqlite::Result<()> {
+    let Some(sql) = &table.statements.replace else { return Ok(()) };
+    let mut statement = connection.prepare_cached(sql)?;
+    for (at, (key, row)) in rows.iter().enumerate() {
+        reached.store(at, Ordering::Relaxed);
+        let replaced = statement.execute(params_from_iter(table.bound(&table.replaced, fields(row))));
+        let change = || RowChange::Replace(key.clone(), row.clone());
+        has_row(replaced.map_err(|error| first_broken(table, error, &change(), connection))?)?;
+    }
+    Ok(())
+}
+
+/// The statements that replace rows of a table between which a unique value moves.
 pub(super) struct RowReplacement<'t> {
-    schema: &'t Schema,
+    table: &'t SqlTable,
     connection: &'t Connection,
     /// Reads the columns that the program does not declare from the row with a key; `None` if there are none.
     undeclared: Option<String>,
-    deletion: String,
     insertion: String,
 }
 
 impl<'t> RowReplacement<'t> {
-    /// Prepares the statements for a table; `has_key` is the condition that a row has a key.
-    pub(super) fn new(
-        schema: &'t Schema,
-        has_key: &str,
-        connection: &'t Connection,
-    ) -> rusqlite::Result<RowReplacement<'t>> {
+    /// Prepares the statements for a table.
+    pub(super) fn new(table: &'t SqlTable, connection: &'t Connection) -> rusqlite::Result<RowReplacement<'t>> {
+        let (schema, has_key) = (&table.schema, &table.statements.has_key);
         let from = quoted(&schema.name);
         let undeclared = undeclared_columns(schema, connection)?;
         let declared = (0..schema.columns.len()).map(|at| name(schema, at));
@@ -39,43 +58,55 @@ impl<'t> RowReplacement<'t> {
         let values = list((1..=all.len()).map(|number| format!("?{number}")), ", ");
         let read = || format!("SELECT {} FROM {from} WHERE {has_key}", undeclared.join(", "));
         Ok(RowReplacement {
-            schema,
+            table,
             connection,
             undeclared: (!undeclared.is_empty()).then(read),
-            deletion: format!("DELETE FROM {from} WHERE {has_key}"),
             insertion: format!("INSERT INTO {from} ({}) VALUES ({values})", all.join(", ")),
         })
     }
 
-    /// Deletes the rows with these keys, and returns what each held in the columns that the program does not declare.
-    pub(super) fn delete(&self, rows: &[(Value, Value)]) -> rusqlite::Result<Vec<UndeclaredValues>> {
-        let delete = |(key, _): &(Value, Value)| {
-            let kept = self.undeclared_values(key)?;
-            self.connection
-                .prepare_cached(&self.deletion)?
-                .execute(params_from_iter(key_parameters(self.schema, key)))?;
-            Ok(kept)
-        };
-        rows.iter().map(delete).collect()
+    /// Replaces the rows with these keys, and notes the place of the one that it has come to.
+    pub(super) fn run(&self, rows: &[(Value, Value)], reached: &AtomicUsize) -> rusqlite::Result<()> {
+        let mut kept = Vec::with_capacity(rows.len());
+        for (at, (key, _)) in rows.iter().enumerate() {
+            reached.store(at, Ordering::Relaxed);
+            kept.push(self.undeclared_values(key)?);
+            let mut deletion = self.connection.prepare_cached(&self.table.statements.delete)?;
+            has_row(deletion.execute(params_from_iter(self.table.key(key)))?)?;
+        }
+        for (at, ((_, row), kept)) in rows.iter().zip(kept).enumerate() {
+            reached.store(at, Ordering::Relaxed);
+            let change = || RowChange::Insert(row.clone());
+            self.insert(row, kept).map_err(|error| first_broken(self.table, error, &change(), self.connection))?;
+        }
+        Ok(())
     }
 
     fn undeclared_values(&self, key: &Value) -> rusqlite::Result<UndeclaredValues> {
         let Some(sql) = &self.undeclared else { return Ok(Vec::new()) };
         let mut statement = self.connection.prepare_cached(sql)?;
         let columns = statement.column_count();
-        statement.query_row(params_from_iter(key_parameters(self.schema, key)), |row| {
-            (0..columns).map(|at| row.get(at)).collect()
-        })
+        let mut found = statement.query(params_from_iter(self.table.key(key)))?;
+        match found.next()? {
+            Some(row) => (0..columns).map(|at| row.get(at)).collect(),
+            None => Err(rusqlite::Error::StatementChangedRows(0)),
+        }
     }
 
     /// Inserts a row, with its values in the columns that the program does not declare.
-    pub(super) fn insert(&self, row: &Value, undeclared: UndeclaredValues) -> rusqlite::Result<()> {
+    fn insert(&self, row: &Value, undeclared: UndeclaredValues) -> rusqlite::Result<()> {
+        let columns = &self.table.schema.columns;
         let declared: Vec<Bound<'_>> =
-            fields(row).iter().zip(&self.schema.columns).map(|(value, column)| Bound(value, column)).collect();
+            fields(row).iter().zip(columns).map(|(value, column)| Bound(value, column)).collect();
         let declared = declared.iter().map(|bound| bound as &dyn ToSql);
         let parameters = declared.chain(undeclared.iter().map(|value| value as &dyn ToSql));
         self.connection.prepare_cached(&self.insertion)?.execute(params_from_iter(parameters)).map(|_| ())
     }
+}
+
+/// Fails if a statement has found no row with its key.
+fn has_row(changed: usize) -> rusqlite::Result<()> {
+    if changed == 0 { Err(rusqlite::Error::StatementChangedRows(0)) } else { Ok(()) }
 }
 
 /// Returns the names, in SQL, of the columns that the table has and the program does not declare. It reads them anew, because

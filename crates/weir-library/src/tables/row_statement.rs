@@ -39,6 +39,8 @@ impl RowStatement {
         let rows = match &self.change {
             RowChange::Insert(row) => {
                 return Ok(match table.insert(fields(row), connection)? {
+                    // A trigger has kept the row out.
+                    Some(_) if connection.changes() == 0 => RowChanged::Rows(0),
                     Some(number) if table.schema.auto => RowChanged::Numbered(number),
                     Some(_) => RowChanged::Rows(1),
                     None => RowChanged::NoNumberLeft,

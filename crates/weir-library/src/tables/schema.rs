@@ -120,6 +120,13 @@ pub struct SoftTable {
     pub capacity: Option<usize>,
 }
 
+impl SoftTable {
+    /// Returns whether rows may go that nobody deletes.
+    pub(super) fn forgets(&self) -> bool {
+        self.ttl.is_some() || self.at_most.is_some() || self.capacity.is_some()
+    }
+}
+
 impl Schema {
     /// Returns whether both tables are stored, and in the same database.
     pub(super) fn shares_database(&self, other: &Schema) -> bool {

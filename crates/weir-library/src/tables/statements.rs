@@ -35,7 +35,8 @@ pub(super) struct TableStatements {
     pub(super) insert_many: Option<String>,
     /// Inserts a row, or replaces the one with its key.
     pub(super) upsert: String,
-    /// Replaces the row with a key; `None` if all columns are part of the key. The parameters are the key, then the others.
+    /// Replaces the row with a key; `None` if all columns are part of the key. The parameters are the key, then the others. In an
+    /// existing database of PostgreSQL it returns the row as it is stored.
     pub(super) replace: Option<String>,
     /// Replaces several rows; `None` if each needs a statement. The parameters are lists of what those of `replace` are.
     pub(super) replace_many: Option<String>,
@@ -53,6 +54,7 @@ impl TableStatements {
             dialect.equality(name(schema, *at), column, &dialect.parameter_of(column, number))
         });
         let has_key = list(key, " AND ");
+        let returns_stored = dialect == Dialect::Postgres && schema.existing.is_some();
         TableStatements {
             get: format!("SELECT {columns} FROM {table} WHERE {has_key}"),
             get_many: match schema.key[..] {
@@ -62,7 +64,10 @@ impl TableStatements {
             insert: insertion(schema, dialect),
             insert_many: if dialect == Dialect::Postgres { insertion_of_many(schema) } else { None },
             upsert: upsertion(schema, dialect),
-            replace: replacement(schema, &has_key, dialect),
+            replace: replacement(schema, &has_key, dialect).map(|update| match returns_stored {
+                true => format!("{update} RETURNING {columns}"),
+                false => update,
+            }),
             replace_many: if dialect == Dialect::Postgres { replacement_of_many(schema) } else { None },
             delete: format!("DELETE FROM {table} WHERE {has_key}"),
             dialect,

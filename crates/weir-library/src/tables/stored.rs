@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rusqlite::{Connection, ErrorCode, params_from_iter};
 use weir::{Failure, Value};
 
-use super::broken_rule::first_broken;
 use super::constraint;
 use super::database::Database;
 use super::existing_tables;
@@ -15,7 +14,7 @@ use super::grouping::TableGrouping;
 use super::join::KeyPart;
 use super::query_site::SqlForm;
 use super::row::fields;
-use super::row_replacement::RowReplacement;
+use super::row_replacement::{RowReplacement, replace_in_place};
 use super::row_statement::{RowChanged, RowStatement};
 use super::rows::{ReadSize, RowChange, TableRead, TableRows};
 use super::schema::{Schema, TableSearch};
@@ -88,30 +87,10 @@ impl StoredTable {
     fn broken(&self, error: &rusqlite::Error, row: &[Value]) -> Failure {
         let is_broken = error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation);
         match is_broken {
-            true if self.table.schema.existing.is_some() && !is_unique(error) => {
-                constraint::refused(&self.table.schema, &error.to_string())
-            }
+            true if !is_unique(error) => constraint::refused(&self.table.schema, &error.to_string()),
             true if !row.is_empty() => self.table.taken(error, row),
             _ => self.database.failure(error),
         }
-    }
-
-    /// Replaces rows one after the other, all or none: other programs may have rules for a deletion.
-    fn replace_each(&self, transaction: i64, rows: Vec<(Value, Value)>) -> Result<i64, Failure> {
-        let first = rows.first().map(|(_, row)| row.clone());
-        let count = rows.len();
-        let replaced = move |table: &SqlTable, connection: &Connection| {
-            let Some(sql) = &table.statements.replace else { return Ok(()) };
-            in_savepoint(connection, || {
-                let mut statement = connection.prepare_cached(sql)?;
-                for (_, row) in &rows {
-                    statement.execute(params_from_iter(table.bound(&table.replaced, fields(row))))?;
-                }
-                Ok(())
-            })
-        };
-        self.write((transaction, count), first.as_ref().map_or(&[], fields), replaced)?;
-        Ok(count as i64)
     }
 }
 
@@ -178,6 +157,7 @@ impl TableRows for StoredTable {
         match self.change(transaction, RowChange::Insert(row.clone()), fields(&row))? {
             RowChanged::NoNumberLeft => Err(constraint::no_number_left(schema)),
             RowChanged::Numbered(number) => Ok(Value::Int(number)),
+            RowChanged::Rows(0) => Err(constraint::not_inserted(schema, fields(&row))),
             RowChanged::Rows(_) => Ok(schema.key_of(fields(&row))),
         }
     }
@@ -185,48 +165,51 @@ impl TableRows for StoredTable {
     fn upsert(&self, transaction: i64, row: Value) -> Result<Value, Failure> {
         let schema = &self.table.schema;
         let row = schema.stored(row)?;
-        self.change(transaction, RowChange::Upsert(row.clone()), fields(&row))?;
-        Ok(schema.key_of(fields(&row)))
+        let changed = self.change(transaction, RowChange::Upsert(row.clone()), fields(&row))?;
+        match changed == RowChanged::Rows(0) && self.table.statements.replace.is_some() {
+            true => Err(constraint::not_inserted(schema, fields(&row))),
+            false => Ok(schema.key_of(fields(&row))),
+        }
     }
 
     fn replace(&self, transaction: i64, key: &Value, row: Value) -> Result<Value, Failure> {
-        let row = self.table.schema.replacement(key, row)?;
+        let schema = &self.table.schema;
+        let row = schema.replacement(key, row)?;
         if self.table.statements.replace.is_some() {
-            self.change(transaction, RowChange::Replace(key.clone(), row.clone()), fields(&row))?;
+            let changed = self.change(transaction, RowChange::Replace(key.clone(), row.clone()), fields(&row))?;
+            if changed == RowChanged::Rows(0) {
+                return Err(constraint::not_replaced(schema, fields(&row)));
+            }
+            // The database may have changed the row.
+            if schema.existing.is_some() {
+                return Ok(self.get(transaction, key)?.unwrap_or(row));
+            }
         }
         Ok(row)
     }
 
     fn replace_rows(&self, transaction: i64, old: &[Value], new: Vec<Value>) -> Result<i64, Failure> {
-        let rows = self.table.schema.replacements(old, new)?;
-        if self.table.schema.existing.is_some() {
-            return self.replace_each(transaction, rows);
-        }
+        let schema = &self.table.schema;
+        let rows = schema.replacements(old, new)?;
+        let moves = schema.existing.is_none() && schema.moves_unique_values(old, &rows);
         self.database.check()?;
         let (count, rows) = (rows.len(), Arc::new(rows));
-        // The row that the database refuses.
-        let (table, replaced, refused) =
-            (Arc::clone(&self.table), Arc::clone(&rows), Arc::new(AtomicUsize::new(count)));
-        let at = Arc::clone(&refused);
+        let (table, replaced) = (Arc::clone(&self.table), Arc::clone(&rows));
+        // The place of the row that is written.
+        let reached = Arc::new(AtomicUsize::new(0));
+        let at = Arc::clone(&reached);
         let written = self.database.write((transaction, count), move |connection| {
-            in_savepoint(connection, || {
-                let replacement = RowReplacement::new(&table.schema, &table.statements.has_key, connection)?;
-                let kept = replacement.delete(&replaced)?;
-                for (number, ((_, row), kept)) in replaced.iter().zip(kept).enumerate() {
-                    at.store(number, Ordering::Relaxed);
-                    let inserted = replacement.insert(row, kept);
-                    let change = || RowChange::Insert(row.clone());
-                    inserted.map_err(|error| first_broken(&table, error, &change(), connection))?;
-                }
-                Ok(())
+            in_savepoint(connection, || match moves {
+                true => RowReplacement::new(&table, connection)?.run(&replaced, &at),
+                false => replace_in_place((&table, connection), &replaced, &at),
             })
         });
-        match (written, rows.get(refused.load(Ordering::Relaxed))) {
+        match (written, rows.get(reached.load(Ordering::Relaxed))) {
             (Ok(()), _) => Ok(count as i64),
-            (Err(error), Some((_, row))) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
-                Err(self.table.taken(&error, fields(row)))
+            (Err(rusqlite::Error::StatementChangedRows(0)), Some((_, row))) => {
+                Err(constraint::not_replaced(schema, fields(row)))
             }
-            (Err(error), _) => Err(self.database.failure(&error)),
+            (Err(error), row) => Err(self.broken(&error, row.map_or(&[], |(_, row)| fields(row)))),
         }
     }
 

@@ -2,12 +2,13 @@
 
 use crate::support::explained_io;
 
-/// Returns the explanation of a program with these routes, and tables with keys, with numbered rows, with references, and in memory.
+/// Returns the explanation of a program with these routes, and tables with keys, with numbered rows, with references, in memory, and
+/// with a unique value.
 fn explained(routes: &str) -> String {
     let program = format!(
         "use http\n\nrecord Account {{ id: Int, amount: Int }}\nrecord Line {{ id: Int, account: Int }}\n\
          table accounts: Account key id\ntable lines: Line key id auto\n\
-         table owned: Line key id references account: accounts\ntable seen: Line key id soft\n\nservice bank on http(port: 8080) {{\n{routes}}}\n"
+         table owned: Line key id references account: accounts\ntable seen: Line key id soft\ntable ranked: Account key id unique amount\nservice bank on http(port: 8080) {{\n{routes}}}\n"
     );
     explained_io("io_transactions.weir", &program)
 }
@@ -66,10 +67,12 @@ fn statements_on_tables_with_references_look_rows_up_first() {
     ));
 }
 
-/// The old rows are deleted before the first new one is inserted, under a savepoint, with the columns that other programs have added.
+/// Rows between which a unique value may move are deleted before the first new one is inserted, under a savepoint, with the columns that
+/// other programs have added.
 #[test]
-fn an_update_of_all_rows_has_a_round_for_each_of_its_statements() {
+fn an_update_of_all_rows_has_more_rounds_if_a_unique_value_may_move() {
     insta::assert_snapshot!(explained(
-        "  get \"/all\" { let n = accounts.update_all(|a| a.amount > 1, |a| Account { ..a, amount: 0 })?; http.text(\"{n}\") }\n"
+        "  get \"/all\" { let n = accounts.update_all(|a| a.amount > 1, |a| Account { ..a, amount: 0 })?; http.text(\"{n}\") }\n  \
+         get \"/ranked\" { let n = ranked.update_all(|a| a.amount > 1, |a| Account { ..a, amount: 0 })?; http.text(\"{n}\") }\n"
     ));
 }

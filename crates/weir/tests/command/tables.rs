@@ -18,6 +18,7 @@ mod placed_faults;
 mod postgres;
 mod query_plans;
 mod repeated;
+mod replaced_rows;
 mod row_memory;
 mod scratch_schemas;
 mod soft;

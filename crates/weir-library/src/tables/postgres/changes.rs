@@ -9,6 +9,7 @@ use super::errors::StatementError;
 use super::placed_change::SitedChange;
 use super::publications::Publications;
 use super::queued_change::QueuedChange;
+use super::rows_by_keys::row_of;
 use super::table::PostgresTable;
 use super::table_layout::TableLayout;
 use crate::tables::constraint;
@@ -49,9 +50,10 @@ impl PostgresTable {
         }))
     }
 
-    /// Returns whether the answers of some changes are known before the database has executed them.
+    /// Returns whether the answers of some changes are known before the database has executed them. An existing database may change or
+    /// keep out rows by its own rules.
     pub(super) fn places_changes(&self) -> bool {
-        !self.schema.auto && self.schema.references.is_empty()
+        !self.schema.auto && self.schema.references.is_empty() && self.schema.existing.is_none()
     }
 
     /// Places a change in a transaction; `None` if it has to be waited for.
@@ -165,10 +167,27 @@ impl TableLayout {
                     None => Err(constraint::no_number_left(&self.schema)),
                 }
             }
+            RowChange::Insert(row) if executed.is_some() && count == 0 => {
+                Err(constraint::not_inserted(&self.schema, fields(row)))
+            }
+            RowChange::Upsert(row) if executed.is_some() && count == 0 && self.statements.replace.is_some() => {
+                Err(constraint::not_inserted(&self.schema, fields(row)))
+            }
             RowChange::Insert(row) | RowChange::Upsert(row) => Ok(self.schema.key_of(fields(row))),
-            RowChange::Replace(_, row) => Ok(row.clone()),
+            RowChange::Replace(_, row) => match executed {
+                Some(_) if count == 0 => Err(constraint::not_replaced(&self.schema, fields(row))),
+                // The database may have changed the row.
+                Some(executed) if self.schema.existing.is_some() => self.stored_row(executed),
+                _ => Ok(row.clone()),
+            },
             RowChange::Delete(_) => Ok(Value::Bool(count > 0)),
         }
+    }
+
+    /// Returns the row that a change has stored.
+    fn stored_row(&self, executed: &Executed) -> Result<Value, Failure> {
+        let row = executed.rows()?.first().ok_or_else(|| Failure::function("the database has given no answer"))?;
+        row_of(&self.schema, row, 0)
     }
 
     /// Returns the failure of a change. A broken rule is a failure that names it.

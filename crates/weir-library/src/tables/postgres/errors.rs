@@ -75,6 +75,11 @@ impl StatementError {
         }
     }
 
+    /// Returns the place of the statement that was refused among those that were executed together.
+    pub(super) fn place(&self) -> usize {
+        if let StatementError::Database(_, at) = self { *at } else { usize::MAX }
+    }
+
     /// Returns the names of the columns of the unique index that a row breaks, as far as the database tells them, and their values
     /// as a text.
     pub(super) fn broken_key(&self) -> Option<(Vec<&str>, &str)> {

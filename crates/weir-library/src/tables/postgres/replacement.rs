@@ -1,8 +1,10 @@
 //! The replacement of several rows by new ones with the same keys.
 //!
-//! All old rows are deleted before the first new one is inserted, because a unique value may move from one row to another.
-//! The columns that the program does not declare, such as those of an earlier program, are written again as they were.
+//! Each row is updated in its place, so that others may write it meanwhile, and no rule for deletions applies, such as a foreign key of
+//! another program. Only if a unique value moves from one of the rows to another, all of them are deleted before the first new one is
+//! inserted. The columns that the program does not declare, such as those of an earlier program, are then written again as they were.
 
+use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 use weir::Value;
 
@@ -11,6 +13,7 @@ use super::connection::{Executed, SqlStatement};
 use super::errors::StatementError;
 use super::publications::Publications;
 use super::value::KeptValue;
+use crate::tables::constraint;
 use crate::tables::dialect::Dialect;
 use crate::tables::row::fields;
 use crate::tables::schema::Schema;
@@ -18,7 +21,25 @@ use crate::tables::sql::{list, name, quoted};
 use crate::tables::sql_value::{Bound, key_parameters};
 use crate::tables::statements::{TableStatements, parameters};
 
-/// The replacement of rows of a table.
+/// The text in the error of an update that has found no row.
+const NO_ROW: &str = "no row was updated";
+
+/// Returns an update that fails if there is no row with its key, or the database keeps it as it is.
+pub(super) fn fails_without_row(schema: &Schema, update: &str) -> String {
+    let returning = if schema.existing.is_some() { "" } else { " RETURNING 1" };
+    // A query has no other way to fail.
+    let number = format!("CAST(CASE count(*) WHEN 0 THEN '{NO_ROW}' ELSE '1' END AS integer)");
+    format!("WITH u AS ({update}{returning}) SELECT {number} FROM u")
+}
+
+/// Returns whether an update has failed because it has found no row.
+pub(super) fn says_no_row(error: &StatementError) -> bool {
+    let StatementError::Database(error, _) = error else { return false };
+    error.code() == Some(&SqlState::INVALID_TEXT_REPRESENTATION)
+        && error.as_db_error().is_some_and(|error| error.message().contains(NO_ROW))
+}
+
+/// The replacement of rows between which a unique value moves.
 pub(super) struct PostgresReplacement<'t> {
     pub(super) database: &'t PostgresDatabase,
     pub(super) schema: &'t Schema,
@@ -38,6 +59,9 @@ impl PostgresReplacement<'_> {
         let keys: Vec<Vec<Bound<'_>>> = rows.iter().map(|(key, _)| key_parameters(self.schema, key)).collect();
         let deletions: Vec<SqlStatement<'_>> = keys.iter().map(|key| SqlStatement::new(&deletion, key)).collect();
         let deleted = self.database.write(transaction, &deletions)?;
+        if let Some((_, (_, row))) = deleted.iter().zip(rows).find(|(deleted, _)| deleted.count == 0) {
+            return Err(StatementError::TakenBack(constraint::not_replaced(self.schema, fields(row))));
+        }
         let kept =
             deleted.iter().map(|deleted| kept_values(deleted, undeclared.len())).collect::<Result<Vec<_>, _>>()?;
         self.insert(transaction, rows, &kept, &undeclared)?;
@@ -54,7 +78,8 @@ impl PostgresReplacement<'_> {
         let all = 0..self.schema.columns.len();
         let names = list(all.clone().map(|at| name(self.schema, at)).chain(undeclared.iter().cloned()), ", ");
         let values = Dialect::Postgres.parameters(all.len() + undeclared.len());
-        let insertion = format!("INSERT INTO {} ({names}) VALUES ({values})", quoted(&self.schema.name));
+        let insertion =
+            format!("INSERT INTO {} ({names}) OVERRIDING SYSTEM VALUE VALUES ({values})", quoted(&self.schema.name));
         let declared: Vec<Vec<Bound<'_>>> =
             rows.iter().map(|(_, row)| parameters(self.schema, all.clone(), fields(row))).collect();
         let insertions = declared.iter().zip(kept).map(|(declared, kept)| {
@@ -66,11 +91,11 @@ impl PostgresReplacement<'_> {
         self.database.write(transaction, &statements).map(|_| ())
     }
 
-    /// Returns the names, in SQL, of the columns that the table has and the program does not declare. It reads them anew,
-    /// because another program can add columns at any time.
+    /// Returns the names, in SQL, of the columns that the table has and the program does not declare, without those that the
+    /// database computes. It reads them anew, because another program can add columns at any time.
     fn undeclared_columns(&self, transaction: i64) -> Result<Vec<String>, StatementError> {
         let sql = "SELECT attname::text FROM pg_attribute
-                   WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped ORDER BY attnum";
+                   WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped AND attgenerated = '' ORDER BY attnum";
         let table = quoted(&self.schema.name);
         let found = self.database.read(transaction, &[SqlStatement::new(sql, std::slice::from_ref(&table))])?;
         let found = found.first().map_or(Ok(&[][..]), Executed::rows).map_err(StatementError::TakenBack)?;

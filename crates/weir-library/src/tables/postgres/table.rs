@@ -11,7 +11,8 @@ use super::PostgresDatabase;
 use super::connection::{Executed, SqlStatement};
 use super::errors::StatementError;
 use super::expected_rows::RowOf;
-use super::replacement::PostgresReplacement;
+use super::publications::Publications;
+use super::replacement::{PostgresReplacement, fails_without_row, says_no_row};
 use super::rows_by_keys::{KeyParameters, row_of, rows_of_keys};
 use super::table_layout::TableLayout;
 use super::value::{Presence, column_value};
@@ -93,15 +94,23 @@ impl PostgresTable {
         Ok(executed.into_iter().next().unwrap_or_default())
     }
 
-    /// Replaces rows one after the other, all or none: other programs may have rules for a deletion.
-    fn replace_each(&self, transaction: i64, rows: &[(Value, Value)]) -> Result<i64, Failure> {
-        let Some(sql) = &self.statements.replace else { return Ok(rows.len() as i64) };
+    /// Updates rows one after the other, all or none.
+    fn replace_in_place(
+        &self,
+        transaction: i64,
+        rows: &[(Value, Value)],
+        published: &Publications,
+    ) -> Result<i64, Failure> {
+        let Some(update) = &self.statements.replace else { return Ok(rows.len() as i64) };
+        let sql = fails_without_row(&self.schema, update);
         let columns = || self.schema.key.iter().copied().chain(columns_beside_key(&self.schema));
         let given: Vec<Vec<Bound<'_>>> =
             rows.iter().map(|(_, row)| parameters(&self.schema, columns(), fields(row))).collect();
-        let statements: Vec<SqlStatement<'_>> = given.iter().map(|given| SqlStatement::new(sql, given)).collect();
+        let updates = given.iter().map(|given| SqlStatement::new(&sql, given));
+        let statements: Vec<SqlStatement<'_>> = updates.chain(published.statements()).collect();
         let written = self.database.write(transaction, &statements);
-        written.map_err(|error| match error.broken_index().and_then(|(_, at)| rows.get(at)) {
+        written.map_err(|error| match rows.get(error.place()) {
+            Some((_, row)) if says_no_row(&error) => constraint::not_replaced(&self.schema, fields(row)),
             Some((key, row)) => self.layout.refused(&RowChange::Replace(key.clone(), row.clone()), &error),
             None => self.database.failure(&error),
         })?;
@@ -304,18 +313,17 @@ impl TableRows for PostgresTable {
     }
 
     fn replace_rows(&self, transaction: i64, old: &[Value], new: Vec<Value>) -> Result<i64, Failure> {
-        let written = TableWrite::of_changed(&self.schema, old, &new);
+        let published = self.published(&TableWrite::of_changed(&self.schema, old, &new));
         let rows = self.schema.replacements(old, new)?;
         // No statement is sent for nothing.
         if rows.is_empty() {
             return Ok(0);
         }
-        if self.schema.existing.is_some() {
-            return self.replace_each(transaction, &rows);
+        if self.schema.existing.is_some() || !self.schema.moves_unique_values(old, &rows) {
+            return self.replace_in_place(transaction, &rows, &published);
         }
         let PostgresTable { layout, database } = self;
         let TableLayout { schema, statements, .. } = &**layout;
-        let published = self.published(&written);
         let replacement = PostgresReplacement { database, schema, statements, published: &published };
         let replaced = database.write_together(transaction, |transaction| replacement.run(transaction, &rows));
         replaced.map(|count| count as i64).map_err(|error| match error.broken_index() {

@@ -16,7 +16,7 @@ pub(super) enum Other {
 impl Other {
     /// Returns a database of each kind that is installed, with these tables. `number` is the type of a column that the
     /// database numbers.
-    fn each(name: &str, sql: fn(&str) -> String) -> Vec<Other> {
+    pub(super) fn each(name: &str, sql: fn(&str) -> String) -> Vec<Other> {
         let folder = Scratch::folder(name);
         let sqlite = Other::Sqlite(folder);
         sqlite.execute(&sql("INTEGER PRIMARY KEY"));
@@ -49,7 +49,7 @@ impl Other {
         }
     }
 
-    fn is_sqlite(&self) -> bool {
+    pub(super) fn is_sqlite(&self) -> bool {
         matches!(self, Other::Sqlite(_))
     }
 

@@ -9,7 +9,7 @@ use weir_library::tables::TableReference;
 use crate::table_location::schema_in;
 
 /// Returns the tables that are in memory, those whose changes a transaction in PostgreSQL always waits for, because they number their
-/// rows or have references, and these references.
+/// rows, have references or are of an existing database, and these references.
 pub(super) fn program_tables(program: &Program) -> ExplainedTables {
     let mut tables = ExplainedTables::default();
     for shared in &program.shared {
@@ -22,10 +22,10 @@ pub(super) fn program_tables(program: &Program) -> ExplainedTables {
         if !program.entries.iter().flat_map(|entry| &entry.flows).any(takes_lock) {
             tables.unchanged.insert(shared.name.clone());
         }
-        if schema.existing.is_some() {
-            tables.existing.insert(shared.name.clone());
+        if schema.existing.is_some() || !schema.indexes.iter().any(|index| index.unique) {
+            tables.updated_in_place.insert(shared.name.clone());
         }
-        if schema.auto || !schema.references.is_empty() {
+        if schema.auto || schema.existing.is_some() || !schema.references.is_empty() {
             tables.awaited.insert(shared.name.clone());
         }
         let stored = |references: Vec<TableReference>| references.into_iter().filter(|reference| reference.stored);
