@@ -296,8 +296,6 @@ impl Database {
         Ok(())
     }
 
-    /// Takes back a transaction, if it is open.
-    pub(super) fn roll_back(&self, transaction: i64) {
     /// Commits a transaction, and the group of which it is a member. If that fails, nothing of it takes effect.
     pub(super) fn commit_at_once(&self, transaction: i64) -> Result<(), Failure> {
         self.writer.commit_at_once(transaction).map_err(|error| self.failure(&error))?;
@@ -305,6 +303,8 @@ impl Database {
         Ok(())
     }
 
+    /// Takes back a transaction, if it is open.
+    pub(super) fn roll_back(&self, transaction: i64) {
         // A transaction that cannot be taken back is not committed either.
         _ = self.writer.roll_back(transaction);
     }
