@@ -1,4 +1,5 @@
-//! Checks the ports and addresses of sources that are constants, and that no two sources listen at one address.
+//! Checks the ports and addresses of sources that are constants, and that no two sources listen at one address or read the
+//! standard input.
 
 use weir_host::{ListenAddress, ListenProtocol, Value};
 use weir_syntax::{Code, Diagnostic, Span};
@@ -9,6 +10,7 @@ use crate::typed_tree::{EntryInfo, TypedTree};
 
 /// Reports every argument with which its source cannot be opened.
 pub(crate) fn check(context: &mut CheckContext<'_>, typed: &TypedTree) {
+    standard_input(context, typed);
     let mut listening: Vec<(ListenAddress, Span)> = Vec::new();
     for entry in typed.entries() {
         let Some((address, span)) = address(context, typed, entry) else { continue };
@@ -23,6 +25,29 @@ pub(crate) fn check(context: &mut CheckContext<'_>, typed: &TypedTree) {
                 context.report(diagnostic);
             }
         }
+    }
+}
+
+/// Reports every source but the first that reads the standard input.
+fn standard_input(context: &mut CheckContext<'_>, typed: &TypedTree) {
+    let mut reading: Option<Span> = None;
+    for entry in typed.entries() {
+        let library = context.library;
+        let source =
+            entry.source.rsplit_once('.').and_then(|(module, name)| library.modules.get(module)?.sources.get(name));
+        if !source.is_some_and(|(_, source)| source.reads_standard_input()) {
+            continue;
+        }
+        let Some((span, _)) = context.tree().items.get(entry.item).and_then(|item| source_call(item)) else { continue };
+        let Some(first) = reading else {
+            reading = Some(span);
+            continue;
+        };
+        let diagnostic = Diagnostic::new(Code::StandardInputTwice, "two sources read the standard input")
+            .at(span, "each line would go to one of them, by chance")
+            .because(first, "reads it already")
+            .hint("read it in one `for`, and call a `fn` for each use of the line");
+        context.report(diagnostic);
     }
 }
 

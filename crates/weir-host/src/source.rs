@@ -68,6 +68,11 @@ pub trait Source: Send + Sync {
         None
     }
 
+    /// Returns true if the source reads the standard input, of which a process has one.
+    fn reads_standard_input(&self) -> bool {
+        false
+    }
+
     /// Returns the number of event loops on which the source runs.
     fn loops(&self) -> Loops {
         Loops::One

@@ -36,7 +36,7 @@ mod print;
 mod problem;
 
 pub use check::{EngineFact, is_stateless};
-pub use keys::{Plan, Section};
+pub use keys::{FLOWS_MAX, Plan, Section};
 pub use mapping::{Granularity, SectionKey, map_sections};
 pub use parallelism::Parallelism;
 pub use parse::parse_size;

@@ -137,11 +137,18 @@ fn duration(text: &str) -> Option<i64> {
     i64::try_from(sign * i128::from(measure(text, &DURATION_UNITS)?)).ok()
 }
 
-/// Parses a whole number followed by its unit.
+/// Parses a number followed by its unit, as in programs: the product must be whole, as that of `1.5s` in nanoseconds.
 fn measure(text: &str, units: &[(&str, u64)]) -> Option<u64> {
-    let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit())?);
+    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit() && c != '.')?);
     let (_, factor) = units.iter().find(|(name, _)| *name == unit)?;
-    digits.parse::<u64>().ok()?.checked_mul(*factor)
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
+    if [whole, fraction].iter().any(|digits| digits.is_empty() || digits.contains('.')) {
+        return None;
+    }
+    let fraction = fraction.trim_end_matches('0');
+    let divisor = 10u128.checked_pow(u32::try_from(fraction.len()).ok()?)?;
+    let product = format!("{whole}{fraction}").parse::<u128>().ok()?.checked_mul(u128::from(*factor))?;
+    if product % divisor == 0 { u64::try_from(product / divisor).ok() } else { None }
 }
 
 /// Parses a decoded text as a value of a scalar type, or returns the message of the error.

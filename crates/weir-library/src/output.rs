@@ -246,17 +246,18 @@ impl OutputFile {
         self.buffer.lock().tell()
     }
 
-    /// Flushes at the end of the program. What standard error does not take in time is lost.
+    /// Flushes at the end of the program. What standard error does not take in time is lost, and what nobody reads there.
     fn flush_at_end(self: &Arc<Self>) -> Result<(), Failure> {
         if self.name != STANDARD_ERROR {
             return self.flush();
         }
         let (output, (flushing, flushed)) = (Arc::clone(self), channel());
-        match thread::Builder::new().spawn(move || flushing.send(output.flush())) {
+        let ended = match thread::Builder::new().spawn(move || flushing.send(output.flush())) {
             Ok(_) => flushed.recv_timeout(END_MAX).unwrap_or(Ok(())),
             // No thread could be started, so the caller flushes.
             Err(_) => self.flush(),
-        }
+        };
+        ended.or_else(|failure| if self.buffer.lock().broken_pipe { Ok(()) } else { Err(failure) })
     }
 
     /// Writes what the buffer holds to the file.

@@ -74,6 +74,8 @@ struct StandardInput {
 }
 
 impl Stream for StandardInput {
+    const READS_STANDARD_INPUT: bool = true;
+
     fn describe(&self) -> String {
         "the lines of the standard input".to_owned()
     }

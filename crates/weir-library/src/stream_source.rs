@@ -28,6 +28,9 @@ pub(crate) trait Stream: Send + Sync + 'static {
     /// The number of event loops on which the stream runs.
     const LOOPS: Loops = Loops::One;
 
+    /// True if the stream reads the standard input.
+    const READS_STANDARD_INPUT: bool = false;
+
     /// Describes the stream's input, for the start-up message.
     fn describe(&self) -> String;
 
@@ -165,6 +168,10 @@ impl<S: Stream> Source for StreamSource<S> {
 
     fn listens(&self) -> Option<ListenProtocol> {
         self.listens
+    }
+
+    fn reads_standard_input(&self) -> bool {
+        S::READS_STANDARD_INPUT
     }
 
     fn loops(&self) -> Loops {

@@ -135,6 +135,55 @@ fn following_continues_after_truncation_and_rotation() {
     assert_eq!(running.shown(1), ["again"]);
 }
 
+/// Waits until this process has the file open.
+fn wait_until_open(path: &std::path::Path) {
+    let is_open = || {
+        let open = fs::read_dir("/proc/self/fd").unwrap();
+        open.filter_map(Result::ok).any(|file| fs::read_link(file.path()).is_ok_and(|open| open == path))
+    };
+    while !is_open() {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn following_misses_no_file_while_its_flows_wait() {
+    let place = Place::new("follow-slowly");
+    let path = |name: &str| place.0.join(name);
+    place.write("log", "");
+    let running = follow(&place, true);
+    running.is_full.store(true, std::sync::atomic::Ordering::SeqCst);
+    append(&place, "one\n");
+    for (rotated, line) in [("log.1", "two\n"), ("log.2", "three\n"), ("log.3", "four\n")] {
+        fs::rename(path("log"), path(rotated)).unwrap();
+        place.write("new", line);
+        fs::rename(path("new"), path("log")).unwrap();
+        wait_until_open(&path("log"));
+    }
+    running.is_full.store(false, std::sync::atomic::Ordering::SeqCst);
+    assert_eq!(running.shown(4), ["one", "two", "three", "four"]);
+    assert_eq!(running.skipped(), [""; 0]);
+}
+
+#[test]
+fn a_line_that_the_followed_file_has_begun_is_emitted_as_a_whole() {
+    for before in ["", "old\n"] {
+        let place = Place::new("follow-half");
+        place.write("log", format!("{before}half"));
+        let running = follow(&place, false);
+        append(&place, " and half\nnext\n");
+        assert_eq!(running.shown(2), ["half and half", "next"]);
+    }
+}
+
+#[test]
+fn a_byte_order_mark_is_no_part_of_a_value() {
+    let place = Place::new("byte-order-mark");
+    place.write("log", "\u{feff}{\"a\": 1}\n{\"a\": 2}\n");
+    let (values, skipped) = elements_and_skipped("json.lines", &place);
+    assert_eq!((values.len(), skipped), (2, vec![]));
+}
+
 #[test]
 fn following_waits_while_something_else_has_the_name() {
     let place = Place::new("follow-directory");

@@ -10,6 +10,7 @@ use weir_trace::{Detail, EventKind, FlowKey};
 
 use crate::batching::KeptClaims;
 use crate::flow_section::{FlowSection, NodeSection};
+use crate::flow_sessions::FlowSessions;
 use crate::fork_account::FlowForks;
 use crate::frame::{Finished, Frame};
 use crate::instance::{BlockingPlacement, ProgramInstance};
@@ -56,6 +57,8 @@ pub(crate) struct FlowState {
     forks: FlowForks,
     /// The section in which it runs.
     section: FlowSection,
+    /// The sessions that it uses.
+    sessions: FlowSessions,
     /// The batches that wait for the flow, while it does not run because its slice was over.
     claims: KeptClaims,
     /// Its relation to batches.
@@ -151,7 +154,7 @@ impl<'a> NewFlow<'a> {
         let balance = memory::take_opening_balance();
         let frame = Some(frame);
         let (assured, given_up, turns, computes) = (0, false, FlowTurns::default(), false);
-        let (forks, section) = (FlowForks::default(), FlowSection::default());
+        let (forks, section, sessions) = (FlowForks::default(), FlowSection::default(), FlowSessions::default());
         let (claims, batches, trace) = (None, FlowBatches::None, FlowTrace::inherited());
         let state = FlowState {
             key,
@@ -165,6 +168,7 @@ impl<'a> NewFlow<'a> {
             computes,
             forks,
             section,
+            sessions,
             claims,
             batches,
             trace,
@@ -185,7 +189,7 @@ impl ActiveFlow<&ProgramInstance> {
             self.state;
         let (frame, claims) = (self.state.frame.take(), std::mem::take(&mut self.state.claims));
         let (forks, trace) = (std::mem::take(&mut self.state.forks), std::mem::take(&mut self.state.trace));
-        let section = std::mem::take(&mut self.state.section);
+        let (section, sessions) = (std::mem::take(&mut self.state.section), std::mem::take(&mut self.state.sessions));
         FlowState {
             key,
             frame,
@@ -198,6 +202,7 @@ impl ActiveFlow<&ProgramInstance> {
             computes,
             forks,
             section,
+            sessions,
             claims,
             batches,
             trace,

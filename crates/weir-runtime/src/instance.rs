@@ -13,6 +13,7 @@ use crate::admission::AdmissionLimiter;
 use crate::batching::{self, at_rest};
 use crate::blocking_pool::{BlockingPool, PoolJob};
 use crate::flow_section::{CallQueue, CallSection, FlowSection};
+use crate::flow_sessions::FlowSessions;
 use crate::fork_account::FlowForks;
 use crate::helpers::Helpers;
 use crate::overload::{PassedQueues, ThreadQueue};
@@ -356,6 +357,8 @@ pub(crate) struct Env<'a> {
     pub forks: &'a FlowForks,
     /// The section in which the flow runs.
     pub section: &'a FlowSection,
+    /// The sessions that the flow uses.
+    pub sessions: &'a FlowSessions,
     /// The units that a call may take on the thread of its flow; a longer one runs on a thread that may block.
     pub call_budget: UnitBudget,
     /// Set if the frame, or one around it, is to be given up once it is in no atomic step: the number of atomic steps

@@ -16,6 +16,7 @@ mod engine;
 mod event_loop;
 mod flow;
 mod flow_section;
+mod flow_sessions;
 mod fork_account;
 mod forks;
 mod frame;

@@ -44,6 +44,11 @@ impl LockHandle {
         (LockHandle::Session(Arc::clone(sessions), key, Some(session)), mode)
     }
 
+    /// Returns true if it is the lock of this session.
+    pub(crate) fn is_session(&self, sessions: &Arc<SessionTable>, session: &Value) -> bool {
+        matches!(self, LockHandle::Session(own, key, _) if Arc::ptr_eq(own, sessions) && key == session)
+    }
+
     fn lock(&self) -> &FairRwLock {
         match self {
             LockHandle::Whole(lock) => lock,
@@ -71,7 +76,7 @@ pub(crate) struct HeldLock {
 impl HeldLock {
     /// Returns true if it is the lock of this session.
     pub(crate) fn is_session(&self, sessions: &Arc<SessionTable>, session: &Value) -> bool {
-        matches!(&self.handle, LockHandle::Session(own, key, _) if Arc::ptr_eq(own, sessions) && key == session)
+        self.handle.is_session(sessions, session)
     }
 
     /// Returns the session, if it belongs to this table.

@@ -49,6 +49,8 @@ struct RunContext {
     /// loops, have several loops.
     drained: AtomicBool,
     drain_within: Duration,
+    /// Set when the drain timeout has passed before everything had ended.
+    is_out_of_time: AtomicBool,
     /// The number of event loops.
     loop_count: usize,
     /// The number of event loops whose sources have ended; fires `sources_ended` when they are all.
@@ -130,6 +132,9 @@ impl RunningProgram {
     pub fn wait(self) -> Result<(), Failure> {
         let context = self.context;
         let have_ended = context.join(self.loops);
+        if !have_ended {
+            context.note_out_of_time();
+        }
         // The threads that set it have ended, so the load sees their writes.
         if have_ended && context.drained.load(Ordering::Acquire) {
             context.engine.close();
@@ -176,6 +181,7 @@ pub(crate) fn run_loops(
         failure: Mutex::default(),
         drained: AtomicBool::new(false),
         drain_within,
+        is_out_of_time: AtomicBool::new(false),
         loop_count: loops.len(),
         loops_without_sources: AtomicUsize::new(0),
         sources_ended: Signal::new(),
@@ -200,7 +206,9 @@ pub(crate) fn run_loops(
 /// Serves the sources of one event loop until they have ended, or the drain timeout expires.
 async fn work(sources: Vec<(Arc<dyn Opened>, u32)>, context: Arc<RunContext>, observes: Observes) {
     let limit = context.out_of_time(Duration::ZERO);
-    _ = until(pin!(serve(sources, context, observes)), &limit).await;
+    if until(pin!(serve(sources, Arc::clone(&context), observes)), &limit).await.is_err() {
+        context.note_out_of_time();
+    }
 }
 
 /// Records the state of sections and routes once in every period while a reader of the trace is watching.
@@ -283,6 +291,14 @@ impl RunContext {
                 platform.at(since.saturating_add(limit)).synchronise().await;
             }
         })
+    }
+
+    /// Records, once, that what still runs is given up.
+    fn note_out_of_time(&self) {
+        if !self.is_out_of_time.swap(true, Ordering::Relaxed) {
+            let (flows, _) = self.engine.in_progress().occupancy();
+            self.instance.record(Detail::Log, || EventKind::OutOfTime { flows });
+        }
     }
 
     /// Waits until these event loops have ended; returns false if they are overdue.

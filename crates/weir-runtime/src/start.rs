@@ -29,6 +29,7 @@ use crate::engine::{
     ENGINES, EngineRow, EngineSection, PlannedProgram, QUEUE_DEFAULT, ThreadCountPolicy, engine, engine_facts,
 };
 use crate::flow_section::FlowSection;
+use crate::flow_sessions::FlowSessions;
 use crate::fork_account::FlowForks;
 use crate::frame::{Finished, Frame};
 use crate::helpers::{ForkPolicy, Helpers};
@@ -404,11 +405,12 @@ fn advance_once(
 ) -> Poll<Finished> {
     loop {
         let units = Units::slice(instance.slice);
-        let (forks, section) = (FlowForks::default(), FlowSection::default());
+        let (forks, section, sessions) = (FlowForks::default(), FlowSection::default(), FlowSessions::default());
         let env = Env {
             instance,
             forks: &forks,
             section: &section,
+            sessions: &sessions,
             call_budget: instance.blocking.call_budget(instance.slice),
             key: FlowKey { entry: 0, route: 0, sequence: 0 },
             records_nodes: false,

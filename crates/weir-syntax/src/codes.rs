@@ -142,6 +142,7 @@ codes! {
     E0606 SourceArgument,
     E0607 CookieKind,
     E0608 InvalidCookie,
+    E0609 StandardInputTwice,
     W0701 UnusedModule,
     W0702 UnhandledFailure,
     W0703 LostUpdate,

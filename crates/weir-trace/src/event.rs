@@ -228,6 +228,11 @@ pub enum EventKind {
     },
     /// The program has been told to stop.
     Stopping,
+    /// The drain timeout has passed, and what still runs is given up.
+    OutOfTime {
+        /// The number of flows that were in progress.
+        flows: u64,
+    },
 }
 
 impl EventKind {
@@ -243,7 +248,8 @@ impl EventKind {
             | EventKind::RequestFailed { .. }
             | EventKind::ConnectionsShed { .. }
             | EventKind::Refused { .. }
-            | EventKind::Stopping => Detail::Log,
+            | EventKind::Stopping
+            | EventKind::OutOfTime { .. } => Detail::Log,
             EventKind::Section { .. } | EventKind::Route { .. } | EventKind::Batches { .. } => Detail::Sections,
             EventKind::FlowBegan { .. }
             | EventKind::FlowEnded { .. }
@@ -378,6 +384,7 @@ impl fmt::Display for EventKind {
                 write!(f, "batches of {function}: {batches} of {calls} calls, {in_flight} in flight, {queued} queued")
             }
             EventKind::Stopping => f.write_str("stopping"),
+            EventKind::OutOfTime { flows } => write!(f, "out of time with {flows} flows"),
         }
     }
 }

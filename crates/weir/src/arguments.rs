@@ -131,7 +131,7 @@ pub(crate) struct ExecutionArguments {
     pub(crate) threads: Option<u16>,
     /// Maximum number of flows in progress; further ones are refused, by HTTP with status 503. Overrides the plan.
     /// Default: 10000
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=FLOWS_MAX))]
     pub(crate) flows_max: Option<u32>,
 }
 
@@ -152,6 +152,9 @@ pub(crate) fn read<A: Parser, I: IntoIterator<Item: Into<OsString> + Clone>>(arg
         if error.use_stderr() { Exit::Usage } else { Exit::Success }
     })
 }
+
+/// The maximum of `--flows-max`, as in a plan.
+const FLOWS_MAX: i64 = weir_ir::plan::FLOWS_MAX as i64;
 
 /// The least memory of a program: less would not hold the runtime itself. Chosen by judgement.
 const MEMORY_MIN: u64 = 16 << 20;

@@ -30,7 +30,7 @@ pub(crate) fn read(
     terminal: &mut Terminal,
 ) -> Result<Option<(PathBuf, Plan)>, Exit> {
     let Some(path) = named.map(Path::to_owned).or_else(|| beside(program_path)) else { return Ok(None) };
-    let text = std::fs::read_to_string(&path).map_err(|error| no_plan(&path, &error, terminal))?;
+    let text = text_of(&path).map_err(|error| no_plan(&path, &error, terminal))?;
     let (plan, problems) = problems(&text, program);
     terminal.eprint(&rendered::rendered(&problems, (&path, &text), terminal.errors(), terminal.messages()));
     if problems.iter().any(PlanProblem::is_error) {
@@ -40,10 +40,24 @@ pub(crate) fn read(
 }
 
 /// Returns the address of the tables in the plan beside a program.
+///
+/// # Errors
+/// Reports a plan that cannot be read, and returns the exit code.
 #[cfg(feature = "tools")]
-pub(crate) fn tables_of(program_path: &Path) -> Option<String> {
-    let text = std::fs::read_to_string(beside(program_path)?).ok()?;
-    Plan::parse(&text).0.tables.map(|address| address.value.to_string())
+pub(crate) fn tables_of(program_path: &Path, terminal: &mut Terminal) -> Result<Option<String>, Exit> {
+    let Some(path) = beside(program_path) else { return Ok(None) };
+    let text = text_of(&path).map_err(|error| no_plan(&path, &error, terminal))?;
+    Ok(Plan::parse(&text).0.tables.map(|address| address.value.to_string()))
+}
+
+/// Reads a plan file.
+fn text_of(path: &Path) -> io::Result<String> {
+    let kind = std::fs::metadata(path)?.file_type();
+    if !kind.is_file() && !kind.is_dir() {
+        // Reading a device or a pipe may never end.
+        return Err(io::Error::other("it is no regular file"));
+    }
+    std::fs::read_to_string(path)
 }
 
 /// Parses and checks a plan.
@@ -60,8 +74,15 @@ fn problems(text: &str, program: &Program) -> (Plan, Vec<PlanProblem>) {
 fn no_plan(path: &Path, error: &io::Error, terminal: &mut Terminal) -> Exit {
     let name = path.display();
     let (message, hint) = match error.kind() {
+        io::ErrorKind::NotFound if path.is_symlink() => (
+            format!("the plan `{name}` is a link to a file that does not exist"),
+            "restore the file, or remove the link",
+        ),
         io::ErrorKind::NotFound => (format!("no such plan: `{name}`"), "check the path after `--plan`"),
-        io::ErrorKind::IsADirectory => (format!("`{name}` is a folder, not a plan"), "check the path after `--plan`"),
+        io::ErrorKind::IsADirectory => (
+            format!("`{name}` is a folder, not a plan"),
+            "a plan is a file: the one beside the program, or that of `--plan`",
+        ),
         io::ErrorKind::InvalidData => (format!("the plan `{name}` is not UTF-8 text"), "save the file as UTF-8"),
         _ => return cannot_read(path, error, terminal),
     };
@@ -74,7 +95,9 @@ pub(crate) fn place(program: &Path, named: Option<&Path>) -> Option<PathBuf> {
     named.map(Path::to_owned).or_else(|| (!is_standard_input(program)).then(|| program.with_extension(ENDING)))
 }
 
-/// Returns the plan file beside a program.
+/// Returns the plan file beside a program. Whatever has its name counts, also if it cannot be read: the plan may say what the
+/// program must not do.
 fn beside(program: &Path) -> Option<PathBuf> {
-    Some(program.with_extension(ENDING)).filter(|path| !is_standard_input(program) && path.is_file())
+    let path = Some(program.with_extension(ENDING)).filter(|_| !is_standard_input(program));
+    path.filter(|path| path.symlink_metadata().is_ok())
 }

@@ -78,7 +78,9 @@ fn checked(arguments: &RunArguments, mut library: Library, terminal: &mut Termin
     let checked = CheckedStart::check(program, &library, options)
         .map_err(|error| refused(&error, &locator, arguments, terminal))?;
     if let Some(watcher) = &mut watcher {
-        watched::check(program, &tables, terminal, |error, terminal| refused(error, &locator, arguments, terminal))?;
+        watched::check((program, &library), &tables, terminal, |error, terminal| {
+            refused(error, &locator, arguments, terminal)
+        })?;
         if !watcher.is_told_to_start() {
             return Ok(Exit::Success);
         }
@@ -213,7 +215,8 @@ fn prepare(
         return Err(terminal.fail(Exit::Failure, &message, &[hint]));
     }
     if let Some(port) = arguments.port {
-        port::replace(&mut program, library, port).map_err(|message| terminal.fail(Exit::Usage, &message, &[]))?;
+        port::replace(&mut program, library, port)
+            .map_err(|error| terminal.fail(Exit::Usage, &error.message, &[error.hint]))?;
     }
     Ok(FailureLocator { program, file: project.sources.file(id).clone() })
 }

@@ -148,7 +148,7 @@ fn log_line(message: &str, hints: &[&str]) -> String {
 fn diagnostic(message: &str, hints: &[&str]) -> String {
     let help: Vec<Value> = hints.iter().map(|hint| json!({ "text": hint, "edit": null })).collect();
     let object = json!({
-        "code": null, "name": "Run", "severity": "error", "message": message, "labels": [], "notes": [], "help": help,
+        "code": null, "name": "Command", "severity": "error", "message": message, "labels": [], "notes": [], "help": help,
     });
     format!("{object}\n")
 }

@@ -38,6 +38,7 @@ pub(super) fn problems<'a>(
         PlanChecker { plan, program, engines, rest, names: BTreeSet::from([rest.to_owned()]), problems: Vec::new() };
     checker.keys(PLAN_KEYS, plan);
     plan.sections.iter().for_each(|section| checker.keys(SECTION_KEYS, section));
+    checker.engines_of_sections();
     checker.doubly_named();
     checker.problems
 }
@@ -95,7 +96,7 @@ impl<'a> PlanChecker<'a> {
         self.report(&engine.at, format!("unknown engine `{}`", engine.value), Some(help));
     }
 
-    /// Reports a name that another section has, or a section of an engine without sections.
+    /// Reports a name that another section has.
     fn section_name(&mut self, section: &Section) {
         let name = section.name.value.as_str();
         if !self.names.insert(name.to_owned()) {
@@ -105,12 +106,20 @@ impl<'a> PlanChecker<'a> {
             };
             self.report(&section.name.at, message, Some("choose another name".into()));
         }
-        let Some(engine) = section.engine.as_ref().or(self.plan.engine.as_ref()) else { return };
-        if self.engines.iter().any(|fact| fact.name == engine.value.as_str() && !fact.has_sections) {
-            let with = self.engines.iter().filter(|fact| fact.has_sections);
-            let with = with.map(|fact| format!("`{}`", fact.name)).collect::<Vec<_>>().join(", ");
-            let message = format!("engine `{}` has no sections", engine.value);
-            self.report(&section.name.at, message, Some(format!("the engines with sections are {with}")));
+    }
+
+    /// Reports engines without sections in a plan with sections. If it is the engine of the plan, it runs each flow as a whole,
+    /// whatever engines the sections name.
+    fn engines_of_sections(&mut self) {
+        let plan = self.plan;
+        let of_plan = plan.engine.iter().filter(|_| !plan.sections.is_empty());
+        for engine in of_plan.chain(plan.sections.iter().filter_map(|section| section.engine.as_ref())) {
+            if self.engines.iter().any(|fact| fact.name == engine.value.as_str() && !fact.has_sections) {
+                let with = self.engines.iter().filter(|fact| fact.has_sections);
+                let with = with.map(|fact| format!("`{}`", fact.name)).collect::<Vec<_>>().join(", ");
+                let message = format!("engine `{}` has no sections", engine.value);
+                self.report(&engine.at, message, Some(format!("the engines with sections are {with}")));
+            }
         }
     }
 

@@ -18,6 +18,10 @@ const THREADS_MAX: usize = 1_024;
 pub(super) const SECTIONS_MAX: usize = 1_024;
 /// Maximum length of a queue in a plan.
 const QUEUE_LENGTH_MAX: usize = 1 << 20;
+/// Maximum number of flows in progress.
+pub const FLOWS_MAX: usize = 1 << 20;
+/// Minimum memory of a flow. Chosen by judgement: with less, a flow that answers a request may fail, whatever it does.
+const MEMORY_PER_FLOW_MIN: u64 = 64 << 10;
 /// Maximum number of sessions in a plan.
 const SESSIONS_MAX: usize = 100_000_000;
 /// Maximum idle time of a session in a plan.
@@ -101,8 +105,8 @@ pub(super) enum KeyValue<T> {
     Number(FieldAccess<T, usize>, usize),
     /// A duration up to this maximum.
     Duration(FieldAccess<T, Duration>, RangeInclusive<Duration>),
-    /// A size in bytes, from 1 byte on.
-    Size(FieldAccess<T, u64>),
+    /// A size in bytes, from this minimum on.
+    Size(FieldAccess<T, u64>, u64),
     /// A required text, set when the table is created.
     Required(fn(&T) -> &Located<Text>),
     /// A number of cores up to this maximum, `"auto"` or `"off"`.
@@ -119,7 +123,7 @@ pub(super) enum KeyCheck<T> {
     Fits,
     /// The engine must exist.
     Engine(fn(&T) -> Option<&Located<Text>>),
-    /// The name must be unique, and the engine of the section must have sections.
+    /// The name must be unique.
     SectionName(fn(&T) -> &Section),
     /// Every pattern must match a node.
     Nodes(fn(&T) -> &Section),
@@ -163,7 +167,7 @@ pub(super) const PLAN_KEYS: &[PlanKey<Plan>] = &[
     PlanKey {
         name: "flows_max",
         deprecated: &["flows"],
-        value: KeyValue::Number(field!(flows_max), QUEUE_LENGTH_MAX),
+        value: KeyValue::Number(field!(flows_max), FLOWS_MAX),
         check: KeyCheck::Fits,
         example: "10000",
         meaning: "maximal number of flows in progress; a service refuses further ones, and a stream waits; beside services, at three quarters of it",
@@ -203,7 +207,7 @@ pub(super) const PLAN_KEYS: &[PlanKey<Plan>] = &[
     PlanKey {
         name: "memory_per_flow",
         deprecated: &[],
-        value: KeyValue::Size(field!(memory_per_flow)),
+        value: KeyValue::Size(field!(memory_per_flow), MEMORY_PER_FLOW_MIN),
         check: KeyCheck::Fits,
         example: "\"256mb\"",
         meaning: "memory that a flow may hold; default: 256mb, or a quarter of the program's (`--memory`) if that is less",
@@ -327,7 +331,7 @@ impl<T> PlanKey<T> {
             KeyValue::Number(field, _) => (field.get)(table).map(|number| number.value.to_string()),
             KeyValue::Duration(field, _) => (field.get)(table).map(|duration| quoted(&format_duration(duration.value))),
             KeyValue::Parallelism(field, _) => (field.get)(table).map(|located| located.value.to_string()),
-            KeyValue::Size(field) => (field.get)(table).map(|size| quoted(&Value::Size(size.value).to_string())),
+            KeyValue::Size(field, _) => (field.get)(table).map(|size| quoted(&Value::Size(size.value).to_string())),
             KeyValue::Hosts(field) => (field.get)(table).map(|hosts| list(hosts.value.iter().map(Text::as_str))),
             KeyValue::Required(get) => Some(quoted(&get(table).value)),
             KeyValue::Patterns(get, _) => Some(list(get(table).iter().map(|pattern| pattern.value.as_str()))),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
-use weir_host::{ReachableHosts, ends_in_number};
+use weir_host::{ReachableHosts, Value, ends_in_number};
 
 use super::check::closest;
 use super::keys::{KeyValue, PLAN_KEYS, Plan, PlanKey, SECTION, SECTION_KEYS, SECTIONS_MAX, Section, longest};
@@ -78,7 +78,9 @@ impl PlanReader {
                 KeyValue::Duration(field, range) => {
                     self.duration(entry, range).into_iter().for_each(|duration| (field.set)(target, duration));
                 }
-                KeyValue::Size(field) => self.size(entry).into_iter().for_each(|size| (field.set)(target, size)),
+                KeyValue::Size(field, min) => {
+                    self.size(entry, *min).into_iter().for_each(|size| (field.set)(target, size))
+                }
                 KeyValue::Parallelism(field, max) => {
                     self.parallelism(entry, *max).into_iter().for_each(|found| (field.set)(target, found));
                 }
@@ -123,6 +125,11 @@ impl PlanReader {
             self.expected(entry, "a text");
             return None;
         };
+        // Texts of plans are printed, and must not control the terminal.
+        if text.chars().any(|sign| sign.is_control() && sign != '\n') {
+            self.error(entry.1.span(), format!("`{}` must not contain control characters", entry.0), None);
+            return None;
+        }
         Some(Located { value: text.into(), at: entry.1.span() })
     }
 
@@ -156,15 +163,15 @@ impl PlanReader {
         Some(Located { value, at: text.at })
     }
 
-    fn size(&mut self, entry: KeyedValue<'_, '_>) -> Option<Located<u64>> {
+    fn size(&mut self, entry: KeyedValue<'_, '_>, min: u64) -> Option<Located<u64>> {
         let Some(text) = entry.1.get_ref().as_str() else {
             self.expected(entry, "a size");
             self.help(SIZES);
             return None;
         };
         let text = Located { value: text, at: entry.1.span() };
-        let Some(value) = parse_size(text.value).filter(|bytes| *bytes > 0) else {
-            let message = format!("`{}` must be a size of at least one byte", entry.0);
+        let Some(value) = parse_size(text.value).filter(|bytes| *bytes >= min) else {
+            let message = format!("`{}` must be a size of at least {}", entry.0, Value::Size(min));
             self.error(text.at, message, Some(SIZES.into()));
             return None;
         };
@@ -244,7 +251,10 @@ impl PlanReader {
             return None;
         };
         self.unknown_keys(table, SECTION_KEYS, &[], "a section");
-        let name = table.get("name").and_then(|name| self.text(("name", name)));
+        let name = match table.get("name") {
+            Some(name) => Some(self.text(("name", name))?),
+            None => None,
+        };
         let Some(name) = name.filter(|name| !name.value.trim().is_empty()) else {
             self.error(value.span(), "section without a name".into(), Some("add `name = \"…\"`".into()));
             return None;

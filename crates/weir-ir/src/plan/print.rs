@@ -53,7 +53,7 @@ fn rows<T>(keys: &[PlanKey<T>]) -> String {
             KeyValue::Text(_) | KeyValue::Required(_) => "text".to_owned(),
             KeyValue::Number(_, max) => format!("1 to {max}"),
             KeyValue::Duration(_, range) => format!("duration up to {}", longest(*range.end())),
-            KeyValue::Size(_) => "size".to_owned(),
+            KeyValue::Size(..) => "size".to_owned(),
             KeyValue::Parallelism(_, max) => format!("`\"auto\"`, `\"off\"`, or 1 to {max}"),
             KeyValue::Hosts(_) => "list of names, `*.` and a name, or addresses".to_owned(),
             KeyValue::Patterns(..) => "list of patterns".to_owned(),

@@ -173,7 +173,21 @@ fn sections_of_an_engine_without_them() {
     let text = "engine = \"event\"\n[[section]]\nname = \"io\"\nnodes = [\"files.*\"]\n";
     assert_eq!(
         report(text),
-        "3:8: engine `event` has no sections\n  help: the engines with sections are `manual`, `elastic`\n"
+        "1:10: engine `event` has no sections\n  help: the engines with sections are `manual`, `elastic`\n"
+    );
+}
+
+#[test]
+fn the_engine_of_a_section_does_not_give_sections_to_that_of_the_plan() {
+    let section = "[[section]]\nname = \"io\"\nnodes = [\"files.*\"]\n";
+    let help = "  help: the engines with sections are `manual`, `elastic`\n";
+    assert_eq!(
+        report(&format!("engine = \"event\"\n{section}engine = \"manual\"\nthreads = 3\n")),
+        format!("1:10: engine `event` has no sections\n{help}")
+    );
+    assert_eq!(
+        report(&format!("engine = \"manual\"\n{section}engine = \"event\"\n")),
+        format!("5:10: engine `event` has no sections\n{help}")
     );
 }
 
@@ -187,6 +201,17 @@ fn replicas_of_a_state_and_a_node_in_two_sections() {
          help: remove `replicas`, or move the node to a section of its own\n\
          7:10: `log.append` already belongs to section `a`\n"
     );
+}
+
+#[test]
+fn memory_with_which_no_request_is_answered_and_names_that_control_the_terminal() {
+    assert_eq!(
+        report("memory_per_flow = \"1b\""),
+        "1:19: `memory_per_flow` must be a size of at least 64kb\n  help: write it as \"64mb\" or \"2gb\"\n"
+    );
+    assert_eq!(report("memory_per_flow = \"64kb\""), "");
+    let section = "[[section]]\nname = \"a\\u001b[31m\"\nnodes = [\"files.*\"]\n";
+    assert_eq!(report(section), "2:8: `name` must not contain control characters\n");
 }
 
 #[test]

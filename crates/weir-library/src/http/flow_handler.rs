@@ -49,6 +49,12 @@ impl Handler for FlowHandler {
             .report(SourceProblem::Retries(Failure::function(format!("a connection cannot be accepted: {error}"))));
     }
 
+    fn certificate_stays(&self, error: &std::io::Error) {
+        self.flows.report(SourceProblem::Retries(Failure::function(format!(
+            "the certificate that was read before stays in use: {error}"
+        ))));
+    }
+
     fn answer_all(&self) {
         self.answers_all.set(true);
     }

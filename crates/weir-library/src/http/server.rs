@@ -91,6 +91,9 @@ pub trait Handler: 'static {
     /// Is told that a connection could not be accepted, for example because the process has no file descriptors left.
     fn source_retries(&self, _error: &io::Error) {}
 
+    /// Is told that the files of TLS have changed and cannot be used: connections get the certificate that was read before.
+    fn certificate_stays(&self, _error: &io::Error) {}
+
     /// Is told once a second that so many connections were closed or refused because the limit of connections is reached.
     fn connections_shed(&self, _closed: u64, _refused: u64, _limit: usize) {}
 

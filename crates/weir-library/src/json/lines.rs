@@ -48,6 +48,8 @@ impl JsonLines {
     /// Converts a line into an element; `None` for an empty line.
     fn element(&self, line: Result<&str, LineError>, number: u64) -> Result<Option<StreamElement>, Failure> {
         let path = self.file.name();
+        // A byte order mark begins the file and is no part of the value.
+        let line = line.map(|line| if number == 1 { line.strip_prefix('\u{feff}').unwrap_or(line) } else { line });
         let line = match line {
             Ok(line) if line.trim_ascii().is_empty() => return Ok(None),
             Ok(line) => line,

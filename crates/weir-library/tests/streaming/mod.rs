@@ -5,7 +5,7 @@
 use std::fs;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
@@ -47,8 +47,9 @@ impl Drop for Place {
     }
 }
 
-/// Sends the elements to the test. Every third time there is no room at first.
+/// Sends the elements to the test. Every third time there is no room at first, and as long as the test says so.
 struct ToTest {
+    is_full: Arc<AtomicBool>,
     elements: mpsc::Sender<Value>,
     asked: AtomicUsize,
     problems: Arc<Mutex<Vec<SourceProblem>>>,
@@ -57,7 +58,7 @@ struct ToTest {
 impl Flows for ToTest {
     fn begin(&self, entry: usize, inputs: &mut Vec<Value>) -> Begun {
         assert_eq!((entry, inputs.len()), (0, 1));
-        if self.asked.fetch_add(1, Ordering::SeqCst).is_multiple_of(3) {
+        if self.is_full.load(Ordering::SeqCst) || self.asked.fetch_add(1, Ordering::SeqCst).is_multiple_of(3) {
             return Begun::Full;
         }
         // An error means that the test has ended already.
@@ -90,7 +91,12 @@ pub(crate) fn open(path: &str, arguments: &[Value], place: Option<&Place>) -> Re
 /// Runs a source to its end, and discards its elements.
 pub(crate) fn run_to_end(opened: &Arc<dyn Opened>) {
     let runtime = tokio::runtime::LocalRuntime::new().unwrap();
-    let flows = Arc::new(ToTest { elements: mpsc::channel().0, asked: AtomicUsize::new(0), problems: Arc::default() });
+    let flows = Arc::new(ToTest {
+        is_full: Arc::default(),
+        elements: mpsc::channel().0,
+        asked: AtomicUsize::new(0),
+        problems: Arc::default(),
+    });
     let never = Stop::new(weir_events::never());
     runtime.block_on(Arc::clone(opened).run(flows, never)).unwrap();
 }
@@ -98,6 +104,8 @@ pub(crate) fn run_to_end(opened: &Arc<dyn Opened>) {
 /// A running source; it stops when dropped. Its event loop runs until then, as a program's does until no flow is left.
 pub(crate) struct Running {
     pub(crate) described: String,
+    /// While it is set, there is no room for flows.
+    pub(crate) is_full: Arc<AtomicBool>,
     elements: mpsc::Receiver<Value>,
     problems: Arc<Mutex<Vec<SourceProblem>>>,
     ended: mpsc::Receiver<Result<(), Failure>>,
@@ -111,7 +119,9 @@ impl Running {
         let ((sender, elements), (end, ended)) = (mpsc::channel(), mpsc::channel());
         let (stop, dropped) = (Signal::new(), Arc::new(Notify::new()));
         let problems = Arc::<Mutex<_>>::default();
+        let is_full = Arc::<AtomicBool>::default();
         let running = Running {
+            is_full: Arc::clone(&is_full),
             described: opened.describe(),
             elements,
             problems: Arc::clone(&problems),
@@ -122,7 +132,7 @@ impl Running {
         std::thread::spawn(move || {
             let runtime = tokio::runtime::LocalRuntime::new().unwrap();
             let stop = Stop::new(stop.fired());
-            let flows = Arc::new(ToTest { elements: sender, asked: AtomicUsize::new(0), problems });
+            let flows = Arc::new(ToTest { is_full, elements: sender, asked: AtomicUsize::new(0), problems });
             end.send(runtime.block_on(opened.run(flows, stop))).unwrap();
             runtime.block_on(dropped.notified());
         });

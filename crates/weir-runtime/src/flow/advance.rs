@@ -120,7 +120,9 @@ impl FlowState {
         let given_up = self.given_up.then_some(0);
         let (key, records_nodes, forks, section) = (self.key, self.records_nodes, &self.forks, &self.section);
         let call_budget = instance.entries[key.entry as usize].call_budget;
-        let env = Env { instance, key, records_nodes, blocking, units, forks, section, call_budget, given_up };
+        let sessions = &self.sessions;
+        let env =
+            Env { instance, key, records_nodes, blocking, units, forks, section, sessions, call_budget, given_up };
         let body = &instance.flow(self.key).body;
         frame.until = until;
         let mut commits = std::mem::take(&mut frame.commits);

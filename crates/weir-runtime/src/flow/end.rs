@@ -4,6 +4,7 @@ use weir_host::{Failure, PropagationSite, Value};
 use weir_trace::{BacktraceEntry, Detail, EventKind};
 
 use super::{FlowBatches, FlowState};
+use crate::flow_sessions::FlowSessions;
 use crate::frame::{Finished, FlowExit, Frame};
 use crate::instance::{ProgramInstance, RouteCounters};
 
@@ -73,6 +74,7 @@ impl FlowState {
             instance.resources.in_batches.leave();
         }
         Frame::give_back(frame);
+        self.sessions = FlowSessions::default();
         if self.computes {
             self.note_computing(instance, false);
         }

@@ -41,7 +41,10 @@ impl Frame {
                 None
             }
             Wanted::Session(sessions, mode) => Some((LockHandle::session(sessions, session.clone()), *mode)),
-            Wanted::Own(sessions, mode, _) => Some(LockHandle::of_own(sessions, session.clone(), *mode)),
+            Wanted::Own(sessions, mode, _) => {
+                env.sessions.keep(sessions, &session);
+                Some(LockHandle::of_own(sessions, session.clone(), *mode))
+            }
         });
         let handles: Vec<_> = handles.collect();
         self.hold(node, LockAcquisition::new(handles), step, env, context)

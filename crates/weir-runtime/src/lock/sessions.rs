@@ -1,7 +1,7 @@
 //! The sessions of one resource: a lock for each, and a value for each if the shared value is declared `per session`.
 //!
-//! A session is *in use* while a flow holds its lock or waits for it, and *idle* otherwise. The value of an idle
-//! session is *retained* within [`SessionLimits`]; an idle session without a value is forgotten at once.
+//! A session is *in use* while a flow holds its lock or waits for it, and, if it has a value of its own, until each flow has ended
+//! that has done so (`flow_sessions`); it is *idle* otherwise. The value of an idle session is *retained* within [`SessionLimits`]; an idle session without a value is forgotten at once.
 //!
 //! 1. A use begins ([`SessionTable::begin_use`]) before the lock is acquired, and ends ([`SessionTable::end_use`]) when
 //!    it was released. Both happen under the table's mutex, so that a session is never freed while a use begins.

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use weir_library::log::LogFormat;
+
 use crate::commands::arguments::{CheckArguments, ExplainedSubject};
 use crate::project::Project;
 use crate::terminal::{ErrorFormat, Terminal};
@@ -12,6 +14,7 @@ mod io;
 
 /// Checks every file and its plan, and prints all diagnostics.
 pub(crate) fn check(arguments: &CheckArguments, library: &Library, terminal: &mut Terminal) -> Exit {
+    terminal.set_formats(arguments.error_format, LogFormat::Text);
     let mut modules = BTreeSet::new();
     programs::for_each(&arguments.files, terminal, |file, terminal| {
         check_file(file, library, (arguments, &mut modules), terminal)

@@ -6,7 +6,7 @@ use weir_ir::graph::Program;
 use weir_ir::plan::PlanProblem;
 
 use super::rendered::rendered;
-use super::{beside, no_plan, problems};
+use super::{beside, no_plan, problems, text_of};
 use crate::Exit;
 use crate::terminal::{ErrorFormat, Terminal};
 
@@ -18,7 +18,7 @@ pub(crate) fn check(
     terminal: &mut Terminal,
 ) -> Exit {
     let Some(path) = beside(program_path) else { return Exit::Success };
-    let text = match std::fs::read_to_string(&path) {
+    let text = match text_of(&path) {
         Ok(text) => text,
         Err(error) => return no_plan(&path, &error, terminal),
     };

@@ -146,6 +146,10 @@ fn event_line(kind: &EventKind, locator: &FailureLocator) -> Option<EventLine> {
             plain(LogLevel::Error, "source failed", Some(message.to_string()))
         }
         EventKind::Stopping => plain(LogLevel::Info, "stopping after the flows in progress have finished", None),
+        EventKind::OutOfTime { flows } => {
+            let message = format!("{flows} in progress when the time to stop was over (`drain_timeout` of the plan)");
+            plain(LogLevel::Warn, "flows given up", Some(message))
+        }
         _ => return None,
     })
 }

@@ -7,11 +7,17 @@ use weir_ir::prim::Prim;
 /// Name of the port parameter of a source.
 const PORT: &str = "port";
 
+/// The reason why the port cannot be replaced, and advice.
+pub(super) struct PortError {
+    pub(super) message: String,
+    pub(super) hint: &'static str,
+}
+
 /// Replaces the port of the only source that has one.
 ///
 /// # Errors
-/// Returns a message if no source or several sources have a port.
-pub(super) fn replace(program: &mut Program, library: &Library, port: u16) -> Result<(), String> {
+/// Fails if no source or several sources have a port.
+pub(super) fn replace(program: &mut Program, library: &Library, port: u16) -> Result<(), PortError> {
     let mut listening: Vec<(usize, usize)> = Vec::new();
     for (index, entry) in program.entries.iter().enumerate() {
         let source =
@@ -21,13 +27,26 @@ pub(super) fn replace(program: &mut Program, library: &Library, port: u16) -> Re
     }
     match listening.as_slice() {
         [(entry, place)] => replace_argument(&mut program.entries[*entry].arguments, *place, Value::Int(port.into())),
-        [] => Err("`--port` cannot be used: no source of this program listens on a port".into()),
-        several => Err(format!("`--port` is ambiguous: this program listens on {} ports", several.len())),
+        [] => Err(PortError {
+            message: "`--port` cannot be used: no source of this program listens on a port".into(),
+            hint: "run the program without `--port`",
+        }),
+        several => Err(PortError {
+            message: format!("`--port` is ambiguous: this program listens on {} ports", several.len()),
+            hint: "declare the ports, as in `config port: Int = 8080`, and choose each with `--set port=…`",
+        }),
+    }
+}
+
+fn no_tuple() -> PortError {
+    PortError {
+        message: "the arguments of the source are not a tuple".into(),
+        hint: "this is a bug in Weir or in a linked library",
     }
 }
 
 /// Replaces one element of the tuple that the graph returns.
-fn replace_argument(arguments: &mut Graph, place: usize, value: Value) -> Result<(), String> {
+fn replace_argument(arguments: &mut Graph, place: usize, value: Value) -> Result<(), PortError> {
     let constant = |graph: &mut Graph, value: Value| {
         graph.constants.push(value);
         Operand::Constant(u32::try_from(graph.constants.len() - 1).unwrap_or(u32::MAX))
@@ -45,8 +64,8 @@ fn replace_argument(arguments: &mut Graph, place: usize, value: Value) -> Result
                 arguments.result = constant(arguments, Value::Record(fields.into()));
                 Ok(())
             }
-            _ => Err("the arguments of the source are not a tuple".into()),
+            _ => Err(no_tuple()),
         },
-        _ => Err("the arguments of the source are not a tuple".into()),
+        _ => Err(no_tuple()),
     }
 }

@@ -1,7 +1,7 @@
 //! Checks of a program that `weir run --watch` has started, before it replaces the one that runs: it can use its tables, and does not
 //! read the standard input.
 
-use weir_host::{HostType, Text};
+use weir_host::{HostType, Library, Text};
 use weir_ir::graph::{Graph, Node, NodeKind, Operand, Program};
 use weir_library::tables::{Schema, TableLocation, check_start};
 use weir_runtime::{StartError, StartFailure};
@@ -14,12 +14,16 @@ use crate::terminal::Terminal;
 /// # Errors
 /// Reports what is wrong, tables by `refused`, and returns the exit code.
 pub(super) fn check(
-    program: &Program,
+    (program, library): (&Program, &Library),
     place: &TableLocation,
     terminal: &mut Terminal,
     refused: impl Fn(&StartError, &mut Terminal) -> Exit,
 ) -> Result<(), Exit> {
-    if program.entries.iter().any(|entry| &*entry.source == "stdio.lines") {
+    let reads_standard_input = |source: &Text| {
+        let source = source.rsplit_once('.').and_then(|(module, name)| library.modules.get(module)?.sources.get(name));
+        source.is_some_and(|(_, source)| source.reads_standard_input())
+    };
+    if program.entries.iter().any(|entry| reads_standard_input(&entry.source)) {
         let message = "`stdio.lines` cannot be used with `--watch`: a new version would not get the lines that the one before it has \
                        read ahead";
         let hint =

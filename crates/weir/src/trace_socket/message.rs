@@ -103,6 +103,11 @@ pub(crate) enum Message {
     Batches(BatchesSample),
     /// The program is stopping.
     Stopping,
+    /// The drain timeout has passed.
+    OutOfTime {
+        /// Number of flows that were given up.
+        flows: u64,
+    },
     /// The program has ended; the last line.
     End,
     /// A message of a later version.
@@ -243,6 +248,7 @@ impl Message {
             EventKind::Route { .. } => Message::Route(RouteSample::of(kind)),
             EventKind::Batches { .. } => Message::Batches(BatchesSample::of(kind)),
             EventKind::Stopping => Message::Stopping,
+            EventKind::OutOfTime { flows } => Message::OutOfTime { flows: *flows },
             EventKind::FlowBegan { .. }
             | EventKind::FlowEnded { .. }
             | EventKind::FlowGivenUp { .. }

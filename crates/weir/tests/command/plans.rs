@@ -1,7 +1,7 @@
 //! Plans: what `weir plan` shows of them, and how their faults are reported.
 
 use super::messages::all;
-use crate::support::{Scratch, say};
+use crate::support::{Scratch, Served, say, weir};
 
 const PLAN: &[u8] = b"engine = \"staged\"\nthreads = 2\n\n[[section]]\nname = \"codec\"\nnodes = [\"image.*\"]\nreason = \"it is where the time goes\"\n";
 
@@ -94,6 +94,55 @@ fn an_engine_that_cannot_cut_is_refused_where_the_plan_does() {
              hint: options override the plan: omit `--engine`, or remove the sections from the plan\n"
         );
     }
+}
+
+#[test]
+fn a_plan_that_is_there_and_cannot_be_read_is_an_error() {
+    let folder = Scratch::folder("unreadable-plan");
+    let file = |name: &str| format!("{}/{name}", folder.path());
+    std::fs::write(file("main.weir"), "use stream\n\nfor n in stream.range(0, 3) {\n  n + 1\n}\n").expect("ours");
+    let refused = |why: &str| {
+        for command in ["check", "plan", "run", "tables"] {
+            let said = say(&[command, folder.path()]);
+            assert_eq!((said.code, said.messages.contains(why)), (3, true), "{command}: {}", said.messages);
+        }
+    };
+    std::os::unix::fs::symlink("nowhere", file("main.plan.toml")).expect("the name is free");
+    refused("main.plan.toml` is a link to a file that does not exist");
+    std::fs::remove_file(file("main.plan.toml")).expect("it is there");
+    std::fs::create_dir(file("main.plan.toml")).expect("the name is free");
+    refused("main.plan.toml` is a folder, not a plan");
+}
+
+#[test]
+fn a_flow_that_the_drain_timeout_ends_is_told_in_the_log() {
+    let text = "use stream, stdio, time\n\nfor n in stream.range(0, 1) { stdio.print_error(\"{n}\")? } at end {\n  stdio.print_error(\"summary begins\")?\n  \
+                time.sleep(1h)\n}\n";
+    let (program, plan) =
+        (Scratch::new("late.weir", text.as_bytes()), Scratch::new("late.toml", b"drain_timeout = \"1s\"\n"));
+    for engine in weir_runtime::ENGINES {
+        let arguments = ["run", program.path(), "--plan", plan.path(), "--engine", engine.name];
+        let mut running = Served::without_banner(weir(&arguments));
+        running.wait_for("summary begins");
+        let (code, log) = running.stop();
+        let expected = "flows given up: 1 in progress when the time to stop was over (`drain_timeout` of the plan)";
+        assert_eq!((code, log.contains(expected)), (Some(0), true), "{}: {log}", engine.name);
+    }
+}
+
+#[test]
+fn options_beyond_what_a_plan_allows_and_a_port_of_several_are_refused_with_advice() {
+    let two = "use http\n\nservice a on http(port: 1080) { get \"/\" { http.text(\"a\") } }\n\n\
+               service b on http(port: 1081) { get \"/\" { http.text(\"b\") } }\n";
+    let program = Scratch::new("two.weir", two.as_bytes());
+    let said = say(&["run", program.path(), "--flows-max", "1048577"]);
+    assert_eq!((said.code, said.messages.contains("1..=1048576")), (2, true), "{}", said.messages);
+    let said = say(&["run", program.path(), "--port", "0"]);
+    assert_eq!(
+        said.messages,
+        "error: `--port` is ambiguous: this program listens on 2 ports\n  \
+         hint: declare the ports, as in `config port: Int = 8080`, and choose each with `--set port=…`\n"
+    );
 }
 
 #[test]

@@ -306,6 +306,43 @@ fn a_second_signal_ends_the_program_at_once() {
     assert_eq!(served.end().0, Some(130));
 }
 
+#[test]
+fn a_session_keeps_its_value_until_the_flows_that_have_used_it_end() {
+    let text = "use http, gate\n\nshared seen = 0 per session\n\nservice s on http(port: 80) {\n  \
+                get \"/{who}/{port}\" (who: Text, port: Int) {\n    session = who\n    seen.add(1)\n    \
+                let passed = gate.pass(port)?\n    seen.add(1)\n    http.text(\"{passed} {seen}\")\n  }\n  \
+                get \"/{who}\" (who: Text) {\n    session = who\n    seen.add(1)\n    http.text(\"{seen}\")\n  }\n}\n";
+    let program = Scratch::new("sessions.weir", text.as_bytes());
+    let plan = Scratch::new("sessions.plan.toml", b"sessions_max = 1\n");
+    let gate = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let port = gate.local_addr().expect("an address").port();
+    for engine in ENGINES {
+        let served = Served::start_with_gate(program.path(), &["--engine", engine, "--plan", plan.path()]);
+        let asked = served.ask(&format!("/ada/{port}"));
+        let held = gate.accept().expect("the flow comes to the gate").0;
+        assert_eq!(text_of(&served.get("/bert")), "1");
+        drop(held);
+        let answer = text_of(&read_answer(asked));
+        assert!(answer.ends_with(" 2"), "{engine}: {answer}");
+        assert_eq!(served.stop().0, Some(0));
+    }
+}
+
+fn text_of(answer: &Answer) -> String {
+    text(answer).1.to_owned()
+}
+
+#[test]
+fn a_log_that_nobody_reads_any_more_is_no_failure() {
+    let text = "use http, log\n\nservice s on http(port: 80) {\n  get \"/\" {\n    log.info(\"asked\")\n    http.text(\"ok\")\n  }\n}\n";
+    let program = Scratch::new("unread.weir", text.as_bytes());
+    let mut served = Served::start(program.path(), &[]);
+    served.close_messages();
+    (0..3).for_each(|_| assert_eq!(served.get("/").status, 200));
+    served.terminate();
+    assert_eq!(served.exit_code_unread(), Some(0));
+}
+
 fn saying(words: &str) -> String {
     format!("use http\n\nservice s on http(port: 80) {{\n  get \"/\" {{ http.text(\"{words}\") }}\n}}\n")
 }

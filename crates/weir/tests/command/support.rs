@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStderr, Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -174,7 +174,7 @@ pub(crate) fn said(mut command: Command) -> Said {
 /// A running program.
 pub(crate) struct Served {
     process: Child,
-    messages: BufReader<ChildStderr>,
+    messages: BufReader<Box<dyn Read + Send + Sync>>,
     pub(crate) greeting: String,
     pub(crate) address: String,
 }
@@ -208,7 +208,9 @@ impl Served {
     /// Runs a command that does not print a banner yet.
     pub(crate) fn without_banner(mut command: Command) -> Served {
         let mut process = command.spawn().expect("the command starts");
-        let messages = BufReader::new(process.stderr.take().expect("standard error is piped"));
+        let messages = BufReader::new(
+            Box::new(process.stderr.take().expect("standard error is piped")) as Box<dyn Read + Send + Sync>
+        );
         Served { process, messages, greeting: String::new(), address: String::new() }
     }
 
@@ -288,6 +290,11 @@ impl Served {
     /// Waits for the end without reading what the program says.
     pub(crate) fn exit_code_unread(mut self) -> Option<i32> {
         self.process.wait().expect("the process ends").code()
+    }
+
+    /// Closes the reading end of standard error.
+    pub(crate) fn close_messages(&mut self) {
+        self.messages = BufReader::new(Box::new(std::io::empty()));
     }
 
     /// Sends SIGTERM until the process has ended; returns the exit code.

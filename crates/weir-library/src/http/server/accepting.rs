@@ -109,7 +109,7 @@ impl<H: Handler> Acceptor<'_, H> {
         let _ = stream.set_nodelay(true);
         let entry = Arc::clone(place.entry());
         let handle = self.shutdown.join(place);
-        let tls = self.tls.map(|tls| tls.config(|error| self.handler.source_retries(error)));
+        let tls = self.tls.map(|tls| tls.config(|error| self.handler.certificate_stays(error)));
         let serving =
             serve_connection((stream, peer.ip()), tls, Rc::clone(&self.limits), Rc::clone(&self.handler), handle);
         let task = connections.spawn_local(serving);

@@ -131,6 +131,18 @@ fn an_invalid_body_is_refused_with_its_position() {
 }
 
 #[test]
+fn durations_and_sizes_are_written_as_in_programs() {
+    let said = |text: &[u8], ty: Type| parse(text, "body", &ty, NamedTypes(&[])).ok();
+    let duration = |text: &str| said(format!("\"{text}\"").as_bytes(), Type::Duration);
+    assert_eq!(duration("1.5s"), Some(Value::Duration(1_500_000_000)));
+    assert_eq!(duration("-0.250ms"), Some(Value::Duration(-250_000)));
+    assert_eq!(said(b"\"0.5kb\"", Type::Size), Some(Value::Size(512)));
+    for wrong in ["1.5ns", ".5s", "1.s", "1.5.5s", "1,5s", "1e3s", "+1s", "."] {
+        assert_eq!(duration(wrong), None, "{wrong}");
+    }
+}
+
+#[test]
 fn keys_that_are_equal_once_they_are_read_are_refused() {
     for (ty, one, other) in [(Type::Int, "7", "007"), (Type::Duration, "60s", "1m"), (Type::Size, "1kb", "1024b")] {
         let ty = Type::map(ty, Type::Int);

@@ -100,6 +100,9 @@ impl Model {
             Message::ConnectionsShed { message, .. } => {
                 self.record_failure(line.at_ns, format!("a source at its limit: {message}"));
             }
+            Message::OutOfTime { flows } => {
+                self.record_failure(line.at_ns, format!("{flows} flows given up: the time to stop was over"));
+            }
             Message::SourceOpened { .. }
             | Message::SourceEnded { .. }
             | Message::Full { .. }
