@@ -80,6 +80,11 @@ pub(crate) fn run(arguments: &RunArguments, mut library: Library, terminal: &mut
         let stopper = running.stopper();
         outputs.on_broken_pipe(move || stopper.stop());
     }
+    // Such as after a crash of its database that has taken back what it cannot execute once more.
+    if let Some(storage) = library.environment.get::<TableStorage>() {
+        let stopper = running.stopper();
+        storage.on_end(move |failure| stopper.fail(failure));
+    }
     // The socket is open before the banner is printed, so a client that has read the banner can connect.
     let socket = TraceServer::start(hello(&arguments.file, &effective, &running), recorder);
     let style = LogStyle { format: arguments.log_settings().format, paint: terminal.messages() };

@@ -13,6 +13,7 @@ use super::errors::StatementError;
 use super::expected_rows::RowAnswer;
 use super::writer::REDO_BYTES_MAX;
 use super::{PostgresAddress, PostgresDatabase};
+use crate::tables::program_end::ProgramEnd;
 
 /// Time in which the writer is connected anew, unless it waits for something.
 const EARLY: Duration = Duration::from_millis(500);
@@ -23,7 +24,7 @@ fn started() -> Option<(PostgresServer, Arc<PostgresDatabase>)> {
     let server = PostgresServer::start_with(&["wal_writer_delay=10s", "wal_writer_flush_after=1GB"])?;
     let address = PostgresAddress::parse(&server.schema("recovered"), None).unwrap();
     server.execute("recovered", "CREATE TABLE totals (count bigint NOT NULL); INSERT INTO totals VALUES (0)");
-    Some((server, PostgresDatabase::open(address, None).unwrap()))
+    Some((server, PostgresDatabase::open(address, None, ProgramEnd::default()).unwrap()))
 }
 
 fn set(database: &PostgresDatabase, transaction: i64, count: &str) -> Result<u64, String> {
