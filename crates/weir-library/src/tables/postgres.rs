@@ -60,6 +60,7 @@ mod value;
 mod whole_transactions;
 mod write_groups;
 mod writer;
+mod writes_since_crash;
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicI64};

@@ -65,6 +65,31 @@ fn a_commit_that_was_answered_before_a_crash_is_executed_once_more_before_anythi
     assert_eq!(stored(&server), "26");
 }
 
+/// Lost writes would be executed over those of others, with values from before.
+#[test]
+fn commits_that_a_crash_has_taken_back_are_not_executed_over_what_others_have_written_since() {
+    let others = ["UPDATE totals SET count = count + 100", "DELETE FROM totals", "INSERT INTO other VALUES (1)"];
+    for (other, expected) in others.into_iter().zip(["100", "", "4"]) {
+        let Some((server, database)) = started() else { return };
+        server.execute("recovered", "CREATE TABLE other (id bigint)");
+        assert_eq!(set(&database, 0, "count + 4"), Ok(1));
+        // The program does not connect again before.
+        let writer = database.lock_writer();
+        server.crash();
+        server.run();
+        assert_eq!(stored(&server), "0", "nothing was lost: the test shows nothing");
+        server.execute("recovered", other);
+        drop(writer);
+        let connected = database.reconnect().map_err(|error| database.failure(&error).message.to_string());
+        assert_eq!(connected.is_ok(), expected == "4");
+        if let Err(message) = connected {
+            assert!(message.contains("another program, such as `psql`, has written `totals` since"), "{message}");
+            assert!(set(&database, 0, "count + 4").is_err());
+        }
+        assert_eq!(stored(&server), expected);
+    }
+}
+
 /// Otherwise all of its statements would be kept until the next sync.
 #[test]
 fn a_transaction_that_is_too_large_to_be_kept_is_durable_when_its_commit_is_answered() {
