@@ -43,8 +43,6 @@ struct RunContext {
     instance: Arc<ProgramInstance>,
     engine: Arc<dyn Engine>,
     stop: StopSignal,
-    /// The first failure of a source or an event loop.
-    failure: Mutex<Option<Failure>>,
     /// Set when an event loop has seen the last flow end. Only the engines `event` and `elastic`, whose threads are their
     /// loops, have several loops.
     drained: AtomicBool,
@@ -77,6 +75,8 @@ struct StopSignal {
     signal: Signal,
     /// The time at which it was given first.
     since_ns: Arc<OnceLock<u64>>,
+    /// The first failure of a source, of an event loop or of what the program cannot do without.
+    failure: Arc<Mutex<Option<Failure>>>,
 }
 
 impl StopSignal {
@@ -97,6 +97,12 @@ impl Stopper {
         if self.0.fire(&*self.1.platform) {
             self.1.record(Detail::Log, || EventKind::Stopping);
         }
+    }
+
+    /// Tells the program to stop because of a failure, with which it ends.
+    pub fn fail(&self, failure: Failure) {
+        self.0.failure.lock().get_or_insert(failure);
+        self.stop();
     }
 }
 
@@ -142,7 +148,7 @@ impl RunningProgram {
             context.engine.abandon();
         }
         let closed = context.close();
-        let failure = context.failure.lock().take();
+        let failure = context.stop.failure.lock().take();
         failure.map_or(closed, Err)
     }
 }
@@ -177,8 +183,7 @@ pub(crate) fn run_loops(
     let context = Arc::new(RunContext {
         instance,
         engine,
-        stop: StopSignal { signal: Signal::new(), since_ns: Arc::default() },
-        failure: Mutex::default(),
+        stop: StopSignal { signal: Signal::new(), since_ns: Arc::default(), failure: Arc::default() },
         drained: AtomicBool::new(false),
         drain_within,
         is_out_of_time: AtomicBool::new(false),
@@ -308,7 +313,7 @@ impl RunContext {
         let join = move || {
             for thread in loops {
                 if thread.join().is_err() {
-                    context.failure.lock().get_or_insert_with(|| Failure::function("an event loop panicked"));
+                    context.stop.failure.lock().get_or_insert_with(|| Failure::function("an event loop panicked"));
                 }
             }
             ended.fire();
@@ -380,7 +385,7 @@ impl RunContext {
 
     /// Records that a source has failed, which stops the program.
     fn fail(&self, failure: Failure) {
-        self.failure.lock().get_or_insert(failure);
+        self.stop.failure.lock().get_or_insert(failure);
         self.stop.fire(&*self.instance.platform);
     }
 }

@@ -94,6 +94,11 @@ fn checked(arguments: &RunArguments, mut library: Library, terminal: &mut Termin
         let stopper = running.stopper();
         outputs.on_broken_pipe(move || stopper.stop());
     }
+    // Such as after a crash of its database that has taken back what it cannot execute once more.
+    if let Some(storage) = library.environment.get::<TableStorage>() {
+        let stopper = running.stopper();
+        storage.on_end(move |failure| stopper.fail(failure));
+    }
     Ok(report(running, (reader, recorder), locator, (arguments, &effective), terminal))
 }
 

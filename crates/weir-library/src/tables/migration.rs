@@ -99,6 +99,18 @@ pub(super) fn changes(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<Vec<
     }
 }
 
+/// Returns why a program that is running must not go on, because another one has converted the rows, or has begun to.
+pub(super) fn made_by_others(schema: &Schema, catalog: &dyn Catalog) -> Read<Option<Failure>> {
+    if let Err(failure) = fits_others(schema, catalog)? {
+        return Ok(Some(failure));
+    }
+    Ok(match PendingMigration::of(schema, catalog)? {
+        Ok(None) => None,
+        Ok(Some(_)) => Some(Failure::function("its rows are those from which the `migrate` of this program begins")),
+        Err(failure) => Some(failure),
+    })
+}
+
 /// Returns the failure of a start, and why its migration does not prevent it.
 fn explained(failure: Failure, why: Option<String>) -> Failure {
     match why {

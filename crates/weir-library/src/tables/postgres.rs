@@ -41,6 +41,9 @@ mod readers;
 mod reads;
 #[cfg(test)]
 mod recovery_tests;
+mod rejoining;
+#[cfg(test)]
+mod rejoining_tests;
 mod replacement;
 mod rows_by_keys;
 mod running_programs;
@@ -57,10 +60,11 @@ mod value;
 mod whole_transactions;
 mod write_groups;
 mod writer;
+mod writes_since_crash;
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicI64};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
@@ -69,6 +73,7 @@ use weir::Failure;
 use super::catalog::{Catalog, StartCheck};
 use super::group_commit::GroupCommit;
 use super::migration;
+use super::program_end::ProgramEnd;
 use super::schema::Schema;
 use super::table_log::TableLog;
 pub use address::PostgresAddress;
@@ -111,8 +116,12 @@ pub(super) struct PostgresDatabase {
     is_invalid_group_logged: AtomicBool,
     placed_commits: PlacedCommits,
     time_limits: AnswerTimeLimits,
-    /// The statements that note what this program declares ([`running_programs`]).
-    declared: Mutex<Vec<String>>,
+    /// The tables that this program declares ([`running_programs`]).
+    declared: Mutex<Vec<Schema>>,
+    /// This database, once the program is to join again when its connection is lost ([`rejoining`]).
+    watched: OnceLock<Weak<PostgresDatabase>>,
+    /// Ends the program if it must not go on.
+    end: ProgramEnd,
     /// A number by which this program knows its own notifications.
     program: u64,
     /// The number of the last transaction of a statement that is one of its own. These are below 0.
@@ -148,14 +157,20 @@ impl PostgresDatabase {
     }
 
     /// Connects to the database, and prepares its schema for tables. Warnings are written to the log.
-    pub(super) fn open(address: PostgresAddress, log: Option<TableLog>) -> Result<Arc<PostgresDatabase>, Failure> {
+    pub(super) fn open(
+        address: PostgresAddress,
+        log: Option<TableLog>,
+        end: ProgramEnd,
+    ) -> Result<Arc<PostgresDatabase>, Failure> {
         let mut database = PostgresDatabase::unprepared(address)?;
-        database.log = log;
+        (database.log, database.end) = (log, end);
         let database = Arc::new(database);
         let connection = database.connect().map_err(|error| database.failure(&error))?;
         database.waited(layout::prepare(&connection, &database.connector.address))??;
         let failed = |error| database.failure(&error);
         durability::join(&connection, &database.connector, &database.unsynced).map_err(failed)??;
+        _ = database.watched.set(Arc::downgrade(&database));
+        database.watch(&connection);
         database.writer.lock().connect(connection);
         let log = PostgresLog::open(&database).map_err(failed)?;
         let syncs = log.without_thread();
@@ -181,6 +196,8 @@ impl PostgresDatabase {
             placed_commits: PlacedCommits::default(),
             time_limits: AnswerTimeLimits::default(),
             declared: Mutex::default(),
+            watched: OnceLock::new(),
+            end: ProgramEnd::default(),
             // Another random number for each state, also of one process.
             program: RandomState::new().build_hasher().finish(),
             own_transactions: AtomicI64::new(0),

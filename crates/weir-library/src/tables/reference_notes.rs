@@ -53,16 +53,37 @@ pub(super) fn note(schema: &Schema, catalog: &dyn Catalog) -> Read<()> {
     ))?;
     let table = dialect.text(&schema.name);
     catalog.execute(&format!("DELETE FROM \"weir_references\" WHERE \"source\" = {table} OR \"target\" = {table}"))?;
-    for reference in schema.references.iter().chain(&schema.referenced_by).filter(|reference| reference.stored) {
-        if catalog.has_columns(&reference.source, &reference.names)?
-            && catalog.has_columns(&reference.target, &reference.key)?
-        {
+    for reference in schema.references.iter().chain(&schema.referenced_by) {
+        if is_stored(reference, catalog)? {
             let (source, columns, target) = note_of(reference);
             let values = list([source, columns, target].iter().map(|text| dialect.text(text)), ", ");
             catalog.execute(&format!("INSERT INTO \"weir_references\" VALUES ({values}) ON CONFLICT DO NOTHING"))?;
         }
     }
     Ok(())
+}
+
+/// Returns whether another program that is running, or was the last one to start, declares other references of the table.
+pub(super) fn others_declare(schema: &Schema, catalog: &dyn Catalog) -> Read<bool> {
+    if catalog.others_have_other_references(schema)? {
+        return Ok(true);
+    }
+    let is_of_table = |(source, _, target): &ReferenceNote| [source, target].contains(&&schema.name);
+    let noted: BTreeSet<ReferenceNote> = noted(catalog)?.into_iter().filter(is_of_table).collect();
+    let mut own = BTreeSet::new();
+    for reference in schema.references.iter().chain(&schema.referenced_by) {
+        if is_stored(reference, catalog)? {
+            own.insert(note_of(reference));
+        }
+    }
+    Ok(noted != own)
+}
+
+/// Returns whether both tables of a reference are there, and stored.
+fn is_stored(reference: &TableReference, catalog: &dyn Catalog) -> Read<bool> {
+    Ok(reference.stored
+        && catalog.has_columns(&reference.source, &reference.names)?
+        && catalog.has_columns(&reference.target, &reference.key)?)
 }
 
 /// Returns the columns as a declaration names them.

@@ -18,6 +18,7 @@ use super::memory::{MemoryTable, TableClock};
 use super::migration;
 use super::open_table::OpenTable;
 use super::postgres::{PostgresAddress, PostgresDatabase, PostgresTable, ScratchSchema};
+use super::program_end::ProgramEnd;
 use super::published_rows::PublishedRows;
 use super::recent_writes::{OpenWrites, RecentWrites};
 use super::refusing_rows::{Refusals, RefusingRows};
@@ -130,6 +131,7 @@ pub struct TableStorage {
     existing: ExistingDatabases,
     /// The log of the program; `None` in tests.
     log: Option<TableLog>,
+    end: ProgramEnd,
     /// The open databases of other programs, by their addresses.
     attached: Mutex<BTreeMap<String, OpenDatabase>>,
     transactions: AtomicI64,
@@ -154,6 +156,7 @@ impl Default for TableStorage {
             database: Mutex::default(),
             existing: ExistingDatabases::default(),
             log: None,
+            end: ProgramEnd::default(),
             attached: Mutex::default(),
             transactions: AtomicI64::new(0),
             may_be_open: AtomicBool::new(false),
@@ -228,10 +231,24 @@ impl TableStorage {
         TableStorage { refusals: Some(Arc::new(Refusals::new(seed))), ..self }
     }
 
+    /// Calls this when the program must not go on with its tables until it starts again, with the reason; at once if that is known.
+    pub fn on_end(&self, end: impl Fn(Failure) + Send + Sync + 'static) {
+        self.end.on_failure(end);
+    }
+
     /// Returns a storage that keeps tables in memory, whose rows expire by this clock.
     #[cfg(test)]
     pub(super) fn with_clock(clock: TableClock) -> TableStorage {
         TableStorage { clock, ..TableStorage::default() }
+    }
+
+    /// Returns the database, which is one of PostgreSQL.
+    #[cfg(test)]
+    pub(super) fn postgres(&self) -> Arc<PostgresDatabase> {
+        match self.open_database() {
+            Ok(OpenDatabase::Postgres(database)) => database,
+            other => panic!("{other:?}"),
+        }
     }
 
     /// Opens a table, and creates it if it is new.
@@ -337,9 +354,11 @@ impl TableStorage {
             TableLocation::Memory => return Err(Failure::function("the tables are kept in memory")),
             TableLocation::File(file) => OpenDatabase::Sqlite(Arc::new(Database::open(file, self.log.clone())?)),
             TableLocation::Postgres(address) => {
-                OpenDatabase::Postgres(PostgresDatabase::open(address.clone(), self.log.clone())?)
+                OpenDatabase::Postgres(PostgresDatabase::open(address.clone(), self.log.clone(), self.end.clone())?)
             }
-            TableLocation::Scratch(schema) => OpenDatabase::Postgres(PostgresDatabase::open(schema.create()?, None)?),
+            TableLocation::Scratch(schema) => {
+                OpenDatabase::Postgres(PostgresDatabase::open(schema.create()?, None, self.end.clone())?)
+            }
         };
         Ok(database.insert(opened).clone())
     }

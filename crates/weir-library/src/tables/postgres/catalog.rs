@@ -153,12 +153,10 @@ impl Catalog for PostgresCatalog<'_> {
     }
 
     fn note_declared(&self, schema: &Schema) -> Read<()> {
-        let sql = running_programs::noted(schema);
-        self.execute(&sql)?;
+        self.execute(&running_programs::noted(schema))?;
         let mut declared = self.database.declared.lock();
-        if !declared.contains(&sql) {
-            declared.push(sql);
-        }
+        declared.retain(|before| before.name != schema.name);
+        declared.push(schema.clone());
         Ok(())
     }
 

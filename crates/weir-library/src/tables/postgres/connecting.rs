@@ -72,29 +72,32 @@ impl PostgresDatabase {
                 // One that is not noted in time fails.
                 _ = self.await_placed_commits();
                 let connected = while_lost(|| self.joined());
-                writer.connect(connected.map_err(|error| match error {
+                let connected = connected.map_err(|error| match error {
                     StatementError::Database(error, _) => StatementError::Unreachable(error),
                     other => other,
-                })?)
+                })?;
+                self.watch(&connected);
+                writer.connect(connected)
             }
         })
     }
 
-    /// Connects the writer, and executes once more what a crash of the database has taken back.
+    /// Connects the writer, and executes once more what a crash of the database has taken back. Fails for good if the tables have
+    /// changed meanwhile so that this program must not go on.
     pub(super) fn joined(&self) -> Result<PostgresConnection, StatementError> {
+        self.check()?;
         let connection = self.connect()?;
         // Other databases know nothing of the programs of this one.
-        if let Some(group_commit) = self.group_commit.get()
-            && let Err(lost) = durability::join(&connection, &self.connector, &self.unsynced)?
-        {
-            group_commit.give_up(lost.clone());
-            return Err(StatementError::TakenBack(lost));
-        }
-        let declared = self.declared.lock().join("; ");
-        if !declared.is_empty() {
-            let noted =
-                async { connection.command(&declared).await.map_err(|error| StatementError::Database(error, 0)) };
-            self.connector.answered(noted)?;
+        if let Some(group_commit) = self.group_commit.get() {
+            let joined = match self.declare_again(&connection)? {
+                Ok(()) => durability::join(&connection, &self.connector, &self.unsynced)?,
+                changed => changed,
+            };
+            if let Err(failure) = joined {
+                group_commit.give_up(failure.clone());
+                self.end.fail(&failure);
+                return Err(StatementError::TakenBack(failure));
+            }
         }
         Ok(connection)
     }

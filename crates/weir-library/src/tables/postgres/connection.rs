@@ -1,6 +1,7 @@
 //! A connection to the database, with its prepared statements.
 
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use futures_core::Stream;
 use indexmap::IndexMap;
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
+use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Row, SimpleQueryMessage, Statement};
@@ -36,7 +38,12 @@ pub(super) struct PostgresConnection {
     preparing: Mutex<BTreeSet<String>>,
     names: Mutex<ScriptNames>,
     driver: AbortHandle,
+    /// Is closed when the connection is, unless somebody waits for that already.
+    end: Mutex<Option<ConnectionEnd>>,
 }
+
+/// The end of a connection: the other side is dropped with the driver, and sends nothing.
+pub(super) type ConnectionEnd = oneshot::Receiver<Infallible>;
 
 /// The names of statements in scripts.
 #[derive(Default)]
@@ -106,14 +113,20 @@ impl<'s> SqlStatement<'s> {
 }
 
 impl PostgresConnection {
-    pub(super) fn new(client: Client, driver: AbortHandle) -> PostgresConnection {
+    pub(super) fn new(client: Client, driver: AbortHandle, end: ConnectionEnd) -> PostgresConnection {
         PostgresConnection {
             client,
             prepared: Mutex::default(),
             preparing: Mutex::default(),
             names: Mutex::default(),
             driver,
+            end: Mutex::new(Some(end)),
         }
+    }
+
+    /// Returns the end of the connection, to the first who asks for it.
+    pub(super) fn end(&self) -> Option<ConnectionEnd> {
+        self.end.lock().take()
     }
 
     pub(super) fn is_closed(&self) -> bool {

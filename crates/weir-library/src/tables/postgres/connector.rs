@@ -1,9 +1,11 @@
 //! Makes connections to a database.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
+use tokio::sync::oneshot;
 use tokio_postgres::NoTls;
 use weir::Failure;
 
@@ -44,17 +46,18 @@ impl PostgresConnector {
     pub(super) fn connect_on(&self, event_loop: &Handle) -> Result<PostgresConnection, StatementError> {
         let (config, tls) = (self.address.config.clone(), self.tls.clone());
         let connecting = event_loop.spawn(async move {
+            let (open, end) = oneshot::channel();
             let (client, driver) = match tls {
                 Some(tls) => {
                     let (client, connection) = config.connect(tls).await?;
-                    (client, tokio::spawn(connection))
+                    (client, tokio::spawn(driven(connection, open)))
                 }
                 None => {
                     let (client, connection) = config.connect(NoTls).await?;
-                    (client, tokio::spawn(connection))
+                    (client, tokio::spawn(driven(connection, open)))
                 }
             };
-            Ok(PostgresConnection::new(client, driver.abort_handle()))
+            Ok(PostgresConnection::new(client, driver.abort_handle(), end))
         });
         let abort = connecting.abort_handle();
         match wait(self.limit(), connecting) {
@@ -79,4 +82,11 @@ impl PostgresConnector {
     pub(super) fn limit(&self) -> Duration {
         self.address.time_limit + PATIENCE
     }
+}
+
+/// Drives a connection. What is `open` is dropped at its end, also if the driver is aborted.
+async fn driven(connection: impl Future, open: oneshot::Sender<Infallible>) {
+    // Whoever waits for an answer learns how it ends.
+    _ = connection.await;
+    drop(open);
 }

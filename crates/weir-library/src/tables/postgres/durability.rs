@@ -9,7 +9,8 @@
 //! beside another program. A program that joins makes durable what is there ([`JOIN`]).
 //!
 //! *A crash of the database* loses the last commits that are not durable, and cuts all connections. The program executes them
-//! once more, before anything else: nobody else has written meanwhile, so that they do the same. To tell what is lost, each
+//! once more, before anything else: no other program of the schema has written meanwhile, so that they do the same. Others, such as
+//! `psql`, may have: if one has written a table of theirs since the crash, they are not executed (`writes_since_crash`). To tell what is lost, each
 //! transaction that does not wait counts the commits in `weir_numbers`, under an empty name. The upper bits of that number count
 //! the programs that have joined: if another one has joined since, it may have written, and the failure is final. A connection may be
 //! lost before the answer to a join, so that the program joins once more: each notes which program has joined last.
@@ -33,6 +34,7 @@ use super::connection::PostgresConnection;
 use super::connector::{PostgresConnector, RECONNECT_PAUSE, RECONNECT_TIMEOUT};
 use super::errors::{StatementError, failure};
 use super::sent_statement::SentStatement;
+use super::writes_since_crash::WritesSinceCrash;
 use crate::tables::group_commit::{LogSync, SyncAnswer, SyncFailure, SyncWithoutThread};
 
 /// Takes the lock of programs that have joined: from now on, others wait for the disk.
@@ -125,8 +127,8 @@ impl UnsyncedCommits {
 /// The fate of the commits that may not have been durable when the connection was lost.
 enum Recovery {
     Whole,
-    /// They cannot be executed once more.
-    Lost,
+    /// They cannot be executed once more, for this reason.
+    Lost(String),
 }
 
 /// Joins the programs of the schema, and executes once more what the database has lost.
@@ -135,43 +137,60 @@ pub(super) fn join(
     connector: &PostgresConnector,
     unsynced: &UnsyncedCommits,
 ) -> Result<Result<(), Failure>, StatementError> {
-    let recovered = connector.answered(recover(connection, unsynced))?;
+    let recovered = connector.answered(recover(connection, connector, unsynced))?;
     Ok(match recovered {
         Recovery::Whole => Ok(()),
-        Recovery::Lost => Err(Failure::function(format!(
-            "the database {} has crashed, and has lost what was written last, before it was durable; restart the program",
+        Recovery::Lost(why) => Err(Failure::function(format!(
+            "the database {} has crashed, and has lost what was written last, before it was durable; it cannot be executed once more, \
+             because {why}; start the program again",
             connector.address
         ))),
     })
 }
 
-async fn recover(connection: &PostgresConnection, unsynced: &UnsyncedCommits) -> Result<Recovery, StatementError> {
+async fn recover(
+    connection: &PostgresConnection,
+    connector: &PostgresConnector,
+    unsynced: &UnsyncedCommits,
+) -> Result<Recovery, StatementError> {
     let rows = connection.texts(&JOIN.replace("JOINED", &format!(" joined {:016x}", unsynced.program))).await?;
     let number = |column: usize| rows.last().and_then(|row| row.get(column)?.as_ref()?.parse().ok());
     let (last, own_join) = (number(0).map_or(CommitNumber(0), CommitNumber), number(1));
     let Some(lost) = LostCommits::take(unsynced, last) else { return Ok(Recovery::Whole) };
     let is_own_join = own_join == Some(last.programs()) && last.programs() == lost.of_programs + 1;
-    if !lost.is_whole || (lost.of_programs != last.programs() && !is_own_join) {
+    let why = match lost.is_whole {
+        false => Some("nobody knows how one of the statements has ended"),
+        true => (lost.of_programs != last.programs() && !is_own_join).then_some("another program was started since"),
+    };
+    if let Some(why) = why {
         lost.forget();
-        return Ok(Recovery::Lost);
+        return Ok(Recovery::Lost(why.to_owned()));
     }
     let statements: Vec<&SentStatement> = lost.commit.statements.iter().collect();
     let redone = async {
+        let writes = WritesSinceCrash::find(connection).await?;
         connection.command(REDO).await?;
+        if let Some(table) = writes.first_table(&statements, connection).await? {
+            connection.command("ROLLBACK").await?;
+            return Ok(Some(table));
+        }
         SentStatement::execute(&statements, connection).await?;
-        connection.command("COMMIT").await
+        connection.command("COMMIT").await?;
+        Ok(None)
     };
-    let redone = redone.await.map_err(StatementError::from);
-    match redone {
-        Ok(()) => {
+    let redone: Result<Option<String>, tokio_postgres::Error> = redone.await;
+    match redone.map_err(StatementError::from) {
+        Ok(written) => {
             lost.forget();
-            Ok(Recovery::Whole)
+            Ok(written.map_or(Recovery::Whole, |table| {
+                Recovery::Lost(format!("another program, such as `psql`, has written `{table}` since"))
+            }))
         }
         // The next connection tries it again.
         Err(error) if error.is_lost() => Err(error),
-        Err(_) => {
+        Err(error) => {
             lost.forget();
-            Ok(Recovery::Lost)
+            Ok(Recovery::Lost(failure(&connector.address, &error).message.to_string()))
         }
     }
 }

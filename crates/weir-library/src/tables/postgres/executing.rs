@@ -88,6 +88,7 @@ impl PostgresDatabase {
     }
 
     pub(super) fn read_once(&self, statements: &[SqlStatement<'_>]) -> Result<Vec<Executed>, StatementError> {
+        self.check()?;
         let reader = self.readers.take(self.limit(), || {
             let reader = self.connect()?;
             self.recovered()?;

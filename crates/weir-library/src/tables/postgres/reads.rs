@@ -50,6 +50,7 @@ impl PostgresTable {
 impl PostgresDatabase {
     /// Returns the connection of this event loop for statements that read, if it is there.
     fn read_pipeline(self: &Arc<Self>) -> Option<Arc<Pipeline>> {
+        self.check().ok()?;
         let database = Arc::downgrade(self);
         let recovered = move || database.upgrade().map_or(Ok(()), |database| database.recovered());
         self.pipelines.of_this_loop(&self.connector, recovered)

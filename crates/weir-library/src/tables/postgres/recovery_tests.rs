@@ -13,6 +13,7 @@ use super::errors::StatementError;
 use super::expected_rows::RowAnswer;
 use super::writer::REDO_BYTES_MAX;
 use super::{PostgresAddress, PostgresDatabase};
+use crate::tables::program_end::ProgramEnd;
 
 /// Time in which the writer is connected anew, unless it waits for something.
 const EARLY: Duration = Duration::from_millis(500);
@@ -23,7 +24,7 @@ fn started() -> Option<(PostgresServer, Arc<PostgresDatabase>)> {
     let server = PostgresServer::start_with(&["wal_writer_delay=10s", "wal_writer_flush_after=1GB"])?;
     let address = PostgresAddress::parse(&server.schema("recovered"), None).unwrap();
     server.execute("recovered", "CREATE TABLE totals (count bigint NOT NULL); INSERT INTO totals VALUES (0)");
-    Some((server, PostgresDatabase::open(address, None).unwrap()))
+    Some((server, PostgresDatabase::open(address, None, ProgramEnd::default()).unwrap()))
 }
 
 fn set(database: &PostgresDatabase, transaction: i64, count: &str) -> Result<u64, String> {
@@ -62,6 +63,31 @@ fn a_commit_that_was_answered_before_a_crash_is_executed_once_more_before_anythi
     });
     database.reconnect().unwrap();
     assert_eq!(stored(&server), "26");
+}
+
+/// Lost writes would be executed over those of others, with values from before.
+#[test]
+fn commits_that_a_crash_has_taken_back_are_not_executed_over_what_others_have_written_since() {
+    let others = ["UPDATE totals SET count = count + 100", "DELETE FROM totals", "INSERT INTO other VALUES (1)"];
+    for (other, expected) in others.into_iter().zip(["100", "", "4"]) {
+        let Some((server, database)) = started() else { return };
+        server.execute("recovered", "CREATE TABLE other (id bigint)");
+        assert_eq!(set(&database, 0, "count + 4"), Ok(1));
+        // The program does not connect again before.
+        let writer = database.lock_writer();
+        server.crash();
+        server.run();
+        assert_eq!(stored(&server), "0", "nothing was lost: the test shows nothing");
+        server.execute("recovered", other);
+        drop(writer);
+        let connected = database.reconnect().map_err(|error| database.failure(&error).message.to_string());
+        assert_eq!(connected.is_ok(), expected == "4");
+        if let Err(message) = connected {
+            assert!(message.contains("another program, such as `psql`, has written `totals` since"), "{message}");
+            assert!(set(&database, 0, "count + 4").is_err());
+        }
+        assert_eq!(stored(&server), expected);
+    }
 }
 
 /// Otherwise all of its statements would be kept until the next sync.

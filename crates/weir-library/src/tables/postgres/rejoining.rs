@@ -1,0 +1,79 @@
+//! Programs whose connection was lost: each joins the others again at once, also if no flow needs the database.
+//!
+//! Until then no lock tells others that it runs ([`running_programs`]), so a program of another version may have started. Therefore a
+//! connection that is new declares the tables once more in its turn, as a start does, and compares what a start that it would have
+//! hindered may have changed. If something has, this program must not write, nor read what it does not know: it ends.
+
+use std::time::Duration;
+
+use tokio::time::sleep;
+use weir::Failure;
+
+use super::catalog::PostgresCatalog;
+use super::connection::PostgresConnection;
+use super::connector::RECONNECT_PAUSE;
+use super::errors::StatementError;
+use super::{PostgresDatabase, running_programs};
+use crate::tables::missed_starts;
+use crate::tables::schema::Schema;
+
+/// Maximum of the pause between attempts to join again.
+const PAUSE_MAX: Duration = Duration::from_secs(1);
+/// Begins the turn in which a program declares its tables once more.
+const BEGIN: &str = "BEGIN; LOCK TABLE \"weir_database\" IN EXCLUSIVE MODE";
+
+impl PostgresDatabase {
+    /// Joins again when this connection ends, which is the one that writes.
+    pub(super) fn watch(&self, connection: &PostgresConnection) {
+        let (Some(database), Some(end)) = (self.watched.get().cloned(), connection.end()) else { return };
+        self.connector.io.handle.spawn(async move {
+            _ = end.await;
+            let mut pause = RECONNECT_PAUSE;
+            while let Some(database) = database.upgrade() {
+                let joining = tokio::task::spawn_blocking(move || database.join_again());
+                if joining.await.unwrap_or(true) {
+                    return;
+                }
+                sleep(pause).await;
+                pause = (pause * 2).min(PAUSE_MAX);
+            }
+        });
+    }
+
+    /// Connects the writer, unless a flow has done that. Returns false if another attempt has to follow.
+    fn join_again(&self) -> bool {
+        if self.check().is_err() {
+            return true;
+        }
+        let mut writer = self.lock_writer();
+        self.connected(&mut writer).is_ok() || self.check().is_err()
+    }
+
+    /// Declares the tables of the program by a connection that is new. Fails if a start has changed them which would have failed beside
+    /// this program.
+    pub(super) fn declare_again(&self, connection: &PostgresConnection) -> Result<Result<(), Failure>, StatementError> {
+        let declared = self.declared.lock().clone();
+        if declared.is_empty() {
+            return Ok(Ok(()));
+        }
+        let command = |sql: &str| self.answered(async { Ok(connection.command(sql).await?) });
+        command(BEGIN)?;
+        for schema in &declared {
+            command(&running_programs::noted(schema))?;
+        }
+        let catalog = PostgresCatalog { connection, database: self };
+        let look =
+            |schema: &Schema| missed_starts::changes(schema, &catalog).map(|why| Some((schema.name.clone(), why?)));
+        let found = declared.iter().map(look).find(|found| !matches!(found, Ok(None)));
+        // The locks of the declarations are those of the connection. If it was lost, this fails.
+        command("COMMIT")?;
+        match found.transpose().map_err(StatementError::TakenBack)?.flatten() {
+            None => Ok(Ok(())),
+            Some((table, why)) => Ok(Err(Failure::function(format!(
+                "another version of the program was started while this one had no connection to the database {}, and has changed \
+                 `{table}`: {}",
+                self.connector.address, why.message
+            )))),
+        }
+    }
+}

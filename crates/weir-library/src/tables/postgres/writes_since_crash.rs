@@ -1,0 +1,62 @@
+//! Writes of programs that take no turns, such as `psql`, between a crash of the database and the first connection of this program: what
+//! was lost must not be executed over them.
+//!
+//! A server that has recovered from a crash makes a checkpoint before it accepts connections, which notes the next transaction. A row of
+//! that or a later transaction was written since. A deletion leaves no row, but is counted: the counts begin anew with a crash.
+//! Writes before a later checkpoint are not noticed, but the program connects again at once, and checkpoints are minutes apart.
+
+use tokio_postgres::Error;
+
+use super::connection::PostgresConnection;
+use super::errors::is_lost;
+use super::sent_statement::SentStatement;
+use crate::tables::dialect::Dialect;
+use crate::tables::sql::{list, quoted};
+
+/// The first transaction behind the last checkpoint.
+const FIRST: &str = "SELECT split_part(next_xid, ':', 2) FROM pg_control_checkpoint()";
+/// The tables of the schema, but for those of Weir, and whether rows of them were deleted.
+const TABLES: &str = "SELECT c.relname, pg_stat_get_tuples_deleted(c.oid) > 0 FROM pg_class c \
+    WHERE c.relnamespace = to_regnamespace(quote_ident(current_schema())) AND c.relkind IN ('r', 'p') \
+    AND c.relname NOT LIKE 'weir\\_%'";
+
+/// Writes since a crash of the database.
+pub(super) struct WritesSinceCrash {
+    /// The first transaction behind the crash; `None` if the user has no right to know it.
+    first: Option<String>,
+}
+
+impl WritesSinceCrash {
+    /// Finds their first transaction, outside of transactions.
+    pub(super) async fn find(connection: &PostgresConnection) -> Result<WritesSinceCrash, Error> {
+        match connection.texts(FIRST).await {
+            Ok(rows) => Ok(WritesSinceCrash { first: rows.into_iter().flatten().flatten().next() }),
+            Err(error) if is_lost(&error) => Err(error),
+            Err(_) => Ok(WritesSinceCrash { first: None }),
+        }
+    }
+
+    /// Returns a table that was written, of those which the statements name.
+    pub(super) async fn first_table(
+        &self,
+        statements: &[&SentStatement],
+        connection: &PostgresConnection,
+    ) -> Result<Option<String>, Error> {
+        let Some(first) = &self.first else { return Ok(None) };
+        let tables = connection.texts(TABLES).await?.into_iter().filter_map(|table| {
+            let [name, deleted] = <[Option<String>; 2]>::try_from(table).ok()?;
+            Some((name?, deleted.as_deref() == Some("t")))
+        });
+        let is_named = |name: &str| statements.iter().any(|statement| statement.sql.contains(name));
+        let written = tables.filter(|(name, _)| is_named(name)).map(|(name, deleted)| {
+            let since = format!("age(xmin) <= age('{first}'::xid)");
+            let rows = format!("EXISTS (SELECT 1 FROM {} WHERE {since})", quoted(&name));
+            format!("SELECT {} WHERE {deleted} OR {rows}", Dialect::Postgres.text(&name))
+        });
+        let written = list(written, " UNION ALL ");
+        if written.is_empty() {
+            return Ok(None);
+        }
+        Ok(connection.texts(&format!("{written} LIMIT 1")).await?.into_iter().flatten().flatten().next())
+    }
+}
