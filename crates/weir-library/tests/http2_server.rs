@@ -108,6 +108,14 @@ fn routes_read_the_host_and_the_cookies_as_in_http_1() {
 }
 
 #[test]
+fn a_preface_that_does_not_come_to_its_end_has_the_time_of_a_header() {
+    let server = Running::start(Limits { idle_timeout: Duration::from_secs(3600), ..short() });
+    let mut client = server.connect();
+    client.send("PRI * HT");
+    client.assert_closed();
+}
+
+#[test]
 fn an_idle_connection_ends_in_time() {
     let server = Running::start(Limits { connections_max: 1, ..short() });
     block_on(async {

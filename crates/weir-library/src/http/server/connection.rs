@@ -72,11 +72,19 @@ pub(super) async fn serve_connection<H: Handler>(
     let mut first = Vec::new();
     let protocol = match stream.negotiated_http2() {
         true => Some(Protocol::Http2),
-        false => supervisor.before(|cx| poll_protocol(&mut stream, &mut first, cx)).await.flatten(),
+        false => {
+            let detect = |cx: &mut Context<'_>| {
+                let protocol = poll_protocol(&mut stream, &mut first, cx);
+                activity.in_head.set(!first.is_empty());
+                protocol
+            };
+            supervisor.before(detect).await.flatten()
+        }
     };
     match protocol {
         Some(Protocol::Http1) => {}
         Some(Protocol::Http2) => {
+            activity.in_head.set(false);
             let validated = ValidatingStream::http2(stream, first, Rc::clone(&activity));
             return Box::pin(serve_http2((validated, peer), &limits, handler, Rc::clone(&activity), supervisor)).await;
         }

@@ -9,7 +9,7 @@ use weir_events::{Event, after};
 pub struct Limits {
     /// Maximum size of a request's head in bytes: its first line and fields. A larger one is answered with 431.
     pub header_bytes_max: usize,
-    /// Maximum time from the first byte of a head to its last, and from accepting the connection to the first byte.
+    /// Maximum time from the first byte of a head to its last.
     pub header_timeout: Duration,
     /// Maximum size of a request's body in bytes. A larger one is answered with 413.
     pub body_bytes_max: usize,
@@ -19,7 +19,7 @@ pub struct Limits {
     pub body_idle_timeout: Duration,
     /// Maximum time from a complete request to its response; afterwards its flow is cancelled and the answer is 503.
     pub answer_timeout: Duration,
-    /// Maximum time between a response and the next request on the same connection.
+    /// Maximum time between a response and the next request on the same connection, and before the first request.
     pub idle_timeout: Duration,
     /// Time after which an idle HTTP/1 connection releases its buffers, to allocate new ones for its next request.
     pub release_buffers_after: Duration,
