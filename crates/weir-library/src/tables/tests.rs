@@ -14,6 +14,7 @@ mod migrations;
 mod power_cuts;
 mod random_evolution;
 mod references;
+mod start_access;
 mod statement_groups;
 mod test_database;
 mod without_threads;
@@ -243,7 +244,6 @@ fn rows_expire() {
     assert!(is_there(990), "a clock that was set back makes no row expire");
     TIME.store(1_020, Ordering::Relaxed);
     table.rows.insert(0, row.clone()).unwrap();
-}
     // Within a transaction, none does, and one that it writes lives from its write on.
     let found = |transaction: i64, at: u64| {
         TIME.store(at, Ordering::Relaxed);
@@ -259,6 +259,7 @@ fn rows_expire() {
     assert_eq!(found(2, 1_065), (1, true));
     // The next transaction has its own time.
     assert_eq!(found(3, 1_065), (0, false));
+}
 
 #[test]
 fn what_is_no_database_of_weir_is_refused() {
