@@ -84,6 +84,7 @@ mod sql_value;
 mod sqlite_catalog;
 mod sqlite_log;
 mod sqlite_value;
+mod start_access;
 mod statement_units;
 mod statements;
 mod storage;

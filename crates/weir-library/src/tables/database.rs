@@ -24,7 +24,7 @@ use weir::Failure;
 use super::catalog::{Catalog, StartCheck};
 use super::checkpoint::{LogPages, LogThread, MoveError, move_all};
 use super::connection::{read_only, read_write};
-use super::database_error::{explain, in_use, is_folder, refused};
+use super::database_error::{explain, in_use, refused};
 use super::database_files::LOG_KEPT_MAX;
 use super::disk_waits::DiskWaits;
 use super::group_commit::GroupCommit;
@@ -35,6 +35,7 @@ use super::row_statement::{RowChanged, RowStatement};
 use super::schema::Schema;
 use super::sqlite_catalog::SqliteCatalog;
 use super::sqlite_log::SqliteLog;
+use super::start_access::{not_opened, without_links};
 use super::table_log::TableLog;
 use super::writer::{SharedWriter, Writer};
 
@@ -72,6 +73,7 @@ pub(super) struct Snapshot(Connection);
 impl Database {
     /// Opens the database, and creates it if it is new.
     pub(super) fn open(path: &Path, log: Option<TableLog>) -> Result<Database, Failure> {
+        let path = &*without_links(path)?;
         let lock = locked(path)?;
         let (pages, noted) = (LogPages::default(), Noted::before_start(path)?);
         let connection = connect(path, &pages).map_err(|error| explain(path, &error))?;
@@ -374,20 +376,8 @@ impl Drop for Database {
 /// lasts until the last process that has the file open is gone, and a process that it starts has it open until it executes
 /// its program.
 fn locked(path: &Path) -> Result<File, Failure> {
-    let file = File::options().read(true).write(true).create(true).truncate(false).open(path).map_err(|error| {
-        if path.is_dir() {
-            return is_folder(path);
-        }
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists());
-        Failure::function(match folder {
-            Some(folder) => format!(
-                "cannot make the database {}: there is no folder {}; create it, or choose another one with `--data DIR`",
-                path.display(),
-                folder.display()
-            ),
-            None => format!("cannot open the database {}: {error}; `--data DIR` chooses a folder", path.display()),
-        })
-    })?;
+    let file = File::options().read(true).write(true).create(true).truncate(false).open(path);
+    let file = file.map_err(|error| not_opened(path, &error))?;
     let begin = Instant::now();
     while rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
         if begin.elapsed() > LOCK_PATIENCE {

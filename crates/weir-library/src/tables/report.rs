@@ -21,6 +21,7 @@ use super::query_plans::{PlacedStatement, described, described_after_start};
 use super::reference_notes::shown_columns;
 use super::schema::{ColumnSchema, Schema};
 use super::sqlite_catalog::SqliteCatalog;
+use super::start_access::{check_writable, without_links};
 use super::storage::{ExistingDatabases, TableLocation};
 
 /// The description of a table.
@@ -205,7 +206,8 @@ fn would_change_file<'s>(
     statements: &[PlacedStatement],
     file: &Path,
 ) -> Read<WouldChange<'s>> {
-    if let Err(failure) = LogNote::check(file) {
+    let found = without_links(file).and_then(|path| LogNote::check(&path).and_then(|()| check_writable(&path)));
+    if let Err(failure) = found {
         let (changes, statements) = (Err(failure), String::new());
         return Ok(WouldChange { migration: None, changes, old_defaults: Vec::new(), statements });
     }

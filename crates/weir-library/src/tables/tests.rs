@@ -14,6 +14,7 @@ mod migrations;
 mod power_cuts;
 mod random_evolution;
 mod references;
+mod start_access;
 mod statement_groups;
 mod test_database;
 mod without_threads;

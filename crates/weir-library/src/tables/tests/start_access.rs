@@ -1,0 +1,69 @@
+//! Starts whose database is a link, or in a folder in which it cannot be made: `weir tables` says so before.
+
+use std::os::unix::fs::symlink;
+
+use weir::{Closing, Value};
+
+use super::evolution::user;
+use super::{TestDatabase, users};
+use crate::tables::database_files::beside;
+use crate::tables::report;
+use crate::tables::storage::{ExistingDatabases, TableLocation, TableStorage};
+
+/// Moves these files of a database to another folder, and links to the database there.
+fn moved(database: &TestDatabase, ends: &[&str]) -> TestDatabase {
+    let far = TestDatabase::sqlite(&format!("linked-far-{}", ends.len()));
+    for end in ends {
+        // A program of before may still close its files.
+        std::fs::copy(beside(&database.file(), end), beside(&far.file(), end)).unwrap();
+        std::fs::remove_file(beside(&database.file(), end)).unwrap();
+    }
+    symlink(far.file(), database.file()).unwrap();
+    far
+}
+
+/// Returns a database in which the row of `ada` is.
+fn with_row(name: &str) -> TestDatabase {
+    let database = TestDatabase::sqlite(name);
+    let storage = database.storage();
+    storage.open(users()).unwrap().rows.insert(0, user("ada", [Value::Int(1)])).unwrap();
+    storage.close().unwrap();
+    database
+}
+
+#[test]
+fn the_log_of_a_linked_database_is_beside_the_file() {
+    let database = with_row("linked");
+    let far = moved(&database, &["", "-note"]);
+    for _ in 0..2 {
+        let report = database.report(&users()).unwrap();
+        assert!(report.contains("the database has it like this"), "{report}");
+        let storage = database.storage();
+        let table = storage.open(users()).unwrap();
+        assert!(table.rows.get(0, &Value::text("ada")).unwrap().is_some());
+        let has_log = |of: &TestDatabase| std::fs::metadata(beside(&of.file(), "-wal")).is_ok_and(|log| log.len() > 0);
+        assert!(has_log(&far) && !has_log(&database));
+        assert!(!beside(&database.file(), "-note").exists());
+        storage.close().unwrap();
+    }
+}
+
+#[test]
+fn a_log_that_was_left_beside_a_link_is_named() {
+    let database = with_row("linked-left");
+    let _far = moved(&database, &[""]);
+    let report = database.report(&users()).unwrap();
+    let refused = database.storage().open(users()).unwrap_err().message.to_string();
+    assert!(refused.contains("is a link to") && refused.contains("-note is beside the link"), "{refused}");
+    assert!(report.contains(&format!("a start fails: {refused}")), "{report}");
+}
+
+#[test]
+fn a_folder_that_is_missing_fails_the_start() {
+    let database = TestDatabase::sqlite("no-folder");
+    let place = TableLocation::File(database.file().with_file_name("missing").join("test.db"));
+    let refused = TableStorage::at(place.clone()).open(users()).unwrap_err().message.to_string();
+    assert!(refused.contains("there is no folder"), "{refused}");
+    let report = report((&users(), &[users()]), &[], (&place, &ExistingDatabases::default())).unwrap();
+    assert!(report.fails && report.text.contains(&format!("a start fails: {refused}")), "{}", report.text);
+}
