@@ -145,7 +145,7 @@ pub struct TableStorage {
     listens: Mutex<bool>,
     /// The clock by which rows of soft tables expire.
     clock: TableClock,
-    /// Those of tests.
+    /// The transactions that are refused at random, for tests.
     refusals: Option<Arc<Refusals>>,
 }
 

@@ -6,7 +6,7 @@ use std::thread;
 use test_support::postgres::PostgresServer;
 
 use super::{post, text};
-use crate::support::{Answer, Scratch, Served};
+use crate::support::{Answer, Scratch, Served, say};
 
 const PROGRAM: &str = r#"use http
 
@@ -71,6 +71,50 @@ service bank on http(port: 8080) {
   post "/each/{owner}" (owner: Text) {
     for amount in [2, 3, 0 - 4] { add(owner, amount)? }
     http.text("added")
+  }
+}
+"#;
+
+/// The ways of a transaction that are executed again, and those that are not: a change of a shared value, one in memory, and an effect
+/// outside of a function.
+const KINDS: &str = r#"use http, stdio
+
+record Account { owner: Text, balance: Int }
+record Seen { owner: Text, at: Int }
+
+table accounts: Account key owner
+table seen: Seen key owner soft(at_most: 100)
+shared hits = 0
+
+service bank on http(port: 8080) {
+  post "/both/{owner}" (owner: Text) {
+    atomic accounts, seen {
+      accounts.upsert(Account { owner, balance: 1 })?
+      seen.upsert(Seen { owner, at: 1 })?
+    }
+    http.text("done")
+  }
+  post "/value/{owner}" (owner: Text) {
+    atomic accounts, hits {
+      accounts.upsert(Account { owner, balance: 1 })?
+      hits.add(1)
+    }
+    http.text("done")
+  }
+  post "/memory/{owner}" (owner: Text) {
+    atomic seen { seen.upsert(Seen { owner, at: 1 })? }
+    http.text("done")
+  }
+  post "/effect/{owner}" (owner: Text) {
+    accounts.update(owner, |a| {
+      stdio.print("changed")
+      Account { ..a, balance: 1 }
+    })?
+    http.text("done")
+  }
+  post "/function/{owner}" (owner: Text) {
+    accounts.update(owner, |a| Account { ..a, balance: a.balance + 1 })?
+    http.text("done")
   }
 }
 "#;
@@ -269,4 +313,15 @@ fn a_time_limit_ends_the_attempts_of_a_transaction() {
         assert_eq!((bank.balance(), bank.entries()), (balance + 100, entries), "under `{engine}`");
         served.stop();
     }
+}
+
+#[test]
+fn a_transaction_can_be_executed_again_if_it_changes_nothing_but_stored_tables() {
+    let program = Scratch::new("kinds.weir", KINDS.as_bytes());
+    let shown = say(&["graph", program.path(), "--ir", "expr", "--after", "lock-order"]).output;
+    let mut repeated = Vec::new();
+    for flow in shown.split("flow \"post /").skip(1).filter(|flow| flow.contains("transaction as")) {
+        repeated.extend(flow.split('/').next());
+    }
+    assert_eq!(repeated, ["both", "function"], "{shown}");
 }
