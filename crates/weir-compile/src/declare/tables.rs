@@ -230,14 +230,7 @@ impl Declarer<'_, '_> {
             let Some(at) = self.column(name, declared) else { continue };
             let column = &declared.columns[at];
             let Some(value) = self.default_of(column, &argument.value) else {
-                let message = format!("the default of `{name}` is a constant of the type `{}`", column.ty);
-                let hint = match column.variants.first() {
-                    Some(variant) if !column.optional => {
-                        format!("write a variant, such as `{variant}`, or leave the column out")
-                    }
-                    _ if column.optional => format!("write `{name}: None`, which is the only default of an `Option`"),
-                    _ => "write a literal, or leave the column out".to_owned(),
-                };
+                let (message, hint) = no_default(name, column);
                 self.table_fault(argument.value.span, message, &hint);
                 continue;
             };
@@ -287,8 +280,12 @@ impl Declarer<'_, '_> {
 
     fn soft(&mut self, arguments: &[Argument]) -> SoftLimits {
         let mut limits = SoftLimits::default();
-        for argument in arguments {
+        for (at, argument) in arguments.iter().enumerate() {
             let name = argument.name.as_ref().map_or("", Name::as_str);
+            if arguments[..at].iter().any(|before| before.name.as_ref().is_some_and(|of| of.as_str() == name)) {
+                let message = format!("`soft` has `{name}` twice");
+                self.table_fault(argument.span, message, "remove one of them");
+            }
             match (name, constant(&argument.value)) {
                 ("ttl", Some(Value::Duration(ttl))) if ttl > 0 => limits.ttl = Some(ttl),
                 ("at_most", Some(Value::Int(rows))) if rows > 0 => limits.at_most = Some(rows),
@@ -306,5 +303,25 @@ impl Declarer<'_, '_> {
     pub(super) fn table_fault(&mut self, place: Span, message: String, hint: &str) {
         let diagnostic = Diagnostic::new(Code::TableDeclaration, message).at(place, "in this declaration").hint(hint);
         self.context.report(diagnostic);
+    }
+}
+
+/// Returns the message and the advice for a value that is no default of a column.
+fn no_default(name: &Name, column: &TableColumn) -> (String, String) {
+    if column.optional {
+        return (
+            format!("the only default of an `Option`, such as `{name}`, is `None`"),
+            format!("write `{name}: None`"),
+        );
+    }
+    match column.variants.first() {
+        Some(variant) => (
+            format!("the default of `{name}` is a variant of `{}`", column.ty),
+            format!("write a variant, such as `{variant}`, or leave the column out"),
+        ),
+        None => (
+            format!("the default of `{name}` is a literal of the type `{}`", column.ty),
+            "write a literal and no name, or leave the column out".to_owned(),
+        ),
     }
 }

@@ -224,8 +224,8 @@ fn write_number(connection: &Connection, number: i64) -> rusqlite::Result<()> {
 fn lost(path: &Path) -> Failure {
     let path = path.display();
     Failure::function(format!(
-        "the log {path}-wal of the database is lost, or the database is older than {path}{NOTE}: rows that were acknowledged may \
-         be missing; put the log back, or remove {path}{NOTE} to go on without it, such as with a backup"
+        "the log {path}-wal of the database is lost, or the database was cut or is older than {path}{NOTE}: rows that were \
+         acknowledged may be missing; put the log back, restore a backup, or remove {path}{NOTE} to go on with the rows that are left"
     ))
 }
 

@@ -21,6 +21,15 @@ const DIALECT_WORDS: &[(&str, &str)] = &[
     ("while", "loop"),
 ];
 
+/// Words of SQL in a query, with advice.
+const SQL_WORDS: &[(&str, &str)] = &[
+    ("between", "write two comparisons: `low <= row.column && row.column <= high`"),
+    ("group", "group the rows of the query: `(for row in rows { row }).group_by(|row| row.column)`"),
+    ("in", "ask the list: `[\"a\", \"b\"].contains(row.column)`"),
+    ("like", "call `contains`, `starts_with` or `ends_with`: `row.column.starts_with(\"a\")`"),
+    ("offset", "read the rows in pages: `limit 20 after cursor`"),
+];
+
 impl Parser<'_> {
     /// Reports that `what` was expected at the next token, unless this token has already been reported.
     pub(super) fn unexpected(&mut self, what: &str) {
@@ -34,6 +43,8 @@ impl Parser<'_> {
             diagnostic = diagnostic.fix(format!("write `{replacement}`"), self.span(), replacement);
         } else if what == "`{`" && self.at(TokenKind::Colon) {
             diagnostic = diagnostic.hint("put `{` here, and `}` after the last line of the body");
+        } else if let (true, Some(advice)) = (what == "`{`", self.sql_advice()) {
+            diagnostic = diagnostic.hint(advice);
         } else if matches!(what, "an expression" | "a type" | "a pattern") && self.at_reserved_name() {
             diagnostic = diagnostic.hint(format!("`{}` is a reserved word, and no name", self.token_text()));
         } else if let Some((word, weir_form)) = self.dialect_word() {
@@ -106,6 +117,12 @@ impl Parser<'_> {
     fn at_reserved_name(&self) -> bool {
         let kind = self.peek();
         kind.is_reserved() && kind.joins() && !matches!(kind, TokenKind::Else | TokenKind::In)
+    }
+
+    /// Returns the advice for a word of SQL.
+    fn sql_advice(&self) -> Option<&'static str> {
+        let word = SQL_WORDS.iter().find(|(word, _)| *word == self.token_text());
+        word.filter(|_| !self.at_new_line()).map(|(_, advice)| *advice)
     }
 
     pub(super) fn dialect_word(&self) -> Option<(&str, &'static str)> {

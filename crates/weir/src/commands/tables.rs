@@ -34,6 +34,15 @@ pub(crate) fn tables(arguments: &TablesArguments, library: &Library, terminal: &
         };
         return match backup(file, copy) {
             Ok(bytes) => terminal.print(&format!("{bytes} bytes copied to {}\n", copy.display())),
+            Err(_) if !file.exists() && !stores_rows(arguments, library, terminal) => {
+                let hint =
+                    "rows of `soft` tables are in memory, and those of `existing` ones in databases of other programs";
+                terminal.fail(
+                    Exit::Usage,
+                    "the program has no stored tables, so that there is nothing to copy",
+                    &[hint],
+                )
+            }
             Err(failure) => terminal.fail(Exit::Environment, &failure.message, &[]),
         };
     }
@@ -69,6 +78,15 @@ pub(crate) fn tables(arguments: &TablesArguments, library: &Library, terminal: &
         Exit::Success if fails => Exit::Failure,
         exit => exit,
     }
+}
+
+/// Returns false if a program has no table in its own database.
+fn stores_rows(arguments: &TablesArguments, library: &Library, terminal: &mut Terminal) -> bool {
+    let mut project = Project::default();
+    let Ok(id) = project.read(&arguments.file, terminal) else { return true };
+    let is_stored = |schema: Schema| schema.soft.is_none() && schema.existing.is_none();
+    let checked = project.check(id, library);
+    checked.expr.is_none_or(|program| program.shared.iter().filter_map(|shared| schema_in(&shared.init)).any(is_stored))
 }
 
 /// The statements of a program that search tables.

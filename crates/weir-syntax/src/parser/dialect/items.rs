@@ -109,7 +109,7 @@ impl Parser<'_> {
         }
         let is_word = |ahead: usize| self.nth_kind(ahead) == T::Word && !self.nth(ahead).first_on_line;
         let behind_name = self.nth_kind(2) == T::ParenOpen && !self.nth(2).first_on_line;
-        if self.at(T::Word) && is_word(1) && behind_name && !self.is_without() {
+        if self.at(T::Word) && is_word(1) && behind_name && !self.is_without() && !self.at_table() {
             self.report_substitution(self.span(), "fn");
             return T::Fn;
         }

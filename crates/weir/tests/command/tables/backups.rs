@@ -58,3 +58,12 @@ fn a_backup_says_why_the_copy_cannot_be_written() {
     assert!(said.messages.contains("create its folder"), "{}", said.messages);
     assert!(!said.messages.contains("partial"), "{}", said.messages);
 }
+
+#[test]
+fn a_program_without_stored_tables_has_nothing_to_copy() {
+    let program = "record Visit { id: Int }\n\ntable visits: Visit key id soft\n";
+    let (program, copies) = (Scratch::new("visits.weir", program.as_bytes()), Scratch::folder("no-rows"));
+    let said = say(&["tables", program.path(), "--backup", &format!("{}/copy.db", copies.path())]);
+    assert_eq!(said.code, 2, "{}", said.messages);
+    assert!(said.messages.contains("the program has no stored tables"), "{}", said.messages);
+}
