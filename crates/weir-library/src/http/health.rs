@@ -44,8 +44,11 @@ impl HealthRoute {
         if self.path.is_empty() || path != self.path {
             return None;
         }
-        if !matches!(*method, Method::GET | Method::HEAD) {
-            return Some(Response::not_allowed(HeaderValue::from_static("GET, HEAD")));
+        let allow = HeaderValue::from_static("GET, HEAD, OPTIONS");
+        match *method {
+            Method::GET | Method::HEAD => {}
+            Method::OPTIONS => return Some(Response::options(allow)),
+            _ => return Some(Response::not_allowed(allow)),
         }
         let answer = match self.is_draining.load(Ordering::Relaxed) {
             false => Response::plain(StatusCode::OK, "ok"),
@@ -89,6 +92,7 @@ mod tests {
         let status = |method: Method, path: &str| health.answer(&method, path).map(|answer| answer.code().as_u16());
         assert_eq!(status(Method::GET, "/health"), Some(200));
         assert_eq!((status(Method::HEAD, "/health"), status(Method::POST, "/health")), (Some(200), Some(405)));
+        assert_eq!(status(Method::OPTIONS, "/health"), Some(204));
         assert_eq!((status(Method::GET, "/"), status(Method::GET, "/health/")), (None, None));
         health.drain();
         assert_eq!(status(Method::GET, "/health"), Some(503));

@@ -33,10 +33,35 @@ pub(super) fn media_type() -> HeaderValue {
 /// Returns `true` if the client names a kind of JSON among the media types that it accepts, and does not ask for a page.
 pub(super) fn is_preferred(request: &HeaderMap) -> bool {
     let accepted = request.get_all(ACCEPT).iter().filter_map(|line| line.to_str().ok());
-    let ranges: Vec<&str> = accepted
-        .flat_map(|line| line.split(','))
-        .map(|range| range.split(';').next().unwrap_or_default().trim())
-        .collect();
+    let ranges: Vec<&str> = accepted.flat_map(|line| line.split(',')).filter_map(accepted_range).collect();
     let is_json = |range: &&str| range.eq_ignore_ascii_case("application/json") || range.ends_with("+json");
     ranges.iter().any(is_json) && !ranges.contains(&"text/html")
+}
+
+/// Returns the media range of an element of `Accept`; `None` if its weight is 0, which excludes it.
+fn accepted_range(element: &str) -> Option<&str> {
+    let mut parts = element.split(';').map(str::trim);
+    let range = parts.next()?;
+    let mut weights = parts.filter_map(|part| part.strip_prefix(['q', 'Q'])?.strip_prefix('=')?.parse::<f32>().ok());
+    weights.all(|weight| weight > 0.0).then_some(range)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_media_type_of_weight_0_is_not_accepted() {
+        for (accept, expected) in [
+            ("application/json", true),
+            ("application/json;q=0.5, text/html;q=0", true),
+            ("application/json; q=0", false),
+            ("application/json, text/html", false),
+            ("text/html;q=0", false),
+            ("application/problem+json;charset=x;Q=0.000", false),
+        ] {
+            let request = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static(accept))]);
+            assert_eq!(is_preferred(&request), expected, "{accept}");
+        }
+    }
 }
