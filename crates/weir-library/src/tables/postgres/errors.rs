@@ -52,6 +52,11 @@ impl StatementError {
         }
     }
 
+    /// Returns whether another program has a lock that the statement needs, and the time to wait for it is over.
+    pub(super) fn is_lock_missing(&self) -> bool {
+        matches!(self, StatementError::Database(error, _) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE))
+    }
+
     /// Returns whether the connection has failed.
     pub(super) fn is_lost(&self) -> bool {
         matches!(self, StatementError::Database(error, _) if is_lost(error))

@@ -1,0 +1,98 @@
+//! Starts in PostgreSQL beside programs that are running.
+
+use std::thread;
+
+use test_support::postgres::PostgresServer;
+use weir::Value;
+
+use super::test_database::wait_for;
+use super::{TestDatabase, column, declared};
+use crate::tables::row::fields;
+use crate::tables::schema::{ColumnSchema, Schema, TableMigration};
+use crate::tables::storage::TableStorage;
+
+/// Reads the rows of the table until the table `done` has a row, as a backup does.
+const READER: &str = "DO $$ BEGIN
+    PERFORM count(*) FROM things;
+    WHILE NOT EXISTS (SELECT 1 FROM done) LOOP PERFORM pg_sleep(0.01); END LOOP;
+END $$";
+/// The number of such readers.
+const READERS: &str = "SELECT count(*) FROM pg_locks WHERE relation = 'done'::regclass AND mode = 'AccessShareLock'
+    AND pid <> pg_backend_pid()";
+
+fn database(name: &str) -> Option<(&'static PostgresServer, TestDatabase)> {
+    let server = PostgresServer::shared()?;
+    server.schema(name);
+    Some((server, TestDatabase::Postgres(name.to_owned())))
+}
+
+fn things(columns: impl IntoIterator<Item = ColumnSchema>) -> Schema {
+    declared("things", std::iter::once(column("id", "Int", false)).chain(columns).collect())
+}
+
+/// Its wait for the lock of the table would hold up all who read the table behind it.
+#[test]
+fn a_start_that_waits_for_a_lock_holds_up_no_read() {
+    let name = "start_waits";
+    let Some((server, database)) = database(name) else { return };
+    let (old, new) = (database.storage(), database.storage());
+    let table = old.open(things([])).unwrap();
+    server.execute(name, "CREATE TABLE done (id bigint)");
+    thread::scope(|scope| {
+        scope.spawn(|| server.execute(name, READER));
+        wait_for(server, name, READERS, "1");
+        let starting = scope.spawn(|| new.open(things([column("note", "Text", true)])).map(|_| ()));
+        // It waits for the lock of the table, or has given that up.
+        let tries =
+            "SELECT count(*) > 0 FROM pg_stat_activity a JOIN pg_locks l ON l.pid = a.pid AND l.locktype = 'advisory'
+                     AND l.classid = 1466263922 AND l.objid = 'weir_database'::regclass::oid
+                     WHERE a.query LIKE '%ALTER TABLE%things%' OR a.query = 'ROLLBACK'";
+        wait_for(server, name, tries, "t");
+        assert_eq!(table.rows.get(0, &Value::Int(1)).unwrap(), None);
+        server.execute(name, "INSERT INTO done VALUES (1)");
+        starting.join().unwrap().unwrap();
+    });
+}
+
+/// Converts the rows as a start does, and returns the number of rows that it has converted.
+fn convert(storage: &TableStorage, schema: &Schema, begun: impl Fn()) -> usize {
+    let mut converted = 0;
+    loop {
+        let old = storage.old_rows(schema).unwrap();
+        begun();
+        converted += old.len();
+        let new = old.iter().map(|row| Value::Record(fields(row).iter().cloned().collect())).collect();
+        if !storage.store_converted(schema, &old, new).unwrap() {
+            storage.open(schema.clone()).unwrap();
+            return converted;
+        }
+    }
+}
+
+/// Each would find that the other one has written the rows meanwhile.
+#[test]
+fn starts_that_convert_rows_in_batches_take_turns() {
+    let name = "conversions_take_turns";
+    let Some((_, database)) = database(name) else { return };
+    let old = things([column("place", "Text", false)]);
+    let storage = database.storage();
+    let table = storage.open(old.clone()).unwrap();
+    for id in 0..10 {
+        table.rows.insert(0, Value::Record([Value::Int(id), Value::text("Ulm")].into())).unwrap();
+    }
+    drop((table, storage));
+    let migration = TableMigration { columns: old.columns, batched: true };
+    let new = Schema { migration: Some(migration), ..things([column("city", "Text", false)]) };
+    let (first, second) = (database.storage(), database.storage());
+    let converted = thread::scope(|scope| {
+        let (begin, begun) = std::sync::mpsc::channel();
+        let (new, second) = (&new, &second);
+        let waiting = scope.spawn(move || {
+            begun.recv().unwrap();
+            convert(second, new, || ())
+        });
+        let converted = convert(&first, new, || _ = begin.send(()));
+        (converted, waiting.join().unwrap())
+    });
+    assert_eq!(converted, (10, 0));
+}
