@@ -96,3 +96,16 @@ fn starts_that_convert_rows_in_batches_take_turns() {
     });
     assert_eq!(converted, (10, 0));
 }
+
+/// Its texts could not be stored there, and have another order.
+#[test]
+fn a_database_of_another_encoding_is_refused() {
+    let Some(server) = PostgresServer::shared() else { return };
+    let create = "CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0";
+    server.execute("public", create);
+    let address = server.address("public").replace("/postgres?", "/latin?");
+    let place = crate::tables::postgres::PostgresAddress::parse(&address, None).unwrap();
+    let storage = TableStorage::at(crate::tables::storage::TableLocation::Postgres(place));
+    let refused = storage.open(things([])).map(|_| ()).unwrap_err();
+    assert!(refused.message.contains("its encoding is LATIN1"), "{refused}");
+}
