@@ -71,12 +71,18 @@ pub(super) fn changes(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<Vec<
     if let Err(failure) = names_fit(schema, catalog.dialect()) {
         return Ok(Err(failure));
     }
+    // The rows of a table that no Weir program has created are none of a reference.
+    if known.is_empty()
+        && let Err(failure) = is_free(schema, catalog)?
+    {
+        return Ok(Err(failure));
+    }
     let names: Vec<&str> = known.iter().map(|known| known.name.as_str()).collect();
     if let Err(failure) = reference_notes::check(schema, &names, catalog)? {
         return Ok(Err(failure));
     }
     if known.is_empty() {
-        return Ok(is_free(schema, catalog)?.map(|()| new_table::created(schema, catalog.dialect())));
+        return Ok(Ok(new_table::created(schema, catalog.dialect())));
     }
     if let Err(failure) = key_changed(schema, &known, catalog)? {
         return Ok(Err(failure));

@@ -109,3 +109,28 @@ fn a_database_of_another_encoding_is_refused() {
     let refused = storage.open(things([])).map(|_| ()).unwrap_err();
     assert!(refused.message.contains("its encoding is LATIN1"), "{refused}");
 }
+
+/// It is true that they do not name a row, but only because nobody knows the other table.
+#[test]
+fn a_table_that_no_weir_program_has_created_is_said_before_references_to_it() {
+    let name = "unknown_referenced";
+    let Some((server, database)) = database(name) else { return };
+    server.execute(
+        name,
+        "CREATE TABLE things (id bigint PRIMARY KEY); CREATE TABLE parts (id bigint PRIMARY KEY, thing bigint)",
+    );
+    server.execute(name, "INSERT INTO things VALUES (1); INSERT INTO parts VALUES (1, 1)");
+    let reference = crate::tables::schema::TableReference {
+        source: "parts".to_owned(),
+        columns: vec![1],
+        names: vec!["thing".to_owned()],
+        optional: vec![false],
+        target: "things".to_owned(),
+        key: vec!["id".to_owned()],
+        cascade: false,
+        stored: true,
+    };
+    let schema = Schema { referenced_by: vec![reference], ..things([]) };
+    let refused = database.storage().open(schema).map(|_| ()).unwrap_err();
+    assert!(refused.message.contains("`things` that no Weir program has created"), "{refused}");
+}
