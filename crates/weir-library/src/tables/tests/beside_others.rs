@@ -30,6 +30,10 @@ fn things(columns: impl IntoIterator<Item = ColumnSchema>) -> Schema {
     declared("things", std::iter::once(column("id", "Int", false)).chain(columns).collect())
 }
 
+fn with_default(name: &str) -> ColumnSchema {
+    ColumnSchema { default: Some("9".to_owned()), ..column(name, "Int", false) }
+}
+
 /// Its wait for the lock of the table would hold up all who read the table behind it.
 #[test]
 fn a_start_that_waits_for_a_lock_holds_up_no_read() {
@@ -52,6 +56,29 @@ fn a_start_that_waits_for_a_lock_holds_up_no_read() {
         server.execute(name, "INSERT INTO done VALUES (1)");
         starting.join().unwrap().unwrap();
     });
+}
+
+/// One of them would write rows that the other cannot read.
+#[test]
+fn versions_that_differ_in_a_required_column_do_not_run_beside_each_other() {
+    let versions: [(&str, &[ColumnSchema], &[ColumnSchema]); 3] = [
+        ("becomes_required", &[column("z", "Int", true)], &[with_default("z")]),
+        ("without_required", &[column("z", "Int", false)], &[]),
+        ("with_default", &[], &[with_default("z")]),
+    ];
+    for (name, before, behind) in versions {
+        let Some((_, database)) = database(name) else { return };
+        let old = database.storage();
+        old.open(things(before.to_vec())).unwrap();
+        let beside = database.storage().open(things(behind.to_vec())).map(|_| ());
+        match beside {
+            // The database gives rows of the old version the default.
+            Ok(()) => assert_eq!(name, "with_default"),
+            Err(failure) => assert!(failure.message.contains("the column `z`"), "{failure}"),
+        }
+        drop(old);
+        database.storage().open(things(behind.to_vec())).unwrap();
+    }
 }
 
 /// Converts the rows as a start does, and returns the number of rows that it has converted.
