@@ -40,10 +40,18 @@ pub(crate) fn read(
 }
 
 /// Returns the address of the tables in the plan beside a program.
+///
+/// # Errors
+/// Prints the errors of the plan, and returns the exit code.
 #[cfg(feature = "tools")]
-pub(crate) fn tables_of(program_path: &Path) -> Option<String> {
-    let text = std::fs::read_to_string(beside(program_path)?).ok()?;
-    Plan::parse(&text).0.tables.map(|address| address.value.to_string())
+pub(crate) fn tables_of(program_path: &Path, terminal: &mut Terminal) -> Result<Option<String>, Exit> {
+    let Some(path) = beside(program_path) else { return Ok(None) };
+    let text = std::fs::read_to_string(&path).map_err(|error| no_plan(&path, &error, terminal))?;
+    let (plan, mut problems) = Plan::parse(&text);
+    problems.retain(PlanProblem::is_error);
+    let shown = problems.iter().map(|problem| render(problem, &path, &text, terminal.messages()));
+    terminal.eprint(&shown.collect::<String>());
+    if problems.is_empty() { Ok(plan.tables.map(|address| address.value.to_string())) } else { Err(Exit::Failure) }
 }
 
 /// Parses and checks a plan.

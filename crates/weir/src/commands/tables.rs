@@ -19,7 +19,10 @@ use crate::{Exit, Library, plan_file};
 
 /// Prints every table, or makes a backup. Fails if a start would.
 pub(crate) fn tables(arguments: &TablesArguments, library: &Library, terminal: &mut Terminal) -> Exit {
-    let planned = plan_file::tables_of(&arguments.file);
+    let planned = match plan_file::tables_of(&arguments.file, terminal) {
+        Ok(planned) => planned,
+        Err(exit) => return exit,
+    };
     let (data, given) = (arguments.data.as_deref(), arguments.tables.as_deref());
     let place = match table_location(&arguments.file, data, given, planned.as_deref()) {
         Ok(place) => place,
