@@ -42,12 +42,16 @@ pub(crate) fn read(
 /// Returns the address of the tables in the plan beside a program.
 ///
 /// # Errors
-/// Reports a plan that cannot be read, and returns the exit code.
+/// Prints the errors of the plan, and returns the exit code.
 #[cfg(feature = "tools")]
 pub(crate) fn tables_of(program_path: &Path, terminal: &mut Terminal) -> Result<Option<String>, Exit> {
     let Some(path) = beside(program_path) else { return Ok(None) };
     let text = text_of(&path).map_err(|error| no_plan(&path, &error, terminal))?;
-    Ok(Plan::parse(&text).0.tables.map(|address| address.value.to_string()))
+    let (plan, mut problems) = Plan::parse(&text);
+    problems.retain(PlanProblem::is_error);
+    let shown = problems.iter().map(|problem| render(problem, &path, &text, terminal.messages()));
+    terminal.eprint(&shown.collect::<String>());
+    if problems.is_empty() { Ok(plan.tables.map(|address| address.value.to_string())) } else { Err(Exit::Failure) }
 }
 
 /// Reads a plan file.

@@ -19,8 +19,8 @@ pub(super) fn taken_in_undeclared(schema: &Schema, columns: &[&str], row: &[Valu
     let names = columns.join(", ");
     let which = places.map_or_else(|| format!("the same ({names})"), |places| named(schema, &places, row));
     broken(format!(
-        "a row of `{}` with {which} exists already, and another version of the program declares `unique ({names})`: stop that version, \
-         and start this one again",
+        "a row of `{}` with {which} exists already, and the database has `unique ({names})`, which this program does not declare: if it \
+         is that of another version, stop that version, and start this one again; otherwise drop its index",
         schema.name
     ))
 }

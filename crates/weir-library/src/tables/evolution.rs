@@ -71,15 +71,26 @@ pub(super) fn changes(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<Vec<
     if let Err(failure) = names_fit(schema, catalog.dialect()) {
         return Ok(Err(failure));
     }
+    // The rows of a table that no Weir program has created are none of a reference.
+    if known.is_empty()
+        && let Err(failure) = is_free(schema, catalog)?
+    {
+        return Ok(Err(failure));
+    }
     let names: Vec<&str> = known.iter().map(|known| known.name.as_str()).collect();
     if let Err(failure) = reference_notes::check(schema, &names, catalog)? {
         return Ok(Err(failure));
     }
     if known.is_empty() {
-        return Ok(is_free(schema, catalog)?.map(|()| new_table::created(schema, catalog.dialect())));
+        return Ok(Ok(new_table::created(schema, catalog.dialect())));
     }
     if let Err(failure) = key_changed(schema, &known, catalog)? {
         return Ok(Err(failure));
+    }
+    if let Some(column) = given_up(schema, &known)
+        && catalog.others_have_other_columns(schema)?
+    {
+        return Ok(Err(others_write_no_value(schema, column, "is gone in this one, and required in the other")));
     }
     let mut changes = Vec::new();
     for column in &schema.columns {
@@ -91,6 +102,22 @@ pub(super) fn changes(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<Vec<
     }
     let indexes = indexes_changed(schema, &known, catalog)?;
     Ok(indexes.map(|indexes| changes.into_iter().chain(indexes).collect()))
+}
+
+/// Returns a required column of the last program that this one does not declare, so that its rows have no value there.
+fn given_up<'k>(schema: &Schema, known: &'k [KnownColumn]) -> Option<&'k str> {
+    let is_kept = |known: &KnownColumn| schema.columns.iter().any(|column| column.name == known.name);
+    let is_required = |known: &KnownColumn| known.declared && known.nullable && !known.kind.starts_with("Option(");
+    known.iter().find(|known| is_required(known) && !is_kept(known)).map(|known| known.name.as_str())
+}
+
+/// Returns the failure of a start beside a program of another version, of which one writes rows that the other cannot read.
+fn others_write_no_value(schema: &Schema, column: &str, why: &str) -> Failure {
+    Failure::function(format!(
+        "another program that is running has other columns of `{}`, and the column `{column}` {why}: one of them writes rows without a \
+         value there, which the other cannot read; stop it, and start this program again",
+        schema.name
+    ))
 }
 
 /// Returns the columns of the table; none if no Weir program has created it.
@@ -239,6 +266,9 @@ fn column_changed(
     }
     if column.optional || !known.nullable {
         return Ok(Ok(None));
+    }
+    if catalog.others_have_other_columns(schema)? {
+        return Ok(Err(others_write_no_value(schema, &column.name, "becomes required in this one")));
     }
     let absent = format!("{} IS NULL", quoted(&column.name));
     match dialect.default(column) {

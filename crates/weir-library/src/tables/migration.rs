@@ -57,7 +57,7 @@ pub(super) fn old_rows(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<Vec
 }
 
 /// Writes converted rows, and returns whether more are left. The caller makes it a transaction.
-pub(super) fn store(schema: &Schema, old: &[Value], new: Vec<Value>, catalog: &dyn Catalog) -> StartCheck<bool> {
+pub(super) fn store(schema: &Schema, old: &[Value], new: &[Value], catalog: &dyn Catalog) -> StartCheck<bool> {
     match PendingMigration::of(schema, catalog)? {
         Ok(Some(pending)) => pending.store(old, new, catalog),
         Ok(None) => Ok(Ok(false)),
@@ -256,7 +256,7 @@ impl<'s> PendingMigration<'s> {
         }))
     }
 
-    fn store(&self, old: &[Value], new: Vec<Value>, catalog: &dyn Catalog) -> StartCheck<bool> {
+    fn store(&self, old: &[Value], new: &[Value], catalog: &dyn Catalog) -> StartCheck<bool> {
         if let Err(failure) = self.may_go_on(catalog)? {
             return Ok(Err(failure));
         }
@@ -266,7 +266,7 @@ impl<'s> PendingMigration<'s> {
             Err(failure) => return Ok(Err(failure)),
         }
         let converted: Result<Vec<Value>, Failure> =
-            old.iter().zip(new).map(|(old, new)| self.schema.replacement(&self.key(old), new)).collect();
+            old.iter().zip(new).map(|(old, new)| self.schema.replacement(&self.key(old), new.clone())).collect();
         let converted = match converted {
             Ok(converted) => converted,
             Err(failure) => return Ok(Err(failure)),

@@ -62,6 +62,7 @@ mod write_groups;
 mod writer;
 mod writes_since_crash;
 
+use std::collections::BTreeSet;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicI64};
 use std::sync::{Arc, OnceLock, Weak};
@@ -96,6 +97,10 @@ use writer::PostgresWriter;
 /// Time that the end of a program leaves to what is still under way.
 const CLOSE_WITHIN: Duration = Duration::from_secs(1);
 
+/// Time after which a start tries again to take a lock that another program has. Chosen by judgement: the readers of a table wait for a
+/// fifth of the time at most.
+const HELD_UP_PAUSE: Duration = Duration::from_millis(400);
+
 /// The database of a program.
 pub(super) struct PostgresDatabase {
     connector: PostgresConnector,
@@ -118,6 +123,8 @@ pub(super) struct PostgresDatabase {
     time_limits: AnswerTimeLimits,
     /// The tables that this program declares ([`running_programs`]).
     declared: Mutex<Vec<Schema>>,
+    /// The names of the tables whose rows this program converts in batches.
+    converting: Mutex<BTreeSet<String>>,
     /// This database, once the program is to join again when its connection is lost ([`rejoining`]).
     watched: OnceLock<Weak<PostgresDatabase>>,
     /// Ends the program if it must not go on.
@@ -151,7 +158,7 @@ impl PostgresDatabase {
         let mut writer = self.writer.lock();
         let connection = self.connected(&mut writer).map_err(|error| self.failure(&error))?;
         self.command(connection, SNAPSHOT)?;
-        let found = read(&PostgresCatalog { connection, database: self });
+        let found = read(&PostgresCatalog::new(connection, self));
         self.command(connection, "ROLLBACK")?;
         found
     }
@@ -196,6 +203,7 @@ impl PostgresDatabase {
             placed_commits: PlacedCommits::default(),
             time_limits: AnswerTimeLimits::default(),
             declared: Mutex::default(),
+            converting: Mutex::default(),
             watched: OnceLock::new(),
             end: ProgramEnd::default(),
             // Another random number for each state, also of one process.
@@ -212,7 +220,7 @@ impl PostgresDatabase {
         let database = PostgresDatabase::unprepared(address.clone())?;
         let connection = database.connect().map_err(|error| database.failure(&error))?;
         database.waited(layout::check(&connection, address))??;
-        let catalog = PostgresCatalog { connection: &connection, database: &database };
+        let catalog = PostgresCatalog::new(&connection, &database);
         database.command(&connection, SNAPSHOT)?;
         read(&catalog)
     }
@@ -233,15 +241,54 @@ impl PostgresDatabase {
         matches!(ended, Some(Ok(Ok(true))))
     }
 
-    /// Makes changes of a start, all or none.
-    pub(super) fn changing<T>(&self, change: impl FnOnce(&dyn Catalog) -> StartCheck<T>) -> Result<T, Failure> {
+    /// Waits until no other program converts the rows of a table in batches, and keeps others from it until [`Self::end_conversion`].
+    pub(super) fn begin_conversion(&self, schema: &Schema) -> Result<(), Failure> {
+        if self.converting.lock().contains(&schema.name) {
+            return Ok(());
+        }
+        let query = running_programs::conversion_begun(schema);
+        while self.look(|catalog| catalog.query(&query))?.concat() != [Some("t".to_owned())] {
+            std::thread::sleep(HELD_UP_PAUSE);
+        }
+        self.converting.lock().insert(schema.name.clone());
+        Ok(())
+    }
+
+    /// Lets other programs convert the rows of a table.
+    pub(super) fn end_conversion(&self, schema: &Schema) -> Result<(), Failure> {
+        if self.converting.lock().remove(&schema.name) {
+            let sql = running_programs::conversion_ended(schema);
+            self.look(|catalog| catalog.query(&sql).map(|_| ()))?;
+        }
+        Ok(())
+    }
+
+    /// Makes changes of a start, all or none. While another program has a lock that they need, such as `pg_dump`, they are tried again:
+    /// who waits for a lock of a table holds up all who read the table later.
+    pub(super) fn changing<T>(&self, change: impl Fn(&dyn Catalog) -> StartCheck<T>) -> Result<T, Failure> {
+        let deadline = Instant::now() + self.connector.address.time_limit;
+        loop {
+            let (changed, is_held_up) = self.changed_at_once(&change)?;
+            if !is_held_up || Instant::now() >= deadline {
+                return changed;
+            }
+            std::thread::sleep(HELD_UP_PAUSE);
+        }
+    }
+
+    /// Tries changes of a start, in a turn of this program. Returns their result, and whether a lock of another program was in the way.
+    fn changed_at_once<T>(
+        &self,
+        change: impl Fn(&dyn Catalog) -> StartCheck<T>,
+    ) -> Result<(Result<T, Failure>, bool), Failure> {
         let mut writer = self.writer.lock();
         let connection = self.connected(&mut writer).map_err(|error| failure(&self.connector.address, &error))?;
         self.command(connection, "BEGIN; LOCK TABLE \"weir_database\" IN EXCLUSIVE MODE")?;
-        let changed = change(&PostgresCatalog { connection, database: self });
+        let catalog = PostgresCatalog::new(connection, self);
+        let changed = change(&catalog);
         let is_changed = matches!(changed, Ok(Ok(_)));
         self.command(connection, if is_changed { "COMMIT" } else { "ROLLBACK" })?;
-        changed?
+        Ok((changed.and_then(|changed| changed), catalog.is_held_up.get()))
     }
 
     /// Returns the commits that become durable in groups; `None` if each is durable when it is executed.

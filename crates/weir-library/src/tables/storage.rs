@@ -270,26 +270,45 @@ impl TableStorage {
     /// Returns the next rows of the old type of a table that the program converts; none if there are none.
     pub(super) fn old_rows(&self, schema: &Schema) -> Result<Vec<Value>, Failure> {
         let read = || self.changing(schema, |catalog| migration::old_rows(schema, catalog), Vec::new());
-        let rows = read();
-        if rows.is_err()
-            && let Ok(OpenDatabase::Postgres(database)) = self.open_database()
-            && database.hindering_have_ended(schema)
-        {
+        if !self.is_shared(schema) {
             return read();
+        }
+        let OpenDatabase::Postgres(database) = self.open_database()? else { return read() };
+        if schema.migration.as_ref().is_some_and(|migration| migration.batched) {
+            database.begin_conversion(schema)?;
+        }
+        let rows = match read() {
+            Err(_) if database.hindering_have_ended(schema) => read(),
+            rows => rows,
+        };
+        if !rows.as_ref().is_ok_and(|rows| !rows.is_empty()) {
+            database.end_conversion(schema)?;
         }
         rows
     }
 
     /// Stores converted rows, and returns whether more are left.
     pub(super) fn store_converted(&self, schema: &Schema, old: &[Value], new: Vec<Value>) -> Result<bool, Failure> {
-        self.changing(schema, |catalog| migration::store(schema, old, new, catalog), false)
+        let stored = self.changing(schema, |catalog| migration::store(schema, old, &new, catalog), false);
+        if !matches!(stored, Ok(true))
+            && self.is_shared(schema)
+            && let OpenDatabase::Postgres(database) = self.open_database()?
+        {
+            database.end_conversion(schema)?;
+        }
+        stored
+    }
+
+    /// Returns whether other programs may convert the rows of a table as well.
+    fn is_shared(&self, schema: &Schema) -> bool {
+        schema.soft.is_none() && matches!(self.place, TableLocation::Postgres(_))
     }
 
     /// Changes the database in one transaction, unless the table is kept in memory.
     fn changing<T>(
         &self,
         schema: &Schema,
-        change: impl FnOnce(&dyn Catalog) -> StartCheck<T>,
+        change: impl Fn(&dyn Catalog) -> StartCheck<T>,
         in_memory: T,
     ) -> Result<T, Failure> {
         if schema.soft.is_some() || matches!(self.place, TableLocation::Memory) {

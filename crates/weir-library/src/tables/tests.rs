@@ -1,6 +1,7 @@
 //! Tables in memory and in the database against each other, and durability.
 
 mod agreement;
+mod beside_others;
 mod checkpoints;
 mod crashes;
 mod ended_programs;

@@ -160,6 +160,9 @@ impl AddressParameters {
                 _ => others.push(parameter),
             }
         }
+        if authorities.is_some() && !["require", "verify-full"].contains(&mode) {
+            return Err(invalid("`sslrootcert` names the authority that is checked, which needs `sslmode=require`"));
+        }
         let trust = match mode {
             "disable" => None,
             "prefer" => Some(CertificateTrust::Any),
@@ -221,5 +224,6 @@ mod tests {
             );
         }
         assert!(shown("postgres://ada@db/shop?sslmode=maybe").contains("`disable`, `prefer` or `require`"));
+        assert!(shown("postgres://ada@db/shop?sslrootcert=ca.pem").contains("needs `sslmode=require`"));
     }
 }

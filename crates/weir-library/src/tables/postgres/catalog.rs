@@ -1,5 +1,7 @@
 //! The tables of a schema of PostgreSQL.
 
+use std::cell::Cell;
+
 use tokio_postgres::Row;
 use weir::Value;
 
@@ -18,6 +20,17 @@ use crate::tables::sql_value::Bound;
 pub(in crate::tables) struct PostgresCatalog<'c> {
     pub(super) connection: &'c PostgresConnection,
     pub(super) database: &'c PostgresDatabase,
+    /// True if a statement was given up because another program has a lock that it needs.
+    pub(super) is_held_up: Cell<bool>,
+}
+
+/// The limit of the wait for the lock of a statement that changes a table: others that come later wait behind it.
+const LOCK_TIMEOUT: &str = "SET LOCAL lock_timeout = 100";
+
+impl<'c> PostgresCatalog<'c> {
+    pub(super) fn new(connection: &'c PostgresConnection, database: &'c PostgresDatabase) -> PostgresCatalog<'c> {
+        PostgresCatalog { connection, database, is_held_up: Cell::new(false) }
+    }
 }
 
 impl PostgresCatalog<'_> {
@@ -149,7 +162,12 @@ impl Catalog for PostgresCatalog<'_> {
     }
 
     fn execute(&self, sql: &str) -> Read<()> {
-        self.database.command(self.connection, sql)
+        let sql = format!("{LOCK_TIMEOUT}; {sql}; SET LOCAL lock_timeout TO DEFAULT");
+        let executed = async { Ok(self.connection.command(&sql).await?) };
+        self.database.answered(executed).map_err(|error| {
+            self.is_held_up.set(self.is_held_up.get() || error.is_lock_missing());
+            self.database.failure(&error)
+        })
     }
 
     fn note_declared(&self, schema: &Schema) -> Read<()> {

@@ -58,6 +58,11 @@ impl StatementError {
         self.is_conflict() || self.is_lost()
     }
 
+    /// Returns whether another program has a lock that the statement needs, and the time to wait for it is over.
+    pub(super) fn is_lock_missing(&self) -> bool {
+        matches!(self, StatementError::Database(error, _) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE))
+    }
+
     /// Returns whether the connection has failed.
     pub(super) fn is_lost(&self) -> bool {
         matches!(self, StatementError::Database(error, _) if is_lost(error))
@@ -200,7 +205,11 @@ fn advice(error: &Error) -> Option<&'static str> {
         "25006" => "it is read-only, such as a standby: use the address of the primary",
         "28P01" | "28000" => "correct the user or the password in its address, or set `PGPASSWORD`",
         "3D000" => "create it with `createdb`, or correct its address",
-        "42501" => "give the user the right: GRANT … ON …",
+        "42501" => {
+            "give the user the right: a program reads and writes its tables and those of Weir, `weir_…`, and owns both and creates \
+             tables in the schema if a start has something to change: GRANT USAGE, CREATE ON SCHEMA … TO …"
+        }
+        "54011" => "a key or an index has at most 32 columns",
         "54000" => "a key or an indexed value has at most 2,700 bytes",
         "57P01" | "57P02" | "57P03" | "08006" | "08003" => "the next statement connects again",
         "25P03" => "the transaction has executed nothing for too long",

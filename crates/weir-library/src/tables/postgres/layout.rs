@@ -10,6 +10,10 @@ use super::errors::explain;
 /// The version of the layout.
 const LAYOUT: i32 = 1;
 
+/// The first schema, whether it has tables of Weir, and the encoding.
+const FOUND: &str =
+    "SELECT current_schema(), to_regclass('weir_database') IS NOT NULL, current_setting('server_encoding')";
+
 /// Creates the tables of Weir if the schema has none.
 pub(super) async fn prepare(connection: &PostgresConnection, address: &PostgresAddress) -> Result<(), Failure> {
     if check(connection, address).await? {
@@ -31,14 +35,21 @@ pub(super) async fn prepare(connection: &PostgresConnection, address: &PostgresA
 pub(super) async fn check(connection: &PostgresConnection, address: &PostgresAddress) -> Result<bool, Failure> {
     let texts = async |sql: &str| connection.texts(sql).await.map_err(|error| explain(address, &error));
     let refused = |why: String| Err(Failure::function(format!("the database {address}: {why}")));
-    let found = texts("SELECT current_schema(), to_regclass('weir_database') IS NOT NULL").await?;
-    let [schema, exists] = found.first().map_or(&[][..], Vec::as_slice) else { return Ok(false) };
+    let found = texts(FOUND).await?;
+    let [schema, exists, encoding] = found.first().map_or(&[][..], Vec::as_slice) else { return Ok(false) };
     if schema.is_none() {
         return refused(
             "the search path names no schema that exists; create it: `CREATE SCHEMA …`, or name another one: \
              `?options=-csearch_path%3Dshop`"
                 .to_owned(),
         );
+    }
+    let encoding = encoding.as_deref().unwrap_or_default();
+    if encoding != "UTF8" {
+        return refused(format!(
+            "its encoding is {encoding}, which lacks characters of texts, and orders them otherwise; create another one: \
+             `CREATE DATABASE … ENCODING 'UTF8' LOCALE 'C' TEMPLATE template0`"
+        ));
     }
     if exists.as_deref() != Some("t") {
         return Ok(false);

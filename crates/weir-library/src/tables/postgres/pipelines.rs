@@ -5,6 +5,9 @@
 //! it is executed on a thread, with a connection of its own, until it is short again ([`SLOW`]). One that took long once may have
 //! been held up by something else: it counts as slow if that happens often, or if it took very long.
 //!
+//! A statement that is held up, such as by a lock that another program has on its table, holds up those behind it once. As long as the
+//! first one has no answer for longer than [`HELD_UP`], no other one is sent behind it: each is executed on a thread.
+//!
 //! A statement also needs a thread as long as the connection is being made, and until the statement is prepared there.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,6 +29,8 @@ use super::whole_transactions::prepared_alone;
 
 /// The time of a statement from which others should not wait for it. Chosen by judgement: a read by key takes 0.1 ms.
 const SLOW: Duration = Duration::from_millis(20);
+/// The time without an answer after which no statement is sent behind others. Chosen by judgement.
+const HELD_UP: Duration = Duration::from_millis(50);
 /// The time of a statement that is slow, although it was so only once.
 const SLOW_ONCE: Duration = Duration::from_millis(200);
 /// The score of a statement that is slow. Chosen by judgement: it was slow three times running, or in the long run every third time.
@@ -96,6 +101,8 @@ pub(super) struct Pipeline {
     begin: Instant,
     /// The number of statements without an answer.
     unanswered: AtomicUsize,
+    /// The time since which the first statement without an answer has been the first, in nanoseconds since the begin.
+    first_since_ns: AtomicU64,
     /// The number of answers.
     answers: AtomicU64,
     /// The time of the last answer, in nanoseconds since the begin.
@@ -155,6 +162,7 @@ impl Pipeline {
             handle,
             begin: Instant::now(),
             unanswered: AtomicUsize::new(0),
+            first_since_ns: AtomicU64::new(0),
             answers: AtomicU64::new(0),
             answered_ns: AtomicU64::new(0),
             is_watched: AtomicBool::new(false),
@@ -170,8 +178,11 @@ impl Pipeline {
 
     /// Returns a prepared statement, unless it needs a thread.
     pub(super) fn prepared_statement(self: &Arc<Self>, sql: &str) -> Option<Statement> {
-        if self.unanswered.load(Ordering::Relaxed) >= UNANSWERED_MAX {
-            return None;
+        match self.unanswered.load(Ordering::Relaxed) {
+            0 => {}
+            UNANSWERED_MAX.. => return None,
+            _ if self.is_held_up() => return None,
+            _ => {}
         }
         if let Some(prepared) = self.connection.known(sql) {
             let known = self.known.lock();
@@ -187,6 +198,17 @@ impl Pipeline {
             });
         }
         None
+    }
+
+    /// Notes that another statement is the first without an answer.
+    fn note_first(&self) {
+        self.first_since_ns.store(self.begin.elapsed().as_nanos() as u64, Ordering::Relaxed);
+    }
+
+    /// Returns whether the first statement without an answer has had none for long.
+    fn is_held_up(&self) -> bool {
+        let since = Duration::from_nanos(self.first_since_ns.load(Ordering::Relaxed));
+        self.begin.elapsed().saturating_sub(since) > HELD_UP
     }
 
     /// Executes statements that read, all as the tables are at one moment.
@@ -298,7 +320,9 @@ struct ExpectedAnswer<'p>(&'p Arc<Pipeline>);
 
 impl<'p> ExpectedAnswer<'p> {
     fn new(pipeline: &'p Arc<Pipeline>, limit: Duration) -> ExpectedAnswer<'p> {
-        pipeline.unanswered.fetch_add(1, Ordering::SeqCst);
+        if pipeline.unanswered.fetch_add(1, Ordering::SeqCst) == 0 {
+            pipeline.note_first();
+        }
         if !pipeline.is_watched.load(Ordering::SeqCst) && !pipeline.is_watched.swap(true, Ordering::SeqCst) {
             pipeline.handle.spawn(Arc::clone(pipeline).watch(limit));
         }
@@ -308,6 +332,7 @@ impl<'p> ExpectedAnswer<'p> {
 
 impl Drop for ExpectedAnswer<'_> {
     fn drop(&mut self) {
+        self.0.note_first();
         self.0.answers.fetch_add(1, Ordering::Relaxed);
         self.0.unanswered.fetch_sub(1, Ordering::Release);
     }

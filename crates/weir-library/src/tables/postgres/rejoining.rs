@@ -61,7 +61,7 @@ impl PostgresDatabase {
         for schema in &declared {
             command(&running_programs::noted(schema))?;
         }
-        let catalog = PostgresCatalog { connection, database: self };
+        let catalog = PostgresCatalog::new(connection, self);
         let look =
             |schema: &Schema| missed_starts::changes(schema, &catalog).map(|why| Some((schema.name.clone(), why?)));
         let found = declared.iter().map(look).find(|found| !matches!(found, Ok(None)));

@@ -15,6 +15,8 @@ enum Declared {
     Columns = 1_466_263_925,
     Index = 1_466_263_926,
     References = 1_466_263_927,
+    /// The lock of the program that converts the rows of a table in batches.
+    Conversion = 1_466_263_928,
 }
 
 /// Time after which a start looks again whether programs that hinder it have ended.
@@ -34,6 +36,16 @@ pub(super) fn noted(schema: &Schema) -> String {
     let lock =
         |(declared, name): (Declared, String)| format!("pg_advisory_lock_shared({}, {})", declared as i32, hash(&name));
     format!("SELECT {}", locks.map(lock).collect::<Vec<_>>().join(", "))
+}
+
+/// Returns the query whether this program may convert the rows of a table in batches from now on, which only one does at a time.
+pub(super) fn conversion_begun(schema: &Schema) -> String {
+    format!("SELECT pg_try_advisory_lock({}, {})", Declared::Conversion as i32, hash(&schema.name))
+}
+
+/// Returns the statement with which it does not any more.
+pub(super) fn conversion_ended(schema: &Schema) -> String {
+    format!("SELECT pg_advisory_unlock({}, {})", Declared::Conversion as i32, hash(&schema.name))
 }
 
 /// Returns the query for the other programs that declare a table with other columns.

@@ -411,3 +411,41 @@ fn a_read_knows_the_commit_of_a_change_that_was_in_flight() {
         held.join().unwrap();
     });
 }
+
+/// They would wait behind it on the connection of their event loop, although their table has no lock.
+#[test]
+fn reads_of_other_tables_do_not_wait_behind_one_that_a_lock_holds_up() {
+    let Some(server) = PostgresServer::shared() else { return };
+    let name = "held_up_reads";
+    server.schema(name);
+    let storage = TestDatabase::Postgres(name.to_owned()).storage();
+    let locked = storage.open(users()).unwrap();
+    let other = storage.open(declared("others", vec![column("name", "Text", false)])).unwrap();
+    server.execute(name, "CREATE TABLE released (id int)");
+    run(async {
+        read(&locked, row("ada")).await.unwrap();
+        read(&other, row("ada")).await.unwrap();
+        let lock = "DO $$ BEGIN
+            LOCK TABLE users IN ACCESS EXCLUSIVE MODE;
+            WHILE NOT EXISTS (SELECT 1 FROM released) LOOP PERFORM pg_sleep(0.005); END LOOP;
+        END $$";
+        let holding = std::thread::spawn(move || _ = server.execute(name, lock));
+        let held = "SELECT count(*) FROM pg_locks WHERE granted AND relation = 'users'::regclass AND mode = 'AccessExclusiveLock'";
+        wait_for(server, name, held, "1");
+        let mut waiting = locked.rows.read_later(&row("ada"), None).expect("it needs no thread");
+        poll_fn(|context| {
+            assert!(waiting.as_mut().poll(context).is_pending());
+            Poll::Ready(())
+        })
+        .await;
+        // Soon, a thread has to read the other table.
+        while other.rows.read_later(&row("ada"), None).is_some() {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(other.rows.get(0, &Value::text("ada")).unwrap(), None);
+        release(server, name);
+        waiting.await.unwrap();
+        holding.join().unwrap();
+        read(&other, row("ada")).await.unwrap();
+    });
+}

@@ -252,6 +252,20 @@ fn the_plan_names_the_database_and_weir_tables_shows_it() {
     assert!(shown.output.contains("INTEGER PRIMARY KEY AUTOINCREMENT"), "`--data` counts: {}", shown.output);
 }
 
+/// It would show another database than that of a start.
+#[test]
+fn weir_tables_refuses_a_plan_with_an_error() {
+    let folder = Scratch::folder("wrong-plan");
+    let (main, plan) = (format!("{}/main.weir", folder.path()), format!("{}/main.plan.toml", folder.path()));
+    std::fs::write(&main, COUNTER).expect("the folder is ours");
+    for wrong in ["tables = 5\n", "tabels = \"postgres://db/shop\"\n", "tables = \"postgres://db/shop\n"] {
+        std::fs::write(&plan, wrong).expect("the folder is ours");
+        let refused = say(&["tables", &main]);
+        assert_eq!((refused.code, &*refused.output), (1, ""), "{wrong}: {}", refused.messages);
+        assert!(refused.messages.contains("main.plan.toml"), "{}", refused.messages);
+    }
+}
+
 /// A program writes, and another process, which is this test, learns of each of its commits.
 #[test]
 fn programs_that_share_tables_tell_each_other_what_they_write() {

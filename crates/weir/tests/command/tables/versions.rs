@@ -80,11 +80,32 @@ fn a_program_does_not_drop_what_another_one_that_is_running_declares_unique() {
     }
     newer.stop();
     let said = older.stop().1;
-    let why = "a row of `users` with the place \"Ulm\" exists already, and another version of the program declares `unique (place)`";
+    let why = "a row of `users` with the place \"Ulm\" exists already, and the database has `unique (place)`";
     assert!(said.contains(why), "{said}");
     let alone = Served::start(old.path(), &tables);
     assert_eq!(status(&alone, "/2/Ulm"), Some(200));
     alone.stop();
+}
+
+/// What it writes would be lost.
+#[test]
+fn a_program_ends_if_another_version_has_converted_its_rows_while_it_had_no_connection() {
+    let Some(server) = PostgresServer::start() else { return };
+    let address = server.schema("versions_lost");
+    let old = version(OLD_RECORD, "table users: User key id", "place");
+    let tables = ["--tables", &address];
+    let served = Served::start(old.path(), &tables);
+    assert_eq!(status(&served, "/1/Ulm"), Some(200));
+    // As another version does that is faster than the program.
+    let converted = "BEGIN; LOCK TABLE weir_database IN EXCLUSIVE MODE;
+        SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'weir';
+        CREATE TABLE weir_migrations (\"table\" TEXT NOT NULL, \"old\" TEXT NOT NULL, \"new\" TEXT NOT NULL, \"last\" TEXT,
+                                      \"done\" INTEGER NOT NULL, PRIMARY KEY (\"table\", \"old\"));
+        INSERT INTO weir_migrations VALUES ('users', 'id: Int, place: Text', 'id: Int, city: Text', NULL, 1); COMMIT";
+    server.execute("versions_lost", converted);
+    let (code, said) = served.end();
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("has changed `users`: a newer version of the program has converted the rows"), "{said}");
 }
 
 /// The old version would delete rows that others reference, and the new one relies on them.

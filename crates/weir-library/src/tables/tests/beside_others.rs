@@ -1,0 +1,163 @@
+//! Starts in PostgreSQL beside programs that are running.
+
+use std::thread;
+
+use test_support::postgres::PostgresServer;
+use weir::Value;
+
+use super::test_database::wait_for;
+use super::{TestDatabase, column, declared};
+use crate::tables::row::fields;
+use crate::tables::schema::{ColumnSchema, Schema, TableMigration};
+use crate::tables::storage::TableStorage;
+
+/// Reads the rows of the table until the table `done` has a row, as a backup does.
+const READER: &str = "DO $$ BEGIN
+    PERFORM count(*) FROM things;
+    WHILE NOT EXISTS (SELECT 1 FROM done) LOOP PERFORM pg_sleep(0.01); END LOOP;
+END $$";
+/// The number of such readers.
+const READERS: &str = "SELECT count(*) FROM pg_locks WHERE relation = 'done'::regclass AND mode = 'AccessShareLock'
+    AND pid <> pg_backend_pid()";
+
+fn database(name: &str) -> Option<(&'static PostgresServer, TestDatabase)> {
+    let server = PostgresServer::shared()?;
+    server.schema(name);
+    Some((server, TestDatabase::Postgres(name.to_owned())))
+}
+
+fn things(columns: impl IntoIterator<Item = ColumnSchema>) -> Schema {
+    declared("things", std::iter::once(column("id", "Int", false)).chain(columns).collect())
+}
+
+fn with_default(name: &str) -> ColumnSchema {
+    ColumnSchema { default: Some("9".to_owned()), ..column(name, "Int", false) }
+}
+
+/// Its wait for the lock of the table would hold up all who read the table behind it.
+#[test]
+fn a_start_that_waits_for_a_lock_holds_up_no_read() {
+    let name = "start_waits";
+    let Some((server, database)) = database(name) else { return };
+    let (old, new) = (database.storage(), database.storage());
+    let table = old.open(things([])).unwrap();
+    server.execute(name, "CREATE TABLE done (id bigint)");
+    thread::scope(|scope| {
+        scope.spawn(|| server.execute(name, READER));
+        wait_for(server, name, READERS, "1");
+        let starting = scope.spawn(|| new.open(things([column("note", "Text", true)])).map(|_| ()));
+        // It waits for the lock of the table, or has given that up.
+        let tries =
+            "SELECT count(*) > 0 FROM pg_stat_activity a JOIN pg_locks l ON l.pid = a.pid AND l.locktype = 'advisory'
+                     AND l.classid = 1466263922 AND l.objid = 'weir_database'::regclass::oid
+                     WHERE a.query LIKE '%ALTER TABLE%things%' OR a.query = 'ROLLBACK'";
+        wait_for(server, name, tries, "t");
+        assert_eq!(table.rows.get(0, &Value::Int(1)).unwrap(), None);
+        server.execute(name, "INSERT INTO done VALUES (1)");
+        starting.join().unwrap().unwrap();
+    });
+}
+
+/// One of them would write rows that the other cannot read.
+#[test]
+fn versions_that_differ_in_a_required_column_do_not_run_beside_each_other() {
+    let versions: [(&str, &[ColumnSchema], &[ColumnSchema]); 3] = [
+        ("becomes_required", &[column("z", "Int", true)], &[with_default("z")]),
+        ("without_required", &[column("z", "Int", false)], &[]),
+        ("with_default", &[], &[with_default("z")]),
+    ];
+    for (name, before, behind) in versions {
+        let Some((_, database)) = database(name) else { return };
+        let old = database.storage();
+        old.open(things(before.to_vec())).unwrap();
+        let beside = database.storage().open(things(behind.to_vec())).map(|_| ());
+        match beside {
+            // The database gives rows of the old version the default.
+            Ok(()) => assert_eq!(name, "with_default"),
+            Err(failure) => assert!(failure.message.contains("the column `z`"), "{failure}"),
+        }
+        drop(old);
+        database.storage().open(things(behind.to_vec())).unwrap();
+    }
+}
+
+/// Converts the rows as a start does, and returns the number of rows that it has converted.
+fn convert(storage: &TableStorage, schema: &Schema, begun: impl Fn()) -> usize {
+    let mut converted = 0;
+    loop {
+        let old = storage.old_rows(schema).unwrap();
+        begun();
+        converted += old.len();
+        let new = old.iter().map(|row| Value::Record(fields(row).iter().cloned().collect())).collect();
+        if !storage.store_converted(schema, &old, new).unwrap() {
+            storage.open(schema.clone()).unwrap();
+            return converted;
+        }
+    }
+}
+
+/// Each would find that the other one has written the rows meanwhile.
+#[test]
+fn starts_that_convert_rows_in_batches_take_turns() {
+    let name = "conversions_take_turns";
+    let Some((_, database)) = database(name) else { return };
+    let old = things([column("place", "Text", false)]);
+    let storage = database.storage();
+    let table = storage.open(old.clone()).unwrap();
+    for id in 0..10 {
+        table.rows.insert(0, Value::Record([Value::Int(id), Value::text("Ulm")].into())).unwrap();
+    }
+    drop((table, storage));
+    let migration = TableMigration { columns: old.columns, batched: true };
+    let new = Schema { migration: Some(migration), ..things([column("city", "Text", false)]) };
+    let (first, second) = (database.storage(), database.storage());
+    let converted = thread::scope(|scope| {
+        let (begin, begun) = std::sync::mpsc::channel();
+        let (new, second) = (&new, &second);
+        let waiting = scope.spawn(move || {
+            begun.recv().unwrap();
+            convert(second, new, || ())
+        });
+        let converted = convert(&first, new, || _ = begin.send(()));
+        (converted, waiting.join().unwrap())
+    });
+    assert_eq!(converted, (10, 0));
+}
+
+/// Its texts could not be stored there, and have another order.
+#[test]
+fn a_database_of_another_encoding_is_refused() {
+    let Some(server) = PostgresServer::shared() else { return };
+    let create = "CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0";
+    server.execute("public", create);
+    let address = server.address("public").replace("/postgres?", "/latin?");
+    let place = crate::tables::postgres::PostgresAddress::parse(&address, None).unwrap();
+    let storage = TableStorage::at(crate::tables::storage::TableLocation::Postgres(place));
+    let refused = storage.open(things([])).map(|_| ()).unwrap_err();
+    assert!(refused.message.contains("its encoding is LATIN1"), "{refused}");
+}
+
+/// It is true that they do not name a row, but only because nobody knows the other table.
+#[test]
+fn a_table_that_no_weir_program_has_created_is_said_before_references_to_it() {
+    let name = "unknown_referenced";
+    let Some((server, database)) = database(name) else { return };
+    server.execute(
+        name,
+        "CREATE TABLE things (id bigint PRIMARY KEY); CREATE TABLE parts (id bigint PRIMARY KEY, thing bigint)",
+    );
+    server.execute(name, "INSERT INTO things VALUES (1); INSERT INTO parts VALUES (1, 1)");
+    let reference = crate::tables::schema::TableReference {
+        source: "parts".to_owned(),
+        columns: vec![1],
+        names: vec!["thing".to_owned()],
+        optional: vec![false],
+        target: "things".to_owned(),
+        key: vec!["id".to_owned()],
+        cascade: false,
+        stored: true,
+    };
+    let schema = Schema { referenced_by: vec![reference], ..things([]) };
+    let refused = database.storage().open(schema).map(|_| ()).unwrap_err();
+    assert!(refused.message.contains("`things` that no Weir program has created"), "{refused}");
+}
