@@ -42,8 +42,6 @@ mod reads;
 #[cfg(test)]
 mod recovery_tests;
 mod rejoining;
-#[cfg(test)]
-mod rejoining_tests;
 mod replacement;
 mod rows_by_keys;
 mod running_programs;
@@ -294,6 +292,12 @@ impl PostgresDatabase {
     /// Returns the commits that become durable in groups; `None` if each is durable when it is executed.
     pub(super) fn commits(&self) -> Option<&Arc<GroupCommit>> {
         self.group_commit.get()
+    }
+
+    /// Keeps the program from connecting again until the result is dropped.
+    #[cfg(test)]
+    pub(super) fn hold_writer(&self) -> impl Sized + '_ {
+        self.lock_writer()
     }
 
     /// Fails if the database has lost what flows may have seen.

@@ -15,6 +15,7 @@ mod migrations;
 mod power_cuts;
 mod random_evolution;
 mod references;
+mod rejoining;
 mod start_access;
 mod statement_groups;
 mod test_database;

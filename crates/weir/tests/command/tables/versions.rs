@@ -87,7 +87,7 @@ fn a_program_does_not_drop_what_another_one_that_is_running_declares_unique() {
     alone.stop();
 }
 
-/// What it writes would be lost.
+/// Otherwise its writes would be lost.
 #[test]
 fn a_program_ends_if_another_version_has_converted_its_rows_while_it_had_no_connection() {
     let Some(server) = PostgresServer::start() else { return };

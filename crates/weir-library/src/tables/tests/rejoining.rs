@@ -7,10 +7,10 @@ use parking_lot::Mutex;
 use test_support::postgres::PostgresServer;
 use weir::{Failure, Value};
 
-use super::PostgresAddress;
+use super::{column, declared};
+use crate::tables::postgres::PostgresAddress;
 use crate::tables::schema::{IndexSchema, Schema, TableMigration, TableReference};
 use crate::tables::storage::{TableLocation, TableStorage};
-use crate::tables::tests::{column, declared};
 
 /// The connections by which programs declare their tables.
 const DECLARING: &str = "SELECT DISTINCT pid FROM pg_locks WHERE locktype = 'advisory' AND classid = 1466263924";
@@ -59,7 +59,7 @@ fn a_program_joins_again_without_a_statement_when_its_connections_are_lost() {
 /// Cuts a program from the database, does something before it can join again, and returns the failure with which it ends, if it does.
 fn cut(server: &PostgresServer, program: &TableStorage, meanwhile: impl FnOnce()) -> Option<Failure> {
     let database = program.postgres();
-    let writer = database.lock_writer();
+    let writer = database.hold_writer();
     let before = declaring(server);
     server.cut();
     while declaring(server) == before {
@@ -71,7 +71,7 @@ fn cut(server: &PostgresServer, program: &TableStorage, meanwhile: impl FnOnce()
         thread::yield_now();
     }
     // It may have found that out while it declared its tables.
-    drop(database.lock_writer());
+    drop(database.hold_writer());
     let ended = database.commits().unwrap().check().err();
     if ended.is_some() {
         let table = program.table("users").unwrap();
