@@ -288,16 +288,31 @@ fn a_transaction_is_executed_again_when_its_connection_is_lost_before_the_commit
     }
 }
 
+/// A trigger refuses as many attempts as it is told, as if other programs had written the row.
 #[test]
 fn a_transaction_that_is_refused_eight_times_fails_as_one_of_the_program() {
     let Some(server) = PostgresServer::start() else { return };
     let bank = Bank { server: &server, schema: "eight" };
     let (_program, served) = bank.start("event");
+    bank.sql("CREATE SEQUENCE attempts");
+    let refuse = |times: i64| {
+        bank.sql(&format!(
+            "CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+               IF nextval('attempts') <= {times} THEN RAISE EXCEPTION 'refused' USING ERRCODE = '40001'; END IF;
+               RETURN new;
+             END $$;
+             ALTER SEQUENCE attempts RESTART"
+        ));
+    };
+    refuse(7);
+    bank.sql("CREATE TRIGGER refuse BEFORE INSERT ON accounts FOR EACH ROW EXECUTE FUNCTION refuse()");
     let (balance, entries) = (bank.balance(), bank.entries());
-    assert_eq!(bank.refused(&served, "/awaited/ada", 7, || ()), (200, "added".to_owned()));
-    assert_eq!((bank.balance(), bank.entries()), (balance + 701, entries + 1));
-    assert_eq!(bank.refused(&served, "/awaited/ada", 8, || ()), (409, "seen: conflict".to_owned()));
-    assert_eq!((bank.balance(), bank.entries()), (balance + 1501, entries + 1));
+    assert_eq!(status(post(&served, "/awaited/ada")), (200, "added".to_owned()));
+    assert_eq!((bank.balance(), bank.entries()), (balance + 1, entries + 1));
+    refuse(8);
+    assert_eq!(status(post(&served, "/awaited/ada")), (409, "seen: conflict".to_owned()));
+    assert_eq!((bank.balance(), bank.entries()), (balance + 1, entries + 1));
+    assert_eq!(bank.sql("SELECT last_value FROM attempts"), "8");
     served.stop();
 }
 
