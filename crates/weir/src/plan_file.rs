@@ -49,8 +49,7 @@ pub(crate) fn tables_of(program_path: &Path, terminal: &mut Terminal) -> Result<
     let text = text_of(&path).map_err(|error| no_plan(&path, &error, terminal))?;
     let (plan, mut problems) = Plan::parse(&text);
     problems.retain(PlanProblem::is_error);
-    let shown = problems.iter().map(|problem| render(problem, &path, &text, terminal.messages()));
-    terminal.eprint(&shown.collect::<String>());
+    terminal.eprint(&rendered::rendered(&problems, (&path, &text), terminal.errors(), terminal.messages()));
     if problems.is_empty() { Ok(plan.tables.map(|address| address.value.to_string())) } else { Err(Exit::Failure) }
 }
 
