@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use std::path::Path;
 use weir_compile::{Checked, QueryRest};
+
 use weir_host::{HostType, Text, Value};
 use weir_ir::expr::{Atom, Block, Let, Op, Origin, Program, Var};
 use weir_ir::prim::Prim;
@@ -28,23 +30,7 @@ pub(crate) fn tables(arguments: &TablesArguments, library: &Library, terminal: &
         Err(failure) => return terminal.fail(Exit::Usage, &failure.message, &[]),
     };
     if let Some(copy) = &arguments.backup {
-        let TableLocation::File(file) = &place else {
-            let hint = "`pg_dump` copies a PostgreSQL database while programs write it";
-            return terminal.fail(Exit::Usage, "`--backup` copies SQLite databases", &[hint]);
-        };
-        return match backup(file, copy) {
-            Ok(bytes) => terminal.print(&format!("{bytes} bytes copied to {}\n", copy.display())),
-            Err(_) if !file.exists() && !stores_rows(arguments, library, terminal) => {
-                let hint =
-                    "rows of `soft` tables are in memory, and those of `existing` ones in databases of other programs";
-                terminal.fail(
-                    Exit::Usage,
-                    "the program has no stored tables, so that there is nothing to copy",
-                    &[hint],
-                )
-            }
-            Err(failure) => terminal.fail(Exit::Environment, &failure.message, &[]),
-        };
+        return back_up((&place, copy), (arguments, library), terminal);
     }
     let mut project = Project::default();
     let id = match project.read(&arguments.file, terminal) {
@@ -77,6 +63,28 @@ pub(crate) fn tables(arguments: &TablesArguments, library: &Library, terminal: &
     match terminal.print(&printed) {
         Exit::Success if fails => Exit::Failure,
         exit => exit,
+    }
+}
+
+/// Copies the database of a program.
+fn back_up(
+    (place, copy): (&TableLocation, &Path),
+    (arguments, library): (&TablesArguments, &Library),
+    terminal: &mut Terminal,
+) -> Exit {
+    let TableLocation::File(file) = place else {
+        let hint = "`pg_dump` copies a PostgreSQL database while programs write it";
+        return terminal.fail(Exit::Usage, "`--backup` copies SQLite databases", &[hint]);
+    };
+    match backup(file, copy) {
+        Ok(bytes) => terminal.print(&format!("{bytes} bytes copied to {}\n", copy.display())),
+        Err(_) if !file.exists() && !stores_rows(arguments, library, terminal) => {
+            let hint =
+                "rows of `soft` tables are in memory, and those of `existing` ones in databases of other programs";
+            let message = "the program has no stored tables, so that there is nothing to copy";
+            terminal.fail(Exit::Usage, message, &[hint])
+        }
+        Err(failure) => terminal.fail(Exit::Environment, &failure.message, &[]),
     }
 }
 
