@@ -223,7 +223,7 @@ impl<'g> Frame<'g> {
             NodeKind::Race { bodies } => {
                 self.body(world, &bodies[0], Vec::new(), &inputs[..bodies[0].parameters.len()])?
             }
-            NodeKind::Transaction { body } => self.body(world, body, vec![Value::Bool(true)], inputs)?,
+            NodeKind::Transaction { body } => self.body(world, body, vec![Value::Bool(false)], inputs)?,
             NodeKind::Acquire { constraints, .. } => {
                 if let Some(session) = inputs.first() {
                     let session = self.take(session);
