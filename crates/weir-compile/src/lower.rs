@@ -39,6 +39,7 @@ mod placing;
 mod queries;
 mod references;
 mod repeat;
+mod restoring;
 mod service_call;
 mod settling;
 mod show;

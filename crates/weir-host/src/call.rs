@@ -121,6 +121,10 @@ pub trait StepEnds: Any + Send + Sync {
     /// Takes back what the step that holds the constraint has left unfinished. Called at the end of each such step, however it ends,
     /// before it releases the constraint. Must not block the thread for long.
     fn step_ends(&self);
+
+    /// Returns true if the step that holds the constraint, and that restores shared values, has not completed what it has begun. Called
+    /// once at the end of each such step, however it ends, before [`StepEnds::step_ends`].
+    fn takes_back(&self) -> bool;
 }
 
 impl Environment {

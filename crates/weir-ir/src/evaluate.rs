@@ -218,6 +218,20 @@ impl<'p> Evaluator<'p> {
         self.shared.get(index)
     }
 
+    /// Returns the shared values of these names, each with what it is now.
+    fn values_of(&self, names: &[Text]) -> Vec<(Shared, Value)> {
+        let with_value = |shared: &Shared| (shared.clone(), shared.read().clone());
+        names.iter().filter_map(|name| self.shared(name)).map(with_value).collect()
+    }
+
+    /// Puts back what shared values were when a step began, unless it has completed what it has begun.
+    fn restore_unless_completed(&self, kept: Vec<(Shared, Value)>) {
+        let takes_back = || self.library.environment.step_ends().is_some_and(|ends| ends.takes_back());
+        if !kept.is_empty() && takes_back() {
+            kept.into_iter().for_each(|(shared, value)| *shared.write() = value);
+        }
+    }
+
     /// Evaluates the body that computes a shared value.
     fn made(&mut self, init: &'p Block) -> Result<Value, Box<Failure>> {
         self.flow((usize::MAX, 0), init, &[], Vec::new())

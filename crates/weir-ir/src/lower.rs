@@ -176,8 +176,8 @@ impl<'a> GraphBuilder<'a> {
                 let kind = NodeKind::Loop { body: Box::new(graph), states: count(state), at_most: *at_most };
                 self.with_body(kind, &init.iter().collect::<Vec<_>>(), captures, binding)
             }
-            Op::Atomic { constraints, session, cancellable, body } => {
-                self.atomic((constraints, *cancellable), session.as_ref(), body, binding)
+            Op::Atomic { constraints, restores, session, cancellable, body } => {
+                self.atomic((constraints, restores, *cancellable), session.as_ref(), body, binding)
             }
             Op::Within { limit, body } => {
                 let (graph, captures) = self.body_to_give_up(body);

@@ -151,7 +151,7 @@ entry images from http.http unordered
       yield 1
     %11: Int = loop 0 at most 5 as %12: Int
       yield (1, true)
-    %13: Int = atomic (write per session shared hits, read constraint db) session %3
+    %13: Int = atomic (write per session shared hits, read constraint db) restores (hits) session %3
       %14: Int = payload.0(#1(5))
       yield %14
     yield %13

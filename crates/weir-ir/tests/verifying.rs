@@ -289,7 +289,13 @@ fn a_body_that_nests_too_deep_is_refused() {
     for _ in 0..parse::NESTING_MAX {
         let bound = integer(&mut next);
         let inner = std::mem::replace(&mut flow.body, empty());
-        let op = weir_ir::expr::Op::Atomic { constraints: Vec::new(), session: None, cancellable: false, body: inner };
+        let op = weir_ir::expr::Op::Atomic {
+            constraints: Vec::new(),
+            restores: Vec::new(),
+            session: None,
+            cancellable: false,
+            body: inner,
+        };
         let result = weir_ir::expr::Atom::Var(bound.var);
         flow.body = weir_ir::expr::Block {
             lets: vec![weir_ir::expr::Let { bound, op, origin: weir_ir::program::Origin::default() }],

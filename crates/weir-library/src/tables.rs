@@ -193,10 +193,13 @@ pub fn store_converted(
 }
 
 /// Begins a transaction, and returns its number. Unless this `is_last` of its attempts, a refusal of the database is no failure of
-/// the program: the transaction is executed again.
+/// the program: the transaction is executed again. Its step `restores` shared values, or does not, unless it commits.
 #[weir::function(internal)]
-pub fn begin(is_last: bool, #[environment] storage: &TableStorage) -> i64 {
-    storage.begin(!is_last)
+pub fn begin(is_last: bool, restores: bool, #[environment] storage: &TableStorage) -> i64 {
+    match restores {
+        true => storage.begin_restoring(!is_last),
+        false => storage.begin(!is_last),
+    }
 }
 
 /// Commits what the transaction has done to the table; if `last`, to all stored tables, and if `at_once`, so that nothing can take
@@ -214,6 +217,9 @@ pub fn commit(table: &mut Table, transaction: i64, at_once: bool, last: bool) ->
     match at_once {
         true => table.0.rows.commit_at_once(transaction)?,
         false => table.0.rows.commit(transaction, last)?,
+    }
+    if at_once {
+        table.0.restoring.committed(transaction);
     }
     Ok(transaction)
 }

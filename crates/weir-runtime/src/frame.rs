@@ -30,13 +30,13 @@ use weir_trace::{Detail, EventKind};
 
 use crate::forks::region_run::RegionForks;
 use crate::instance::Env;
-use crate::lock::HeldLock;
 use crate::object_pool::{self, Depot, LocalPool, Pooled};
 use crate::step::{Action, Body, NONE, PreparedStep};
 use crate::units::Advanced;
 use action::{Stage, StepExit};
 pub(crate) use exit::{EndingFlow, Finished, FlowExit};
 use repeat::Strips;
+use step_locks::AtomicScope;
 use timed::Timed;
 
 mod action;
@@ -60,6 +60,7 @@ mod repeat;
 mod scan;
 mod sequential_run;
 mod slack;
+mod step_locks;
 mod stopped;
 mod straight;
 mod strips;
@@ -128,9 +129,6 @@ pub(crate) struct OpenStep {
     /// True if the flow may be cancelled within it.
     pub cancellable: bool,
 }
-
-/// The locks of one atomic step.
-pub(crate) type AtomicScope = Arc<Vec<HeldLock>>;
 
 /// A step that waits or yields.
 struct Wait {

@@ -498,6 +498,8 @@ pub(crate) struct AcquireStep {
     pub wanted: Box<[Wanted]>,
     /// The session.
     pub session: Option<Argument>,
+    /// The shared values that get back their values if what the step has begun is taken back.
+    pub restores: Box<[SharedOf]>,
     /// The atomic steps around it, by the node that begins each.
     pub within: Box<[u32]>,
     /// The ticket gates within it, which are waited for before any lock.

@@ -31,19 +31,28 @@ impl<'a> Lowering<'a, '_> {
             lowering.steps.pop();
             value
         });
+        let is_transaction = resources.iter().any(|resource| self.is_table(resource));
         self.step(open_block, (self.ty(expr), session), expr.span, |lowering, body| {
+            let (restoring, restores) = match is_transaction {
+                true => lowering.restored_in(body, stored.is_some()),
+                false => Default::default(),
+            };
             let held = resources.iter().map(|resource| lowering.constraint(resource, body));
-            held.chain(stored).collect()
+            (held.chain(stored).chain(restoring).collect(), restores)
         })
     }
 
-    /// Appends an atomic step with this body, which holds the constraints.
+    fn is_table(&self, resource: &AtomicResource) -> bool {
+        self.program.declarations.tables.contains_key(&self.held_name(resource))
+    }
+
+    /// Appends an atomic step with this body, which holds the constraints, and restores shared values.
     pub(super) fn step(
         &mut self,
         open_block: OpenBlock,
         (ty, session): (Type, Option<Atom>),
         span: Span,
-        constraints: impl FnOnce(&Self, &Block) -> Vec<Constraint>,
+        holds: impl FnOnce(&mut Self, &mut Block) -> (Vec<Constraint>, Vec<Text>),
     ) -> Atom {
         let exits = open_block.exits();
         // If every path exits, the step has no value; its type is that of the exits.
@@ -51,15 +60,15 @@ impl<'a> Lowering<'a, '_> {
         let ty = if only_leaves { Type::Unit } else { ty };
         let step = if exits.is_empty() { ty.clone() } else { self.control_flow_type(&ty, &exits) };
         let yields = open_block.yields();
-        let body = if exits.is_empty() {
+        let mut body = if exits.is_empty() {
             self.close_without_exits(open_block, &ty)
         } else {
             self.close_to_control_flow(open_block, &ty, &exits)
         };
-        let mut constraints = constraints(self, &body);
+        let (mut constraints, restores) = holds(self, &mut body);
         constraints.sort();
         constraints.dedup_by(|a, b| a.resource == b.resource);
-        let op = Op::Atomic { constraints, session, cancellable: false, body };
+        let op = Op::Atomic { constraints, restores, session, cancellable: false, body };
         let bound = if yields { step } else { Type::Never };
         let value = self.emit(op, bound, span);
         if exits.is_empty() {
@@ -110,7 +119,7 @@ impl<'a> Lowering<'a, '_> {
         let session = of_session.map(|constraint| self.session_of(name_of(&constraint.resource), span));
         let open_block = self.build_block(|lowering| lowering.emit(Op::Call(call), ty.clone(), span));
         let body = self.close_without_exits(open_block, &ty);
-        self.emit(Op::Atomic { constraints, session, cancellable: true, body }, ty, span)
+        self.emit(Op::Atomic { constraints, restores: Vec::new(), session, cancellable: true, body }, ty, span)
     }
 
     /// Warns of the steps around this place that hold a constraint as readers, although this place holds it exclusively.
@@ -136,7 +145,7 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// Returns the constraint of a step on a resource, in the scope in which the program holds it.
-    fn scoped(&self, resource: Resource, mode: Mode) -> Constraint {
+    pub(super) fn scoped(&self, resource: Resource, mode: Mode) -> Constraint {
         let per_session = self.program.per_session.contains(name_of(&resource));
         Constraint { resource, mode, per_session }
     }

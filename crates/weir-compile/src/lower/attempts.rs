@@ -1,9 +1,11 @@
 //! Lets transactions be executed again that the database refuses, because another program is in the way or the connection is lost
 //! ([`Op::Transaction`]): the program does not see that.
 //!
-//! A transaction can be executed again if all that it changes is taken back with it: rows of tables. One that also changes another
-//! shared value or a value of its flow, or calls a function that has a state or an effect outside, is executed once, and its refusal is
-//! a failure of the kind `conflict`.
+//! A transaction can be executed again if all that it changes is taken back with it: rows of tables, and shared values that its step
+//! restores. One that also changes a value of its flow, or calls a function that has a state or an effect outside, is executed once, and
+//! its refusal is a failure of the kind `conflict`.
+
+use std::collections::BTreeSet;
 
 use weir_host::{Passing, Text, Type, Value, World};
 use weir_ir::expr::{Atom, Block, Let, Op};
@@ -23,7 +25,7 @@ impl Lowering<'_, '_> {
             if let Op::Call(call) = &mut binding.op
                 && call.function == Text::from(BEGIN)
             {
-                call.arguments = vec![Atom::Var(is_last.var)];
+                call.arguments[0] = Atom::Var(is_last.var);
             }
         });
         let Some(last) = body.lets.last_mut() else { return };
@@ -37,7 +39,7 @@ impl Lowering<'_, '_> {
 
     fn can_be_repeated(&self, body: &Block) -> bool {
         self.commits_stored_rows(body)
-            && self.changes_only_tables(body)
+            && self.changes_only_tables_and(&restored_in(body), body)
             && self.has_no_effect_outside(body)
             && self.keeps_captured_values(body)
     }
@@ -82,4 +84,15 @@ impl Lowering<'_, '_> {
         });
         !changes && !captured.iter().any(|var| self.vars.type_of(*var).is_none_or(|ty| self.is_move_only(ty)))
     }
+}
+
+/// Returns the shared values that the steps of a block restore.
+fn restored_in(body: &Block) -> BTreeSet<Text> {
+    let mut restored = BTreeSet::new();
+    body.each_binding(&mut |binding| {
+        if let Op::Atomic { restores, .. } = &binding.op {
+            restored.extend(restores.iter().cloned());
+        }
+    });
+    restored
 }

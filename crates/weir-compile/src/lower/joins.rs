@@ -123,7 +123,7 @@ impl<'a> Lowering<'a, '_> {
                 per_session: false,
             });
             let held: Vec<Constraint> = held.collect();
-            self.step(open_block, (rows.clone(), None), span, |_, _| held)
+            self.step(open_block, (rows.clone(), None), span, |_, _| (held, Vec::new()))
         };
         paired
     }

@@ -63,7 +63,7 @@ impl<'a> Lowering<'a, '_> {
         });
         self.step(open_block, (ty.clone(), None), span, |lowering, body| {
             let of_table = lowering.writer_of(table, deletes);
-            of_table.into_iter().chain(lowering.held_for_joined(body)).collect()
+            (of_table.into_iter().chain(lowering.held_for_joined(body)).collect(), Vec::new())
         })
     }
 

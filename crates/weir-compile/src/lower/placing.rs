@@ -42,7 +42,7 @@ impl Lowering<'_, '_> {
                 is_inside = true;
                 if let Some(transaction) = transaction_of(body) {
                     is_transaction = true;
-                    if self.changes_only_tables(body) {
+                    if self.changes_only_tables_and(&BTreeSet::new(), body) {
                         place_in(body, transaction, &tables_with_deletions(body));
                         let may_place = !inside && binding.bound.ty != Type::Never;
                         behind = (may_place && self.may_place_commits(body)).then_some(transaction);
@@ -113,19 +113,19 @@ impl Lowering<'_, '_> {
         Let { bound: self.vars.variable("", Type::Unit), op: Op::Switch { subject: committed, arms }, origin }
     }
 
-    /// Returns whether no call of a step changes a value that flows share and that is no table.
-    pub(super) fn changes_only_tables(&self, body: &Block) -> bool {
+    /// Returns whether no call of a step changes a value that flows share and that is neither a table nor one of these.
+    pub(super) fn changes_only_tables_and(&self, others: &BTreeSet<Text>, body: &Block) -> bool {
         let tables = &self.program.declarations.tables;
         let mut only_tables = true;
         body.each_binding(&mut |binding| {
             let Op::Call(call) = &binding.op else { return };
             let Some(function) = self.context.library.function(&call.function) else { return };
             let signature = &function.signature;
-            let others = call.arguments.iter().zip(&signature.parameters).any(|(atom, parameter)| {
-                matches!(atom, Atom::Shared(name) if !tables.contains_key(name.as_str()))
+            let changes_other = call.arguments.iter().zip(&signature.parameters).any(|(atom, parameter)| {
+                matches!(atom, Atom::Shared(name) if !tables.contains_key(name.as_str()) && !others.contains(name))
                     && parameter.passing == Passing::Change
             });
-            only_tables &= !others && signature.state.is_none();
+            only_tables &= !changes_other && signature.state.is_none();
         });
         only_tables
     }

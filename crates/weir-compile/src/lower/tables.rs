@@ -150,7 +150,7 @@ impl<'a> Lowering<'a, '_> {
             return self.emit(Op::Call(call), ty, span);
         }
         let open_block = self.build_block(|lowering| lowering.emit(Op::Call(call), ty.clone(), span));
-        self.step(open_block, (ty, None), span, |lowering, _| lowering.writer_of(&table, deletes))
+        self.step(open_block, (ty, None), span, |lowering, _| (lowering.writer_of(&table, deletes), Vec::new()))
     }
 
     /// Returns whether a table is stored in the database of the stored tables of a transaction.
@@ -236,10 +236,10 @@ impl<'a> Lowering<'a, '_> {
         Some(Transaction { number, tables, is_own: false })
     }
 
-    /// Begins a transaction that is executed once, and returns its number.
+    /// Begins a transaction that is executed once and restores no shared value, and returns its number.
     pub(super) fn begin_transaction(&mut self, span: Span) -> Atom {
-        let is_last = vec![Some(Binding::Atom(Atom::Value(Value::Bool(true))))];
-        self.call_host(&BEGIN.into(), is_last, Type::Int, (span, &[]))
+        let [is_last, restores] = [true, false].map(|truth| Some(Binding::Atom(Atom::Value(Value::Bool(truth)))));
+        self.call_host(&BEGIN.into(), vec![is_last, restores], Type::Int, (span, &[]))
     }
 
     /// Commits the transaction of the innermost step, which ends with this value. Returns the value.

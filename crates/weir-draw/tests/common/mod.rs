@@ -286,7 +286,13 @@ fn ledger_element() -> Block {
             bind(
                 11,
                 Type::Int,
-                Op::Atomic { constraints: vec![constraint], session: None, cancellable: false, body: ledger_step() },
+                Op::Atomic {
+                    constraints: vec![constraint],
+                    restores: Vec::new(),
+                    session: None,
+                    cancellable: false,
+                    body: ledger_step(),
+                },
             ),
             bind(17, Type::Int, call("ledger.audit", vec![var(11)])),
         ],

@@ -128,13 +128,15 @@ impl<'p> FlowEvaluation<'_, 'p> {
                 Ok(value)
             }
             Op::Loop { init, state, body, at_most } => self.repeat(init, state, body, *at_most),
-            Op::Atomic { constraints, session, body, .. } => {
+            Op::Atomic { constraints, restores, session, body, .. } => {
                 if let Some(session) = session {
                     let session = self.value(session);
                     self.evaluator.begin_session(constraints, &session)?;
                 }
                 let hidden = self.evaluator.limits.hide();
+                let kept = self.evaluator.values_of(restores);
                 let value = self.block(body);
+                self.evaluator.restore_unless_completed(kept);
                 self.evaluator.limits.show(hidden);
                 value
             }

@@ -5,6 +5,8 @@
 //! the passes and the checks of the compiler follow them, and match on [`Op`] only if an operation needs a treatment of its
 //! own.
 
+use weir_host::Text;
+
 use super::{Arm, Atom, Block, Call, Constraint, LoopExit, Var, Variable};
 use crate::body_types::BodyTypes;
 use crate::prim::Prim;
@@ -67,6 +69,10 @@ pub enum Op {
     Atomic {
         /// The constraints that the step holds, in the canonical order, each once.
         constraints: Vec<Constraint>,
+        /// The shared values that get back the values that they had when the step began, if what it has begun in the environment is
+        /// taken back ([`StepEnds::takes_back`](weir_host::StepEnds::takes_back)). The step, or one around it, holds them exclusively,
+        /// and holds the constraint of `StepEnds`.
+        restores: Vec<Text>,
         /// The session, if a constraint is per session.
         session: Option<Atom>,
         /// True if the flow may be cancelled within the step, because it is a call and no more: the locks are released.
@@ -267,7 +273,7 @@ macro_rules! traversal {
                         binders: [state, Default::default()],
                         ..none
                     },
-                    Op::Atomic { constraints: _, session, cancellable: _, body } => {
+                    Op::Atomic { constraints: _, restores: _, session, cancellable: _, body } => {
                         $Parts { single: session.$as_option(), bodies: $one(body), ..none }
                     }
                     Op::Within { limit, body } => {

@@ -397,6 +397,6 @@ impl Generator {
         self.in_step = outer;
         self.shared = outside;
         let cancellable = self.random.chance(20);
-        Op::Atomic { constraints, session, cancellable, body }
+        Op::Atomic { constraints, restores: Vec::new(), session, cancellable, body }
     }
 }

@@ -84,6 +84,8 @@ pub enum NodeKind {
     Acquire {
         /// The constraints that the step holds, in the canonical order.
         constraints: Vec<Constraint>,
+        /// The shared values that get back their values if what the step has begun is taken back.
+        restores: Vec<Text>,
         /// True if the flow may be cancelled within the step.
         cancellable: bool,
     },

@@ -1,6 +1,6 @@
 //! Lowering of atomic steps: the constraints that a step takes, and its `acquire` and `release` nodes.
 
-use weir_host::Mode;
+use weir_host::{Mode, Text};
 
 use super::GraphBuilder;
 use super::uses::needs;
@@ -10,18 +10,18 @@ use crate::graph::{NodeKind, Operand};
 impl GraphBuilder<'_> {
     pub(super) fn atomic(
         &mut self,
-        (constraints, cancellable): (&[Constraint], bool),
+        (constraints, restores, cancellable): (&[Constraint], &[Text], bool),
         session: Option<&Atom>,
         body: &Block,
         binding: &Let,
     ) -> Operand {
         let taken = self.to_take(constraints, body);
-        if taken.is_empty() {
+        if taken.is_empty() && restores.is_empty() {
             return self.block(body);
         }
         let session = session.filter(|_| taken.iter().any(|constraint| constraint.per_session));
         let mut node = self.draft(
-            NodeKind::Acquire { constraints: taken.clone(), cancellable },
+            NodeKind::Acquire { constraints: taken.clone(), restores: restores.to_vec(), cancellable },
             "acquire",
             session.map_or(&[], std::slice::from_ref),
             binding,

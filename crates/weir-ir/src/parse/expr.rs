@@ -1,6 +1,6 @@
 //! Reads the blocks of the expression IR.
 
-use weir_host::{Mode, Resource};
+use weir_host::{Mode, Resource, Text};
 
 use super::cursor::Cursor;
 use super::error::ParseResult;
@@ -62,8 +62,9 @@ fn head(line: &mut Cursor<'_>) -> ParseResult<Op> {
     if line.eat("atomic") {
         let cancellable = line.eat("cancellable");
         let constraints = line.list("(", ")", constraint)?;
+        let restores = restores(line)?;
         let session = if line.eat("session") { Some(atom(line)?) } else { None };
-        return Ok(Op::Atomic { constraints, session, cancellable, body: Block::empty() });
+        return Ok(Op::Atomic { constraints, restores, session, cancellable, body: Block::empty() });
     }
     if line.eat("transaction") {
         line.expect("as")?;
@@ -145,6 +146,15 @@ pub(super) fn prim(cursor: &mut Cursor<'_>) -> ParseResult<Option<Prim>> {
     }
     cursor.expect(".")?;
     Ok(Some(prim.with_index(cursor.number("an index")?)))
+}
+
+/// `restores (counter, seen)`, or nothing
+pub(super) fn restores(cursor: &mut Cursor<'_>) -> ParseResult<Vec<Text>> {
+    if cursor.eat("restores") {
+        cursor.list("(", ")", |name| name.name("the name of a shared value"))
+    } else {
+        Ok(Vec::new())
+    }
 }
 
 /// `write per session shared carts`

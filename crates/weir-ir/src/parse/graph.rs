@@ -2,7 +2,7 @@
 
 use super::cursor::Cursor;
 use super::error::ParseResult;
-use super::expr::{constraint, mode, prim, resource, test};
+use super::expr::{constraint, mode, prim, resource, restores, test};
 use super::lines::LineReader;
 use super::value::{ty, value};
 use crate::graph::{Control, Graph, Node, NodeId, NodeKind, Operand, ResourceUse, SwitchArm};
@@ -82,7 +82,8 @@ fn kind(line: &mut Cursor<'_>) -> ParseResult<NodeKind> {
     }
     if line.eat("acquire") {
         let cancellable = line.eat("cancellable");
-        return Ok(NodeKind::Acquire { constraints: line.list("(", ")", constraint)?, cancellable });
+        let constraints = line.list("(", ")", constraint)?;
+        return Ok(NodeKind::Acquire { constraints, restores: restores(line)?, cancellable });
     }
     if line.eat("release") {
         return Ok(NodeKind::Release { acquire: id(line)? });

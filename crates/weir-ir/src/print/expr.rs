@@ -30,7 +30,7 @@
 
 use std::fmt::{self, Display};
 
-use weir_host::Mode;
+use weir_host::{Mode, Text};
 
 use super::{Binder, Commas, Constant, IndentedText, LoopExitText, NameText, OriginText};
 use crate::expr::{Arm, ArmTest, Atom, Block, Constraint, Let, Op};
@@ -95,9 +95,10 @@ impl Display for OperationText<'_> {
                 let init = Commas(init.iter().map(AtomText));
                 write!(f, "{word} {init} at most {at_most} as {}", Commas(state.iter().map(Binder)))
             }
-            Op::Atomic { constraints, session, cancellable, .. } => {
+            Op::Atomic { constraints, restores, session, cancellable, .. } => {
                 let cancellable = if *cancellable { "cancellable " } else { "" };
                 write!(f, "{word} {cancellable}({})", Commas(constraints.iter().map(ConstraintText)))?;
+                write!(f, "{}", RestoresText(restores))?;
                 session.iter().try_for_each(|session| write!(f, " session {}", AtomText(session)))
             }
             Op::Transaction { is_last, .. } => write!(f, "{word} as {}", Binder(is_last)),
@@ -163,6 +164,19 @@ impl Display for ConstraintText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let session = if self.0.per_session { " per session" } else { "" };
         write!(f, "{}{session} {}", mode(self.0.mode), ResourceText(&self.0.resource))
+    }
+}
+
+/// ` restores (counter, seen)`; nothing if there are none.
+#[derive(Clone, Copy)]
+pub(super) struct RestoresText<'a>(pub(super) &'a [Text]);
+
+impl Display for RestoresText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        write!(f, " restores ({})", Commas(self.0.iter().map(|name| NameText(name))))
     }
 }
 

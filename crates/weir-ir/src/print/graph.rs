@@ -21,7 +21,7 @@
 
 use std::fmt::{self, Display};
 
-use super::expr::{ConstraintText, PrimText, ResourceText, TestText, kept_failure, mode};
+use super::expr::{ConstraintText, PrimText, ResourceText, RestoresText, TestText, kept_failure, mode};
 use super::{Commas, Constant, IndentedText, LoopExitText, NameText, OriginText, TypeText};
 use crate::graph::{Graph, Node, NodeId, NodeKind, Operand, ResourceUse};
 use crate::program::LoopExit;
@@ -76,9 +76,14 @@ impl Display for NodeText<'_> {
             NodeKind::Select { switch: earlier } | NodeKind::Release { acquire: earlier } => {
                 write!(f, "{word} {} ", NodeIdText(*earlier))
             }
-            NodeKind::Acquire { constraints, cancellable } => {
+            NodeKind::Acquire { constraints, restores, cancellable } => {
                 let cancellable = if *cancellable { "cancellable " } else { "" };
-                write!(f, "{word} {cancellable}({}) ", Commas(constraints.iter().map(ConstraintText)))
+                write!(
+                    f,
+                    "{word} {cancellable}({}){} ",
+                    Commas(constraints.iter().map(ConstraintText)),
+                    RestoresText(restores)
+                )
             }
             // An operation without details is its word and its numbers.
             kind => NumbersText(kind).fmt(f),

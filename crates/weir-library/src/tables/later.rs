@@ -12,7 +12,7 @@ use weir::{AwaitedCall, CallRest, Failure, Generic, HostType, Outcome, SeenCommi
 
 use super::grouping::{TableGrouping, average_in, distinct_in};
 use super::query_site::DecodedQuery;
-use super::rows::{LaterAnswer, LaterEnd, RowChange, TableRead, TableRows};
+use super::rows::{LaterAnswer, RowChange, TableRead};
 use super::schema::TableSearch;
 use super::stored_reads::TableSnapshot;
 use super::{RowKey, Table};
@@ -146,21 +146,20 @@ fn outcome(answer: Result<Value, Failure>) -> Outcome {
 
 /// Begins to commit a transaction without a thread, if this is the last of its tables.
 pub(super) fn commit_later(table: &Value, transaction: &Value) -> Option<AwaitedCall> {
-    end_later((table, transaction), |rows, transaction| rows.commit_later(transaction))
+    let Value::Int(transaction) = *transaction else { return None };
+    let of = &shared_table(table)?.0;
+    let (committing, restoring) = (of.rows.commit_later(transaction)?, Arc::clone(&of.restoring));
+    Some(ended(transaction, async move { committing.await.inspect(|()| restoring.committed(transaction)) }))
 }
 
 /// Begins to take back a transaction without a thread.
 pub(super) fn roll_back_later(table: &Value, transaction: &Value) -> Option<AwaitedCall> {
-    end_later((table, transaction), |rows, transaction| rows.roll_back_later(transaction))
+    let Value::Int(transaction) = *transaction else { return None };
+    Some(ended(transaction, shared_table(table)?.0.rows.roll_back_later(transaction)?))
 }
 
-fn end_later(
-    (table, transaction): (&Value, &Value),
-    end: impl FnOnce(&dyn TableRows, i64) -> Option<LaterEnd>,
-) -> Option<AwaitedCall> {
-    let Value::Int(transaction) = *transaction else { return None };
-    let ending = end(&*shared_table(table)?.0.rows, transaction)?;
-    Some(awaited(async move { outcome(ending.await.map(|()| Value::Int(transaction))) }))
+fn ended(transaction: i64, ending: impl Future<Output = Result<(), Failure>> + Send + 'static) -> AwaitedCall {
+    awaited(async move { outcome(ending.await.map(|()| Value::Int(transaction))) })
 }
 
 /// Begins a change of a row without a thread, unless the row references others.

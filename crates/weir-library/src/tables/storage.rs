@@ -16,7 +16,7 @@ use super::database::Database;
 use super::group_commit::GroupCommit;
 use super::memory::{MemoryTable, TableClock};
 use super::migration;
-use super::open_table::OpenTable;
+use super::open_table::{OpenTable, RestoringStep};
 use super::postgres::{PostgresAddress, PostgresDatabase, PostgresTable, ScratchSchema};
 use super::program_end::ProgramEnd;
 use super::published_rows::PublishedRows;
@@ -137,6 +137,7 @@ pub struct TableStorage {
     transactions: AtomicI64,
     /// True if a transaction has begun since a step has ended that wrote stored tables.
     may_be_open: AtomicBool,
+    restoring: Arc<RestoringStep>,
     /// The open tables, by name.
     tables: Mutex<BTreeMap<String, Arc<OpenTable>>>,
     write_sets: Arc<WriteSets>,
@@ -160,6 +161,7 @@ impl Default for TableStorage {
             attached: Mutex::default(),
             transactions: AtomicI64::new(0),
             may_be_open: AtomicBool::new(false),
+            restoring: Arc::default(),
             tables: Mutex::default(),
             write_sets: Arc::default(),
             open_writes: Arc::default(),
@@ -202,6 +204,10 @@ impl weir::StepEnds for TableStorage {
         if self.may_be_open.swap(false, Ordering::Relaxed) {
             self.open_databases().iter().for_each(OpenDatabase::take_back_unfinished);
         }
+    }
+
+    fn takes_back(&self) -> bool {
+        self.restoring.end()
     }
 }
 
@@ -262,7 +268,7 @@ impl TableStorage {
         let recent = Arc::<RecentWrites>::default();
         let rows = PublishedRows { schema: Arc::new(schema.clone()), rows, write_sets, recent, open_writes };
         let rows = Box::new(rows);
-        let table = Arc::new(OpenTable { schema, rows });
+        let table = Arc::new(OpenTable { schema, rows, restoring: Arc::clone(&self.restoring) });
         self.tables.lock().insert(table.schema.name.clone(), Arc::clone(&table));
         Ok(table)
     }
@@ -409,6 +415,12 @@ impl TableStorage {
     pub(super) fn begin(&self, is_repeated: bool) -> i64 {
         self.may_be_open.store(true, Ordering::Relaxed);
         transaction_number::number(self.transactions.fetch_add(1, Ordering::Relaxed) + 1, is_repeated)
+    }
+
+    /// Begins a transaction whose step restores shared values unless it commits, and returns its number.
+    pub(super) fn begin_restoring(&self, is_repeated: bool) -> i64 {
+        self.restoring.begin();
+        transaction_number::restoring(self.begin(is_repeated))
     }
 
     /// Waits for the commit of a transaction that was placed. Fails if it has failed.

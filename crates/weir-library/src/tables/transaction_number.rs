@@ -1,11 +1,24 @@
 //! The numbers of transactions. They tell which ones are executed again if the database refuses them: all attempts of a transaction of
-//! the program but the last one. 0 stands for no transaction, and a store numbers its own ones below that.
+//! the program but the last one; and which ones have steps that restore shared values unless they commit. 0 stands for no transaction, and a store numbers its own ones below that.
 
 use weir::Failure;
+
+/// The bit of a transaction whose step restores shared values.
+const RESTORES: i64 = 1 << 62;
 
 /// Returns the number of the nth transaction.
 pub(super) fn number(nth: i64, is_repeated: bool) -> i64 {
     2 * nth - i64::from(!is_repeated)
+}
+
+/// Returns the number of a transaction whose step restores shared values unless it commits.
+pub(super) fn restoring(transaction: i64) -> i64 {
+    transaction | RESTORES
+}
+
+/// Returns whether the step of a transaction restores shared values unless it commits.
+pub(super) fn is_restoring(transaction: i64) -> bool {
+    transaction > 0 && transaction & RESTORES != 0
 }
 
 /// Returns whether a transaction is executed again if it is refused.

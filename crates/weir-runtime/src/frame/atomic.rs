@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use weir_host::{Value, memory};
+use weir_host::{Shared, Value, memory};
 
 use super::action::{Making, Ran, Stage};
+use super::step_locks::StepLocks;
 use super::{Finished, FlowExit, Frame, OpenStep};
 use crate::instance::Env;
-use crate::lock::{LockAcquisition, LockHandle, SessionTable};
-use crate::step::{AcquireStep, Body, Wanted};
+use crate::lock::{HeldLock, LockAcquisition, LockHandle, SessionState, SessionTable};
+use crate::step::{AcquireStep, Body, SharedOf, Wanted};
 use crate::units::Advanced;
 
 impl Frame {
@@ -60,7 +61,7 @@ impl Frame {
 
     fn holds_session(&self, within: &[u32], sessions: &Arc<SessionTable>, session: &Value) -> bool {
         let around = self.scopes_around(within);
-        around.iter().flat_map(|scope| scope.iter()).any(|held| held.is_session(sessions, session))
+        around.iter().flat_map(|scope| scope.held.iter()).any(|held| held.is_session(sessions, session))
     }
 
     /// Waits for the locks.
@@ -119,8 +120,22 @@ impl Frame {
         {
             return Ran::fail(failure);
         }
-        let locks = Arc::new(std::mem::take(&mut making.held));
+        let locks = Arc::new(self.locks_of_step(std::mem::take(&mut making.held), step, env));
         self.scopes.push(OpenStep { node: node as u32, locks, cancellable: step.cancellable });
         Ran::Next
+    }
+
+    /// Returns the locks of a step that begins, with the shared values that it restores: that of a session is one of these locks or of
+    /// a step around.
+    fn locks_of_step(&self, held: Vec<HeldLock>, step: &AcquireStep, env: Env<'_>) -> StepLocks {
+        let shared = step.restores.iter().map(|shared| match shared {
+            SharedOf::Session(sessions) => {
+                let own = held.iter().filter_map(|lock| lock.session_of(sessions)).find_map(SessionState::made);
+                own.unwrap_or_else(|| self.shared_at(shared, &step.within, env))
+            }
+            SharedOf::Program(_) => self.shared_at(shared, &step.within, env),
+        });
+        let shared: Vec<Shared> = shared.collect();
+        StepLocks::restoring(held, shared, env.instance.environment.step_ends())
     }
 }

@@ -9,15 +9,14 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::Context;
 
 use weir_events::Synchronisation;
 use weir_host::{Failure, Value};
 use weir_ir::expr::TRANSACTION_ATTEMPTS_MAX;
 
+use super::step_locks::AtomicScope;
 use crate::instance::Env;
-use crate::lock::HeldLock;
 
 /// Maximum length of the pause behind the first attempt; behind each further one it is twice as long. Chosen by judgement: about the
 /// time of a transaction.
@@ -29,12 +28,12 @@ pub(super) struct Attempts {
     begun: u32,
     captures: Vec<Value>,
     /// The locks of the atomic steps around the transaction.
-    pub scopes: Vec<Arc<Vec<HeldLock>>>,
+    pub scopes: Vec<AtomicScope>,
     pause: Option<Synchronisation<()>>,
 }
 
 impl Attempts {
-    pub(super) fn new(captures: Vec<Value>, scopes: Vec<Arc<Vec<HeldLock>>>) -> Attempts {
+    pub(super) fn new(captures: Vec<Value>, scopes: Vec<AtomicScope>) -> Attempts {
         Attempts { begun: 0, captures, scopes, pause: None }
     }
 

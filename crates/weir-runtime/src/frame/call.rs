@@ -188,19 +188,23 @@ impl Frame {
         if step.shared.is_empty() {
             return SmallVec::new();
         }
-        let value = |shared: &SharedOf| match shared {
+        step.shared.iter().map(|shared| self.shared_at(shared, &step.within, env)).collect()
+    }
+
+    /// Returns the shared value of the program, or of the session that one of these steps holds.
+    pub(super) fn shared_at(&self, shared: &SharedOf, within: &[u32], env: Env<'_>) -> Shared {
+        match shared {
             SharedOf::Program(index) => env.instance.resources.shared[*index as usize].clone(),
             SharedOf::Session(sessions) => {
-                self.own_of(&step.within, sessions).expect("the verifier has seen the step that holds the session")
+                self.own_of(within, sessions).expect("the verifier has seen the step that holds the session")
             }
-        };
-        step.shared.iter().map(value).collect()
+        }
     }
 
     /// Returns the value of the session that an enclosing atomic step holds.
     fn own_of(&self, within: &[u32], sessions: &Arc<SessionTable>) -> Option<Shared> {
         let own = self.scopes.iter().filter(|open| within.contains(&open.node)).map(|open| &open.locks);
-        let held = self.inherited.iter().chain(own).flat_map(|scope| scope.iter());
+        let held = self.inherited.iter().chain(own).flat_map(|scope| scope.held.iter());
         held.filter_map(|held| held.session_of(sessions)).find_map(SessionState::made)
     }
 
@@ -338,7 +342,7 @@ impl Frame {
         }
         let open = self.scopes.iter_mut().find(|open| step.within.contains(&open.node))?;
         // Only frames within the step share its locks, and a call has none.
-        Arc::get_mut(&mut open.locks).map(std::mem::take)
+        Arc::get_mut(&mut open.locks).map(|locks| std::mem::take(&mut locks.held))
     }
 
     fn wait_for(

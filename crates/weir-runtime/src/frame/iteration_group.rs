@@ -15,20 +15,18 @@
 //!
 //! The type of frames is a parameter, `F`, because a frame that waits holds the iterations that run in it.
 
-use std::sync::Arc;
-
 use smallvec::SmallVec;
 use weir_host::{Elements, Outcome, Value};
 
 use super::columns::IterationSlots;
 use super::exit::FlowExit;
-use crate::lock::HeldLock;
+use super::step_locks::AtomicScope;
 
 /// Several iterations at a time, in groups.
 pub(super) struct GroupedRun<F> {
     pub list: Elements,
     pub captured: Vec<Value>,
-    pub scopes: Vec<Arc<Vec<HeldLock>>>,
+    pub scopes: Vec<AtomicScope>,
     /// The iteration that begins next.
     pub next: usize,
     pub groups: Vec<IterationGroup<F>>,
@@ -114,7 +112,7 @@ pub(super) struct Leaving<F> {
 }
 
 impl<F> GroupedRun<F> {
-    pub(super) fn new(list: Elements, captured: Vec<Value>, scopes: Vec<Arc<Vec<HeldLock>>>) -> GroupedRun<F> {
+    pub(super) fn new(list: Elements, captured: Vec<Value>, scopes: Vec<AtomicScope>) -> GroupedRun<F> {
         let results = vec![Value::Absent; list.len()];
         GroupedRun { list, captured, scopes, next: 0, groups: Vec::new(), results, spare: None, end: None }
     }

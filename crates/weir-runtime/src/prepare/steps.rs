@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weir_host::{Argument, FunctionCode, Resource, Type, Value};
+use weir_host::{Argument, FunctionCode, Resource, Text, Type, Value};
 use weir_ir::graph::{Constraint, Graph, Node, NodeId, NodeKind, Operand, SwitchArm, arms_of_truth};
 use weir_ir::prim::Prim;
 
@@ -152,8 +152,8 @@ impl Assembly<'_> {
             NodeKind::Within { .. } | NodeKind::Race { .. } | NodeKind::Transaction { .. } => {
                 Action::Timed(Box::new(self.timed(id, part)?))
             }
-            NodeKind::Acquire { constraints, cancellable } => {
-                Action::Acquire(Box::new(self.acquire(id, (constraints, *cancellable), ticket_gates)))
+            NodeKind::Acquire { constraints, restores, cancellable } => {
+                Action::Acquire(Box::new(self.acquire(id, (constraints, restores, *cancellable), ticket_gates)))
             }
             NodeKind::Release { acquire } => {
                 Action::Release { acquire: acquire.0, is_last_effect: self.is_last_effect(id) }
@@ -246,12 +246,15 @@ impl Assembly<'_> {
         if arguments.iter().any(is_own) {
             for argument in arguments {
                 let Argument::Shared(index) = argument else { continue };
-                let own = self.resources.own(*index).cloned();
-                shared.push(own.map_or(SharedOf::Program(*index), SharedOf::Session));
+                shared.push(self.place_of(*index));
                 *index = shared.len() as u32 - 1;
             }
         }
         shared.into()
+    }
+
+    fn place_of(&self, shared: u32) -> SharedOf {
+        self.resources.own(shared).cloned().map_or(SharedOf::Program(shared), SharedOf::Session)
     }
 
     /// Returns the destination of the answer of a call that decides the switch by its `Result`, or by its `Option`.
@@ -342,11 +345,13 @@ impl Assembly<'_> {
     fn acquire(
         &self,
         id: NodeId,
-        (constraints, cancellable): (&[Constraint], bool),
+        (constraints, restores, cancellable): (&[Constraint], &[Text], bool),
         ticket_gates: &[Vec<usize>],
     ) -> AcquireStep {
         let inner = self.graph.nodes_within(id).flat_map(|node| ticket_gates[node.0 as usize].iter().copied());
+        let restores = restores.iter().filter_map(|name| self.resources.shared_index.get(name));
         AcquireStep {
+            restores: restores.map(|index| self.place_of(*index)).collect(),
             wanted: constraints.iter().filter_map(|constraint| self.wanted(constraint)).collect(),
             session: self.only_input(id.0 as usize),
             within: self.within(id),

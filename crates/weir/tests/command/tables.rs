@@ -19,6 +19,7 @@ mod postgres;
 mod query_plans;
 mod repeated;
 mod replaced_rows;
+mod restored;
 mod row_memory;
 mod scratch_schemas;
 mod soft;

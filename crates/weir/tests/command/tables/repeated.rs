@@ -16,6 +16,8 @@ record Entry { id: Int, owner: Text, before: Int }
 table accounts: Account key owner
 table entries: Entry key id auto index owner
 
+shared counted = 0
+
 fn add(owner: Text, amount: Int) -> Result(Int) {
   let entry = atomic accounts, entries {
     let before = accounts[owner] else { fail("no account") }
@@ -53,6 +55,16 @@ service bank on http(port: 8080) {
     }
     http.text("added")
   }
+  post "/counted/{owner}" (owner: Text) {
+    atomic accounts, entries, counted {
+      counted.add(1)
+      let before = accounts[owner] else { fail("no account") }
+      entries.insert(Entry { owner, before: before.balance })?
+      accounts.upsert(Account { ..before, balance: before.balance + 1 })?
+    }
+    http.text("added")
+  }
+  get "/counted" { http.text("{counted}") }
   post "/returned/{owner}" (owner: Text) {
     atomic accounts, entries {
       let before = accounts[owner] else { fail("no account") }
@@ -120,7 +132,7 @@ service bank on http(port: 8080) {
 "#;
 
 const ENGINES: [&str; 7] = ["event", "pool", "elastic", "staged", "manual", "dedicated", "thread-per-flow"];
-const WAYS: [&str; 6] = ["awaited", "limited", "placed", "returned", "updated", "each"];
+const WAYS: [&str; 7] = ["awaited", "limited", "placed", "counted", "returned", "updated", "each"];
 
 /// Processes of the server that wait for a row.
 const WAITING: &str = "FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()";
@@ -152,8 +164,11 @@ impl Bank<'_> {
     /// Refuses a request twice, which then succeeds, and has taken effect once.
     fn succeeds_behind_refusals(self, served: &Served, way: &str) {
         let (balance, entries) = (self.balance(), self.entries());
+        let counted = || text(&served.get("/counted")).trim().parse::<i64>().expect("a number");
+        let counted_before = counted();
         let answer = self.refused(served, &format!("/{way}/ada"), 2, || ());
         assert_eq!(answer, (200, "added".to_owned()), "{way} in `{}`", self.schema);
+        assert_eq!(counted(), counted_before + i64::from(way == "counted"), "{way} in `{}`", self.schema);
         let of_way = if way == "each" { 3 } else { 1 };
         assert_eq!((self.balance(), self.entries()), (balance + 201, entries + of_way), "{way} in `{}`", self.schema);
     }

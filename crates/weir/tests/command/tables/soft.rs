@@ -179,7 +179,7 @@ service notes on http(port: 8080) {
 "#;
 
 /// Runs a program whose files have a limit, beyond which a write fails as one on a full disk does.
-fn with_short_files(program: &Scratch, folder: &Scratch) -> Served {
+pub(super) fn with_short_files(program: &Scratch, folder: &Scratch) -> Served {
     let mut command = Command::new("sh");
     let limit = r#"trap '' XFSZ; ulimit -f 36000; exec "$0" "$@""#;
     let run = weir(&["run", program.path(), "--port", "0", "--data", folder.path()]);

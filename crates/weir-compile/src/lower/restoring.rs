@@ -1,0 +1,98 @@
+//! The shared values that a transaction restores if it is taken back: those that are no tables, and that it changes.
+//!
+//! Its step holds them exclusively, and the constraint `tables`, by which the store tells whoever ends the step whether the transaction
+//! has committed (`StepEnds::takes_back`). Its commit is one that nothing takes back behind the step.
+//!
+//! A value that cannot be cloned cannot be restored, and neither can one that steps hold per session, because other sessions change
+//! it meanwhile. A transaction that changes such a value is reported.
+
+use weir_host::{Mode, Passing, Resource, Text, Value};
+use weir_ir::expr::{Atom, Block, Call, Constraint, Op, Origin};
+use weir_syntax::{Code, Diagnostic};
+
+use super::Lowering;
+use crate::lang_items::{BEGIN, COMMIT, TABLES};
+
+impl Lowering<'_, '_> {
+    /// Returns the shared values that a transaction with this body restores, and the constraints that it holds therefore. `stores` is
+    /// true if it holds the constraint `tables` anyway: then all that it uses is held before that.
+    pub(super) fn restored_in(&mut self, body: &mut Block, stores: bool) -> (Vec<Constraint>, Vec<Text>) {
+        let mut restored: Vec<Text> = Vec::new();
+        for (name, at) in self.changed_values(body) {
+            if self.can_be_restored(&name, at) && !restored.contains(&name) {
+                restored.push(name);
+            }
+        }
+        restored.sort();
+        if restored.is_empty() {
+            return (Vec::new(), restored);
+        }
+        begin_restoring(body);
+        let held = restored.iter().map(|name| self.scoped(Resource::Shared(name.clone()), Mode::Write));
+        let turn = Constraint { resource: Resource::Constraint(TABLES.into()), mode: Mode::Write, per_session: false };
+        let constraints = if stores { Vec::new() } else { held.chain([turn]).collect() };
+        (constraints, restored)
+    }
+
+    /// Returns the shared values that are no tables and that a block changes, each with the place of each change.
+    fn changed_values(&self, body: &Block) -> Vec<(Text, Origin)> {
+        let mut changed = Vec::new();
+        body.each_binding(&mut |binding| {
+            let Op::Call(call) = &binding.op else { return };
+            let Some(function) = self.context.library.function(&call.function) else { return };
+            for (atom, parameter) in call.arguments.iter().zip(&function.signature.parameters) {
+                if let Atom::Shared(name) = atom
+                    && parameter.passing == Passing::Change
+                    && !self.program.declarations.tables.contains_key(name.as_str())
+                {
+                    changed.push((name.clone(), binding.origin));
+                }
+            }
+        });
+        changed
+    }
+
+    /// Returns whether a shared value can be restored; otherwise reports that the transaction changes it.
+    fn can_be_restored(&mut self, name: &Text, at: Origin) -> bool {
+        let Some(shared) = self.program.declarations.shared.get(name.as_str()) else { return false };
+        let is_part = self.program.per_session.contains(name.as_str()) && !shared.per_session;
+        let why = if self.is_move_only(&shared.ty.to_type()) {
+            "cannot be copied"
+        } else if is_part {
+            "is held per session, so that other sessions change it meanwhile"
+        } else {
+            return true;
+        };
+        let span = self.context.span(at);
+        let name = self.context.name_at(name, span);
+        let message = format!("the transaction changes `{name}`, which could not be taken back");
+        let diagnostic = Diagnostic::new(Code::TransactionBody, message)
+            .at(span, format!("changes `{name}`, which {why}"))
+            .hint("change it behind the `atomic`");
+        self.context.report_once(diagnostic);
+        false
+    }
+}
+
+/// Tells the transaction of a block that its step restores shared values, and the commit that decides that nothing takes it back: that
+/// of the last stored table, or of any one in memory, which does not fail.
+fn begin_restoring(body: &mut Block) {
+    let yes = Atom::Value(Value::Bool(true));
+    let is_last = |call: &Call| call.arguments.last() == Some(&yes);
+    let mut stores = false;
+    body.each_binding(&mut |binding| {
+        stores |= matches!(&binding.op, Op::Call(call) if is_commit(call) && is_last(call))
+    });
+    body.each_binding_mut(&mut |binding| {
+        let Op::Call(call) = &mut binding.op else { return };
+        if call.function == Text::from(BEGIN) {
+            call.arguments[1] = yes.clone();
+        } else if is_commit(call) && (!stores || is_last(call)) {
+            call.arguments[2] = yes.clone();
+        }
+    });
+}
+
+fn is_commit(call: &Call) -> bool {
+    call.function == Text::from(COMMIT)
+}
