@@ -91,6 +91,7 @@ mod storage;
 mod stored;
 mod stored_reads;
 mod sync_requests;
+mod table_databases;
 mod table_log;
 mod table_read;
 #[cfg(test)]
@@ -132,7 +133,8 @@ pub use schema::{
     ColumnSchema, ExistingTable, IndexSchema, RowOrder, Schema, SoftTable, TableCondition, TableMigration, TableQuery,
     TableReference,
 };
-pub use storage::{ExistingDatabases, TableLocation, TableStorage};
+pub use storage::TableStorage;
+pub use table_databases::{ExistingDatabases, TableLocation};
 pub use table_log::TableLog;
 pub use write_sets::{TableWrite, WriteSet};
 

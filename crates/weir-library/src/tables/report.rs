@@ -22,7 +22,7 @@ use super::reference_notes::shown_columns;
 use super::schema::{ColumnSchema, Schema};
 use super::sqlite_catalog::SqliteCatalog;
 use super::start_access::{check_writable, without_links};
-use super::storage::{ExistingDatabases, TableLocation};
+use super::table_databases::{ExistingDatabases, TableLocation};
 
 /// The description of a table.
 #[derive(Debug)]

@@ -1,7 +1,6 @@
 //! The place where a program keeps its tables.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -13,7 +12,6 @@ use weir::{Failure, SeenCommits, Value};
 
 use super::catalog::{Catalog, StartCheck};
 use super::database::Database;
-use super::group_commit::GroupCommit;
 use super::memory::{MemoryTable, TableClock};
 use super::migration;
 use super::open_table::{OpenTable, RestoringStep};
@@ -25,103 +23,10 @@ use super::refusing_rows::{Refusals, RefusingRows};
 use super::rows::TableRows;
 use super::schema::Schema;
 use super::stored::StoredTable;
+use super::table_databases::{ExistingDatabases, OpenDatabase, TableLocation};
 use super::table_log::TableLog;
 use super::transaction_number;
 use super::write_sets::{WriteSet, WriteSets};
-
-/// The place of the stored tables of a program.
-#[derive(Clone, Debug)]
-pub enum TableLocation {
-    /// In memory.
-    Memory,
-    /// In an SQLite database, which the first of them creates.
-    File(PathBuf),
-    /// In a PostgreSQL database.
-    Postgres(PostgresAddress),
-    /// In an empty schema of a PostgreSQL database, which the first of them creates, and which is dropped at the end.
-    Scratch(Arc<ScratchSchema>),
-}
-
-/// The database of the stored tables.
-#[derive(Clone, Debug)]
-enum OpenDatabase {
-    Sqlite(Arc<Database>),
-    Postgres(Arc<PostgresDatabase>),
-}
-
-/// The way in which a program finds databases that other programs have made.
-#[derive(Clone, Debug, Default)]
-pub struct ExistingDatabases {
-    /// The folder from which paths begin.
-    pub folder: PathBuf,
-    /// The password of addresses that have none.
-    pub password: Option<String>,
-}
-
-impl ExistingDatabases {
-    /// Returns the place of a database that a program names.
-    pub(super) fn place(&self, address: &str) -> Result<TableLocation, Failure> {
-        if PostgresAddress::is_meant(address) {
-            return PostgresAddress::parse(address, self.password.as_deref()).map(TableLocation::Postgres);
-        }
-        if address.is_empty() {
-            return Err(Failure::function(
-                "the address of an existing database is empty: set the `config` that names it",
-            ));
-        }
-        Ok(TableLocation::File(self.folder.join(address)))
-    }
-
-    /// Returns the path of an SQLite database that a program names; `None` if it is no such database.
-    #[must_use]
-    pub fn file(&self, address: &str) -> Option<PathBuf> {
-        match self.place(address) {
-            Ok(TableLocation::File(file)) => Some(file),
-            _ => None,
-        }
-    }
-
-    /// Opens a database that a program names.
-    fn open(&self, address: &str) -> Result<OpenDatabase, Failure> {
-        Ok(match self.place(address)? {
-            TableLocation::Postgres(address) => {
-                OpenDatabase::Postgres(Arc::new(PostgresDatabase::open_existing(address)?))
-            }
-            TableLocation::File(file) => OpenDatabase::Sqlite(Arc::new(Database::open_existing(&file)?)),
-            TableLocation::Memory | TableLocation::Scratch(_) => {
-                return Err(Failure::function("an existing database is a file, or has an address"));
-            }
-        })
-    }
-}
-
-impl OpenDatabase {
-    /// Returns the commits that become durable in groups, if they do.
-    fn commits(&self) -> Option<&Arc<GroupCommit>> {
-        match self {
-            OpenDatabase::Sqlite(database) => database.commits(),
-            OpenDatabase::Postgres(database) => database.commits(),
-        }
-    }
-
-    /// Takes back the transaction that is open, if there is one.
-    fn take_back_unfinished(&self) {
-        match self {
-            OpenDatabase::Sqlite(database) => database.take_back_unfinished(),
-            OpenDatabase::Postgres(database) => database.take_back_unfinished(),
-        }
-    }
-
-    fn close(&self) -> Result<(), Failure> {
-        match self {
-            OpenDatabase::Sqlite(database) => database.close(),
-            OpenDatabase::Postgres(database) => {
-                database.close();
-                Ok(())
-            }
-        }
-    }
-}
 
 /// The place where a program keeps its tables: by default, all in memory.
 #[derive(Debug)]

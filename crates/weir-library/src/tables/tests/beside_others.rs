@@ -132,7 +132,7 @@ fn a_database_of_another_encoding_is_refused() {
     server.execute("public", create);
     let address = server.address("public").replace("/postgres?", "/latin?");
     let place = crate::tables::postgres::PostgresAddress::parse(&address, None).unwrap();
-    let storage = TableStorage::at(crate::tables::storage::TableLocation::Postgres(place));
+    let storage = TableStorage::at(crate::tables::table_databases::TableLocation::Postgres(place));
     let refused = storage.open(things([])).map(|_| ()).unwrap_err();
     assert!(refused.message.contains("its encoding is LATIN1"), "{refused}");
 }

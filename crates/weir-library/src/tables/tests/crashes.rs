@@ -10,7 +10,8 @@ use crate::tables::open_table::OpenTable;
 use crate::tables::postgres::PostgresAddress;
 use crate::tables::rows::RowChange;
 use crate::tables::schema::{ExistingTable, Schema};
-use crate::tables::storage::{TableLocation, TableStorage};
+use crate::tables::storage::TableStorage;
+use crate::tables::table_databases::TableLocation;
 
 /// The number of rows that are written before a crash.
 const ROWS: i64 = 200;

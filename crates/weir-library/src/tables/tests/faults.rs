@@ -10,7 +10,8 @@ use super::{TestDatabase, users};
 use crate::tables::connection::{BUSY_TIMEOUT, HELD_TIMEOUT, read_write};
 use crate::tables::open_table::OpenTable;
 use crate::tables::postgres::PostgresAddress;
-use crate::tables::storage::{TableLocation, TableStorage};
+use crate::tables::storage::TableStorage;
+use crate::tables::table_databases::TableLocation;
 use crate::tables::writer::Writer;
 
 fn at(place: i64) -> Value {

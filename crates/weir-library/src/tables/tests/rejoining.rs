@@ -10,7 +10,8 @@ use weir::{Failure, Value};
 use super::{column, declared};
 use crate::tables::postgres::PostgresAddress;
 use crate::tables::schema::{IndexSchema, Schema, TableMigration, TableReference};
-use crate::tables::storage::{TableLocation, TableStorage};
+use crate::tables::storage::TableStorage;
+use crate::tables::table_databases::TableLocation;
 
 /// The connections by which programs declare their tables.
 const DECLARING: &str = "SELECT DISTINCT pid FROM pg_locks WHERE locktype = 'advisory' AND classid = 1466263924";

@@ -8,7 +8,8 @@ use super::evolution::user;
 use super::{TestDatabase, users};
 use crate::tables::database_files::beside;
 use crate::tables::report;
-use crate::tables::storage::{ExistingDatabases, TableLocation, TableStorage};
+use crate::tables::storage::TableStorage;
+use crate::tables::table_databases::{ExistingDatabases, TableLocation};
 
 /// Moves these files of a database to another folder, and links to the database there.
 fn moved(database: &TestDatabase, ends: &[&str]) -> TestDatabase {

@@ -8,7 +8,8 @@ use weir::Failure;
 use crate::tables::postgres::PostgresAddress;
 use crate::tables::report;
 use crate::tables::schema::Schema;
-use crate::tables::storage::{ExistingDatabases, TableLocation, TableStorage};
+use crate::tables::storage::TableStorage;
+use crate::tables::table_databases::{ExistingDatabases, TableLocation};
 
 /// A change of another program of the table [`users`](super::users), which commits when somebody waits for it, and has its
 /// snapshot.

@@ -18,7 +18,8 @@ use crate::tables::open_table::OpenTable;
 use crate::tables::postgres::PostgresAddress;
 use crate::tables::rows::{LaterChange, RowChange, TableRead};
 use crate::tables::schema::Schema;
-use crate::tables::storage::{TableLocation, TableStorage};
+use crate::tables::storage::TableStorage;
+use crate::tables::table_databases::TableLocation;
 use crate::tables::table_log::TableLog;
 
 /// Keeps programs from writing until it is released.

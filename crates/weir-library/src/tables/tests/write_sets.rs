@@ -6,7 +6,8 @@ use weir::Value;
 
 use super::{column, schema, test_database::TestDatabase};
 use crate::tables::schema::Schema;
-use crate::tables::storage::{TableLocation, TableStorage};
+use crate::tables::storage::TableStorage;
+use crate::tables::table_databases::TableLocation;
 use crate::tables::write_sets::{TableWrite, WriteSet};
 
 fn notes() -> Schema {
