@@ -11,7 +11,7 @@ use weir_host::{Passing, Text, Type, Value, World};
 use weir_ir::expr::{Atom, Block, Let, Op};
 
 use super::Lowering;
-use crate::lang_items::{BEGIN, COMMIT, PLACE_COMMIT, TABLES};
+use crate::lang_items::{BEGIN, TABLES};
 
 impl Lowering<'_, '_> {
     /// Makes one operation of those from this one on, which are a transaction, if it can be executed again.
@@ -38,23 +38,23 @@ impl Lowering<'_, '_> {
     }
 
     fn can_be_repeated(&self, body: &Block) -> bool {
-        self.commits_stored_rows(body)
+        self.uses_stored_tables(body)
             && self.changes_only_tables_and(&restored_in(body), body)
             && self.has_no_effect_outside(body)
             && self.keeps_captured_values(body)
     }
 
-    /// Returns whether a transaction commits a stored table: one in memory refuses nothing.
-    fn commits_stored_rows(&self, body: &Block) -> bool {
-        let mut commits = false;
+    /// Returns whether a transaction uses a stored table: one in memory refuses nothing.
+    fn uses_stored_tables(&self, body: &Block) -> bool {
+        let mut uses = false;
         body.each_binding(&mut |binding| {
             if let Op::Call(call) = &binding.op
-                && [COMMIT, PLACE_COMMIT].contains(&call.function.as_str())
+                && let Some(Atom::Shared(table)) = call.arguments.first()
             {
-                commits |= matches!(call.arguments.first(), Some(Atom::Shared(table)) if self.is_stored(table));
+                uses |= self.is_stored(table);
             }
         });
-        commits
+        uses
     }
 
     /// Returns whether a block has no effect but those of statements on tables. The function of an `update` may have others.

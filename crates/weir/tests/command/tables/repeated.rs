@@ -30,10 +30,22 @@ fn add(owner: Text, amount: Int) -> Result(Int) {
   Ok(entry)
 }
 
+fn asked(owner: Text) -> Result(Int) {
+  atomic accounts {
+    accounts.exists(|account| account.balance < 0)
+    accounts.upsert(Account { owner, balance: 0 })?
+    fail("asked")
+  }
+}
+
 service bank on http(port: 8080) {
   put "/{owner}" (owner: Text) {
     accounts.upsert(Account { owner, balance: 0 })?
     http.text("opened")
+  }
+  post "/asked/{owner}" (owner: Text) {
+    let never = asked(owner) else as failure { return http.status(409, "{failure.kind()}: {failure}")? }
+    http.text("{never}")
   }
   post "/awaited/{owner}" (owner: Text) {
     let _entry = add(owner, 1) else as failure { return http.status(409, "{failure}")? }
@@ -328,6 +340,10 @@ fn a_transaction_that_is_refused_eight_times_fails_as_one_of_the_program() {
     assert_eq!(status(post(&served, "/awaited/ada")), (409, "seen: conflict".to_owned()));
     assert_eq!((bank.balance(), bank.entries()), (balance + 1, entries + 1));
     assert_eq!(bank.sql("SELECT last_value FROM attempts"), "8");
+    // One that can only fail does so as it would have without the refusal.
+    refuse(1);
+    assert_eq!(status(post(&served, "/asked/ada")), (409, "program: asked".to_owned()));
+    assert_eq!((bank.balance(), bank.entries()), (balance + 1, entries + 1));
     served.stop();
 }
 
