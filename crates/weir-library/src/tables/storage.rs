@@ -15,7 +15,7 @@ use super::database::Database;
 use super::memory::{MemoryTable, TableClock};
 use super::migration;
 use super::open_table::{OpenTable, RestoringStep};
-use super::postgres::{PostgresAddress, PostgresDatabase, PostgresTable, ScratchSchema};
+use super::postgres::{PostgresDatabase, PostgresTable};
 use super::program_end::ProgramEnd;
 use super::published_rows::PublishedRows;
 use super::recent_writes::{OpenWrites, RecentWrites};
