@@ -95,10 +95,7 @@ impl OpenDatabase {
     pub(super) fn close(&self) -> Result<(), Failure> {
         match self {
             OpenDatabase::Sqlite(database) => database.close(),
-            OpenDatabase::Postgres(database) => {
-                database.close();
-                Ok(())
-            }
+            OpenDatabase::Postgres(database) => database.close(),
         }
     }
 }

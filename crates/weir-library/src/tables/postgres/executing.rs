@@ -119,6 +119,7 @@ impl PostgresDatabase {
         statements: &[SqlStatement<'_>],
         reads: bool,
     ) -> Result<Vec<Executed>, StatementError> {
+        let _waiting = self.blocking.wait(statements);
         self.answered(writer.enter(transaction))?;
         let turns = writer.turns;
         let connection = self.connected(writer)?;
