@@ -49,6 +49,7 @@ mod running_programs;
 mod scratch;
 mod script;
 mod sent_statement;
+mod spare_connections;
 mod table;
 mod table_layout;
 mod time_limits;

@@ -30,6 +30,8 @@ pub struct PostgresAddress {
     pub(super) config: Config,
     /// The time limit of a statement.
     pub(super) time_limit: Duration,
+    /// The maximum number of connections, if it is limited.
+    pub(super) connections_max: Option<usize>,
     /// The certificates that are accepted; `None` if connections are not encrypted.
     pub(super) trust: Option<CertificateTrust>,
     shown: String,
@@ -44,6 +46,12 @@ impl PostgresAddress {
         // The last option counts.
         address.config.options(format!("{options} -csearch_path={schema}")).application_name(schema);
         address
+    }
+
+    /// Returns the address, to which a program makes at most this number of connections.
+    #[must_use]
+    pub fn with_connections_max(self, connections_max: Option<usize>) -> PostgresAddress {
+        PostgresAddress { connections_max, ..self }
     }
 
     /// Returns whether a text means an address, perhaps an invalid one, and not a path.
@@ -101,7 +109,7 @@ impl PostgresAddress {
             Some(CertificateTrust::Authorities(_)) => SslMode::Require,
         });
         let shown = shown(&config);
-        Ok(PostgresAddress { config, time_limit, trust, shown })
+        Ok(PostgresAddress { config, time_limit, connections_max: None, trust, shown })
     }
 }
 

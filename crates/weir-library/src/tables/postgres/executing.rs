@@ -89,8 +89,8 @@ impl PostgresDatabase {
 
     pub(super) fn read_once(&self, statements: &[SqlStatement<'_>]) -> Result<Vec<Executed>, StatementError> {
         self.check()?;
-        let reader = self.readers.take(self.limit(), || {
-            let reader = self.connect()?;
+        let reader = self.readers.take(self.limit(), &self.connector.spare, |permit| {
+            let reader = self.connector.connect_on(&self.connector.io.handle, permit)?;
             self.recovered()?;
             Ok(reader)
         })?;
