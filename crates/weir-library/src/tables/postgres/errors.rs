@@ -63,6 +63,11 @@ impl StatementError {
         matches!(self, StatementError::Database(error, _) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE))
     }
 
+    /// Returns whether the database has as many connections as it allows.
+    pub(super) fn has_no_connection_left(&self) -> bool {
+        matches!(self, StatementError::Database(error, _) if error.code() == Some(&SqlState::TOO_MANY_CONNECTIONS))
+    }
+
     /// Returns whether the connection has failed.
     pub(super) fn is_lost(&self) -> bool {
         matches!(self, StatementError::Database(error, _) if is_lost(error))
@@ -128,8 +133,8 @@ pub(super) fn is_lost(error: &Error) -> bool {
         let io = |error: &Error| error.source().is_some_and(|source| source.is::<std::io::Error>());
         return error.is_closed() || io(error);
     };
-    // The database ends, has crashed, starts, or has ended an idle transaction.
-    ["57P01", "57P02", "57P03", "25P03", "08006", "08003"].contains(&code.code())
+    // The database ends, has crashed, starts, or has ended an idle transaction, or has too many connections.
+    ["57P01", "57P02", "57P03", "25P03", "08006", "08003", "53300"].contains(&code.code())
 }
 
 /// Returns the error of a statement that may have been committed when the connection was lost.
@@ -201,7 +206,9 @@ fn advice(error: &Error) -> Option<&'static str> {
             "the statement takes longer than its time limit: `?statement_timeout=60s` of the address sets another one"
         }
         "53100" => "its disk is full: free some space; nothing of the statement was written",
-        "53300" => "it has too many connections: end some programs, or raise `max_connections`",
+        "53300" => {
+            "it has too many connections: end some programs, raise the limit, or give the plan a smaller `table_connections`"
+        }
         "25006" => "it is read-only, such as a standby: use the address of the primary",
         "28P01" | "28000" => "correct the user or the password in its address, or set `PGPASSWORD`",
         "3D000" => "create it with `createdb`, or correct its address",

@@ -68,7 +68,7 @@ impl TableLayout {
         if broken.iter().all(is_key) {
             return constraint::taken(schema, &schema.key, row);
         }
-        constraint::taken_in_undeclared(schema, &broken, row)
+        constraint::taken_in_undeclared(schema, (index, &broken), row)
     }
 
     /// Returns the places of the columns with these names; `None` if the program does not declare one of them.
