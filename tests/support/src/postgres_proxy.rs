@@ -14,6 +14,8 @@ use crate::postgres::PostgresServer;
 const READY: &[u8] = b"Z\0\0\0\x05I";
 /// The beginning of the messages by which a client executes a statement.
 const BIND: &[u8] = b"B\0\0";
+/// The message by which a client commits.
+const COMMIT: &[u8] = b"Q\0\0\0\x0bCOMMIT\0";
 /// The message by which a client has a prepared statement be executed.
 const EXECUTE: &[u8] = b"E\0\0\0\x09\0\0\0\0\0";
 
@@ -35,6 +37,8 @@ pub struct PostgresProxy {
 #[derive(Default)]
 struct ProxyState {
     cuts: Mutex<VecDeque<Cut>>,
+    /// The number of commits that are still to be lost.
+    lost_commits: AtomicUsize,
     open: Mutex<Vec<UnixStream>>,
     /// True while answers are held back.
     is_held: Mutex<bool>,
@@ -84,6 +88,17 @@ impl PostgresProxy {
         }
     }
 
+    /// Cuts the connections on which the next commits are sent, before the server gets them.
+    pub fn lose_commits(&self, count: usize) {
+        self.state.lost_commits.store(count, Ordering::SeqCst);
+    }
+
+    /// Returns the number of commits that are still to be lost.
+    #[must_use]
+    pub fn commits_left(&self) -> usize {
+        self.state.lost_commits.load(Ordering::SeqCst)
+    }
+
     /// Holds back the answers of the server, until they are released.
     pub fn hold(&self) {
         *locked(&self.state.is_held) = true;
@@ -125,14 +140,31 @@ impl ProxyState {
         locked(&self.open).extend([copy(&client), copy(&server)]);
         let (from, to) = (copy(&client), copy(&server));
         let (of_client, of_server) = (Arc::clone(self), Arc::clone(self));
-        std::thread::spawn(move || forward(from, to, None, |sent, _| of_client.count(sent)));
-        std::thread::spawn(move || forward(server, client, cut, |_, is_ready| of_server.wait_until_released(is_ready)));
+        std::thread::spawn(move || {
+            forward(from, to, None, |sent, _| {
+                of_client.count(sent);
+                of_client.loses_commit(sent)
+            });
+        });
+        std::thread::spawn(move || {
+            forward(server, client, cut, |_, is_ready| {
+                of_server.wait_until_released(is_ready);
+                false
+            });
+        });
     }
 
     fn count(&self, sent: &[u8]) {
         let executed = sent.windows(EXECUTE.len()).filter(|message| *message == EXECUTE).count();
         self.executed.fetch_add(executed, Ordering::SeqCst);
         self.has_other.fetch_or(!sent.starts_with(BIND), Ordering::SeqCst);
+    }
+
+    /// Returns whether a client sends a commit that is to be lost.
+    fn loses_commit(&self, sent: &[u8]) -> bool {
+        let commits = sent.windows(COMMIT.len()).any(|message| message == COMMIT);
+        let fewer = |left: usize| left.checked_sub(1);
+        commits && self.lost_commits.fetch_update(Ordering::SeqCst, Ordering::SeqCst, fewer).is_ok()
     }
 
     /// Waits until answers are no longer held back. Those to a client that connects are not.
@@ -142,8 +174,8 @@ impl ProxyState {
     }
 }
 
-/// Forwards what one side sends, up to the place of the cut, and then ends both.
-fn forward(mut from: UnixStream, mut to: UnixStream, cut: Option<Cut>, before: impl Fn(&[u8], bool)) {
+/// Forwards what one side sends, up to the place of the cut or until `before` returns true, and then ends both.
+fn forward(mut from: UnixStream, mut to: UnixStream, cut: Option<Cut>, before: impl Fn(&[u8], bool) -> bool) {
     let (mut bytes, mut is_ready) = (vec![0; 1 << 16], false);
     while let Ok(count) = from.read(&mut bytes) {
         let is_cut = match cut {
@@ -151,8 +183,8 @@ fn forward(mut from: UnixStream, mut to: UnixStream, cut: Option<Cut>, before: i
             Some(Cut::BehindFirstStatement) => is_ready,
             None => false,
         };
-        before(&bytes[..count], is_ready);
-        if count == 0 || is_cut || to.write_all(&bytes[..count]).is_err() {
+        let ends = before(&bytes[..count], is_ready);
+        if count == 0 || is_cut || ends || to.write_all(&bytes[..count]).is_err() {
             break;
         }
         is_ready |= bytes[..count].ends_with(READY);

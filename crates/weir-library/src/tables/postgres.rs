@@ -18,6 +18,7 @@ mod changes;
 mod changes_script;
 mod commit_ends;
 mod commit_numbers;
+mod commit_outcome;
 mod connecting;
 mod connection;
 mod connector;

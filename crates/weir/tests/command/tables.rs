@@ -9,6 +9,7 @@ mod groups;
 mod keyed_reads;
 mod large_answers;
 mod long_reads;
+mod lost_commits;
 mod migrations;
 mod of_modules;
 mod other_schemas;

@@ -5,6 +5,7 @@ use std::convert::Infallible;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Waker};
 
 use futures_core::Stream;
@@ -38,6 +39,8 @@ pub(super) struct PostgresConnection {
     preparing: Mutex<BTreeSet<String>>,
     names: Mutex<ScriptNames>,
     driver: AbortHandle,
+    /// True if the driver was told to end.
+    is_aborted: AtomicBool,
     /// Is closed when the connection is, unless somebody waits for that already.
     end: Mutex<Option<ConnectionEnd>>,
 }
@@ -120,6 +123,7 @@ impl PostgresConnection {
             preparing: Mutex::default(),
             names: Mutex::default(),
             driver,
+            is_aborted: AtomicBool::new(false),
             end: Mutex::new(Some(end)),
         }
     }
@@ -130,11 +134,12 @@ impl PostgresConnection {
     }
 
     pub(super) fn is_closed(&self) -> bool {
-        self.client.is_closed()
+        self.is_aborted.load(Ordering::Relaxed) || self.client.is_closed()
     }
 
     /// Closes the connection at once, also for others that use it: the database is not waited for.
     pub(super) fn abort(&self) {
+        self.is_aborted.store(true, Ordering::Relaxed);
         self.driver.abort();
     }
 

@@ -137,9 +137,23 @@ pub(super) fn is_lost(error: &Error) -> bool {
     ["57P01", "57P02", "57P03", "25P03", "08006", "08003", "53300"].contains(&code.code())
 }
 
-/// Returns the error of a statement that may have been committed when the connection was lost.
-pub(super) fn unknown_if_lost(error: Error, at: usize) -> StatementError {
-    if is_lost(&error) { StatementError::Unknown } else { StatementError::Database(error, at) }
+/// Returns whether the database itself has answered by this error: it names the place in its source, as a proxy between does not.
+pub(super) fn is_answer(error: &Error) -> bool {
+    error.as_db_error().is_some_and(|error| error.routine().is_some())
+}
+
+/// Returns the error of a commit. Nobody knows what it has done if the connection was lost, whatever the database has said last: it may
+/// end a connection between a commit and the answer.
+pub(super) fn unknown_if_lost(error: Error) -> StatementError {
+    if is_lost(&error) { StatementError::Unknown } else { StatementError::Database(error, 0) }
+}
+
+/// Returns the error of a statement behind which the commit of its transaction was sent. If the database has answered the statement
+/// by an error, it does not execute that commit: it has ended the connection before it read it, or takes the transaction back
+/// instead. If there is no answer, it may have executed both.
+pub(super) fn unknown_unless_answered(error: Error, at: usize) -> StatementError {
+    let is_unknown = is_lost(&error) && !is_answer(&error);
+    if is_unknown { StatementError::Unknown } else { StatementError::Database(error, at) }
 }
 
 /// Returns whether the database refuses the statement itself, whatever its values are: its syntax, its types, or what it names.

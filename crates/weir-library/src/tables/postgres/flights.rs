@@ -53,11 +53,11 @@ impl PostgresWriter {
             (true, None) => Some(Beginning::prepared(&connection, self.turns)?.pending(&connection)),
             (_, begun) => begun,
         };
-        if !reads {
-            self.expected.lock().written(None);
-        }
         let sent = SentStatement::keep(statements, &prepared);
         self.begin(transaction);
+        if !reads {
+            self.note_write(None);
+        }
         self.placed.lock().send();
         Some(BegunStatements {
             flight: self.begin_flight(),

@@ -11,15 +11,14 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio_postgres::Error;
 use weir::{Failure, SeenCommits};
 
+use super::commit_outcome::{CommittedTransaction, commit_outcome};
 use super::connection::PostgresConnection;
 use super::durability::NotedCommit;
-use super::errors::{StatementError, unknown_if_lost};
-use super::expected_rows::ExpectedRows;
+use super::errors::StatementError;
 use super::placed_statements::PlacedStatements;
 use super::writer::{PostgresWriter, UnsyncedTransaction};
 use super::{PostgresDatabase, wait};
@@ -31,8 +30,7 @@ struct SentCommit {
     answer: Pin<Box<dyn Future<Output = Result<(), Error>> + Send>>,
     /// The answer that was there at once, such as that the connection is lost.
     answered: Option<Result<(), Error>>,
-    placed: Arc<Mutex<PlacedStatements>>,
-    expected: Arc<Mutex<ExpectedRows>>,
+    of: CommittedTransaction,
     /// The transaction, if it does not wait for the disk.
     unsynced: Option<UnsyncedTransaction>,
 }
@@ -53,27 +51,24 @@ impl PostgresWriter {
             Poll::Ready(answered) => Some(answered),
             Poll::Pending => None,
         };
-        let (placed, expected) = (Arc::clone(&self.placed), Arc::clone(&self.expected));
+        let of = self.committing(transaction);
         let unsynced = self.end();
-        Some(SentCommit { connection, answer, answered, placed, expected, unsynced })
+        Some(SentCommit { connection, answer, answered, of, unsynced })
     }
 }
 
 impl SentCommit {
     /// Waits for the answer. The database takes the transaction back instead if it has refused a statement before.
     async fn ended(self) -> Result<Option<UnsyncedTransaction>, StatementError> {
-        let SentCommit { answer, answered, placed, expected, unsynced, .. } = self;
+        let SentCommit { answer, answered, of, unsynced, .. } = self;
         let answer = async {
             match answered {
                 Some(answered) => answered,
                 None => answer.await,
             }
         };
-        let (committed, placed) = tokio::join!(biased; answer, PlacedStatements::answered(&placed));
-        committed.map_err(|error| unknown_if_lost(error, 0))?;
-        placed.map_err(StatementError::TakenBack)?;
-        let refused = expected.lock().refused();
-        refused.map_or(Ok(unsynced), |refused| Err(refused.into()))
+        let (committed, _) = tokio::join!(biased; answer, PlacedStatements::answered(&of.placed));
+        commit_outcome(&of, committed).map(|()| unsynced)
     }
 }
 

@@ -16,7 +16,7 @@ use weir::Failure;
 
 use super::changes_script::ChangesScript;
 use super::connection::SqlStatement;
-use super::errors::StatementError;
+use super::errors::{StatementError, is_answer};
 use super::expected_rows::ExpectedRows;
 use super::placed_change::{PlacedChange, SitedChange};
 use super::sent_statement::SentStatement;
@@ -40,6 +40,8 @@ pub(super) struct PlacedStatements {
     sent: VecDeque<SentChanges>,
     /// The failure of the first that was refused.
     refused: Option<Failure>,
+    /// True if the database has answered that one by an error. Otherwise the connection was lost.
+    is_refused_by_database: bool,
     /// The rows that the transaction has asked for, whose answers are among those of the placed changes.
     pub(super) expected: Arc<Mutex<ExpectedRows>>,
 }
@@ -110,6 +112,11 @@ impl PlacedStatements {
         .await
     }
 
+    /// Returns the failure of the first that was refused, if one was, and whether the database has answered it by an error.
+    pub(super) fn refused(&self) -> Option<(Failure, bool)> {
+        self.refused.clone().map(|refused| (refused, self.is_refused_by_database))
+    }
+
     /// Takes the answers to those that were sent.
     pub(super) fn poll_sent(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Failure>> {
         while let Some(first) = self.sent.front_mut() {
@@ -125,6 +132,7 @@ impl PlacedStatements {
                 // Those behind it are not executed.
                 self.sent.clear();
                 let changes = parts.get(at).map_or(&[][..], Vec::as_slice);
+                self.is_refused_by_database = is_answer(&error);
                 self.refused = SitedChange::refused_one(changes, &StatementError::from(error));
             }
         }

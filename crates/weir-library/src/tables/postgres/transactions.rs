@@ -111,9 +111,9 @@ impl PostgresDatabase {
                 match (writer.land(flight), answer) {
                     (false, _) => Err(StatementError::Unknown),
                     // The writer is not connected anew before the commit is noted.
-                    (true, Ok((committed, placed))) => writer
-                        .committed(transaction, committed, placed)
-                        .and_then(|unsynced| database.committed(unsynced)),
+                    (true, Ok((committed, _))) => {
+                        writer.committed(transaction, committed).and_then(|unsynced| database.committed(unsynced))
+                    }
                     (true, Err(_)) => {
                         writer.cut();
                         Err(StatementError::NoAnswer)
@@ -325,7 +325,7 @@ impl PostgresDatabase {
         let Some(prepared) = prepared else { return false };
         let sent = SentStatement::keep(statements, &prepared);
         writer.note_written(|| sent.clone());
-        writer.expected.lock().written(Some(row));
+        writer.note_write(Some(row));
         writer.placed.lock().place(PlacedChange { connection, of, sent, prepared });
         SeenCommits::place(transaction);
         true

@@ -5,7 +5,7 @@ use tokio_postgres::Statement;
 use super::beginning::{Beginning, TransactionBegun, Turns};
 use super::commit_numbers::CommitNumber;
 use super::connection::{Executed, PostgresConnection, SqlStatement};
-use super::errors::{StatementError, unknown_if_lost};
+use super::errors::{StatementError, unknown_if_lost, unknown_unless_answered};
 use super::sent_statement::SentStatement;
 use super::writer::UnsyncedTransaction;
 
@@ -35,9 +35,17 @@ pub(super) async fn prepared_alone(
         connection.execute(statements, prepared),
         connection.command("COMMIT")
     );
-    // All three are sent together: what comes back is no sign of what the database has done.
-    let TransactionBegun { unsynced, .. } = began.map_err(|error| unknown_if_lost(error, 0))?;
-    let executed = executed.map_err(|(at, error)| unknown_if_lost(error, at))?;
-    committed.map_err(|error| unknown_if_lost(error, 0))?;
-    Ok((executed, unsynced))
+    // All three are sent together, and are answered in this order.
+    let answers = move || {
+        let TransactionBegun { unsynced, .. } = began.map_err(|error| unknown_unless_answered(error, 0))?;
+        let executed = executed.map_err(|(at, error)| unknown_unless_answered(error, at))?;
+        committed.map_err(unknown_if_lost)?;
+        Ok((executed, unsynced))
+    };
+    answers().inspect_err(|error: &StatementError| {
+        if error.is_lost() {
+            // The next attempt needs another one, also if the end of this one is not noticed yet.
+            connection.abort();
+        }
+    })
 }

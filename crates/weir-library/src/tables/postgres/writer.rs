@@ -16,9 +16,10 @@ use weir::{Failure, FailureKind, memory};
 
 use super::beginning::{Beginning, PendingBegin, TransactionBegun, Turns};
 use super::commit_numbers::CommitNumber;
+use super::commit_outcome::{CommittedTransaction, commit_outcome};
 use super::connection::{Executed, PostgresConnection, SqlStatement};
-use super::errors::{StatementError, unknown_if_lost};
-use super::expected_rows::ExpectedRows;
+use super::errors::StatementError;
+use super::expected_rows::{ExpectedRows, RowOf};
 use super::placed_statements::PlacedStatements;
 use super::publications::{is_publication, without_publications};
 use super::sent_statement::SentStatement;
@@ -50,6 +51,8 @@ pub(super) struct PostgresWriter {
     pub(super) flights: u64,
     /// Its beginning, which was sent and whose answer nobody has taken yet.
     pub(super) begun: Option<PendingBegin>,
+    /// True if a statement of it was sent that may write.
+    has_written: bool,
     /// The rows that it has asked for.
     pub(super) expected: Arc<Mutex<ExpectedRows>>,
     /// Its placed statements.
@@ -132,14 +135,14 @@ impl PostgresWriter {
             Err(error) if begins => return Err(error.into()),
             Err(error) => return self.executed(transaction, begins, Err(TransactionError::Aborted(error))),
         };
-        if !reads {
-            self.expected.lock().written(None);
-        }
         let begin = match begins {
             true => Some(Beginning::prepare(&connection, self.turns).await?.pending(&connection)),
             false => None,
         };
         self.begin(transaction);
+        if !reads {
+            self.note_write(None);
+        }
         let (begun, executed) = in_transaction(&connection, (statements, &prepared), begin, reads).await;
         self.note_begun(begun);
         if executed.is_ok() && !reads {
@@ -154,9 +157,21 @@ impl PostgresWriter {
         if self.transaction == 0 {
             (self.unsynced, self.redo, self.is_unheard) = (None, Vec::new(), false);
             (self.redo_bytes, self.waits_for_disk) = (0, false);
+            self.has_written = false;
             self.forget_placed();
         }
         self.transaction = transaction;
+    }
+
+    /// Notes that the open transaction is about to write a row; `None` stands for any rows.
+    pub(super) fn note_write(&mut self, of: Option<&RowOf>) {
+        self.has_written = true;
+        self.expected.lock().written(of);
+    }
+
+    /// Returns a transaction whose commit is about to be sent.
+    pub(super) fn committing(&self, number: i64) -> CommittedTransaction {
+        CommittedTransaction { number, has_written: self.has_written, placed: Arc::clone(&self.placed) }
     }
 
     /// Notes how the transaction has begun, if it has.
@@ -241,8 +256,8 @@ impl PostgresWriter {
         self.send_before_commit(&connection);
         // The database takes it back instead if it has refused one.
         let committing = connection.command("COMMIT");
-        let (committed, placed) = tokio::join!(biased; committing, PlacedStatements::answered(&placed));
-        self.committed(transaction, committed, placed)
+        let (committed, _) = tokio::join!(biased; committing, PlacedStatements::answered(&placed));
+        self.committed(transaction, committed)
     }
 
     /// Sends what the open transaction executes before its commit.
@@ -258,19 +273,14 @@ impl PostgresWriter {
         &mut self,
         transaction: i64,
         committed: Result<(), tokio_postgres::Error>,
-        placed: Result<(), Failure>,
     ) -> Result<Option<UnsyncedTransaction>, StatementError> {
-        self.transaction = 0;
-        let expected = Arc::clone(&self.expected);
-        self.forget_placed();
-        committed.map_err(|error| unknown_if_lost(error, 0))?;
-        if let Err(refused) = placed {
-            return Err(self.lose_number(transaction, refused));
+        let of = self.committing(transaction);
+        let unsynced = self.end();
+        let outcome = commit_outcome(&of, committed);
+        if let Err(StatementError::TakenBack(failure)) = &outcome {
+            self.lost = Some((transaction, failure.clone()));
         }
-        if let Some(refused) = expected.lock().refused() {
-            return Err(refused.into());
-        }
-        Ok(self.unsynced.take().map(|number| (number, std::mem::take(&mut self.redo))))
+        outcome.map(|()| unsynced)
     }
 
     /// Ends the open transaction, whose commit is sent. Returns it, if it does not wait for the disk.

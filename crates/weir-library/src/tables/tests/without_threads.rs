@@ -6,6 +6,7 @@ use std::task::Poll;
 use std::thread::JoinHandle;
 
 use test_support::postgres::PostgresServer;
+use test_support::postgres_proxy::PostgresProxy;
 use weir::{Failure, FailureKind, SeenCommits, Value};
 
 use super::agreement::{RandomRows, key_of};
@@ -212,28 +213,44 @@ fn changes_are_executed_although_their_event_loop_has_ended() {
 }
 
 #[test]
-fn a_lost_connection_fails_the_changes_that_it_carries_and_no_others() {
+fn a_lost_connection_fails_the_change_that_it_carries_and_no_other() {
+    let Some(server) = PostgresServer::shared() else { return };
+    server.schema("lost");
+    let proxy = PostgresProxy::start(server);
+    let address = PostgresAddress::parse(&proxy.address("lost"), None).unwrap();
+    let table = TableStorage::at(TableLocation::Postgres(address)).open(users()).unwrap();
+    assert!(answers(vec![queue(&table, &insert("before", 0))])[0].is_ok());
+    proxy.lose_commits(1);
+    let lost = answers(vec![queue(&table, &insert("first", 0))]);
+    let lost = lost[0].as_ref().unwrap_err();
+    assert!(lost.message.contains("nobody knows whether it has taken effect"), "{lost}");
+    let others = answers((0..4).map(|number| queue(&table, &insert(&number.to_string(), 1))).collect());
+    assert!(others.iter().all(Result::is_ok), "{others:?}");
+    assert_eq!((place(&table, "first"), place(&table, "3")), (None, Some(Value::Int(1))));
+}
+
+/// The database has answered that it ends the connection before it has read the commit.
+#[test]
+fn a_change_whose_connection_the_database_ends_is_executed_again() {
     let Some(server) = PostgresServer::shared() else { return };
     server.schema("cut");
     let storage = TestDatabase::Postgres("cut".to_owned()).storage();
     let table = storage.open(users()).unwrap();
-    let (lost, others) = {
+    let all = {
         let held = hold(server, "cut");
         let first = queue(&table, &insert("first", 0));
         wait_for(server, "cut", WAITING, "1");
-        let others: Vec<LaterChange> = (0..4).map(|number| queue(&table, &insert(&number.to_string(), 1))).collect();
+        let others = (0..4).map(|number| queue(&table, &insert(&number.to_string(), 1)));
+        let all: Vec<LaterChange> = std::iter::once(first).chain(others).collect();
         let cut =
             "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE NOT granted AND relation = 'weir_database'::regclass";
         server.execute("cut", cut);
-        let lost = answers(vec![first]);
         release(server, "cut");
         held.join().unwrap();
-        (lost, answers(others))
+        answers(all)
     };
-    let lost = lost[0].as_ref().unwrap_err();
-    assert!(lost.message.contains("nobody knows whether it has taken effect"), "{lost}");
-    assert!(others.iter().all(Result::is_ok), "{others:?}");
-    assert_eq!((place(&table, "first"), place(&table, "3")), (None, Some(Value::Int(1))));
+    assert!(all.iter().all(Result::is_ok), "{all:?}");
+    assert_eq!((place(&table, "first"), place(&table, "3")), (Some(Value::Int(0)), Some(Value::Int(1))));
 }
 
 #[test]

@@ -26,6 +26,10 @@ fn write(by: Int) -> Text {
 
 service writing on http(port: 8080) {
   post "/write/{by}" (by: Int) { http.text(write(by)) }
+  post "/one/{by}" (by: Int) {
+    entries.insert(Entry { id: by * 10, by })?
+    http.text("written")
+  }
   post "/soon/{by}" (by: Int) {
     let done = write(by) within 100ms else { "late" }
     http.text(done)
@@ -102,18 +106,25 @@ fn the_tables_of_a_transaction_are_free_when_its_commit_is_sent() {
     served.stop();
 }
 
+/// The commit is sent behind them, but the database says that it has ended the connection before it executes that.
 #[test]
-fn a_lost_connection_takes_back_what_was_placed_and_the_flow_is_told() {
+fn what_waits_when_the_database_ends_the_connection_is_executed_again() {
     let Some(server) = PostgresServer::shared() else { return };
-    let (_program, mut served) = start(server, "placed_lost", "event");
-    let cut = || _ = server.execute("placed_lost", &format!("SELECT pg_terminate_backend(pid) {WAITING}"));
-    let (code, _) = status(while_placed((server, "placed_lost"), || post(&served, "/write/7"), cut));
-    assert_eq!((code, &*count(&served, 7)), (500, "0"));
-    let said = served.wait_for("connection");
-    assert!(said.contains("nobody knows whether it has taken effect") || said.contains("was taken back"), "{said}");
-    assert_eq!(status(post(&served, "/write/7")), (200, "written".to_owned()));
-    assert_eq!(count(&served, 7), CHANGES);
-    served.stop();
+    for engine in ["event", "pool"] {
+        let schema = format!("placed_lost_{engine}");
+        let (_program, served) = start(server, &schema, engine);
+        let cut = || _ = server.execute(&schema, &format!("SELECT pg_terminate_backend(pid) {WAITING}"));
+        // A change that is a transaction of its own, and the placed changes of one.
+        for (by, path, written) in [(10, "one", "1"), (20, "write", CHANGES)] {
+            // Each connection prepares its statements, for which it would wait as well.
+            for before in by - 5..by {
+                assert_eq!(status(post(&served, &format!("/{path}/{before}"))).0, 200);
+            }
+            let answer = while_placed((server, &schema), || post(&served, &format!("/{path}/{by}")), cut);
+            assert_eq!((status(answer).0, &*count(&served, by)), (200, written), "{path} under `{engine}`");
+        }
+        served.stop();
+    }
 }
 
 #[test]

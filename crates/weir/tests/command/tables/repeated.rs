@@ -296,12 +296,12 @@ fn a_transaction_of_an_existing_database_that_is_refused_is_executed_again() {
 }
 
 #[test]
-fn a_transaction_is_executed_again_when_its_connection_is_lost_before_the_commit() {
+fn a_transaction_is_executed_again_when_its_connection_is_lost_before_the_commit_is_executed() {
     let Some(server) = PostgresServer::start() else { return };
     for engine in ENGINES {
         let bank = Bank { server: &server, schema: &format!("lost_{}", engine.replace('-', "_")) };
         let (_program, served) = bank.start(engine);
-        for way in ["awaited", "limited", "each"] {
+        for way in WAYS {
             let (balance, entries) = (bank.balance(), bank.entries());
             let lose = || {
                 bank.sql(&format!("SELECT pg_terminate_backend(pid, 60000) {WAITING} AND application_name = 'weir'"));
