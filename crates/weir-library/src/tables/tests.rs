@@ -16,6 +16,7 @@ mod power_cuts;
 mod random_evolution;
 mod references;
 mod rejoining;
+mod row_triggers;
 mod start_access;
 mod statement_groups;
 mod test_database;
