@@ -93,12 +93,26 @@ pub(super) fn refused(schema: &Schema, why: &str) -> Failure {
 /// Returns the failure of an update whose row is there no longer.
 pub(super) fn not_replaced(schema: &Schema, row: &[Value]) -> Failure {
     let row = format!("the row of `{}` with {}", schema.name, named(schema, &schema.key, row));
-    broken(match schema.existing {
-        None => format!("{row} cannot be updated: what writes the new row has deleted it before"),
-        Some(_) => format!(
+    let own = format!("{row} cannot be updated: what writes the new row has deleted it before");
+    broken(match (&schema.existing, &schema.soft) {
+        (Some(_), _) => format!(
             "the database has not updated {row}: it is gone, or a policy, trigger or rule of the database has kept it"
         ),
+        (None, Some(_)) => own,
+        (None, None) => format!(
+            "{own}, or a foreign key of the database has; or a policy, trigger or rule of the database has kept it"
+        ),
     })
+}
+
+/// Returns the failure of a deletion that deletes rows together, because of their references, of which the database has kept one.
+pub(super) fn not_deleted(schema: &Schema, row: &[Value]) -> Failure {
+    let key = named(schema, &schema.key, row);
+    broken(format!(
+        "the database has not deleted the row of `{}` with {key}: a policy, trigger or rule of the database has kept it, and rows that \
+         reference each other are deleted together or not at all",
+        schema.name
+    ))
 }
 
 /// Returns the failure of an insertion that the database has left out.
@@ -106,6 +120,23 @@ pub(super) fn not_inserted(schema: &Schema, row: &[Value]) -> Failure {
     let key = named(schema, &schema.key, row);
     broken(format!(
         "the database has not written the row of `{}` with {key}: a trigger or rule of the database has kept it out",
+        schema.name
+    ))
+}
+
+/// Returns the failure of an insertion that the database has left out, into a table that numbers its rows.
+pub(super) fn kept_out(schema: &Schema) -> Failure {
+    broken(format!(
+        "the database has not written a row of `{}`: a trigger or rule of the database has kept it out, or all numbers are used",
+        schema.name
+    ))
+}
+
+/// Returns the failure of insertions that were executed together, of which the database has left out some.
+pub(super) fn some_kept_out(schema: &Schema, (inserted, of): (u64, usize)) -> Failure {
+    broken(format!(
+        "the database has written only {inserted} of {of} rows of `{}` that were inserted together, of which this is one: a trigger or \
+         rule of the database has kept the others out",
         schema.name
     ))
 }

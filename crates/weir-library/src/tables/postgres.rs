@@ -45,6 +45,7 @@ mod reads;
 mod recovery_tests;
 mod rejoining;
 mod replacement;
+mod row_triggers;
 mod rows_by_keys;
 mod running_programs;
 mod scratch;
@@ -91,6 +92,7 @@ use errors::{StatementError, explain, failure};
 pub(super) use io::wait;
 use pipelines::Pipelines;
 use readers::Readers;
+use row_triggers::{TABLES_WITH_TRIGGERS, TriggersOfTables};
 pub use scratch::{ScratchSchema, ScratchSchemas};
 pub(super) use table::PostgresTable;
 use time_limits::AnswerTimeLimits;
@@ -131,6 +133,8 @@ pub(super) struct PostgresDatabase {
     time_limits: AnswerTimeLimits,
     /// The tables that this program declares ([`running_programs`]).
     declared: Mutex<Vec<Schema>>,
+    /// The triggers, rules and policies of the tables.
+    triggers: TriggersOfTables,
     /// The names of the tables whose rows this program converts in batches.
     converting: Mutex<BTreeSet<String>>,
     /// This database, once the program is to join again when its connection is lost ([`rejoining`]).
@@ -212,6 +216,7 @@ impl PostgresDatabase {
             placed_commits: PlacedCommits::default(),
             time_limits: AnswerTimeLimits::default(),
             declared: Mutex::default(),
+            triggers: TriggersOfTables::default(),
             converting: Mutex::default(),
             watched: OnceLock::new(),
             end: ProgramEnd::default(),
@@ -236,7 +241,19 @@ impl PostgresDatabase {
 
     /// Makes the changes that a start of a program with this table needs, all or none.
     fn evolve(&self, schema: &Schema) -> Result<(), Failure> {
-        self.changing(|catalog| migration::apply(schema, catalog))
+        self.changing(|catalog| {
+            let applied = migration::apply(schema, catalog)?;
+            if applied.is_ok() {
+                self.look_for_triggers(catalog)?;
+            }
+            Ok(applied)
+        })
+    }
+
+    /// Notes the triggers, rules and policies that the tables have.
+    fn look_for_triggers(&self, catalog: &dyn Catalog) -> Result<(), Failure> {
+        self.triggers.note(&catalog.query(TABLES_WITH_TRIGGERS)?);
+        Ok(())
     }
 
     /// Returns whether no program hinders a start with this table any more. No transaction is open, so that those which are running write

@@ -8,7 +8,7 @@ use weir::{Failure, FailureKind, Value};
 use super::group_commit::GroupCommit;
 use super::grouping::TableGrouping;
 use super::join::KeyPart;
-use super::rows::{ReadSize, TableRows};
+use super::rows::{ReadSize, TableRows, TogetherStatements};
 use super::schema::{Schema, TableSearch};
 use super::stored_reads::TableSnapshot;
 use super::table_read::TableRead;
@@ -142,6 +142,10 @@ impl TableRows for RefusingRows {
     fn delete_rows(&self, transaction: i64, rows: &[Value]) -> Result<i64, Failure> {
         self.check(transaction)?;
         self.rows.delete_rows(transaction, rows)
+    }
+
+    fn all_or_none(&self, transaction: i64, statements: TogetherStatements<'_>) -> Result<(), Failure> {
+        self.rows.all_or_none(transaction, statements)
     }
 
     fn commit(&self, transaction: i64, last: bool) -> Result<(), Failure> {
