@@ -389,7 +389,7 @@ impl MemoryTable {
 
     fn place(&mut self, key: Value, stored: StoredRow) {
         for index in &mut self.indexes {
-            index.insert(index.values(fields(&stored.row)), key.clone(), stored.row.clone());
+            index.insert(index.values(fields(&stored.row)), &key, stored.row.clone());
         }
         self.written.insert(stored.write, key.clone());
         self.bytes += stored.bytes;
