@@ -27,6 +27,7 @@ pub(crate) struct EntryFlows {
 }
 
 impl Flows for EntryFlows {
+    #[inline]
     fn admits(&self, route: usize) -> bool {
         let answers = self.instance.entries[self.entry as usize].answers;
         if !answers || !self.is_overloaded(route) {
@@ -36,6 +37,7 @@ impl Flows for EntryFlows {
         false
     }
 
+    #[inline]
     fn begin(&self, route: usize, inputs: &mut Vec<Value>) -> Begun {
         if !self.admits(route) {
             return Begun::Full;
@@ -43,6 +45,7 @@ impl Flows for EntryFlows {
         self.begin_admitted(route, inputs)
     }
 
+    #[inline]
     fn begin_admitted(&self, route: usize, inputs: &mut Vec<Value>) -> Begun {
         if memory::is_full() && self.refuses_for_memory() {
             self.record_refused(RefusalReason::Memory);
