@@ -7,6 +7,7 @@ use tokio_postgres::error::SqlState;
 use weir::{Failure, FailureKind};
 
 use super::address::PostgresAddress;
+use crate::tables::transaction_number::refused;
 
 /// The class of the codes of rules that a row breaks, such as a `CHECK` of another program, and the codes of values that a
 /// column of another program cannot have: a text that is too long or has a NUL, a number out of range.
@@ -159,6 +160,12 @@ pub(super) fn unknown_unless_answered(error: Error, at: usize) -> StatementError
 /// Returns whether the database refuses the statement itself, whatever its values are: its syntax, its types, or what it names.
 pub(super) fn is_invalid_statement(error: &Error) -> bool {
     error.code().is_some_and(|code| code.code().starts_with("42"))
+}
+
+/// Returns the failure of a transaction that has written nothing, because its connection was lost.
+pub(super) fn why_lost(transaction: i64) -> Failure {
+    let why = "the transaction was taken back, because its connection to the database was lost: nothing of it was written; try it again";
+    refused(transaction, Failure::function(why))
 }
 
 /// Returns the failure for an error of a statement.

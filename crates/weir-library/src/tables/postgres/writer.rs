@@ -18,7 +18,7 @@ use super::beginning::{Beginning, PendingBegin, TransactionBegun, Turns};
 use super::commit_numbers::CommitNumber;
 use super::commit_outcome::{CommittedTransaction, commit_outcome};
 use super::connection::{Executed, PostgresConnection, SqlStatement};
-use super::errors::StatementError;
+use super::errors::{StatementError, why_lost};
 use super::expected_rows::{ExpectedRows, RowOf};
 use super::placed_statements::PlacedStatements;
 use super::publications::{is_publication, without_publications};
@@ -342,12 +342,6 @@ impl PostgresWriter {
         self.lost = Some((transaction, failure.clone()));
         StatementError::TakenBack(failure)
     }
-}
-
-/// Returns the failure of a transaction whose connection was lost before its commit was sent.
-pub(super) fn why_lost(transaction: i64) -> Failure {
-    let why = "the transaction was taken back, because its connection to the database was lost: nothing of it was written; try it again";
-    refused(transaction, Failure::function(why))
 }
 
 fn why_conflict(transaction: i64, cause: &str) -> Failure {
