@@ -287,6 +287,10 @@ impl TableRows for PublishedRows {
         Ok(deleted)
     }
 
+    fn together(&self, transaction: i64, statements: &mut dyn FnMut() -> Result<(), Failure>) -> Result<(), Failure> {
+        self.rows.together(transaction, statements)
+    }
+
     fn commit(&self, transaction: i64, last: bool) -> Result<(), Failure> {
         let committed = self.rows.commit(transaction, last);
         // The tables in memory follow the last stored one, and add nothing to what was published.

@@ -247,9 +247,19 @@ impl Deletion<'_> {
         let mut tables: Vec<DoomedRows> = self.tables.into_values().collect();
         // The last of the stored tables commits them all; those in memory follow.
         tables.sort_by_key(|doomed| doomed.table.schema.soft.is_some());
-        for DoomedRows { table, rows } in &mut tables {
-            let rows: Vec<Value> = std::mem::take(rows).into_values().collect();
-            table.rows.delete_rows(number, &rows)?;
+        let delete = |tables: &mut [DoomedRows]| {
+            tables.iter_mut().try_for_each(|DoomedRows { table, rows }| {
+                let rows: Vec<Value> = std::mem::take(rows).into_values().collect();
+                table.rows.delete_rows(number, &rows).map(drop)
+            })
+        };
+        match &tables[..] {
+            // The program may go on with the transaction if the database refuses one of the deletions.
+            [first, second, ..] if !is_own && second.table.rows.is_stored() => {
+                let first = Arc::clone(&first.table);
+                first.rows.together(number, &mut || delete(&mut tables))?;
+            }
+            _ => delete(&mut tables)?,
         }
         if is_own {
             let stored = tables.iter().filter(|doomed| doomed.table.schema.soft.is_none()).count();

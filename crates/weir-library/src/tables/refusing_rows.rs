@@ -144,6 +144,10 @@ impl TableRows for RefusingRows {
         self.rows.delete_rows(transaction, rows)
     }
 
+    fn together(&self, transaction: i64, statements: &mut dyn FnMut() -> Result<(), Failure>) -> Result<(), Failure> {
+        self.rows.together(transaction, statements)
+    }
+
     fn commit(&self, transaction: i64, last: bool) -> Result<(), Failure> {
         // The last stored table commits them all, and those in memory follow.
         if last {

@@ -87,6 +87,11 @@ pub(super) trait TableRows: Debug + Send + Sync {
     fn delete_all(&self, transaction: i64, search: &TableSearch) -> Result<i64, Failure>;
     /// Deletes these rows, all or none.
     fn delete_rows(&self, transaction: i64, rows: &[Value]) -> Result<i64, Failure>;
+    /// Runs statements of a transaction, also on other tables of the database, which take effect together or not at all. A table in
+    /// memory refuses none of them.
+    fn together(&self, _transaction: i64, statements: &mut dyn FnMut() -> Result<(), Failure>) -> Result<(), Failure> {
+        statements()
+    }
     /// Commits a transaction; `last` if this is the last stored table of it.
     fn commit(&self, transaction: i64, last: bool) -> Result<(), Failure>;
     /// Commits a transaction in all stored tables, so that others cannot fail it later: tables in memory follow.

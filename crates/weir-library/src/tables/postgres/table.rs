@@ -352,6 +352,14 @@ impl TableRows for PostgresTable {
         Ok(deleted.iter().take(keys.len()).map(|deleted| deleted.count).sum::<u64>() as i64)
     }
 
+    fn together(&self, transaction: i64, statements: &mut dyn FnMut() -> Result<(), Failure>) -> Result<(), Failure> {
+        let mut refused = None;
+        let done = self.database.in_savepoint(transaction, || {
+            statements().map_err(|failure| StatementError::TakenBack(refused.insert(failure).clone()))
+        });
+        done.map_err(|error| refused.unwrap_or_else(|| self.database.failure(&error)))
+    }
+
     fn commit(&self, transaction: i64, last: bool) -> Result<(), Failure> {
         if last { self.database.commit(transaction) } else { Ok(()) }
     }
