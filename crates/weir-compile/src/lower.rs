@@ -43,6 +43,7 @@ mod restoring;
 mod service_call;
 mod settling;
 mod show;
+mod statement_functions;
 mod statement_place;
 mod surroundings;
 mod table_description;
@@ -75,8 +76,8 @@ use handled_calls::{ArgumentAtoms, HandledCalls};
 use paired_row::PairedRow;
 use statement_place::StatementPlace;
 use surroundings::{
-    Binding, Callable, CheckedCode, CodeScope, DeferredHandler, InlineFrame, InlineFrameKind, Names, StepScope,
-    Transaction, TriedCall,
+    Binding, Callable, CheckedCode, CodeScope, DeferredHandler, InlineFrame, InlineFrameKind, InnerStatement, Names,
+    StepScope, Transaction, TriedCall,
 };
 use table_description::GroupedRows;
 
@@ -182,6 +183,8 @@ struct Lowering<'a, 'd> {
     group_patterns: BTreeMap<PatternId, Type>,
     /// The atomic steps around the current expression, innermost last.
     steps: Vec<StepScope>,
+    /// The statements in a transaction whose functions are around the current expression, innermost last.
+    inner_statements: Vec<InnerStatement>,
     /// The `?` of which the call that is lowered next is the operand.
     tried: Option<TriedCall>,
     /// For each `for` and `fold` around, the number of frames around it.
@@ -231,6 +234,7 @@ impl<'a, 'd> Lowering<'a, 'd> {
             grouped_rows: BTreeMap::new(),
             group_patterns: BTreeMap::new(),
             steps: Vec::new(),
+            inner_statements: Vec::new(),
             tried: None,
             loops: Vec::new(),
             deferred: BTreeMap::new(),

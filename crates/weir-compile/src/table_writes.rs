@@ -6,6 +6,7 @@ use weir_syntax::ast::{Expr, Visitor, walk_expr};
 use crate::effects::EffectSummary;
 use crate::lang_items::TABLES;
 use crate::typed_tree::{CallTarget, Resolution, TableStatement, TypedTree};
+use crate::types::Ty;
 
 impl TypedTree {
     /// Returns true if a `fn` with these effects writes a table.
@@ -50,13 +51,15 @@ struct TableWrites<'t> {
 
 impl<'t> Visitor<'t> for TableWrites<'t> {
     fn expr(&mut self, expr: &'t Expr) {
+        // What a local holds that is called, or given to a function, and what a service does, is not looked up here.
         let is_named = match self.typed.resolution(expr.id) {
             Some(Resolution::Function(name)) => self.typed.fn_writes_tables(name),
+            Some(Resolution::Local(_)) => matches!(self.typed.expr_type(expr.id), Ty::Function(_)),
             _ => false,
         };
-        // Nobody looks up here what a local holds that is called.
-        let is_local = matches!(self.typed.call(expr.id).map(|call| &call.target), Some(CallTarget::Local(_)));
-        self.found |= is_named || is_local || self.typed.is_table_write(expr);
+        let target = self.typed.call(expr.id).map(|call| &call.target);
+        let is_unknown = matches!(target, Some(CallTarget::Local(_) | CallTarget::Service { .. }));
+        self.found |= is_named || is_unknown || self.typed.is_table_write(expr);
         walk_expr(self, expr);
     }
 }

@@ -285,9 +285,11 @@ impl<'a> Lowering<'a, '_> {
             self.names.insert(local, Binding::Atom(failure));
         }
         let scope = self.frames[at].scope.clone();
-        let value = self.in_scope(scope, span, |lowering| {
-            lowering.bind_arguments(handler, arguments);
-            lowering.block(&handler.body)
+        let value = self.behind_statements_in(at, |lowering| {
+            lowering.in_scope(scope, span, |lowering| {
+                lowering.bind_arguments(handler, arguments);
+                lowering.block(&handler.body)
+            })
         });
         self.names = outer_names;
         self.frames[at].handlers = handlers;

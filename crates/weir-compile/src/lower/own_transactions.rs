@@ -87,7 +87,7 @@ impl<'a> Lowering<'a, '_> {
             return None;
         }
         let number = self.begin_transaction(span);
-        let mut transaction = Transaction { number, tables: Vec::new(), is_own: true };
+        let mut transaction = Transaction { number, span, tables: Vec::new(), is_own: true };
         self.join_transaction(&mut transaction, table, deletes);
         Some(transaction)
     }

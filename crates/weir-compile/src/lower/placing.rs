@@ -43,7 +43,7 @@ impl Lowering<'_, '_> {
                 if let Some(transaction) = transaction_of(body) {
                     is_transaction = true;
                     if self.changes_only_tables_and(&BTreeSet::new(), body) {
-                        place_in(body, transaction, &tables_with_deletions(body));
+                        place_in(body, transaction);
                         let may_place = !inside && binding.bound.ty != Type::Never;
                         behind = (may_place && self.may_place_commits(body)).then_some(transaction);
                     }
@@ -153,29 +153,12 @@ fn transaction_of(body: &Block) -> Option<Var> {
     body.lets.iter().find(begins).map(|binding| binding.bound.var)
 }
 
-/// Returns the tables of which a block deletes rows. An update of one of these may find its row no longer, so it is waited for.
-fn tables_with_deletions(body: &Block) -> BTreeSet<Text> {
-    let mut tables = BTreeSet::new();
-    body.each_binding(&mut |binding| {
-        if let Op::Call(call) = &binding.op
-            && let Some(statement) = call.function.strip_prefix(TABLES)
-            && statement.starts_with(".delete")
-            && let Some(Atom::Shared(table)) = call.arguments.first()
-        {
-            tables.insert(table.clone());
-        }
-    });
-    tables
-}
-
-/// Places the changes of a transaction, except for updates of some tables. In a body that may be cancelled, the failure of one might end
-/// the body only.
-fn place_in(body: &mut Block, transaction: Var, not_updated: &BTreeSet<Text>) {
+/// Places the changes of a transaction. In a body that may be cancelled, the failure of one might end the body only.
+fn place_in(body: &mut Block, transaction: Var) {
     for at in 0..body.lets.len() {
         let (before, behind) = body.lets.split_at_mut(at + 1);
         let binding = &mut before[at];
-        if !is_update_of(binding, not_updated)
-            && let Some(site) = site_of(binding, behind.first(), transaction)
+        if let Some(site) = site_of(binding, behind.first(), transaction)
             && let Op::Call(call) = &mut binding.op
         {
             let statement = call.function.rsplit('.').next().unwrap_or_default().to_owned();
@@ -183,16 +166,9 @@ fn place_in(body: &mut Block, transaction: Var, not_updated: &BTreeSet<Text>) {
             call.arguments.push(Atom::Value(option(Some(site))));
         }
         if let Op::Switch { .. } | Op::Map { .. } | Op::Fold { .. } | Op::Loop { .. } = &binding.op {
-            binding.op.blocks_mut().for_each(|inner| place_in(inner, transaction, not_updated));
+            binding.op.blocks_mut().for_each(|inner| place_in(inner, transaction));
         }
     }
-}
-
-/// Returns whether an operation updates a row of one of these tables.
-fn is_update_of(binding: &Let, tables: &BTreeSet<Text>) -> bool {
-    let Op::Call(call) = &binding.op else { return false };
-    *call.function == format!("{TABLES}.replace")
-        && matches!(call.arguments.first(), Some(Atom::Shared(table)) if tables.contains(table))
 }
 
 /// Returns the description, of the type `tables.FailureSite`, of the place to which the failure of a change belongs, if the change

@@ -114,10 +114,27 @@ pub(super) struct StepScope {
 pub(super) struct Transaction {
     /// The number of the transaction.
     pub(super) number: Atom,
+    /// The `atomic`, or the statement.
+    pub(super) span: Span,
     /// The tables that it names: the stored ones, then those in memory.
     pub(super) tables: Vec<Text>,
     /// True if it is that of one statement.
     pub(super) is_own: bool,
+}
+
+/// A statement in a transaction that takes a function.
+#[derive(Clone)]
+pub(super) struct InnerStatement {
+    /// Its name, such as `update`.
+    pub(super) name: &'static str,
+    pub(super) table: Text,
+    pub(super) span: Span,
+    /// The number of frames around it.
+    pub(super) frame_count: usize,
+    /// The reason why it is in a transaction, if its place in the text does not show it.
+    pub(super) around: Option<(Span, &'static str)>,
+    /// True if the function is known to write a table.
+    pub(super) is_reported: bool,
 }
 
 /// A call that is the operand of a `?`.

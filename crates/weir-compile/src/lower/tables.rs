@@ -22,7 +22,7 @@ use super::references::references;
 use super::table_description::{numbers, option, record};
 use super::{Binding, Lowering, Transaction, TriedCall};
 use crate::declarations::{DatabaseAddress, Declarations, DeclaredTable, TableColumn, name_in_database};
-use crate::lang_items::{BEGIN, ROLL_BACK, TABLE, TABLES};
+use crate::lang_items::{BEGIN, COMMIT, ROLL_BACK, TABLE, TABLES};
 use crate::typed_tree::{FailureTarget, Resolution};
 
 impl<'a> Lowering<'a, '_> {
@@ -128,6 +128,9 @@ impl<'a> Lowering<'a, '_> {
             return self.emit(Op::Call(call), ty, span);
         };
         let writes = signature.parameters.first().is_some_and(|parameter| parameter.passing == Passing::Change);
+        if writes && ![BEGIN, COMMIT, ROLL_BACK].contains(&call.function.as_str()) {
+            self.writes_in_function(&table, span);
+        }
         let deletes = call.function.as_str().starts_with("tables.delete");
         let around = self.steps.iter().rposition(|step| step.transaction.is_some());
         let transaction = around.and_then(|step| Some((step, self.steps[step].transaction.clone()?)));
@@ -245,7 +248,7 @@ impl<'a> Lowering<'a, '_> {
         }
         self.one_database(&tables, span);
         let number = self.begin_transaction(span);
-        Some(Transaction { number, tables, is_own: false })
+        Some(Transaction { number, span, tables, is_own: false })
     }
 
     /// Begins a transaction that is executed once and restores no shared value, and returns its number.

@@ -250,8 +250,13 @@ impl Deletion<'_> {
         tables.sort_by_key(|doomed| doomed.table.schema.soft.is_some());
         let mut kept = 0;
         let mut delete = || DoomedRows::delete_all(&tables, number, asked).map(|of_tables| kept = of_tables);
-        match tables.first() {
-            Some(first) if !is_own => first.table.rows.all_or_none(number, &mut delete)?,
+        match &tables[..] {
+            // The program may go on with the transaction if the database refuses one of the deletions, or keeps a row.
+            [first, others @ ..]
+                if !is_own && (first.references_itself() || others.iter().any(DoomedRows::is_stored)) =>
+            {
+                first.table.rows.together(number, &mut delete)?;
+            }
             _ => delete()?,
         }
         if is_own {
@@ -295,11 +300,23 @@ impl DoomedRows {
         Ok(keys.into_iter().zip(found).filter_map(|(key, row)| Some((key, row?))).collect())
     }
 
+    fn is_stored(&self) -> bool {
+        self.table.rows.is_stored()
+    }
+
+    /// Returns the references of the table to itself.
+    fn own_references(&self) -> impl Iterator<Item = &TableReference> {
+        let schema = &self.table.schema;
+        schema.references.iter().filter(|reference| reference.target == schema.name)
+    }
+
+    fn references_itself(&self) -> bool {
+        self.own_references().next().is_some()
+    }
+
     /// Returns whether a row that is kept references one of the table that is not.
     fn references_deleted(&self, row: &Value, kept: &BTreeMap<Value, Value>) -> bool {
-        let schema = &self.table.schema;
-        let own = schema.references.iter().filter(|reference| reference.target == schema.name);
-        let mut keys = own.filter_map(|reference| reference.key_in(fields(row)));
+        let mut keys = self.own_references().filter_map(|reference| reference.key_in(fields(row)));
         keys.any(|key| self.rows.contains_key(&key) && !kept.contains_key(&key))
     }
 }

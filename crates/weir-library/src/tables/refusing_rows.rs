@@ -163,8 +163,8 @@ impl TableRows for RefusingRows {
         self.rows.delete_rows(transaction, rows)
     }
 
-    fn all_or_none(&self, transaction: i64, statements: TogetherStatements<'_>) -> Result<(), Failure> {
-        self.rows.all_or_none(transaction, statements)
+    fn together(&self, transaction: i64, statements: TogetherStatements<'_>) -> Result<(), Failure> {
+        self.rows.together(transaction, statements)
     }
 
     fn commit(&self, transaction: i64, last: bool) -> Result<(), Failure> {

@@ -90,8 +90,9 @@ pub(super) trait TableRows: Debug + Send + Sync {
     fn delete_all(&self, transaction: i64, search: &TableSearch) -> Result<i64, Failure>;
     /// Deletes these rows, all or none.
     fn delete_rows(&self, transaction: i64, rows: &[Value]) -> Result<i64, Failure>;
-    /// Runs statements of a transaction. If they fail, and the database may have done something else than they say, it takes them back.
-    fn all_or_none(&self, _transaction: i64, statements: TogetherStatements<'_>) -> Result<(), Failure> {
+    /// Runs statements of a transaction, also on other tables of the database, which take effect together or not at all. A table in
+    /// memory refuses none of them.
+    fn together(&self, _transaction: i64, statements: TogetherStatements<'_>) -> Result<(), Failure> {
         statements()
     }
     /// Commits a transaction; `last` if this is the last stored table of it.

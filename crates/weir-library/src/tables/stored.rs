@@ -16,7 +16,7 @@ use super::query_site::SqlForm;
 use super::row::fields;
 use super::row_replacement::{RowReplacement, replace_in_place};
 use super::row_statement::{RowChanged, RowStatement};
-use super::rows::{ReadSize, RowChange, TableRead, TableRows};
+use super::rows::{ReadSize, RowChange, TableRead, TableRows, TogetherStatements};
 use super::schema::{Schema, TableSearch};
 use super::sql_table::SqlTable;
 use super::stored_reads::TableSnapshot;
@@ -175,17 +175,24 @@ impl TableRows for StoredTable {
     fn replace(&self, transaction: i64, key: &Value, row: Value) -> Result<Value, Failure> {
         let schema = &self.table.schema;
         let row = schema.replacement(key, row)?;
-        if self.table.statements.replace.is_some() {
-            let changed = self.change(transaction, RowChange::Replace(key.clone(), row.clone()), fields(&row))?;
-            if changed == RowChanged::Rows(0) {
-                return Err(constraint::not_replaced(schema, fields(&row)));
-            }
-            // The database may have changed the row.
-            if schema.existing.is_some() {
-                return Ok(self.get(transaction, key)?.unwrap_or(row));
-            }
+        if self.table.statements.replace.is_none() {
+            return Ok(row);
         }
-        Ok(row)
+        let replace = || match self.change(transaction, RowChange::Replace(key.clone(), row.clone()), fields(&row))? {
+            RowChanged::Rows(0) => Err(constraint::not_replaced(schema, fields(&row))),
+            _ => Ok(()),
+        };
+        if schema.existing.is_none() {
+            return replace().map(|()| row);
+        }
+        // The database may have changed the row, also to one that cannot be read.
+        let mut stored = None;
+        self.together(transaction, &mut || {
+            replace()?;
+            stored = self.get(transaction, key)?;
+            Ok(())
+        })?;
+        Ok(stored.unwrap_or(row))
     }
 
     fn replace_rows(&self, transaction: i64, old: &[Value], new: Vec<Value>) -> Result<i64, Failure> {
@@ -239,6 +246,20 @@ impl TableRows for StoredTable {
             })
         })?;
         Ok(deleted as i64)
+    }
+
+    fn together(&self, transaction: i64, statements: TogetherStatements<'_>) -> Result<(), Failure> {
+        let command =
+            |sql: &'static str| self.write((transaction, 0), &[], move |_, connection| connection.execute_batch(sql));
+        command("SAVEPOINT together")?;
+        match statements() {
+            Ok(()) => command("RELEASE together"),
+            Err(failure) => {
+                // If this fails as well, the database has taken back the transaction.
+                _ = command("ROLLBACK TO together; RELEASE together");
+                Err(failure)
+            }
+        }
     }
 
     fn commit(&self, transaction: i64, last: bool) -> Result<(), Failure> {

@@ -111,6 +111,7 @@ fn step(items: &Items, random: &mut Random) -> String {
         12 => join(items, random),
         13 | 14 => transaction(items, random),
         15 => unless_changed(items, random),
+        16 => writing_function(items, random),
         _ => write(items, random),
     }
 }
@@ -156,7 +157,12 @@ fn transaction(items: &Items, random: &mut Random) -> String {
     let count = 1 + random.below(4);
     for at in 0..count {
         let reads = tables == "items" || random.below(3) == 0;
-        let statement = if reads { format!("{{\n{}\n}}", read(items, random)) } else { write(items, random) };
+        let statement = if reads {
+            format!("{{\n{}\n}}", read(items, random))
+        } else {
+            let statement = write(items, random);
+            if random.below(3) == 0 { handled(&statement) } else { statement }
+        };
         _ = writeln!(text, "    let s{at} = {statement}");
     }
     if random.below(3) == 0 {
@@ -165,6 +171,32 @@ fn transaction(items: &Items, random: &mut Random) -> String {
     let all: Vec<String> = (0..count).map(|at| format!("s{at}")).collect();
     _ = write!(text, "    [{}]\n  }}\n  json.encode(found)", all.join(", "));
     text
+}
+
+/// Returns a statement that gives the kind of its failure instead of passing it on.
+fn handled(statement: &str) -> String {
+    let result = statement.strip_prefix("json.encode(").and_then(|rest| rest.strip_suffix("?)"));
+    result.map_or_else(|| statement.to_owned(), with_kind)
+}
+
+fn with_kind(result: &str) -> String {
+    format!("match {result} {{ Ok(done) => json.encode(done), Err(failure) => failure.kind() }}")
+}
+
+/// Returns a statement whose function writes tables, which takes effect together with that or not at all.
+fn writing_function(items: &Items, random: &mut Random) -> String {
+    let write = match random.below(4) {
+        0 => format!("owners.upsert(Owner {{ name: {}, age: r.number % 7 }})?", Kind::Text.literal(random)),
+        1 => format!("owners.delete({})?", Kind::Text.literal(random)),
+        2 => format!("items.delete({})?", items.key_literal(random)),
+        _ => format!("items.upsert({})?", items.row(random, false)),
+    };
+    let change = format!("|r| {{\n    {write}\n    {}\n  }}", changed(items, random));
+    with_kind(&match random.below(3) {
+        0 => format!("items.update({}, {change})", items.key_literal(random)),
+        1 => format!("items.update_all(|r| {}, {change})", condition(items, random)),
+        _ => format!("items.delete_all(|r| {{\n    {write}\n    {}\n  }})", condition(items, random)),
+    })
 }
 
 /// Returns an upsert of a row if it has a value that was seen before.

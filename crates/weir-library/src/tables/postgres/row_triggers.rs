@@ -56,11 +56,6 @@ impl TriggersOfTables {
         Arc::clone(self.0.lock().entry(table.to_owned()).or_default())
     }
 
-    /// Returns whether a table has some.
-    pub(super) fn are_any(&self) -> bool {
-        self.0.lock().values().any(|triggers| triggers.may_interfere())
-    }
-
     /// Notes those that the database has: the answer to [`TABLES_WITH_TRIGGERS`].
     pub(super) fn note(&self, found: &[Vec<Option<String>>]) {
         let mut tables = self.0.lock();

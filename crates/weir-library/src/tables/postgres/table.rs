@@ -355,12 +355,12 @@ impl TableRows for PostgresTable {
         Ok(deleted.iter().take(keys.len()).map(|deleted| deleted.count).sum::<u64>() as i64)
     }
 
-    fn all_or_none(&self, transaction: i64, statements: TogetherStatements<'_>) -> Result<(), Failure> {
-        if !self.database.triggers.are_any() {
-            return statements();
-        }
-        let all = || statements().map_err(StatementError::TakenBack);
-        self.database.in_savepoint(transaction, all).map_err(|error| self.database.failure(&error))
+    fn together(&self, transaction: i64, statements: TogetherStatements<'_>) -> Result<(), Failure> {
+        let mut refused = None;
+        let done = self.database.in_savepoint(transaction, || {
+            statements().map_err(|failure| StatementError::TakenBack(refused.insert(failure).clone()))
+        });
+        done.map_err(|error| refused.unwrap_or_else(|| self.database.failure(&error)))
     }
 
     fn commit(&self, transaction: i64, last: bool) -> Result<(), Failure> {

@@ -53,10 +53,15 @@ impl TableLayout {
         self.schema.existing.is_some() || self.triggers.may_interfere()
     }
 
+    /// Returns whether a row that replaces another one is read back, because another one may be stored.
+    pub(super) fn reads_back(&self) -> bool {
+        self.schema.existing.is_some() || self.triggers.are_read_back()
+    }
+
     /// Returns the statement that replaces the row with a key, if there is one. It returns the row as it is stored if that may be another
     /// one.
     pub(super) fn replacement(&self) -> Option<&String> {
-        match self.schema.existing.is_some() || self.triggers.are_read_back() {
+        match self.reads_back() {
             true => self.statements.replace_returning.as_ref(),
             false => self.statements.replace.as_ref(),
         }

@@ -115,3 +115,76 @@ fn a_function_of_an_update_that_fails_leaves_nothing_in_other_tables() {
         assert_eq!(post(served, "/").map(|answer| text(&answer).trim().to_owned()).as_deref(), Some("true"));
     });
 }
+
+const PASSED: &str = r#"use http
+
+record Count { id: Int, number: Int }
+record Mark { id: Int, of: Int }
+
+table stored: Count key id unique number
+table kept: Count key id unique number soft
+table marks: Mark key id references of: stored
+table notes: Mark key id soft references of: kept
+table beside: Count key id
+
+fn added() -> Int { beside.upsert(Count { id: 1, number: 1 }) else { 0 } }
+
+fn called(function: fn() -> Int) -> Int { function() }
+
+fn twice(function: fn() -> Int) -> Int { called(function) + called(function) }
+
+fn one(soft: Bool, function: fn() -> Int) -> Result(Option(Count)) {
+  let change = |count: Count| Count { ..count, number: twice(function) }
+  if soft { kept.update(1, change) } else { stored.update(1, change) }
+}
+
+fn all(soft: Bool) -> Result(Int) {
+  if soft { kept.update_all(|count| count.id <= added(), |count| Count { ..count, number: 2 }) } else {
+    stored.update_all(|count| count.id <= added(), |count| Count { ..count, number: 2 })
+  }
+}
+
+fn none(soft: Bool) -> Result(Int) {
+  if soft { kept.delete_all(|count| count.id <= added()) } else { stored.delete_all(|count| count.id <= added()) }
+}
+
+fn refused() -> Result(Text) {
+  for id in [1, 2] {
+    stored.upsert(Count { id, number: id })?
+    kept.upsert(Count { id, number: id })?
+  }
+  marks.upsert(Mark { id: 1, of: 1 })?
+  notes.upsert(Mark { id: 1, of: 1 })?
+  let found = for soft in [true, false] {
+    let each = [one(soft, added).map(|_| 0), one(soft, || added()).map(|_| 0), all(soft), none(soft)]
+    for result in each {
+      match result {
+        Ok(_) => "done"
+        Err(failure) => failure.kind()
+      }
+    }
+  }
+  Ok("{found} {beside.count()}")
+}
+
+fn expected() -> Text {
+  let each = ["constraint", "constraint", "constraint", "constraint"]
+  "{[each, each]} 0"
+}
+
+service counts on http(port: 8080) {
+  post "/" { http.text("{refused()? == expected()} {refused()?}") }
+}
+
+test "a statement that fails leaves nothing of a function that it was given" {
+  expect refused()? == expected()
+}
+"#;
+
+#[test]
+fn a_statement_that_fails_leaves_nothing_of_functions_that_are_passed_on_and_of_values_in_conditions() {
+    tested_and_served("passed", PASSED, |served| {
+        let answer = post(served, "/").map(|answer| text(&answer).trim().to_owned()).unwrap_or_default();
+        assert!(answer.starts_with("true"), "{answer}");
+    });
+}
