@@ -86,7 +86,9 @@ pub(super) fn refused(schema: &Schema, why: &str) -> Failure {
 pub(super) fn not_replaced(schema: &Schema, row: &[Value]) -> Failure {
     let row = format!("the row of `{}` with {}", schema.name, named(schema, &schema.key, row));
     broken(match schema.existing {
-        None => format!("{row} cannot be updated: what writes the new row has deleted it before"),
+        None => format!(
+            "{row} cannot be updated: what writes the new row has deleted it before, or a trigger of the database has kept it"
+        ),
         Some(_) => format!(
             "the database has not updated {row}: it is gone, or a policy, trigger or rule of the database has kept it"
         ),

@@ -17,6 +17,7 @@ mod placed;
 mod placed_faults;
 mod postgres;
 mod query_plans;
+mod refused_starts;
 mod repeated;
 mod replaced_rows;
 mod restored;
