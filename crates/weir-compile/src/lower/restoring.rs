@@ -15,7 +15,7 @@ use crate::lang_items::{BEGIN, COMMIT, TABLES};
 
 /// A call that changes a shared value.
 #[derive(Clone, Copy)]
-struct Change {
+struct ValueChange {
     at: Origin,
     has_result: bool,
 }
@@ -42,7 +42,7 @@ impl Lowering<'_, '_> {
     }
 
     /// Returns the shared values that are no tables and that a block changes, with each change.
-    fn changed_values(&self, body: &Block) -> Vec<(Text, Change)> {
+    fn changed_values(&self, body: &Block) -> Vec<(Text, ValueChange)> {
         let mut changed = Vec::new();
         body.each_binding(&mut |binding| {
             let Op::Call(call) = &binding.op else { return };
@@ -52,7 +52,7 @@ impl Lowering<'_, '_> {
                     && parameter.passing == Passing::Change
                     && !self.program.declarations.tables.contains_key(name.as_str())
                 {
-                    let change = Change { at: binding.origin, has_result: binding.bound.ty != Type::Unit };
+                    let change = ValueChange { at: binding.origin, has_result: binding.bound.ty != Type::Unit };
                     changed.push((name.clone(), change));
                 }
             }
@@ -61,7 +61,7 @@ impl Lowering<'_, '_> {
     }
 
     /// Returns whether a shared value can be restored; otherwise reports that the transaction changes it.
-    fn can_be_restored(&mut self, name: &Text, Change { at, has_result }: Change) -> bool {
+    fn can_be_restored(&mut self, name: &Text, ValueChange { at, has_result }: ValueChange) -> bool {
         let Some(shared) = self.program.declarations.shared.get(name.as_str()) else { return false };
         let is_part = self.program.per_session.contains(name.as_str()) && !shared.per_session;
         let is_opaque = self.is_move_only(&shared.ty.to_type());
