@@ -144,6 +144,7 @@ const NO_VALUES: &[(&str, &str)] = &[
     ("bool", "compare: `value != 0`, `text != \"\"`, `list.length() > 0`"),
     ("break", "leave the `fn` with `return`, or repeat with `loop state = first { … } until done at most 100`"),
     ("chan", "pass values by `shared` lists and maps, or by rows of a table"),
+    ("commit", "remove it: a transaction commits at the end of its `atomic`"),
     ("channel", "pass values by `shared` lists and maps, or by rows of a table"),
     ("console", "use `stdio.print`"),
     ("continue", "put the rest of the body into an `if`"),
@@ -168,6 +169,7 @@ const NO_VALUES: &[(&str, &str)] = &[
     ("process", "declare what the environment sets: `config port: Int = 8080`"),
     ("range", "use `list.numbers(0, 10)?`"),
     ("require", "import modules at the top of the file: `use http`"),
+    ("rollback", "write `fail(\"why\")`: an `atomic` that names tables is taken back if a failure leaves it"),
     ("round", "call `x.round()`"),
     ("self", "take the value as a parameter"),
     ("str", "put the value into a text with braces: `\"{value}\"`"),
@@ -175,6 +177,7 @@ const NO_VALUES: &[(&str, &str)] = &[
     ("Text", "put the value into a text with braces: `\"{value}\"`"),
     ("sum", "call `list.sum()`"),
     ("this", "take the value as a parameter"),
+    ("transaction", "name the tables that the transaction writes: `atomic users, orders { … }`"),
     ("todo", "write `fail(\"not written yet\")`"),
 ];
 

@@ -8,11 +8,15 @@ use weir_syntax::{Code, Diagnostic, Span};
 use crate::context::CheckContext;
 use crate::declarations::Declarations;
 use crate::lang_items::TABLES;
+use crate::move_checker::is_move_only;
 
 /// Hoists constraints in every step of a program, and reports each that makes flows wait longer.
 pub(crate) fn order(program: &mut Program, declarations: &Declarations, context: &mut CheckContext<'_>) {
     for hoisting in order_locks(program, context.library) {
-        if !hoisting.is_used_throughout && !is_read_in_transaction(&hoisting, declarations) {
+        let is_silent = hoisting.is_used_throughout
+            || is_read_in_transaction(&hoisting, declarations)
+            || is_refused(&hoisting, declarations, context);
+        if !is_silent {
             report(&hoisting, context);
         }
     }
@@ -24,8 +28,33 @@ fn is_read_in_transaction(hoisting: &Hoisting, declarations: &Declarations) -> b
     let Resource::Shared(name) = &hoisting.resource else { return false };
     let is_stored =
         declarations.tables.get(name.as_str()).is_some_and(|table| table.soft.is_none() && table.existing.is_none());
-    let has_database = matches!(&hoisting.last, Resource::Constraint(last) if last.as_str() == TABLES);
-    is_stored && has_database && hoisting.mode == Mode::Read
+    is_stored && has_database(hoisting) && hoisting.mode == Mode::Read
+}
+
+/// Returns `true` if the step holds the database of the tables.
+fn has_database(hoisting: &Hoisting) -> bool {
+    matches!(&hoisting.last, Resource::Constraint(last) if last.as_str() == TABLES)
+}
+
+/// Returns `true` for a shared value that a transaction changes and cannot restore. That is an error, whether the step holds the value
+/// from its beginning or not.
+fn is_refused(hoisting: &Hoisting, declarations: &Declarations, context: &CheckContext<'_>) -> bool {
+    let Resource::Shared(name) = &hoisting.resource else { return false };
+    let Some(shared) = declarations.shared.get(name.as_str()) else { return false };
+    let changes = has_database(hoisting) && hoisting.mode == Mode::Write;
+    let is_transaction = changes && named_in(hoisting, context).is_some();
+    let definition = |name: &Text| {
+        let own = declarations.types.get(name).map(|declared| &declared.definition);
+        own.or_else(|| context.library.definition(name))
+    };
+    let is_part = hoisting.per_session && !shared.per_session;
+    is_transaction && (is_part || is_move_only(&shared.ty.to_type(), &definition))
+}
+
+/// Returns the names behind the `atomic` of a step. A write of a table outside of a transaction is a step without that word.
+fn named_in<'t>(hoisting: &Hoisting, context: &CheckContext<'t>) -> Option<&'t str> {
+    let text = context.text.get(context.span(hoisting.step).range())?.strip_prefix("atomic")?;
+    text.split_once('{').map(|(named, _)| named.trim())
 }
 
 /// Returns the span of a step's keyword, `atomic`.
@@ -43,9 +72,7 @@ fn report(hoisting: &Hoisting, context: &mut CheckContext<'_>) {
     };
     let step = context.span(*step);
     let begin = keyword(step);
-    // A write of a table outside of a transaction is a step without a keyword.
-    let named = context.text.get(step.range()).and_then(|text| text.strip_prefix("atomic"));
-    let named = named.and_then(|rest| rest.split_once('{')).map(|(named, _)| named.trim());
+    let named = named_in(hoisting, context);
     let diagnostic = Diagnostic::new(
         Code::HoistedConstraint,
         format!("{name} is held for the whole step, not only while it is used"),
@@ -60,15 +87,17 @@ fn report(hoisting: &Hoisting, context: &mut CheckContext<'_>) {
     let whole = name_of(resource);
     let here = context.name_at(&whole, step);
     let held = format!("{read}{here}{scope}");
+    let is_restored = has_database(hoisting) && *mode == Mode::Write && matches!(resource, Resource::Shared(_));
+    let advice = |named: &str, if_public: &str| {
+        let holding = format!("make the step hold it{if_public}: `atomic {held}, {named} {{ … }}`");
+        match is_restored {
+            true => format!("{holding}; before or after it, {name} is not restored if the transaction fails"),
+            false => format!("use {name} before or after the step, or {holding}"),
+        }
+    };
     context.report_once(match named {
-        Some(named) if here.contains('.') => diagnostic.hint(format!(
-            "use {name} before or after the step, or make the step hold it, if it is public: `atomic {held}, {named} {{ … }}`"
-        )),
-        Some(named) => diagnostic.fix(
-            format!("use {name} before or after the step, or make the step hold it: `atomic {held}, {named} {{ … }}`"),
-            begin.at_end(),
-            format!(" {held},"),
-        ),
+        Some(named) if here.contains('.') => diagnostic.hint(advice(named, ", if it is public")),
+        Some(named) => diagnostic.fix(advice(named, ""), begin.at_end(), format!(" {held},")),
         None => diagnostic.hint(format!("use {name} before or after this write, which is a step of its own")),
     });
 }

@@ -250,10 +250,27 @@ impl<'a> TypeChecker<'a, '_> {
         diagnostic = match ty {
             Ty::Result(_) => diagnostic.hint("unwrap the value first, with `?` or `else { … }`"),
             ty if ty == Ty::named(HTML) => diagnostic.hint("interpolate it in a template: `html\"{…}\"`"),
-            Ty::List(_) => diagnostic.hint("show each element: `for x in list { \"{x}\" }`"),
+            Ty::List(element) if self.has_text(&element, &mut Vec::new()) => {
+                diagnostic.hint("show each element: `for x in list { \"{x}\" }`")
+            }
+            Ty::List(element) => match self.shown_field(&element) {
+                Some(field) => {
+                    diagnostic.hint(format!("show a part of each element: `for x in list {{ \"{{x.{field}}}\" }}`"))
+                }
+                None => diagnostic,
+            },
             _ => diagnostic,
         };
         self.report(diagnostic);
+    }
+
+    /// Returns the first field of a record that can be shown as text.
+    fn shown_field(&self, record: &Ty) -> Option<String> {
+        let has_text = |field: &String| {
+            let ty = self.field_of(record, field);
+            ty.is_some_and(|(_, ty)| self.has_text(&ty, &mut Vec::new()))
+        };
+        self.fields_of(record).into_iter().find(has_text)
     }
 
     /// Returns whether a value can be shown as text. The elements of a list or map must be plain: only the compiler

@@ -51,6 +51,11 @@ impl LocalScope {
         }
     }
 
+    /// Returns the locals with their names, the innermost first.
+    pub(super) fn innermost(&self) -> impl Iterator<Item = (&str, LocalId)> {
+        self.bound.iter().rev().filter_map(|name| Some((&**name, self.find(name)?)))
+    }
+
     fn names(&self) -> impl Iterator<Item = &str> {
         self.visible.iter().filter(|(_, ids)| !ids.is_empty()).map(|(name, _)| &**name)
     }

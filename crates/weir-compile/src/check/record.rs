@@ -160,6 +160,12 @@ impl<'a> TypeChecker<'a, '_> {
         }
     }
 
+    /// Returns the innermost local of this type.
+    fn local_of(&self, ty: &Ty) -> Option<&str> {
+        let is_one = |id| self.inference.shallow(&self.typed.local(id).ty) == *ty;
+        self.scope.innermost().find(|(_, id)| is_one(*id)).map(|(name, _)| name)
+    }
+
     fn missing_fields(&mut self, expr: &Expr, path: &Path, ty: &Ty, given: &[&Name]) {
         let inserted = self.typed.of(expr.id).inserted_rows.get(&expr.id);
         let table = inserted.map(|row| (row.is_numbered, self.typed.declarations.tables.get(&row.table)));
@@ -179,6 +185,10 @@ impl<'a> TypeChecker<'a, '_> {
             Diagnostic::new(Code::RecordFields, format!("the {fields} {} of `{path}` {are} missing", listed(&missing)))
                 .at(expr.span, "a field has no value")
                 .hint(format!("add `{}: …`", missing[0]));
+        if let Some(other) = self.local_of(ty) {
+            let hint = format!("or take the other fields from `{other}`: `{path} {{ ..{other}, … }}`");
+            diagnostic = diagnostic.hint(hint);
+        }
         let fills = |table: &DeclaredTable| places.iter().all(|at| table.may_omit(*at, table.auto));
         let mut tables =
             self.typed.declarations.tables.iter().filter(|(_, of)| of.row.is_some() && of.row.as_ref() == ty.name());

@@ -6,20 +6,27 @@
 //! A value that cannot be cloned cannot be restored, and neither can one that steps hold per session, because other sessions change
 //! it meanwhile. A transaction that changes such a value is reported.
 
-use weir_host::{Mode, Passing, Resource, Text, Value};
+use weir_host::{Mode, Passing, Resource, Text, Type, Value};
 use weir_ir::expr::{Atom, Block, Call, Constraint, Op, Origin};
 use weir_syntax::{Code, Diagnostic};
 
 use super::Lowering;
 use crate::lang_items::{BEGIN, COMMIT, TABLES};
 
+/// A call that changes a shared value.
+#[derive(Clone, Copy)]
+struct ValueChange {
+    at: Origin,
+    has_result: bool,
+}
+
 impl Lowering<'_, '_> {
     /// Returns the shared values that a transaction with this body restores, and the constraints that it holds therefore. `stores` is
     /// true if it holds the constraint `tables` anyway: then all that it uses is held before that.
     pub(super) fn restored_in(&mut self, body: &mut Block, stores: bool) -> (Vec<Constraint>, Vec<Text>) {
         let mut restored: Vec<Text> = Vec::new();
-        for (name, at) in self.changed_values(body) {
-            if self.can_be_restored(&name, at) && !restored.contains(&name) {
+        for (name, change) in self.changed_values(body) {
+            if self.can_be_restored(&name, change) && !restored.contains(&name) {
                 restored.push(name);
             }
         }
@@ -34,8 +41,8 @@ impl Lowering<'_, '_> {
         (constraints, restored)
     }
 
-    /// Returns the shared values that are no tables and that a block changes, each with the place of each change.
-    fn changed_values(&self, body: &Block) -> Vec<(Text, Origin)> {
+    /// Returns the shared values that are no tables and that a block changes, with each change.
+    fn changed_values(&self, body: &Block) -> Vec<(Text, ValueChange)> {
         let mut changed = Vec::new();
         body.each_binding(&mut |binding| {
             let Op::Call(call) = &binding.op else { return };
@@ -45,7 +52,8 @@ impl Lowering<'_, '_> {
                     && parameter.passing == Passing::Change
                     && !self.program.declarations.tables.contains_key(name.as_str())
                 {
-                    changed.push((name.clone(), binding.origin));
+                    let change = ValueChange { at: binding.origin, has_result: binding.bound.ty != Type::Unit };
+                    changed.push((name.clone(), change));
                 }
             }
         });
@@ -53,22 +61,29 @@ impl Lowering<'_, '_> {
     }
 
     /// Returns whether a shared value can be restored; otherwise reports that the transaction changes it.
-    fn can_be_restored(&mut self, name: &Text, at: Origin) -> bool {
+    fn can_be_restored(&mut self, name: &Text, ValueChange { at, has_result }: ValueChange) -> bool {
         let Some(shared) = self.program.declarations.shared.get(name.as_str()) else { return false };
         let is_part = self.program.per_session.contains(name.as_str()) && !shared.per_session;
-        let why = if self.is_move_only(&shared.ty.to_type()) {
-            "cannot be copied"
-        } else if is_part {
-            "is held per session, so that other sessions change it meanwhile"
-        } else {
+        let is_opaque = self.is_move_only(&shared.ty.to_type());
+        if !is_part && !is_opaque {
             return true;
-        };
+        }
         let span = self.context.span(at);
         let name = self.context.name_at(name, span);
         let message = format!("the transaction changes `{name}`, which could not be taken back");
-        let diagnostic = Diagnostic::new(Code::TransactionBody, message)
-            .at(span, format!("changes `{name}`, which {why}"))
-            .hint("change it behind the `atomic`");
+        // Nobody would take a call such as `get` of a cache for a change.
+        let is_read = is_opaque && has_result;
+        let changes = if is_read { "counts as a change of" } else { "changes" };
+        let why = match is_opaque {
+            true => "cannot be copied",
+            false => "is held per session, so that other sessions change it meanwhile",
+        };
+        let label = format!("{changes} `{name}`, which {why}");
+        let hint = match is_read {
+            true => "call it before the `atomic` if the transaction needs its result, and behind it otherwise",
+            false => "change it behind the `atomic`",
+        };
+        let diagnostic = Diagnostic::new(Code::TransactionBody, message).at(span, label).hint(hint);
         self.context.report_once(diagnostic);
         false
     }

@@ -10,6 +10,7 @@ use weir::Failure;
 use super::connection::read_only;
 use super::database::is_ours;
 use super::database_error::explain;
+use super::database_files::beside;
 
 /// Copies the database of a program to a new file, which holds the rows of one moment and no unused space. Nobody waits for
 /// it. Returns the size of the copy in bytes.
@@ -34,8 +35,10 @@ pub fn backup(database: &Path, copy: &Path) -> Result<u64, Failure> {
         .map_err(|error| not_copied(database, copy, &error))
         .and_then(|_| finish(&partial, copy).map_err(|error| cannot_write(copy, &error)));
     if finished.is_err() {
-        // The first failure is the one that counts.
-        _ = std::fs::remove_file(&partial);
+        // The first failure is the one that counts. SQLite leaves the journal of a copy that it could not write.
+        for file in [beside(&partial, "-journal"), partial] {
+            _ = std::fs::remove_file(file);
+        }
     }
     finished
 }

@@ -230,7 +230,7 @@ impl LogMover {
         if self.retry.is_none()
             && let Some(log) = &self.log
         {
-            let why = error.explain(&self.path, &self.note).message;
+            let why = error.explain(&self.path).message;
             log.warn(format!(
                 "the log {}-wal grows, because it cannot be moved into the database; it is tried again until it succeeds: {why}",
                 self.path.display()
@@ -294,7 +294,7 @@ impl LogMover {
 pub(super) enum MoveError {
     Database(rusqlite::Error),
     /// The log could not be synced, or its note not be written. Without that nothing is moved.
-    Note(std::io::Error),
+    Log(Failure),
 }
 
 impl MoveError {
@@ -304,10 +304,10 @@ impl MoveError {
     }
 
     /// Returns the failure for this error.
-    pub(super) fn explain(&self, database: &Path, note: &LogNote) -> Failure {
+    pub(super) fn explain(&self, database: &Path) -> Failure {
         match self {
             MoveError::Database(error) => explain(database, error),
-            MoveError::Note(error) => note.unwritable(error),
+            MoveError::Log(failure) => failure.clone(),
         }
     }
 }
@@ -315,12 +315,6 @@ impl MoveError {
 impl From<rusqlite::Error> for MoveError {
     fn from(error: rusqlite::Error) -> MoveError {
         MoveError::Database(error)
-    }
-}
-
-impl From<std::io::Error> for MoveError {
-    fn from(error: std::io::Error) -> MoveError {
-        MoveError::Note(error)
     }
 }
 
@@ -338,7 +332,7 @@ pub(super) fn move_all(
 
 /// Moves what is in the log before the number that the reader holds back.
 pub(super) fn moved_before(note: &LogNote, mover: &Connection, reader: &Connection) -> Result<MovedPages, MoveError> {
-    let moved = note.sync_log().map_err(MoveError::Note).and_then(|()| Ok(checkpoint(mover, "PASSIVE")?));
+    let moved = note.sync_log().map_err(MoveError::Log).and_then(|()| Ok(checkpoint(mover, "PASSIVE")?));
     reader.execute_batch("COMMIT")?;
     moved
 }

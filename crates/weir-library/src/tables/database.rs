@@ -343,7 +343,7 @@ impl Database {
         let moved =
             moved.and_then(|reader| move_all(note, &writer.connection, (&writer.connection, &reader), "TRUNCATE"));
         // If another program reads the database, the log stays, and the next start finds it.
-        moved.map(|_| ()).map_err(|error| error.explain(&self.path, note))
+        moved.map(|_| ()).map_err(|error| error.explain(&self.path))
     }
 
     /// Keeps checkpoints from being made.

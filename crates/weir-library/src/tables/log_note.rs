@@ -30,6 +30,8 @@ use super::database_files::{LOG_KEPT_MAX, LOG_PAGES_MAX, beside, sync_folder};
 
 /// The end of the name of the note.
 const NOTE: &str = "-note";
+/// The end of the name of the log.
+const LOG: &str = "-wal";
 /// Length of the log of an open database in bytes, at least: that of a log which a checkpoint moves. What was not written yet takes no
 /// room on the disk.
 const LOG_LENGTH: u64 = 4_120 * LOG_PAGES_MAX as u64;
@@ -71,7 +73,8 @@ impl LogNote {
             note: Mutex::new(NoteFile { file, noted: noted.number }),
         };
         begun.raise(connection).map_err(|error| explain(path, &error))?;
-        begun.sync_log().and_then(|()| sync_folder(path)).map_err(|error| begun.unwritable(&error))?;
+        begun.sync_log()?;
+        sync_folder(path).map_err(|error| begun.unwritable(&error))?;
         Ok(begun)
     }
 
@@ -118,14 +121,23 @@ impl LogNote {
     }
 
     /// Syncs the log, which is not shorter than it should be afterwards, and notes the last number.
-    pub(super) fn sync_log(&self) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// Fails if the log cannot be lengthened or synced, or its note not be written.
+    pub(super) fn sync_log(&self) -> Result<(), Failure> {
         let number = self.written();
-        let log = File::options().write(true).open(beside(&self.database, "-wal"))?;
+        let length = self.sync_lengthened().map_err(|error| log_unwritable(&beside(&self.database, LOG), &error))?;
+        self.confirm(number, length).map_err(|error| self.unwritable(&error))
+    }
+
+    /// Syncs the log, which has its least length afterwards, and returns its length.
+    fn sync_lengthened(&self) -> io::Result<u64> {
+        let log = File::options().write(true).open(beside(&self.database, LOG))?;
         let length = log.metadata()?.len().max(LOG_LENGTH);
         // Another program may have cut what it has moved.
         log.set_len(length)?;
         log.sync_all()?;
-        self.confirm(number, length)
+        Ok(length)
     }
 }
 
@@ -261,6 +273,19 @@ fn unreadable(note: &Path, error: &io::Error) -> Failure {
 fn unwritable(note: &Path, error: &io::Error) -> Failure {
     let advice = advice(error);
     Failure::function(format!("cannot write {}, which notes the log of the database: {error}{advice}", note.display()))
+}
+
+fn log_unwritable(log: &Path, error: &io::Error) -> Failure {
+    let advice = match error.kind() {
+        io::ErrorKind::FileTooLarge => "; allow the program larger files (`ulimit -f`)",
+        _ => advice(error),
+    };
+    let message = format!(
+        "cannot write the log {} of the database, which has at least {} MB: {error}{advice}",
+        log.display(),
+        LOG_LENGTH.div_ceil(1_000_000)
+    );
+    Failure::function(message)
 }
 
 fn advice(error: &io::Error) -> &'static str {

@@ -21,7 +21,7 @@ use super::query_plans::{PlacedStatement, described, described_after_start};
 use super::reference_notes::shown_columns;
 use super::schema::{ColumnSchema, Schema};
 use super::sqlite_catalog::SqliteCatalog;
-use super::start_access::{check_writable, without_links};
+use super::start_access::{check_unlocked, check_writable, without_links};
 use super::table_databases::{ExistingDatabases, TableLocation};
 
 /// The description of a table.
@@ -121,6 +121,18 @@ pub fn check_start((schema, schemas): (&Schema, &[Schema]), place: &TableLocatio
     };
     // Before its rows are converted, a table may lack what they get.
     if change.migration.is_some() { Ok(()) } else { change.changes.map(drop) }
+}
+
+/// Checks whether a start would fail because another program holds the lock of the database with which it is written. Changes
+/// nothing. Does not look at a database that a Weir program has open.
+///
+/// # Errors
+/// Fails with why a start would fail.
+pub fn check_lock(place: &TableLocation) -> Result<(), Failure> {
+    match place {
+        TableLocation::File(file) => without_links(file).and_then(|path| check_unlocked(&path)),
+        TableLocation::Memory | TableLocation::Scratch(_) | TableLocation::Postgres(_) => Ok(()),
+    }
 }
 
 /// Describes the columns, indexes and references of a table.

@@ -1,12 +1,15 @@
 //! The place where a start opens or makes an SQLite database, and whether it may write there.
 
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Access, access};
+use rusqlite::config::DbConfig;
+use rustix::fs::{Access, FlockOperation, access, flock};
 use weir::Failure;
 
-use super::database_error::is_folder;
+use super::connection::read_write;
+use super::database_error::{explain, is_folder};
 use super::database_files::beside;
 
 /// The ends of the names of the files beside a database that a start writes.
@@ -47,6 +50,26 @@ pub(super) fn check_writable(database: &Path) -> Result<(), Failure> {
         Err(refused) if is_missing => Err(not_opened(database, &refused.into())),
         _ => Ok(()),
     }
+}
+
+/// Fails if another program holds the lock of a database with which it is written. Waits for that one for as long as a start does.
+/// Changes nothing. Does not look at a database that a Weir program has open: that one holds the lock again and again, and would wait.
+pub(super) fn check_unlocked(database: &Path) -> Result<(), Failure> {
+    if !database.exists() || is_open(database) {
+        return Ok(());
+    }
+    let log_length = beside(database, "-wal").metadata().map_or(0, |log| log.len());
+    let locked = read_write(database).and_then(|connection| {
+        // Otherwise the end of the connection would move the log of a program that was killed.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, log_length > 0)?;
+        connection.execute_batch("BEGIN IMMEDIATE; ROLLBACK")
+    });
+    locked.map_err(|error| explain(database, &error))
+}
+
+/// Returns whether a Weir program has a database open. This process must have no connection to it, whose locks would end here.
+fn is_open(database: &Path) -> bool {
+    File::open(database).is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockShared).is_err())
 }
 
 /// Returns the failure of a database that cannot be opened or made.

@@ -103,7 +103,14 @@ impl Parser<'_> {
     fn atomic_resource(&mut self) -> AtomicResource {
         let start = self.span();
         let read = self.read_word();
-        let path = self.path("a shared value or constraint");
+        let is_block = self.at(T::BraceOpen);
+        let before = self.diagnostics.len();
+        let path = self.path("a table, shared value or constraint");
+        if is_block && let Some(last) = self.diagnostics.get_mut(before) {
+            *last = last.clone().hint(
+                "name what the step holds, such as the tables that a transaction writes: `atomic users, orders { … }`",
+            );
+        }
         AtomicResource { read, path, per_session: self.per_session(), span: self.since(start) }
     }
 

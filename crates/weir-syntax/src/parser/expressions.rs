@@ -100,7 +100,7 @@ impl Parser<'_> {
     fn binary(&mut self, level: u8) -> Expr {
         let start = self.span();
         let mut left = self.unary();
-        if self.changing_operator(start) {
+        if self.changing_operator(self.since(start)) {
             return self.expr(start, ExprKind::Error);
         }
         while let Some((operator, found, operator_span)) = self.operator(level) {

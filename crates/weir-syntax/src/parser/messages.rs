@@ -240,6 +240,25 @@ impl Parser<'_> {
         });
     }
 
+    /// Reports `|row| row.field = …`: a closure returns the new value.
+    pub(super) fn assignment_in_closure(&mut self, target: &Expr) {
+        if matches!(target.kind, ExprKind::Index { .. }) {
+            return self.assignment(target);
+        }
+        let diagnostic = Diagnostic::new(Code::Assignment, "a value cannot be assigned again")
+            .at(self.span(), "this would change a value")
+            .because(target.span, "values are immutable");
+        let name = &self.text[target.span.range()];
+        self.report(match &target.kind {
+            ExprKind::Field { object, name } => {
+                let object = &self.text[object.span.range()];
+                diagnostic.hint(format!("return a new record of its type: `Name {{ ..{object}, {name}: … }}`"))
+            }
+            _ if self.is_declared_shared(name) => self.change_of_shared(diagnostic, name),
+            _ => diagnostic.hint(format!("return the new value, without `{name} =`")),
+        });
+    }
+
     /// Adds the ways to change a shared value.
     pub(super) fn change_of_shared(&self, diagnostic: Diagnostic, name: &str) -> Diagnostic {
         diagnostic

@@ -10,6 +10,9 @@ impl Parser<'_> {
         if let Some(closure) = self.dialect_closure() {
             return closure;
         }
+        if let Some(transaction) = self.dialect_transaction() {
+            return transaction;
+        }
         match self.peek() {
             T::Number | T::Minus | T::True | T::False => self.literal_expr(),
             T::TextOpen | T::BlockTextOpen => self.text_expr(),
@@ -99,8 +102,13 @@ impl Parser<'_> {
             2 => Vec::new(),
             _ => self.within_mode(BraceRole::RecordLiteral, true, Self::closure_parameters),
         };
-        let body = Box::new(self.expression());
-        self.expr(start, ExprKind::Closure { parameters, body })
+        let body = self.expression();
+        if self.at(T::Equal) && !self.at_new_line() {
+            self.assignment_in_closure(&body);
+            self.bump();
+            let _value = self.expression();
+        }
+        self.expr(start, ExprKind::Closure { parameters, body: Box::new(body) })
     }
 
     fn closure_parameters(&mut self) -> Vec<ClosureParameter> {

@@ -8,7 +8,9 @@ use weir_compile::{Checked, QueryRest};
 use weir_host::{HostType, Text, Value};
 use weir_ir::expr::{Atom, Block, Let, Op, Origin, Program, Var};
 use weir_ir::prim::Prim;
-use weir_library::tables::{PlacedStatement, Schema, SearchStatement, StatementCall, TableLocation, backup, report};
+use weir_library::tables::{
+    PlacedStatement, Schema, SearchStatement, StatementCall, TableLocation, backup, check_lock, report,
+};
 use weir_syntax::SourceFile;
 
 use crate::commands::arguments::TablesArguments;
@@ -60,6 +62,11 @@ pub(crate) fn tables(arguments: &TablesArguments, library: &Library, terminal: &
             Err(failure) => return terminal.fail(Exit::Environment, &failure.message, &[]),
         }
     }
+    // A start that fails for another reason does not get that far.
+    let asks = !fails && schemas.iter().any(is_stored);
+    if asks && let Err(failure) = check_lock(&place) {
+        (printed, fails) = (format!("{printed}a start fails: {failure}\n"), true);
+    }
     match terminal.print(&printed) {
         Exit::Success if fails => Exit::Failure,
         exit => exit,
@@ -92,9 +99,16 @@ fn back_up(
 fn stores_rows(arguments: &TablesArguments, library: &Library, terminal: &mut Terminal) -> bool {
     let mut project = Project::default();
     let Ok(id) = project.read(&arguments.file, terminal) else { return true };
-    let is_stored = |schema: Schema| schema.soft.is_none() && schema.existing.is_none();
     let checked = project.check(id, library);
-    checked.expr.is_none_or(|program| program.shared.iter().filter_map(|shared| schema_in(&shared.init)).any(is_stored))
+    checked.expr.is_none_or(|program| {
+        let mut schemas = program.shared.iter().filter_map(|shared| schema_in(&shared.init));
+        schemas.any(|schema| is_stored(&schema))
+    })
+}
+
+/// Returns whether the rows of a table are in the database of the program.
+fn is_stored(schema: &Schema) -> bool {
+    schema.soft.is_none() && schema.existing.is_none()
 }
 
 /// The statements of a program that search tables.

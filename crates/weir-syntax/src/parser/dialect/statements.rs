@@ -1,5 +1,6 @@
 //! Dialect recovery for statements.
 
+use super::super::BraceRole;
 use super::{Parser, begins_operand};
 use crate::ast::{Expr, ExprKind, Let, Name, Pattern, PatternKind, Statement, StatementKind, Type};
 use crate::token::TokenKind as T;
@@ -7,6 +8,9 @@ use crate::{Code, Diagnostic, Span};
 
 /// Words for `let` in other languages.
 const LETS: &[&str] = &["auto", "const", "final", "val", "var"];
+
+/// Words that begin a transaction in other languages.
+const TRANSACTIONS: &[&str] = &["begin", "transaction"];
 
 /// Words that begin statements in other languages, with advice.
 const BEFORE: &[(&str, &str)] = &[
@@ -32,7 +36,7 @@ impl Parser<'_> {
             return Some(Statement { kind, span: self.since(start) });
         }
         let expr = self.dialect_repetition(start).or_else(|| self.dialect_failure(start));
-        let expr = expr.or_else(|| self.dialect_words(start))?;
+        let expr = expr.or_else(|| self.dialect_transaction()).or_else(|| self.dialect_words(start))?;
         Some(Statement { kind: StatementKind::Expr(expr), span: self.since(start) })
     }
 
@@ -142,6 +146,21 @@ impl Parser<'_> {
         Some(self.expr(start, ExprKind::Error))
     }
 
+    /// `transaction { … }`
+    pub(in crate::parser) fn dialect_transaction(&mut self) -> Option<Expr> {
+        let is_head = self.braces == BraceRole::Body;
+        if is_head || !self.at_word_before(TRANSACTIONS, |kind| kind == T::BraceOpen) {
+            return None;
+        }
+        let start = self.span();
+        let word = self.token_text();
+        let advice = "name the tables that the transaction writes: `atomic users, orders { … }`";
+        self.report_with_advice(start, &format!("Weir has no `{word}`"), advice);
+        self.bump();
+        let _body = self.block();
+        Some(self.expr(start, ExprKind::Error))
+    }
+
     /// Reports a keyword that Weir does not have, and reads and drops the expression after it.
     fn dialect_words(&mut self, start: Span) -> Option<Expr> {
         if self.at_word_before(&["raise", "throw"], begins_operand) {
@@ -227,9 +246,14 @@ impl Parser<'_> {
         let diagnostic = Diagnostic::new(Code::Assignment, "a value cannot be changed")
             .at(operator, "this would change a value")
             .because(target, "values are immutable");
-        let diagnostic = match self.is_declared_shared(name) {
-            true => self.change_of_shared(diagnostic, name),
-            false => diagnostic
+        let is_path = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.'));
+        let field = name.rsplit_once('.').filter(|_| is_path);
+        let diagnostic = match (self.is_declared_shared(name), field) {
+            (true, _) => self.change_of_shared(diagnostic, name),
+            (false, Some((object, field))) => {
+                diagnostic.hint(format!("create a new record: `Name {{ ..{object}, {field}: {weir_form} }}`"))
+            }
+            (false, None) => diagnostic
                 .hint(format!("bind the new value to a name: `let next = {weir_form}`"))
                 .hint("use `fold` if it depends on the previous value")
                 .hint(format!("declare it `shared` if all flows change it: `{name}.add(…)`")),

@@ -1,9 +1,12 @@
 //! Copies of a database, which `weir tables --backup` makes.
 
+use std::process::Command;
 use std::thread;
 
+use super::refused_starts::database_of;
+use super::soft::with_file_limit;
 use super::{COUNTER, post, text};
-use crate::support::{Scratch, Served, say};
+use crate::support::{Scratch, Served, said, say};
 
 #[test]
 fn a_backup_under_load_is_a_database_of_one_moment() {
@@ -66,4 +69,22 @@ fn a_program_without_stored_tables_has_nothing_to_copy() {
     let said = say(&["tables", program.path(), "--backup", &format!("{}/copy.db", copies.path())]);
     assert_eq!(said.code, 2, "{}", said.messages);
     assert!(said.messages.contains("the program has no stored tables"), "{}", said.messages);
+}
+
+#[test]
+fn a_copy_that_cannot_be_written_leaves_no_file() {
+    let (program, data) = (Scratch::new("ledger.weir", COUNTER.as_bytes()), Scratch::folder("large-ledger"));
+    let copies = Scratch::folder("no-room");
+    Served::start(program.path(), &["--data", data.path()]).stop();
+    // More than the cache, so that the copy is written before it is complete.
+    let rows = "with recursive n(i) as (select 1 union all select i + 1 from n where i < 4000)";
+    let fill = format!("create table large as {rows} select zeroblob(3000) as bytes from n");
+    let database = database_of(&program, &data);
+    assert!(Command::new("sqlite3").args([&database, &fill]).status().expect("sqlite3 is installed").success());
+    let copy = format!("{}/monday.db", copies.path());
+    let arguments = ["tables", program.path(), "--data", data.path(), "--backup", &copy];
+    let said = said(with_file_limit(1_500_000, &arguments));
+    assert_eq!(said.code, 3, "{}", said.messages);
+    assert!(said.messages.contains(&format!("cannot write the copy {copy}: ")), "{}", said.messages);
+    assert_eq!(std::fs::read_dir(copies.path()).expect("a folder").count(), 0, "{}", said.messages);
 }

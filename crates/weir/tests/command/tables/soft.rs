@@ -180,12 +180,18 @@ service notes on http(port: 8080) {
 
 /// Runs a program whose files have a limit, beyond which a write fails as one on a full disk does.
 pub(super) fn with_short_files(program: &Scratch, folder: &Scratch) -> Served {
+    Served::spawn(with_file_limit(18_432_000, &["run", program.path(), "--port", "0", "--data", folder.path()]))
+}
+
+/// Returns the command with these arguments, which cannot write files of more bytes.
+pub(super) fn with_file_limit(bytes: usize, arguments: &[&str]) -> Command {
     let mut command = Command::new("sh");
-    let limit = r#"trap '' XFSZ; ulimit -f 36000; exec "$0" "$@""#;
-    let run = weir(&["run", program.path(), "--port", "0", "--data", folder.path()]);
-    command.args(["-c", limit]).arg(run.get_program()).args(run.get_args());
+    // The unit is 512 bytes.
+    let limit = format!(r#"trap '' XFSZ; ulimit -f {}; exec "$0" "$@""#, bytes / 512);
+    let limited = weir(arguments);
+    command.args(["-c", &limit]).arg(limited.get_program()).args(limited.get_args());
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    Served::spawn(command)
+    command
 }
 
 #[test]
