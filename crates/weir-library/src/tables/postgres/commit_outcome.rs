@@ -10,9 +10,9 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio_postgres::Error;
 
-use super::errors::{StatementError, is_answer, is_lost, unknown_if_lost};
+use super::errors::{StatementError, has_been_idle, is_answer, is_lost, unknown_if_lost};
 use super::placed_statements::PlacedStatements;
-use super::writer::why_lost;
+use super::writer::{why_idle, why_lost};
 
 /// A transaction whose commit is sent.
 pub(super) struct CommittedTransaction {
@@ -36,6 +36,7 @@ pub(super) fn commit_outcome(of: &CommittedTransaction, committed: Result<(), Er
     };
     Err(match (change, read) {
         _ if !is_lost(&error) => error.into(),
+        _ if has_been_idle(&error) => StatementError::TakenBack(why_idle()),
         (Some((refused, true)), _) => StatementError::TakenBack(refused),
         (_, Some(refused)) if is_answer(&refused) => refused.into(),
         _ if !of.has_written => StatementError::TakenBack(why_lost(of.number)),

@@ -68,6 +68,11 @@ impl StatementError {
         matches!(self, StatementError::Database(error, _) if is_lost(error))
     }
 
+    /// Returns whether the transaction has executed nothing for too long.
+    pub(super) fn has_been_idle(&self) -> bool {
+        matches!(self, StatementError::Database(error, _) if has_been_idle(error))
+    }
+
     /// Returns the name of the unique index that a row breaks, if that is why a statement was refused, and the place of the
     /// statement.
     pub(super) fn broken_index(&self) -> Option<(&str, usize)> {
@@ -135,6 +140,11 @@ pub(super) fn is_lost(error: &Error) -> bool {
 /// Returns whether the database itself has answered by this error: it names the place in its source, as a proxy between does not.
 pub(super) fn is_answer(error: &Error) -> bool {
     error.as_db_error().is_some_and(|error| error.routine().is_some())
+}
+
+/// Returns whether the database has ended the connection because its transaction has executed nothing for too long.
+pub(super) fn has_been_idle(error: &Error) -> bool {
+    error.code() == Some(&SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT)
 }
 
 /// Returns the error of a commit. Nobody knows what it has done if the connection was lost, whatever the database has said last: it may

@@ -93,7 +93,7 @@ impl PostgresWriter {
             self.roll_back().await;
         }
         if self.transaction != 0 && self.connection.as_ref().is_none_or(|connection| connection.is_closed()) {
-            return Err(self.lose(why_lost(self.transaction)));
+            return Err(self.lose(self.why_ended(self.transaction)));
         }
         if self.transaction == transaction
             && let Some(begun) = self.begun.take()
@@ -214,13 +214,16 @@ impl PostgresWriter {
             Ok(executed) => Ok(executed),
             Err(TransactionError::Refused(error, at)) => Err(StatementError::Database(error, at)),
             Err(TransactionError::Aborted(error)) => {
-                let error = StatementError::from(error);
+                let error = StatementError::from(self.expected.lock().cause(error));
                 self.take_back();
+                if error.has_been_idle() {
+                    return Err(self.lose_number(transaction, why_idle()));
+                }
                 // Nothing of a transaction is done that has just begun, and it can begin anew.
                 if !began {
                     let failure = match error.conflict() {
                         Some(cause) => why_conflict(transaction, cause),
-                        None => why_lost(transaction),
+                        None => self.why_ended(transaction),
                     };
                     self.lost = Some((transaction, failure));
                 }
@@ -251,7 +254,7 @@ impl PostgresWriter {
             return Ok(None);
         }
         let open = self.connection.clone().filter(|connection| !connection.is_closed());
-        let Some(connection) = open else { return Err(self.lose(why_lost(transaction))) };
+        let Some(connection) = open else { return Err(self.lose(self.why_ended(transaction))) };
         let placed = Arc::clone(&self.placed);
         self.send_before_commit(&connection);
         // The database takes it back instead if it has refused one.
@@ -320,7 +323,7 @@ impl PostgresWriter {
     pub(super) fn cut(&mut self) {
         self.forget_placed();
         if self.transaction != 0 {
-            self.lost = Some((self.transaction, why_lost(self.transaction)));
+            self.lost = Some((self.transaction, self.why_ended(self.transaction)));
             self.transaction = 0;
         }
         self.connection.take().into_iter().for_each(|connection| connection.abort());
@@ -330,6 +333,12 @@ impl PostgresWriter {
     pub(super) fn forget_placed(&mut self) {
         (self.begun, self.placed) = (None, Arc::default());
         self.expected = Arc::clone(&self.placed.lock().expected);
+    }
+
+    /// Returns the failure of a transaction whose connection was lost before its commit was sent.
+    fn why_ended(&self, transaction: i64) -> Failure {
+        let was_idle = self.connection.as_ref().is_some_and(|connection| connection.was_idle());
+        if was_idle { why_idle() } else { why_lost(transaction) }
     }
 
     fn lose(&mut self, failure: Failure) -> StatementError {
@@ -348,6 +357,15 @@ impl PostgresWriter {
 pub(super) fn why_lost(transaction: i64) -> Failure {
     let why = "the transaction was taken back, because its connection to the database was lost: nothing of it was written; try it again";
     refused(transaction, Failure::function(why))
+}
+
+/// It would be idle again if it were executed again.
+pub(super) fn why_idle() -> Failure {
+    Failure::function(
+        "the transaction was taken back, because it has executed nothing for longer than `idle_in_transaction_session_timeout`, \
+         after which PostgreSQL lets others go on; nothing of it was written: compute before or behind it, or set a longer limit by \
+         `?options=-cidle_in_transaction_session_timeout%3D60s` behind the address",
+    )
 }
 
 fn why_conflict(transaction: i64, cause: &str) -> Failure {
