@@ -37,7 +37,7 @@ mod thread_account;
 
 pub use carried::{CarriedAccount, carried};
 pub use charging::{
-    Entered, balance, charge, enter, enter_program, hand_to_program, measured, of_program, set_opening_balance,
+    Entered, balance, charge, enter, enter_program, hand_to_program, of_program, set_opening_balance,
     take_opening_balance, take_over,
 };
 pub use limits::{MemoryLimits, flow_limit, is_full, program_limit};

@@ -34,7 +34,7 @@ use crate::lock::FairRwLock;
 use crate::platform::Platform;
 use batch::GatheredBatch;
 pub(crate) use batch::{Answers, BatchIdentity, Member, MemberProgress};
-use batch_state::{BatchState, SentCalls};
+use batch_state::{BatchState, JoiningFlow, SentCalls};
 pub(crate) use call_slack::CallSlack;
 pub(crate) use forecast::Forecast;
 pub(crate) use in_place::{BatchesInPlace, FlowsInBatches, has_only_prompt_batches, pass_to_senders};
@@ -45,6 +45,7 @@ use sender::BatchSender;
 pub(crate) use slack::{LatencyGraph, LatencyStep, ReturnStep, StepLatency};
 
 mod batch;
+mod batch_flows;
 mod batch_state;
 mod call_slack;
 mod forecast;
@@ -255,25 +256,27 @@ impl Gatherer {
         let mut batches = self.batches.lock();
         if let Some(index) = batches.open.iter().position(|batch| batch.common() == common) {
             let batch = Arc::clone(&batches.open[index]);
-            let joined = GatheredBatch::join(&batch, gathered, at_most, (waker, rest::has_claim(&batch)));
+            let number = rest::number_in(&batch);
+            let flow = JoiningFlow { waker, has_claim: number.is_some(), number };
+            let joined = GatheredBatch::join(&batch, gathered, at_most, flow);
             if joined.is_full {
                 batches.open.swap_remove(index);
             }
             drop(batches);
-            rest::joined(&batch, joined.is_awaited);
+            rest::joined(&batch, joined.is_awaited, joined.flow);
             return joined.member;
         }
         let begins = batches.takes_sender(self.in_flight());
         // The flow has the sender itself then, and needs no claim.
         let is_local = begins && self.prompt.is_prompt();
         let mut state = self.state_of_new(gathered.len());
-        let joined = state.join(gathered, at_most, (waker, is_local));
-        let (is_full, is_awaited) = (joined.is_full, joined.is_awaited);
+        let joined = state.join(gathered, at_most, JoiningFlow { waker, has_claim: is_local, number: None });
+        let (flow, is_full, is_awaited) = (joined.flow, joined.is_full, joined.is_awaited);
         let batch = Arc::new(GatheredBatch::new(common.into(), state, self.context.platform.now_ns()));
         let member = Member::of(&batch, joined);
         batches.add(&batch, self.writes(), is_full, begins);
         drop(batches);
-        rest::joined(&batch, is_awaited);
+        rest::joined(&batch, is_awaited, flow);
         if begins {
             let sender = BatchSender::new(Arc::clone(self), batch);
             if is_local { in_place::begin(sender) } else { in_place::start_at_once(sender) }

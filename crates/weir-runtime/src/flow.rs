@@ -16,7 +16,7 @@ use crate::frame::{Finished, Frame};
 use crate::instance::{BlockingPlacement, ProgramInstance};
 use crate::overload::FlowTurns;
 use crate::platform::Platform;
-use crate::units::{Advanced, QUANTA_ON_LOOP, SliceLength, Spent, Units};
+use crate::units::{Advanced, QUANTA_ON_LOOP, SliceLength, Units};
 #[cfg(doc)]
 use crate::{instance::EntryInstance, resources::Resources};
 
@@ -112,17 +112,6 @@ impl<'a> NewFlow<'a> {
         self.borrow().into_owned(self.instance)
     }
 
-    /// Runs the flow with these units, and returns its answer; or, if it waits or yields, the flow, to be polled by the
-    /// task that awaits it.
-    pub(crate) fn run(&mut self, units: &Units) -> Result<Result<Value, Failure>, (ActiveFlow, Spent)> {
-        let mut flow = self.borrow();
-        match flow.advance(units, &mut Context::from_waker(Waker::noop())) {
-            Advanced::Ready(answer) => Ok(answer),
-            Advanced::Waits => Err((flow.into_owned(self.instance), Spent::GoOn)),
-            Advanced::Yields => Err((flow.into_owned(self.instance), Spent::Yield)),
-        }
-    }
-
     /// Returns the length of slices.
     pub(crate) fn slice(&self) -> SliceLength {
         self.instance.slice
@@ -137,17 +126,17 @@ impl<'a> NewFlow<'a> {
     }
 
     /// Returns the flow, borrowing the program. To be called once.
+    #[inline]
     pub(crate) fn borrow(&mut self) -> ActiveFlow<&'a ProgramInstance> {
         let instance: &'a ProgramInstance = self.instance;
         let key = instance.next_key(self.entry, self.route);
         let mut frame = Frame::take(&instance.flow(key).body, false);
         // Without `zip`, which is a call of its own unless the whole program is optimised at link time.
         let mut slots = frame.slots.iter_mut();
-        for input in &mut *self.inputs {
+        for input in self.inputs.drain(..) {
             let Some(slot) = slots.next() else { break };
-            slot.put(input.take());
+            slot.put(input);
         }
-        self.inputs.clear();
         instance.record(Detail::Flows, || EventKind::FlowBegan { flow: key });
         let records_nodes = instance.recorder.wants(Detail::Nodes);
         let began_ns = if instance.recorder.wants(Detail::Sections) { instance.platform.now_ns() } else { 0 };
@@ -179,7 +168,7 @@ impl<'a> NewFlow<'a> {
 
 impl ActiveFlow<&ProgramInstance> {
     /// Converts to a flow that owns a reference to the program.
-    fn into_owned(self, instance: &Arc<ProgramInstance>) -> ActiveFlow {
+    pub(crate) fn into_owned(self, instance: &Arc<ProgramInstance>) -> ActiveFlow {
         ActiveFlow { instance: Arc::clone(instance), state: self.into_state() }
     }
 
@@ -385,7 +374,11 @@ impl FlowState {
 }
 
 impl<L: Deref<Target = ProgramInstance>> Drop for ActiveFlow<L> {
+    #[inline]
     fn drop(&mut self) {
-        self.state.give_up(&self.instance);
+        // Most flows have ended.
+        if self.state.frame.is_some() {
+            self.state.give_up(&self.instance);
+        }
     }
 }

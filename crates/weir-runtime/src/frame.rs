@@ -169,6 +169,7 @@ impl Pooled for Frame {
 
 impl Frame {
     /// Takes a frame out of the pool, ready for `body`.
+    #[inline]
     pub(crate) fn take(body: &Body, nested: bool) -> Box<Frame> {
         let mut frame = object_pool::take::<Frame>();
         (frame.nested, frame.commits) = (nested, SeenCommits::default());
@@ -184,6 +185,7 @@ impl Frame {
     }
 
     /// Returns the frame to the pool, which releases everything that it held.
+    #[inline]
     pub(crate) fn give_back(mut frame: Box<Frame>) {
         // The next frame is most often one of the same body, for which the lists have their lengths already.
         frame.slots.iter_mut().for_each(Value::empty);
@@ -208,6 +210,7 @@ impl Frame {
         }
     }
 
+    #[inline]
     fn stop(&mut self) {
         self.forks.give_up();
         self.waits.clear();

@@ -13,6 +13,7 @@ mod batching;
 mod blocking_pool;
 mod constant_copies;
 mod engine;
+mod entry_flows;
 mod event_loop;
 mod flow;
 mod flow_section;

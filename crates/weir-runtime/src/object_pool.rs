@@ -51,6 +51,7 @@ pub(crate) fn take<T: Pooled>() -> Box<T> {
 }
 
 /// Gives an empty box back to the pool.
+#[inline]
 pub(crate) fn give_back<T: Pooled>(object: Box<T>) {
     // A thread that is ending has no list any more; the box is then freed.
     _ = T::of_thread().try_with(|boxes| {

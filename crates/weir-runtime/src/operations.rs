@@ -287,14 +287,24 @@ pub(crate) fn answer(outcome: Outcome, out: &Out, slots: &mut [Value]) -> Result
         (Outcome::None, Out::OfOption { switch, none, .. }) => {
             return Ok(decided(*switch, *none, Value::Absent, slots));
         }
-        (Outcome::Value(option), Out::OfOption { .. }) => return answer(taken_apart(option), out, slots),
         (Outcome::Error(error), Out::Value(_) | Out::OfOption { .. }) => return Err(failure_of(error)),
         (Outcome::Fault(failure), _) => return Err(failure),
         (Outcome::ExceedsUnits, _) => return Err(Outcome::refused()),
-        (Outcome::Some(value), _) => return answer(Outcome::Value(Value::some(value)), out, slots),
-        (Outcome::None, _) => return answer(Outcome::Value(Value::none()), out, slots),
+        (outcome, out) => return other_answer(outcome, out, slots),
     }
     Ok(None)
+}
+
+/// Puts an answer that is an `Option` where it belongs, if it has not the form that its place expects.
+#[inline(never)]
+fn other_answer(outcome: Outcome, out: &Out, slots: &mut [Value]) -> Result<Option<(u32, u32)>, Box<Failure>> {
+    let expected = match (outcome, out) {
+        (Outcome::Value(option), Out::OfOption { .. }) => taken_apart(option),
+        (Outcome::Some(value), _) => Outcome::Value(Value::some(value)),
+        (Outcome::None, _) => Outcome::Value(Value::none()),
+        _ => unreachable!("every other answer has its place"),
+    };
+    answer(expected, out, slots)
 }
 
 #[inline]

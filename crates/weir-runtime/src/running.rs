@@ -11,23 +11,22 @@
 
 use std::future::poll_fn;
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use weir_events::{Event, Signal, choose_biased, from_future_with, until};
-use weir_host::{Begun, Failure, Flows, LocalFuture, Opened, Progress, SourceProblem, Stop, Value, memory};
+use weir_host::{Begun, Failure, Flows, Opened, Progress, Stop};
 use weir_ir::program::AT_END;
-use weir_trace::{Detail, EventKind, RefusalReason};
+use weir_trace::{Detail, EventKind};
 
-use crate::admission::AdmissionLimiter;
 use crate::engine::Engine;
+use crate::entry_flows::EntryFlows;
 use crate::event_loop::EventLoop;
-use crate::flow::NewFlow;
 use crate::instance::{EntryLoops, ProgramInstance};
-use crate::overload::{note_beginning, probe_loop};
+use crate::overload::probe_loop;
 use crate::platform::Platform;
 
 /// A handle to a running program.
@@ -257,10 +256,7 @@ async fn serve(sources: Vec<(Arc<dyn Opened>, u32)>, context: Arc<RunContext>, o
 }
 
 async fn run_source(source: Arc<dyn Opened>, entry: u32, context: Arc<RunContext>) {
-    let (instance, engine) = (Arc::clone(&context.instance), Arc::clone(&context.engine));
-    let is_beside_services =
-        !instance.entries[entry as usize].answers && instance.entries.iter().any(|entry| entry.answers);
-    let flows = Arc::new(EntryFlows { instance, engine, entry, is_beside_services, skipped: AtomicU64::default() });
+    let flows = Arc::new(EntryFlows::new(&context.instance, &context.engine, entry));
     let stop = Stop::new(context.stop.signal.fired()).within(context.drain_within);
     let ended = Arc::clone(&source).run(Arc::clone(&flows) as _, stop).await;
     let failure: Option<Arc<str>> = ended.as_ref().err().map(|failure| failure.message.as_str().into());
@@ -387,134 +383,5 @@ impl RunContext {
     fn fail(&self, failure: Failure) {
         self.stop.failure.lock().get_or_insert(failure);
         self.stop.fire(&*self.instance.platform);
-    }
-}
-
-/// The entry point of one source: begins its flows on the engine.
-struct EntryFlows {
-    instance: Arc<ProgramInstance>,
-    engine: Arc<dyn Engine>,
-    entry: u32,
-    /// True for a stream of a program that has services, too: it leaves them places for flows, because it can wait, and they refuse.
-    is_beside_services: bool,
-    /// The number of elements that the source has skipped.
-    skipped: AtomicU64,
-}
-
-impl Flows for EntryFlows {
-    fn admits(&self, route: usize) -> bool {
-        let answers = self.instance.entries[self.entry as usize].answers;
-        if !answers || !self.is_overloaded(route) {
-            return true;
-        }
-        self.record_refused(RefusalReason::Overloaded);
-        false
-    }
-
-    fn begin(&self, route: usize, inputs: &mut Vec<Value>) -> Begun {
-        if !self.admits(route) {
-            return Begun::Full;
-        }
-        self.begin_admitted(route, inputs)
-    }
-
-    fn begin_admitted(&self, route: usize, inputs: &mut Vec<Value>) -> Begun {
-        if memory::is_full() && self.refuses_for_memory() {
-            self.record_refused(RefusalReason::Memory);
-            return Begun::Full;
-        }
-        let mut new_flow = NewFlow::new(&self.instance, self.entry, route as u32, inputs);
-        let begun = self.engine.begin(self.entry as usize, route, &mut new_flow);
-        self.record_if_full(&begun);
-        begun
-    }
-
-    fn begin_detached(&self, route: usize, inputs: &mut Vec<Value>) -> Begun {
-        let takes_last = self.is_beside_services && !self.engine.in_progress().has_room_beside_others();
-        if takes_last || !self.computing().has_room() || (memory::is_full() && self.refuses_for_memory()) {
-            return Begun::Full;
-        }
-        let mut new_flow = NewFlow::new(&self.instance, self.entry, route as u32, inputs);
-        let begun = self.engine.begin_detached(self.entry as usize, route, &mut new_flow);
-        self.record_if_full(&begun);
-        begun
-    }
-
-    fn room(&self) -> LocalFuture<()> {
-        let mut room = self.engine.room(self.entry as usize);
-        if self.is_beside_services {
-            let in_progress = Arc::clone(self.engine.in_progress());
-            room = Box::pin(async move {
-                in_progress.wait_for_room_beside_others().await;
-                room.await;
-            });
-        }
-        if !self.computing().has_room() {
-            let computing = Arc::clone(self.computing());
-            return Box::pin(async move {
-                computing.wait_for_room().await;
-                room.await;
-            });
-        }
-        if !memory::is_full() {
-            return room;
-        }
-        let platform = Arc::clone(&self.instance.platform);
-        Box::pin(async move {
-            platform.at(platform.now_ns().saturating_add(MEMORY_PERIOD_NS)).synchronise().await;
-            room.await;
-        })
-    }
-
-    fn report(&self, problem: SourceProblem) {
-        let entry = self.entry;
-        let message = |failure: Failure| failure.message.as_str().into();
-        let event = match problem {
-            SourceProblem::ElementSkipped(failure) => {
-                let count = self.skipped.fetch_add(1, Ordering::Relaxed) + 1;
-                EventKind::ElementSkipped { entry, count, message: message(failure) }
-            }
-            SourceProblem::Retries(failure) => EventKind::SourceRetries { entry, message: message(failure) },
-            SourceProblem::RequestFailed(failure) => EventKind::RequestFailed { entry, message: message(failure) },
-            SourceProblem::ShedsConnections(failure) => EventKind::ConnectionsShed { entry, message: message(failure) },
-        };
-        self.instance.record(Detail::Log, || event);
-    }
-}
-
-/// The time after which a source that has no memory for a flow tries again. Chosen by judgement: most flows end sooner.
-const MEMORY_PERIOD_NS: u64 = 10_000_000;
-
-impl EntryFlows {
-    /// Returns true if work of this route, or of the event loop of this thread, waits too long to begin more of it.
-    fn is_overloaded(&self, route: usize) -> bool {
-        let entry = self.entry as usize;
-        !note_beginning() || self.engine.is_overloaded(entry, route) || self.instance.are_calls_overloaded(entry, route)
-    }
-
-    /// Returns the limit of the flows of this entry point that compute.
-    fn computing(&self) -> &Arc<AdmissionLimiter> {
-        &self.instance.entries[self.entry as usize].computing
-    }
-
-    /// Returns true if the program begins no flow because its memory is full. A service refuses it; the source of a stream
-    /// waits while flows are in progress, which may release memory, and otherwise lets its next flow find out.
-    #[cold]
-    fn refuses_for_memory(&self) -> bool {
-        self.instance.entries[self.entry as usize].answers || self.instance.has_flows()
-    }
-
-    fn record_if_full(&self, begun: &Begun) {
-        if matches!(begun, Begun::Full) {
-            self.record_refused(RefusalReason::Full);
-        }
-    }
-
-    /// Records a flow that was refused, unless its source waits for room instead.
-    #[cold]
-    fn record_refused(&self, reason: RefusalReason) {
-        if self.instance.entries[self.entry as usize].answers {
-            self.instance.record(Detail::Log, || EventKind::Refused { entry: self.entry, reason });
-        }
     }
 }

@@ -8,19 +8,23 @@
 //! `await` between the iterations of a DOACROSS loop. Each order is a bit: a step *signals* the orders that it is part
 //! of when it has run, and *awaits* orders before it runs.
 
+mod calls;
+mod repeats;
+
 use std::sync::Arc;
 
-use weir_host::{Argument, FunctionCode, ImmediateCode, Mode, Outcome, Resource, WordCode};
-use weir_ir::graph::{ArmTest, NodeKind};
+use weir_host::{Argument, FunctionCode, Mode, Resource};
+use weir_ir::graph::ArmTest;
 use weir_ir::prim::Prim;
 
-use crate::batching::{self, Gatherer, LatencyGraph};
+pub(crate) use self::calls::{CallStep, SharedOf, SimpleStep, VectorCall};
+pub(crate) use self::repeats::{Repeat, RepeatStep, StripRole};
+use crate::batching::LatencyGraph;
 use crate::constant_copies::ConstantCopies;
 use crate::flow_section::{CallSection, NodeSection};
 use crate::lock::{FairRwLock, SessionTable};
-use crate::operations::KeptFailure;
 pub(crate) use crate::operations::{NONE, Out, PrimStep};
-use crate::region::{Region, Scalar};
+use crate::region::Region;
 use crate::wait_set::WaitSet;
 
 /// A prepared graph.
@@ -244,101 +248,6 @@ pub(crate) struct RegionStep {
     pub region: Arc<Region>,
 }
 
-/// A call on scalars that has no effect, uses nothing but its arguments, and takes about the same time for all of them.
-#[derive(Clone, Copy)]
-pub(crate) struct VectorCall {
-    /// The typed entry point of the function.
-    pub code: WordCode,
-    /// The type of its result.
-    pub result: Scalar,
-}
-
-/// A call of the simplest kind.
-pub(crate) struct SimpleStep {
-    /// The function.
-    pub code: Arc<ImmediateCode>,
-    /// Its path, for messages.
-    pub path: Arc<str>,
-    /// Its arguments.
-    pub arguments: Box<[Argument]>,
-    /// The slots that are not used afterwards, and that the function only borrows.
-    pub dead: Box<[u32]>,
-    /// True if it changes a value of the frame in place, which another thread would not see changed.
-    pub changes: bool,
-    /// The form of the call that may be made together with the same call of other flows, if it has one.
-    pub vector: Option<VectorCall>,
-    /// The slot of its answer.
-    pub out: u32,
-}
-
-/// A call.
-pub(crate) struct CallStep {
-    /// The function.
-    pub code: FunctionCode,
-    /// Its path, for messages.
-    pub path: Arc<str>,
-    /// Its arguments.
-    pub arguments: Box<[Argument]>,
-    /// The shared values that arguments index, if one of them belongs to the session; otherwise empty, and arguments
-    /// index those of the program.
-    pub shared: Box<[SharedOf]>,
-    /// The slots that are not used afterwards, and that the function only borrows.
-    pub dead: Box<[u32]>,
-    /// True if it changes a value of the frame in place. A function that returns at once then runs on the thread of the flow.
-    pub changes: bool,
-    /// The destination of the answer.
-    pub out: Out,
-    /// Set if a failure that would end the flow is an answer.
-    pub kept_failure: Option<KeptFailure>,
-    /// The locks that it holds while it runs, in the canonical order.
-    pub locks: Box<[(Arc<FairRwLock>, Mode)]>,
-    /// The ticket gate that it waits at.
-    pub ticket_gate: Option<usize>,
-    /// The index of its private state.
-    pub state: Option<usize>,
-    /// The gatherer of its function, if calls of this function are gathered.
-    pub gatherer: Option<Arc<Gatherer>>,
-    /// The section whose threads run it while its flow waits elsewhere; `None` for a call on the thread of its flow.
-    pub section: Option<CallSection>,
-    /// The atomic steps around it, by the node that begins each.
-    pub within: Box<[u32]>,
-    /// True if the atomic step around it is this call and no more, and holds only what the call itself uses. Its locks are then
-    /// those of the call.
-    pub is_whole_step: bool,
-    /// True if it waits for the peer of a connection.
-    pub awaits_peer: bool,
-}
-
-impl CallStep {
-    /// Returns true if the call is gathered.
-    #[inline]
-    pub(crate) fn is_gathered(&self) -> bool {
-        batching::IS_COMPILED && self.gatherer.is_some()
-    }
-
-    /// Returns the outcome as this step sees it: a failure that it keeps is an answer.
-    #[inline]
-    pub(crate) fn seen(&self, outcome: Outcome) -> Outcome {
-        match self.kept_failure {
-            None => outcome,
-            Some(kept) => kept.seen(outcome),
-        }
-    }
-
-    /// Returns true if it is gathered and borrows shared values, which its gatherer knows.
-    pub(crate) fn borrows(&self) -> bool {
-        self.gatherer.as_ref().is_some_and(|gatherer| !gatherer.borrowed().values.is_empty())
-    }
-}
-
-/// A shared value of a call.
-pub(crate) enum SharedOf {
-    /// A shared value of the program, by its index.
-    Program(u32),
-    /// The value of the flow's session.
-    Session(Arc<SessionTable>),
-}
-
 /// A switch.
 pub(crate) struct SwitchStep {
     /// The number of the switch in the body.
@@ -373,105 +282,6 @@ pub(crate) enum Condition {
     Both(Box<Condition>, Box<Condition>),
     /// The disjunction of two conditions.
     Either(Box<Condition>, Box<Condition>),
-}
-
-/// The kind of repetition of a body.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Repeat {
-    /// Once for each element; the result is the list of results.
-    Map,
-    /// Once for each element, with states; the result is the last state, or a tuple of them.
-    Fold {
-        /// The number of states.
-        states: u32,
-    },
-    /// With states, until it is done; the result is the last state, or a tuple of them.
-    Loop {
-        /// The number of states.
-        states: u32,
-        /// The maximum number of iterations.
-        at_most: u64,
-    },
-}
-
-impl Repeat {
-    /// Returns the repetition that an operation is; `None` if it repeats nothing.
-    pub(crate) fn of(kind: &NodeKind) -> Option<Repeat> {
-        match kind {
-            NodeKind::Map { .. } => Some(Repeat::Map),
-            NodeKind::Fold { states, .. } => Some(Repeat::Fold { states: *states }),
-            NodeKind::Loop { states, at_most, .. } => Some(Repeat::Loop { states: *states, at_most: *at_most }),
-            _ => None,
-        }
-    }
-
-    /// Returns the number of states that are handed from iteration to iteration.
-    pub(crate) fn states(self) -> usize {
-        match self {
-            Repeat::Map => 0,
-            Repeat::Fold { states } | Repeat::Loop { states, .. } => states as usize,
-        }
-    }
-
-    /// Returns the number of inputs, and of the body's parameters, before the captured values.
-    pub(crate) fn fixed(self) -> usize {
-        match self {
-            Repeat::Map => 1,
-            Repeat::Fold { .. } => self.states() + 1,
-            Repeat::Loop { .. } => self.states(),
-        }
-    }
-
-    /// Returns true if an iteration yields a tuple of the next states.
-    pub(crate) fn yields_tuple(self) -> bool {
-        matches!(self, Repeat::Loop { .. }) || self.states() > 1
-    }
-}
-
-/// The part of a step in a loop that goes through its list strip by strip (`frame/strips.rs`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum StripRole {
-    /// None.
-    #[default]
-    None,
-    /// The `map` that makes the rows of each strip.
-    Rows {
-        /// The index of the step.
-        map: u32,
-        /// The index of the step of the `fold`.
-        fold: u32,
-        /// The number of elements of a strip.
-        length: u32,
-    },
-    /// The `fold` over these rows.
-    Folds {
-        /// The index of the step of the `map`.
-        map: u32,
-        /// True if its state is a `Result`, and rounds behind an `Err` only yield it.
-        may_be_left: bool,
-    },
-}
-
-/// A map, fold or loop.
-pub(crate) struct RepeatStep {
-    /// The kind of repetition.
-    pub repeat: Repeat,
-    /// The node's inputs.
-    pub inputs: Box<[Argument]>,
-    /// The atomic steps around it, by the node that begins each: what they hold is held for the body too.
-    pub within: Box<[u32]>,
-    /// The body that is repeated.
-    pub body: Body,
-    /// The iteration orders around it that it leaves before its end.
-    pub early_orders: Box<[EarlyOrder]>,
-    /// Its part in a loop that goes through its list strip by strip.
-    pub strip: StripRole,
-    /// True if the body does more than compute, so that no further iteration begins in a frame that is to be given up.
-    pub has_effects: bool,
-    /// True if only computation follows in the text, as for [`Action::Release`].
-    pub is_last_effect: bool,
-    /// The slot of the output.
-    pub out: u32,
 }
 
 /// A `within` or `race`, or a transaction.

@@ -67,6 +67,8 @@ pub(crate) struct Units {
     /// The time of the next heartbeat for work that is told about them; 0 before the first check.
     next_beat_ns: Cell<u64>,
     quantum: u32,
+    /// The units at the beginning.
+    total: u64,
 }
 
 /// The time between two heartbeats, at which a flow that computes may offer a part of its work to an idle core. Chosen by
@@ -123,6 +125,7 @@ impl Units {
             beat_at_ns: Cell::new(NEVER_NS),
             next_beat_ns: Cell::new(0),
             quantum,
+            total,
         }
     }
 
@@ -136,6 +139,7 @@ impl Units {
             beat_at_ns: Cell::new(NEVER_NS),
             next_beat_ns: Cell::new(0),
             quantum: 1,
+            total: u64::MAX,
         }
     }
 
@@ -244,11 +248,13 @@ impl Units {
         self.rest.set(0);
     }
 
-    /// Returns the number of quanta that are left, the current one included.
+    /// Returns the number of whole quanta that were spent.
     #[inline]
-    pub(crate) fn quanta_left(&self) -> u32 {
-        let units = self.rest.get().saturating_add(self.left.get().max(0).unsigned_abs());
-        u32::try_from(units.div_ceil(u64::from(self.quantum))).unwrap_or(u32::MAX)
+    pub(crate) fn quanta_spent(&self) -> u32 {
+        let left = self.rest.get().saturating_add(self.left.get().max(0).unsigned_abs());
+        let (spent, quantum) = (self.total.saturating_sub(left), u64::from(self.quantum));
+        // Most flows spend less, and need no division.
+        if spent < quantum { 0 } else { u32::try_from(spent / quantum).unwrap_or(u32::MAX) }
     }
 }
 
@@ -288,7 +294,7 @@ mod tests {
     fn a_slice_that_is_over_stays_over() {
         let units = Units::slice(LENGTH);
         assert_eq!(units.spend(u32::MAX), Spent::Yield);
-        assert_eq!((units.spend(0), units.quanta_left()), (Spent::Yield, 0));
+        assert_eq!((units.spend(0), units.quanta_spent()), (Spent::Yield, 3));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use test_support::flows::batches::BatchGates;
 use test_support::flows::gates::{Gates, on_shared};
 use test_support::flows::{options, started};
 use tokio::sync::oneshot;
-use weir_host::{Batch, Failure, FailureKind, Passing, Value, World, memory};
+use weir_host::{Batch, Failure, FailureKind, Passing, Value, World};
 use weir_runtime::{ENGINES, Options, ScriptedPlatform, SliceLength};
 use weir_trace::{Detail, EventKind, FlowKey, Recorder, TraceReader};
 
@@ -171,11 +171,41 @@ fn a_flow_is_charged_for_the_answers_of_its_batch() {
         let large = feed.begin(vec![Value::Int(0)]);
         gates.next().answer_of_bytes(BYTES);
         let failure = answer(large).expect_err("a flow may hold a quarter of that");
-        memory::released(BYTES);
         assert_eq!(failure.kind, FailureKind::Memory, "{name}: {}", failure.message);
         let small = feed.begin(vec![Value::Int(0)]);
         gates.next().answer();
         assert_eq!(answer(small), int(80), "{name}");
+    });
+}
+
+#[test]
+fn answers_count_while_they_arrive_and_of_the_flows_in_a_batch_only_those_fail_that_need_too_much() {
+    const MANY: usize = 1 << 30;
+    every_engine(|options, name| {
+        let (gates, (options, mut watched)) = (BatchGates::new(), Watched::new(options));
+        let (feed, _running) = started([gates.batched("a.get", World::Reads, limits(100, 1))], "", CALL, options);
+        let first = feed.begin(vec![Value::Int(0)]);
+        let out = gates.next();
+        let later: Vec<Awaited> = (1..4).map(|flow| feed.begin(vec![Value::Int(flow)])).collect();
+        watched.until(4, 0);
+        // One flow may hold less than the answers, and nothing is tried again.
+        out.answer_of_bytes(MANY);
+        let failure = answer(first).expect_err("a flow may hold a quarter of that");
+        assert_eq!(failure.kind, FailureKind::Memory, "{name}: {}", failure.message);
+        let gathered = gates.next();
+        assert_eq!(gathered.arguments.len(), 3, "{name}");
+        gathered.answer_of_bytes(MANY);
+        for _ in 1..4 {
+            let alone = gates.next();
+            assert_eq!(alone.arguments.len(), 1, "{name}");
+            if alone.arguments == [2] { alone.answer_of_bytes(MANY) } else { alone.answer() }
+        }
+        for (flow, later) in (1..4).zip(later) {
+            match answer(later) {
+                Err(failure) => assert_eq!((flow, failure.kind), (2, FailureKind::Memory), "{name}"),
+                answered => assert_eq!(answered, int(flow * 10), "{name}"),
+            }
+        }
     });
 }
 

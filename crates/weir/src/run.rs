@@ -26,7 +26,7 @@ use weir_library::files::{FileCacheOptions, Root};
 use weir_library::log::{LogLevel, escaped};
 use weir_library::network::Network;
 use weir_library::output::Outputs;
-use weir_library::tables::{TableLocation, TableLog, TableStorage};
+use weir_library::tables::{ExistingDatabases, TableLocation, TableLog, TableStorage};
 use weir_runtime::{CheckedStart, Options, PrepareError, RunningProgram, StartError};
 use weir_trace::{Detail, Recorder, TraceReader};
 
@@ -143,7 +143,13 @@ fn place_tables(
     let place = table_location(&arguments.file, arguments.data.as_deref(), arguments.tables.as_deref(), planned)?;
     let outputs = library.environment.get::<Outputs>().map_or_else(Outputs::default, |outputs| (*outputs).clone());
     let log = TableLog { outputs, settings: arguments.log_settings() };
-    let storage = TableStorage::at(place.clone()).with_existing(existing_databases(&arguments.file)).with_log(log);
+    let connections_max = effective.plan.table_connections.as_ref().map(|number| number.value);
+    let existing = ExistingDatabases { connections_max, ..existing_databases(&arguments.file) };
+    let place = match place {
+        TableLocation::Postgres(address) => TableLocation::Postgres(address.with_connections_max(connections_max)),
+        other => other,
+    };
+    let storage = TableStorage::at(place.clone()).with_existing(existing).with_log(log);
     library.environment.insert_placing(storage);
     Ok(place)
 }

@@ -31,7 +31,7 @@ pub(crate) fn table_location(
 /// Returns the way in which a program finds databases that other programs have made: paths begin in its folder.
 pub(crate) fn existing_databases(file: &Path) -> ExistingDatabases {
     let folder = database_of(file, None).parent().map_or_else(PathBuf::new, Path::to_owned);
-    ExistingDatabases { folder, password: std::env::var(PASSWORD).ok() }
+    ExistingDatabases { folder, password: std::env::var(PASSWORD).ok(), connections_max: None }
 }
 
 /// Returns the paths of the SQLite databases of other programs that a program names.

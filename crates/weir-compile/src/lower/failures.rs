@@ -15,7 +15,7 @@ use weir_syntax::ast::{Block, Expr, FailureHandler, ItemKind, Pattern, PatternKi
 
 use super::block_builder::{InlineFrameId, Terminator};
 use super::handled_calls::ArgumentAtoms;
-use super::{Binding, Callable, DeferredHandler, InlineFrameKind, Lowering};
+use super::{Binding, Callable, DeferredHandler, InlineFrame, InlineFrameKind, Lowering};
 use crate::typed_tree::{CallTarget, FailureTarget};
 use crate::types::Ty;
 
@@ -87,6 +87,21 @@ impl<'a> Lowering<'a, '_> {
             let (failure, span) = self.propagated(failure, &Type::Failure, of, (0, span));
             self.fail(failure, span)
         }
+    }
+
+    /// Lowers the failure of the commit of a step, as that of a `?` behind the step. `around` is the number of frames around the step.
+    pub(super) fn commit_failed(&mut self, around: usize, failure: Atom, span: Span) -> Atom {
+        let behind = self.failure_path().find(|at| *at < around && self.frames[*at].kind != InlineFrameKind::Closure);
+        let returns = behind.filter(|at| {
+            let InlineFrame { kind, result, .. } = &self.frames[*at];
+            matches!(kind, InlineFrameKind::Function | InlineFrameKind::Retry)
+                && matches!(result, Type::Result(pair) if pair.1 == Type::Failure)
+        });
+        let Some(frame) = returns else {
+            return self.failed(failure, &Type::Failure, (FailureTarget::Flow, None, Vec::new()), span);
+        };
+        let (failure, _) = self.propagated(failure, &Type::Failure, None, (frame, self.context.located(span)));
+        self.exit_with_err(frame, failure, span)
     }
 
     /// Returns the function that is called: that which a parameter stands for, or the callee itself; none for a closure.

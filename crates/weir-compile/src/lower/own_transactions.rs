@@ -147,7 +147,7 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// Commits the transaction of a statement, unless its result is an `Err`. Returns the result.
-    fn commit_own(&mut self, transaction: &Transaction, (value, ty): (Atom, &Type), span: Span) -> Atom {
+    pub(super) fn commit_own(&mut self, transaction: &Transaction, (value, ty): (Atom, &Type), span: Span) -> Atom {
         let Type::Result(pair) = ty else { return value };
         let held = self.vars.variable("", pair.0.clone());
         let failure = self.vars.variable("", pair.1.clone());

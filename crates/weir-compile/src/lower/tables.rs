@@ -96,6 +96,19 @@ impl<'a> Lowering<'a, '_> {
 
     /// Calls a function of the module `tables`, and returns its value. A failure ends the flow.
     pub(super) fn call_tables(&mut self, name: &str, arguments: Vec<Atom>, ty: Type, span: Span) -> Atom {
+        self.call_tables_or(name, (arguments, ty), span, |lowering, failure| {
+            lowering.failed(failure, &Type::Failure, (FailureTarget::Flow, None, Vec::new()), span)
+        })
+    }
+
+    /// Calls a function of the module `tables`, and returns its value. `failed` lowers its failure.
+    fn call_tables_or(
+        &mut self,
+        name: &str,
+        (arguments, ty): (Vec<Atom>, Type),
+        span: Span,
+        failed: impl FnOnce(&mut Self, Atom) -> Atom,
+    ) -> Atom {
         let path: Text = format!("{TABLES}.{name}").into();
         let given = arguments.into_iter().map(|atom| Some(Binding::Atom(atom))).collect();
         if self.context.library.function(&path).is_some_and(|function| function.signature.failure.is_none()) {
@@ -104,8 +117,7 @@ impl<'a> Lowering<'a, '_> {
         let of = Type::result(ty.clone(), Type::Failure);
         let subject = self.call_host(&path, given, of.clone(), (span, &[]));
         self.match_fallible(FallibleValue { subject, of }, &ty, span, |lowering, failure| {
-            let failure = failure.unwrap_or(Atom::Value(Value::Unit));
-            lowering.failed(failure, &Type::Failure, (FailureTarget::Flow, None, Vec::new()), span)
+            failed(lowering, failure.unwrap_or(Atom::Value(Value::Unit)))
         })
     }
 
@@ -244,8 +256,8 @@ impl<'a> Lowering<'a, '_> {
 
     /// Commits the transaction of the innermost step, which ends with this value. Returns the value.
     pub(super) fn commit_innermost(&mut self, value: (Atom, &Type), span: Span) -> Atom {
-        match self.steps.last().and_then(|step| step.transaction.clone()) {
-            Some(transaction) => self.commit_unless_failed(&transaction, value, span),
+        match self.steps.last().and_then(|step| Some((step.transaction.clone()?, step.frame_count))) {
+            Some((transaction, around)) => self.commit_unless_failed((&transaction, around), value, span),
             None => value.0,
         }
     }
@@ -253,24 +265,35 @@ impl<'a> Lowering<'a, '_> {
     /// Commits the transaction that a `return` with this value out of a frame leaves. Returns the value.
     pub(super) fn commit_steps_in(&mut self, frame: usize, value: (Atom, &Type), span: Span) -> Atom {
         let left = self.steps.iter().filter(|step| step.frame_count > frame);
-        match left.filter_map(|step| step.transaction.clone()).next_back() {
-            Some(transaction) => self.commit_unless_failed(&transaction, value, span),
+        match left.filter_map(|step| Some((step.transaction.clone()?, step.frame_count))).next_back() {
+            Some((transaction, around)) => self.commit_unless_failed((&transaction, around), value, span),
             None => value.0,
         }
     }
 
-    /// Commits a transaction, unless the value with which it ends is an `Err`: then the step has failed. Returns the value.
-    fn commit_unless_failed(&mut self, transaction: &Transaction, (value, ty): (Atom, &Type), span: Span) -> Atom {
+    /// Commits a transaction, unless the value with which it ends is an `Err`: then the step has failed. Returns the value. `around` is
+    /// the number of frames around the step.
+    ///
+    /// Rules of another program may refuse the commit. Its failure is then the `Err` of a `Result`, and otherwise that of a `?`.
+    fn commit_unless_failed(
+        &mut self,
+        (transaction, around): (&Transaction, usize),
+        (value, ty): (Atom, &Type),
+        span: Span,
+    ) -> Atom {
         let Type::Result(pair) = ty else {
-            self.commit(transaction, span);
+            self.commit((transaction, around), span);
             return value;
         };
+        if self.is_of_existing(transaction) && pair.1 == Type::Failure {
+            return self.commit_own(transaction, (value, ty), span);
+        }
         let held = self.vars.variable("", pair.0.clone());
         let failure = self.vars.variable("", pair.1.clone());
         let (kept, failed) = (Atom::Var(held.var), Atom::Var(failure.var));
         let arms = vec![
             self.arm(ArmTest::Tag(Value::OK), vec![held], |lowering| {
-                lowering.commit(transaction, span);
+                lowering.commit((transaction, around), span);
                 lowering.prim(Prim::Variant(Value::OK), vec![kept], ty.clone(), span)
             }),
             self.arm(ArmTest::Tag(Value::ERR), vec![failure], |lowering| {
@@ -289,11 +312,22 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    fn commit(&mut self, transaction: &Transaction, span: Span) {
+    fn commit(&mut self, (transaction, around): (&Transaction, usize), span: Span) {
+        let is_of_existing = self.is_of_existing(transaction);
         self.end_each(transaction, |lowering, at_number| {
             let given = lowering.commit_arguments(&transaction.tables, at_number);
-            lowering.call_tables("commit", given, Type::Int, span)
+            match is_of_existing {
+                true => lowering.call_tables_or("commit", (given, Type::Int), span, |lowering, failure| {
+                    lowering.commit_failed(around, failure, span)
+                }),
+                false => lowering.call_tables("commit", given, Type::Int, span),
+            }
         });
+    }
+
+    /// Returns whether the tables of a transaction are those of another program's database.
+    fn is_of_existing(&self, transaction: &Transaction) -> bool {
+        transaction.tables.iter().any(|table| self.program.declarations.existing_database(table).is_some())
     }
 
     /// Returns the arguments of the commit of one of the tables of a transaction: the table, the number, whether the commit must not

@@ -22,6 +22,21 @@ pub fn carried() -> CarriedAccount {
 }
 
 impl CarriedAccount {
+    /// Returns the account of two flows together, for work that is done for both.
+    #[must_use]
+    pub fn together(self, other: CarriedAccount) -> CarriedAccount {
+        CarriedAccount {
+            balance: self.balance.saturating_add(other.balance),
+            limit: self.limit.saturating_add(other.limit),
+            assured: self.assured.saturating_add(other.assured),
+        }
+    }
+
+    /// Notes that the flow has grown by these bytes.
+    pub fn grow(&mut self, bytes: i64) {
+        self.balance = self.balance.saturating_add(bytes).max(0);
+    }
+
     /// Runs `work` for the flow, and returns the bytes by which it has grown, which the flow has to [`take_over`](super::take_over).
     pub fn run<R>(self, work: impl FnOnce() -> R) -> (R, i64) {
         let entered = enter(self.balance);

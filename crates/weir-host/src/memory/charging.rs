@@ -97,16 +97,8 @@ pub fn of_program<R>(work: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Runs `work`, and returns the bytes that the thread has allocated meanwhile and not released. For work that is done for several
-/// flows, whose results are charged to them afterwards ([`charge`]).
-pub fn measured<R>(work: impl FnOnce() -> R) -> (R, i64) {
-    let before = account(ThreadAccount::bytes);
-    let result = work();
-    (result, account(ThreadAccount::bytes).wrapping_sub(before))
-}
-
-/// Takes over bytes that another thread has allocated, such as one that receives rows: the running flow, or what is [`measured`], holds
-/// them from here on, until it releases them.
+/// Takes over bytes that another thread has allocated, such as one that receives rows: the running flow, or those for which the thread
+/// works, hold them from here on, until they are released.
 pub fn take_over(bytes: i64) {
     account(|account| account.settled.set(account.settled.get().wrapping_add(bytes)));
 }

@@ -27,6 +27,12 @@ const SESSIONS_MAX: usize = 100_000_000;
 /// Maximum idle time of a session in a plan.
 const SESSION_IDLE_TIMEOUT_MAX: Duration = Duration::from_hours(24 * 365);
 
+/// Minimum number of connections to a database, which every engine needs: one that writes, one that waits for the disk, and one that
+/// reads.
+const TABLE_CONNECTIONS_MIN: usize = 3;
+/// Maximum number of connections to a database in a plan.
+const TABLE_CONNECTIONS_MAX: usize = 10_000;
+
 /// Maximum of `drain_timeout`. Chosen by judgement: supervisors kill programs that take longer.
 const DRAIN_TIMEOUT_MAX: Duration = Duration::from_hours(24);
 
@@ -58,6 +64,8 @@ pub struct Plan {
     pub hosts: Option<Located<Vec<Text>>>,
     /// Address of the PostgreSQL database of the stored tables.
     pub tables: Option<Located<Text>>,
+    /// Maximum number of connections to each PostgreSQL database that has tables of the program.
+    pub table_connections: Option<Located<usize>>,
     /// Sections, in the order of the file.
     pub sections: Vec<Section>,
 }
@@ -101,8 +109,8 @@ pub(super) struct PlanKey<T: 'static> {
 pub(super) enum KeyValue<T> {
     /// Text.
     Text(FieldAccess<T, Text>),
-    /// A whole number from 1 to this maximum.
-    Number(FieldAccess<T, usize>, usize),
+    /// A whole number in this range.
+    Number(FieldAccess<T, usize>, RangeInclusive<usize>),
     /// A duration up to this maximum.
     Duration(FieldAccess<T, Duration>, RangeInclusive<Duration>),
     /// A size in bytes, from this minimum on.
@@ -159,7 +167,7 @@ pub(super) const PLAN_KEYS: &[PlanKey<Plan>] = &[
     PlanKey {
         name: "threads",
         deprecated: &[],
-        value: KeyValue::Number(field!(threads), THREADS_MAX),
+        value: KeyValue::Number(field!(threads), 1..=THREADS_MAX),
         check: KeyCheck::Fits,
         example: "4",
         meaning: "number of threads of each engine or section that sets none; default: the number of cores",
@@ -167,7 +175,7 @@ pub(super) const PLAN_KEYS: &[PlanKey<Plan>] = &[
     PlanKey {
         name: "flows_max",
         deprecated: &["flows"],
-        value: KeyValue::Number(field!(flows_max), FLOWS_MAX),
+        value: KeyValue::Number(field!(flows_max), 1..=FLOWS_MAX),
         check: KeyCheck::Fits,
         example: "10000",
         meaning: "maximal number of flows in progress; a service refuses further ones, and a stream waits; beside services, at three quarters of it",
@@ -175,7 +183,7 @@ pub(super) const PLAN_KEYS: &[PlanKey<Plan>] = &[
     PlanKey {
         name: "queue_length_max",
         deprecated: &["queue"],
-        value: KeyValue::Number(field!(queue_length_max), QUEUE_LENGTH_MAX),
+        value: KeyValue::Number(field!(queue_length_max), 1..=QUEUE_LENGTH_MAX),
         check: KeyCheck::Fits,
         example: "256",
         meaning: "maximal number of flows that wait before each section",
@@ -183,7 +191,7 @@ pub(super) const PLAN_KEYS: &[PlanKey<Plan>] = &[
     PlanKey {
         name: "sessions_max",
         deprecated: &["sessions"],
-        value: KeyValue::Number(field!(sessions_max), SESSIONS_MAX),
+        value: KeyValue::Number(field!(sessions_max), 1..=SESSIONS_MAX),
         check: KeyCheck::Fits,
         example: "100000",
         meaning: "maximal number of sessions whose value is kept, for each shared value that is `per session`",
@@ -237,6 +245,15 @@ pub(super) const PLAN_KEYS: &[PlanKey<Plan>] = &[
         example: "\"postgres://shop@db.example/shop\"",
         meaning: "address of the PostgreSQL database of the stored tables; default: an SQLite database beside the program",
     },
+    PlanKey {
+        name: "table_connections",
+        deprecated: &[],
+        value: KeyValue::Number(field!(table_connections), TABLE_CONNECTIONS_MIN..=TABLE_CONNECTIONS_MAX),
+        check: KeyCheck::Fits,
+        example: "12",
+        meaning: "maximal number of connections to each PostgreSQL database that has tables of the program; default: two, two more for \
+                  each event loop, and up to 16 for slow reads",
+    },
 ];
 
 /// Keys of a section, in the order in which a plan is printed.
@@ -268,7 +285,7 @@ pub(super) const SECTION_KEYS: &[PlanKey<Section>] = &[
     PlanKey {
         name: "threads",
         deprecated: &[],
-        value: KeyValue::Number(field!(threads), THREADS_MAX),
+        value: KeyValue::Number(field!(threads), 1..=THREADS_MAX),
         check: KeyCheck::Fits,
         example: "2",
         meaning: "number of threads of the section; default: that of the plan",
@@ -276,7 +293,7 @@ pub(super) const SECTION_KEYS: &[PlanKey<Section>] = &[
     PlanKey {
         name: "queue_length_max",
         deprecated: &["queue"],
-        value: KeyValue::Number(field!(queue_length_max), QUEUE_LENGTH_MAX),
+        value: KeyValue::Number(field!(queue_length_max), 1..=QUEUE_LENGTH_MAX),
         check: KeyCheck::Fits,
         example: "16",
         meaning: "maximal number of flows that wait before the section; default: that of the plan",
@@ -284,7 +301,7 @@ pub(super) const SECTION_KEYS: &[PlanKey<Section>] = &[
     PlanKey {
         name: "replicas",
         deprecated: &[],
-        value: KeyValue::Number(field!(replicas), THREADS_MAX),
+        value: KeyValue::Number(field!(replicas), 1..=THREADS_MAX),
         check: KeyCheck::Replicas(|section| section),
         example: "2",
         meaning: "number of replicas that run in parallel; default: one for each thread, or one if the section has private state",

@@ -72,8 +72,8 @@ impl PlanReader {
             let Some(entry) = self.entry(table, key) else { continue };
             match &key.value {
                 KeyValue::Text(field) => self.text(entry).into_iter().for_each(|text| (field.set)(target, text)),
-                KeyValue::Number(field, max) => {
-                    self.number(entry, *max).into_iter().for_each(|number| (field.set)(target, number));
+                KeyValue::Number(field, range) => {
+                    self.number(entry, range).into_iter().for_each(|number| (field.set)(target, number));
                 }
                 KeyValue::Duration(field, range) => {
                     self.duration(entry, range).into_iter().for_each(|duration| (field.set)(target, duration));
@@ -133,15 +133,16 @@ impl PlanReader {
         Some(Located { value: text.into(), at: entry.1.span() })
     }
 
-    fn number(&mut self, entry: KeyedValue<'_, '_>, max: usize) -> Option<Located<usize>> {
+    fn number(&mut self, entry: KeyedValue<'_, '_>, range: &RangeInclusive<usize>) -> Option<Located<usize>> {
         let (key, value) = entry;
         let Some(integer) = value.get_ref().as_integer() else {
             self.expected(entry, "a whole number");
             return None;
         };
         let number = usize::from_str_radix(integer.as_str(), integer.radix()).unwrap_or(usize::MAX);
-        if number == 0 || number > max {
-            self.error(value.span(), format!("`{key}` must be from 1 to {max}"), None);
+        if !range.contains(&number) {
+            let message = format!("`{key}` must be from {} to {}", range.start(), range.end());
+            self.error(value.span(), message, None);
             return None;
         }
         Some(Located { value: number, at: value.span() })
@@ -183,7 +184,9 @@ impl PlanReader {
         let value = match entry.1.get_ref().as_str() {
             Some("auto") => Parallelism::Auto,
             Some("off") => Parallelism::Off,
-            None if entry.1.get_ref().as_integer().is_some() => Parallelism::AtMost(self.number(entry, max)?.value),
+            None if entry.1.get_ref().as_integer().is_some() => {
+                Parallelism::AtMost(self.number(entry, &(1..=max))?.value)
+            }
             _ => {
                 let message = format!("`{}` must be \"auto\", \"off\", or a number of cores from 1 to {max}", entry.0);
                 self.error(at, message, None);

@@ -51,7 +51,7 @@ fn rows<T>(keys: &[PlanKey<T>]) -> String {
     let row = |key: &PlanKey<T>| {
         let value = match &key.value {
             KeyValue::Text(_) | KeyValue::Required(_) => "text".to_owned(),
-            KeyValue::Number(_, max) => format!("1 to {max}"),
+            KeyValue::Number(_, range) => format!("{} to {}", range.start(), range.end()),
             KeyValue::Duration(_, range) => format!("duration up to {}", longest(*range.end())),
             KeyValue::Size(..) => "size".to_owned(),
             KeyValue::Parallelism(_, max) => format!("`\"auto\"`, `\"off\"`, or 1 to {max}"),

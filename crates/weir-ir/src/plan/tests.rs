@@ -69,12 +69,25 @@ fn report(text: &str) -> String {
 
 #[test]
 fn a_plan_prints_as_it_is_read() {
-    let text = "engine = \"manual\"\nthreads = 2\nqueue_length_max = 64\nsessions_max = 500\nsession_idle_timeout = \"90m\"\ndrain_timeout = \"5s\"\nhosts = [\"a.example\", \"*.b.example\", \"::1\"]\ntables = \"postgres://shop@db.example/shop\"\n\n[[section]]\nname = \"codec\"\nnodes = [\"*/image.*\"]\n\
+    let text = "engine = \"manual\"\nthreads = 2\nqueue_length_max = 64\nsessions_max = 500\nsession_idle_timeout = \"90m\"\ndrain_timeout = \"5s\"\nhosts = [\"a.example\", \"*.b.example\", \"::1\"]\ntables = \"postgres://shop@db.example/shop\"\ntable_connections = 12\n\n[[section]]\nname = \"codec\"\nnodes = [\"*/image.*\"]\n\
                 threads = 2\nreplicas = 2\nreason = \"97 % of the \\\"time\\\"\"\n";
     let (plan, problems) = Plan::parse(text);
     assert_eq!(problems, []);
     assert_eq!(plan.to_string(), text);
     assert_eq!(report(text), "");
+}
+
+#[test]
+fn a_number_of_connections_with_which_no_engine_works_is_reported() {
+    for few in ["0", "-1", "2", "10001"] {
+        let said = report(&format!("table_connections = {few}\n"));
+        assert_eq!(said, "1:21: `table_connections` must be from 3 to 10000\n");
+    }
+    assert_eq!(
+        report("table_connections = \"4\"\n"),
+        "1:21: `table_connections` must be a whole number, found string\n"
+    );
+    assert_eq!(report("table_connections = 3\n"), "");
 }
 
 #[test]

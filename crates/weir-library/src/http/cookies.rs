@@ -141,8 +141,8 @@ mod tests {
     use crate::http::request_fields::RequestFields;
     use crate::http::{text, with_header};
 
-    fn cookies(response: Response) -> Vec<String> {
-        let response = response.into_hyper(false, RequestFields::of(&mut hyper::HeaderMap::new()));
+    fn cookies(mut response: Response) -> Vec<String> {
+        let response = response.take_for_hyper(false, RequestFields::of(&mut hyper::HeaderMap::new()));
         response.headers().get_all(SET_COOKIE).iter().map(|cookie| cookie.to_str().unwrap().to_owned()).collect()
     }
 

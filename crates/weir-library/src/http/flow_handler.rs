@@ -82,10 +82,10 @@ impl Handler for FlowHandler {
         let has_trace = repeated.as_ref().is_none_or(|repeated| repeated.has_trace);
         let mut trace = if has_trace { trace_context::received(fields) } else { FlowTrace::default() };
         let logged = self.log.as_ref().map(|log| log.request(arrived, &mut trace));
-        let response = self.respond(request, repeated, (peer, trace));
         if grant.is_none() && logged.is_none() && !self.policy.has_headers() {
-            return response;
+            return self.respond(request, repeated, (peer, trace));
         }
+        let response = self.respond(request, repeated, (peer, trace));
         let policy = &self.policy;
         let finish = move |mut response: hyper::Response<Bytes>| {
             policy.add_headers(&mut response);
@@ -106,6 +106,7 @@ const HANDLED_ONCE: &str = "a request is handled once";
 impl FlowHandler {
     /// Returns a later response to a request with this URL and these fields: its own, and those that it repeats. `unread` is
     /// dropped when the response is there.
+    #[inline(never)]
     fn later<'a>(
         &'a self,
         answer: impl Future<Output = Response> + 'a,
@@ -120,11 +121,12 @@ impl FlowHandler {
                 Poll::Pending if self.answers_all.get() => Poll::Ready(None),
                 answered => answered.map(Some),
             });
-            let answer = answered.await.unwrap_or_else(|| Response::given_up(&method).closing()).at_path(uri.path());
+            let mut answer = answered.await.unwrap_or_else(|| Response::given_up(&method).closing());
+            answer.complete_at_path(uri.path());
             let to_head = method == Method::HEAD;
             unread.into_iter().for_each(|rest| rest.leave(&self.deadlines.rest));
             let fields = RequestFields { parsed: &mut parsed, repeated: fields_of(repeated.as_ref()) };
-            self.policy.answer(answer, to_head, fields, |failure| self.report(failure))
+            self.policy.answer(&mut answer, to_head, fields, |failure| self.report(failure))
         }))
     }
 
@@ -138,8 +140,16 @@ impl FlowHandler {
         let method = arrived.method().clone();
         let mut inputs = self.spare.take();
         inputs.clear();
-        let begun = match self.beginning(arrived, repeated.as_deref(), peer, &mut inputs) {
-            Ok((route, None)) => Ok(self.begin((route, trace), inputs)),
+        let mut response = match self.beginning(arrived, repeated.as_deref(), peer, &mut inputs) {
+            Ok((route, None)) => match self.begin((route, trace), inputs) {
+                Begun::Done(result) => response_of(result),
+                Begun::Pending(flow) => {
+                    let answer = self.within_time(flow, method.clone());
+                    let (head, unread) = BodyRest::split(request.take().expect(HANDLED_ONCE));
+                    return self.later(answer, method, (head.uri, head.headers, repeated), Some(unread));
+                }
+                Begun::Full => Response::overloaded(),
+            },
             Ok((route, Some(input))) if input.is_unread => {
                 let request = request.take().expect(HANDLED_ONCE);
                 let (head, unread) = self.unread_body(route, &input, (request, fields_of(repeated.as_ref())));
@@ -152,22 +162,13 @@ impl FlowHandler {
                 let answer = self.after_body((route, trace, method.clone()), input, inputs, body);
                 return self.later(answer, method, (head.uri, head.headers, repeated), None);
             }
-            Ok(_) => Err(Box::new(Response::overloaded().closing())),
-            Err(refusal) => Err(refusal),
-        };
-        let response = match begun {
-            Ok(Begun::Done(result)) => response_of(result).at_path(arrived.uri().path()),
-            Ok(Begun::Pending(flow)) => {
-                let answer = self.within_time(flow, method.clone());
-                let (head, unread) = BodyRest::split(request.take().expect(HANDLED_ONCE));
-                return self.later(answer, method, (head.uri, head.headers, repeated), Some(unread));
-            }
-            Ok(Begun::Full) => Response::overloaded(),
+            Ok(_) => Response::overloaded().closing(),
             Err(refusal) => *refusal,
         };
+        response.complete_at_path(arrived.uri().path());
         let fields = RequestFields { parsed: arrived.headers_mut(), repeated: fields_of(repeated.as_ref()) };
         let to_head = method == Method::HEAD;
-        HandlerResponse::Now(self.policy.answer(response, to_head, fields, |failure| self.report(failure)))
+        HandlerResponse::Now(self.policy.answer(&mut response, to_head, fields, |failure| self.report(failure)))
     }
 
     /// Reports why a request is not answered as its client expects, although no flow has failed.
@@ -177,6 +178,7 @@ impl FlowHandler {
     }
 
     /// Begins a flow of a route, which inherits the trace.
+    #[inline]
     fn begin(&self, (route, mut trace): (usize, FlowTrace), mut inputs: Vec<Value>) -> Begun {
         let _entered = trace.enter();
         let begun = self.flows.begin(route, &mut inputs);
@@ -319,6 +321,7 @@ fn fields_of(repeated: Option<&Rc<RepeatedHeader>>) -> Option<&HeaderMap> {
 }
 
 /// Returns the response of a flow. The runtime has logged a failure; its reason is not disclosed to the client.
+#[inline]
 fn response_of(result: Result<Value, Failure>) -> Response {
     let Ok(Value::Host(value)) = result else { return Response::of_status(StatusCode::INTERNAL_SERVER_ERROR) };
     match value.into_any().downcast::<Response>() {

@@ -36,10 +36,16 @@ pub(super) fn encode_path(literal: &str) -> String {
     utf8_percent_encode(literal, WITH_PERCENT).to_string()
 }
 
+/// Returns `true` if a path, or a part of one, may contain encoded characters.
+#[inline]
+pub(super) fn is_encoded(path: &str) -> bool {
+    contains(path, |byte| byte == b'%')
+}
+
 /// Normalizes the percent-encoding of a path (RFC 3986, sections 6.2.2.1 and 6.2.2.2), so that equivalent paths have the
 /// same route: hexadecimal digits are in upper case, and letters, digits, `-`, `.`, `_` and `~` are not encoded.
 pub(super) fn normalized_path(path: &str) -> Cow<'_, str> {
-    if !contains(path, |byte| byte == b'%') || !needs_normalizing(path) {
+    if !needs_normalizing(path) {
         return Cow::Borrowed(path);
     }
     let mut normalized = String::with_capacity(path.len());
@@ -62,7 +68,7 @@ pub(super) fn normalized_path(path: &str) -> Cow<'_, str> {
 
 /// Percent-decodes a component of a path; fails with what is wrong.
 pub(super) fn decode_path(part: &str) -> Result<Cow<'_, str>, &'static str> {
-    if !contains(part, |byte| byte == b'%') {
+    if !is_encoded(part) {
         return Ok(Cow::Borrowed(part));
     }
     if !is_well_encoded(part) {

@@ -1,5 +1,6 @@
 //! The rules of a service for all requests and answers, which the server and tests of routes have in common.
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 
 use bytes::Bytes;
@@ -13,7 +14,7 @@ use super::cross_origin::{CrossOriginPolicy, OriginGrant};
 use super::encrypted_cookies::{CookieKeys, EncryptedCookie};
 use super::form_body::FormEncoding;
 use super::health::HealthRoute;
-use super::input::{InputError, normalized_path};
+use super::input::{InputError, is_encoded, normalized_path};
 use super::parameters;
 use super::request_fields::RequestFields;
 use super::response::Response;
@@ -72,25 +73,25 @@ impl RequestPolicy {
         !self.headers.is_empty()
     }
 
-    /// Converts an answer for hyper, as [`Response::into_hyper`] does. A failure to do so is reported; the client is not told
+    /// Converts an answer for hyper, as [`Response::take_for_hyper`] does. A failure to do so is reported; the client is not told
     /// the reason.
     pub(super) fn answer(
         &self,
-        mut response: Response,
+        response: &mut Response,
         to_head: bool,
         request: RequestFields<'_>,
         report: impl FnOnce(Failure),
     ) -> hyper::Response<Bytes> {
-        let cookies = response.take_encrypted();
-        if !cookies.is_empty() {
-            response = self.with_cookies(response, &cookies).unwrap_or_else(|failure| {
-                report(failure);
-                Response::of_status(StatusCode::INTERNAL_SERVER_ERROR)
-            });
+        if let Some(cookies) = response.take_encrypted() {
+            let without = std::mem::replace(response, Response::of_status(StatusCode::INTERNAL_SERVER_ERROR));
+            match self.with_cookies(without, &cookies) {
+                Ok(with) => *response = with,
+                Err(failure) => report(failure),
+            }
         }
         // Errors are short, and are converted for clients that prefer JSON instead.
         response.negotiation.compressed |= self.compressed && response.code() == StatusCode::OK;
-        response.into_hyper(to_head, request)
+        response.take_for_hyper(to_head, request)
     }
 
     /// Returns the response with cookies that are encrypted.
@@ -137,7 +138,9 @@ impl RoutedRequest<'_> {
         policy: &RequestPolicy,
         inputs: &mut Vec<Value>,
     ) -> Result<(usize, Option<BodyInput>), Box<Response>> {
-        let path = normalized_path(self.uri.path());
+        let path = self.uri.path();
+        let is_encoded = is_encoded(path);
+        let path = if is_encoded { normalized_path(path) } else { Cow::Borrowed(path) };
         if self.may_be_of_page && policy.cross_origin.refuses(self.method, self.uri, self.fields) {
             let text = "a page of another site sent this request";
             return Err(Box::new(Response::plain(StatusCode::FORBIDDEN, text)));
@@ -160,7 +163,8 @@ impl RoutedRequest<'_> {
                     proxies: &policy.proxies,
                     keys: &policy.cookie_keys,
                 };
-                let body = routes.inputs(route, parts, query, &sender, inputs).map_err(|all| refusal(&all))?;
+                let body =
+                    routes.inputs(route, (parts, is_encoded), query, &sender, inputs).map_err(|all| refusal(&all))?;
                 let input_of = |parameter| match is_unread_body(&routes.parameter(route, parameter).ty) {
                     true => Ok(BodyInput { parameter, form: None, is_unread: true }),
                     false => self.body(parameter, routes.body_kind(route, parameter)),

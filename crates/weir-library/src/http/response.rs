@@ -158,21 +158,22 @@ impl Response {
         Response::plain(StatusCode::SERVICE_UNAVAILABLE, why)
     }
 
-    /// Returns the response to a request with this path, which says how the client has written the path of a folder.
-    pub(super) fn at_path(self, path: &str) -> Self {
-        if self.negotiation.to_folder { self.redirecting_within_segment(path) } else { self }
+    /// Completes the response to a request with this path, which says how the client has written the path of a folder.
+    pub(super) fn complete_at_path(&mut self, path: &str) {
+        if self.negotiation.to_folder {
+            self.redirect_within_segment(path);
+        }
     }
 
     /// Corrects a redirect to a folder for a request whose last segment contains an encoded `/`: `docs%2Fpages` is one
     /// segment, which a relative reference replaces as a whole. The `./` keeps a `:` in it from being read as the end of a
     /// scheme.
     #[cold]
-    fn redirecting_within_segment(self, request_path: &str) -> Self {
+    fn redirect_within_segment(&mut self, request_path: &str) {
         let segment = request_path.rsplit('/').next().unwrap_or_default();
         let has_slash = segment.as_bytes().windows(3).any(|part| part.eq_ignore_ascii_case(b"%2f"));
-        match HeaderValue::try_from(format!("./{segment}/")) {
-            Ok(location) if has_slash => self.with_field(LOCATION, location),
-            _ => self,
+        if has_slash && let Ok(location) = HeaderValue::try_from(format!("./{segment}/")) {
+            self.set_field(LOCATION, location);
         }
     }
 
@@ -187,8 +188,12 @@ impl Response {
     }
 
     pub(super) fn with_field(mut self, name: HeaderName, value: HeaderValue) -> Self {
-        self.fields.get_or_insert_default().fields.insert(name, value);
+        self.set_field(name, value);
         self
+    }
+
+    fn set_field(&mut self, name: HeaderName, value: HeaderValue) {
+        self.fields.get_or_insert_default().fields.insert(name, value);
     }
 
     /// Returns the response with a cookie that its service encrypts.
@@ -225,9 +230,10 @@ impl Response {
         others.into_iter().for_each(|value| _ = fields.append(SET_COOKIE, value));
     }
 
-    /// Takes the cookies that the service encrypts.
-    pub(super) fn take_encrypted(&mut self) -> Vec<EncryptedCookie> {
-        self.fields.as_mut().map_or_else(Vec::new, |further| std::mem::take(&mut further.cookies))
+    /// Takes the cookies that the service encrypts, if there are any.
+    pub(super) fn take_encrypted(&mut self) -> Option<Vec<EncryptedCookie>> {
+        let cookies = self.fields.as_mut().map(|further| &mut further.cookies).filter(|cookies| !cookies.is_empty());
+        cookies.map(std::mem::take)
     }
 
     /// Turns the text of an error into problem details, if the client of this request prefers them.
@@ -262,9 +268,9 @@ impl Response {
     }
 
     /// Converts the response to the representation that the header of a request asks for.
-    fn negotiated(mut self, to_head: bool, request: &HeaderMap) -> hyper::Response<Bytes> {
+    fn negotiated(&mut self, to_head: bool, request: &HeaderMap) -> hyper::Response<Bytes> {
         let negotiation = std::mem::take(&mut self.negotiation);
-        let whole = self.into_hyper(false, RequestFields::of(&mut HeaderMap::new()));
+        let whole = self.take_for_hyper(false, RequestFields::of(&mut HeaderMap::new()));
         let mut response = representation::negotiated(whole, to_head, request, negotiation);
         if to_head && response.status() != StatusCode::NOT_MODIFIED {
             let length = std::mem::take(response.body_mut()).len();
@@ -273,9 +279,9 @@ impl Response {
         response
     }
 
-    /// Converts the response to a request with these fields for hyper. To a `HEAD` request only the length of the body is
-    /// sent.
-    pub(crate) fn into_hyper(mut self, to_head: bool, request: RequestFields<'_>) -> hyper::Response<Bytes> {
+    /// Converts the response to a request with these fields for hyper, and leaves an empty one. To a `HEAD` request only the
+    /// length of the body is sent.
+    pub(crate) fn take_for_hyper(&mut self, to_head: bool, request: RequestFields<'_>) -> hyper::Response<Bytes> {
         if self.negotiation.compressed || self.negotiation.ranges {
             return self.negotiated(to_head, request.get());
         }
@@ -285,12 +291,12 @@ impl Response {
         let without_body = matches!(self.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
         let (length, is_own) = (self.body.len(), self.fields.is_some());
         let fields = request.parsed;
-        match self.fields {
+        match self.fields.take() {
             Some(own) => *fields = own.fields,
             None if fields.is_empty() => {}
             None => fields.clear(),
         }
-        if let Some(content_type) = self.content_type.filter(|_| !without_body) {
+        if let Some(content_type) = self.content_type.take().filter(|_| !without_body) {
             fields.insert(CONTENT_TYPE, content_type);
             // Browsers would guess the type of what a text or an upload looks like.
             if !is_own || !fields.contains_key(X_CONTENT_TYPE_OPTIONS) {
@@ -300,7 +306,8 @@ impl Response {
         if to_head && !without_body {
             fields.insert(CONTENT_LENGTH, HeaderValue::from(length));
         }
-        let mut response = hyper::Response::new(if to_head || without_body { Bytes::new() } else { self.body });
+        let mut response =
+            hyper::Response::new(if to_head || without_body { Bytes::new() } else { std::mem::take(&mut self.body) });
         *response.status_mut() = self.status;
         std::mem::swap(response.headers_mut(), fields);
         response

@@ -1,5 +1,6 @@
 //! Routing of requests, and the inputs of a route's flow.
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 
 use bytes::Bytes;
@@ -102,6 +103,37 @@ pub(super) struct RequestSender<'r> {
     pub(super) keys: &'r CookieKeys,
 }
 
+impl RequestSender<'_> {
+    /// Parses the input that comes from the header or the address. A function of its own, because the others would otherwise
+    /// prepare what only it needs.
+    #[inline(never)]
+    fn input(
+        &self,
+        place: &ParameterSource,
+        parameter: &RouteParameter,
+        definitions: NamedTypes<'_>,
+    ) -> Result<Value, InputError> {
+        match place {
+            ParameterSource::ClientAddress => {
+                let client = self.proxies.client(self.peer, self.fields).to_string();
+                scalar_or_error(&parameter.ty, &client, definitions)
+                    .map_err(|what| InputError::new(format!("`{CLIENT_ADDRESS}`"), what))
+            }
+            ParameterSource::Header(field) if self.proxies.is_untrusted(field, self.peer) => {
+                fields::field_input(parameter, field, &HeaderMap::new(), definitions)
+            }
+            ParameterSource::Header(field) => fields::field_input(parameter, field, self.fields, definitions),
+            ParameterSource::Cookie(name) => fields::cookie_input(parameter, name, self.fields, definitions),
+            ParameterSource::EncryptedCookie(name, ty) => {
+                fields::encrypted_cookie_input(parameter, (name, ty), (self.fields, self.keys), definitions)
+            }
+            ParameterSource::Path(_) | ParameterSource::Query | ParameterSource::Body | ParameterSource::Form => {
+                unreachable!("the header does not hold it")
+            }
+        }
+    }
+}
+
 /// Result of matching a method and a path.
 pub(super) enum RouteMatch<'f, 'r, 'p> {
     /// The index of the route, and the parts of the path that fill the pattern's placeholders.
@@ -180,6 +212,7 @@ impl Routes {
     }
 
     /// Finds the route of a request among those of its path. `HEAD` uses the route of `GET`.
+    #[inline]
     pub(super) fn find<'f, 'r, 'p>(
         &self,
         method: &Method,
@@ -214,14 +247,14 @@ impl Routes {
     }
 
     /// Appends the inputs of the route's flow to `inputs`. Returns the index of the input that is the body, which is
-    /// still [`Value::Absent`].
+    /// still [`Value::Absent`]. The parts of the path contain no `%` unless it is encoded.
     ///
     /// # Errors
     /// Fails with every error in the path, the query and the header.
     pub(super) fn inputs(
         &self,
         route: usize,
-        parts: &Params<'_, '_>,
+        (parts, is_encoded): (&Params<'_, '_>, bool),
         query: Option<&str>,
         sender: &RequestSender<'_>,
         inputs: &mut Vec<Value>,
@@ -230,7 +263,7 @@ impl Routes {
         if parameters.is_empty() && query.is_none() {
             return Ok(None);
         }
-        let (definitions, header) = (NamedTypes(types), sender.fields);
+        let definitions = NamedTypes(types);
         let query = Query::new(query).map_err(|problem| vec![problem])?;
         let (mut body, mut problems) = (None, Vec::new());
         // Without `zip`, which is a call of its own unless the whole program is optimised at link time.
@@ -239,26 +272,15 @@ impl Routes {
             let Some(place) = sources.next() else { break };
             let input = match place {
                 ParameterSource::Path(number) => {
-                    path_input(parameter, parts.get(number).unwrap_or_default(), definitions)
+                    let part = parts.get(number).unwrap_or_default();
+                    path_input(parameter, (part, is_encoded), definitions)
                 }
                 ParameterSource::Query => query.input(parameter, definitions),
-                ParameterSource::ClientAddress => {
-                    let client = sender.proxies.client(sender.peer, header).to_string();
-                    scalar_or_error(&parameter.ty, &client, definitions)
-                        .map_err(|what| InputError::new(format!("`{CLIENT_ADDRESS}`"), what))
-                }
-                ParameterSource::Header(field) if sender.proxies.is_untrusted(field, sender.peer) => {
-                    fields::field_input(parameter, field, &HeaderMap::new(), definitions)
-                }
-                ParameterSource::Header(field) => fields::field_input(parameter, field, header, definitions),
-                ParameterSource::Cookie(name) => fields::cookie_input(parameter, name, header, definitions),
-                ParameterSource::EncryptedCookie(name, ty) => {
-                    fields::encrypted_cookie_input(parameter, (name, ty), (header, sender.keys), definitions)
-                }
                 ParameterSource::Body | ParameterSource::Form => {
                     body = Some(index);
                     Ok(Value::Absent)
                 }
+                of_sender => sender.input(of_sender, parameter, definitions),
             };
             match input {
                 Ok(input) => inputs.push(input),
@@ -421,8 +443,15 @@ fn allow(methods: &[(Method, usize)]) -> HeaderValue {
     HeaderValue::try_from(names.join(", ")).expect("methods are tokens")
 }
 
-fn path_input(parameter: &RouteParameter, part: &str, definitions: NamedTypes<'_>) -> Result<Value, InputError> {
+fn path_input(
+    parameter: &RouteParameter,
+    (part, is_encoded): (&str, bool),
+    definitions: NamedTypes<'_>,
+) -> Result<Value, InputError> {
     let place = || format!("`{}` in the path", parameter.name);
-    let text = decode_path(part).map_err(|what| InputError::new(place(), what))?;
+    let text = match is_encoded {
+        true => decode_path(part).map_err(|what| InputError::new(place(), what))?,
+        false => Cow::Borrowed(part),
+    };
     scalar_or_error(&parameter.ty, &text, definitions).map_err(|what| InputError::new(place(), what))
 }

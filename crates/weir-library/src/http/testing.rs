@@ -348,10 +348,11 @@ pub(crate) fn failed(
 
 /// Returns the response that a client receives, without the field `Date`, which tests could not compare.
 #[weir::function(pure)]
-pub(crate) fn answer(request: &ServiceRequest, response: Response) -> ClientResponse {
+pub(crate) fn answer(request: &ServiceRequest, mut response: Response) -> ClientResponse {
     let to_head = request.method == Method::HEAD;
-    let response = response.at_path(request.url.path());
-    let mut answer = request.policy.answer(response, to_head, RequestFields::of(&mut request.fields.clone()), drop);
+    response.complete_at_path(request.url.path());
+    let mut answer =
+        request.policy.answer(&mut response, to_head, RequestFields::of(&mut request.fields.clone()), drop);
     request.policy.add_headers(&mut answer);
     let (mut head, body) = answer.into_parts();
     let has_length = !to_head && head.status != StatusCode::NO_CONTENT && head.status != StatusCode::NOT_MODIFIED;

@@ -4,6 +4,7 @@ use weir::{Failure, Value};
 
 use super::dialect::Dialect;
 use super::schema::{ColumnSchema, Schema};
+use super::sql::quoted;
 use super::sql_value::Bound;
 
 /// A value that is read from a database, or why it cannot be read.
@@ -99,6 +100,15 @@ impl dyn Catalog + '_ {
     pub(super) fn has_columns(&self, table: &str, columns: &[String]) -> Read<bool> {
         let known = self.columns(table)?;
         Ok(columns.iter().all(|name| known.iter().any(|column| column.name == *name)))
+    }
+
+    /// Creates a table of Weir's own, unless it is there: PostgreSQL demands the right to create it also if it is.
+    pub(super) fn create_own_table(&self, name: &str, columns: &str) -> Read<()> {
+        if self.has_table(name)? {
+            return Ok(());
+        }
+        let options = self.dialect().table_options(false);
+        self.execute(&format!("CREATE TABLE IF NOT EXISTS {} ({columns}){options}", quoted(name)))
     }
 
     pub(super) fn has_table(&self, table: &str) -> Read<bool> {

@@ -2,7 +2,7 @@
 
 use weir::{Failure, FailureKind, Value};
 
-use super::dialect::Dialect;
+use super::dialect::{Dialect, OWN_INDEXES};
 use super::schema::{ColumnSchema, Schema, TableReference};
 use super::sql::list;
 
@@ -11,18 +11,26 @@ pub(super) fn taken(schema: &Schema, columns: &[usize], row: &[Value]) -> Failur
     broken(format!("a row of `{}` with {} exists already", schema.name, named(schema, columns, row)))
 }
 
-/// Returns the failure of a row whose values in these columns another row has, by a `unique` that the program does not declare: of
-/// another version of it, which is running or was when this one started.
-pub(super) fn taken_in_undeclared(schema: &Schema, columns: &[&str], row: &[Value]) -> Failure {
+/// Returns the failure of a row whose values in these columns another row has, by a unique index that the program does not declare: it
+/// belongs to another version of the program, which is running or was when this one started, or no program of Weir has made it.
+pub(super) fn taken_in_undeclared(schema: &Schema, (index, columns): (&str, &[&str]), row: &[Value]) -> Failure {
     let place = |name: &&str| schema.columns.iter().position(|column| column.name == **name);
     let places: Option<Vec<usize>> = columns.iter().map(place).collect();
     let names = columns.join(", ");
     let which = places.map_or_else(|| format!("the same ({names})"), |places| named(schema, &places, row));
-    broken(format!(
-        "a row of `{}` with {which} exists already, and the database has `unique ({names})`, which this program does not declare: if it \
-         is that of another version, stop that version, and start this one again; otherwise drop its index",
-        schema.name
-    ))
+    let why = if index.starts_with(OWN_INDEXES) {
+        format!(
+            "another version of the program declares `unique ({names})`: stop that version if it is running, and start this one again"
+        )
+    } else if schema.existing.is_some() {
+        format!("its unique index `{index}` allows only one")
+    } else {
+        format!(
+            "the unique index `{index}` of the database, which no program of Weir has made, allows only one: drop it with `psql`, or \
+             declare `unique ({names})`"
+        )
+    };
+    broken(format!("a row of `{}` with {which} exists already, and {why}", schema.name))
 }
 
 /// Returns the names and values of these columns of a row: `the owner "ada" and the state Open`.
@@ -85,12 +93,26 @@ pub(super) fn refused(schema: &Schema, why: &str) -> Failure {
 /// Returns the failure of an update whose row is there no longer.
 pub(super) fn not_replaced(schema: &Schema, row: &[Value]) -> Failure {
     let row = format!("the row of `{}` with {}", schema.name, named(schema, &schema.key, row));
-    broken(match schema.existing {
-        None => format!("{row} cannot be updated: what writes the new row has deleted it before"),
-        Some(_) => format!(
+    let own = format!("{row} cannot be updated: what writes the new row has deleted it before");
+    broken(match (&schema.existing, &schema.soft) {
+        (Some(_), _) => format!(
             "the database has not updated {row}: it is gone, or a policy, trigger or rule of the database has kept it"
         ),
+        (None, Some(_)) => own,
+        (None, None) => format!(
+            "{own}, or a foreign key of the database has; or a policy, trigger or rule of the database has kept it"
+        ),
     })
+}
+
+/// Returns the failure of a deletion that deletes rows together, because of their references, of which the database has kept one.
+pub(super) fn not_deleted(schema: &Schema, row: &[Value]) -> Failure {
+    let key = named(schema, &schema.key, row);
+    broken(format!(
+        "the database has not deleted the row of `{}` with {key}: a policy, trigger or rule of the database has kept it, and rows that \
+         reference each other are deleted together or not at all",
+        schema.name
+    ))
 }
 
 /// Returns the failure of an insertion that the database has left out.
@@ -98,6 +120,23 @@ pub(super) fn not_inserted(schema: &Schema, row: &[Value]) -> Failure {
     let key = named(schema, &schema.key, row);
     broken(format!(
         "the database has not written the row of `{}` with {key}: a trigger or rule of the database has kept it out",
+        schema.name
+    ))
+}
+
+/// Returns the failure of an insertion that the database has left out, into a table that numbers its rows.
+pub(super) fn kept_out(schema: &Schema) -> Failure {
+    broken(format!(
+        "the database has not written a row of `{}`: a trigger or rule of the database has kept it out, or all numbers are used",
+        schema.name
+    ))
+}
+
+/// Returns the failure of insertions that were executed together, of which the database has left out some.
+pub(super) fn some_kept_out(schema: &Schema, (inserted, of): (u64, usize)) -> Failure {
+    broken(format!(
+        "the database has written only {inserted} of {of} rows of `{}` that were inserted together, of which this is one: a trigger or \
+         rule of the database has kept the others out",
         schema.name
     ))
 }

@@ -3,14 +3,15 @@
 use std::path::Path;
 
 use rusqlite::ErrorCode;
-use weir::Failure;
+use weir::{Failure, FailureKind};
 
 /// Returns the failure for an error of the database.
 pub(super) fn explain(path: &Path, error: &rusqlite::Error) -> Failure {
     if path.is_dir() {
         return is_folder(path);
     }
-    let advice = match error.sqlite_error_code() {
+    let code = error.sqlite_error_code();
+    let advice = match code {
         Some(ErrorCode::DiskFull) => "the disk is full: free some space; nothing of the statement was written",
         Some(ErrorCode::ReadOnly) => "it is read-only: give the program the right to write the file and its folder",
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => "another program writes it: end that one",
@@ -26,6 +27,10 @@ pub(super) fn explain(path: &Path, error: &rusqlite::Error) -> Failure {
         rusqlite::Error::SqliteFailure(_, Some(message)) => message.clone(),
         other => other.to_string(),
     };
+    // Such as a deferred foreign key of another program, at the commit.
+    if code == Some(ErrorCode::ConstraintViolation) {
+        return Failure::new(FailureKind::Constraint, format!("the database refuses the write: {why}"));
+    }
     let advice = if advice.is_empty() { String::new() } else { format!("; {advice}") };
     Failure::function(format!("the database {}: {why}{advice}", path.display()))
 }

@@ -12,6 +12,10 @@ pub(super) enum Dialect {
 
 /// Maximum length of a name in PostgreSQL, in bytes: it cuts longer ones.
 const POSTGRES_NAME_MAX: usize = 63;
+/// Maximum number of columns of an index in PostgreSQL.
+const POSTGRES_INDEX_COLUMNS_MAX: usize = 32;
+/// The beginning of the names of all indexes that programs of Weir make.
+pub(super) const OWN_INDEXES: &str = "weir ";
 
 impl Dialect {
     /// Returns the parameter with this number, from 1.
@@ -117,7 +121,7 @@ impl Dialect {
     pub(super) fn index_name(self, schema: &Schema, index: &IndexSchema) -> String {
         let kind = if index.unique { "unique" } else { "index" };
         let columns = list(index.columns.iter().map(|at| schema.columns[*at].name.clone()), ", ");
-        let name = format!("weir {kind} {} ({columns})", schema.name);
+        let name = format!("{OWN_INDEXES}{kind} {} ({columns})", schema.name);
         match self.longest_name() {
             Some(longest) if name.len() > longest => {
                 let hash = format!(" {:016x}", stable_hash(&name));
@@ -134,6 +138,11 @@ impl Dialect {
     /// Returns the maximum length of a name, in bytes, if there is one.
     pub(super) fn longest_name(self) -> Option<usize> {
         (self == Dialect::Postgres).then_some(POSTGRES_NAME_MAX)
+    }
+
+    /// Returns the maximum number of columns of a key or an index, if a program can reach it.
+    pub(super) fn most_indexed_columns(self) -> Option<usize> {
+        (self == Dialect::Postgres).then_some(POSTGRES_INDEX_COLUMNS_MAX)
     }
 
     /// Returns whether names are equal without regard to case.

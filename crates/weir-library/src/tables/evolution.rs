@@ -10,12 +10,12 @@
 use weir::Failure;
 
 use super::catalog::{Catalog, Read, StartCheck};
-use super::dialect::Dialect;
+use super::dialect::{Dialect, OWN_INDEXES};
 use super::existing_rows::{NewIndex, lacks_no_value, values_differ, variants_are_known};
 use super::new_table::{self, SchemaChange};
 use super::reference_notes;
 use super::schema::{ColumnSchema, IndexSchema, Schema};
-use super::sql::quoted;
+use super::sql::{list, quoted};
 
 /// A column as the database has it.
 #[derive(Debug)]
@@ -35,11 +35,11 @@ pub(super) struct KnownColumn {
 /// Makes the changes. The caller makes them a transaction.
 pub(super) fn apply(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<()> {
     let dialect = catalog.dialect();
-    let options = dialect.table_options(false);
-    catalog.execute(&format!(
-        "CREATE TABLE IF NOT EXISTS \"weir_columns\" (\"table\" TEXT NOT NULL, \"column\" TEXT NOT NULL,
-         \"type\" TEXT NOT NULL, \"declared\" INTEGER NOT NULL, PRIMARY KEY (\"table\", \"column\")){options}",
-    ))?;
+    catalog.create_own_table(
+        "weir_columns",
+        "\"table\" TEXT NOT NULL, \"column\" TEXT NOT NULL, \"type\" TEXT NOT NULL, \"declared\" INTEGER NOT NULL,
+         PRIMARY KEY (\"table\", \"column\")",
+    )?;
     let changes = match changes(schema, catalog)? {
         Ok(changes) => changes,
         Err(failure) => return Ok(Err(failure)),
@@ -68,7 +68,7 @@ pub(super) fn changes(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<Vec<
     if let Err(failure) = names_differ_in_case(schema, &known, catalog)? {
         return Ok(Err(failure));
     }
-    if let Err(failure) = names_fit(schema, catalog.dialect()) {
+    if let Err(failure) = names_fit(schema, catalog.dialect()).and_then(|()| indexes_fit(schema, catalog.dialect())) {
         return Ok(Err(failure));
     }
     // The rows of a table that no Weir program has created are none of a reference.
@@ -155,6 +155,24 @@ fn is_free(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<()> {
         "the database has a table `{}` that no Weir program has created; give the table another name",
         schema.name
     ))))
+}
+
+/// Fails if the key or an index has more columns than one of the database may have.
+fn indexes_fit(schema: &Schema, dialect: Dialect) -> Result<(), Failure> {
+    let Some(most) = dialect.most_indexed_columns() else { return Ok(()) };
+    let shown = |index: &IndexSchema| {
+        let columns = index.columns.iter().map(|at| schema.columns[*at].name.clone());
+        format!("`{} ({})`", if index.unique { "unique" } else { "index" }, list(columns, ", "))
+    };
+    let indexes = schema.indexes.iter().map(|index| (index.columns.len(), Some(index)));
+    let all = std::iter::once((schema.key.len(), None)).chain(indexes);
+    let Some((columns, index)) = all.into_iter().find(|(columns, _)| *columns > most) else { return Ok(()) };
+    let what = index.map_or_else(|| "the key".to_owned(), shown);
+    Err(Failure::function(format!(
+        "{what} of `{}` has {columns} columns, and in PostgreSQL a key, `unique` or `index` has at most {most}: declare one of fewer \
+         columns, such as `key id auto`",
+        schema.name
+    )))
 }
 
 /// Fails if the database would cut the name of the table or of a column, or has a column of its own with this name.
@@ -307,7 +325,7 @@ fn indexes_changed(schema: &Schema, columns: &[KnownColumn], catalog: &dyn Catal
     let dialect = catalog.dialect();
     // Other programs may have indexes of their own.
     let known: Vec<String> =
-        catalog.indexes(&schema.name)?.into_iter().filter(|name| name.starts_with("weir ")).collect();
+        catalog.indexes(&schema.name)?.into_iter().filter(|name| name.starts_with(OWN_INDEXES)).collect();
     let declared: Vec<(String, &IndexSchema)> =
         schema.indexes.iter().map(|index| (dialect.index_name(schema, index), index)).collect();
     let columns: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();

@@ -32,10 +32,10 @@ impl<V> KeyTree<V> {
         }
     }
 
-    pub(super) fn insert(&mut self, key: Value, of_key: V) {
+    pub(super) fn insert(&mut self, key: &Value, of_key: V) {
         match (self, key) {
-            (KeyTree::Numbers(numbers), Value::Int(number)) => _ = numbers.insert(number, of_key),
-            (KeyTree::Values(values), key) => _ = values.insert(key, of_key),
+            (KeyTree::Numbers(numbers), Value::Int(number)) => _ = numbers.insert(*number, of_key),
+            (KeyTree::Values(values), key) => _ = values.insert(key.clone(), of_key),
             (tree, key) => {
                 tree.keep_values();
                 tree.insert(key, of_key);
@@ -118,7 +118,7 @@ mod tests {
             for written in 0..5_000 {
                 let [key, low, high] = [(); 3].map(|()| key(&mut random, kinds));
                 if random.below(3) > 0 {
-                    tree.insert(key.clone(), written);
+                    tree.insert(&key, written);
                     expected.insert(key, written);
                 } else {
                     tree.remove(&key);

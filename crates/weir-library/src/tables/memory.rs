@@ -10,17 +10,16 @@ use std::time::SystemTime;
 
 use weir::{Failure, Value};
 
-use super::access_path::{AccessPath, key_value};
+use self::undo_log::UndoLog;
 use super::constraint;
-use super::grouping::{GroupsInMemory, TableGrouping};
-use super::memory_index::{IndexedRows, MemoryIndex};
+use super::memory_index::MemoryIndex;
 use super::memory_rows::KeyedRows;
 use super::row::fields;
 use super::schema::{Schema, SoftTable, TableSearch};
 use super::write_order::WriteOrder;
 
-/// Maximum number of rows of a visit for which the end of an index's range is not looked up.
-const SHORT_VISIT_MAX: usize = 32;
+mod search;
+mod undo_log;
 
 /// The number of tables that were opened.
 static TABLES: AtomicU64 = AtomicU64::new(0);
@@ -45,7 +44,7 @@ pub(super) struct MemoryTable {
     /// The number of the next row, if the table numbers its rows; `None` if all numbers are used up.
     next: Option<i64>,
     /// The transaction that is open, and what it has changed.
-    undo: Option<UndoLog>,
+    undo: Option<UndoLog<StoredRow>>,
     clock: TableClock,
 }
 
@@ -57,20 +56,6 @@ struct StoredRow {
     at: SystemTime,
     bytes: u64,
 }
-
-#[derive(Debug)]
-struct UndoLog {
-    transaction: i64,
-    /// The time of its first statement on the table, if rows expire: none expires between its statements.
-    now: Option<SystemTime>,
-    next: Option<i64>,
-    /// The keys that were written, each with the row before.
-    changes: Vec<(Value, Option<StoredRow>)>,
-}
-
-/// Work for a row that a search visits, and for one that it sorts too, in steps of SQLite's machine (`read_work`).
-const STEPS_OF_ROW: u32 = 2;
-const STEPS_OF_SORTED_ROW: u32 = 6;
 
 impl MemoryTable {
     pub(super) fn new(schema: Schema, clock: TableClock) -> MemoryTable {
@@ -93,72 +78,6 @@ impl MemoryTable {
         let now = self.now();
         let found = self.rows.get(key).filter(|row| self.is_live(row, now));
         found.map(|row| row.row.clone())
-    }
-
-    pub(super) fn select(&mut self, transaction: i64, search: &TableSearch) -> Vec<Value> {
-        self.enter(transaction);
-        self.found(search, Value::clone)
-    }
-
-    /// Returns the values of a column of the rows that fulfil the conditions, in order.
-    pub(super) fn column(&mut self, transaction: i64, search: &TableSearch, column: usize) -> Vec<Value> {
-        self.enter(transaction);
-        self.found(search, |row| fields(row)[column].clone())
-    }
-
-    /// Returns a part of each row that fulfils the conditions, in order.
-    fn found(&self, search: &TableSearch, part: impl Fn(&Value) -> Value) -> Vec<Value> {
-        let plan = self.plan(search);
-        if plan.direction.is_none() {
-            let mut rows = Vec::new();
-            self.visit(&plan, search, &mut |row| {
-                rows.push(row.clone());
-                true
-            });
-            self.sort(&mut rows, search);
-            rows.truncate(search.limit);
-            return rows.iter().map(part).collect();
-        }
-        let mut parts: Vec<Value> = Vec::with_capacity(search.limit.min(SHORT_VISIT_MAX));
-        if search.limit > 0 {
-            self.visit(&plan, search, &mut |row| {
-                parts.push(part(row));
-                parts.len() < search.limit
-            });
-        }
-        parts
-    }
-
-    pub(super) fn count(&mut self, transaction: i64, search: &TableSearch) -> i64 {
-        self.enter(transaction);
-        let mut count = 0;
-        self.visit(&self.plan(search), search, &mut |_| {
-            count += 1;
-            true
-        });
-        count
-    }
-
-    pub(super) fn sum(&mut self, transaction: i64, search: &TableSearch, column: usize) -> i128 {
-        self.enter(transaction);
-        let mut sum = 0;
-        self.visit(&self.plan(search), search, &mut |row| {
-            if let Value::Int(number) = &fields(row)[column] {
-                sum += i128::from(*number);
-            }
-            true
-        });
-        sum
-    }
-
-    pub(super) fn group(&mut self, transaction: i64, search: &TableSearch, grouping: &TableGrouping) -> Vec<Value> {
-        self.enter(transaction);
-        let mut groups = GroupsInMemory::new(grouping);
-        self.visit(&self.plan(search), search, &mut |row| {
-            groups.add(self.schema.key_of(fields(row)), fields(row));
-            true
-        });
-        groups.groups(search)
     }
 
     pub(super) fn insert(&mut self, transaction: i64, row: Value) -> Result<Value, Failure> {
@@ -247,34 +166,33 @@ impl MemoryTable {
 
     /// Takes back a transaction, if it is open.
     pub(super) fn roll_back(&mut self, transaction: i64) {
-        if self.undo.as_ref().is_some_and(|undo| undo.transaction == transaction) {
+        if self.undo.as_ref().is_some_and(|undo| undo.is_of(transaction)) {
             self.take_back();
         }
     }
 
     /// Takes back an unfinished transaction of another number, and begins to log this one.
     fn enter(&mut self, transaction: i64) {
-        if self.undo.as_ref().is_some_and(|undo| undo.transaction != transaction) {
+        if self.undo.as_ref().is_some_and(|undo| !undo.is_of(transaction)) {
             self.take_back();
         }
         if self.undo.is_none() {
             self.written.close_gaps();
         }
         if transaction != 0 && self.undo.is_none() {
-            let now = self.time();
-            self.undo = Some(UndoLog { transaction, now, next: self.next, changes: Vec::new() });
+            self.undo = Some(UndoLog::new(transaction, self.time(), self.next));
         }
     }
 
     fn take_back(&mut self) {
         let Some(undo) = self.undo.take() else { return };
-        for (key, before) in undo.changes.into_iter().rev() {
+        self.next = undo.next();
+        for (key, before) in undo.into_changes() {
             self.remove(&key);
             if let Some(stored) = before {
                 self.place(key, stored);
             }
         }
-        self.next = undo.next;
     }
 
     /// Removes expired rows. Fails if another row than the one with this key has the values of a unique index, or if this one is
@@ -383,13 +301,13 @@ impl MemoryTable {
 
     fn log(&mut self, key: &Value) {
         if let Some(undo) = &mut self.undo {
-            undo.changes.push((key.clone(), self.rows.get(key).cloned()));
+            undo.note(key.clone(), self.rows.get(key).cloned());
         }
     }
 
     fn place(&mut self, key: Value, stored: StoredRow) {
         for index in &mut self.indexes {
-            index.insert(index.values(fields(&stored.row)), key.clone(), stored.row.clone());
+            index.insert(index.values(fields(&stored.row)), &key, stored.row.clone());
         }
         self.written.insert(stored.write, key.clone());
         self.bytes += stored.bytes;
@@ -419,7 +337,7 @@ impl MemoryTable {
 
     /// Returns the time by which rows have expired, if they do: that of the open transaction.
     fn now(&self) -> Option<SystemTime> {
-        self.undo.as_ref().map_or_else(|| self.time(), |undo| undo.now)
+        self.undo.as_ref().map_or_else(|| self.time(), UndoLog::now)
     }
 
     /// Returns the time of the clock, if rows expire.
@@ -433,75 +351,4 @@ impl MemoryTable {
             _ => true,
         }
     }
-
-    /// Chooses the index of which the most columns have the values that the query asks for; among those, one that has a
-    /// bound, and one in the order of the query.
-    fn plan(&self, search: &TableSearch) -> AccessPath {
-        let key = &self.schema.key;
-        let index = search.query.index_in(self.number, || self.best_index(search));
-        let columns = index.map_or(key, |at| &self.indexes[at].columns);
-        AccessPath::of(search, index, columns, key)
-    }
-
-    /// Returns the index of the plan, which does not depend on the values of the query; `None` for the key.
-    fn best_index(&self, search: &TableSearch) -> Option<usize> {
-        let key = &self.schema.key;
-        let mut best = (None, AccessPath::worth(search, None, key, key));
-        for (at, index) in self.indexes.iter().enumerate() {
-            let worth = AccessPath::worth(search, Some(at), &index.columns, key);
-            if worth > best.1 {
-                best = (Some(at), worth);
-            }
-        }
-        best.0
-    }
-
-    /// Calls `visit` with each live row that the query accepts, until it returns false.
-    fn visit(&self, plan: &AccessPath, search: &TableSearch, visit: &mut dyn FnMut(&Value) -> bool) {
-        if !plan.is_point && plan.low > plan.high {
-            return;
-        }
-        let now = self.now();
-        let mut visited = 0;
-        let mut row = |row: &Value| {
-            visited += 1;
-            let is_found = plan.accepts_all || search.accepts(fields(row));
-            !is_found || visit(row)
-        };
-        let descending = plan.direction.is_some_and(|direction| direction.descending);
-        if let Some(index) = plan.index {
-            let mut live = |found: &Value| {
-                let is_live = |key| self.rows.get(&key).is_none_or(|stored| self.is_live(stored, now));
-                now.is_some() && !is_live(self.schema.key_of(fields(found))) || row(found)
-            };
-            let index = &self.indexes[index];
-            let mut all = |values: &[Value], rows: &IndexedRows| visit_rows(plan, values, rows, &mut live);
-            if plan.is_point {
-                _ = index.at(&plan.low).is_none_or(|rows| all(&plan.low, rows));
-            } else {
-                let is_short = plan.direction.is_some() && search.limit <= SHORT_VISIT_MAX;
-                index.visit((&plan.low, &plan.high), descending, is_short, &mut all);
-            }
-        } else {
-            let mut live = |stored: &StoredRow| !self.is_live(stored, now) || row(&stored.row);
-            self.rows.visit((&key_value(&plan.low), &key_value(&plan.high)), descending, &mut live);
-        }
-        search.query.work.note(if plan.direction.is_some() { STEPS_OF_ROW } else { STEPS_OF_SORTED_ROW } * visited);
-    }
-
-    /// Sorts rows by the order of the query, and equal ones by their keys.
-    fn sort(&self, rows: &mut [Value], search: &TableSearch) {
-        let by_key = |one: &[Value], other: &[Value]| self.schema.key_of(one).cmp(&self.schema.key_of(other));
-        rows.sort_by(|one, other| {
-            let (one, other) = (fields(one), fields(other));
-            search.compare(one, other).then_with(|| by_key(one, other))
-        });
-    }
-}
-
-/// Visits the rows with these values of an index, until `visit` returns false. Those before a page are left out.
-fn visit_rows(plan: &AccessPath, values: &[Value], rows: &IndexedRows, visit: &mut dyn FnMut(&Value) -> bool) -> bool {
-    let start = plan.start.as_ref().filter(|(place, _)| place == values).map(|(_, key)| key);
-    let descending = plan.direction.is_some_and(|direction| direction.keys_descending);
-    rows.all(descending, start, &plan.keys, visit)
 }

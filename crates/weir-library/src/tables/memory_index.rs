@@ -122,10 +122,10 @@ impl MemoryIndex {
         self.rows.get(values)
     }
 
-    pub(super) fn insert(&mut self, values: IndexValues, key: Value, row: Value) {
+    pub(super) fn insert(&mut self, values: IndexValues, key: &Value, row: Value) {
         match self.rows.entry(values) {
             Entry::Vacant(entry) => {
-                entry.insert(IndexedRows::One(key, row));
+                entry.insert(IndexedRows::One(key.clone(), row));
             }
             Entry::Occupied(mut entry) => entry.get_mut().insert(key, row),
         }
@@ -166,13 +166,13 @@ impl MemoryIndex {
 }
 
 impl IndexedRows {
-    fn insert(&mut self, key: Value, row: Value) {
+    fn insert(&mut self, key: &Value, row: Value) {
         match self {
             IndexedRows::Several(rows) => rows.insert(key, row),
-            IndexedRows::One(only, of_only) if *only == key => *of_only = row,
+            IndexedRows::One(only, of_only) if only == key => *of_only = row,
             IndexedRows::One(only, of_only) => {
                 let mut rows = KeyTree::default();
-                rows.insert(std::mem::replace(only, Value::Absent), std::mem::replace(of_only, Value::Absent));
+                rows.insert(only, std::mem::replace(of_only, Value::Absent));
                 rows.insert(key, row);
                 *self = IndexedRows::Several(rows);
             }
@@ -239,7 +239,7 @@ mod tests {
             let [value, key, behind] = [(); 3].map(|()| Value::Int(random.below(6) as i64));
             let values = vec![value];
             if random.below(2) == 0 {
-                index.insert(of(&values), key.clone(), key.clone());
+                index.insert(of(&values), &key, key.clone());
                 expected.entry(values.clone()).or_default().insert(key);
             } else {
                 index.remove(of(&values), &key);

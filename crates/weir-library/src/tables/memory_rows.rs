@@ -4,6 +4,7 @@ use std::ops::Bound;
 
 use foldhash::fast::RandomState;
 use indexmap::IndexMap;
+use indexmap::map::Entry;
 use weir::Value;
 
 use super::key_tree::KeyTree;
@@ -38,9 +39,12 @@ impl<R> KeyedRows<R> {
 
     /// Inserts a row, or puts it in place of the one with its key.
     pub(super) fn insert(&mut self, key: Value, row: R) {
-        let (place, before) = self.rows.insert_full(key.clone(), row);
-        if before.is_none() {
-            self.in_order.insert(key, place);
+        match self.rows.entry(key) {
+            Entry::Occupied(mut entry) => _ = entry.insert(row),
+            Entry::Vacant(entry) => {
+                self.in_order.insert(entry.key(), entry.index());
+                entry.insert(row);
+            }
         }
     }
 
@@ -49,7 +53,7 @@ impl<R> KeyedRows<R> {
         let (place, _, removed) = self.rows.swap_remove_full(key)?;
         self.in_order.remove(key);
         if let Some((moved, _)) = self.rows.get_index(place) {
-            self.in_order.insert(moved.clone(), place);
+            self.in_order.insert(moved, place);
         }
         Some(removed)
     }

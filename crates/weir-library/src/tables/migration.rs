@@ -14,7 +14,7 @@ use weir::{Failure, FailureKind, Value};
 
 use super::catalog::{Catalog, Read, StartCheck};
 use super::constraint;
-use super::dialect::Dialect;
+use super::dialect::{Dialect, OWN_INDEXES};
 use super::evolution::{self, KnownColumn};
 use super::insertion::columns_beside_key;
 use super::migration_notes::{
@@ -317,7 +317,7 @@ impl<'s> PendingMigration<'s> {
         let mut changes = Vec::new();
         if changed().any(|column| self.known(&column.name).is_some()) {
             // An index would follow the renamed column, and keep the name of one on the new column.
-            let indexes = catalog.indexes(&self.schema.name)?.into_iter().filter(|name| name.starts_with("weir "));
+            let indexes = catalog.indexes(&self.schema.name)?.into_iter().filter(|name| name.starts_with(OWN_INDEXES));
             changes.extend(indexes.map(|name| SchemaChange { sql: format!("DROP INDEX {}", quoted(&name)) }));
         }
         for column in changed() {

@@ -21,11 +21,11 @@ pub(super) struct PastMigration {
 
 /// Creates the table, unless it is there.
 pub(super) fn create_notes(catalog: &dyn Catalog) -> Read<()> {
-    let options = catalog.dialect().table_options(false);
-    catalog.execute(&format!(
-        "CREATE TABLE IF NOT EXISTS \"weir_migrations\" (\"table\" TEXT NOT NULL, \"old\" TEXT NOT NULL, \"new\" TEXT NOT NULL,
-         \"last\" TEXT, \"done\" INTEGER NOT NULL, PRIMARY KEY (\"table\", \"old\")){options}",
-    ))
+    catalog.create_own_table(
+        "weir_migrations",
+        "\"table\" TEXT NOT NULL, \"old\" TEXT NOT NULL, \"new\" TEXT NOT NULL, \"last\" TEXT, \"done\" INTEGER NOT NULL,
+         PRIMARY KEY (\"table\", \"old\")",
+    )
 }
 
 /// Notes how far the migration is.

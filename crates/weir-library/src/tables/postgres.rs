@@ -12,6 +12,7 @@
 
 mod address;
 mod beginning;
+mod blocking_statement;
 mod catalog;
 mod changes;
 mod changes_script;
@@ -44,11 +45,13 @@ mod reads;
 mod recovery_tests;
 mod rejoining;
 mod replacement;
+mod row_triggers;
 mod rows_by_keys;
 mod running_programs;
 mod scratch;
 mod script;
 mod sent_statement;
+mod spare_connections;
 mod table;
 mod table_layout;
 mod time_limits;
@@ -73,11 +76,13 @@ use weir::Failure;
 use super::catalog::{Catalog, StartCheck};
 use super::group_commit::GroupCommit;
 use super::migration;
+use super::migration_notes;
 use super::program_end::ProgramEnd;
 use super::schema::Schema;
 use super::table_log::TableLog;
 pub use address::PostgresAddress;
 use beginning::Turns;
+use blocking_statement::BlockingStatement;
 use catalog::PostgresCatalog;
 use commit_ends::PlacedCommits;
 use connection::{PostgresConnection, SNAPSHOT};
@@ -87,23 +92,29 @@ use errors::{StatementError, explain, failure};
 pub(super) use io::wait;
 use pipelines::Pipelines;
 use readers::Readers;
+use row_triggers::{TABLES_WITH_TRIGGERS, TriggersOfTables};
 pub use scratch::{ScratchSchema, ScratchSchemas};
 pub(super) use table::PostgresTable;
 use time_limits::AnswerTimeLimits;
 use write_groups::WriteGroups;
 use writer::PostgresWriter;
 
-/// Time that the end of a program leaves to what is still under way.
-const CLOSE_WITHIN: Duration = Duration::from_secs(1);
+/// Time that the end of a program leaves to what is still under way: less than the runtime leaves to the end of all outputs.
+const CLOSE_WITHIN: Duration = Duration::from_millis(300);
 
 /// Time after which a start tries again to take a lock that another program has. Chosen by judgement: the readers of a table wait for a
 /// fifth of the time at most.
 const HELD_UP_PAUSE: Duration = Duration::from_millis(400);
 
+/// Period in which a start says that it still waits for another program, which converts rows.
+const STILL_WAITING_PERIOD: Duration = Duration::from_secs(10);
+
 /// The database of a program.
 pub(super) struct PostgresDatabase {
     connector: PostgresConnector,
     writer: Mutex<PostgresWriter>,
+    /// The statement that keeps the writer locked.
+    blocking: BlockingStatement,
     /// Is told when a statement of the writer that waits without a thread is answered.
     landed: Condvar,
     unsynced: Arc<UnsyncedCommits>,
@@ -122,6 +133,8 @@ pub(super) struct PostgresDatabase {
     time_limits: AnswerTimeLimits,
     /// The tables that this program declares ([`running_programs`]).
     declared: Mutex<Vec<Schema>>,
+    /// The triggers, rules and policies of the tables.
+    triggers: TriggersOfTables,
     /// The names of the tables whose rows this program converts in batches.
     converting: Mutex<BTreeSet<String>>,
     /// This database, once the program is to join again when its connection is lost ([`rejoining`]).
@@ -190,6 +203,7 @@ impl PostgresDatabase {
         Ok(PostgresDatabase {
             connector: PostgresConnector::new(address)?,
             writer: Mutex::default(),
+            blocking: BlockingStatement::default(),
             landed: Condvar::new(),
             unsynced: Arc::default(),
             group_commit: OnceLock::new(),
@@ -202,6 +216,7 @@ impl PostgresDatabase {
             placed_commits: PlacedCommits::default(),
             time_limits: AnswerTimeLimits::default(),
             declared: Mutex::default(),
+            triggers: TriggersOfTables::default(),
             converting: Mutex::default(),
             watched: OnceLock::new(),
             end: ProgramEnd::default(),
@@ -226,7 +241,19 @@ impl PostgresDatabase {
 
     /// Makes the changes that a start of a program with this table needs, all or none.
     fn evolve(&self, schema: &Schema) -> Result<(), Failure> {
-        self.changing(|catalog| migration::apply(schema, catalog))
+        self.changing(|catalog| {
+            let applied = migration::apply(schema, catalog)?;
+            if applied.is_ok() {
+                self.look_for_triggers(catalog)?;
+            }
+            Ok(applied)
+        })
+    }
+
+    /// Notes the triggers, rules and policies that the tables have.
+    fn look_for_triggers(&self, catalog: &dyn Catalog) -> Result<(), Failure> {
+        self.triggers.note(&catalog.query(TABLES_WITH_TRIGGERS)?);
+        Ok(())
     }
 
     /// Returns whether no program hinders a start with this table any more. No transaction is open, so that those which are running write
@@ -246,10 +273,37 @@ impl PostgresDatabase {
             return Ok(());
         }
         let query = running_programs::conversion_begun(schema);
+        let mut said_at: Option<Instant> = None;
         while self.look(|catalog| catalog.query(&query))?.concat() != [Some("t".to_owned())] {
+            if said_at.is_none_or(|said_at| said_at.elapsed() >= STILL_WAITING_PERIOD) {
+                said_at = Some(Instant::now());
+                self.say_who_converts(schema)?;
+            }
             std::thread::sleep(HELD_UP_PAUSE);
         }
         self.converting.lock().insert(schema.name.clone());
+        Ok(())
+    }
+
+    /// Says in the log that this start waits for another program that converts the rows of a table.
+    fn say_who_converts(&self, schema: &Schema) -> Result<(), Failure> {
+        let (Some(log), Some(migration)) = (&self.log, &schema.migration) else { return Ok(()) };
+        let (others, progress) = self.look(|catalog| {
+            let others = catalog.query(&running_programs::converting(schema))?;
+            Ok((others, migration_notes::notes(schema, migration, catalog)?))
+        })?;
+        // It may have ended at this moment.
+        let Some([Some(process), from]) = others.first().map(Vec::as_slice) else { return Ok(()) };
+        let from = from.as_ref().map_or_else(String::new, |from| format!(" from {from}"));
+        let progress = match progress {
+            Some([_, Some(last), _]) => format!("up to the row with the key {}", last.replace("::bigint", "")),
+            _ => "none so far".to_owned(),
+        };
+        log.info(format!(
+            "waiting for another program, which converts the rows of `{}`: the process {process} of the database{from}; converted: \
+             {progress}",
+            schema.name
+        ));
         Ok(())
     }
 
@@ -309,9 +363,14 @@ impl PostgresDatabase {
 
     /// Takes back what is open. What does not end soon is left to the database, which takes it back when the connection ends: no
     /// flow waits for it any more.
-    pub(super) fn close(&self) {
+    ///
+    /// # Errors
+    /// Fails if a thread still waits for the answer of a statement.
+    pub(super) fn close(&self) -> Result<(), Failure> {
         let deadline = Instant::now() + CLOSE_WITHIN;
-        let Some(mut writer) = self.writer.try_lock_until(deadline) else { return };
+        let Some(mut writer) = self.writer.try_lock_until(deadline) else {
+            return Err(self.blocking.left(&self.connector.address));
+        };
         while writer.is_in_flight() {
             if self.landed.wait_until(&mut writer, deadline).timed_out() {
                 writer.give_up_flight();
@@ -320,6 +379,7 @@ impl PostgresDatabase {
         if wait(deadline.saturating_duration_since(Instant::now()), writer.roll_back()).is_none() {
             writer.cut();
         }
+        Ok(())
     }
 
     fn failure(&self, error: &StatementError) -> Failure {

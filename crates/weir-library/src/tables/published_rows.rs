@@ -16,6 +16,7 @@ use super::recent_writes::{OpenWrites, PlacedWrites, ReadNotes, RecentWrites, Ro
 use super::row::fields;
 use super::rows::{
     ChangeAnswered, CommitEnded, LaterAnswer, LaterChange, LaterEnd, ReadSize, RowChange, TableRead, TableRows,
+    TogetherStatements,
 };
 use super::schema::{Schema, TableSearch};
 use super::stored_reads::TableSnapshot;
@@ -285,6 +286,10 @@ impl TableRows for PublishedRows {
         self.note(transaction, || each);
         self.wrote(transaction, || TableWrite::of_deleted(&self.schema, rows));
         Ok(deleted)
+    }
+
+    fn all_or_none(&self, transaction: i64, statements: TogetherStatements<'_>) -> Result<(), Failure> {
+        self.rows.all_or_none(transaction, statements)
     }
 
     fn commit(&self, transaction: i64, last: bool) -> Result<(), Failure> {

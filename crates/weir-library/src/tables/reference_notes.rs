@@ -46,11 +46,11 @@ pub(super) fn check(schema: &Schema, known: &[&str], catalog: &dyn Catalog) -> S
 /// Notes the references of the table, which were checked, and forgets those that the program does not declare.
 pub(super) fn note(schema: &Schema, catalog: &dyn Catalog) -> Read<()> {
     let dialect = catalog.dialect();
-    let options = dialect.table_options(false);
-    catalog.execute(&format!(
-        "CREATE TABLE IF NOT EXISTS \"weir_references\" (\"source\" TEXT NOT NULL, \"columns\" TEXT NOT NULL,
-         \"target\" TEXT NOT NULL, PRIMARY KEY (\"source\", \"columns\", \"target\")){options}",
-    ))?;
+    catalog.create_own_table(
+        "weir_references",
+        "\"source\" TEXT NOT NULL, \"columns\" TEXT NOT NULL, \"target\" TEXT NOT NULL,
+         PRIMARY KEY (\"source\", \"columns\", \"target\")",
+    )?;
     let table = dialect.text(&schema.name);
     catalog.execute(&format!("DELETE FROM \"weir_references\" WHERE \"source\" = {table} OR \"target\" = {table}"))?;
     for reference in schema.references.iter().chain(&schema.referenced_by) {

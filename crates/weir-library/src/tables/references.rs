@@ -161,7 +161,7 @@ impl OpenTable {
         let begins_first = transaction == 0 && self.rows.is_shared();
         let number = if begins_first { storage.next_transaction() } else { transaction };
         let deleted = find(number).and_then(|rows| {
-            let count = rows.len() as i64;
+            let count = rows.len();
             let mut deletion = Deletion {
                 storage,
                 transaction: number,
@@ -172,8 +172,8 @@ impl OpenTable {
             deletion.add(self, rows);
             deletion.follow()?;
             deletion.check()?;
-            deletion.carry_out(transaction == 0)?;
-            Ok(count)
+            let kept = deletion.carry_out(transaction == 0, count)?;
+            Ok(count.saturating_sub(kept) as i64)
         });
         if begins_first && deleted.is_err() {
             self.rows.roll_back(number);
@@ -241,15 +241,18 @@ impl Deletion<'_> {
         }
     }
 
-    /// Deletes the rows, and commits the transaction if it is the statement's own.
-    fn carry_out(self, is_own: bool) -> Result<(), Failure> {
+    /// Deletes the rows, and commits the transaction if it is the statement's own. Returns the number of those that the database has
+    /// kept. `asked` is the number without the rows that go with others.
+    fn carry_out(self, is_own: bool, asked: usize) -> Result<usize, Failure> {
         let number = if self.transaction == 0 { self.storage.next_transaction() } else { self.transaction };
         let mut tables: Vec<DoomedRows> = self.tables.into_values().collect();
         // The last of the stored tables commits them all; those in memory follow.
         tables.sort_by_key(|doomed| doomed.table.schema.soft.is_some());
-        for DoomedRows { table, rows } in &mut tables {
-            let rows: Vec<Value> = std::mem::take(rows).into_values().collect();
-            table.rows.delete_rows(number, &rows)?;
+        let mut kept = 0;
+        let mut delete = || DoomedRows::delete_all(&tables, number, asked).map(|of_tables| kept = of_tables);
+        match tables.first() {
+            Some(first) if !is_own => first.table.rows.all_or_none(number, &mut delete)?,
+            _ => delete()?,
         }
         if is_own {
             let stored = tables.iter().filter(|doomed| doomed.table.schema.soft.is_none()).count();
@@ -260,7 +263,44 @@ impl Deletion<'_> {
                 }
             }
         }
-        Ok(())
+        Ok(kept)
+    }
+}
+
+impl DoomedRows {
+    /// Deletes rows of tables. Returns the number of those that the database has kept, such as by a trigger. Fails if one of them
+    /// references a deleted one, or if rows go with others: one without the other would not do.
+    fn delete_all(tables: &[DoomedRows], transaction: i64, asked: usize) -> Result<usize, Failure> {
+        let all: usize = tables.iter().map(|doomed| doomed.rows.len()).sum();
+        let mut count = 0;
+        for doomed in tables {
+            let kept = doomed.delete(transaction)?;
+            if let Some(row) = kept.values().find(|row| all > asked || doomed.references_deleted(row, &kept)) {
+                return Err(constraint::not_deleted(&doomed.table.schema, fields(row)));
+            }
+            count += kept.len();
+        }
+        Ok(count)
+    }
+
+    /// Deletes the rows. Returns those that the database has kept, by their keys.
+    fn delete(&self, transaction: i64) -> Result<BTreeMap<Value, Value>, Failure> {
+        let rows: Vec<Value> = self.rows.values().cloned().collect();
+        if self.table.rows.delete_rows(transaction, &rows)? == rows.len() as i64 {
+            return Ok(BTreeMap::new());
+        }
+        // The others may have expired, or a foreign key of the database has deleted them.
+        let keys: Vec<Value> = self.rows.keys().cloned().collect();
+        let found = self.table.rows.get_all(transaction, &keys)?;
+        Ok(keys.into_iter().zip(found).filter_map(|(key, row)| Some((key, row?))).collect())
+    }
+
+    /// Returns whether a row that is kept references one of the table that is not.
+    fn references_deleted(&self, row: &Value, kept: &BTreeMap<Value, Value>) -> bool {
+        let schema = &self.table.schema;
+        let own = schema.references.iter().filter(|reference| reference.target == schema.name);
+        let mut keys = own.filter_map(|reference| reference.key_in(fields(row)));
+        keys.any(|key| self.rows.contains_key(&key) && !kept.contains_key(&key))
     }
 }
 

@@ -8,18 +8,22 @@ use weir::{Failure, FailureKind, Value};
 use super::group_commit::GroupCommit;
 use super::grouping::TableGrouping;
 use super::join::KeyPart;
-use super::rows::{ReadSize, TableRows};
+use super::rows::{ReadSize, TableRows, TogetherStatements};
 use super::schema::{Schema, TableSearch};
 use super::stored_reads::TableSnapshot;
 use super::table_read::TableRead;
 use super::transaction_number::is_repeated;
 
-/// One statement of so many is refused.
+/// One statement of so many is refused, and one commit.
 const REFUSED_ONE_OF: u64 = 5;
 
 /// The refusals of the tables of a program.
 #[derive(Debug)]
-pub(super) struct Refusals(Mutex<u64>);
+pub(super) struct Refusals {
+    seed: u64,
+    /// The state of the generator of random numbers.
+    state: Mutex<u64>,
+}
 
 /// A table, of which statements are refused.
 #[derive(Debug)]
@@ -30,28 +34,43 @@ pub(super) struct RefusingRows {
 
 impl Refusals {
     pub(super) fn new(seed: u64) -> Refusals {
-        Refusals(Mutex::new(seed | 1))
+        Refusals { seed, state: Mutex::new(seed | 1) }
     }
 
     /// Draws whether the next statement is refused (xorshift; Marsaglia 2003).
     fn draw(&self) -> bool {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         *state ^= *state << 13;
         *state ^= *state >> 7;
         *state ^= *state << 17;
         state.is_multiple_of(REFUSED_ONE_OF)
+    }
+
+    /// Returns whether the commit of a transaction is refused, which depends on its number alone: all of its tables agree.
+    fn refuses_commit(&self, transaction: i64) -> bool {
+        is_repeated(transaction) && mixed(self.seed ^ transaction.cast_unsigned()).is_multiple_of(REFUSED_ONE_OF)
     }
 }
 
 impl RefusingRows {
     /// Fails if a statement of a transaction is refused, and takes the transaction back.
     fn check(&self, transaction: i64) -> Result<(), Failure> {
-        if !is_repeated(transaction) || !self.refusals.draw() {
-            return Ok(());
-        }
+        if is_repeated(transaction) && self.refusals.draw() { self.refuse(transaction) } else { Ok(()) }
+    }
+
+    /// Takes the transaction back, and fails.
+    fn refuse(&self, transaction: i64) -> Result<(), Failure> {
         self.rows.roll_back(transaction);
         Err(Failure::new(FailureKind::Conflict, "refused at random").refusal())
     }
+}
+
+/// Returns a number that all bits of the given one decide (splitmix; Steele, Lea, Flood 2014).
+fn mixed(number: u64) -> u64 {
+    let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ (number >> 31)
 }
 
 impl TableRows for RefusingRows {
@@ -144,12 +163,18 @@ impl TableRows for RefusingRows {
         self.rows.delete_rows(transaction, rows)
     }
 
+    fn all_or_none(&self, transaction: i64, statements: TogetherStatements<'_>) -> Result<(), Failure> {
+        self.rows.all_or_none(transaction, statements)
+    }
+
     fn commit(&self, transaction: i64, last: bool) -> Result<(), Failure> {
-        // The last stored table commits them all, and those in memory follow.
-        if last {
-            self.check(transaction)?;
+        // The last stored table refuses the commit of them all. In memory each one before it would have committed by then, so it
+        // leaves its part open, which the next statement or commit takes back.
+        match (self.refusals.refuses_commit(transaction), last) {
+            (true, true) => self.refuse(transaction),
+            (true, false) => Ok(()),
+            (false, _) => self.rows.commit(transaction, last),
         }
-        self.rows.commit(transaction, last)
     }
 
     fn roll_back(&self, transaction: i64) {

@@ -44,6 +44,9 @@ pub(super) type CommitEnded = Box<dyn FnOnce(&Result<(), Failure>) + Send>;
 /// The answer of a change, and the number of its commit, if it may not be durable yet.
 pub(super) type LaterChange = Pin<Box<dyn Future<Output = (Result<Value, Failure>, Option<u64>)> + Send>>;
 
+/// Statements that belong together.
+pub(super) type TogetherStatements<'s> = &'s mut dyn FnMut() -> Result<(), Failure>;
+
 /// The statements of a table. Each takes the number of its transaction, or 0.
 pub(super) trait TableRows: Debug + Send + Sync {
     fn get(&self, transaction: i64, key: &Value) -> Result<Option<Value>, Failure>;
@@ -87,6 +90,10 @@ pub(super) trait TableRows: Debug + Send + Sync {
     fn delete_all(&self, transaction: i64, search: &TableSearch) -> Result<i64, Failure>;
     /// Deletes these rows, all or none.
     fn delete_rows(&self, transaction: i64, rows: &[Value]) -> Result<i64, Failure>;
+    /// Runs statements of a transaction. If they fail, and the database may have done something else than they say, it takes them back.
+    fn all_or_none(&self, _transaction: i64, statements: TogetherStatements<'_>) -> Result<(), Failure> {
+        statements()
+    }
     /// Commits a transaction; `last` if this is the last stored table of it.
     fn commit(&self, transaction: i64, last: bool) -> Result<(), Failure>;
     /// Commits a transaction in all stored tables, so that others cannot fail it later: tables in memory follow.

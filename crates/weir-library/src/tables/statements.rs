@@ -35,9 +35,10 @@ pub(super) struct TableStatements {
     pub(super) insert_many: Option<String>,
     /// Inserts a row, or replaces the one with its key.
     pub(super) upsert: String,
-    /// Replaces the row with a key; `None` if all columns are part of the key. The parameters are the key, then the others. In an
-    /// existing database of PostgreSQL it returns the row as it is stored.
+    /// Replaces the row with a key; `None` if all columns are part of the key. The parameters are the key, then the others.
     pub(super) replace: Option<String>,
+    /// Does the same in PostgreSQL, and returns the row as it is stored.
+    pub(super) replace_returning: Option<String>,
     /// Replaces several rows; `None` if each needs a statement. The parameters are lists of what those of `replace` are.
     pub(super) replace_many: Option<String>,
     /// Deletes the row with a key.
@@ -54,7 +55,8 @@ impl TableStatements {
             dialect.equality(name(schema, *at), column, &dialect.parameter_of(column, number))
         });
         let has_key = list(key, " AND ");
-        let returns_stored = dialect == Dialect::Postgres && schema.existing.is_some();
+        let replace = replacement(schema, &has_key, dialect);
+        let returning = |update: &String| format!("{update} RETURNING {columns}");
         TableStatements {
             get: format!("SELECT {columns} FROM {table} WHERE {has_key}"),
             get_many: match schema.key[..] {
@@ -64,10 +66,8 @@ impl TableStatements {
             insert: insertion(schema, dialect),
             insert_many: if dialect == Dialect::Postgres { insertion_of_many(schema) } else { None },
             upsert: upsertion(schema, dialect),
-            replace: replacement(schema, &has_key, dialect).map(|update| match returns_stored {
-                true => format!("{update} RETURNING {columns}"),
-                false => update,
-            }),
+            replace_returning: replace.as_ref().filter(|_| dialect == Dialect::Postgres).map(returning),
+            replace,
             replace_many: if dialect == Dialect::Postgres { replacement_of_many(schema) } else { None },
             delete: format!("DELETE FROM {table} WHERE {has_key}"),
             dialect,

@@ -36,13 +36,16 @@ pub struct ExistingDatabases {
     pub folder: PathBuf,
     /// The password of addresses that have none.
     pub password: Option<String>,
+    /// The maximum number of connections to a PostgreSQL database, if it is limited.
+    pub connections_max: Option<usize>,
 }
 
 impl ExistingDatabases {
     /// Returns the place of a database that a program names.
     pub(super) fn place(&self, address: &str) -> Result<TableLocation, Failure> {
         if PostgresAddress::is_meant(address) {
-            return PostgresAddress::parse(address, self.password.as_deref()).map(TableLocation::Postgres);
+            let address = PostgresAddress::parse(address, self.password.as_deref())?;
+            return Ok(TableLocation::Postgres(address.with_connections_max(self.connections_max)));
         }
         if address.is_empty() {
             return Err(Failure::function(
@@ -95,10 +98,7 @@ impl OpenDatabase {
     pub(super) fn close(&self) -> Result<(), Failure> {
         match self {
             OpenDatabase::Sqlite(database) => database.close(),
-            OpenDatabase::Postgres(database) => {
-                database.close();
-                Ok(())
-            }
+            OpenDatabase::Postgres(database) => database.close(),
         }
     }
 }

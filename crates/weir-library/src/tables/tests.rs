@@ -16,6 +16,8 @@ mod power_cuts;
 mod random_evolution;
 mod references;
 mod rejoining;
+mod row_triggers;
+mod scratch_schemas;
 mod start_access;
 mod statement_groups;
 mod test_database;

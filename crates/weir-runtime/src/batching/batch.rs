@@ -17,7 +17,7 @@ use smallvec::SmallVec;
 use tokio::task::yield_now;
 use weir_host::{Outcome, Value};
 
-use super::batch_state::{BatchStage, BatchState, SentCalls, Wakers};
+use super::batch_state::{BatchStage, BatchState, JoiningFlow, SentCalls, Wakers};
 use super::call_slack::NO_LIMIT;
 use super::requests::{RequestIndices, SentRequests};
 use super::sync::{BatchMutant, Mutex, is};
@@ -74,6 +74,8 @@ pub(super) struct AnswersCost {
 pub(super) struct Joined {
     /// The calls.
     pub member: Member,
+    /// The number of the flow in the batch.
+    pub flow: u32,
     /// True if the batch is full now.
     pub is_full: bool,
     /// True if the batch waits for the flow to come to rest, until [`GatheredBatch::end_run`].
@@ -96,12 +98,12 @@ impl GatheredBatch {
         batch: &Arc<GatheredBatch>,
         values: &mut impl ExactSizeIterator<Item = Value>,
         at_most: usize,
-        waiting: (Option<&Waker>, bool),
+        flow: JoiningFlow<'_>,
     ) -> Joined {
-        let mut joined = batch.state.lock().join(values, at_most, waiting);
+        let mut joined = batch.state.lock().join(values, at_most, flow);
         joined.sender.take().into_iter().for_each(Waker::wake);
-        let (is_full, is_awaited) = (joined.is_full, joined.is_awaited);
-        Joined { member: Member::of(batch, joined), is_full, is_awaited }
+        let (flow, is_full, is_awaited) = (joined.flow, joined.is_full, joined.is_awaited);
+        Joined { member: Member::of(batch, joined), flow, is_full, is_awaited }
     }
 
     /// Lets the batch wait for a flow that has joined to come to rest, if it gathers; returns true if it does.

@@ -6,6 +6,7 @@ use foldhash::fast::FixedState;
 use smallvec::SmallVec;
 use weir_host::Value;
 
+use super::batch_flows::BatchFlows;
 use super::call_slack::CallSlack;
 use super::requests::{RequestIndices, Requests, SentRequests};
 use super::sync::{BatchMutant, is};
@@ -15,6 +16,7 @@ pub(super) struct BatchState {
     pub stage: BatchStage,
     pub requests: Requests,
     pub members: SmallVec<[MemberState; 1]>,
+    pub flows: BatchFlows,
     /// The number of calls that have neither left nor taken their answer.
     pub calls: usize,
     /// The number of flows that have joined and still run.
@@ -65,9 +67,21 @@ pub(super) type Wakers = SmallVec<[Waker; 4]>;
 pub(super) struct SentCalls {
     pub sent_ns: u64,
     pub requests: SentRequests,
+    pub flows: BatchFlows,
     /// The number of calls that have not left.
     pub calls: usize,
     pub members: usize,
+}
+
+/// A flow that joins a batch.
+#[derive(Clone, Copy, Default)]
+pub(super) struct JoiningFlow<'w> {
+    /// Its waker, if it is to be woken when the calls are answered.
+    pub waker: Option<&'w Waker>,
+    /// True if the batch waits for it already.
+    pub has_claim: bool,
+    /// Its number, if it has joined the batch before, as far as its thread knows.
+    pub number: Option<u32>,
 }
 
 /// The calls of a member that has joined.
@@ -76,6 +90,8 @@ pub(super) struct JoinedCalls {
     pub requests: RequestIndices,
     /// The index of the member.
     pub index: u32,
+    /// The number of the flow.
+    pub flow: u32,
     /// True if the batch is full now.
     pub is_full: bool,
     /// True if the batch waits for the flow to come to rest.
@@ -92,6 +108,7 @@ impl BatchState {
             stage: BatchStage::Gathers,
             requests: Requests::new(merges, calls),
             members: SmallVec::with_capacity(members),
+            flows: BatchFlows::default(),
             calls: 0,
             running: 0,
             leaves_sender: false,
@@ -102,14 +119,14 @@ impl BatchState {
         }
     }
 
-    /// Adds calls of a flow that runs, of which there is at least one, until the batch is full. If the flow has a claim, the batch
-    /// waits for it already.
+    /// Adds calls of a flow that runs, of which there is at least one, until the batch is full.
     pub(super) fn join(
         &mut self,
         values: &mut impl ExactSizeIterator<Item = Value>,
         at_most: usize,
-        (waker, has_claim): (Option<&Waker>, bool),
+        JoiningFlow { waker, has_claim, number }: JoiningFlow<'_>,
     ) -> JoinedCalls {
+        let flow = self.flows.join(self.requests.len(), number.or_else(|| self.last_flow(waker?)));
         let requests = self.requests.add_all(values, at_most);
         let is_full = self.requests.len() >= at_most;
         self.calls += requests.len();
@@ -123,7 +140,13 @@ impl BatchState {
         }
         let is_awaited = !has_claim && self.await_flow();
         let sender = if is_delayed && !is(BatchMutant::KeepsDelayed) { self.sender.take() } else { None };
-        JoinedCalls { requests, index, is_full, is_awaited, sender }
+        JoinedCalls { requests, index, flow, is_full, is_awaited, sender }
+    }
+
+    /// Returns the number of the flow that has joined last, if it has this waker.
+    fn last_flow(&self, waker: &Waker) -> Option<u32> {
+        let of_last = self.members.last()?.waker.as_ref()?;
+        self.flows.last().filter(|_| of_last.will_wake(waker))
     }
 
     /// Lets the batch wait for a flow that has joined to come to rest, if it gathers; returns true if it does.
@@ -170,7 +193,8 @@ impl BatchState {
     pub(super) fn send(&mut self, sent_ns: u64) -> SentCalls {
         self.stage = BatchStage::Sent { sent_ns };
         let requests = self.requests.send(|users| users > 0 || is(BatchMutant::SendsAbandoned));
-        SentCalls { sent_ns, requests, calls: self.calls, members: self.members.len() }
+        let flows = std::mem::take(&mut self.flows);
+        SentCalls { sent_ns, requests, flows, calls: self.calls, members: self.members.len() }
     }
 
     /// Notes that the answers are there; returns the wakers of the members.

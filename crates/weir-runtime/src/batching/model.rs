@@ -12,9 +12,9 @@ use foldhash::fast::FixedState;
 use loom::thread;
 use weir_host::{Outcome, Value};
 
-use super::{CallSlack, call_slack, requests};
+use super::{CallSlack, batch_flows, call_slack, requests};
 use batch::{AnswersCost, GatheredBatch, Member};
-use batch_state::BatchState;
+use batch_state::{BatchState, JoiningFlow};
 use sync::{BatchMutant, MUTANT};
 
 #[path = "batch.rs"]
@@ -83,7 +83,7 @@ fn joined(merges: Option<FixedState>, values: [i64; 2]) -> (Arc<GatheredBatch>, 
 }
 
 fn join(batch: &Arc<GatheredBatch>, value: i64, at_most: usize) -> Member {
-    GatheredBatch::join(batch, &mut std::iter::once(Value::Int(value)), at_most, (None, false)).member
+    GatheredBatch::join(batch, &mut std::iter::once(Value::Int(value)), at_most, JoiningFlow::default()).member
 }
 
 /// Sends a batch to a function that returns its arguments.
@@ -122,7 +122,8 @@ fn members_that_wait_are_answered() {
 fn a_member_may_wait_since_it_has_joined() {
     let batch = empty(None);
     let waker = Waker::from(Arc::new(UnparkWaker(thread::current())));
-    let mut member = GatheredBatch::join(&batch, &mut std::iter::once(Value::Int(1)), 10, (Some(&waker), false)).member;
+    let flow = JoiningFlow { waker: Some(&waker), ..JoiningFlow::default() };
+    let mut member = GatheredBatch::join(&batch, &mut std::iter::once(Value::Int(1)), 10, flow).member;
     batch.end_run();
     let sender = thread::spawn(move || send(&batch));
     thread::park();
@@ -144,7 +145,8 @@ fn calls_that_part_are_answered() {
     let batch = empty(None);
     let waker = Waker::from(Arc::new(UnparkWaker(thread::current())));
     let mut values = [1, 2, 3].map(Value::Int).into_iter();
-    let mut leaves = GatheredBatch::join(&batch, &mut values, 10, (Some(&waker), false)).member;
+    let flow = JoiningFlow { waker: Some(&waker), ..JoiningFlow::default() };
+    let mut leaves = GatheredBatch::join(&batch, &mut values, 10, flow).member;
     batch.end_run();
     let sender = {
         let batch = Arc::clone(&batch);

@@ -53,6 +53,13 @@ pub(super) struct SentRequests {
     places: Option<Vec<u32>>,
 }
 
+impl SentRequests {
+    /// Returns the index of a request among all of the batch.
+    pub(super) fn index(&self, position: usize) -> u32 {
+        self.places.as_ref().map_or(position as u32, |places| places[position])
+    }
+}
+
 impl Requests {
     /// Returns no requests, with room for this many. Equal ones are sent once if there is a hash function, `merges`.
     pub(super) fn new(merges: Option<FixedState>, expected: usize) -> Requests {

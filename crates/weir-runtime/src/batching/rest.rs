@@ -25,10 +25,14 @@ thread_local! {
 /// The slices for which a batch waits for a flow that joins no batch meanwhile. Chosen by judgement: one can be over
 /// before the flow comes to its next call, if the system has given the processor to another thread.
 const SLICES_MAX: u32 = 4;
+/// The number of the flow that has begun a batch.
+const FIRST: u32 = 0;
 
 /// The claim of a flow that a batch waits for it. Dropping it tells the batch that the flow has come to rest.
 pub(crate) struct Claim {
     batch: Arc<GatheredBatch>,
+    /// The number of the flow in the batch.
+    flow: u32,
     /// The slices for which the batch still waits.
     slices_left: u32,
 }
@@ -50,23 +54,26 @@ impl Drop for Claim {
     }
 }
 
-/// Returns true if the batch waits for the flow of this thread.
-pub(super) fn has_claim(batch: &Arc<GatheredBatch>) -> bool {
-    in_place::has_begun(batch)
-        || CLAIMS.with_borrow(|claims| claims.iter().any(|claim| Arc::ptr_eq(&claim.batch, batch)))
+/// Returns the number of the flow of this thread in a batch, if the batch waits for it.
+pub(super) fn number_in(batch: &Arc<GatheredBatch>) -> Option<u32> {
+    if in_place::has_begun(batch) {
+        return Some(FIRST);
+    }
+    CLAIMS.with_borrow(|claims| claims.iter().find(|claim| Arc::ptr_eq(&claim.batch, batch)).map(|claim| claim.flow))
 }
 
-/// Notes that the flow of this thread has joined a batch, and whether this waits for it to come to rest from now on.
-pub(super) fn joined(batch: &Arc<GatheredBatch>, is_awaited: bool) {
+/// Notes that the flow of this thread has joined a batch, in which it has this number, and whether this waits for it to come to rest
+/// from now on.
+pub(super) fn joined(batch: &Arc<GatheredBatch>, is_awaited: bool, flow: u32) {
     HAS_JOINED.set(true);
     if is_awaited {
-        CLAIMS.with_borrow_mut(|claims| claims.push(Claim::new(batch)));
+        CLAIMS.with_borrow_mut(|claims| claims.push(Claim::new(batch, flow)));
     }
 }
 
 impl Claim {
-    fn new(batch: &Arc<GatheredBatch>) -> Claim {
-        Claim { batch: Arc::clone(batch), slices_left: SLICES_MAX }
+    fn new(batch: &Arc<GatheredBatch>, flow: u32) -> Claim {
+        Claim { batch: Arc::clone(batch), flow, slices_left: SLICES_MAX }
     }
 }
 
@@ -89,7 +96,7 @@ pub(crate) fn end_slice(goes_on: bool) -> KeptClaims {
         return None;
     }
     let mut claims = CLAIMS.take();
-    in_place::each_begun(|batch| claims.extend(batch.await_flow().then(|| Claim::new(batch))));
+    in_place::each_begun(|batch| claims.extend(batch.await_flow().then(|| Claim::new(batch, FIRST))));
     if has_joined {
         claims.iter_mut().for_each(|claim| claim.slices_left = SLICES_MAX);
     }

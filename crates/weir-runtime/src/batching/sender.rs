@@ -4,6 +4,9 @@
 //! succeeds, it goes on with the halves of the other, so that a request which spoils the batch fails alone after
 //! some 2 log₂ n calls. If both fail, the sender gives up, because the store may be down: each call has the failure
 //! of the last batch that it was part of.
+//!
+//! What the function allocates counts for the flows of the batch while it works, so that it fails when they may hold no more. If
+//! there are several, the requests of each are then sent alone, so that only those fail which need too much.
 
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,11 +15,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 
-use weir_host::{BatchAnswers, Failure, FailureKind, Outcome, PendingBatch, SeenCommits, Value, memory};
+use weir_host::memory::CarriedAccount;
+use weir_host::{BatchAnswers, Failure, FailureKind, Outcome, PendingBatch, SeenCommits, Value};
 use weir_trace::BatchDeparture;
 
 use super::Gatherer;
 use super::batch::{AnswersCost, GatheredBatch};
+use super::batch_flows::FlowRequests;
 use super::batch_state::SentCalls;
 use crate::lock::{HeldLock, LockAcquisition, LockHandle};
 use crate::operations::panicked;
@@ -55,6 +60,8 @@ struct PolledCall {
     pending: Result<PendingBatch, Box<Failure>>,
     /// The number of requests.
     count: usize,
+    /// The account of the flows for which the function works.
+    account: CarriedAccount,
 }
 
 impl BatchSender {
@@ -105,7 +112,7 @@ impl BatchSender {
         let values = std::mem::take(&mut sent.requests.values);
         if let Some(batch) = self.batch.take().filter(|_| !values.is_empty()) {
             let spare = self.spare(&values);
-            match self.call_at_once(&batch, values) {
+            match self.call_at_once(&batch, values, sent.flows.account()) {
                 FirstCall::Answered(BatchAnswers { answers, failed_as_a_whole })
                     if !failed_as_a_whole || spare.is_empty() =>
                 {
@@ -127,7 +134,7 @@ impl BatchSender {
     /// Answers a batch that was sent in place, if there is one, and sends all that queue.
     async fn run_left(mut self, left: Option<RestOfBatch>) {
         if let Some((batch, sent, spare, first)) = left {
-            let answers = self.answers(&batch, spare, first).await;
+            let answers = self.answers((&batch, &sent), spare, first).await;
             self.end(&batch, &sent, answers, BatchDeparture::InPlace);
             self.batch = self.gatherer.next();
         }
@@ -161,7 +168,7 @@ impl BatchSender {
         let values = std::mem::take(&mut sent.requests.values);
         if !values.is_empty() {
             let spare = self.spare(&values);
-            let answers = self.answers(batch, spare, FirstCall::Ahead(values)).await;
+            let answers = self.answers((batch, &sent), spare, FirstCall::Ahead(values)).await;
             self.end(batch, &sent, answers, because);
         }
     }
@@ -194,15 +201,27 @@ impl BatchSender {
     }
 
     /// Returns the answers of a batch; `None` if all calls have left.
-    async fn answers(&self, batch: &GatheredBatch, spare: Vec<Value>, first: FirstCall) -> Option<Vec<Outcome>> {
-        let BatchAnswers { mut answers, failed_as_a_whole } = self.call(batch, first).await?;
+    async fn answers(
+        &self,
+        (batch, sent): (&GatheredBatch, &SentCalls),
+        spare: Vec<Value>,
+        first: FirstCall,
+    ) -> Option<Vec<Outcome>> {
+        let account = sent.flows.account();
+        let BatchAnswers { mut answers, failed_as_a_whole } = self.call(batch, first, account).await?;
+        if failed_as_a_whole && lacks_memory(&answers) {
+            if sent.flows.are_several() && !spare.is_empty() {
+                self.answer_each_flow(batch, (&spare, sent.flows.each(&sent.requests)), &mut answers).await?;
+            }
+            return Some(answers);
+        }
         let mut failed = if failed_as_a_whole { 0..spare.len() } else { 0..0 };
         while failed.len() > 1 {
             let middle = failed.start + failed.len() / 2;
             let halves = [failed.start..middle, middle..failed.end];
             let mut failures = Vec::new();
             for half in halves {
-                let again = self.call(batch, FirstCall::Ahead(spare[half.clone()].to_vec())).await?;
+                let again = self.call(batch, FirstCall::Ahead(spare[half.clone()].to_vec()), account).await?;
                 for (place, answer) in half.clone().zip(again.answers) {
                     answers[place] = answer;
                 }
@@ -213,21 +232,38 @@ impl BatchSender {
         Some(answers)
     }
 
+    /// Calls the function for the requests of each flow alone, and stores the answers; `None` if all calls have left.
+    async fn answer_each_flow(
+        &self,
+        batch: &GatheredBatch,
+        (spare, flows): (&[Value], Vec<FlowRequests>),
+        answers: &mut [Outcome],
+    ) -> Option<()> {
+        for FlowRequests { account, positions } in flows {
+            let values = positions.iter().map(|position| spare[*position].clone()).collect();
+            let own = self.call(batch, FirstCall::Ahead(values), account).await?;
+            for (position, answer) in positions.into_iter().zip(own.answers) {
+                answers[position] = answer;
+            }
+        }
+        Some(())
+    }
+
     /// Calls the function once, or goes on with the call; `None` if all calls have left, which cancels it.
-    async fn call(&self, batch: &GatheredBatch, first: FirstCall) -> Option<BatchAnswers> {
+    async fn call(&self, batch: &GatheredBatch, first: FirstCall, account: CarriedAccount) -> Option<BatchAnswers> {
         let (mut pending, mut held) = match first {
             FirstCall::Answered(answers) => return Some(answers),
             FirstCall::Pending(pending) => (pending, Vec::new()),
             FirstCall::Locking(values, locks) => {
                 let held = self.locked(batch, locks).await?;
-                (self.begin(batch, values), held)
+                (self.begin(batch, values, account), held)
             }
             FirstCall::Ahead(values) if self.gatherer.function.borrowed.locks.is_empty() => {
-                (self.begin(batch, values), Vec::new())
+                (self.begin(batch, values, account), Vec::new())
             }
             FirstCall::Ahead(values) => {
                 let held = self.locked(batch, self.locks()).await?;
-                (self.begin(batch, values), held)
+                (self.begin(batch, values, account), held)
             }
         };
         poll_fn(|task| {
@@ -242,7 +278,7 @@ impl BatchSender {
     }
 
     /// Calls the function once, without waiting for locks that others hold, and polls it.
-    fn call_at_once(&self, batch: &GatheredBatch, values: Vec<Value>) -> FirstCall {
+    fn call_at_once(&self, batch: &GatheredBatch, values: Vec<Value>, account: CarriedAccount) -> FirstCall {
         let mut task = Context::from_waker(Waker::noop());
         let held = if self.gatherer.function.borrowed.locks.is_empty() {
             Vec::new()
@@ -253,7 +289,7 @@ impl BatchSender {
                 Poll::Pending => return FirstCall::Locking(values, locks),
             }
         };
-        let mut pending = self.begin(batch, values);
+        let mut pending = self.begin(batch, values, account);
         let polled = self.poll(&mut pending, &mut task);
         drop(held);
         match polled {
@@ -263,29 +299,33 @@ impl BatchSender {
     }
 
     /// Calls the function.
-    fn begin(&self, batch: &GatheredBatch, values: Vec<Value>) -> PolledCall {
+    fn begin(&self, batch: &GatheredBatch, values: Vec<Value>, mut account: CarriedAccount) -> PolledCall {
         let Gatherer { function, context, .. } = &*self.gatherer;
         let (count, borrowed) = (values.len(), &function.borrowed);
         let begin = || match borrowed.values.is_empty() {
             true => (function.code)(values, batch.common(), &context.environment),
             false => (function.code)(values, &[borrowed.handles(), batch.common()].concat(), &context.environment),
         };
-        let pending = match self.measured(|| catch_unwind(AssertUnwindSafe(begin))) {
+        let pending = match self.charged(&mut account, || catch_unwind(AssertUnwindSafe(begin))) {
             Ok(begun) => begun,
             Err(panic) => Err(panicked(&function.name, &*panic)),
         };
-        PolledCall { pending, count }
+        PolledCall { pending, count, account }
     }
 
     /// Polls a call of the function.
     fn poll(&self, call: &mut PolledCall, task: &mut Context<'_>) -> Poll<BatchAnswers> {
         self.polls.fetch_add(1, Ordering::Relaxed);
-        let failure = match &mut call.pending {
+        let PolledCall { pending, account, .. } = call;
+        let failure = match pending {
             Err(failure) => failure.clone(),
-            Ok(pending) => match self.measured(|| catch_unwind(AssertUnwindSafe(|| pending.as_mut().poll(task)))) {
-                Ok(polled) => return polled,
-                Err(panic) => panicked(&self.gatherer.function.name, &*panic),
-            },
+            Ok(pending) => {
+                let poll = || catch_unwind(AssertUnwindSafe(|| pending.as_mut().poll(task)));
+                match self.charged(account, poll) {
+                    Ok(polled) => return polled,
+                    Err(panic) => panicked(&self.gatherer.function.name, &*panic),
+                }
+            }
         };
         let answers = vec![Outcome::Fault(failure); call.count];
         Poll::Ready(BatchAnswers { answers, failed_as_a_whole: false })
@@ -306,11 +346,12 @@ impl BatchSender {
         .await
     }
 
-    /// Runs a part of the function, and notes what it has allocated and the commits that it has seen.
-    fn measured<R>(&self, run: impl FnOnce() -> R) -> R {
+    /// Runs a part of the function on the account of its flows, and notes what it has allocated and the commits that it has seen.
+    fn charged<R>(&self, account: &mut CarriedAccount, run: impl FnOnce() -> R) -> R {
         let mut seen = SeenCommits::default();
         let entered = seen.enter();
-        let (result, bytes) = memory::measured(run);
+        let (result, bytes) = account.run(run);
+        account.grow(bytes);
         drop(entered);
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
         self.last_seen.fetch_max(seen.last, Ordering::Relaxed);
@@ -326,6 +367,12 @@ impl Drop for BatchSender {
             self.batch = self.gatherer.next();
         }
     }
+}
+
+/// Returns whether the calls of a batch have failed because their flows may hold no more.
+fn lacks_memory(answers: &[Outcome]) -> bool {
+    let lacks = |answer: &Outcome| matches!(answer, Outcome::Fault(failure) if failure.kind == FailureKind::Memory);
+    answers.iter().any(lacks)
 }
 
 fn fault(failure: Failure) -> Outcome {

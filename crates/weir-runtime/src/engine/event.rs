@@ -15,7 +15,7 @@ use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 
 use tokio::runtime::Handle;
 use tokio::task::spawn_local;
@@ -27,7 +27,7 @@ use super::{Drive, Engine, EngineRow, whole_flow_section};
 use crate::admission::{AdmissionLimiter, Permit};
 use crate::flow::{ActiveFlow, NewFlow};
 use crate::instance::{BlockingPlacement, ProgramInstance};
-use crate::units::{Advanced, Spent, Units};
+use crate::units::{Advanced, Units};
 
 /// The engine's row.
 pub(super) const ROW: EngineRow = EngineRow {
@@ -138,14 +138,17 @@ impl Engine for EventEngine {
         if entry.answers && counters.waits.load(Ordering::Relaxed) {
             return self.pending(new_flow.flow(), None, true);
         }
-        match run_shared(new_flow.slice(), |units| new_flow.run(units)) {
-            Ok(answer) => Begun::Done(answer),
-            Err((mut flow, spent)) => {
-                let turn = (spent == Spent::Yield).then(|| wait_for_turn(&mut flow));
-                counters.note_waits(turn.is_none());
-                self.pending(flow, turn, false)
-            }
-        }
+        let mut flow = new_flow.borrow();
+        let mut context = Context::from_waker(Waker::noop());
+        let yields = match run_shared(new_flow.slice(), |units| flow.advance(units, &mut context)) {
+            Advanced::Ready(answer) => return Begun::Done(answer),
+            Advanced::Waits => false,
+            Advanced::Yields => true,
+        };
+        let mut flow = flow.into_owned(&self.instance);
+        let turn = yields.then(|| wait_for_turn(&mut flow));
+        counters.note_waits(turn.is_none());
+        self.pending(flow, turn, false)
     }
 
     fn is_overloaded(&self, entry: usize, route: usize) -> bool {

@@ -114,9 +114,8 @@ pub(super) fn run_shared<R>(length: SliceLength, run: impl FnOnce(&Units) -> R) 
     of_loop(|turns| {
         let quanta = if turns.dispatches.get() { 1 } else { length.quanta.saturating_sub(turns.quanta_spent.get()) };
         let units = Units::quanta(length, quanta);
-        let before = units.quanta_left();
         let result = run(&units);
-        let spent = before - units.quanta_left();
+        let spent = units.quanta_spent();
         if spent > 0 {
             turns.spend(spent, length);
         }

@@ -4,8 +4,9 @@
 //! waits, except (`threadless_wait`) while it waits for the peer of a connection, for a lock or turn that another flow has,
 //! or for a call that takes long: clients that are slow to send a request, flows that wait for one that is queued, and large
 //! inputs would otherwise hold all threads. The flows in progress are bounded, those in the queue and those that wait included. A
-//! flow whose slice is over goes back into the queue; new flows and these are taken in turn. A thread whose flow waits takes no new flow, but goes on with flows that have
-//! yielded, because one of them may hold the lock that all threads wait for.
+//! flow whose slice is over goes back into the queue; new flows and these are taken in turn. A thread whose flow waits takes no
+//! new flow, but goes on with flows that have run before, because one of them may hold the lock that all threads wait for
+//! (`held_thread`).
 //!
 //! A queue and two thread switches cost more than most flows do before they wait: a cache hit of the image server, of 2
 //! µs, took 1.74 times the processor time of a hand-written server. Unlike in Flux, therefore:
@@ -19,6 +20,7 @@
 //!    ([`BrevityPredictor`]): everything that takes long, by waiting or by computing, is left to the pool. Elements of
 //!    a stream always go to the threads, because they need no answer, and several can run at a time.
 
+mod held_thread;
 mod loop_wait;
 mod processor_turn;
 mod threadless_wait;
@@ -27,7 +29,7 @@ use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Waker};
 use std::thread::JoinHandle;
 
 use parking_lot::{Condvar, Mutex};
@@ -47,6 +49,7 @@ use crate::platform::Platform;
 use crate::prepare::PreparedFlow;
 use crate::step::Action;
 use crate::units::{Advanced, Units};
+use held_thread::{HeldThread, SleepingThreads};
 use processor_turn::{LoopFlows, ProcessorTurn};
 
 /// The engine's row.
@@ -106,12 +109,16 @@ struct FlowQueue {
 
 #[derive(Default)]
 struct FlowQueueState {
-    /// The flows that have not been on a thread of the pool yet.
+    /// The flows that have not run yet.
     new: VecDeque<QueuedFlow>,
-    /// The flows that have yielded, or have waited without a thread.
-    yielded: MultilevelQueue<QueuedFlow>,
-    /// True if the last flow came from `yielded`, or would have.
-    takes_yielded: bool,
+    /// The flows that have run before: they have yielded, have waited without a thread, or were begun by the event loop.
+    begun: MultilevelQueue<QueuedFlow>,
+    /// True if the last flow came from `begun`, or would have.
+    takes_begun: bool,
+    /// The number of threads that wait for a flow and hold none.
+    idle: usize,
+    /// The threads that sleep while flows hold them.
+    sleeping: SleepingThreads,
     closed: bool,
 }
 
@@ -165,7 +172,7 @@ impl PoolEngine {
         for index in 0..count {
             let (queue, handle) = (Arc::clone(&queue), setup.handle.clone());
             let name = format!("weir pool {index}");
-            threads.push(setup.platform.thread(&name, Box::new(move || work(&queue, &handle, count)))?);
+            threads.push(setup.platform.thread(&name, Box::new(move || work(&queue, &handle, index, count)))?);
         }
         let (platform, threads) = (Arc::clone(setup.platform), Mutex::new(threads));
         let instance = Arc::clone(setup.planned.instance);
@@ -248,16 +255,16 @@ impl PoolEngine {
     }
 }
 
-/// Runs flows on a thread of the pool until the engine closes.
-fn work(queue: &Arc<FlowQueue>, handle: &Handle, threads: usize) {
+/// Runs flows on the thread of this number until the engine closes.
+fn work(queue: &Arc<FlowQueue>, handle: &Handle, number: usize, threads: usize) {
     let _inside = handle.enter();
     let mut turn = ProcessorTurn::new(threads, queue.cores.cores());
     queue.cores.begin();
     while let Some(queued) = queue.next() {
         let Some(waiting) = queue.run(queued, &mut turn) else { continue };
         let Some(waiting) = queue.park_if_possible(waiting) else { continue };
-        let mut held = vec![waiting];
-        let poll = |context: &mut Context<'_>| queue.cores.working(|| queue.poll_held(&mut held, context));
+        let mut held = HeldThread::new(number, waiting);
+        let poll = |context: &mut Context<'_>| queue.cores.working(|| held.poll(queue, context));
         queue.cores.resting(|| handle.block_on(poll_fn(poll)));
     }
     queue.cores.rest();
@@ -353,57 +360,33 @@ impl FlowQueue {
         }
     }
 
-    /// Polls the flows that wait on this thread, until all of them have ended or yielded. Meanwhile the thread goes on
-    /// with flows that have yielded: these may hold what all threads wait for.
-    fn poll_held(self: &Arc<Self>, held: &mut Vec<HeldFlow>, context: &mut Context<'_>) -> Poll<()> {
-        let mut index = 0;
-        while let Some(flow) = held.get_mut(index) {
-            match flow.advance(context) {
-                Advanced::Waits if flow.flow.leaves_thread() => {
-                    let waiting = threadless_wait::park(self, held.remove(index));
-                    waiting.into_iter().for_each(|waiting| held.insert(index, waiting));
-                }
-                Advanced::Waits => index += 1,
-                Advanced::Ready(()) => drop(held.remove(index)),
-                Advanced::Yields => self.put_back(held.remove(index)),
-            }
-        }
-        if held.is_empty() {
-            return Poll::Ready(());
-        }
-        if let Some(yielded) = self.next_yielded() {
-            held.push(yielded);
-            // Not polled at once, because the budget of tokio's resources is renewed only between two polls.
-            context.waker().wake_by_ref();
-        }
-        Poll::Pending
+    /// Puts a flow into the queue: a new one, or one that has waited without a thread.
+    fn add(&self, flow: QueuedFlow) {
+        self.push(flow, 0);
     }
 
-    fn add(&self, mut job: QueuedFlow) {
-        let mut jobs = self.jobs.lock();
-        self.note_waiting(&mut job);
-        jobs.new.push_back(job);
-        self.note_length(&jobs);
-        drop(jobs);
-        self.arrived.notify_one();
-    }
-
-    /// Puts back a flow that has yielded. Its thread takes the next flow from the queue itself, and so wakes no other.
+    /// Puts back a flow that has yielded, on its thread, which takes the next flow from the queue itself.
     fn put_back(&self, held: HeldFlow) {
-        self.push_yielded(QueuedFlow { held, begun: true });
+        self.push(QueuedFlow { held, begun: true }, 1);
     }
 
-    /// Puts back a flow that has waited without a thread.
-    fn resume(&self, flow: QueuedFlow) {
-        self.push_yielded(flow);
-        self.arrived.notify_one();
-    }
-
-    fn push_yielded(&self, mut flow: QueuedFlow) {
+    /// Puts a flow into the queue, while so many threads beside the idle ones are about to take one.
+    fn push(&self, mut flow: QueuedFlow, taking: usize) {
         let mut jobs = self.jobs.lock();
         self.note_waiting(&mut flow);
-        jobs.yielded.push(flow.held.flow.turns().level(), flow);
+        if flow.begun {
+            jobs.begun.push(flow.held.flow.turns().level(), flow);
+        } else {
+            jobs.new.push_back(flow);
+        }
         self.note_length(&jobs);
+        let is_left = jobs.len() > taking;
+        let held_thread = jobs.thread_to_wake(taking);
+        drop(jobs);
+        if is_left {
+            self.arrived.notify_one();
+        }
+        held_thread.into_iter().for_each(Waker::wake);
     }
 
     /// Notes that a flow enters its queue.
@@ -423,7 +406,7 @@ impl FlowQueue {
     }
 
     fn note_length(&self, jobs: &FlowQueueState) {
-        self.waiting.store(jobs.new.len() + jobs.yielded.len(), Ordering::Relaxed);
+        self.waiting.store(jobs.len(), Ordering::Relaxed);
         self.waiting_new.store(jobs.new.len(), Ordering::Relaxed);
     }
 
@@ -439,28 +422,26 @@ impl FlowQueue {
             if jobs.closed {
                 return None;
             }
+            jobs.idle += 1;
             self.cores.resting(|| self.arrived.wait(&mut jobs));
+            jobs.idle -= 1;
         }
-    }
-
-    fn next_yielded(&self) -> Option<HeldFlow> {
-        let mut jobs = self.jobs.lock();
-        let job = jobs.yielded.pop()?;
-        self.note_length(&jobs);
-        drop(jobs);
-        self.note_leaving(&job);
-        Some(job.held)
     }
 }
 
 impl FlowQueueState {
-    /// Takes a new flow and one that has yielded in turn, so that neither kind holds up the other.
+    /// Returns the number of flows in the queue.
+    fn len(&self) -> usize {
+        self.new.len() + self.begun.len()
+    }
+
+    /// Takes a new flow and one that has run before in turn, so that neither kind holds up the other.
     fn pop(&mut self) -> Option<QueuedFlow> {
-        self.takes_yielded = !self.takes_yielded;
-        if self.takes_yielded {
-            self.yielded.pop().or_else(|| self.new.pop_front())
+        self.takes_begun = !self.takes_begun;
+        if self.takes_begun {
+            self.begun.pop().or_else(|| self.new.pop_front())
         } else {
-            self.new.pop_front().or_else(|| self.yielded.pop())
+            self.new.pop_front().or_else(|| self.begun.pop())
         }
     }
 }

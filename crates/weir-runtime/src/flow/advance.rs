@@ -142,7 +142,9 @@ impl FlowState {
         {
             advanced = Advanced::Ready(Finished::Ended(frame.exit_where_stopped(body, failure)));
         }
-        advanced = behind_placed_calls(frame, advanced, instance, context);
+        if fails(&advanced) {
+            advanced = behind_placed_calls(frame, advanced, instance, context);
+        }
         if instance.gathers() {
             let waits = matches!(advanced, Advanced::Waits);
             if self.batches == FlowBatches::None && has_joined() {
@@ -187,16 +189,21 @@ impl FlowState {
     }
 }
 
-/// Waits, before a flow ends with a failure, for the calls that it has placed.
+/// Returns true if a flow has ended with a failure.
 #[inline]
+fn fails(advanced: &Advanced<Finished>) -> bool {
+    matches!(advanced, Advanced::Ready(Finished::Ended(exit)) if exit.how.is_err())
+}
+
+/// Waits, before a flow ends with a failure, for the calls that it has placed.
+#[cold]
 fn behind_placed_calls(
     frame: &mut Frame,
     advanced: Advanced<Finished>,
     instance: &ProgramInstance,
     context: &mut Context<'_>,
 ) -> Advanced<Finished> {
-    let fails = matches!(&advanced, Advanced::Ready(Finished::Ended(exit)) if exit.how.is_err());
-    match if fails { frame.commits.take_placed() } else { None } {
+    match frame.commits.take_placed() {
         Some(group) => {
             EndingFlow::begin(&mut frame.ending, advanced, instance.environment.failed_placed_call(group), context)
         }

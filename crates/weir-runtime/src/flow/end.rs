@@ -23,6 +23,7 @@ impl FlowState {
     }
 
     /// Counts and records that the flow has ended with an answer.
+    #[inline]
     pub(super) fn answered(&self, instance: &ProgramInstance) {
         let counters = instance.counters(self.key);
         counters.queues.note_end(self.turns.level());
@@ -67,6 +68,7 @@ impl FlowState {
 
     /// Returns the frame to its pool, and announces that the flow will reach no further stateful call; returns false if
     /// the flow has ended already.
+    #[inline]
     pub(super) fn release(&mut self, instance: &ProgramInstance) -> bool {
         let Some(frame) = self.frame.take() else { return false };
         self.claims = None;

@@ -56,7 +56,7 @@ impl Ran {
 
     /// Spends the units of a call that has run.
     #[inline(always)]
-    pub(super) fn spend_call(self, env: Env<'_>) -> Ran {
+    pub(super) fn spend_call(self, env: &Env<'_>) -> Ran {
         match self {
             Ran::Next if env.units.spend_timed(units::CALL, &*env.instance.platform) == Spent::Yield => {
                 Ran::Yields(None)
@@ -165,7 +165,7 @@ impl Frame {
         node: usize,
         step: &PreparedStep,
         body: &Body,
-        env: Env<'_>,
+        env: &Env<'_>,
         context: &mut Context<'_>,
     ) -> Ran {
         if env.records_nodes {
@@ -181,13 +181,13 @@ impl Frame {
         node: usize,
         step: &PreparedStep,
         body: &Body,
-        env: Env<'_>,
+        env: &Env<'_>,
         context: &mut Context<'_>,
     ) -> Ran {
         let since_ns = env.instance.platform.now_ns();
         let ran = self.run_step(node, step, body, env, context);
         if !matches!(ran, Ran::Waits(_) | Ran::Yields(Some(_))) {
-            record_ran(body, env, node, since_ns);
+            record_ran(body, *env, node, since_ns);
         }
         ran
     }
@@ -198,24 +198,26 @@ impl Frame {
         node: usize,
         step: &PreparedStep,
         body: &Body,
-        env: Env<'_>,
+        env: &Env<'_>,
         context: &mut Context<'_>,
     ) -> Ran {
         match &step.action {
-            Action::Region(region) if self.runs_regions(region, env) => self.run_region(node, region, 0, env, context),
+            Action::Region(region) if self.runs_regions(region, *env) => {
+                self.run_region(node, region, 0, *env, context)
+            }
             Action::Region(region) => self.run_form(node, &region.first, body, env, context),
             action => self.run_form(node, action, body, env, context),
         }
     }
 
     #[inline(always)]
-    fn run_form(&mut self, node: usize, action: &Action, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> Ran {
+    fn run_form(&mut self, node: usize, action: &Action, body: &Body, env: &Env<'_>, context: &mut Context<'_>) -> Ran {
         match action {
             Action::Nothing => Ran::Next,
             Action::Prim(prim) => compute(prim, &mut self.slots, body, env),
             Action::Simple(call) => self.simple(call, body, env).spend_call(env),
             Action::Call(call) if call.ticket_gate.is_some() => {
-                self.take_ticket(call, body, env, context).spend_call(env)
+                self.take_ticket(call, body, *env, context).spend_call(env)
             }
             Action::Call(call) => self.call(call, body, env, context).spend_call(env),
             Action::Switch(switch) => self.switch(switch, body),
@@ -226,14 +228,14 @@ impl Frame {
             }
             Action::Select { switch, inputs, out } => self.select(*switch, inputs, *out, body),
             Action::Repeat(repeat) => {
-                let run = Run::new(repeat, self, body, env);
-                self.repeat(run, repeat, env, context)
+                let run = Run::new(repeat, self, body, *env);
+                self.repeat(run, repeat, *env, context)
             }
             Action::Timed(timed) => {
-                let run = self.bodies(timed, body, env);
-                self.timed(run, timed, env, context)
+                let run = self.bodies(timed, body, *env);
+                self.timed(run, timed, *env, context)
             }
-            Action::Acquire(acquire) => self.acquire(node, 0, acquire, body, env, context),
+            Action::Acquire(acquire) => self.acquire(node, 0, acquire, body, *env, context),
             Action::Release { acquire, is_last_effect } => {
                 self.scopes.retain(|open| open.node != *acquire);
                 // The frame may be given up here.
@@ -245,7 +247,7 @@ impl Frame {
                     CutYield::AtFirst => !self.has_stopped_before,
                     CutYield::Always => true,
                 };
-                self.run_cut(node, (cut, yields), body, env, context)
+                self.run_cut(node, (cut, yields), body, *env, context)
             }
             Action::Region(_) | Action::Never => never(),
             Action::Return(answer) => Ran::end(Ok(self.value(body, *answer))),
@@ -275,7 +277,7 @@ impl Frame {
         }
         match &cut.action {
             Action::Region(region) if self.runs_regions(region, env) => self.run_region(node, region, 0, env, context),
-            action => self.run_form(node, action.form(), body, env, context),
+            action => self.run_form(node, action.form(), body, &env, context),
         }
     }
 
@@ -302,15 +304,15 @@ impl Frame {
             (stage, _) => stage,
         };
         match (stage, action.form()) {
-            (Stage::Ticket(_), Action::Call(call)) => self.take_ticket(call, body, env, context).spend_call(env),
+            (Stage::Ticket(_), Action::Call(call)) => self.take_ticket(call, body, env, context).spend_call(&env),
             (Stage::Locks(locks), Action::Call(call)) => {
-                self.call_under(locks, call, body, env, context).spend_call(env)
+                self.call_under(locks, call, body, env, context).spend_call(&env)
             }
             (Stage::Function(pending, held, leaves_thread), Action::Call(call)) => {
-                self.function((pending, held, leaves_thread), call, context).spend_call(env)
+                self.function((pending, held, leaves_thread), call, context).spend_call(&env)
             }
             (Stage::Function(pending, ..), Action::Simple(call)) => {
-                self.long_simple_ended(pending, call, context).spend_call(env)
+                self.long_simple_ended(pending, call, context).spend_call(&env)
             }
             (Stage::Ticket(passed), Action::Acquire(acquire)) => {
                 self.acquire(node, passed, acquire, body, env, context)
@@ -334,7 +336,7 @@ impl Frame {
         Ran::Next
     }
 
-    #[inline]
+    #[inline(always)]
     fn select(&mut self, switch: u32, inputs: &[Option<Argument>], out: u32, body: &Body) -> Ran {
         let chosen = self.choices[switch as usize] as usize;
         // The chosen arm ends the flow, and may still wait before it does: there is no value to continue with.
@@ -418,7 +420,7 @@ impl Frame {
 
 /// Computes a primitive.
 #[inline]
-pub(super) fn compute(step: &PrimStep, slots: &mut [Value], body: &Body, env: Env<'_>) -> Ran {
+pub(super) fn compute(step: &PrimStep, slots: &mut [Value], body: &Body, env: &Env<'_>) -> Ran {
     let constants: &[Value] = &body.constants;
     if operations::calculate(step, slots, constants) || operations::copy_field(step, slots, constants) {
         return Ran::Next;
@@ -431,7 +433,7 @@ pub(super) fn compute(step: &PrimStep, slots: &mut [Value], body: &Body, env: En
 }
 
 /// Returns true if a condition holds.
-pub(super) fn holds(condition: &Condition, slots: &[Value], constants: &[Value], env: Env<'_>) -> bool {
+pub(super) fn holds(condition: &Condition, slots: &[Value], constants: &[Value], env: &Env<'_>) -> bool {
     match condition {
         Condition::Holds(value) => *operations::place(value, slots, constants) == Value::Bool(true),
         Condition::Compare(prim, one, other) => {

@@ -131,9 +131,9 @@ impl Frame {
         let shared = step.restores.iter().map(|shared| match shared {
             SharedOf::Session(sessions) => {
                 let own = held.iter().filter_map(|lock| lock.session_of(sessions)).find_map(SessionState::made);
-                own.unwrap_or_else(|| self.shared_at(shared, &step.within, env))
+                own.unwrap_or_else(|| self.shared_at(shared, &step.within, &env))
             }
-            SharedOf::Program(_) => self.shared_at(shared, &step.within, env),
+            SharedOf::Program(_) => self.shared_at(shared, &step.within, &env),
         });
         let shared: Vec<Shared> = shared.collect();
         StepLocks::restoring(held, shared, env.instance.environment.step_ends())

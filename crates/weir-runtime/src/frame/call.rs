@@ -34,38 +34,38 @@ impl Frame {
         {
             return Ran::wait(Stage::Ticket(gate));
         }
-        self.call(step, body, env, context)
+        self.call(step, body, &env, context)
     }
 
     /// Performs a call that has passed its ticket gate.
     #[inline]
-    pub(super) fn call(&mut self, step: &CallStep, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> Ran {
+    pub(super) fn call(&mut self, step: &CallStep, body: &Body, env: &Env<'_>, context: &mut Context<'_>) -> Ran {
         match &step.code {
             FunctionCode::Immediate(_) if step.section.is_some() => {
-                self.call_under(all_locks(step), step, body, env, context)
+                self.call_under(all_locks(step), step, body, *env, context)
             }
             FunctionCode::Immediate(code) if step.locks.is_empty() => {
-                self.immediate(code, Vec::new(), step, body, env, context)
+                self.immediate(code, Vec::new(), step, body, *env, context)
             }
             FunctionCode::Immediate(code) => match &*step.locks {
                 [(lock, mode)] => match BorrowedLock::try_acquire(lock, *mode) {
                     Some(held) => self.under_free_locks(code, [held], step, body, env, context),
-                    None => self.call_under(all_locks(step), step, body, env, context),
+                    None => self.call_under(all_locks(step), step, body, *env, context),
                 },
                 locks => match try_locks(locks) {
                     Some(held) => self.under_free_locks(code, held, step, body, env, context),
-                    None => self.call_under(all_locks(step), step, body, env, context),
+                    None => self.call_under(all_locks(step), step, body, *env, context),
                 },
             },
             FunctionCode::Waiting(_) if step.is_gathered() && step.locks.is_empty() => {
-                self.join_batch(step, body, env, context)
+                self.join_batch(step, body, *env, context)
             }
             FunctionCode::Waiting(code) if step.locks.is_empty() => {
                 let shared = self.shared_of(step, env);
                 let waiting = code(&mut self.call_of(step, body, env, &shared));
                 self.wait_for(waiting, Vec::new(), step, context)
             }
-            _ => self.call_under(all_locks(step), step, body, env, context),
+            _ => self.call_under(all_locks(step), step, body, *env, context),
         }
     }
 
@@ -78,7 +78,7 @@ impl Frame {
         held: impl IntoIterator<Item = BorrowedLock<'l>>,
         step: &CallStep,
         body: &Body,
-        env: Env<'_>,
+        env: &Env<'_>,
         context: &mut Context<'_>,
     ) -> Ran {
         let mut begun = None;
@@ -97,15 +97,15 @@ impl Frame {
         match begun {
             Some(begun) if begun.keeps_locks => {
                 let held = held.into_iter().zip(&step.locks).map(|(held, (lock, _))| held.keep(lock)).collect();
-                self.go_on_with(begun, held, Vec::new(), step, env, context)
+                self.go_on_with(begun, held, Vec::new(), step, *env, context)
             }
             Some(begun) => {
                 drop(held);
-                self.go_on_with(begun, Vec::new(), Vec::new(), step, env, context)
+                self.go_on_with(begun, Vec::new(), Vec::new(), step, *env, context)
             }
             None => {
                 drop(held);
-                self.call_under(all_locks(step), step, body, env, context)
+                self.call_under(all_locks(step), step, body, *env, context)
             }
         }
     }
@@ -121,9 +121,9 @@ impl Frame {
         env: Env<'_>,
         context: &mut Context<'_>,
     ) -> Ran {
-        let shared = self.shared_of(step, env);
+        let shared = self.shared_of(step, &env);
         if let Some(section) = self.other_section(step, env)
-            && let Some(detached) = self.call_of(step, body, env, &shared).detach()
+            && let Some(detached) = self.call_of(step, body, &env, &shared).detach()
         {
             let long = LongCall { call: detached, code: Arc::clone(code), path: Arc::clone(&step.path) };
             let pending = long.begin_on(CallThreads::Section(section), held, Vec::new(), env);
@@ -131,7 +131,7 @@ impl Frame {
         }
         let mut begun = None;
         let (outcome, declared) = {
-            let mut call = self.call_of(step, body, env, &shared);
+            let mut call = self.call_of(step, body, &env, &shared);
             call.awaited = (!step.changes).then_some(&mut begun);
             (code(&mut call), call.units.declared)
         };
@@ -141,14 +141,14 @@ impl Frame {
             return self.answer(outcome, step);
         }
         let detached =
-            if begun.is_some() || step.changes { None } else { self.call_of(step, body, env, &shared).detach() };
+            if begun.is_some() || step.changes { None } else { self.call_of(step, body, &env, &shared).detach() };
         let job = detached.map(|detached| {
             let code = Arc::clone(code);
             let rest = CallRest::Job(Box::new(move || detached.run(&*code)));
             AwaitedCall { rest, keeps_locks: true }
         });
         let Some(begun) = begun.or(job) else {
-            let mut call = self.call_of(step, body, env, &shared);
+            let mut call = self.call_of(step, body, &env, &shared);
             call.units = UnitBudget::UNLIMITED;
             let outcome = code(&mut call);
             drop(held);
@@ -184,7 +184,7 @@ impl Frame {
     /// Returns the shared values of a call if some of them belong to the session; otherwise returns an empty list, and
     /// the call uses those of the program.
     #[inline]
-    fn shared_of(&self, step: &CallStep, env: Env<'_>) -> SmallVec<[Shared; 2]> {
+    fn shared_of(&self, step: &CallStep, env: &Env<'_>) -> SmallVec<[Shared; 2]> {
         if step.shared.is_empty() {
             return SmallVec::new();
         }
@@ -192,7 +192,7 @@ impl Frame {
     }
 
     /// Returns the shared value of the program, or of the session that one of these steps holds.
-    pub(super) fn shared_at(&self, shared: &SharedOf, within: &[u32], env: Env<'_>) -> Shared {
+    pub(super) fn shared_at(&self, shared: &SharedOf, within: &[u32], env: &Env<'_>) -> Shared {
         match shared {
             SharedOf::Program(index) => env.instance.resources.shared[*index as usize].clone(),
             SharedOf::Session(sessions) => {
@@ -208,7 +208,8 @@ impl Frame {
         held.filter_map(|held| held.session_of(sessions)).find_map(SessionState::made)
     }
 
-    fn call_of<'a>(&'a mut self, step: &'a CallStep, body: &'a Body, env: Env<'a>, shared: &'a [Shared]) -> Call<'a> {
+    #[inline]
+    fn call_of<'a>(&'a mut self, step: &'a CallStep, body: &'a Body, env: &Env<'a>, shared: &'a [Shared]) -> Call<'a> {
         let out = if let Out::Value(slot) = step.out { Some(slot) } else { None };
         out.into_iter().for_each(|slot| self.slots[slot as usize].clear());
         Call {
@@ -245,8 +246,8 @@ impl Frame {
             return self.immediate(code, held, step, body, env, context);
         }
         let section = self.other_section(step, env);
-        let shared = self.shared_of(step, env);
-        let mut call = self.call_of(step, body, env, &shared);
+        let shared = self.shared_of(step, &env);
+        let mut call = self.call_of(step, body, &env, &shared);
         match &step.code {
             FunctionCode::Immediate(_) => unreachable!("it was performed above"),
             FunctionCode::Waiting(code) => {
@@ -311,8 +312,8 @@ impl Frame {
             |index: &usize| *index != gathered && !(borrows && matches!(step.arguments[*index], Argument::Shared(_)));
         let others = (0..step.arguments.len()).filter(is_other);
         if !borrows && step.arguments.iter().any(|argument| matches!(argument, Argument::Shared(_))) {
-            let shared = self.shared_of(step, env);
-            let mut call = self.call_of(step, body, env, &shared);
+            let shared = self.shared_of(step, &env);
+            let mut call = self.call_of(step, body, &env, &shared);
             let common = others.map(|index| call.value(index)).collect();
             return (call.value(gathered), common);
         }

@@ -156,7 +156,7 @@ impl FrameWave {
                 continue;
             }
             columns.swap_row(row, &mut frame.slots);
-            let ran = compute(prim, &mut frame.slots, body, env);
+            let ran = compute(prim, &mut frame.slots, body, &env);
             results.push(frame.slots[prim.out as usize].take());
             if matches!(ran, Ran::Next) {
                 columns.swap_row(row, &mut frame.slots);
@@ -239,7 +239,7 @@ impl FrameWave {
             }
             frame.cursor = node;
             columns.swap_row(row, &mut frame.slots);
-            let ran = catch_unwind(AssertUnwindSafe(|| frame.run(node, step, body, env, context)));
+            let ran = catch_unwind(AssertUnwindSafe(|| frame.run(node, step, body, &env, context)));
             let iteration = &mut iterations[row];
             match ran {
                 Ok(ran @ (Ran::Next | Ran::Yields(None))) => {
@@ -307,7 +307,7 @@ fn truths(
     }
     for (row, iteration) in iterations.iter().enumerate().skip(truths.len()) {
         columns.swap_row(row, &mut frame.slots);
-        truths.push(!iteration.leaves && holds(condition, &frame.slots, constants, env));
+        truths.push(!iteration.leaves && holds(condition, &frame.slots, constants, &env));
         columns.swap_row(row, &mut frame.slots);
     }
     truths

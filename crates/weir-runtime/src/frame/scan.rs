@@ -72,7 +72,7 @@ impl Frame {
                 } else if self.is_chosen(step) {
                     self.cursor = index;
                     self.see(index);
-                    match self.run(index, step, body, env, context) {
+                    match self.run(index, step, body, &env, context) {
                         Ran::Next => {
                             self.through(step, env);
                             self.see_region(index, body, env);

@@ -30,8 +30,10 @@ impl Frame {
             }
             self.cursor = next;
             let ran = match &step.action {
-                Action::Simple(_) if !env.records_nodes => self.simple_calls(steps, body, env),
-                _ => self.run(next, step, body, env, context),
+                Action::Simple(_) if !env.records_nodes && begins_run(&steps[next + 1..]) => {
+                    self.simple_calls(steps, body, env)
+                }
+                _ => self.run(next, step, body, &env, context),
             };
             // A run of calls has moved the cursor.
             next = self.cursor;
@@ -107,7 +109,7 @@ impl Frame {
                 return self.long_simple(simple, body, env);
             }
             env.units.spend_declared(std::mem::take(&mut call.units.declared));
-            let ran = answered(outcome, simple, call.slots).unwrap_or(Ran::Next).spend_call(env);
+            let ran = answered(outcome, simple, call.slots).unwrap_or(Ran::Next).spend_call(&env);
             if !matches!(ran, Ran::Next) {
                 return ran;
             }
@@ -143,12 +145,13 @@ impl Frame {
     }
 
     /// Performs a call of the simplest kind.
-    pub(super) fn simple(&mut self, step: &SimpleStep, body: &Body, env: Env<'_>) -> Ran {
+    #[inline]
+    pub(super) fn simple(&mut self, step: &SimpleStep, body: &Body, env: &Env<'_>) -> Ran {
         self.slots[step.out as usize].clear();
         let mut call = simple_call(&mut self.slots, step, body, env);
         let outcome = (step.code)(&mut call);
         if matches!(outcome, Outcome::ExceedsUnits) {
-            return self.long_simple(step, body, env);
+            return self.long_simple(step, body, *env);
         }
         env.units.spend_declared(call.units.declared);
         answered(outcome, step, &mut self.slots).unwrap_or(Ran::Next)
@@ -159,7 +162,7 @@ impl Frame {
     #[cold]
     #[inline(never)]
     fn long_simple(&mut self, step: &SimpleStep, body: &Body, env: Env<'_>) -> Ran {
-        let mut call = simple_call(&mut self.slots, step, body, env);
+        let mut call = simple_call(&mut self.slots, step, body, &env);
         match if step.changes { None } else { call.detach() } {
             Some(detached) => {
                 let long = LongCall { call: detached, code: Arc::clone(&step.code), path: Arc::clone(&step.path) };
@@ -187,7 +190,14 @@ impl Frame {
     }
 }
 
-fn simple_call<'a>(slots: &'a mut [Value], step: &'a SimpleStep, body: &'a Body, env: Env<'a>) -> Call<'a> {
+/// Returns true if the steps behind a call of the simplest kind begin with another one.
+#[inline]
+fn begins_run(behind: &[PreparedStep]) -> bool {
+    matches!(behind.first(), Some(PreparedStep { action: Action::Simple(_), .. }))
+}
+
+#[inline]
+fn simple_call<'a>(slots: &'a mut [Value], step: &'a SimpleStep, body: &'a Body, env: &Env<'a>) -> Call<'a> {
     Call {
         slots,
         constants: &body.constants,

@@ -107,7 +107,7 @@ impl Frame {
             let Poll::Ready(answers) = member.poll(context) else { return None };
             self.cursor = node;
             self.end_stage(index);
-            return Some(self.take_answers(answers, &body.steps[node]).spend_call(env));
+            return Some(self.take_answers(answers, &body.steps[node]).spend_call(&env));
         }
         let stage = self.take_stage(index)?;
         self.cursor = node;

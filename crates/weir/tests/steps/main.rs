@@ -1,5 +1,5 @@
 //! No program deadlocks, and atomic steps exclude each other: random programs are compiled, and their flows run
-//! concurrently under every engine, with functions that yield at random.
+//! concurrently under every engine, with functions that yield at random, and some that give up their thread while they wait.
 //!
 //! 1. Every program ends within [`PATIENCE`].
 //! 2. In the history of each log, the calls of a step are contiguous, except for concurrent readers, and for steps of

@@ -7,7 +7,7 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::task::{Context, Poll};
 
 use parking_lot::Mutex;
@@ -111,6 +111,28 @@ impl Future for Yields {
     }
 }
 
+/// Waits until another thread has woken it.
+#[derive(Default)]
+struct WokenElsewhere(Option<Arc<AtomicBool>>);
+
+impl Future for WokenElsewhere {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        if self.0.as_ref().is_some_and(|woken| woken.load(Ordering::Acquire)) {
+            return Poll::Ready(());
+        }
+        let (woken, waker) = (Arc::<AtomicBool>::default(), context.waker().clone());
+        // The task that polls it last is woken, as by any other event.
+        self.0 = Some(Arc::clone(&woken));
+        std::thread::spawn(move || {
+            woken.store(true, Ordering::Release);
+            waker.wake();
+        });
+        Poll::Pending
+    }
+}
+
 /// A number with its history.
 #[derive(weir::Type)]
 #[weir(opaque, unique, name = "probe.Log")]
@@ -128,7 +150,7 @@ impl Log {
 
 weir::library! {
     /// Functions of the programs.
-    probe: log, token, pause, get, slow_get, add, slow_add, spend, both, Turn::turn, Turn::slow_turn
+    probe: log, token, pause, peer, never, get, slow_get, add, slow_add, spend, both, Turn::turn, Turn::slow_turn
 }
 
 /// State of a stateful call: its number, from its first call on.
@@ -170,6 +192,18 @@ fn token(#[environment] probe: &Probe) -> i64 {
 #[weir::function(reads)]
 async fn pause(#[environment] probe: &Probe) {
     probe.pause().await;
+}
+
+/// Waits for a peer, without a thread.
+#[weir::function(reads, awaits_peer)]
+async fn peer() {
+    WokenElsewhere::default().await;
+}
+
+/// Waits until it is cancelled.
+#[weir::function(reads)]
+async fn never() {
+    std::future::pending().await
 }
 
 /// Returns the token, or a new one for a call outside any step.

@@ -1,5 +1,5 @@
-//! Random programs with nested atomic steps: through `fn`s, branches, handlers, loops, readers and writers, and
-//! sessions.
+//! Random programs with nested atomic steps: through `fn`s, branches, handlers, loops, races with a
+//! body that never ends, readers and writers, and sessions.
 //!
 //! Every `fn` takes the number of its flow and, for each log, the token of the enclosing step that holds the log, or 0.
 
@@ -120,7 +120,7 @@ impl Maker {
 
     fn statement(&mut self, fns: usize, depth: usize) -> String {
         let log = self.log();
-        let (by, forms) = (self.random.below(9), if depth > DEPTH { 11 } else { 17 });
+        let (by, forms) = (self.random.below(9), if depth > DEPTH { 11 } else { 19 });
         match self.random.below(forms) {
             0 => format!("{log}.get(flow, {log}_token)\n"),
             1 => format!("{log}.slow_get(flow, {log}_token)\n"),
@@ -135,7 +135,7 @@ impl Maker {
                 let tokens = HELD.map(|log| format!(", {log}_token")).concat();
                 format!("f{}(flow{tokens})\n", self.random.below(fns))
             }
-            6 | 7 => "probe.pause()\n".to_owned(),
+            6 | 7 => ["probe.pause()\n", "probe.peer()\n"][by % 2].to_owned(),
             8 => ["probe.turn(flow)\n", "probe.slow_turn(flow)\n"][by % 2].to_owned(),
             9 => format!("vault.{}(flow, {PURSE}_token, {by})\n", ["deposit", "slow_deposit"][by % 2]),
             10 => format!("vault.{}(flow, {PURSE}_token)\n", ["balance", "slow_balance"][by % 2]),
@@ -148,6 +148,7 @@ impl Maker {
                 let body = self.statements(fns, depth + 1);
                 format!("loop round = 0 {{\n{body}round + 1\n}} until round > 1 at most 3\n")
             }
+            14 | 15 => format!("race {{\n{{\n{}}}\nprobe.never()\n}}\n", self.statements(fns, depth + 1)),
             _ => self.step(fns, depth),
         }
     }

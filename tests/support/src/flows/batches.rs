@@ -29,7 +29,7 @@ pub struct WaitingBatch {
 enum Release {
     /// Each call is answered with ten times its argument.
     Answers,
-    /// The same, after the function has allocated so many bytes.
+    /// The same, after the function has allocated so many bytes, unless the flows may not hold them.
     AnswersOfBytes(usize),
     /// Each call is answered with this failure.
     Failure(String),
@@ -43,7 +43,8 @@ impl WaitingBatch {
         _ = self.release.send(Release::Answers);
     }
 
-    /// Does the same after the function has reported an allocation of so many bytes ([`memory::allocated`]).
+    /// Does the same after the function has reported an allocation of so many bytes ([`memory::allocated`]). If the flows may not hold
+    /// them, the batch fails as a whole instead, and they are released.
     pub fn answer_of_bytes(self, bytes: usize) {
         _ = self.release.send(Release::AnswersOfBytes(bytes));
     }
@@ -128,7 +129,9 @@ fn end(arguments: Vec<i64>, release: Release) -> BatchAnswers {
         }
         Release::AnswersOfBytes(bytes) => {
             memory::allocated(bytes);
-            end(arguments, Release::Answers)
+            let Err(failure) = memory::check() else { return end(arguments, Release::Answers) };
+            memory::released(bytes);
+            BatchAnswers { answers: vec![Outcome::Fault(failure); arguments.len()], failed_as_a_whole: true }
         }
         Release::Failure(message) => {
             let failure = Outcome::Error(Value::Failure(Box::new(Failure::function(message.as_str()))));

@@ -175,17 +175,23 @@ impl<'a, H: Handler> Service<Request<Incoming>> for Http1Service<'a, H> {
     type Future = AnswerFuture<'a>;
 
     #[inline]
-    fn call(&self, mut request: Request<Incoming>) -> AnswerFuture<'a> {
+    fn call(&self, request: Request<Incoming>) -> AnswerFuture<'a> {
         let Http1Service { handler, activity, repeated, peer, limits, piece_bytes_max } = self;
-        let has_room = activity.hold(announced_bytes(&mut request, activity, limits.body_bytes_max));
-        let fields = repeated.of(&request);
+        // Moved to its place before it is changed, because it would be copied once more otherwise.
+        let mut place = None;
+        let request = place.insert(request);
+        let has_room = activity.hold(announced_bytes(request, activity, limits.body_bytes_max));
+        let fields = repeated.of(request);
         // Called outside the future, so that the request is not moved into it.
-        let answer = match has_room {
-            true => handler.handle(&mut Some(request), fields, *peer),
+        let answer = Some(match has_room {
+            true => handler.handle(&mut place, fields, *peer),
             false => HandlerResponse::Now(no_room()),
-        };
-        let answering = matches!(answer, HandlerResponse::Later(_)).then(|| CountGuard::one_more(&activity.answering));
-        AnswerFuture { answer: Some(answer), activity, piece_bytes_max: *piece_bytes_max, answering }
+        });
+        let mut answer = AnswerFuture { answer, activity, piece_bytes_max: *piece_bytes_max, answering: None };
+        if matches!(answer.answer, Some(HandlerResponse::Later(_))) {
+            answer.answering = Some(CountGuard::one_more(&activity.answering));
+        }
+        answer
     }
 }
 

@@ -266,9 +266,9 @@ impl Framing {
         self.head = RequestHead { needs_host: line.ends_with(b" HTTP/1.1"), ..RequestHead::default() };
         self.state = FramingState::Fields;
         // hyper refuses a line without a blank.
-        let Some((method, rest)) = memchr(b' ', line).map(|blank| (&line[..blank], &line[blank + 1..])) else {
-            return Ok(());
-        };
+        // Methods are short.
+        let Some(blank) = line.iter().position(|byte| *byte == b' ') else { return Ok(()) };
+        let (method, rest) = (&line[..blank], &line[blank + 1..]);
         if rest.first() == Some(&b'/') {
             return Ok(());
         }

@@ -20,6 +20,9 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(3);
 /// Time without an answer after which the peer of a connection is asked whether it is there; after three times as long without
 /// an answer, the connection is lost, and the database takes back its transaction.
 const KEEPALIVE: Duration = Duration::from_secs(5);
+/// Time after which the database gives up a connection whose answers nobody reads, or acknowledges, and takes back its transaction: as
+/// long as it takes to notice that its peer is gone.
+const UNREAD_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// The address of a PostgreSQL database.
 #[derive(Clone)]
@@ -27,6 +30,8 @@ pub struct PostgresAddress {
     pub(super) config: Config,
     /// The time limit of a statement.
     pub(super) time_limit: Duration,
+    /// The maximum number of connections, if it is limited.
+    pub(super) connections_max: Option<usize>,
     /// The certificates that are accepted; `None` if connections are not encrypted.
     pub(super) trust: Option<CertificateTrust>,
     shown: String,
@@ -41,6 +46,12 @@ impl PostgresAddress {
         // The last option counts.
         address.config.options(format!("{options} -csearch_path={schema}")).application_name(schema);
         address
+    }
+
+    /// Returns the address, to which a program makes at most this number of connections.
+    #[must_use]
+    pub fn with_connections_max(self, connections_max: Option<usize>) -> PostgresAddress {
+        PostgresAddress { connections_max, ..self }
     }
 
     /// Returns whether a text means an address, perhaps an invalid one, and not a path.
@@ -84,9 +95,10 @@ impl PostgresAddress {
         config.options(format!(
             "-cstatement_timeout={milliseconds} -clock_timeout={milliseconds} \
              -cidle_in_transaction_session_timeout={} -ctcp_keepalives_idle={keepalive} \
-             -ctcp_keepalives_interval={keepalive} -ctcp_keepalives_count=2 -cstandard_conforming_strings=on \
-             -cclient_min_messages=error {given}",
+             -ctcp_keepalives_interval={keepalive} -ctcp_keepalives_count=2 -ctcp_user_timeout={} \
+             -cstandard_conforming_strings=on -cclient_min_messages=error {given}",
             IDLE_TIMEOUT.as_millis(),
+            UNREAD_TIMEOUT.as_millis(),
             keepalive = KEEPALIVE.as_secs(),
         ));
         let is_local = config.get_hosts().iter().all(|host| matches!(host, Host::Unix(_)));
@@ -97,7 +109,7 @@ impl PostgresAddress {
             Some(CertificateTrust::Authorities(_)) => SslMode::Require,
         });
         let shown = shown(&config);
-        Ok(PostgresAddress { config, time_limit, trust, shown })
+        Ok(PostgresAddress { config, time_limit, connections_max: None, trust, shown })
     }
 }
 
@@ -223,6 +235,12 @@ mod tests {
                 shown(other)
             );
         }
+        let address = PostgresAddress::parse("postgres://ada@db/shop?options=-ctcp_user_timeout%3D0", None).unwrap();
+        let options = address.config.get_options().unwrap_or_default();
+        assert!(
+            options.contains("-ctcp_user_timeout=15000 ") && options.ends_with("-ctcp_user_timeout=0"),
+            "{options}"
+        );
         assert!(shown("postgres://ada@db/shop?sslmode=maybe").contains("`disable`, `prefer` or `require`"));
         assert!(shown("postgres://ada@db/shop?sslrootcert=ca.pem").contains("needs `sslmode=require`"));
     }

@@ -50,10 +50,10 @@ impl PostgresTable {
         }))
     }
 
-    /// Returns whether the answers of some changes are known before the database has executed them. An existing database may change or
-    /// keep out rows by its own rules.
+    /// Returns whether the answers of some changes are known before the database has executed them. The database may change or keep
+    /// rows by what somebody has added.
     pub(super) fn places_changes(&self) -> bool {
-        !self.schema.auto && self.schema.references.is_empty() && self.schema.existing.is_none()
+        !self.schema.auto && self.schema.references.is_empty() && !self.may_interfere()
     }
 
     /// Places a change in a transaction; `None` if it has to be waited for.
@@ -151,7 +151,7 @@ impl TableLayout {
         let sql = match change {
             RowChange::Insert(_) => &self.statements.insert,
             RowChange::Upsert(_) => &self.statements.upsert,
-            RowChange::Replace(..) => self.statements.replace.as_ref()?,
+            RowChange::Replace(..) => self.replacement()?,
             RowChange::Delete(_) => &self.statements.delete,
         };
         Some(std::iter::once(SqlStatement::new(sql, parameters)).chain(published.statements()).collect())
@@ -164,6 +164,7 @@ impl TableLayout {
             RowChange::Insert(_) if self.schema.auto => {
                 match executed.filter(|executed| executed.rows().is_ok_and(|rows| !rows.is_empty())) {
                     Some(executed) => self.number(executed, 0).map(Value::Int),
+                    None if self.may_interfere() => Err(constraint::kept_out(&self.schema)),
                     None => Err(constraint::no_number_left(&self.schema)),
                 }
             }
@@ -176,8 +177,8 @@ impl TableLayout {
             RowChange::Insert(row) | RowChange::Upsert(row) => Ok(self.schema.key_of(fields(row))),
             RowChange::Replace(_, row) => match executed {
                 Some(_) if count == 0 => Err(constraint::not_replaced(&self.schema, fields(row))),
-                // The database may have changed the row.
-                Some(executed) if self.schema.existing.is_some() => self.stored_row(executed),
+                // The statement has returned the row, because the database may have changed it.
+                Some(executed) if !matches!(executed.rows(), Ok([])) => self.stored_row(executed),
                 _ => Ok(row.clone()),
             },
             RowChange::Delete(_) => Ok(Value::Bool(count > 0)),

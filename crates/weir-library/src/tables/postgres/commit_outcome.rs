@@ -10,9 +10,8 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio_postgres::Error;
 
-use super::errors::{StatementError, has_been_idle, is_answer, is_lost, unknown_if_lost};
+use super::errors::{StatementError, has_been_idle, is_answer, is_lost, unknown_if_lost, why_idle, why_lost};
 use super::placed_statements::PlacedStatements;
-use super::writer::{why_idle, why_lost};
 
 /// A transaction whose commit is sent.
 pub(super) struct CommittedTransaction {

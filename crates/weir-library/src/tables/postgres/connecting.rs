@@ -6,7 +6,7 @@ use parking_lot::MutexGuard;
 use weir::assert_may_block;
 
 use super::connection::PostgresConnection;
-use super::connector::{RECONNECT_PAUSE, RECONNECT_TIMEOUT};
+use super::connector::{CROWDED_PAUSE, RECONNECT_PAUSE, RECONNECT_TIMEOUT};
 use super::errors::StatementError;
 use super::writer::{ATTEMPTS_MAX, PostgresWriter, pause};
 use super::{PostgresDatabase, durability};
@@ -124,7 +124,9 @@ pub(super) fn while_lost<T>(attempt: impl Fn() -> Result<T, StatementError>) -> 
     let deadline = Instant::now() + RECONNECT_TIMEOUT;
     loop {
         match attempt() {
-            Err(error) if error.is_lost() && Instant::now() < deadline => std::thread::sleep(RECONNECT_PAUSE),
+            Err(error) if error.is_lost() && Instant::now() < deadline => {
+                std::thread::sleep(if error.has_no_connection_left() { CROWDED_PAUSE } else { RECONNECT_PAUSE });
+            }
             tried => return tried,
         }
     }

@@ -14,12 +14,15 @@ use super::address::PostgresAddress;
 use super::connection::PostgresConnection;
 use super::errors::{StatementError, has_been_idle};
 use super::io::{IoThread, wait};
+use super::spare_connections::{ConnectionPermit, SpareConnections};
 use super::tls::PostgresTls;
 
 /// Time for which a program tries to connect to a database that does not answer, such as one that starts again.
 pub(super) const RECONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time after which the next attempt to connect follows.
 pub(super) const RECONNECT_PAUSE: Duration = Duration::from_millis(50);
+/// The same for a database that has as many connections as it allows, which costs it a process for each attempt.
+pub(super) const CROWDED_PAUSE: Duration = Duration::from_millis(500);
 /// Time that the network and the database have beyond the limit of a statement, which the database keeps.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -30,21 +33,27 @@ pub(super) struct PostgresConnector {
     /// The settings of encrypted connections; `None` if they are not encrypted.
     pub(super) tls: Option<PostgresTls>,
     pub(super) io: Arc<IoThread>,
+    pub(super) spare: SpareConnections,
 }
 
 impl PostgresConnector {
     pub(super) fn new(address: PostgresAddress) -> Result<PostgresConnector, Failure> {
         let tls = address.trust.as_ref().map(PostgresTls::trusting).transpose()?;
-        Ok(PostgresConnector { tls, io: Arc::new(IoThread::begin()?), address })
+        let spare = SpareConnections::of(address.connections_max);
+        Ok(PostgresConnector { tls, io: Arc::new(IoThread::begin()?), address, spare })
     }
 
     /// Makes a connection that the thread of connections drives.
     pub(super) fn connect(&self) -> Result<PostgresConnection, StatementError> {
-        self.connect_on(&self.io.handle)
+        self.connect_on(&self.io.handle, None)
     }
 
-    /// Makes a connection that this event loop drives, on another thread than that of the loop.
-    pub(super) fn connect_on(&self, event_loop: &Handle) -> Result<PostgresConnection, StatementError> {
+    /// Makes a connection that this event loop drives, on another thread than that of the loop. It keeps the permit to its end.
+    pub(super) fn connect_on(
+        &self,
+        event_loop: &Handle,
+        permit: Option<ConnectionPermit>,
+    ) -> Result<PostgresConnection, StatementError> {
         let (config, tls) = (self.address.config.clone(), self.tls.clone());
         let connecting = event_loop.spawn(async move {
             let (open, end) = oneshot::channel();
@@ -52,11 +61,11 @@ impl PostgresConnector {
             let (client, driver) = match tls {
                 Some(tls) => {
                     let (client, connection) = config.connect(tls).await?;
-                    (client, tokio::spawn(driven(connection, (open, Arc::clone(&was_idle)))))
+                    (client, tokio::spawn(driven(connection, (open, permit), Arc::clone(&was_idle))))
                 }
                 None => {
                     let (client, connection) = config.connect(NoTls).await?;
-                    (client, tokio::spawn(driven(connection, (open, Arc::clone(&was_idle)))))
+                    (client, tokio::spawn(driven(connection, (open, permit), Arc::clone(&was_idle))))
                 }
             };
             Ok(PostgresConnection::new(client, (driver.abort_handle(), end, was_idle)))
@@ -90,7 +99,8 @@ impl PostgresConnector {
 /// transaction was idle, which no answer tells.
 async fn driven(
     connection: impl Future<Output = Result<(), Error>>,
-    (open, was_idle): (oneshot::Sender<Infallible>, Arc<AtomicBool>),
+    open: (oneshot::Sender<Infallible>, Option<ConnectionPermit>),
+    was_idle: Arc<AtomicBool>,
 ) {
     // Whoever waits for an answer learns how it ends.
     if connection.await.is_err_and(|error| has_been_idle(&error)) {

@@ -7,6 +7,7 @@ use tokio_postgres::error::SqlState;
 use weir::{Failure, FailureKind};
 
 use super::address::PostgresAddress;
+use crate::tables::transaction_number::refused;
 
 /// The class of the codes of rules that a row breaks, such as a `CHECK` of another program, and the codes of values that a
 /// column of another program cannot have: a text that is too long or has a NUL, a number out of range.
@@ -61,6 +62,11 @@ impl StatementError {
     /// Returns whether another program has a lock that the statement needs, and the time to wait for it is over.
     pub(super) fn is_lock_missing(&self) -> bool {
         matches!(self, StatementError::Database(error, _) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE))
+    }
+
+    /// Returns whether the database has as many connections as it allows.
+    pub(super) fn has_no_connection_left(&self) -> bool {
+        matches!(self, StatementError::Database(error, _) if error.code() == Some(&SqlState::TOO_MANY_CONNECTIONS))
     }
 
     /// Returns whether the connection has failed.
@@ -133,8 +139,8 @@ pub(super) fn is_lost(error: &Error) -> bool {
         let io = |error: &Error| error.source().is_some_and(|source| source.is::<std::io::Error>());
         return error.is_closed() || io(error);
     };
-    // The database ends, has crashed, starts, or has ended an idle transaction.
-    ["57P01", "57P02", "57P03", "25P03", "08006", "08003"].contains(&code.code())
+    // The database ends, has crashed, starts, or has ended an idle transaction, or has too many connections.
+    ["57P01", "57P02", "57P03", "25P03", "08006", "08003", "53300"].contains(&code.code())
 }
 
 /// Returns whether the database itself has answered by this error: it names the place in its source, as a proxy between does not.
@@ -164,6 +170,21 @@ pub(super) fn unknown_unless_answered(error: Error, at: usize) -> StatementError
 /// Returns whether the database refuses the statement itself, whatever its values are: its syntax, its types, or what it names.
 pub(super) fn is_invalid_statement(error: &Error) -> bool {
     error.code().is_some_and(|code| code.code().starts_with("42"))
+}
+
+/// Returns the failure of a transaction that has executed nothing for too long. It would be as idle if it were executed again.
+pub(super) fn why_idle() -> Failure {
+    Failure::function(
+        "the transaction was taken back, because it has executed nothing for longer than `idle_in_transaction_session_timeout`, \
+         after which PostgreSQL lets others go on; nothing of it was written: compute before or behind it, or set a longer limit by \
+         `?options=-cidle_in_transaction_session_timeout%3D60s` behind the address",
+    )
+}
+
+/// Returns the failure of a transaction that has written nothing, because its connection was lost.
+pub(super) fn why_lost(transaction: i64) -> Failure {
+    let why = "the transaction was taken back, because its connection to the database was lost: nothing of it was written; try it again";
+    refused(transaction, Failure::function(why))
 }
 
 /// Returns the failure for an error of a statement.
@@ -225,7 +246,9 @@ fn advice(error: &Error) -> Option<&'static str> {
             "the statement takes longer than its time limit: `?statement_timeout=60s` of the address sets another one"
         }
         "53100" => "its disk is full: free some space; nothing of the statement was written",
-        "53300" => "it has too many connections: end some programs, or raise `max_connections`",
+        "53300" => {
+            "it has too many connections: end some programs, raise the limit, or give the plan a smaller `table_connections`"
+        }
         "25006" => "it is read-only, such as a standby: use the address of the primary",
         "28P01" | "28000" => "correct the user or the password in its address, or set `PGPASSWORD`",
         "3D000" => "create it with `createdb`, or correct its address",

@@ -104,8 +104,8 @@ impl PostgresDatabase {
 
     pub(super) fn read_once(&self, statements: &[SqlStatement<'_>]) -> Result<Vec<Executed>, StatementError> {
         self.check()?;
-        let reader = self.readers.take(self.limit(), || {
-            let reader = self.connect()?;
+        let reader = self.readers.take(self.limit(), &self.connector.spare, |permit| {
+            let reader = self.connector.connect_on(&self.connector.io.handle, permit)?;
             self.recovered()?;
             Ok(reader)
         })?;
@@ -134,6 +134,7 @@ impl PostgresDatabase {
         statements: &[SqlStatement<'_>],
         reads: bool,
     ) -> Result<Vec<Executed>, StatementError> {
+        let _waiting = self.blocking.wait(statements);
         self.answered(writer.enter(transaction))?;
         let turns = writer.turns;
         let connection = self.connected(writer)?;

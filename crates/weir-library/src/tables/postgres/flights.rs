@@ -5,11 +5,11 @@ use std::task::{Context, Poll, Waker};
 
 use super::beginning::Beginning;
 use super::connection::{Executed, PostgresConnection, SqlStatement};
-use super::errors::StatementError;
+use super::errors::{StatementError, why_lost};
 use super::publications::without_publications;
 use super::sent_statement::SentStatement;
 use super::transaction_statements::{AnsweredStatements, BegunStatements, StatementsAnswer};
-use super::writer::{PostgresWriter, why_lost};
+use super::writer::PostgresWriter;
 
 impl PostgresWriter {
     /// Returns whether a statement waits for its answer without a thread.

@@ -8,6 +8,7 @@ use super::connection::{Executed, SqlStatement};
 use super::publications::{GroupPublications, Publications};
 use super::queued_change::QueuedChange;
 use super::table_layout::TableLayout;
+use crate::tables::constraint;
 use crate::tables::insertion::given_columns;
 use crate::tables::row::fields;
 use crate::tables::rows::RowChange;
@@ -44,14 +45,16 @@ impl<'g> GroupStatements<'g> {
             let (table, identity) = (&queued.table, queued.table.identity());
             let joined = open.iter().find(|(of, _)| *of == identity).map(|(_, part)| *part);
             match (&queued.change, &table.statements.insert_many) {
-                (RowChange::Insert(_), Some(sql)) => match joined.and_then(|part| parts.get_mut(part)) {
-                    Some(GroupPart::Insertions(members, _)) => members.push(at),
-                    _ => {
-                        open.push((identity, parts.len()));
-                        let insertion = GroupInsertion { sql, columns: Vec::new(), published: None };
-                        parts.push(GroupPart::Insertions(vec![at], insertion));
+                (RowChange::Insert(_), Some(sql)) if queued.joins => {
+                    match joined.and_then(|part| parts.get_mut(part)) {
+                        Some(GroupPart::Insertions(members, _)) => members.push(at),
+                        _ => {
+                            open.push((identity, parts.len()));
+                            let insertion = GroupInsertion { sql, columns: Vec::new(), published: None };
+                            parts.push(GroupPart::Insertions(vec![at], insertion));
+                        }
                     }
-                },
+                }
                 (change, _) => {
                     open.retain(|(of, _)| *of != identity);
                     parts.push(GroupPart::Change(at, table.change_parameters(change), table.publications(change)));
@@ -80,7 +83,8 @@ impl<'g> GroupStatements<'g> {
         statements
     }
 
-    /// Returns the answer of each change, in the order of the group; `None` if a table has too few numbers left.
+    /// Returns the answer of each change, in the order of the group; `None` if nothing of it has happened,
+    /// because a table has too few numbers left.
     pub(super) fn answers(&self, executed: &[Executed]) -> Option<Vec<Result<Value, Failure>>> {
         let mut answers: Vec<Option<Result<Value, Failure>>> = self.group.iter().map(|_| None).collect();
         let mut begin = 0;
@@ -94,7 +98,7 @@ impl<'g> GroupStatements<'g> {
                     begin += statements.map_or(0, |statements| statements.len());
                 }
                 GroupPart::Insertions(members, insertion) => {
-                    let keys = inserted_keys(self.group, members, of_part?)?;
+                    let keys = inserted_keys(self.group, members, (of_part?, self.parts.len() == 1))?;
                     members.iter().zip(keys).for_each(|(at, key)| answers[*at] = Some(key));
                     begin += 1 + usize::from(insertion.published.is_some());
                 }
@@ -104,20 +108,29 @@ impl<'g> GroupStatements<'g> {
     }
 }
 
-/// Returns the keys of rows that were inserted together; `None` if the table has given too few.
+/// Returns the keys of rows that were inserted together; `None` if the table has given no number, and nothing else was changed.
 fn inserted_keys(
     group: &[QueuedChange],
     members: &[usize],
-    executed: &Executed,
+    (executed, is_whole_group): (&Executed, bool),
 ) -> Option<Vec<Result<Value, Failure>>> {
-    let schema = &group.get(*members.first()?)?.table.schema;
+    let TableLayout { schema, triggers, .. } = &*group.get(*members.first()?)?.table;
+    if executed.count != members.len() as u64 {
+        if schema.auto && executed.count == 0 && is_whole_group {
+            return None;
+        }
+        // Nobody knows which ones. From now on, each is a statement.
+        triggers.have_kept_row();
+        let failure = constraint::some_kept_out(schema, (executed.count, members.len()));
+        return Some(members.iter().map(|_| Err(failure.clone())).collect());
+    }
     if !schema.auto {
         let answer = |at: &usize| group[*at].table.change_answer(&group[*at].change, None);
         return Some(members.iter().map(answer).collect());
     }
     let mut numbers: Vec<i64> = executed.rows().ok()?.iter().map(|row| row.try_get(0).ok()).collect::<Option<_>>()?;
     numbers.sort_unstable();
-    (numbers.len() == members.len()).then(|| numbers.into_iter().map(|number| Ok(Value::Int(number))).collect())
+    Some(numbers.into_iter().map(|number| Ok(Value::Int(number))).collect())
 }
 
 impl<'g> GroupPart<'g> {

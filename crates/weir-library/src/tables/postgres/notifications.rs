@@ -35,11 +35,16 @@ impl PostgresDatabase {
         &self,
         publish: impl Fn(WriteSet) -> bool + Send + Sync + 'static,
     ) -> Result<(), Failure> {
+        let Some(permit) = self.connector.spare.take() else {
+            let few =
+                "`table_connections` of the plan leaves no connection for what other programs write: allow one more";
+            return Err(Failure::function(few));
+        };
         let (config, tls) = (self.connector.address.config.clone(), self.connector.tls.clone());
         let program = self.program;
         let (begun, wait_for) = tokio::sync::oneshot::channel();
         self.connector.io.handle.spawn(async move {
-            let mut begun = Some(begun);
+            let (mut begun, _permit) = (Some(begun), permit);
             loop {
                 let heard =
                     async |begun: &mut Option<tokio::sync::oneshot::Sender<Result<(), tokio_postgres::Error>>>| {

@@ -58,7 +58,7 @@ pub(super) struct Pipelines(Mutex<IndexMap<runtime::Id, PipelineState>>);
 enum PipelineState {
     Connecting,
     Open(Arc<Pipeline>),
-    /// The attempt to connect has failed at this time.
+    /// The attempt to connect has failed at this time, or there was no permit for it.
     Failed(Instant),
 }
 
@@ -81,9 +81,14 @@ impl Pipelines {
         }
         drop(pipelines);
         let (pipelines, connecting) = (Arc::clone(self), connector.clone());
+        let Some(permit) = connector.spare.take() else {
+            pipelines.0.lock().insert(id, PipelineState::Failed(Instant::now()));
+            return None;
+        };
         connector.io.handle.spawn_blocking(move || {
             // A crash of the database may be the reason why there is none.
-            let connected = connecting.connect_on(&handle).and_then(|connection| recovered().map(|()| connection));
+            let connected =
+                connecting.connect_on(&handle, Some(permit)).and_then(|connection| recovered().map(|()| connection));
             let state = match connected {
                 Ok(connection) => PipelineState::Open(Arc::new(Pipeline::new(connection, handle))),
                 Err(_) => PipelineState::Failed(Instant::now()),

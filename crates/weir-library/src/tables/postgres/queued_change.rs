@@ -18,6 +18,8 @@ use crate::tables::rows::{ChangeAnswered, RowChange};
 pub(super) struct QueuedChange {
     pub(super) table: Arc<TableLayout>,
     pub(super) change: RowChange,
+    /// True if an insertion may be one statement with others. The database tells of these only how many rows it has inserted.
+    pub(super) joins: bool,
     answered: ChangeAnswered,
     flow: ChangeEnd,
 }
@@ -53,7 +55,8 @@ impl QueuedChange {
     ) -> (QueuedChange, PendingChange) {
         let wait = Arc::<Mutex<ChangeWait>>::default();
         let flow = ChangeEnd { wait: Arc::clone(&wait), thread: std::thread::current().id() };
-        (QueuedChange { table, change, answered, flow }, PendingChange(wait))
+        let joins = !table.may_interfere();
+        (QueuedChange { table, change, joins, answered, flow }, PendingChange(wait))
     }
 
     /// Gives the flow its answer, and the number of the commit. The flow is woken with `woken`.

@@ -6,6 +6,7 @@ use parking_lot::{Condvar, Mutex};
 
 use super::connection::PostgresConnection;
 use super::errors::StatementError;
+use super::spare_connections::{ConnectionPermit, SpareConnections};
 
 /// Maximum number of connections that read.
 const READERS_MAX: usize = 16;
@@ -24,26 +25,37 @@ struct ReaderPool {
 }
 
 impl Readers {
-    /// Takes a connection out of the pool, or makes one.
+    /// Takes a connection out of the pool, or makes one, which needs a permit if there is another one.
     pub(super) fn take(
         &self,
         limit: Duration,
-        connect: impl FnOnce() -> Result<PostgresConnection, StatementError>,
+        spare: &SpareConnections,
+        connect: impl FnOnce(Option<ConnectionPermit>) -> Result<PostgresConnection, StatementError>,
     ) -> Result<PostgresConnection, StatementError> {
         let deadline = Instant::now() + limit;
         let mut pool = self.pool.lock();
-        while pool.busy >= READERS_MAX {
+        let permit = loop {
+            pool.idle.retain(|idle| !idle.is_closed());
+            if let Some(idle) = pool.idle.pop() {
+                pool.busy += 1;
+                return Ok(idle);
+            }
+            match pool.busy {
+                0 => break None,
+                READERS_MAX.. => {}
+                _ => {
+                    if let Some(permit) = spare.take() {
+                        break Some(permit);
+                    }
+                }
+            }
             if self.returned.wait_until(&mut pool, deadline).timed_out() {
                 return Err(StatementError::NoAnswer);
             }
-        }
+        };
         pool.busy += 1;
-        pool.idle.retain(|idle| !idle.is_closed());
-        if let Some(idle) = pool.idle.pop() {
-            return Ok(idle);
-        }
         drop(pool);
-        let connected = connect();
+        let connected = connect(permit);
         if connected.is_err() {
             self.put(None);
         }

@@ -65,6 +65,7 @@ impl PostgresDatabase {
         let look =
             |schema: &Schema| missed_starts::changes(schema, &catalog).map(|why| Some((schema.name.clone(), why?)));
         let found = declared.iter().map(look).find(|found| !matches!(found, Ok(None)));
+        self.look_for_triggers(&catalog).map_err(StatementError::TakenBack)?;
         // The locks of the declarations are those of the connection. If it was lost, this fails.
         command("COMMIT")?;
         match found.transpose().map_err(StatementError::TakenBack)?.flatten() {

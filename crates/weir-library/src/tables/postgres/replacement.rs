@@ -25,11 +25,10 @@ use crate::tables::statements::{TableStatements, parameters};
 const NO_ROW: &str = "no row was updated";
 
 /// Returns an update that fails if there is no row with its key, or the database keeps it as it is.
-pub(super) fn fails_without_row(schema: &Schema, update: &str) -> String {
-    let returning = if schema.existing.is_some() { "" } else { " RETURNING 1" };
+pub(super) fn fails_without_row(update: &str) -> String {
     // A query has no other way to fail.
     let number = format!("CAST(CASE count(*) WHEN 0 THEN '{NO_ROW}' ELSE '1' END AS integer)");
-    format!("WITH u AS ({update}{returning}) SELECT {number} FROM u")
+    format!("WITH u AS ({update} RETURNING 1) SELECT {number} FROM u")
 }
 
 /// Returns whether an update has failed because it has found no row.
@@ -88,7 +87,11 @@ impl PostgresReplacement<'_> {
             SqlStatement { sql: &insertion, parameters: declared.chain(kept).collect() }
         });
         let statements: Vec<SqlStatement<'_>> = insertions.chain(self.published.statements()).collect();
-        self.database.write(transaction, &statements).map(|_| ())
+        let inserted = self.database.write(transaction, &statements)?;
+        match inserted.iter().zip(rows).find(|(inserted, _)| inserted.count == 0) {
+            Some((_, (_, row))) => Err(StatementError::TakenBack(constraint::not_inserted(self.schema, fields(row)))),
+            None => Ok(()),
+        }
     }
 
     /// Returns the names, in SQL, of the columns that the table has and the program does not declare, without those that the

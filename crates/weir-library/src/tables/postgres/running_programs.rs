@@ -48,6 +48,12 @@ pub(super) fn conversion_ended(schema: &Schema) -> String {
     format!("SELECT pg_advisory_unlock({}, {})", Declared::Conversion as i32, hash(&schema.name))
 }
 
+/// Returns the query for the process of the program that converts the rows of a table in batches, and its address.
+pub(super) fn converting(schema: &Schema) -> String {
+    let processes = others(Declared::Conversion, &schema.name);
+    format!("SELECT pid::text, host(client_addr) FROM pg_stat_activity WHERE pid::text IN ({processes})")
+}
+
 /// Returns the query for the other programs that declare a table with other columns.
 pub(super) fn with_other_columns(schema: &Schema) -> String {
     let (table, same) = (others(Declared::Table, &schema.name), others(Declared::Columns, &columns(schema)));

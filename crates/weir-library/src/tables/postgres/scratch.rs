@@ -3,7 +3,8 @@
 //! 1. A run of tests has a random number, and a connection that holds the advisory lock of this number.
 //! 2. A test that uses stored tables creates the schema `weir_test_RUN_TEST`, which is dropped when the test ends.
 //! 3. [`ScratchSchemas::end`] drops the schemas of tests that have not ended.
-//! 4. A run that was killed drops nothing. The next run drops the schemas of runs whose lock nobody holds.
+//! 4. If the connection is lost, it is made anew. Another run may have dropped the schemas meanwhile, so that their tests fail.
+//! 5. A run that was killed drops nothing. The next run drops the schemas of runs whose lock nobody holds.
 //!
 //! Only schemas with the comment that a run gives them are dropped, whatever their name is.
 
@@ -13,6 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use parking_lot::Mutex;
 use weir::Failure;
 
+use super::connecting::while_lost;
 use super::connection::PostgresConnection;
 use super::{PostgresAddress, PostgresDatabase};
 
@@ -132,13 +134,31 @@ impl ScratchSchemas {
     }
 
     fn execute(&self, sql: &str) -> Result<(), Failure> {
-        self.database.command(&self.connection.lock(), sql)
+        self.connected(async |connection| connection.command(sql).await)
     }
 
     /// Returns the first column of a query.
     fn texts(&self, sql: &str) -> Result<Vec<String>, Failure> {
-        let rows = self.database.texts(&self.connection.lock(), sql)?;
+        let rows = self.connected(async |connection| connection.texts(sql).await)?;
         Ok(rows.into_iter().filter_map(|row| row.into_iter().next().flatten()).collect())
+    }
+
+    /// Executes a statement, each of which may be executed twice: if the connection is lost, it is made anew.
+    fn connected<T>(
+        &self,
+        statement: impl AsyncFn(&PostgresConnection) -> Result<T, tokio_postgres::Error>,
+    ) -> Result<T, Failure> {
+        let executed = while_lost(|| {
+            let mut connection = self.connection.lock();
+            if connection.is_closed() {
+                *connection = self.database.connect()?;
+                // Only a run that looks for abandoned schemas holds the lock, and only as long as it looks.
+                let lock = format!("SELECT pg_advisory_lock({})", lock_of(self.run));
+                self.database.answered(async { Ok(connection.command(&lock).await?) })?;
+            }
+            self.database.answered(async { Ok(statement(&connection).await?) })
+        });
+        executed.map_err(|error| self.database.failure(&error))
     }
 }
 

@@ -28,6 +28,7 @@ use crate::tables::recent_writes::ReadNotes;
 use crate::tables::row::fields;
 use crate::tables::rows::{
     ChangeAnswered, CommitEnded, LaterAnswer, LaterChange, LaterEnd, RowChange, TableRead, TableRows,
+    TogetherStatements,
 };
 use crate::tables::schema::{Schema, TableSearch};
 use crate::tables::sql_value::{Bound, key_parameters};
@@ -69,7 +70,9 @@ impl PostgresTable {
     }
 
     fn new(schema: Schema, database: Arc<PostgresDatabase>) -> PostgresTable {
-        let layout = TableLayout::new(schema, database.program, &database.connector.address);
+        let triggers = database.triggers.of(&schema.name);
+        let mut layout = TableLayout::new(schema, database.program, &database.connector.address);
+        layout.triggers = triggers;
         PostgresTable { layout: Arc::new(layout), database }
     }
 
@@ -102,7 +105,7 @@ impl PostgresTable {
         published: &Publications,
     ) -> Result<i64, Failure> {
         let Some(update) = &self.statements.replace else { return Ok(rows.len() as i64) };
-        let sql = fails_without_row(&self.schema, update);
+        let sql = fails_without_row(update);
         let columns = || self.schema.key.iter().copied().chain(columns_beside_key(&self.schema));
         let given: Vec<Vec<Bound<'_>>> =
             rows.iter().map(|(_, row)| parameters(&self.schema, columns(), fields(row))).collect();
@@ -350,6 +353,14 @@ impl TableRows for PostgresTable {
         let statements: Vec<SqlStatement<'_>> = deletions.chain(published.statements()).collect();
         let deleted = self.database.write(transaction, &statements).map_err(|error| self.database.failure(&error))?;
         Ok(deleted.iter().take(keys.len()).map(|deleted| deleted.count).sum::<u64>() as i64)
+    }
+
+    fn all_or_none(&self, transaction: i64, statements: TogetherStatements<'_>) -> Result<(), Failure> {
+        if !self.database.triggers.are_any() {
+            return statements();
+        }
+        let all = || statements().map_err(StatementError::TakenBack);
+        self.database.in_savepoint(transaction, all).map_err(|error| self.database.failure(&error))
     }
 
     fn commit(&self, transaction: i64, last: bool) -> Result<(), Failure> {

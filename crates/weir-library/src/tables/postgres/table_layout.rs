@@ -9,6 +9,7 @@ use super::connection::Executed;
 use super::errors::{StatementError, failure};
 use super::expected_rows::RowOf;
 use super::publications::Publications;
+use super::row_triggers::RowTriggers;
 use crate::tables::constraint;
 use crate::tables::dialect::Dialect;
 use crate::tables::schema::{IndexSchema, Schema};
@@ -25,6 +26,8 @@ pub(in crate::tables) struct TableLayout {
     /// True if the database names the values of a row that breaks a unique index as [`SitedChange`](super::placed_change::SitedChange)
     /// does.
     pub(super) names_keys: bool,
+    /// The triggers, rules and policies of the table.
+    pub(super) triggers: Arc<RowTriggers>,
     /// The address of the database, for messages.
     address: PostgresAddress,
 }
@@ -35,7 +38,28 @@ impl TableLayout {
         let unique = schema.indexes.iter().filter(|index| index.unique).flat_map(|index| &index.columns);
         let is_named = |at: &usize| !["Float", "Bytes"].contains(&&*schema.columns[*at].kind);
         let names_keys = schema.key.iter().chain(unique).all(is_named);
-        TableLayout { schema: Arc::new(schema), statements, program, names_keys, address: address.clone() }
+        TableLayout {
+            schema: Arc::new(schema),
+            statements,
+            program,
+            names_keys,
+            triggers: Arc::default(),
+            address: address.clone(),
+        }
+    }
+
+    /// Returns whether the database may keep rows that are written, or store others, by what other programs or somebody has declared.
+    pub(super) fn may_interfere(&self) -> bool {
+        self.schema.existing.is_some() || self.triggers.may_interfere()
+    }
+
+    /// Returns the statement that replaces the row with a key, if there is one. It returns the row as it is stored if that may be another
+    /// one.
+    pub(super) fn replacement(&self) -> Option<&String> {
+        match self.schema.existing.is_some() || self.triggers.are_read_back() {
+            true => self.statements.replace_returning.as_ref(),
+            false => self.statements.replace.as_ref(),
+        }
     }
 
     /// Returns the publications of writes; other programs than Weir's expect none.
@@ -68,7 +92,7 @@ impl TableLayout {
         if broken.iter().all(is_key) {
             return constraint::taken(schema, &schema.key, row);
         }
-        constraint::taken_in_undeclared(schema, &broken, row)
+        constraint::taken_in_undeclared(schema, (index, &broken), row)
     }
 
     /// Returns the places of the columns with these names; `None` if the program does not declare one of them.

@@ -18,7 +18,7 @@ use super::beginning::{Beginning, PendingBegin, TransactionBegun, Turns};
 use super::commit_numbers::CommitNumber;
 use super::commit_outcome::{CommittedTransaction, commit_outcome};
 use super::connection::{Executed, PostgresConnection, SqlStatement};
-use super::errors::StatementError;
+use super::errors::{StatementError, why_idle, why_lost};
 use super::expected_rows::{ExpectedRows, RowOf};
 use super::placed_statements::PlacedStatements;
 use super::publications::{is_publication, without_publications};
@@ -351,21 +351,6 @@ impl PostgresWriter {
         self.lost = Some((transaction, failure.clone()));
         StatementError::TakenBack(failure)
     }
-}
-
-/// Returns the failure of a transaction whose connection was lost before its commit was sent.
-pub(super) fn why_lost(transaction: i64) -> Failure {
-    let why = "the transaction was taken back, because its connection to the database was lost: nothing of it was written; try it again";
-    refused(transaction, Failure::function(why))
-}
-
-/// It would be idle again if it were executed again.
-pub(super) fn why_idle() -> Failure {
-    Failure::function(
-        "the transaction was taken back, because it has executed nothing for longer than `idle_in_transaction_session_timeout`, \
-         after which PostgreSQL lets others go on; nothing of it was written: compute before or behind it, or set a longer limit by \
-         `?options=-cidle_in_transaction_session_timeout%3D60s` behind the address",
-    )
 }
 
 fn why_conflict(transaction: i64, cause: &str) -> Failure {

@@ -1,5 +1,6 @@
 //! Starts in PostgreSQL beside programs that are running.
 
+use std::cell::Cell;
 use std::thread;
 
 use test_support::postgres::PostgresServer;
@@ -7,9 +8,14 @@ use weir::Value;
 
 use super::test_database::wait_for;
 use super::{TestDatabase, column, declared};
+use crate::log::LogSettings;
+use crate::output::Outputs;
+use crate::tables::postgres::PostgresAddress;
 use crate::tables::row::fields;
-use crate::tables::schema::{ColumnSchema, Schema, TableMigration};
+use crate::tables::schema::{ColumnSchema, IndexSchema, Schema, TableMigration};
 use crate::tables::storage::TableStorage;
+use crate::tables::table_databases::TableLocation;
+use crate::tables::table_log::TableLog;
 
 /// Reads the rows of the table until the table `done` has a row, as a backup does.
 const READER: &str = "DO $$ BEGIN
@@ -110,7 +116,8 @@ fn starts_that_convert_rows_in_batches_take_turns() {
     drop((table, storage));
     let migration = TableMigration { columns: old.columns, batched: true };
     let new = Schema { migration: Some(migration), ..things([column("city", "Text", false)]) };
-    let (first, second) = (database.storage(), database.storage());
+    let log = TableLog { outputs: Outputs::capturing(), settings: LogSettings::default() };
+    let (first, second) = (database.storage(), database.storage().with_log(log.clone()));
     let converted = thread::scope(|scope| {
         let (begin, begun) = std::sync::mpsc::channel();
         let (new, second) = (&new, &second);
@@ -118,10 +125,25 @@ fn starts_that_convert_rows_in_batches_take_turns() {
             begun.recv().unwrap();
             convert(second, new, || ())
         });
-        let converted = convert(&first, new, || _ = begin.send(()));
+        let batches = Cell::new(0);
+        let converted = convert(&first, new, || {
+            batches.set(batches.get() + 1);
+            // The second one waits behind the first batch, and says so before the others.
+            if batches.get() == 2 {
+                begin.send(()).unwrap();
+                while !log.outputs.captured().unwrap().contains("waiting") {
+                    thread::yield_now();
+                }
+            }
+        });
         (converted, waiting.join().unwrap())
     });
     assert_eq!(converted, (10, 0));
+    let said = log.outputs.captured().unwrap();
+    assert!(
+        said.contains("which converts the rows of `things`: the process ") && said.contains("with the key '2'"),
+        "{said}"
+    );
 }
 
 /// Its texts could not be stored there, and have another order.
@@ -131,8 +153,8 @@ fn a_database_of_another_encoding_is_refused() {
     let create = "CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0";
     server.execute("public", create);
     let address = server.address("public").replace("/postgres?", "/latin?");
-    let place = crate::tables::postgres::PostgresAddress::parse(&address, None).unwrap();
-    let storage = TableStorage::at(crate::tables::table_databases::TableLocation::Postgres(place));
+    let place = PostgresAddress::parse(&address, None).unwrap();
+    let storage = TableStorage::at(TableLocation::Postgres(place));
     let refused = storage.open(things([])).map(|_| ()).unwrap_err();
     assert!(refused.message.contains("its encoding is LATIN1"), "{refused}");
 }
@@ -160,4 +182,63 @@ fn a_table_that_no_weir_program_has_created_is_said_before_references_to_it() {
     let schema = Schema { referenced_by: vec![reference], ..things([]) };
     let refused = database.storage().open(schema).map(|_| ()).unwrap_err();
     assert!(refused.message.contains("`things` that no Weir program has created"), "{refused}");
+}
+
+/// It has no other version.
+#[test]
+fn a_unique_index_that_somebody_has_added_is_named() {
+    let name = "added_index";
+    let Some((server, database)) = database(name) else { return };
+    let storage = database.storage();
+    let table = storage.open(things([column("place", "Text", false)])).unwrap();
+    server.execute(name, "CREATE UNIQUE INDEX by_place ON things (place)");
+    let insert = |id| table.rows.insert(0, Value::Record([Value::Int(id), Value::text("Ulm")].into()));
+    insert(1).unwrap();
+    assert_eq!(
+        insert(2).unwrap_err().message.as_str(),
+        "a row of `things` with the place \"Ulm\" exists already, and the unique index `by_place` of the database, which no program of \
+         Weir has made, allows only one: drop it with `psql`, or declare `unique (place)`"
+    );
+}
+
+#[test]
+fn a_role_that_may_not_create_tables_starts_if_there_is_none_to_create() {
+    let name = "without_create";
+    let Some((server, database)) = database(name) else { return };
+    drop(database.storage().open(things([])).unwrap());
+    server.execute(
+        name,
+        "CREATE ROLE clerk LOGIN; GRANT USAGE ON SCHEMA without_create TO clerk;
+         GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA without_create TO clerk",
+    );
+    let address = server.address(name).replacen("weir@", "clerk@", 1);
+    let storage = || TableStorage::at(TableLocation::Postgres(PostgresAddress::parse(&address, None).unwrap()));
+    let clerks = storage();
+    let table = clerks.open(things([])).unwrap();
+    table.rows.insert(0, Value::Record([Value::Int(1)].into())).unwrap();
+    let refused = storage().open(things([column("note", "Text", true)])).map(|_| ()).unwrap_err();
+    assert!(
+        refused.message.contains("owns both and creates tables in the schema if a start has something to change"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn a_key_or_an_index_of_too_many_columns_is_refused_in_words_of_the_program() {
+    let Some((_, database)) = database("wide_index") else { return };
+    let wide = Schema {
+        key: (0..33).collect(),
+        ..declared("wide", (0..33).map(|at| column(&format!("c{at}"), "Int", false)).collect())
+    };
+    let refused = "the key of `wide` has 33 columns, and in PostgreSQL a key, `unique` or `index` has at most 32: declare one of fewer \
+                   columns, such as `key id auto`";
+    assert_eq!(database.storage().open(wide.clone()).map(|_| ()).unwrap_err().message.as_str(), refused);
+    assert!(database.report(&wide).unwrap().contains(refused));
+    let index = IndexSchema { columns: (0..33).collect(), unique: true };
+    let indexed = Schema { key: vec![0], indexes: vec![index], ..wide };
+    let refused = database.storage().open(indexed).map(|_| ()).unwrap_err();
+    assert!(
+        refused.message.starts_with("`unique (c0, c1, ") && refused.message.contains("has 33 columns"),
+        "{refused}"
+    );
 }

@@ -54,6 +54,23 @@ fn stored(server: &PostgresServer) -> i64 {
     server.execute("crashed", "SELECT count(*) FROM users").trim().parse().unwrap()
 }
 
+/// Crashes the server, and does something with the number of rows that are stored then, before a program can join again.
+fn crash<T>(server: &PostgresServer, program: &TableStorage, meanwhile: impl FnOnce(i64) -> T) -> T {
+    let database = program.postgres();
+    let _writer = database.hold_writer();
+    server.crash();
+    server.run();
+    meanwhile(stored(server))
+}
+
+/// Does so behind insertions that are not durable.
+fn crash_with_loss<T>(server: &PostgresServer, program: &TableStorage, meanwhile: impl FnOnce() -> T) -> T {
+    crash(server, program, |stored| {
+        assert!(stored < ROWS, "nothing was lost: the test shows nothing");
+        meanwhile()
+    })
+}
+
 #[test]
 fn what_a_crash_takes_back_is_written_once_more_before_anything_else() {
     let Some((server, address)) = started() else { return };
@@ -75,9 +92,7 @@ fn what_a_crash_takes_back_is_written_once_more_before_anything_else() {
         table.rows.roll_back(8);
         let replaced = user("user 3", [Value::Int(-3)]);
         assert_eq!(table.rows.replace_rows(0, &[named(3)], vec![replaced.clone()]).unwrap(), 1);
-        server.crash();
-        server.run();
-        assert!(stored(&server) < ROWS, "nothing was lost: the test shows nothing");
+        crash_with_loss(&server, &storage, || ());
         if first_statement_reads {
             assert_eq!(table.rows.get(0, &key(3)).unwrap(), Some(replaced.clone()));
         } else {
@@ -108,10 +123,7 @@ fn what_a_crash_takes_back_is_written_once_more_although_the_next_connection_is_
     settle(&storage).unwrap();
     stop_log_writer(&server);
     (1..ROWS).for_each(|number| _ = table.rows.insert(0, named(number)).unwrap());
-    server.crash();
-    server.run();
-    assert!(stored(&server) < ROWS, "nothing was lost: the test shows nothing");
-    proxy.cut(&[Cut::BehindFirstStatement]);
+    crash_with_loss(&server, &storage, || proxy.cut(&[Cut::BehindFirstStatement]));
     table.rows.insert(0, named(ROWS)).unwrap();
     assert_eq!(proxy.left(), 0, "no connection was cut: the test shows nothing");
     settle(&storage).unwrap();
@@ -128,11 +140,8 @@ fn what_another_program_may_have_seen_lost_is_not_written_once_more() {
     settle(&first).unwrap();
     stop_log_writer(&server);
     (1..ROWS).for_each(|number| _ = table.rows.insert(0, named(number)).unwrap());
-    server.crash();
-    server.run();
-    assert!(stored(&server) < ROWS, "nothing was lost: the test shows nothing");
     let second = storage(&address);
-    let other = second.open(users()).unwrap();
+    let other = crash_with_loss(&server, &first, || second.open(users()).unwrap());
     other.rows.insert(0, named(ROWS)).unwrap();
     for failure in [settle(&first).unwrap_err(), table.rows.insert(0, named(1_000)).unwrap_err()] {
         assert!(failure.message.contains("has lost what was written last"), "{failure}");
@@ -216,9 +225,7 @@ fn a_group_on_an_event_loop_is_durable_when_it_is_answered_and_several_changes_o
         for number in (0..ROWS).step_by(2) {
             runtime.block_on(insert_two_without_thread(&table, number, makes_several));
         }
-        server.crash();
-        server.run();
-        let after = stored(&server) - before;
+        let after = crash(&server, &storage, |stored| stored - before);
         assert_eq!(after < ROWS, makes_several, "{after} of {ROWS}");
         settle(&storage).unwrap();
         assert_eq!(stored(&server) - before, ROWS);

@@ -29,19 +29,20 @@ const HOLD: &str = "DO $$ BEGIN
     WHILE NOT EXISTS (SELECT 1 FROM released) LOOP PERFORM pg_sleep(0.005); END LOOP;
 END $$";
 /// The number of transactions that wait for their turn.
-const WAITING: &str = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'weir_database'::regclass";
+pub(super) const WAITING: &str =
+    "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'weir_database'::regclass";
 /// The number of transactions that have their turn.
 const WRITING: &str = "SELECT count(*) FROM pg_locks WHERE granted AND relation = 'weir_database'::regclass";
 
 /// Lets no program write until it is released.
-fn hold(server: &'static PostgresServer, schema: &'static str) -> JoinHandle<()> {
+pub(super) fn hold(server: &'static PostgresServer, schema: &'static str) -> JoinHandle<()> {
     server.execute(schema, "CREATE TABLE IF NOT EXISTS released (id int); TRUNCATE released");
     let held = std::thread::spawn(move || _ = server.execute(schema, HOLD));
     wait_for(server, schema, WRITING, "1");
     held
 }
 
-fn release(server: &PostgresServer, schema: &str) {
+pub(super) fn release(server: &PostgresServer, schema: &str) {
     server.execute(schema, "INSERT INTO released VALUES (1)");
 }
 
@@ -49,11 +50,11 @@ fn run<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
 }
 
-fn queue(table: &OpenTable, change: &RowChange) -> LaterChange {
+pub(super) fn queue(table: &OpenTable, change: &RowChange) -> LaterChange {
     table.rows.change_later(change, Box::new(|_| {})).expect("it needs no thread")
 }
 
-fn answers(changes: Vec<LaterChange>) -> Vec<Result<Value, Failure>> {
+pub(super) fn answers(changes: Vec<LaterChange>) -> Vec<Result<Value, Failure>> {
     changes.into_iter().map(|change| run(change).0).collect()
 }
 

@@ -104,7 +104,7 @@ impl WaitingFlow {
         let WaitingFlow { flow, queue, is_new, permits: (permits, awaited) } = self;
         let answer = Arc::<Answer>::default();
         let held = HeldFlow { flow, answer: Arc::clone(&answer), permits };
-        queue.resume(QueuedFlow { held, begun: !is_new });
+        queue.add(QueuedFlow { held, begun: !is_new });
         answer.pending(awaited)
     }
 }

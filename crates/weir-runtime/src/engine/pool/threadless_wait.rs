@@ -19,7 +19,7 @@ struct ThreadlessWait {
 impl Wake for ThreadlessWait {
     fn wake(self: Arc<Self>) {
         if let Some(flow) = self.parking.wake() {
-            self.queue.resume(flow);
+            self.queue.add(flow);
         }
     }
 }
@@ -42,7 +42,7 @@ pub(super) fn park(queue: &Arc<FlowQueue>, mut held: HeldFlow) -> Option<HeldFlo
     // A cancellation wakes the flow like everything else, so nothing is given up while it is parked.
     match wait.parking.park(waiting, false) {
         ParkOutcome::Waits => {}
-        ParkOutcome::Again(woken) | ParkOutcome::GivenUp(woken) => queue.resume(woken),
+        ParkOutcome::Again(woken) | ParkOutcome::GivenUp(woken) => queue.add(woken),
     }
     None
 }

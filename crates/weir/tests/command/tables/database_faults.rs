@@ -2,6 +2,7 @@
 //! program recovers by itself.
 
 use std::collections::BTreeSet;
+use std::io::Write;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -201,4 +202,48 @@ impl Ledger {
         let refused = self.refused.load(Ordering::Relaxed);
         format!("{} acknowledged, {refused} refused, {} stored", acknowledged.len(), stored.len())
     }
+}
+
+/// Takes the lock of a table until another one has a row, which others may write.
+const LOCKED: &str = "DO $$ BEGIN
+    LOCK TABLE totals;
+    WHILE NOT EXISTS (SELECT 1 FROM done) LOOP PERFORM pg_sleep(0.01); END LOOP;
+END $$";
+/// The number of programs that wait for a lock.
+const WAITING: &str =
+    "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'weir' AND wait_event_type = 'Lock'";
+
+#[test]
+fn a_program_that_ends_while_a_write_waits_says_which_one_and_where() {
+    let Some(server) = PostgresServer::start() else { return };
+    let address = server.schema("ended_waiting");
+    let program = Scratch::new("ledger.weir", PROGRAM.as_bytes());
+    let plan = Scratch::new("ledger.toml", b"drain_timeout = \"1s\"\n");
+    let served = Served::start(program.path(), &["--tables", &address, "--plan", plan.path()]);
+    server.execute("ended_waiting", "CREATE TABLE done (id bigint)");
+    let found = |query| server.execute("ended_waiting", query).trim().to_owned();
+    thread::scope(|scope| {
+        scope.spawn(|| server.execute("ended_waiting", LOCKED));
+        while found(
+            "SELECT count(*) FROM pg_locks WHERE relation = 'totals'::regclass AND mode = 'AccessExclusiveLock'",
+        ) != "1"
+        {
+            thread::yield_now();
+        }
+        let mut asked = served.connect();
+        let request = "POST /1/1/numbered HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n";
+        asked.write_all(request.as_bytes()).expect("the request is sent");
+        while found(WAITING) == "0" {
+            thread::yield_now();
+        }
+        let (code, said) = served.stop();
+        server.execute("ended_waiting", "INSERT INTO done VALUES (1)");
+        assert_eq!(code, Some(3), "{said}");
+        let begin = "the database postgres://weir@";
+        let named = said
+            .lines()
+            .find(|line| line.contains(begin) && line.contains("has not answered a statement"))
+            .unwrap_or(&said);
+        assert!(named.contains("\"totals\"") && named.contains("pg_blocking_pids"), "{said}");
+    });
 }

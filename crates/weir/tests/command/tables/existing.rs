@@ -4,7 +4,7 @@ use std::process::Command;
 
 use test_support::postgres::PostgresServer;
 
-use super::{request, text};
+use super::{post, request, text};
 use crate::support::{Scratch, Served, say, weir};
 
 /// A database of another program.
@@ -326,4 +326,89 @@ fn a_database_in_the_folder_of_the_program_is_no_file_of_its_visitors() {
     }
     assert_eq!(served.get("/file/other.sqlite").status, 200);
     served.stop();
+}
+
+const DEFERRED: &str = r#"use http
+
+record Part { id: Int, whole: Int }
+
+config shop: Text
+
+table parts: Part key id existing(database: shop, writable: true)
+
+service store on http(port: 8080) {
+  post "/fn/{whole}" (whole: Int) {
+    let count = added(whole) else as failure { return http.status(409, "{failure.kind()}: {failure}")? }
+    http.text("{count}")
+  }
+  post "/return/{whole}" (whole: Int) {
+    let id = returned(whole) else as failure { return http.status(409, "{failure.kind()}: {failure}")? }
+    http.text("{id}")
+  }
+  post "/value/{whole}" (whole: Int) {
+    let id = atomic parts {
+      parts.insert(Part { id: 1, whole })?
+      parts.insert(Part { id: 2, whole })
+    } else as failure { return http.status(409, "{failure.kind()}: {failure}")? }
+    http.text("{id}")
+  }
+  post "/retry/{whole}" (whole: Int) {
+    let id = retry(2) {
+      let id = atomic parts {
+        parts.insert(Part { id: 1, whole })?
+        1
+      }
+      id
+    } else as failure { return http.status(409, "{failure.kind()}: {failure}")? }
+    http.text("{id}")
+  }
+  post "/end/{whole}" (whole: Int) {
+    atomic parts { parts.insert(Part { id: 1, whole })? }
+    http.text("added")
+  }
+  get "/" { http.text("{parts.count()}") }
+}
+
+fn added(whole: Int) -> Result(Int) {
+  atomic parts {
+    parts.insert(Part { id: 1, whole })?
+    parts.insert(Part { id: 2, whole: 1 })?
+  }
+  Ok(parts.count())
+}
+
+fn returned(whole: Int) -> Result(Int) {
+  atomic parts {
+    if parts.insert(Part { id: 1, whole })? == 1 { return Ok(1) }
+  }
+  Ok(0)
+}
+"#;
+
+/// Only the commit finds that the rule is broken.
+#[test]
+fn a_deferred_foreign_key_of_an_existing_database_is_a_failure_that_the_program_handles() {
+    let program = Scratch::new("store.weir", DEFERRED.as_bytes());
+    let tables = "CREATE TABLE parts (id INTEGER PRIMARY KEY NOT NULL, whole INTEGER NOT NULL REFERENCES parts DEFERRABLE INITIALLY DEFERRED)";
+    for other in Other::each("existing_deferred", |_| String::new()) {
+        other.execute(tables);
+        for engine in ["event", "pool", "elastic"] {
+            other.execute("DELETE FROM parts");
+            let served = Served::start(program.path(), &["--set", &other.option(), "--engine", engine]);
+            let asked = |path: &str| {
+                let answer = post(&served, path);
+                answer.map(|answer| (answer.status, text(&answer).trim().to_owned())).unwrap_or_default()
+            };
+            for path in ["/fn/9", "/return/9", "/value/9", "/retry/9"] {
+                let (status, said) = asked(path);
+                assert_eq!(status, 409, "{path}: {said}");
+                assert!(said.starts_with("constraint: the database refuses the write: "), "{path}: {said}");
+            }
+            assert_eq!(asked("/end/9").0, 500);
+            assert_eq!(text(&served.get("/")).trim(), "0");
+            assert_eq!(asked("/fn/1"), (200, "2".to_owned()));
+            let (code, said) = served.stop();
+            assert_eq!(code, Some(0), "{said}");
+        }
+    }
 }

@@ -299,3 +299,59 @@ fn programs_that_share_tables_tell_each_other_what_they_write() {
     assert_eq!(told()[0].table, "entries", "{number:?}");
     served.stop();
 }
+
+/// Reads and writes of all kinds: by keys, queries, changes of one row, and transactions.
+const BUSY: &str = r#"use http
+
+record Count { id: Int, number: Int }
+
+table counts: Count key id
+
+service counters on http(port: 8080) {
+  put "/{id}" (id: Int) { http.text("{counts.upsert(Count { id, number: 0 })?}") }
+  post "/{id}" (id: Int) {
+    let now = atomic counts {
+      let count = counts[id] else { fail("{id} is missing") }
+      counts.upsert(Count { ..count, number: count.number + 1 })?
+      count.number + 1
+    }
+    http.text("{now}")
+  }
+  get "/{id}" (id: Int) { http.json(counts[id]) }
+  get "/" { http.text("{counts.count(|c| c.number >= 0)} {(for c in counts if c.number >= 0 { c.number }).length()}") }
+}
+"#;
+
+#[test]
+fn a_program_makes_no_more_connections_than_its_plan_allows() {
+    let Some(server) = PostgresServer::start() else { return };
+    let address = server.schema("few_connections");
+    server
+        .execute("public", "CREATE ROLE clerk LOGIN CONNECTION LIMIT 3; GRANT ALL ON SCHEMA few_connections TO clerk");
+    let address = address.replacen("weir@", "clerk@", 1);
+    let program = Scratch::new("counters.weir", BUSY.as_bytes());
+    let plan = Scratch::new("counters.toml", b"table_connections = 3\n");
+    for engine in ["event", "pool", "thread-per-flow", "manual", "staged", "dedicated", "elastic"] {
+        let arguments = ["--tables", &address, "--plan", plan.path(), "--engine", engine];
+        let served = Served::start(program.path(), &arguments);
+        thread::scope(|scope| {
+            for id in 0..6 {
+                let served = &served;
+                scope.spawn(move || {
+                    for method in ["PUT", "POST", "GET", "POST"] {
+                        let answer = request(served, method, &format!("/{id}"));
+                        assert_eq!(
+                            answer.as_ref().map(|answer| answer.status),
+                            Some(200),
+                            "{engine} {method} {answer:?}"
+                        );
+                        let all = served.get("/");
+                        assert_eq!(all.status, 200, "{engine} {all:?}");
+                    }
+                });
+            }
+        });
+        let (code, said) = served.stop();
+        assert!(code == Some(0) && !said.contains("too many connections"), "{engine}: {said}");
+    }
+}

@@ -287,6 +287,18 @@ impl Bank<'_> {
         })
     }
 
+    /// Has the trigger function `refuse` refuse so many attempts.
+    fn refuse(self, times: i64) {
+        self.sql(&format!(
+            "CREATE SEQUENCE IF NOT EXISTS attempts;
+             CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+               IF nextval('attempts') <= {times} THEN RAISE EXCEPTION 'refused' USING ERRCODE = '40001'; END IF;
+               RETURN new;
+             END $$;
+             ALTER SEQUENCE attempts RESTART"
+        ));
+    }
+
     fn balance(self) -> i64 {
         self.sql("SELECT balance FROM accounts WHERE owner = 'ada'").parse().expect("a number")
     }
@@ -389,38 +401,50 @@ fn a_transaction_whose_read_is_refused_before_its_flow_comes_to_it_is_executed_a
     assert_eq!(served.stop().0, Some(0));
 }
 
+/// A deferred trigger refuses the commits themselves.
+#[test]
+fn a_transaction_whose_commit_is_refused_is_executed_again() {
+    let Some(server) = PostgresServer::start() else { return };
+    let bank = Bank { server: &server, schema: "commits" };
+    let (_program, served) = bank.start("event");
+    bank.refuse(0);
+    bank.sql(
+        "CREATE CONSTRAINT TRIGGER refuse AFTER INSERT ON entries DEFERRABLE INITIALLY DEFERRED FOR EACH ROW \
+         EXECUTE FUNCTION refuse()",
+    );
+    for way in WAYS {
+        let (balance, entries) = (bank.balance(), bank.entries());
+        bank.refuse(2);
+        assert_eq!(status(post(&served, &format!("/{way}/ada"))), (200, "added".to_owned()), "{way}");
+        let of_way = if way == "each" { 3 } else { 1 };
+        assert_eq!((bank.balance(), bank.entries()), (balance + 1, entries + of_way), "{way}");
+        assert_eq!(bank.sql("SELECT last_value FROM attempts"), (2 + of_way).to_string(), "{way}");
+    }
+    assert_eq!(served.stop().0, Some(0));
+}
+
 /// A trigger refuses as many attempts as it is told, as if other programs had written the row.
 #[test]
 fn a_transaction_that_is_refused_eight_times_fails_as_one_of_the_program() {
     let Some(server) = PostgresServer::start() else { return };
     let bank = Bank { server: &server, schema: "eight" };
     let (_program, served) = bank.start("event");
-    bank.sql("CREATE SEQUENCE attempts");
-    let refuse = |times: i64| {
-        bank.sql(&format!(
-            "CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-               IF nextval('attempts') <= {times} THEN RAISE EXCEPTION 'refused' USING ERRCODE = '40001'; END IF;
-               RETURN new;
-             END $$;
-             ALTER SEQUENCE attempts RESTART"
-        ));
-    };
-    refuse(7);
+    bank.refuse(7);
     bank.sql("CREATE TRIGGER refuse BEFORE INSERT ON accounts FOR EACH ROW EXECUTE FUNCTION refuse()");
     let (balance, entries) = (bank.balance(), bank.entries());
     assert_eq!(status(post(&served, "/awaited/ada")), (200, "added".to_owned()));
     assert_eq!((bank.balance(), bank.entries()), (balance + 1, entries + 1));
-    refuse(8);
+    bank.refuse(8);
     assert_eq!(status(post(&served, "/awaited/ada")), (409, "seen: conflict".to_owned()));
     assert_eq!((bank.balance(), bank.entries()), (balance + 1, entries + 1));
     assert_eq!(bank.sql("SELECT last_value FROM attempts"), "8");
     // The first statement of the last attempt begins it, and is tried eight times more.
-    refuse(100);
+    bank.refuse(100);
     assert_eq!(status(post(&served, "/first/ada")), (409, "conflict".to_owned()));
     assert_eq!((bank.balance(), bank.entries()), (balance + 1, entries + 1));
     assert_eq!(bank.sql("SELECT last_value FROM attempts"), "16");
     // One that can only fail does so as it would have without the refusal.
-    refuse(1);
+    bank.refuse(1);
     assert_eq!(status(post(&served, "/asked/ada")), (409, "program: asked".to_owned()));
     assert_eq!((bank.balance(), bank.entries()), (balance + 1, entries + 1));
     served.stop();

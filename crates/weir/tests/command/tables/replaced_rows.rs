@@ -135,10 +135,11 @@ fn said(result: Result(Int)) -> Text {
 
 fn expected() -> List(Text) {
   let gone = "cannot be updated: what writes the new row has deleted it before"
+  let or_database = "or a foreign key of the database has; or a policy, trigger or rule of the database has kept it"
   [
-    "constraint: the row of `stored` with the id 1 {gone}",
+    "constraint: the row of `stored` with the id 1 {gone}, {or_database}",
     "constraint: the row of `kept` with the id 1 {gone}",
-    "constraint: the row of `stored` with the id 1 {gone}",
+    "constraint: the row of `stored` with the id 1 {gone}, {or_database}",
     "constraint: the row of `kept` with the id 1 {gone}",
     "constraint 1",
     "1 2"
@@ -254,4 +255,80 @@ fn the_rules_of_an_existing_database_decide_about_rows_that_are_written() {
         assert!(sizes.contains("2|2") && sizes.contains("3|7") && !sizes.contains("4|"), "{sizes}");
         served.stop();
     }
+}
+
+const SEATS: &str = r#"use http
+
+record Seat { id: Int, place: Int }
+
+table seats: Seat key id unique place
+
+service hall on http(port: 8080) {
+  post "/fill" {
+    for id in [1, 2, 3] { seats.upsert(Seat { id, place: id })? }
+    http.text("filled")
+  }
+  post "/update/{id}" (id: Int) {
+    let seat = seats.update(id, |seat| Seat { ..seat, place: seat.place + 10 }) else as failure {
+      return http.status(409, "{failure.kind()}")?
+    }
+    http.json(seat)
+  }
+  post "/together/{id}" (id: Int) {
+    let place = atomic seats {
+      seats.upsert(Seat { id: 3, place: 3 })?
+      seats.update(id, |seat| Seat { ..seat, place: seat.place + 10 })?
+      match seats.update(1, |seat| Seat { ..seat, place: seat.place + 1 })? { Some(new) => new.place, None => 0 }
+    }
+    http.text("{place}")
+  }
+  post "/turn" {
+    let turned = seats.update_all(|seat| seat.id > 0, |seat| Seat { ..seat, place: 4 - seat.place }) else as failure {
+      return http.status(409, "{failure.kind()}")?
+    }
+    http.text("{turned}")
+  }
+  post "/leave/{id}" (id: Int) { http.text("{seats.delete(id)?}") }
+}
+"#;
+
+/// Nothing is answered before the database has executed it, also in a transaction.
+#[test]
+fn the_triggers_of_a_table_decide_about_its_rows_from_the_next_start_on() {
+    let Some(server) = PostgresServer::shared() else { return };
+    server.schema("row_triggers");
+    let address = server.address("row_triggers");
+    let program = Scratch::new("seats.weir", SEATS.as_bytes());
+    let start = || Served::start(program.path(), &["--tables", &address]);
+    let served = start();
+    let send = |served: &Served, path: &str| {
+        let answer = request(served, "POST", path).expect("an answer");
+        format!("{} {}", answer.status, text(&answer).trim())
+    };
+    let stored = || server.execute("row_triggers", "SELECT id, place FROM seats ORDER BY id").trim().replace('\n', " ");
+    assert_eq!(send(&served, "/fill"), "200 filled");
+    server.execute(
+        "row_triggers",
+        "CREATE FUNCTION kept() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+           IF old.id = 2 OR tg_op = 'INSERT' AND new.id = 2 THEN RETURN NULL; END IF;
+           IF tg_op = 'DELETE' THEN RETURN old; END IF;
+           IF tg_op = 'UPDATE' AND new.id = 1 THEN new.place = new.place + 100; END IF;
+           RETURN new;
+         END $$;
+         CREATE TRIGGER kept BEFORE INSERT OR UPDATE ON seats FOR EACH ROW EXECUTE FUNCTION kept()",
+    );
+    // It is not noticed yet, and no row is lost.
+    assert_eq!(send(&served, "/turn"), "409 constraint");
+    assert_eq!(stored(), "1|1 2|2 3|3");
+    served.stop();
+    server.execute("row_triggers", "CREATE TRIGGER stays BEFORE DELETE ON seats FOR EACH ROW EXECUTE FUNCTION kept()");
+    let served = start();
+    assert_eq!(send(&served, "/update/1"), r#"200 {"id":1,"place":111}"#);
+    assert_eq!(send(&served, "/update/2"), "409 constraint");
+    assert_eq!(send(&served, "/together/3"), "200 212");
+    assert_eq!(stored(), "1|212 2|2 3|13");
+    assert!(send(&served, "/together/2").starts_with("500"));
+    assert_eq!(send(&served, "/leave/2"), "200 false");
+    assert_eq!(stored(), "1|212 2|2 3|13");
+    served.stop();
 }

@@ -10,9 +10,11 @@ record Whole { id: Int, text: Text }
 
 table wholes: Whole key id
 table parts: Part key id references of: wholes
+table larges: Whole key id
 
 fn joined(texts: List(Text)) -> Text { "{texts.length()} {texts[0].slice(0, 1)}" }
 fn summed(numbers: List((Int, Int))) -> Text { "{numbers.length()} {numbers[0].1}" }
+fn text_of(id: Int) -> Text { match larges[id] { Some(large) => large.text, None => "" } }
 fn first(numbers: List(Int)) -> Text { "{numbers.length()} {numbers[0]}" }
 
 service stock on http(port: 8080) {
@@ -22,6 +24,11 @@ service stock on http(port: 8080) {
     atomic parts, wholes {
       for id in list.numbers(from, from + 50)? { parts.insert(Part { id, of: 1, text: "{text}{id}" })? }
     }
+    http.text("filled")
+  }
+  post "/fill-larges/{from}" (from: Int) {
+    let text = "0123456789abcdef".repeat(6400)?
+    atomic larges { for id in list.numbers(from, from + 10)? { larges.insert(Whole { id, text })? } }
     http.text("filled")
   }
   get "/count" { http.text("{parts.count()}") }
@@ -44,6 +51,14 @@ service stock on http(port: 8080) {
     let all = for id in list.numbers(0, 2000)? { match parts[id] { Some(part) => part.text, None => "" } }
     http.text(joined(all))
   }
+  post "/gathered" {
+    let lengths = for id in list.numbers(0, 400)? { text_of(id).length() }
+    http.text(first(lengths))
+  }
+  get "/large/{id}" (id: Int) {
+    let lengths = for of in [id, id + 1] { text_of(of).length() }
+    http.text("{lengths.sum()}")
+  }
   post "/keys-at-one-moment" {
     let texts = atomic parts { for id in list.numbers(0, 2000)? { match parts[id] { Some(part) => part.text, None => "" } } }
     http.text(joined(texts))
@@ -56,6 +71,12 @@ service stock on http(port: 8080) {
     let count = parts.delete_all(|part| part.text.length() > part.id) else { 0 }
     http.text("{count}")
   }
+  post "/delete-handled" {
+    let count = parts.delete_all(|part| part.text.length() < 0) else as failure {
+      return http.status(409, "{failure.kind()}")?
+    }
+    http.text("{count}")
+  }
   post "/update" {
     let count = parts.update_all(|part| part.id > 0, |part| Part { ..part, text: "{part.text}." }) else { 0 }
     http.text("{count}")
@@ -63,20 +84,23 @@ service stock on http(port: 8080) {
 }
 "#;
 
-const TOO_MANY: [&str; 10] = [
+const TOO_MANY: [&str; 12] = [
     "/texts",
     "/numbers",
     "/conditions",
     "/page",
     "/joined",
     "/keys",
+    "/gathered",
     "/keys-at-one-moment",
     "/all-at-one-moment",
     "/delete",
+    "/delete-handled",
     "/update",
 ];
 
-/// The bytes by which the process may grow: some flows, buffers of connections and caches, but not the 20 MB of rows.
+/// The bytes by which the process may grow: some flows, buffers of connections and caches, but not the 20 MB of rows, nor the 40 MB of
+/// large ones.
 const GROWTH_MAX: u64 = 16 << 20;
 
 #[test]
@@ -87,6 +111,9 @@ fn rows_that_are_more_than_a_flow_may_hold_fail_it_in_every_store() {
         let served = Served::start(program.path(), &store.with(&["--plan", plan.path()]));
         for from in (0..2_000).step_by(50) {
             assert_eq!(post(&served, &format!("/fill/{from}")).expect("it answers").status, 200);
+        }
+        for from in (0..400).step_by(10) {
+            assert_eq!(post(&served, &format!("/fill-larges/{from}")).expect("it answers").status, 200);
         }
         // What is prepared for the second time needs no thread.
         for _ in 0..3 {

@@ -80,7 +80,7 @@ fn a_program_does_not_drop_what_another_one_that_is_running_declares_unique() {
     }
     newer.stop();
     let said = older.stop().1;
-    let why = "a row of `users` with the place \"Ulm\" exists already, and the database has `unique (place)`";
+    let why = "a row of `users` with the place \"Ulm\" exists already, and another version of the program declares `unique (place)`";
     assert!(said.contains(why), "{said}");
     let alone = Served::start(old.path(), &tables);
     assert_eq!(status(&alone, "/2/Ulm"), Some(200));
