@@ -10,7 +10,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio_postgres::Error;
 
-use super::errors::{StatementError, is_answer, is_lost, unknown_if_lost, why_lost};
+use super::errors::{StatementError, has_been_idle, is_answer, is_lost, unknown_if_lost, why_idle, why_lost};
 use super::placed_statements::PlacedStatements;
 
 /// A transaction whose commit is sent.
@@ -35,6 +35,7 @@ pub(super) fn commit_outcome(of: &CommittedTransaction, committed: Result<(), Er
     };
     Err(match (change, read) {
         _ if !is_lost(&error) => error.into(),
+        _ if has_been_idle(&error) => StatementError::TakenBack(why_idle()),
         (Some((refused, true)), _) => StatementError::TakenBack(refused),
         (_, Some(refused)) if is_answer(&refused) => refused.into(),
         _ if !of.has_written => StatementError::TakenBack(why_lost(of.number)),

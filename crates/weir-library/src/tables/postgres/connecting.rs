@@ -65,7 +65,10 @@ impl PostgresDatabase {
         &self,
         writer: &'w mut PostgresWriter,
     ) -> Result<&'w PostgresConnection, StatementError> {
-        let open = writer.connection.take().filter(|connection| !connection.is_closed());
+        if writer.connection.as_ref().is_some_and(|connection| connection.is_closed()) {
+            writer.cut();
+        }
+        let open = writer.connection.take();
         Ok(match open {
             Some(open) => &**writer.connection.insert(open),
             None => {

@@ -41,6 +41,8 @@ pub(super) struct PostgresConnection {
     driver: AbortHandle,
     /// True if the driver was told to end.
     is_aborted: AtomicBool,
+    /// Set when the database has ended the connection because its transaction was idle.
+    was_idle: Arc<AtomicBool>,
     /// Is closed when the connection is, unless somebody waits for that already.
     end: Mutex<Option<ConnectionEnd>>,
 }
@@ -116,7 +118,10 @@ impl<'s> SqlStatement<'s> {
 }
 
 impl PostgresConnection {
-    pub(super) fn new(client: Client, driver: AbortHandle, end: ConnectionEnd) -> PostgresConnection {
+    pub(super) fn new(
+        client: Client,
+        (driver, end, was_idle): (AbortHandle, ConnectionEnd, Arc<AtomicBool>),
+    ) -> PostgresConnection {
         PostgresConnection {
             client,
             prepared: Mutex::default(),
@@ -124,6 +129,7 @@ impl PostgresConnection {
             names: Mutex::default(),
             driver,
             is_aborted: AtomicBool::new(false),
+            was_idle,
             end: Mutex::new(Some(end)),
         }
     }
@@ -135,6 +141,11 @@ impl PostgresConnection {
 
     pub(super) fn is_closed(&self) -> bool {
         self.is_aborted.load(Ordering::Relaxed) || self.client.is_closed()
+    }
+
+    /// Returns whether the database has ended the connection because its transaction has executed nothing for too long.
+    pub(super) fn was_idle(&self) -> bool {
+        self.was_idle.load(Ordering::Relaxed)
     }
 
     /// Closes the connection at once, also for others that use it: the database is not waited for.

@@ -2,16 +2,17 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
-use tokio_postgres::NoTls;
+use tokio_postgres::{Error, NoTls};
 use weir::Failure;
 
 use super::address::PostgresAddress;
 use super::connection::PostgresConnection;
-use super::errors::StatementError;
+use super::errors::{StatementError, has_been_idle};
 use super::io::{IoThread, wait};
 use super::spare_connections::{ConnectionPermit, SpareConnections};
 use super::tls::PostgresTls;
@@ -56,17 +57,18 @@ impl PostgresConnector {
         let (config, tls) = (self.address.config.clone(), self.tls.clone());
         let connecting = event_loop.spawn(async move {
             let (open, end) = oneshot::channel();
+            let was_idle = Arc::new(AtomicBool::new(false));
             let (client, driver) = match tls {
                 Some(tls) => {
                     let (client, connection) = config.connect(tls).await?;
-                    (client, tokio::spawn(driven(connection, (open, permit))))
+                    (client, tokio::spawn(driven(connection, (open, permit), Arc::clone(&was_idle))))
                 }
                 None => {
                     let (client, connection) = config.connect(NoTls).await?;
-                    (client, tokio::spawn(driven(connection, (open, permit))))
+                    (client, tokio::spawn(driven(connection, (open, permit), Arc::clone(&was_idle))))
                 }
             };
-            Ok(PostgresConnection::new(client, driver.abort_handle(), end))
+            Ok(PostgresConnection::new(client, (driver.abort_handle(), end, was_idle)))
         });
         let abort = connecting.abort_handle();
         match wait(self.limit(), connecting) {
@@ -93,9 +95,16 @@ impl PostgresConnector {
     }
 }
 
-/// Drives a connection. What is `open` is dropped at its end, also if the driver is aborted.
-async fn driven(connection: impl Future, open: (oneshot::Sender<Infallible>, Option<ConnectionPermit>)) {
+/// Drives a connection. What is `open` is dropped at its end, also if the driver is aborted. Notes whether it has ended because its
+/// transaction was idle, which no answer tells.
+async fn driven(
+    connection: impl Future<Output = Result<(), Error>>,
+    open: (oneshot::Sender<Infallible>, Option<ConnectionPermit>),
+    was_idle: Arc<AtomicBool>,
+) {
     // Whoever waits for an answer learns how it ends.
-    _ = connection.await;
+    if connection.await.is_err_and(|error| has_been_idle(&error)) {
+        was_idle.store(true, Ordering::Relaxed);
+    }
     drop(open);
 }

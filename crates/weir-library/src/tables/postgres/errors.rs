@@ -74,6 +74,11 @@ impl StatementError {
         matches!(self, StatementError::Database(error, _) if is_lost(error))
     }
 
+    /// Returns whether the transaction has executed nothing for too long.
+    pub(super) fn has_been_idle(&self) -> bool {
+        matches!(self, StatementError::Database(error, _) if has_been_idle(error))
+    }
+
     /// Returns the name of the unique index that a row breaks, if that is why a statement was refused, and the place of the
     /// statement.
     pub(super) fn broken_index(&self) -> Option<(&str, usize)> {
@@ -143,6 +148,11 @@ pub(super) fn is_answer(error: &Error) -> bool {
     error.as_db_error().is_some_and(|error| error.routine().is_some())
 }
 
+/// Returns whether the database has ended the connection because its transaction has executed nothing for too long.
+pub(super) fn has_been_idle(error: &Error) -> bool {
+    error.code() == Some(&SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT)
+}
+
 /// Returns the error of a commit. Nobody knows what it has done if the connection was lost, whatever the database has said last: it may
 /// end a connection between a commit and the answer.
 pub(super) fn unknown_if_lost(error: Error) -> StatementError {
@@ -160,6 +170,15 @@ pub(super) fn unknown_unless_answered(error: Error, at: usize) -> StatementError
 /// Returns whether the database refuses the statement itself, whatever its values are: its syntax, its types, or what it names.
 pub(super) fn is_invalid_statement(error: &Error) -> bool {
     error.code().is_some_and(|code| code.code().starts_with("42"))
+}
+
+/// Returns the failure of a transaction that has executed nothing for too long. It would be as idle if it were executed again.
+pub(super) fn why_idle() -> Failure {
+    Failure::function(
+        "the transaction was taken back, because it has executed nothing for longer than `idle_in_transaction_session_timeout`, \
+         after which PostgreSQL lets others go on; nothing of it was written: compute before or behind it, or set a longer limit by \
+         `?options=-cidle_in_transaction_session_timeout%3D60s` behind the address",
+    )
 }
 
 /// Returns the failure of a transaction that has written nothing, because its connection was lost.

@@ -10,7 +10,7 @@ use super::errors::StatementError;
 use super::whole_transactions::execute_alone;
 use super::writer::PostgresWriter;
 use super::{PostgresDatabase, wait};
-use crate::tables::transaction_number::is_repeated;
+use crate::tables::transaction_number::{is_repeated, refused};
 
 impl PostgresDatabase {
     /// Executes statements that write: in the transaction, or as one of their own if the number is 0; all or none. Changes of other
@@ -21,10 +21,28 @@ impl PostgresDatabase {
         statements: &[SqlStatement<'_>],
     ) -> Result<Vec<Executed>, StatementError> {
         self.check()?;
+        self.execute_in_turn(transaction, (statements, false))
+    }
+
+    /// Executes statements on the connection that writes. What is a transaction of its own, or begins one, is tried again as long as
+    /// others hinder it, unless the whole transaction is executed again. One that is refused in the end cannot go on.
+    fn execute_in_turn(
+        &self,
+        transaction: i64,
+        (statements, reads): (&[SqlStatement<'_>], bool),
+    ) -> Result<Vec<Executed>, StatementError> {
         self.groups.wait_idle();
         let mut writer = self.lock_writer();
-        let written = self.again(|| self.execute(&mut writer, transaction, statements, false));
-        self.refused_in(transaction, written)
+        let ends = |error: &StatementError| {
+            matches!(error, StatementError::TakenBack(_)) || (is_repeated(transaction) && error.is_conflict())
+        };
+        let executed = self.again_unless(ends, || self.execute(&mut writer, transaction, statements, reads));
+        match executed {
+            Err(error) if error.is_conflict() && transaction > 0 => {
+                Err(writer.lose_number(transaction, refused(transaction, self.failure(&error))))
+            }
+            executed => self.refused_in(transaction, executed),
+        }
     }
 
     /// Runs several statements that write, which take effect together or not at all: in the transaction, or as one of their
@@ -79,10 +97,7 @@ impl PostgresDatabase {
         statements: &[SqlStatement<'_>],
     ) -> Result<Vec<Executed>, StatementError> {
         if transaction != 0 {
-            self.groups.wait_idle();
-            let mut writer = self.lock_writer();
-            let read = self.again(|| self.execute(&mut writer, transaction, statements, true));
-            return self.refused_in(transaction, read);
+            return self.execute_in_turn(transaction, (statements, true));
         }
         while_lost(|| self.read_once(statements))
     }

@@ -15,6 +15,7 @@ use foldhash::fast::RandomState;
 use indexmap::IndexMap;
 use parking_lot::Mutex;
 use tokio_postgres::Error;
+use tokio_postgres::error::SqlState;
 use weir::Value;
 
 use super::connection::Executed;
@@ -169,6 +170,16 @@ impl ExpectedRows {
     /// takes it back. All answers must have been taken.
     pub(super) fn refused(&mut self) -> Option<Error> {
         self.refused.take()
+    }
+
+    /// Returns the error for which the transaction has failed, if this one only says that it has failed before.
+    pub(super) fn cause(&mut self, error: Error) -> Error {
+        if error.code() != Some(&SqlState::IN_FAILED_SQL_TRANSACTION) {
+            return error;
+        }
+        // The answers before that error are there.
+        _ = self.poll_all(&mut Context::from_waker(Waker::noop()));
+        self.refused.take().unwrap_or(error)
     }
 
     /// Notes that the transaction writes a row; `None` stands for any rows.

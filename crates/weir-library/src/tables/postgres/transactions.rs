@@ -21,6 +21,7 @@ use super::placed_change::{PlacedChange, SitedChange};
 use super::placed_statements::PlacedStatements;
 use super::publications::without_publications;
 use super::sent_statement::SentStatement;
+use crate::tables::transaction_number::is_repeated;
 use crate::time_limit::TimeIsUp;
 
 impl PostgresDatabase {
@@ -52,7 +53,7 @@ impl PostgresDatabase {
             database.landed.notify_all();
             match (executed, again) {
                 // A thread tries it again: it may have to wait for a connection.
-                (Err(error), Some(sent)) if error.is_refusal() => {
+                (Err(error), Some(sent)) if error.is_lost() || (error.is_conflict() && !is_repeated(transaction)) => {
                     database.execute_again(transaction, sent, reads).await
                 }
                 (executed, _) => database.refused_in(transaction, executed),

@@ -18,7 +18,7 @@ use super::beginning::{Beginning, PendingBegin, TransactionBegun, Turns};
 use super::commit_numbers::CommitNumber;
 use super::commit_outcome::{CommittedTransaction, commit_outcome};
 use super::connection::{Executed, PostgresConnection, SqlStatement};
-use super::errors::{StatementError, why_lost};
+use super::errors::{StatementError, why_idle, why_lost};
 use super::expected_rows::{ExpectedRows, RowOf};
 use super::placed_statements::PlacedStatements;
 use super::publications::{is_publication, without_publications};
@@ -93,7 +93,7 @@ impl PostgresWriter {
             self.roll_back().await;
         }
         if self.transaction != 0 && self.connection.as_ref().is_none_or(|connection| connection.is_closed()) {
-            return Err(self.lose(why_lost(self.transaction)));
+            return Err(self.lose(self.why_ended(self.transaction)));
         }
         if self.transaction == transaction
             && let Some(begun) = self.begun.take()
@@ -214,13 +214,16 @@ impl PostgresWriter {
             Ok(executed) => Ok(executed),
             Err(TransactionError::Refused(error, at)) => Err(StatementError::Database(error, at)),
             Err(TransactionError::Aborted(error)) => {
-                let error = StatementError::from(error);
+                let error = StatementError::from(self.expected.lock().cause(error));
                 self.take_back();
+                if error.has_been_idle() {
+                    return Err(self.lose_number(transaction, why_idle()));
+                }
                 // Nothing of a transaction is done that has just begun, and it can begin anew.
                 if !began {
                     let failure = match error.conflict() {
                         Some(cause) => why_conflict(transaction, cause),
-                        None => why_lost(transaction),
+                        None => self.why_ended(transaction),
                     };
                     self.lost = Some((transaction, failure));
                 }
@@ -251,7 +254,7 @@ impl PostgresWriter {
             return Ok(None);
         }
         let open = self.connection.clone().filter(|connection| !connection.is_closed());
-        let Some(connection) = open else { return Err(self.lose(why_lost(transaction))) };
+        let Some(connection) = open else { return Err(self.lose(self.why_ended(transaction))) };
         let placed = Arc::clone(&self.placed);
         self.send_before_commit(&connection);
         // The database takes it back instead if it has refused one.
@@ -320,7 +323,7 @@ impl PostgresWriter {
     pub(super) fn cut(&mut self) {
         self.forget_placed();
         if self.transaction != 0 {
-            self.lost = Some((self.transaction, why_lost(self.transaction)));
+            self.lost = Some((self.transaction, self.why_ended(self.transaction)));
             self.transaction = 0;
         }
         self.connection.take().into_iter().for_each(|connection| connection.abort());
@@ -330,6 +333,12 @@ impl PostgresWriter {
     pub(super) fn forget_placed(&mut self) {
         (self.begun, self.placed) = (None, Arc::default());
         self.expected = Arc::clone(&self.placed.lock().expected);
+    }
+
+    /// Returns the failure of a transaction whose connection was lost before its commit was sent.
+    fn why_ended(&self, transaction: i64) -> Failure {
+        let was_idle = self.connection.as_ref().is_some_and(|connection| connection.was_idle());
+        if was_idle { why_idle() } else { why_lost(transaction) }
     }
 
     fn lose(&mut self, failure: Failure) -> StatementError {

@@ -2,7 +2,8 @@
 //! was lost must not be executed over them.
 //!
 //! A server that has recovered from a crash makes a checkpoint before it accepts connections, which notes the next transaction. A row of
-//! that or a later transaction was written since. A deletion leaves no row, but is counted: the counts begin anew with a crash.
+//! that or a later transaction was written since. A deletion leaves no row, but is counted: the counts begin anew with a crash. Nor does
+//! `TRUNCATE`, which writes the row of the table in the catalog, as what else rewrites a table does.
 //! Writes before a later checkpoint are not noticed, but the program connects again at once, and checkpoints are minutes apart.
 
 use tokio_postgres::Error;
@@ -15,8 +16,8 @@ use crate::tables::sql::{list, quoted};
 
 /// The first transaction behind the last checkpoint.
 const FIRST: &str = "SELECT split_part(next_xid, ':', 2) FROM pg_control_checkpoint()";
-/// The tables of the schema, but for those of Weir, and whether rows of them were deleted.
-const TABLES: &str = "SELECT c.relname, pg_stat_get_tuples_deleted(c.oid) > 0 FROM pg_class c \
+/// The tables of the schema, but for those of Weir, and whether rows of them were deleted, or all replaced.
+const TABLES: &str = "SELECT c.relname, pg_stat_get_tuples_deleted(c.oid) > 0 OR age(c.xmin) <= age('FIRST'::xid) FROM pg_class c \
     WHERE c.relnamespace = to_regnamespace(quote_ident(current_schema())) AND c.relkind IN ('r', 'p') \
     AND c.relname NOT LIKE 'weir\\_%'";
 
@@ -43,7 +44,7 @@ impl WritesSinceCrash {
         connection: &PostgresConnection,
     ) -> Result<Option<String>, Error> {
         let Some(first) = &self.first else { return Ok(None) };
-        let tables = connection.texts(TABLES).await?.into_iter().filter_map(|table| {
+        let tables = connection.texts(&TABLES.replace("FIRST", first)).await?.into_iter().filter_map(|table| {
             let [name, deleted] = <[Option<String>; 2]>::try_from(table).ok()?;
             Some((name?, deleted.as_deref() == Some("t")))
         });

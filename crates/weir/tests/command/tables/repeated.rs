@@ -38,10 +38,22 @@ fn asked(owner: Text) -> Result(Int) {
   }
 }
 
+fn first(owner: Text) -> Result(Text) {
+  let _entry = atomic accounts, entries {
+    accounts.upsert(Account { owner, balance: 0 }) else { "swallowed" }
+    entries.insert(Entry { owner, before: 0 })?
+  }
+  Ok("added")
+}
+
 service bank on http(port: 8080) {
   put "/{owner}" (owner: Text) {
     accounts.upsert(Account { owner, balance: 0 })?
     http.text("opened")
+  }
+  post "/first/{owner}" (owner: Text) {
+    let added = first(owner) else as failure { return http.status(409, "{failure.kind()}")? }
+    http.text(added)
   }
   post "/asked/{owner}" (owner: Text) {
     let never = asked(owner) else as failure { return http.status(409, "{failure.kind()}: {failure}")? }
@@ -139,6 +151,36 @@ service bank on http(port: 8080) {
   post "/function/{owner}" (owner: Text) {
     accounts.update(owner, |a| Account { ..a, balance: a.balance + 1 })?
     http.text("done")
+  }
+}
+"#;
+
+/// A transaction that reads a row in each round, which it asks for beforehand.
+const ROUNDS: &str = r#"use http, list
+
+record Rate { id: Int, value: Int }
+
+config bank_of: Text
+
+table rates: Rate key id existing(database: bank_of)
+table sums: Rate key id existing(database: bank_of, writable: true)
+
+fn add() -> Result(Int) {
+  let sum = atomic sums {
+    let values = for id in list.numbers(0, 4)? {
+      let rate = rates[id] else { fail("no rate") }
+      sums.upsert(rate)?
+      rate.value
+    }
+    values.sum()
+  }
+  Ok(sum)
+}
+
+service bank on http(port: 8080) {
+  post "/" {
+    let sum = add() else as failure { return http.status(409, "{failure.kind()}: {failure}")? }
+    http.text("{sum}")
   }
 }
 "#;
@@ -327,6 +369,38 @@ fn a_transaction_is_executed_again_when_its_connection_is_lost_before_the_commit
     }
 }
 
+/// The answers behind that of a read that is refused say only that the transaction has failed.
+#[test]
+fn a_transaction_whose_read_is_refused_before_its_flow_comes_to_it_is_executed_again() {
+    let Some(server) = PostgresServer::start() else { return };
+    let bank = Bank { server: &server, schema: "rounds" };
+    let program = Scratch::new("rounds.weir", ROUNDS.as_bytes());
+    let option = format!("bank_of={}", server.schema("rounds"));
+    bank.sql("CREATE SEQUENCE reads");
+    bank.sql(
+        "CREATE FUNCTION value(times int) RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN
+           IF nextval('reads') <= times THEN RAISE EXCEPTION 'refused' USING ERRCODE = '40001'; END IF;
+           RETURN 5;
+         END $$",
+    );
+    let refuse = |times: u32| {
+        let rates = format!("SELECT id, value({times}) AS value FROM generate_series(0::bigint, 3) AS id");
+        bank.sql(&format!("CREATE OR REPLACE VIEW rates AS {rates}; ALTER SEQUENCE reads RESTART"));
+    };
+    refuse(0);
+    bank.sql("CREATE TABLE sums (id bigint PRIMARY KEY, value bigint NOT NULL)");
+    let folder = Scratch::folder("repeated-rounds");
+    let served = Served::start(program.path(), &["--data", folder.path(), "--set", &option]);
+    for times in [0, 1, 2, 6] {
+        refuse(times);
+        assert_eq!(status(post(&served, "/")), (200, "20".to_owned()), "{times} are refused");
+    }
+    // A read that fails ends its flow.
+    refuse(100);
+    assert_eq!(status(post(&served, "/")).0, 500);
+    assert_eq!(served.stop().0, Some(0));
+}
+
 /// A deferred trigger refuses the commits themselves.
 #[test]
 fn a_transaction_whose_commit_is_refused_is_executed_again() {
@@ -364,6 +438,11 @@ fn a_transaction_that_is_refused_eight_times_fails_as_one_of_the_program() {
     assert_eq!(status(post(&served, "/awaited/ada")), (409, "seen: conflict".to_owned()));
     assert_eq!((bank.balance(), bank.entries()), (balance + 1, entries + 1));
     assert_eq!(bank.sql("SELECT last_value FROM attempts"), "8");
+    // The first statement of the last attempt begins it, and is tried eight times more.
+    bank.refuse(100);
+    assert_eq!(status(post(&served, "/first/ada")), (409, "conflict".to_owned()));
+    assert_eq!((bank.balance(), bank.entries()), (balance + 1, entries + 1));
+    assert_eq!(bank.sql("SELECT last_value FROM attempts"), "16");
     // One that can only fail does so as it would have without the refusal.
     bank.refuse(1);
     assert_eq!(status(post(&served, "/asked/ada")), (409, "program: asked".to_owned()));
