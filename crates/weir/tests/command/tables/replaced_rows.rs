@@ -80,8 +80,8 @@ fn shifted(served: &Served) {
 
 /// Executes SQL in the database of a folder.
 pub(super) fn sqlite_execute(folder: &Scratch, sql: &str) {
-    let mut files = std::fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().path());
-    let file = files.find(|path| path.extension().is_some_and(|extension| extension == "db")).unwrap();
+    let mut files = std::fs::read_dir(folder.path()).expect("the folder").map(|file| file.expect("a file").path());
+    let file = files.find(|path| path.extension().is_some_and(|extension| extension == "db")).expect("a database");
     let mut sqlite = std::process::Command::new("sqlite3");
     let executed = sqlite.arg(file).arg(sql).output().expect("sqlite3 is installed");
     assert!(executed.status.success(), "{}", String::from_utf8_lossy(&executed.stderr));
