@@ -50,6 +50,7 @@ mod table_description;
 mod tables;
 mod test_items;
 mod tested_rounds;
+mod transactions;
 mod typed_arguments;
 mod types;
 mod waiting;

@@ -1,0 +1,224 @@
+//! Lowers transactions: `atomic` over tables.
+//!
+//! `tables.begin` gives a transaction a number, which each of its statements passes, and `tables.commit` ends it on every path
+//! except a failure. The statement of another number that finds it unfinished takes it back.
+
+use weir_host::{Signature, Text, Type, Value, World};
+use weir_ir::expr::{ArmTest, Atom};
+use weir_ir::prim::Prim;
+use weir_syntax::ast::AtomicResource;
+use weir_syntax::{Code, Diagnostic, Span};
+
+use super::{Binding, Lowering, Transaction};
+use crate::lang_items::{BEGIN, ROLL_BACK};
+
+impl Lowering<'_, '_> {
+    /// Returns whether a table is stored in the database of the stored tables of a transaction.
+    pub(super) fn is_beside(&self, table: &Text, transaction: &Transaction) -> bool {
+        let database = |table| self.program.declarations.existing_database(table);
+        let named = transaction.tables.iter().find(|named| self.is_stored(named));
+        self.is_stored(table) && named.is_some_and(|named| database(named) == database(table))
+    }
+
+    /// Reports a transaction whose stored tables are those of several databases.
+    pub(super) fn one_database(&mut self, tables: &[Text], span: Span) {
+        let declarations = &self.program.declarations;
+        let mut stored = tables.iter().filter(|table| self.is_stored(table));
+        let Some(first) = stored.next() else { return };
+        let of = |table: &Text| declarations.existing_database(table);
+        let Some(other) = stored.find(|table| of(table) != of(first)) else { return };
+        let message = format!("the transaction writes `{first}` and `{other}`, which are in different databases");
+        let diagnostic = Diagnostic::new(Code::TransactionBody, message)
+            .at(span, "could commit in one database, and fail in the other")
+            .hint("write one of them behind the transaction; a table that is only read needs no name in `atomic`");
+        self.context.report_once(diagnostic);
+    }
+
+    pub(super) fn not_named(&mut self, table: &Text, transaction: &Transaction, span: Span) {
+        let hint = self.naming(table, transaction, span);
+        let diagnostic =
+            Diagnostic::new(Code::TransactionBody, format!("the transaction writes `{table}`, which it does not name"))
+                .at(span, "written here")
+                .hint(hint);
+        self.context.report_once(diagnostic);
+    }
+
+    /// Returns the advice to name a table in a transaction, in the names of the file.
+    pub(super) fn naming(&self, table: &str, transaction: &Transaction, span: Span) -> String {
+        let names = transaction.tables.iter().map(Text::as_str).chain([table]);
+        let names: Vec<&str> = names.map(|name| self.context.name_at(name, span)).collect();
+        let names = names.join(", ");
+        let file = &self.program.declarations.files[self.context.files.index_at(span.start)];
+        match table.rsplit_once('.') {
+            Some((module, _)) if *file.module != *module && !file.modules.values().any(|it| *it.module == *module) => {
+                format!("move the step into a file that uses `{module}`, and name it there: `atomic {names}`")
+            }
+            _ => format!("name it: `atomic {names}`"),
+        }
+    }
+
+    /// Begins a transaction if a step names tables.
+    pub(super) fn begin(&mut self, resources: &[AtomicResource], span: Span) -> Option<Transaction> {
+        let declared = &self.program.declarations.tables;
+        let tables = resources.iter().map(|resource| self.held_name(resource));
+        let tables = tables.filter(|name| declared.contains_key(name));
+        let mut tables: Vec<Text> = tables.map(|name| (&*name).into()).collect();
+        if tables.is_empty() {
+            return None;
+        }
+        // The last of the stored tables commits them all; those in memory follow.
+        tables.sort_by_key(|table| !self.is_stored(table));
+        tables.dedup();
+        if self.steps.iter().any(|step| step.transaction.is_some()) {
+            let diagnostic = Diagnostic::new(Code::TransactionBody, "a transaction inside a transaction")
+                .at(span, "begins while another one is open")
+                .hint("name all tables in the outer `atomic`, and leave out the inner one");
+            self.context.report_once(diagnostic);
+        }
+        self.one_database(&tables, span);
+        let number = self.begin_transaction(span);
+        Some(Transaction { number, span, tables, is_own: false })
+    }
+
+    /// Begins a transaction that is executed once and restores no shared value, and returns its number.
+    pub(super) fn begin_transaction(&mut self, span: Span) -> Atom {
+        let [is_last, restores] = [true, false].map(|truth| Some(Binding::Atom(Atom::Value(Value::Bool(truth)))));
+        self.call_host(&BEGIN.into(), vec![is_last, restores], Type::Int, (span, &[]))
+    }
+
+    /// Commits the transaction of the innermost step, which ends with this value. Returns the value.
+    pub(super) fn commit_innermost(&mut self, value: (Atom, &Type), span: Span) -> Atom {
+        match self.steps.last().and_then(|step| Some((step.transaction.clone()?, step.frame_count))) {
+            Some((transaction, around)) => self.commit_unless_failed((&transaction, around), value, span),
+            None => value.0,
+        }
+    }
+
+    /// Commits the transaction that a `return` with this value out of a frame leaves. Returns the value.
+    pub(super) fn commit_steps_in(&mut self, frame: usize, value: (Atom, &Type), span: Span) -> Atom {
+        let left = self.steps.iter().filter(|step| step.frame_count > frame);
+        match left.filter_map(|step| Some((step.transaction.clone()?, step.frame_count))).next_back() {
+            Some((transaction, around)) => self.commit_unless_failed((&transaction, around), value, span),
+            None => value.0,
+        }
+    }
+
+    /// Commits a transaction, unless the value with which it ends is an `Err`: then the step has failed. Returns the value. `around` is
+    /// the number of frames around the step.
+    ///
+    /// Rules of another program may refuse the commit. Its failure is then the `Err` of a `Result`, and otherwise that of a `?`.
+    fn commit_unless_failed(
+        &mut self,
+        (transaction, around): (&Transaction, usize),
+        (value, ty): (Atom, &Type),
+        span: Span,
+    ) -> Atom {
+        let Type::Result(pair) = ty else {
+            self.commit((transaction, around), span);
+            return value;
+        };
+        if self.is_of_existing(transaction) && pair.1 == Type::Failure {
+            return self.commit_own(transaction, (value, ty), span);
+        }
+        let held = self.vars.variable("", pair.0.clone());
+        let failure = self.vars.variable("", pair.1.clone());
+        let (kept, failed) = (Atom::Var(held.var), Atom::Var(failure.var));
+        let arms = vec![
+            self.arm(ArmTest::Tag(Value::OK), vec![held], |lowering| {
+                lowering.commit((transaction, around), span);
+                lowering.prim(Prim::Variant(Value::OK), vec![kept], ty.clone(), span)
+            }),
+            self.arm(ArmTest::Tag(Value::ERR), vec![failure], |lowering| {
+                lowering.roll_back(transaction, span);
+                lowering.prim(Prim::Variant(Value::ERR), vec![failed], ty.clone(), span)
+            }),
+        ];
+        self.switch(value, arms, ty, span)
+    }
+
+    /// Takes back the transaction that a failure leaves on its way out of a frame; `None` if it ends the flow.
+    pub(super) fn roll_back_steps_in(&mut self, frame: Option<usize>, span: Span) {
+        let left = self.steps.iter().filter(|step| frame.is_none_or(|frame| step.frame_count > frame));
+        if let Some(transaction) = left.filter_map(|step| step.transaction.clone()).next_back() {
+            self.roll_back(&transaction, span);
+        }
+    }
+
+    fn commit(&mut self, (transaction, around): (&Transaction, usize), span: Span) {
+        let is_of_existing = self.is_of_existing(transaction);
+        self.end_each(transaction, |lowering, at_number| {
+            let given = lowering.commit_arguments(&transaction.tables, at_number);
+            match is_of_existing {
+                true => lowering.call_tables_or("commit", (given, Type::Int), span, |lowering, failure| {
+                    lowering.commit_failed(around, failure, span)
+                }),
+                false => lowering.call_tables("commit", given, Type::Int, span),
+            }
+        });
+    }
+
+    /// Returns whether the tables of a transaction are those of another program's database.
+    fn is_of_existing(&self, transaction: &Transaction) -> bool {
+        transaction.tables.iter().any(|table| self.program.declarations.existing_database(table).is_some())
+    }
+
+    /// Returns the arguments of the commit of one of the tables of a transaction: the table, the number, whether the commit must not
+    /// be taken back any more because tables in memory follow, and whether it is that of the last stored table.
+    pub(super) fn commit_arguments(&self, tables: &[Text], (at, number): (usize, Atom)) -> Vec<Atom> {
+        let stored = self.stored_count(tables);
+        let last = at + 1 == stored;
+        let at_once = last && stored < tables.len();
+        vec![
+            Atom::Shared(tables[at].clone()),
+            number,
+            Atom::Value(Value::Bool(at_once)),
+            Atom::Value(Value::Bool(last)),
+        ]
+    }
+
+    /// Takes back a transaction.
+    pub(super) fn roll_back(&mut self, transaction: &Transaction, span: Span) {
+        let stored = self.stored_count(&transaction.tables);
+        self.end_each(transaction, |lowering, (at, number)| {
+            let table = Atom::Shared(transaction.tables[at].clone());
+            let given = [table, number, Atom::Value(Value::Bool(at + 1 == stored))];
+            let given = given.into_iter().map(|atom| Some(Binding::Atom(atom))).collect();
+            lowering.call_host(&ROLL_BACK.into(), given, Type::Int, (span, &[]))
+        });
+    }
+
+    /// Ends a transaction in each of its tables. `end` takes the place of the table among them and the number, and returns the number.
+    fn end_each(&mut self, transaction: &Transaction, end: impl Fn(&mut Self, (usize, Atom)) -> Atom) {
+        let mut number = transaction.number.clone();
+        for at in 0..transaction.tables.len() {
+            // Each call takes its number from the one before, so that they follow all statements in this order.
+            number = end(self, (at, number));
+        }
+    }
+
+    /// Returns the number of stored tables among those of a transaction, which are the first ones.
+    fn stored_count(&self, tables: &[Text]) -> usize {
+        tables.iter().filter(|table| self.is_stored(table)).count()
+    }
+
+    /// Returns whether an `atomic` over tables is around the current expression.
+    fn is_in_transaction(&self) -> bool {
+        self.steps.iter().filter_map(|step| step.transaction.as_ref()).any(|transaction| !transaction.is_own)
+    }
+
+    /// Precedes a call that has an effect outside the program. Reports one in a transaction.
+    pub(super) fn before_effect(&mut self, signature: &Signature, span: Span) {
+        if signature.effects.world != World::Writes {
+            return;
+        }
+        if self.is_in_transaction() {
+            let message = format!("`{}` has an effect outside of the transaction", signature.path());
+            let diagnostic = Diagnostic::new(Code::TransactionBody, message)
+                .at(span, "could not be taken back if the transaction fails")
+                .hint("move it behind the `atomic`");
+            self.context.report_once(diagnostic);
+        } else if self.steps.is_empty() {
+            self.settle(span);
+        }
+    }
+}
