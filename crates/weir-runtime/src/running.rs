@@ -79,10 +79,12 @@ struct StopSignal {
 }
 
 impl StopSignal {
-    /// Gives the signal, and returns whether this is the first time.
-    fn fire(&self, platform: &dyn Platform) -> bool {
-        self.since_ns.get_or_init(|| platform.now_ns());
-        self.signal.fire()
+    /// Gives the signal. `says` is called before, if this is the first time: the program may have ended behind it.
+    fn fire(&self, platform: &dyn Platform, says: impl FnOnce()) {
+        if self.since_ns.set(platform.now_ns()).is_ok() {
+            says();
+        }
+        self.signal.fire();
     }
 }
 
@@ -93,9 +95,7 @@ pub struct Stopper(StopSignal, Arc<ProgramInstance>);
 impl Stopper {
     /// Tells the program to stop: it begins nothing new, and completes what it has begun.
     pub fn stop(&self) {
-        if self.0.fire(&*self.1.platform) {
-            self.1.record(Detail::Log, || EventKind::Stopping);
-        }
+        self.0.fire(&*self.1.platform, || self.1.record(Detail::Log, || EventKind::Stopping));
     }
 
     /// Tells the program to stop because of a failure, with which it ends.
@@ -382,6 +382,6 @@ impl RunContext {
     /// Records that a source has failed, which stops the program.
     fn fail(&self, failure: Failure) {
         self.stop.failure.lock().get_or_insert(failure);
-        self.stop.fire(&*self.instance.platform);
+        self.stop.fire(&*self.instance.platform, || ());
     }
 }
