@@ -7,10 +7,12 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::task::{Context, Poll};
+use std::thread;
 
 use parking_lot::Mutex;
+use tokio::sync::oneshot;
 use weir::{
     Begun, Environment, Failure, Flows, Library, LocalFuture, Opened, Route, Source, SourceSignature, Stop, Type, Value,
 };
@@ -111,27 +113,9 @@ impl Future for Yields {
     }
 }
 
-/// Waits until another thread has woken it.
-#[derive(Default)]
-struct WokenElsewhere(Option<Arc<AtomicBool>>);
-
-impl Future for WokenElsewhere {
-    type Output = ();
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        if self.0.as_ref().is_some_and(|woken| woken.load(Ordering::Acquire)) {
-            return Poll::Ready(());
-        }
-        let (woken, waker) = (Arc::<AtomicBool>::default(), context.waker().clone());
-        // The task that polls it last is woken, as by any other event.
-        self.0 = Some(Arc::clone(&woken));
-        std::thread::spawn(move || {
-            woken.store(true, Ordering::Release);
-            waker.wake();
-        });
-        Poll::Pending
-    }
-}
+/// The number of threads that begin and end before a peer answers: in this time, the threads of an engine mostly do what is left
+/// to do without the answer.
+const THREADS_BEFORE: usize = 3;
 
 /// A number with its history.
 #[derive(weir::Type)]
@@ -194,10 +178,17 @@ async fn pause(#[environment] probe: &Probe) {
     probe.pause().await;
 }
 
-/// Waits for a peer, without a thread.
+/// Waits for a peer, without a thread, until another thread answers.
 #[weir::function(reads, awaits_peer)]
 async fn peer() {
-    WokenElsewhere::default().await;
+    // One answer for each call, not for each poll: a flow is polled as often as anything wakes it, and if each poll began a thread
+    // that wakes it, those of two calls could wake it for ever.
+    let (answer, answered) = oneshot::channel();
+    thread::spawn(move || {
+        (0..THREADS_BEFORE).for_each(|_| drop(thread::spawn(|| ()).join()));
+        answer.send(())
+    });
+    _ = answered.await;
 }
 
 /// Waits until it is cancelled.

@@ -174,7 +174,9 @@ impl Maker {
             let constraint = CONSTRAINTS[self.random.below(CONSTRAINTS.len())];
             held.push(format!("{}{constraint}", self.mode()));
         }
-        format!("atomic {} {{\n{}{}}}\n", held.join(", "), tokens(&logs), self.statements(fns, depth + 1))
+        let peer = if self.random.chance(30) { "probe.peer()\n" } else { "" };
+        let body = self.statements(fns, depth + 1);
+        format!("atomic {} {{\n{}{peer}{body}}}\n", held.join(", "), tokens(&logs))
     }
 
     fn mode(&mut self) -> &'static str {
