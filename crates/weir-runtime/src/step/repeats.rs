@@ -98,7 +98,7 @@ pub(crate) struct RepeatStep {
     pub strip: StripRole,
     /// True if the body does more than compute, so that no further iteration begins in a frame that is to be given up.
     pub has_effects: bool,
-    /// True if only computation follows in the text, as for [`Action::Release`].
+    /// True if only computation follows in the text, as for [`Action::Release`](super::Action::Release).
     pub is_last_effect: bool,
     /// The slot of the output.
     pub out: u32,

@@ -3,7 +3,7 @@
 use std::error::Error as _;
 
 use tokio_postgres::Error;
-use tokio_postgres::error::SqlState;
+use tokio_postgres::error::{DbError, SqlState};
 use weir::{Failure, FailureKind};
 
 use super::address::PostgresAddress;
@@ -203,12 +203,19 @@ pub(super) fn failure(address: &PostgresAddress, error: &StatementError) -> Fail
     }
 }
 
+/// Returns whether a policy keeps out a row. The code is that of a right which the user lacks.
+fn is_kept_out(error: &Error) -> bool {
+    let checks_policies = |error: &DbError| error.routine() == Some("ExecWithCheckOptions");
+    error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) && error.as_db_error().is_some_and(checks_policies)
+}
+
 /// Returns the failure for an error of the database. That of a broken rule is often answered to a client, so it does not tell the
 /// address, nor the columns of the row that another program has added to the table, as the database would.
 pub(super) fn explain(address: &PostgresAddress, error: &Error) -> Failure {
     let code = error.code();
     let detail = error.as_db_error().and_then(|error| error.detail()).map(|detail| format!(" ({detail})"));
-    if code.is_some_and(|code| RULES_BROKEN.iter().any(|broken| code.code().starts_with(broken))) {
+    if is_kept_out(error) || code.is_some_and(|code| RULES_BROKEN.iter().any(|broken| code.code().starts_with(broken)))
+    {
         let tells_the_row = [&SqlState::CHECK_VIOLATION, &SqlState::NOT_NULL_VIOLATION].map(Some).contains(&code);
         let detail = if tells_the_row { None } else { detail };
         let why = error.as_db_error().map_or_else(|| error.to_string(), |error| error.message().to_owned());

@@ -211,6 +211,34 @@ fn a_rule_of_another_program_is_named() {
     }
 }
 
+/// PostgreSQL gives it the code of a right that the user lacks.
+#[test]
+fn a_row_that_a_policy_keeps_out_breaks_a_rule() {
+    let Some(server) = PostgresServer::shared() else { return };
+    let address = server.schema("policies") + "%20-crole%3Dclerk";
+    TestDatabase::Postgres("policies".to_owned()).storage().open(users()).unwrap();
+    server.execute(
+        "policies",
+        "CREATE ROLE clerk; GRANT ALL ON SCHEMA policies TO clerk; GRANT ALL ON ALL TABLES IN SCHEMA policies TO clerk;
+         ALTER TABLE users ENABLE ROW LEVEL SECURITY;
+         CREATE POLICY seen ON users TO clerk USING (true) WITH CHECK (place > 0)",
+    );
+    let storage = TableStorage::at(TableLocation::Postgres(PostgresAddress::parse(&address, None).unwrap()));
+    let table = storage.open(users()).unwrap();
+    for transaction in [0, 7] {
+        let refused = table.rows.upsert(transaction, at(-1)).unwrap_err();
+        assert_eq!(refused.kind, FailureKind::Constraint, "{refused}");
+        let why = r#"new row violates row-level security policy for table "users""#;
+        assert_eq!(refused.message.as_str(), format!("the database refuses the write: {why}"));
+    }
+    table.rows.upsert(7, at(1)).unwrap();
+    table.rows.commit(7, true).unwrap();
+    server.execute("policies", "REVOKE INSERT ON users FROM clerk");
+    let refused = table.rows.upsert(0, at(2)).unwrap_err();
+    assert_eq!(refused.kind, FailureKind::Function, "{refused}");
+    assert!(refused.message.contains("give the user the right"), "{refused}");
+}
+
 #[test]
 fn connections_are_encrypted_as_their_address_says() {
     let Some(server) = PostgresServer::start_encrypted() else { return };
