@@ -14,7 +14,7 @@ pub(super) fn explain(path: &Path, error: &rusqlite::Error) -> Failure {
     let advice = match code {
         Some(ErrorCode::DiskFull) => "the disk is full: free some space; nothing of the statement was written",
         Some(ErrorCode::ReadOnly) => "it is read-only: give the program the right to write the file and its folder",
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => "another program writes it: end that one",
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => "another program reads or writes it: end that one",
         Some(ErrorCode::DatabaseCorrupt) => {
             "it is damaged: restore a backup, or rescue rows with `sqlite3 FILE .recover`"
         }

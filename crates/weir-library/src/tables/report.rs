@@ -123,8 +123,8 @@ pub fn check_start((schema, schemas): (&Schema, &[Schema]), place: &TableLocatio
     if change.migration.is_some() { Ok(()) } else { change.changes.map(drop) }
 }
 
-/// Checks whether a start would fail because another program holds the lock of the database with which it is written. Changes
-/// nothing. Does not look at a database that a Weir program has open.
+/// Checks whether a start would fail because another program holds a lock of the database that the start needs. Changes nothing.
+/// Does not look at a database that a Weir program has open.
 ///
 /// # Errors
 /// Fails with why a start would fail.

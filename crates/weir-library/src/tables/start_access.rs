@@ -52,8 +52,9 @@ pub(super) fn check_writable(database: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Fails if another program holds the lock of a database with which it is written. Waits for that one for as long as a start does.
-/// Changes nothing. Does not look at a database that a Weir program has open: that one holds the lock again and again, and would wait.
+/// Fails if another program holds a lock of a database that a start needs: the one with which it is written, and in a database that
+/// is not in WAL mode, such as a backup, also those of readers. Waits for that one for as long as a start does. Changes nothing.
+/// Does not look at a database that a Weir program has open: that one holds the lock again and again, and would wait.
 pub(super) fn check_unlocked(database: &Path) -> Result<(), Failure> {
     if !database.exists() || is_open(database) {
         return Ok(());
@@ -62,7 +63,8 @@ pub(super) fn check_unlocked(database: &Path) -> Result<(), Failure> {
     let locked = read_write(database).and_then(|connection| {
         // Otherwise the end of the connection would move the log of a program that was killed.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, log_length > 0)?;
-        connection.execute_batch("BEGIN IMMEDIATE; ROLLBACK")
+        // In WAL mode this waits for a writer alone; otherwise also for readers, as the switch to WAL mode does at the start.
+        connection.execute_batch("BEGIN EXCLUSIVE; ROLLBACK")
     });
     locked.map_err(|error| explain(database, &error))
 }

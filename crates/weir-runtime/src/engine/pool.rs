@@ -1,7 +1,7 @@
 //! The engine `pool`: a fixed number of threads take flows from one FIFO work queue.
 //!
 //! Flux (USENIX 2006, §3.2.1). One event loop runs the sources. A flow occupies its thread until it ends, even while it
-//! waits, except (`threadless_wait`) while it waits for the peer of a connection, for a lock or turn that another flow has,
+//! waits, except (`threadless_wait`) while it waits only for the peer of a connection, for a lock or turn that another flow has,
 //! or for a call that takes long: clients that are slow to send a request, flows that wait for one that is queued, and large
 //! inputs would otherwise hold all threads. The flows in progress are bounded, those in the queue and those that wait included. A
 //! flow whose slice is over goes back into the queue; new flows and these are taken in turn. A thread whose flow waits takes no

@@ -8,7 +8,10 @@ use super::soft::with_file_limit;
 use super::{COUNTER, post};
 use crate::support::{Scratch, Served, said, say};
 
-/// Another program that holds the lock of a database with which it is written.
+/// A transaction that reads, and shows no rows.
+const READS: &str = "begin; select name from sqlite_schema where name = ''";
+
+/// Another program that holds a lock of a database.
 struct LockHolder(Child);
 
 impl LockHolder {
@@ -60,6 +63,33 @@ fn a_lock_of_another_program_is_shown_before_the_start() {
     assert_eq!(shown().code, 0, "a start comes after the end of the program, which waits for the lock itself");
     holder.end();
     served.stop();
+}
+
+#[test]
+fn a_reader_of_a_restored_backup_is_shown_before_the_start() {
+    let (program, data) = (Scratch::new("ledger.weir", COUNTER.as_bytes()), Scratch::folder("read-backup"));
+    let restored = Scratch::folder("restored-backup");
+    let copy = database_of(&program, &restored);
+    let shown = || say(&["tables", program.path(), "--data", restored.path()]);
+    Served::start(program.path(), &["--data", data.path()]).stop();
+    assert_eq!(say(&["tables", program.path(), "--data", data.path(), "--backup", &copy]).code, 0);
+    let before = std::fs::read(&copy).expect("the backup");
+    let reader = LockHolder::begin(&copy, READS);
+    let started = say(&["run", program.path(), "--port", "0", "--data", restored.path()]);
+    let locked = shown();
+    for said in [&started.messages, &locked.output] {
+        assert!(said.contains("database is locked; another program reads or writes it: end that one"), "{said}");
+    }
+    assert_eq!((started.code, locked.code), (3, 1), "{}", locked.output);
+    reader.end();
+    assert_eq!(shown().code, 0);
+    assert!(std::fs::read(&copy).expect("the backup") == before, "the backup is as it was");
+    let served = Served::start(program.path(), &["--data", restored.path()]);
+    let reader = LockHolder::begin(&copy, READS);
+    served.stop();
+    assert_eq!(shown().code, 0, "once a program has started, readers do not hinder a start");
+    Served::start(program.path(), &["--data", restored.path()]).stop();
+    reader.end();
 }
 
 #[test]
