@@ -248,7 +248,9 @@ impl Parser<'_> {
             .because(target, "values are immutable");
         let is_path = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.'));
         let field = name.rsplit_once('.').filter(|_| is_path);
+        let row = self.change_of_row(name);
         let diagnostic = match (self.is_declared_shared(name), field) {
+            _ if row.is_some() => row.into_iter().fold(diagnostic, Diagnostic::hint),
             (true, _) => self.change_of_shared(diagnostic, name),
             (false, Some((object, field))) => {
                 diagnostic.hint(format!("create a new record: `Name {{ ..{object}, {field}: {weir_form} }}`"))
