@@ -15,6 +15,7 @@ pub(crate) fn order(program: &mut Program, declarations: &Declarations, context:
     for hoisting in order_locks(program, context.library) {
         let is_silent = hoisting.is_used_throughout
             || is_read_in_transaction(&hoisting, declarations)
+            || is_written_by_statement(&hoisting, declarations, context)
             || is_refused(&hoisting, declarations, context);
         if !is_silent {
             report(&hoisting, context);
@@ -29,6 +30,14 @@ fn is_read_in_transaction(hoisting: &Hoisting, declarations: &Declarations) -> b
     let is_stored =
         declarations.tables.get(name.as_str()).is_some_and(|table| table.soft.is_none() && table.existing.is_none());
     is_stored && has_database(hoisting) && hoisting.mode == Mode::Read
+}
+
+/// Returns `true` for a table that the function of an `update`, `update_all` or `delete_all` writes. The statement is a transaction:
+/// without the write in it, the two would not take effect together, and an `atomic` over both tables would hold them as long.
+fn is_written_by_statement(hoisting: &Hoisting, declarations: &Declarations, context: &CheckContext<'_>) -> bool {
+    let Resource::Shared(name) = &hoisting.resource else { return false };
+    let is_table = declarations.tables.contains_key(name.as_str());
+    is_table && has_database(hoisting) && hoisting.mode == Mode::Write && named_in(hoisting, context).is_none()
 }
 
 /// Returns `true` if the step holds the database of the tables.

@@ -284,7 +284,7 @@ impl FaultReport<'_, '_> {
             .because(self.context.span(read.origin), "read here")
             .hint(match self.flow.is_permission(pair) {
                 true => format!("read `{}` again in the route, in one step with the write", read.shared),
-                false => self.one_step(read, later),
+                false => self.one_step(pair),
             })
     }
 
@@ -303,9 +303,7 @@ impl FaultReport<'_, '_> {
                 .at(self.context.span(later.origin), format!("the {} `{}`", noun(later), later.shared))
                 .because(self.context.span(read.origin), "a write depends on this read")
         };
-        diagnostic
-            .because(self.context.span(changed.origin), format!("this changes `{x}`"))
-            .hint(self.one_step(read, later))
+        diagnostic.because(self.context.span(changed.origin), format!("this changes `{x}`")).hint(self.one_step(pair))
     }
 
     /// Reports a use and a later change, between which another flow may read the value that is changed.
@@ -317,11 +315,11 @@ impl FaultReport<'_, '_> {
             .at(self.context.span(change.origin), format!("the write of `{x}`"))
             .because(self.context.span(earlier.origin), format!("the {} `{y}`", noun(earlier)))
             .because(self.context.span(read.origin), format!("a write depends on this read of `{x}`"))
-            .hint(self.one_step(earlier, change))
+            .hint(self.one_step(pair))
     }
 
-    fn one_step(&self, one: &SharedUse, other: &SharedUse) -> String {
-        advice::one_step((one, other), self.declarations, self.context)
+    fn one_step(&self, pair: UsePair) -> String {
+        advice::one_step(pair, &self.flow.body, self.declarations, self.context)
     }
 }
 

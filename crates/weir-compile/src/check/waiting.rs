@@ -4,6 +4,7 @@ use weir_syntax::ast::{Argument, Block, Expr, ExprKind, LiteralValue};
 use weir_syntax::{Code, Diagnostic};
 
 use super::{Expected, TypeChecker};
+use crate::lang_items::WAIT_FOR_ATTEMPT;
 use crate::types::Ty;
 
 /// The highest number of tries of a `retry`.
@@ -83,10 +84,10 @@ impl<'a> TypeChecker<'a, '_> {
                 Some("backoff") => {
                     let why = "the back-off is a `Duration`";
                     self.expr(&argument.value, Some(&Expected::new(Ty::DURATION, argument.span, why)));
-                    if self.context.library.function("time.wait_for_attempt").is_none() {
+                    if self.context.library.function(WAIT_FOR_ATTEMPT).is_none() {
                         let diagnostic = Diagnostic::new(
                             Code::UnknownModule,
-                            "`backoff` needs the function `time.wait_for_attempt`",
+                            format!("`backoff` needs the function `{WAIT_FOR_ATTEMPT}`"),
                         )
                         .at(argument.span, "the library lacks it")
                         .hint("remove it");

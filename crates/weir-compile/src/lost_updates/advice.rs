@@ -4,18 +4,22 @@ use std::collections::BTreeSet;
 
 use weir_host::Text;
 
-use super::uses::SharedUse;
+use super::UsePair;
+use super::uses::BodyUses;
 use crate::context::CheckContext;
 use crate::declarations::Declarations;
 
 /// Returns the advice on two uses that should be one step.
 pub(super) fn one_step(
-    (one, other): (&SharedUse, &SharedUse),
+    pair: UsePair,
+    body: &BodyUses,
     declarations: &Declarations,
     context: &CheckContext<'_>,
 ) -> String {
+    let (one, other) = (&body.uses[pair.first], &body.uses[pair.second]);
     let mut names = [&one.shared, &other.shared].to_vec();
     names.dedup();
+    let moved = add_tables(&mut names, pair, body, declarations);
     let owners: BTreeSet<usize> = names.iter().filter_map(|name| owner(name, declarations, context)).collect();
     let here = context.files.index_at(one.origin.start);
     // Two calls of one `fn` of a module have the same places in it, and need a step around the calls.
@@ -33,19 +37,44 @@ pub(super) fn one_step(
     let shown: Vec<String> = names.iter().map(|name| shown(name)).collect();
     let step = format!("`atomic {} {{ … }}`", shown.join(", "));
     match owners.iter().copied().collect::<Vec<_>>()[..] {
-        _ if is_within || owners.iter().all(|owner| *owner == 0) => format!("make it one step: {step} around both"),
+        _ if is_within || owners.iter().all(|owner| *owner == 0) => {
+            format!("make it one step: {step} around both{moved}")
+        }
         _ if constraints => {
             let private = names.iter().filter(|name| !is_public(name, declarations));
             let private: Vec<String> =
                 private.map(|name| format!("`pub {} {}`", kind(name, declarations), last(name))).collect();
             let public =
                 if private.is_empty() { String::new() } else { format!(", and declare {}", private.join(", ")) };
-            format!("make it one step: {step} around both{public}")
+            format!("make it one step: {step} around both{public}{moved}")
         }
         [module] => {
-            format!("make it one step: move both into one `fn` of `{}`, inside {step}", context.files.names()[module])
+            let module = &context.files.names()[module];
+            format!("make it one step: move both into one `fn` of `{module}`, inside {step}{moved}")
         }
         _ => format!("no step can hold values of two modules: declare {} in one module", both(&names)),
+    }
+}
+
+/// Adds the other tables that a transaction around two uses writes, because it names all of them. Returns the advice on writes in
+/// the function of a statement such as `update`, which is not allowed in a transaction.
+fn add_tables<'b>(names: &mut Vec<&'b Text>, pair: UsePair, body: &'b BodyUses, declarations: &Declarations) -> String {
+    let is_table = |name: &Text| declarations.tables.contains_key(name.as_str());
+    let mut moved = Vec::new();
+    if !names.iter().any(|name| is_table(name)) {
+        return String::new();
+    }
+    for change in body.changes_around(pair.first, pair.second).filter(|change| is_table(&change.shared)) {
+        if !names.contains(&&change.shared) {
+            names.push(&change.shared);
+        }
+        if body.is_in_function(change) && !moved.contains(&&change.shared) {
+            moved.push(&change.shared);
+        }
+    }
+    match moved[..] {
+        [] => String::new(),
+        _ => format!(", and move the write of {} out of the function", both(&moved)),
     }
 }
 

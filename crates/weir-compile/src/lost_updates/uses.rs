@@ -70,12 +70,18 @@ struct UsePosition {
     loops: Vec<usize>,
 }
 
+/// An atomic step: an `atomic`, or a statement on a table that reads before it writes, such as `update`.
+struct AtomicStep {
+    origin: Origin,
+    /// The shared values that it holds.
+    held: Vec<Text>,
+}
+
 /// The uses of shared values in one body, in program order.
 #[derive(Default)]
 pub(super) struct BodyUses {
     pub(super) uses: Vec<SharedUse>,
-    /// The shared values that each atomic step holds.
-    held: Vec<Vec<Text>>,
+    steps: Vec<AtomicStep>,
 }
 
 impl BodyUses {
@@ -116,7 +122,27 @@ impl BodyUses {
 
     fn common_steps<'b>(&'b self, one: &'b SharedUse, other: &'b SharedUse) -> impl Iterator<Item = &'b Vec<Text>> {
         let both = one.position.steps.iter().zip(&other.position.steps).take_while(|(one, other)| one == other);
-        both.map(|(step, _)| &self.held[*step])
+        both.map(|(step, _)| &self.steps[*step].held)
+    }
+
+    /// Returns the changes that a step around two uses contains beside them: those between them, and those in the steps of which
+    /// the two are parts.
+    pub(super) fn changes_around(&self, first: usize, second: usize) -> impl Iterator<Item = &SharedUse> {
+        let outermost = |index: usize| self.uses[index].position.steps.first();
+        let parts = [first, second].into_iter().filter_map(outermost).collect::<Vec<_>>();
+        let contained = self.uses.iter().enumerate().filter(move |(index, found)| {
+            (first..=second).contains(index) || found.position.steps.first().is_some_and(|step| parts.contains(&step))
+        });
+        contained.map(|(_, found)| found).filter(|found| found.kind == UseKind::Change)
+    }
+
+    /// Returns true for a use by the function of a statement, such as `update`. The statement itself has the place of its step.
+    pub(super) fn is_in_function(&self, found: &SharedUse) -> bool {
+        found.position.steps.iter().any(|step| {
+            let place = self.steps[*step].origin;
+            let is_statement = |other: &SharedUse| other.origin == place && other.position.steps.contains(step);
+            place != found.origin && self.uses.iter().any(is_statement)
+        })
     }
 
     fn may_precede(&self, first: usize, second: usize) -> bool {
@@ -243,8 +269,8 @@ impl Collector<'_> {
                     Resource::Shared(name) | Resource::Constraint(name) => Some(name.clone()),
                     Resource::World(_) | Resource::State(_) => None,
                 });
-                self.found.held.push(held.collect());
-                self.position.steps.push(self.found.held.len() - 1);
+                self.found.steps.push(AtomicStep { origin, held: held.collect() });
+                self.position.steps.push(self.found.steps.len() - 1);
                 let result = self.block(body);
                 self.position.steps.pop();
                 result

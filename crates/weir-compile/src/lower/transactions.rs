@@ -10,7 +10,7 @@ use weir_syntax::ast::AtomicResource;
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::{Binding, Lowering, Transaction};
-use crate::lang_items::{BEGIN, ROLL_BACK};
+use crate::lang_items::{BEGIN, ROLL_BACK, WAIT_FOR_ATTEMPT};
 
 impl Lowering<'_, '_> {
     /// Returns whether a table is stored in the database of the stored tables of a transaction.
@@ -212,11 +212,21 @@ impl Lowering<'_, '_> {
             return;
         }
         if self.is_in_transaction() {
-            let message = format!("`{}` has an effect outside of the transaction", signature.path());
-            let diagnostic = Diagnostic::new(Code::TransactionBody, message)
-                .at(span, "could not be taken back if the transaction fails")
-                .hint("move it behind the `atomic`");
-            self.context.report_once(diagnostic);
+            let path = signature.path();
+            self.context.report_once(match path.as_str() {
+                // No call of the program: it wrote a `backoff`.
+                WAIT_FOR_ATTEMPT => {
+                    Diagnostic::new(Code::TransactionBody, "a `backoff` waits, and may not stand in a transaction")
+                        .at(span, "other flows would wait for its tables during each wait")
+                        .hint("remove the `backoff`, or put the `retry` around the `atomic`")
+                }
+                _ => {
+                    let message = format!("`{path}` has an effect outside of the transaction");
+                    Diagnostic::new(Code::TransactionBody, message)
+                        .at(span, "could not be taken back if the transaction fails")
+                        .hint("move it behind the `atomic`")
+                }
+            });
         } else if self.steps.is_empty() {
             self.settle(span);
         }

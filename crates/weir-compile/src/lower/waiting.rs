@@ -9,7 +9,7 @@ use weir_syntax::{Code, Diagnostic, Span};
 use super::block_builder::{BlockExits, InlineFrameId, OpenBlock};
 use super::branch::FallibleValue;
 use super::{InlineFrame, InlineFrameKind, Lowering, Names};
-use crate::lang_items::TABLES;
+use crate::lang_items::{TABLES, WAIT_FOR_ATTEMPT};
 
 /// The back-off of `retry` doubles after each try while it is shorter than this: a minute, in nanoseconds.
 const BACKOFF_DOUBLES_UP_TO_NS: i64 = 60_000_000_000;
@@ -149,7 +149,7 @@ impl<'a> Lowering<'a, '_> {
             |_| Self::constant_true(),
             |lowering| {
                 let given = vec![Some(super::Binding::Atom(wait))];
-                let slept = lowering.call_host(&"time.wait_for_attempt".into(), given, Type::Unit, (span, &[]));
+                let slept = lowering.call_host(&WAIT_FOR_ATTEMPT.into(), given, Type::Unit, (span, &[]));
                 lowering.prim(Prim::Equal, vec![slept, Atom::Value(Value::Unit)], Type::Bool, span)
             },
         )

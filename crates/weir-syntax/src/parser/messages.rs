@@ -215,6 +215,9 @@ impl Parser<'_> {
             .at(self.span(), "this would change a value")
             .because(target.span, "values are immutable");
         let name = &self.text[target.span.range()];
+        if let Some(advice) = self.change_of_row(name) {
+            return self.report(diagnostic.hint(advice));
+        }
         self.report(match &target.kind {
             ExprKind::Field { object, name } => {
                 let object = &self.text[object.span.range()];
@@ -249,6 +252,9 @@ impl Parser<'_> {
             .at(self.span(), "this would change a value")
             .because(target.span, "values are immutable");
         let name = &self.text[target.span.range()];
+        if let Some(advice) = self.change_of_row(name) {
+            return self.report(diagnostic.hint(advice));
+        }
         self.report(match &target.kind {
             ExprKind::Field { object, name } => {
                 let object = &self.text[object.span.range()];
@@ -257,6 +263,17 @@ impl Parser<'_> {
             _ if self.is_declared_shared(name) => self.change_of_shared(diagnostic, name),
             _ => diagnostic.hint(format!("return the new value, without `{name} =`")),
         });
+    }
+
+    /// Returns the advice on a change of a column of a row of a table: `accounts[1].balance`.
+    pub(super) fn change_of_row(&self, target: &str) -> Option<String> {
+        let (table, rest) = target.split_once('[')?;
+        let (_, columns) = rest.rsplit_once("].").or_else(|| rest.rsplit_once("]?."))?;
+        let is_path = columns.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.'));
+        let column = columns.split('.').next().filter(|_| is_path)?;
+        let advice =
+            || format!("`{table}.update(key, |row| Name {{ ..row, {column}: … }})` changes a row that is there");
+        self.is_declared_table(table).then(advice)
     }
 
     /// Adds the ways to change a shared value.

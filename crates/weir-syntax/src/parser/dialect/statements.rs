@@ -12,6 +12,9 @@ const LETS: &[&str] = &["auto", "const", "final", "val", "var"];
 /// Words that begin a transaction in other languages.
 const TRANSACTIONS: &[&str] = &["begin", "transaction"];
 
+/// Words that begin one before the word `transaction`.
+const BEGINS: &[&str] = &["begin", "start"];
+
 /// Words that begin statements in other languages, with advice.
 const BEFORE: &[(&str, &str)] = &[
     ("defer", "remove it: resources are released when the flow ends"),
@@ -146,19 +149,47 @@ impl Parser<'_> {
         Some(self.expr(start, ExprKind::Error))
     }
 
-    /// `transaction { … }`
+    /// `transaction { … }`, `transaction orders { … }` or `begin transaction`
     pub(in crate::parser) fn dialect_transaction(&mut self) -> Option<Expr> {
-        let is_head = self.braces == BraceRole::Body;
-        if is_head || !self.at_word_before(TRANSACTIONS, |kind| kind == T::BraceOpen) {
+        if self.braces == BraceRole::Body {
             return None;
         }
         let start = self.span();
-        let word = self.token_text();
+        let is_pair = self.at_word_before(BEGINS, |kind| kind == T::Word) && self.text_of(self.nth(1)) == "transaction";
+        let is_word = self.at(T::Word) && TRANSACTIONS.contains(&self.token_text());
+        let words = match (is_pair, is_word) {
+            (true, _) => 2,
+            (false, true) => 1,
+            (false, false) => return None,
+        };
+        let tokens = words + self.names_behind(words);
+        let block = self.nth(tokens);
+        let has_block = block.kind == T::BraceOpen && !block.first_on_line;
+        if !has_block && !is_pair {
+            return None;
+        }
         let advice = "name the tables that the transaction writes: `atomic users, orders { … }`";
-        self.report_with_advice(start, &format!("Weir has no `{word}`"), advice);
-        self.bump();
-        let _body = self.block();
+        let span = Span { end: self.nth(words - 1).end, ..start };
+        let said = self.text[span.range()].to_owned();
+        self.report_with_advice(span, &format!("Weir has no `{said}`"), advice);
+        if has_block {
+            (0..tokens).for_each(|_| _ = self.bump());
+            let _body = self.block();
+        } else {
+            (0..words).for_each(|_| _ = self.bump());
+        }
         Some(self.expr(start, ExprKind::Error))
+    }
+
+    /// Returns the number of tokens of a list of names, such as `users, shop.orders`, on this line behind `ahead` tokens.
+    fn names_behind(&self, ahead: usize) -> usize {
+        const TOKENS_MAX: usize = 64;
+        let is_part = |place: usize| {
+            let token = self.nth(place);
+            let is_part = token.kind == T::Word || (place > ahead && matches!(token.kind, T::Comma | T::Dot));
+            is_part && !token.first_on_line
+        };
+        (ahead..TOKENS_MAX).take_while(|place| is_part(*place)).count()
     }
 
     /// Reports a keyword that Weir does not have, and reads and drops the expression after it.
@@ -248,7 +279,9 @@ impl Parser<'_> {
             .because(target, "values are immutable");
         let is_path = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.'));
         let field = name.rsplit_once('.').filter(|_| is_path);
+        let row = self.change_of_row(name);
         let diagnostic = match (self.is_declared_shared(name), field) {
+            _ if row.is_some() => row.into_iter().fold(diagnostic, Diagnostic::hint),
             (true, _) => self.change_of_shared(diagnostic, name),
             (false, Some((object, field))) => {
                 diagnostic.hint(format!("create a new record: `Name {{ ..{object}, {field}: {weir_form} }}`"))
