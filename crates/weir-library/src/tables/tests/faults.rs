@@ -215,13 +215,13 @@ fn a_rule_of_another_program_is_named() {
 #[test]
 fn a_row_that_a_policy_keeps_out_breaks_a_rule() {
     let Some(server) = PostgresServer::shared() else { return };
-    let address = server.schema("policies") + "%20-crole%3Dclerk";
+    let address = server.schema("policies") + "%20-crole%3Dobserver";
     TestDatabase::Postgres("policies".to_owned()).storage().open(users()).unwrap();
     server.execute(
         "policies",
-        "CREATE ROLE clerk; GRANT ALL ON SCHEMA policies TO clerk; GRANT ALL ON ALL TABLES IN SCHEMA policies TO clerk;
+        "CREATE ROLE observer; GRANT ALL ON SCHEMA policies TO observer; GRANT ALL ON ALL TABLES IN SCHEMA policies TO observer;
          ALTER TABLE users ENABLE ROW LEVEL SECURITY;
-         CREATE POLICY seen ON users TO clerk USING (true) WITH CHECK (place > 0)",
+         CREATE POLICY seen ON users TO observer USING (true) WITH CHECK (place > 0)",
     );
     let storage = TableStorage::at(TableLocation::Postgres(PostgresAddress::parse(&address, None).unwrap()));
     let table = storage.open(users()).unwrap();
@@ -233,7 +233,7 @@ fn a_row_that_a_policy_keeps_out_breaks_a_rule() {
     }
     table.rows.upsert(7, at(1)).unwrap();
     table.rows.commit(7, true).unwrap();
-    server.execute("policies", "REVOKE INSERT ON users FROM clerk");
+    server.execute("policies", "REVOKE INSERT ON users FROM observer");
     let refused = table.rows.upsert(0, at(2)).unwrap_err();
     assert_eq!(refused.kind, FailureKind::Function, "{refused}");
     assert!(refused.message.contains("give the user the right"), "{refused}");
