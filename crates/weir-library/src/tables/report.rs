@@ -16,7 +16,7 @@ use super::existing_tables;
 use super::log_note::LogNote;
 use super::migration;
 use super::new_table::SchemaChange;
-use super::postgres::PostgresDatabase;
+use super::postgres::{PostgresAddress, PostgresDatabase};
 use super::query_plans::{PlacedStatement, described, described_after_start};
 use super::reference_notes::shown_columns;
 use super::schema::{ColumnSchema, Schema};
@@ -68,7 +68,14 @@ pub fn report(
         TableLocation::Memory | TableLocation::Scratch(_) => return Ok(TableReport { text, fails: false }),
         TableLocation::File(file) => would_change_file((schema, schemas), statements, file)?,
         TableLocation::Postgres(address) => {
-            PostgresDatabase::examine(address, |catalog| WouldChange::of((schema, schemas), statements, catalog))?
+            let examine = || {
+                PostgresDatabase::examine(address, |catalog| WouldChange::of((schema, schemas), statements, catalog))
+            };
+            match examine()? {
+                // As a start does.
+                change if change.changes.is_err() && hindering_have_ended(schema, address) => examine()?,
+                change => change,
+            }
         }
     };
     for (column, default) in old_defaults {
@@ -94,6 +101,11 @@ pub fn report(
     }
     text += &statements;
     Ok(TableReport { text, fails })
+}
+
+/// Returns whether no program hinders a start in PostgreSQL any more: the server may not have noticed yet that one has ended.
+fn hindering_have_ended(schema: &Schema, address: &PostgresAddress) -> bool {
+    PostgresDatabase::open_existing(address.clone()).is_ok_and(|database| database.hindering_have_ended(schema))
 }
 
 /// Returns the line of a start that fails.
