@@ -67,16 +67,7 @@ pub fn report(
     let WouldChange { migration, changes, old_defaults, statements } = match place {
         TableLocation::Memory | TableLocation::Scratch(_) => return Ok(TableReport { text, fails: false }),
         TableLocation::File(file) => would_change_file((schema, schemas), statements, file)?,
-        TableLocation::Postgres(address) => {
-            let examine = || {
-                PostgresDatabase::examine(address, |catalog| WouldChange::of((schema, schemas), statements, catalog))
-            };
-            match examine()? {
-                // As a start does.
-                change if change.changes.is_err() && hindering_have_ended(schema, address) => examine()?,
-                change => change,
-            }
-        }
+        TableLocation::Postgres(address) => would_change_schema((schema, schemas), statements, address)?,
     };
     for (column, default) in old_defaults {
         let name = &column.name;
@@ -103,9 +94,21 @@ pub fn report(
     Ok(TableReport { text, fails })
 }
 
-/// Returns whether no program hinders a start in PostgreSQL any more: the server may not have noticed yet that one has ended.
-fn hindering_have_ended(schema: &Schema, address: &PostgresAddress) -> bool {
-    PostgresDatabase::open_existing(address.clone()).is_ok_and(|database| database.hindering_have_ended(schema))
+/// Returns what a start would change in PostgreSQL.
+fn would_change_schema<'s>(
+    tables: (&'s Schema, &[Schema]),
+    statements: &[PlacedStatement],
+    address: &PostgresAddress,
+) -> Result<WouldChange<'s>, Failure> {
+    let examine = || PostgresDatabase::examine(address, |catalog| WouldChange::of(tables, statements, catalog));
+    // The server may not have noticed yet that a program has ended. A start waits for that, too.
+    let have_ended = || {
+        PostgresDatabase::open_existing(address.clone()).is_ok_and(|database| database.hindering_have_ended(tables.0))
+    };
+    match examine()? {
+        change if change.changes.is_err() && have_ended() => examine(),
+        change => Ok(change),
+    }
 }
 
 /// Returns the line of a start that fails.
