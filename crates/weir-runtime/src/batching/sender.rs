@@ -5,7 +5,7 @@
 //! some 2 log₂ n calls. If both fail, the sender gives up, because the store may be down: each call has the failure
 //! of the last batch that it was part of.
 //!
-//! What the function allocates counts for the flows of the batch while it works, so that it fails when they may hold no more. If
+//! The memory that the function allocates counts for the flows of the batch while it works, so that it fails when they may hold no more. If
 //! there are several, the requests of each are then sent alone, so that only those fail which need too much.
 
 use std::future::poll_fn;

@@ -210,14 +210,23 @@ impl Parser<'_> {
         );
     }
 
-    pub(super) fn assignment(&mut self, target: &Expr) {
+    /// Begins the report of an assignment; `None` if it is complete, because the target is a column of a row of a table.
+    fn assignment_to_value(&mut self, target: &Expr) -> Option<Diagnostic> {
         let diagnostic = Diagnostic::new(Code::Assignment, "a value cannot be assigned again")
             .at(self.span(), "this would change a value")
             .because(target.span, "values are immutable");
-        let name = &self.text[target.span.range()];
-        if let Some(advice) = self.change_of_row(name) {
-            return self.report(diagnostic.hint(advice));
+        match self.change_of_row(&self.text[target.span.range()]) {
+            Some(advice) => {
+                self.report(diagnostic.hint(advice));
+                None
+            }
+            None => Some(diagnostic),
         }
+    }
+
+    pub(super) fn assignment(&mut self, target: &Expr) {
+        let Some(diagnostic) = self.assignment_to_value(target) else { return };
+        let name = &self.text[target.span.range()];
         self.report(match &target.kind {
             ExprKind::Field { object, name } => {
                 let object = &self.text[object.span.range()];
@@ -248,13 +257,8 @@ impl Parser<'_> {
         if matches!(target.kind, ExprKind::Index { .. }) {
             return self.assignment(target);
         }
-        let diagnostic = Diagnostic::new(Code::Assignment, "a value cannot be assigned again")
-            .at(self.span(), "this would change a value")
-            .because(target.span, "values are immutable");
+        let Some(diagnostic) = self.assignment_to_value(target) else { return };
         let name = &self.text[target.span.range()];
-        if let Some(advice) = self.change_of_row(name) {
-            return self.report(diagnostic.hint(advice));
-        }
         self.report(match &target.kind {
             ExprKind::Field { object, name } => {
                 let object = &self.text[object.span.range()];

@@ -200,8 +200,7 @@ impl TableLayout {
         }
     }
 
-    /// Returns whether the answer of a change is a row that a trigger of an existing database may have changed to one that cannot be
-    /// read.
+    /// Returns whether the answer of a change is a row that a trigger may have changed to one that cannot be read.
     pub(super) fn may_answer_unreadable_row(&self, change: &RowChange) -> bool {
         let answers_row = matches!(change, RowChange::Replace(..)) && self.reads_back();
         answers_row && self.schema.columns.iter().any(|column| matches!(&*column.kind, "Enum" | "Size"))
