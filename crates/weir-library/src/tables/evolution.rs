@@ -11,7 +11,7 @@ use weir::Failure;
 
 use super::catalog::{Catalog, Read, StartCheck};
 use super::dialect::{Dialect, OWN_INDEXES};
-use super::existing_rows::{NewIndex, lacks_no_value, values_differ, variants_are_known};
+use super::existing_rows::{UniqueIndex, lacks_no_value, values_differ, variants_are_known};
 use super::new_table::{self, SchemaChange};
 use super::reference_notes;
 use super::schema::{ColumnSchema, IndexSchema, Schema};
@@ -321,27 +321,40 @@ fn same_type(column: &ColumnSchema, known: &KnownColumn) -> Result<(), Failure> 
     Ok(())
 }
 
+/// Returns whether a start gives rows without a value in the column its default.
+fn is_filled(column: &ColumnSchema, known: &[KnownColumn]) -> bool {
+    let known = known.iter().find(|known| known.name == column.name);
+    let may_lack = known.is_some_and(|known| known.nullable && !(known.declared && known.kind == column.shown_type()));
+    may_lack && !column.optional && column.default.is_some()
+}
+
 fn indexes_changed(schema: &Schema, columns: &[KnownColumn], catalog: &dyn Catalog) -> StartCheck<Vec<SchemaChange>> {
     let dialect = catalog.dialect();
+    let is_filled = |at: &usize| is_filled(&schema.columns[*at], columns);
     // Other programs may have indexes of their own.
     let known: Vec<String> =
         catalog.indexes(&schema.name)?.into_iter().filter(|name| name.starts_with(OWN_INDEXES)).collect();
     let declared: Vec<(String, &IndexSchema)> =
         schema.indexes.iter().map(|index| (dialect.index_name(schema, index), index)).collect();
-    let columns: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+    let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
     let mut changes = Vec::new();
     for gone in known.iter().filter(|known| declared.iter().all(|(name, _)| name != *known)) {
         if !catalog.others_have_index(gone)? {
             changes.push(SchemaChange { sql: format!("DROP INDEX {}", quoted(gone)) });
         }
     }
-    for (_, index) in declared.iter().filter(|(name, _)| !known.contains(name)) {
+    for (name, index) in &declared {
+        let is_new = !known.contains(name);
+        let filled = index.columns.iter().copied().find(is_filled);
         if index.unique
-            && let Err(failure) = (NewIndex { schema, index, known: &columns }).check(catalog)?
+            && (is_new || filled.is_some())
+            && let Err(failure) = (UniqueIndex { schema, index, known: &names, filled, is_new }).check(catalog)?
         {
             return Ok(Err(failure));
         }
-        changes.push(new_table::index_created(schema, index, dialect));
+        if is_new {
+            changes.push(new_table::index_created(schema, index, dialect));
+        }
     }
     Ok(Ok(changes))
 }

@@ -61,26 +61,39 @@ pub(super) fn variants_are_known(schema: &Schema, column: &ColumnSchema, catalog
     ))))
 }
 
-/// An index that the database does not have yet.
-pub(super) struct NewIndex<'s> {
+/// A `unique` that the database does not have yet, or that has a column in which rows without a value get the default.
+pub(super) struct UniqueIndex<'s> {
     pub(super) schema: &'s Schema,
     pub(super) index: &'s IndexSchema,
     /// The names of the columns that the database has.
     pub(super) known: &'s [&'s str],
+    /// The column in which rows without a value get the default.
+    pub(super) filled: Option<usize>,
+    /// True if the database does not have it yet.
+    pub(super) is_new: bool,
 }
 
-impl NewIndex<'_> {
-    /// Fails if rows agree in all columns of the index.
+impl UniqueIndex<'_> {
+    /// Fails if rows agree in all columns of the index when the start has changed them.
     pub(super) fn check(&self, catalog: &dyn Catalog) -> StartCheck<()> {
         let Some((example, values)) = self.example(catalog)? else { return Ok(Ok(())) };
         let columns = &self.index.columns;
         let names = list(columns.iter().map(|at| self.schema.columns[*at].name.clone()), ", ");
-        let reason = match columns.iter().find(|at| self.is_new_with_default(**at)) {
-            Some(at) => {
-                let column = &self.schema.columns[*at].name;
-                format!("the default of the new column `{column}` gives it one value in all rows; make it an `Option`")
+        let named = |at: usize| &self.schema.columns[at].name;
+        let reason = match (columns.iter().find(|at| self.is_new_with_default(**at)), self.filled) {
+            (Some(at), _) => {
+                format!(
+                    "the default of the new column `{}` gives it one value in all rows; make it an `Option`",
+                    named(*at)
+                )
             }
-            None => format!(
+            // Without a new value, no rows agree in an index that is there.
+            (None, Some(at)) if !self.is_new => format!(
+                "the default of the column `{}` gives several rows without a value the same one; leave it an `Option`, or give \
+                 these rows values first",
+                named(at)
+            ),
+            (None, _) => format!(
                 "{} in more than one row, such as {example}; change or delete these rows first",
                 counted(values, "value", ("occurs", "occur"))
             ),

@@ -3,8 +3,8 @@
 //! 1. A start reads rows of the old type (`old_rows`): all of them, or the next batch. There are none unless the database has the
 //!    columns of the old type as the last program has declared them, and they are not those of the program.
 //! 2. The program converts the rows.
-//! 3. [`store`] writes them in one transaction, if they are still what was read. The first one adds the new columns, and a column
-//!    whose type changes is renamed first: `age` becomes `age as Text`. Nothing is dropped. The last one makes the other changes
+//! 3. [`store`] writes them in one transaction, if they are still what was read. The first one adds the new columns. A column
+//!    whose type changes is renamed first, and so is one that the last program no longer declares: `age` becomes `age as Text`. Nothing is dropped. The last one makes the other changes
 //!    of a start.
 //!
 //! A table notes how far a migration is ([`migration_notes`](super::migration_notes)). A start that was killed goes on. One that is done
@@ -245,7 +245,7 @@ impl<'s> PendingMigration<'s> {
         if let Err(failure) = fits_others(self.schema, catalog)? {
             return Ok(Err(failure));
         }
-        let replaced = self.schema.columns.iter().filter(|column| self.is_changed(column));
+        let replaced = self.schema.columns.iter().filter(|column| self.is_added(column));
         let replaced = replaced.filter_map(|column| Some(replaced_name(&column.name, &self.known(&column.name)?.kind)));
         let left = replaced.into_iter().find(|name| self.known(name).is_some());
         Ok(left.map_or(Ok(()), |left| {
@@ -293,7 +293,7 @@ impl<'s> PendingMigration<'s> {
         }
         let dialect = catalog.dialect();
         let table = dialect.text(&self.schema.name);
-        for column in self.schema.columns.iter().filter(|column| self.is_changed(column)) {
+        for column in self.schema.columns.iter().filter(|column| self.is_added(column)) {
             let noted = |name: &str, kind: &str| {
                 // Not declared, so that the start looks for rows without a value.
                 let (name, kind) = (dialect.text(name), dialect.text(kind));
@@ -313,7 +313,7 @@ impl<'s> PendingMigration<'s> {
     /// Returns the changes that precede the conversion.
     fn changes(&self, catalog: &dyn Catalog) -> Read<Vec<SchemaChange>> {
         let (table, dialect) = (quoted(&self.schema.name), catalog.dialect());
-        let changed = || self.schema.columns.iter().filter(|column| self.is_changed(column));
+        let changed = || self.schema.columns.iter().filter(|column| self.is_added(column));
         let mut changes = Vec::new();
         if changed().any(|column| self.known(&column.name).is_some()) {
             // An index would follow the renamed column, and keep the name of one on the new column.
@@ -354,9 +354,10 @@ impl<'s> PendingMigration<'s> {
         self.known.iter().find(|known| known.name == name)
     }
 
-    /// Returns whether the database lacks a column of the program, or has values of another type in it.
-    fn is_changed(&self, column: &ColumnSchema) -> bool {
-        is_changed(column, &self.known)
+    /// Returns whether the migration adds a column: the database lacks it, or has values of another type in it, or it is one that the last
+    /// program no longer declares, whose values stay.
+    fn is_added(&self, column: &ColumnSchema) -> bool {
+        is_changed(column, &self.known) || !self.known(&column.name).is_some_and(|known| known.declared)
     }
 
     /// Returns the name of an old column in the database.

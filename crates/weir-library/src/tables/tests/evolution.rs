@@ -200,6 +200,33 @@ fn a_new_unique_needs_rows_that_differ() {
 }
 
 #[test]
+fn an_option_under_unique_becomes_required_if_the_default_is_the_value_of_one_row() {
+    for evolution in Evolution::each("filled") {
+        let unique = [IndexSchema { columns: vec![1], unique: true }];
+        let without = |names: &'static [&str]| {
+            move |table: &dyn TableRows| {
+                names.iter().for_each(|name| _ = table.insert(0, user(name, [Value::none()])).unwrap());
+            }
+        };
+        evolution.start(&[column("mail", "Text", true)], &unique, without(&["ada", "bob"])).unwrap();
+        let required = [ColumnSchema { default: Some("none".to_owned()), ..column("mail", "Text", false) }];
+        assert_eq!(
+            evolution.start(&required, &unique, |_| ()).unwrap_err(),
+            "`unique (mail)` does not hold: the default of the column `mail` gives several rows without a value the same one; leave it \
+             an `Option`, or give these rows values first"
+        );
+        let optional = [column("mail", "Text", true)];
+        evolution.start(&optional, &unique, |table| assert!(table.delete(0, &Value::text("bob")).unwrap())).unwrap();
+        evolution
+            .start(&required, &unique, |table| {
+                let ada = table.get(0, &Value::text("ada")).unwrap();
+                assert_eq!(ada, Some(user("ada", [Value::text("none")])));
+            })
+            .unwrap();
+    }
+}
+
+#[test]
 fn a_value_that_breaks_a_new_unique_is_shown_as_programs_write_it() {
     for evolution in Evolution::each("unique_time") {
         let at = [column("at", "Time", false)];

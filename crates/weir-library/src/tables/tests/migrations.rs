@@ -179,6 +179,43 @@ fn a_later_version_may_give_up_a_column_that_a_migration_has_added() {
     }
 }
 
+#[test]
+fn a_migration_leaves_the_values_of_a_column_that_a_version_before_has_given_up() {
+    for (name, batched) in [("kept_column", false), ("kept_column_batched", true)] {
+        for database in TestDatabase::each(name) {
+            let start = |version: &Version, row| version.start(&database, batched, row);
+            let lived = Version { columns: "name: Int, city: Text", migration: None };
+            let moved = Version { columns: "name: Int", migration: None };
+            let born = Version {
+                columns: "city: Text",
+                migration: Some(("name: Int", |old| vec![old[0].clone(), Value::text("born")])),
+            };
+            for id in 1..=4 {
+                start(&lived, row(id, 7, Some("London"))).unwrap();
+            }
+            start(&moved, row(5, 8, None)).unwrap();
+            let all = "1 born, 2 born, 3 born, 4 born, 5 born";
+            assert_eq!(start(&born, None), Ok(all.to_owned()));
+            assert_eq!(start(&Version { migration: None, ..born }, None), Ok(all.to_owned()));
+            let both = Version { columns: "city: Text, city as Text: Option(Text)", migration: None };
+            let kept = "1 born [London], 2 born [London], 3 born [London], 4 born [London], 5 born -";
+            assert_eq!(start(&both, None), Ok(kept.to_owned()));
+            // The name is taken.
+            let again = Version { columns: "city: Text", migration: Some(("name: Int", |old| old.to_vec())) };
+            let back = Version {
+                columns: "name: Int",
+                migration: Some(("city: Text", |old| vec![old[0].clone(), Value::Int(9)])),
+            };
+            assert_eq!(start(&back, None), Ok("1 9, 2 9, 3 9, 4 9, 5 9".to_owned()));
+            let refused_again = start(&again, None).unwrap_err();
+            assert!(
+                refused_again.contains("an earlier migration has left the column `city as Text`"),
+                "{refused_again}"
+            );
+        }
+    }
+}
+
 /// The type of a column is old, too, if the database would accept it.
 #[test]
 fn the_version_before_a_column_became_required_is_refused() {

@@ -117,20 +117,21 @@ impl Model {
         }
     }
 
-    /// Converts a column into a new one, which stands beside it or instead of it. One with the same name keeps its values under the name
+    /// Converts a column into a new one, which stands beside it or instead of it. One that has its name keeps its values under the name
     /// `replaced`.
     fn converted(&mut self, (old, new, kind): (&str, &str, &str), change: ColumnChange, replaced: &str) {
-        if change == ColumnChange::Type {
-            let moved = self.columns.remove(new).expect("the column is declared");
-            self.columns.insert(replaced.to_owned(), moved);
-        }
+        let moved = self.columns.remove(new);
+        let is_moved = moved.is_some();
+        self.columns.extend(moved.map(|moved| (replaced.to_owned(), moved)));
         self.columns.insert(new.to_owned(), ModelColumn { kind: kind.to_owned(), default: None });
         for row in self.rows.values_mut() {
             let before = row.get(old).cloned().flatten();
-            match change {
-                ColumnChange::Name => {}
-                ColumnChange::Type => _ = row.insert(replaced.to_owned(), before.clone()),
-                ColumnChange::Meaning => _ = row.insert(old.to_owned(), before.as_ref().map(longer)),
+            if is_moved {
+                let kept = row.remove(new).flatten();
+                row.insert(replaced.to_owned(), kept);
+            }
+            if change == ColumnChange::Meaning {
+                row.insert(old.to_owned(), before.as_ref().map(longer));
             }
             row.insert(new.to_owned(), before.map(|value| converted(&value)));
         }
@@ -269,9 +270,18 @@ fn migrate(random: &mut Random, model: &mut Model, database: &TestDatabase, numb
     let kind = if old[at].kind == "Int" { "Text" } else { "Int" };
     let change = [ColumnChange::Name, ColumnChange::Type, ColumnChange::Meaning][random.below(3) as usize];
     let is_retyped = change == ColumnChange::Type;
-    let name = if is_retyped { old[at].name.clone() } else { format!("m{number}") };
-    let replaced = format!("{name} as {}", old[at].kind);
-    if is_retyped && model.columns.contains_key(&replaced) {
+    let given_up: Vec<&String> = model
+        .columns
+        .keys()
+        .filter(|name| !name.contains(' ') && !old.iter().any(|column| column.name == **name))
+        .collect();
+    let name = match is_retyped {
+        true => old[at].name.clone(),
+        false if given_up.is_empty() || random.below(2) == 0 => format!("m{number}"),
+        false => given_up[random.below(given_up.len() as u64) as usize].clone(),
+    };
+    let replaced = model.columns.get(&name).map_or_else(String::new, |known| format!("{name} as {}", known.kind));
+    if model.columns.contains_key(&replaced) {
         return Ok(());
     }
     let mut new = old.clone();
