@@ -148,7 +148,8 @@ pub(super) fn value_after_start(schema: &Schema, known: &[&str], at: usize, dial
     match (known.contains(&column.name.as_str()), default) {
         (true, None) => name(schema, at),
         (true, Some(default)) => format!("coalesce({}, {default})", name(schema, at)),
-        (false, default) => default.unwrap_or_else(|| "NULL".to_owned()),
+        // PostgreSQL takes a mere `NULL` for a text.
+        (false, default) => default.unwrap_or_else(|| format!("CAST(NULL AS {})", dialect.column_type(column))),
     }
 }
 

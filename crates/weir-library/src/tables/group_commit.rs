@@ -20,7 +20,7 @@ use std::thread::ThreadId;
 
 use parking_lot::Mutex;
 use tokio::task::yield_now;
-use weir::{Failure, SeenCommits};
+use weir::{Failure, SeenCommits, memory};
 
 use super::commit_waiters::CommitWaiters;
 use super::sync_requests::SyncRequests;
@@ -203,7 +203,7 @@ impl GroupCommit {
     fn sync_now(self: &Arc<Self>) {
         let Some(syncs) = self.without_thread.get() else { return self.requests.add_due() };
         if self.requests.begins_task() {
-            syncs.spawn(Box::pin(SyncTask(Arc::clone(self)).run()));
+            memory::of_program(|| syncs.spawn(Box::pin(SyncTask(Arc::clone(self)).run())));
         }
     }
 

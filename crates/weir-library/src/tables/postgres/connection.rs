@@ -19,7 +19,7 @@ use tokio_postgres::{Client, Error, Row, SimpleQueryMessage, Statement};
 use weir::{Failure, memory};
 
 use super::errors::StatementError;
-use super::io::in_order;
+use super::io::{begin_task, in_order};
 
 /// Maximum number of prepared statements that a connection keeps.
 const PREPARED_MAX: usize = 256;
@@ -195,7 +195,7 @@ impl PostgresConnection {
         let Ok(event_loop) = Handle::try_current() else { return };
         if self.preparing.lock().insert(sql.to_owned()) {
             let (connection, sql) = (Arc::clone(self), sql.to_owned());
-            event_loop.spawn(async move {
+            begin_task(&event_loop, async move {
                 // If it fails, the next attempt follows.
                 _ = connection.prepared(&sql).await;
                 connection.preparing.lock().remove(&sql);
@@ -238,7 +238,7 @@ impl PostgresConnection {
         names.given += 1;
         let (connection, sql, name) = (Arc::clone(self), sql.to_owned(), format!("weir_{}", names.given));
         names.by_sql.insert(sql.clone(), None);
-        event_loop.spawn(async move {
+        begin_task(&event_loop, async move {
             let prepared = connection.command(&format!("PREPARE {name} AS {sql}")).await;
             let mut names = connection.names.lock();
             match prepared {

@@ -33,6 +33,7 @@ use super::commit_numbers::{COUNT_BITS, CommitNumber};
 use super::connection::PostgresConnection;
 use super::connector::{PostgresConnector, RECONNECT_PAUSE, RECONNECT_TIMEOUT};
 use super::errors::{StatementError, failure};
+use super::io::begin_task;
 use super::sent_statement::SentStatement;
 use super::writes_since_crash::WritesSinceCrash;
 use crate::tables::group_commit::{LogSync, SyncAnswer, SyncFailure, SyncWithoutThread};
@@ -316,7 +317,7 @@ impl SyncWithoutThread for PostgresSyncs {
     }
 
     fn spawn(&self, task: Pin<Box<dyn Future<Output = ()> + Send>>) {
-        self.connector.io.handle.spawn(task);
+        begin_task(&self.connector.io.handle, task);
     }
 }
 

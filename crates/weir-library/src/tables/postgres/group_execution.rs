@@ -15,6 +15,7 @@ use super::commit_numbers::CommitNumber;
 use super::connection::{Executed, SqlStatement};
 use super::errors::{StatementError, explain, is_invalid_statement};
 use super::group_statements::GroupStatements;
+use super::io::begin_task;
 use super::queued_change::{QueuedChange, WokenFlows};
 use super::sent_statement::SentStatement;
 use super::whole_transactions::prepared_alone;
@@ -31,7 +32,7 @@ impl PostgresDatabase {
         let event_loop = Handle::try_current().unwrap_or_else(|_| io.clone());
         let is_io = event_loop.id() == io.id();
         let running = RunningGroups { database: Arc::clone(self), is_io, is_through: false };
-        event_loop.spawn(running.run());
+        begin_task(&event_loop, running.run());
     }
 
     /// Executes a group, without a thread as far as nothing has to be waited for before it is sent. Returns whether the flows have
@@ -313,6 +314,6 @@ impl Drop for RunningGroups {
             return self.database.groups.abandon();
         }
         let further = RunningGroups { database: Arc::clone(&self.database), is_io: true, is_through: false };
-        self.database.connector.io.handle.spawn(further.run());
+        begin_task(&self.database.connector.io.handle, further.run());
     }
 }

@@ -56,6 +56,11 @@ pub(super) async fn on_thread<T: Send + 'static>(
     Some(done)
 }
 
+/// Begins a task, whose memory belongs to the program: it may end on another thread, and later than the flow that begins it goes on.
+pub(super) fn begin_task(handle: &Handle, task: impl Future<Output = ()> + Send + 'static) {
+    drop(memory::of_program(|| handle.spawn(task)));
+}
+
 struct WaitingThread(Thread);
 
 impl Wake for WaitingThread {

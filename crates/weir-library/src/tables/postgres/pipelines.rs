@@ -25,6 +25,7 @@ use super::beginning::Beginning;
 use super::connection::{Executed, PostgresConnection, SqlStatement};
 use super::connector::PostgresConnector;
 use super::errors::StatementError;
+use super::io::begin_task;
 use super::whole_transactions::prepared_alone;
 
 /// The time of a statement from which others should not wait for it. Chosen by judgement: a read by key takes 0.1 ms.
@@ -196,7 +197,7 @@ impl Pipeline {
         }
         if self.known.lock().preparing.insert(sql.to_owned()) {
             let (pipeline, sql) = (Arc::clone(self), sql.to_owned());
-            self.handle.spawn(async move {
+            begin_task(&self.handle, async move {
                 // If it fails, the statement says why where it is executed.
                 _ = pipeline.connection.prepared(&sql).await;
                 pipeline.known.lock().preparing.remove(&sql);
@@ -329,7 +330,7 @@ impl<'p> ExpectedAnswer<'p> {
             pipeline.note_first();
         }
         if !pipeline.is_watched.load(Ordering::SeqCst) && !pipeline.is_watched.swap(true, Ordering::SeqCst) {
-            pipeline.handle.spawn(Arc::clone(pipeline).watch(limit));
+            begin_task(&pipeline.handle, Arc::clone(pipeline).watch(limit));
         }
         ExpectedAnswer(pipeline)
     }

@@ -19,6 +19,7 @@ use super::commit_outcome::{CommittedTransaction, commit_outcome};
 use super::connection::PostgresConnection;
 use super::durability::NotedCommit;
 use super::errors::StatementError;
+use super::io::begin_task;
 use super::placed_statements::PlacedStatements;
 use super::writer::{PostgresWriter, UnsyncedTransaction};
 use super::{PostgresDatabase, wait};
@@ -111,7 +112,7 @@ impl PostgresDatabase {
         let (end, ends) = watch::channel(None);
         self.placed_commits.add(transaction, ends);
         let database = Arc::clone(self);
-        self.connector.io.handle.spawn(async move {
+        begin_task(&self.connector.io.handle, async move {
             let connection = Arc::clone(&sent.connection);
             let answer = database.limited(sent.ended()).await.unwrap_or_else(|_| {
                 connection.abort();

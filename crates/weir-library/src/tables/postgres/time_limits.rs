@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 
+use super::io::begin_task;
 use crate::time_limit::TimeIsUp;
 
 /// Period of the looks. An answer is given up by so much later at most.
@@ -89,7 +90,7 @@ impl MissingAnswer<'_> {
             None => _ = answers.missing.insert(self.number, (end, context.waker().clone())),
         }
         if !std::mem::replace(&mut answers.is_watched, true) {
-            watching.spawn(self.limits.clone().watch());
+            begin_task(watching, self.limits.clone().watch());
         }
     }
 }

@@ -285,3 +285,24 @@ fn rows_are_checked(database: &TestDatabase) {
     let failure = started(database, &[posts, users]);
     assert!(failure.contains("2 rows name no row of `users`"), "{failure}");
 }
+
+#[test]
+fn a_start_adds_an_absent_column_that_references_a_row() {
+    for database in TestDatabase::each("added_reference") {
+        let [_, posts, _] = schemas(false);
+        let before = Schema {
+            columns: posts.columns[..2].to_vec(),
+            indexes: Vec::new(),
+            references: Vec::new(),
+            referenced_by: Vec::new(),
+            ..posts.clone()
+        };
+        let storage = database.storage();
+        let open = storage.open(before).unwrap();
+        open.rows.insert(0, Value::Record([Value::Int(1), Value::text("ada")].into())).unwrap();
+        drop((open, storage));
+        let answers = vec![posts.references[1].clone()];
+        let posts = Schema { references: answers.clone(), referenced_by: answers, ..posts };
+        assert_eq!(started(&database, &[posts]), "");
+    }
+}

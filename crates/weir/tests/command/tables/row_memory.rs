@@ -134,3 +134,47 @@ fn rows_that_are_more_than_a_flow_may_hold_fail_it_in_every_store() {
         assert_eq!(failed, 3 * TOO_MANY.len(), "{log}");
     }
 }
+
+const IMPORT: &str = r#"use http, list
+
+record Order { id: Int, title: Text }
+record Line { id: Int, of: Int }
+
+table orders: Order key id
+table lines: Line key id references of: orders
+
+service shop on http(port: 8080) {
+  post "/read-again" {
+    for id in list.numbers(1, 500)? {
+      orders.upsert(Order { id, title: "{id}" })?
+      orders[id]
+    }
+    http.text("{orders.count()}")
+  }
+  post "/referenced" {
+    for id in list.numbers(1, 500)? {
+      orders.upsert(Order { id, title: "{id}" })?
+      lines.upsert(Line { id, of: id })?
+    }
+    http.text("{lines.count()}")
+  }
+  post "/deleted" {
+    for id in list.numbers(1, 500)? { lines.delete(id)?
+      orders.delete(id)? }
+    http.text("{lines.count()}")
+  }
+}
+"#;
+
+/// Each of these writes is a group of its own, whose task is no memory of the flow.
+#[test]
+fn a_flow_that_writes_and_reads_in_turns_holds_no_memory_for_it() {
+    let program = Scratch::new("import.weir", IMPORT.as_bytes());
+    let plan = Scratch::new("import.toml", b"memory_per_flow = \"2mb\"");
+    for store in TableStore::each("import") {
+        let served = Served::start(program.path(), &store.with(&["--plan", plan.path()]));
+        for (path, answer) in [("/read-again", "500"), ("/referenced", "500"), ("/deleted", "0")] {
+            assert_eq!(text(&post(&served, path).expect("it answers")), answer, "{path}");
+        }
+    }
+}
