@@ -47,6 +47,7 @@ mod join;
 mod joined_rows;
 mod key_tree;
 mod later;
+mod log_error;
 mod log_note;
 mod memory;
 mod memory_index;

@@ -22,12 +22,12 @@ use rusqlite::hooks::Wal;
 use weir::Failure;
 
 use super::connection::{read_only, read_write};
-use super::database_error::explain;
 use super::database_files::LOG_PAGES_MAX;
 use super::held_read::{BETWEEN, HELD_MAX};
+use super::log_error::LogError;
 use super::log_note::LogNote;
 use super::table_log::TableLog;
-use super::writer::{SharedWriter, Writer, is_busy};
+use super::writer::{SharedWriter, Writer};
 
 /// Number of pages that a checkpoint moves while it holds up writers, if it can.
 const REST_MAX: u32 = 100;
@@ -226,7 +226,7 @@ impl LogMover {
     }
 
     /// Notes that a checkpoint has failed, and says so if it is the first one.
-    fn failed(&mut self, error: &MoveError) {
+    fn failed(&mut self, error: &LogError) {
         if self.retry.is_none()
             && let Some(log) = &self.log
         {
@@ -249,7 +249,7 @@ impl LogMover {
     }
 
     /// Makes a checkpoint, and returns whether the log begins anew.
-    fn make(&mut self) -> Result<bool, MoveError> {
+    fn make(&mut self) -> Result<bool, LogError> {
         let (mover, reader) = match self.connections.take() {
             Some(connections) => connections,
             None => (read_write(&self.path)?, read_only(&self.path)?),
@@ -289,50 +289,21 @@ impl LogMover {
     }
 }
 
-/// Reasons why the log is not moved.
-#[derive(Debug)]
-pub(super) enum MoveError {
-    Database(rusqlite::Error),
-    /// The log could not be synced, or its note not be written. Without that nothing is moved.
-    Log(Failure),
-}
-
-impl MoveError {
-    /// Returns whether another program hinders the checkpoint.
-    fn is_busy(&self) -> bool {
-        matches!(self, MoveError::Database(error) if is_busy(error))
-    }
-
-    /// Returns the failure for this error.
-    pub(super) fn explain(&self, database: &Path) -> Failure {
-        match self {
-            MoveError::Database(error) => explain(database, error),
-            MoveError::Log(failure) => failure.clone(),
-        }
-    }
-}
-
-impl From<rusqlite::Error> for MoveError {
-    fn from(error: rusqlite::Error) -> MoveError {
-        MoveError::Database(error)
-    }
-}
-
 /// Moves all of the log, and returns whether nobody has hindered it. The thread has the connection that writes for itself.
 pub(super) fn move_all(
     note: &LogNote,
     writer: &Connection,
     (mover, reader): (&Connection, &Connection),
     mode: &str,
-) -> Result<bool, MoveError> {
+) -> Result<bool, LogError> {
     note.hold_back(writer, reader)?;
     moved_before(note, mover, reader)?;
     Ok(checkpoint(mover, mode)?.is_whole)
 }
 
 /// Moves what is in the log before the number that the reader holds back.
-pub(super) fn moved_before(note: &LogNote, mover: &Connection, reader: &Connection) -> Result<MovedPages, MoveError> {
-    let moved = note.sync_log().map_err(MoveError::Log).and_then(|()| Ok(checkpoint(mover, "PASSIVE")?));
+pub(super) fn moved_before(note: &LogNote, mover: &Connection, reader: &Connection) -> Result<MovedPages, LogError> {
+    let moved = note.sync_log().map_err(LogError::Log).and_then(|()| Ok(checkpoint(mover, "PASSIVE")?));
     reader.execute_batch("COMMIT")?;
     moved
 }

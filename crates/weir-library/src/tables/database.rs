@@ -22,13 +22,14 @@ use rustix::fs::FlockOperation;
 use weir::Failure;
 
 use super::catalog::{Catalog, StartCheck};
-use super::checkpoint::{LogPages, LogThread, MoveError, move_all};
+use super::checkpoint::{LogPages, LogThread, move_all};
 use super::connection::{read_only, read_write};
 use super::database_error::{explain, in_use, refused};
 use super::database_files::LOG_KEPT_MAX;
 use super::disk_waits::DiskWaits;
 use super::group_commit::GroupCommit;
 use super::group_log::Redo;
+use super::log_error::LogError;
 use super::log_note::{LogNote, Noted};
 use super::migration;
 use super::row_statement::{RowChanged, RowStatement};
@@ -339,7 +340,7 @@ impl Database {
         let Some((_held, note)) = last else {
             return writer.roll_back().map_err(|error| self.failure(&error));
         };
-        let moved = writer.be_idle().and_then(|()| read_only(&self.path)).map_err(MoveError::Database);
+        let moved = writer.be_idle().and_then(|()| read_only(&self.path)).map_err(LogError::Database);
         let moved =
             moved.and_then(|reader| move_all(note, &writer.connection, (&writer.connection, &reader), "TRUNCATE"));
         // If another program reads the database, the log stays, and the next start finds it.

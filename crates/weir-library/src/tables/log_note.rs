@@ -5,7 +5,7 @@
 //! `weir_log`, and the note has a number that the database has at least together with its log. The file of the database alone has a
 //! smaller one whenever only the log has acknowledged commits, and then the log has at least the length that is noted, too:
 //!
-//! 1. A new number is committed to the log ([`LogNote::raise`]), which is synced and has its least length, and then noted
+//! 1. A new number is committed to the log ([`LogNote::raise`]), which has its least length then; it is synced, and the number noted
 //!    ([`LogNote::confirm`]). No later commit is acknowledged before that.
 //! 2. Before anything is moved, there is a new number. It stays in the log until everything before it has been moved, because a
 //!    reader needs the database as it was before ([`LogNote::hold_back`]).
@@ -27,6 +27,7 @@ use weir::Failure;
 use super::connection::{read_only, without_log};
 use super::database_error::explain;
 use super::database_files::{LOG_KEPT_MAX, LOG_PAGES_MAX, beside, sync_folder};
+use super::log_error::LogError;
 
 /// The end of the name of the note.
 const NOTE: &str = "-note";
@@ -72,7 +73,7 @@ impl LogNote {
             written: AtomicI64::new(written),
             note: Mutex::new(NoteFile { file, noted: noted.number }),
         };
-        begun.raise(connection).map_err(|error| explain(path, &error))?;
+        begun.raise(connection).map_err(|error| error.explain(path))?;
         begun.sync_log()?;
         sync_folder(path).map_err(|error| begun.unwritable(&error))?;
         Ok(begun)
@@ -89,16 +90,33 @@ impl LogNote {
         noted.agrees(path, &connection).map(|_| ())
     }
 
-    /// Commits the next number to the log. Nobody else writes by this connection.
-    pub(super) fn raise(&self, connection: &Connection) -> rusqlite::Result<()> {
+    /// Commits the next number to the log, which is not shorter than it should be afterwards. Nobody else writes by this connection.
+    pub(super) fn raise(&self, connection: &Connection) -> Result<(), LogError> {
         let next = self.written.load(Ordering::Relaxed) + 1;
-        write_number(connection, next)?;
+        let change = connection.unchecked_transaction()?;
+        change.execute_batch(&format!(
+            "CREATE TABLE IF NOT EXISTS \"weir_log\" (\"id\" INTEGER PRIMARY KEY, \"number\" INTEGER NOT NULL) STRICT;
+             INSERT INTO \"weir_log\" VALUES (1, {next}) ON CONFLICT DO UPDATE SET \"number\" = excluded.\"number\""
+        ))?;
+        // The transaction has the lock for writers: while the length is set, nobody appends what that would cut off.
+        self.lengthen().map_err(|error| LogError::Log(log_unwritable(&self.log(), &error)))?;
+        change.commit()?;
         self.written.store(next, Ordering::Release);
         Ok(())
     }
 
+    /// Makes the log as long as it should be, if another program has cut what it has moved.
+    fn lengthen(&self) -> io::Result<()> {
+        let log = File::options().write(true).open(self.log())?;
+        if log.metadata()?.len() < LOG_LENGTH { log.set_len(LOG_LENGTH) } else { Ok(()) }
+    }
+
+    fn log(&self) -> PathBuf {
+        beside(&self.database, LOG)
+    }
+
     /// Commits the next number to the log, and keeps checkpoints from moving it while the reader has its transaction.
-    pub(super) fn hold_back(&self, connection: &Connection, reader: &Connection) -> rusqlite::Result<()> {
+    pub(super) fn hold_back(&self, connection: &Connection, reader: &Connection) -> Result<(), LogError> {
         // The first read takes the snapshot.
         reader.execute_batch("BEGIN; SELECT 1 FROM sqlite_schema LIMIT 1")?;
         self.raise(connection)
@@ -120,22 +138,20 @@ impl LogNote {
         unwritable(&beside(&self.database, NOTE), error)
     }
 
-    /// Syncs the log, which is not shorter than it should be afterwards, and notes the last number.
+    /// Syncs the log, and notes the last number.
     ///
     /// # Errors
-    /// Fails if the log cannot be lengthened or synced, or its note not be written.
+    /// Fails if the log cannot be synced, or its note not be written.
     pub(super) fn sync_log(&self) -> Result<(), Failure> {
         let number = self.written();
-        let length = self.sync_lengthened().map_err(|error| log_unwritable(&beside(&self.database, LOG), &error))?;
+        let length = self.synced_length().map_err(|error| log_unwritable(&self.log(), &error))?;
         self.confirm(number, length).map_err(|error| self.unwritable(&error))
     }
 
-    /// Syncs the log, which has its least length afterwards, and returns its length.
-    fn sync_lengthened(&self) -> io::Result<u64> {
-        let log = File::options().write(true).open(beside(&self.database, LOG))?;
-        let length = log.metadata()?.len().max(LOG_LENGTH);
-        // Another program may have cut what it has moved.
-        log.set_len(length)?;
+    /// Syncs the log, and returns its length, to which others may append meanwhile.
+    fn synced_length(&self) -> io::Result<u64> {
+        let log = File::options().write(true).open(self.log())?;
+        let length = log.metadata()?.len();
         log.sync_all()?;
         Ok(length)
     }
@@ -222,15 +238,6 @@ fn number_of(connection: &Connection) -> rusqlite::Result<i64> {
         0 => Ok(0),
         _ => connection.query_row("SELECT coalesce(max(\"number\"), 0) FROM \"weir_log\"", [], |row| row.get(0)),
     }
-}
-
-fn write_number(connection: &Connection, number: i64) -> rusqlite::Result<()> {
-    let change = connection.unchecked_transaction()?;
-    change.execute_batch(&format!(
-        "CREATE TABLE IF NOT EXISTS \"weir_log\" (\"id\" INTEGER PRIMARY KEY, \"number\" INTEGER NOT NULL) STRICT;
-         INSERT INTO \"weir_log\" VALUES (1, {number}) ON CONFLICT DO UPDATE SET \"number\" = excluded.\"number\""
-    ))?;
-    change.commit()
 }
 
 fn lost(path: &Path) -> Failure {

@@ -1,7 +1,9 @@
 //! Logs of SQLite that are lost or cut after a kill: a start notices it, and `weir tables` says so.
 
+use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use rusqlite::Connection;
 
@@ -151,6 +153,32 @@ fn a_kill_within_a_checkpoint_is_no_lost_log() {
         note.sync_log().unwrap();
         insert();
         check_kill(&folder, "the log is used again", true);
+    }
+}
+
+/// Writers append meanwhile, also those of other programs: what they have appended is not cut off.
+#[test]
+fn the_length_of_the_log_is_set_only_while_nobody_else_writes() {
+    let folder = TestDatabase::sqlite("log-length");
+    let path = folder.file();
+    folder.storage().open(schema()).unwrap();
+    let [writer, other] = [(); 2].map(|()| Connection::open(&path).unwrap());
+    writer.busy_timeout(Duration::ZERO).unwrap();
+    let note = LogNote::begin(&path, &writer, Noted::before_start(&path).unwrap()).unwrap();
+    let log = File::options().write(true).open(beside(&path, "-wal")).unwrap();
+    let length = || log.metadata().unwrap().len();
+    let whole = length();
+    assert!(whole > 16_000_000, "{whole}");
+    for longer in [whole - 4_120, whole + 4_120] {
+        log.set_len(longer).unwrap();
+        note.sync_log().unwrap();
+        assert_eq!(length(), longer);
+        other.execute_batch("BEGIN IMMEDIATE").unwrap();
+        assert!(note.raise(&writer).unwrap_err().is_busy());
+        assert_eq!(length(), longer);
+        other.execute_batch("COMMIT").unwrap();
+        note.raise(&writer).unwrap();
+        assert_eq!(length(), whole.max(longer));
     }
 }
 

@@ -145,21 +145,21 @@ table lines: Line key id references of: orders
 
 service shop on http(port: 8080) {
   post "/read-again" {
-    for id in list.numbers(1, 500)? {
+    for id in list.numbers(0, 500)? {
       orders.upsert(Order { id, title: "{id}" })?
       orders[id]
     }
     http.text("{orders.count()}")
   }
   post "/referenced" {
-    for id in list.numbers(1, 500)? {
+    for id in list.numbers(0, 500)? {
       orders.upsert(Order { id, title: "{id}" })?
       lines.upsert(Line { id, of: id })?
     }
     http.text("{lines.count()}")
   }
   post "/deleted" {
-    for id in list.numbers(1, 500)? { lines.delete(id)?
+    for id in list.numbers(0, 500)? { lines.delete(id)?
       orders.delete(id)? }
     http.text("{lines.count()}")
   }
