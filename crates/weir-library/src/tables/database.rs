@@ -147,33 +147,47 @@ impl Database {
         Ok(changed)
     }
 
-    /// Runs a statement that writes at most these rows: in the transaction, or as one of its own if the number is 0. It may be
-    /// executed again (`writer`), and then has the same result.
-    pub(super) fn write<T, S>(&self, (transaction, rows): (i64, usize), statement: S) -> rusqlite::Result<T>
+    /// Runs a statement that writes at most these rows of a table: in the transaction, or as one of its own if the number is 0. It may
+    /// be executed again (`writer`), and then has the same result. If it fails, nothing of it takes effect.
+    pub(super) fn write<T, S>(
+        &self,
+        (transaction, rows): (i64, usize),
+        table: &str,
+        statement: S,
+    ) -> rusqlite::Result<T>
     where
         S: Fn(&Connection) -> rusqlite::Result<T> + Send + 'static,
     {
         let again = |statement: S, _: &T| Redo::Other(Box::new(move |connection| statement(connection).map(|_| ())));
-        self.execute((transaction, rows), statement, |statement, connection| statement(connection), again)
+        self.execute((transaction, rows), statement, |statement, writer| writer.run(table, statement), again)
+    }
+
+    /// Runs a command that writes no rows, such as one for a savepoint, like [`Database::write`].
+    pub(super) fn command(&self, transaction: i64, sql: &'static str) -> rusqlite::Result<()> {
+        let again = |(), (): &()| Redo::Other(Box::new(move |connection| connection.execute_batch(sql)));
+        self.execute((transaction, 0), (), |(), writer| writer.connection.execute_batch(sql), again)
     }
 
     /// Runs a statement that changes one row, like [`Database::write`].
     pub(super) fn change_row(&self, transaction: i64, statement: RowStatement) -> rusqlite::Result<RowChanged> {
         let again = |statement, changed: &RowChanged| Redo::Row(statement, *changed);
-        self.execute((transaction, 1), statement, RowStatement::execute, again)
+        let execute = |statement: &RowStatement, writer: &Writer| {
+            writer.run(&statement.table.schema.name, |connection| statement.execute(connection))
+        };
+        self.execute((transaction, 1), statement, execute, again)
     }
 
     fn execute<S, T>(
         &self,
         (transaction, rows): (i64, usize),
         statement: S,
-        execute: impl FnOnce(&S, &Connection) -> rusqlite::Result<T>,
+        execute: impl FnOnce(&S, &Writer) -> rusqlite::Result<T>,
         again: impl FnOnce(S, &T) -> Redo,
     ) -> rusqlite::Result<T> {
         let mut writer = self.writer.lock();
         writer.enter(transaction)?;
         writer.bound_member(rows)?;
-        let written = execute(&statement, &writer.connection);
+        let written = execute(&statement, &writer);
         match &written {
             Ok(answer) => writer.executed(transaction, rows, || again(statement, answer)),
             Err(error) => writer.refused(transaction, error),

@@ -6,12 +6,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rusqlite::{Connection, ErrorCode, params_from_iter};
 use weir::{Failure, Value};
 
+use super::broken_rule::is_unique;
 use super::constraint;
 use super::database::Database;
 use super::existing_tables;
 use super::group_commit::GroupCommit;
 use super::grouping::TableGrouping;
 use super::join::KeyPart;
+use super::partial_failures::whole;
 use super::query_site::SqlForm;
 use super::row::fields;
 use super::row_replacement::{RowReplacement, replace_in_place};
@@ -71,7 +73,8 @@ impl StoredTable {
     ) -> Result<T, Failure> {
         self.database.check()?;
         let table = Arc::clone(&self.table);
-        let written = self.database.write((transaction, rows), move |connection| statement(&table, connection));
+        let name = &self.table.schema.name;
+        let written = self.database.write((transaction, rows), name, move |connection| statement(&table, connection));
         written.map_err(|error| self.broken(&error, row))
     }
 
@@ -205,8 +208,8 @@ impl TableRows for StoredTable {
         // The place of the row that is written.
         let reached = Arc::new(AtomicUsize::new(0));
         let at = Arc::clone(&reached);
-        let written = self.database.write((transaction, count), move |connection| {
-            in_savepoint(connection, || match moves {
+        let written = self.database.write((transaction, count), &schema.name, move |connection| {
+            whole(connection, || match moves {
                 true => RowReplacement::new(&table, connection)?.run(&replaced, &at),
                 false => replace_in_place((&table, connection), &replaced, &at),
             })
@@ -238,7 +241,7 @@ impl TableRows for StoredTable {
     fn delete_rows(&self, transaction: i64, rows: &[Value]) -> Result<i64, Failure> {
         let keys: Vec<Value> = rows.iter().map(|row| self.table.schema.key_of(fields(row))).collect();
         let deleted = self.write((transaction, keys.len()), &[], move |table, connection| {
-            in_savepoint(connection, || {
+            whole(connection, || {
                 let mut statement = connection.prepare_cached(&table.statements.delete)?;
                 keys.iter()
                     .map(|key| statement.execute(params_from_iter(table.key(key))))
@@ -249,13 +252,13 @@ impl TableRows for StoredTable {
     }
 
     fn together(&self, transaction: i64, statements: TogetherStatements<'_>) -> Result<(), Failure> {
-        let command =
-            |sql: &'static str| self.write((transaction, 0), &[], move |_, connection| connection.execute_batch(sql));
+        let command = |sql| self.database.command(transaction, sql).map_err(|error| self.broken(&error, &[]));
+        self.database.check()?;
         command("SAVEPOINT together")?;
         match statements() {
             Ok(()) => command("RELEASE together"),
             Err(failure) => {
-                // If this fails as well, the database has taken back the transaction.
+                // If this fails as well, the database has taken back the transaction by itself.
                 _ = command("ROLLBACK TO together; RELEASE together");
                 Err(failure)
             }
@@ -281,17 +284,4 @@ impl TableRows for StoredTable {
     fn show(&self, commit: u64) {
         self.database.show(commit);
     }
-}
-
-/// Returns whether a row breaks a key or a unique index.
-fn is_unique(error: &rusqlite::Error) -> bool {
-    error.to_string().starts_with("UNIQUE ")
-}
-
-/// Runs statements that take effect together or not at all, in a transaction or as one.
-fn in_savepoint<T>(connection: &Connection, statements: impl FnOnce() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
-    connection.execute_batch("SAVEPOINT rows")?;
-    let result = statements();
-    connection.execute_batch(if result.is_ok() { "RELEASE rows" } else { "ROLLBACK TO rows; RELEASE rows" })?;
-    result
 }

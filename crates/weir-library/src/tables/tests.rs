@@ -15,6 +15,8 @@ mod migrations;
 mod power_cuts;
 mod random_evolution;
 mod references;
+mod refused_members;
+mod refusing_triggers;
 mod rejoining;
 mod row_triggers;
 mod scratch_schemas;

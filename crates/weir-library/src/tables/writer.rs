@@ -19,10 +19,12 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use rusqlite::{Connection, ErrorCode};
 
 use super::connection::{BUSY_TIMEOUT, HELD_TIMEOUT};
-use super::database_error::{explain, refused};
+use super::database_error::explain;
 use super::group_commit::GroupCommit;
 use super::group_log::{GroupLog, Redo};
 use super::held_read::HeldRead;
+use super::lost_transaction::{LostTransaction, after_failure_of_disk, is_of_rule};
+use super::partial_failures::{PartialFailures, whole};
 
 /// Maximum number of rows that a transaction, or a statement, writes as part of a group: what may have to be written again.
 const MEMBER_ROWS_MAX: usize = 256;
@@ -47,8 +49,8 @@ pub(super) struct Writer {
     pub(super) connection: Connection,
     /// The number of the open transaction; 0 if there is none.
     pub(super) transaction: i64,
-    /// The number of the last transaction that SQLite took back by itself, after a failure of the disk. It cannot go on.
-    pub(super) lost: i64,
+    /// The last transaction that SQLite took back by itself.
+    lost: Option<LostTransaction>,
     /// The commits of the database; `None` if each is durable when it is executed, so that there are no groups.
     pub(super) commits: Option<Arc<GroupCommit>>,
     /// The number of the first commit of the open group, if one is open.
@@ -57,6 +59,8 @@ pub(super) struct Writer {
     member_rows: Option<usize>,
     /// The statements of the group.
     log: GroupLog,
+    /// The tables whose statements are executed behind a savepoint.
+    partial_failures: PartialFailures,
     /// The transaction of reads, which is open only while no other is.
     held_read: HeldRead,
     /// True if somebody waits for the end of the group, so that nobody joins it any more.
@@ -150,11 +154,12 @@ impl Writer {
         Writer {
             connection,
             transaction: 0,
-            lost: 0,
+            lost: None,
             commits: None,
             group: None,
             member_rows: None,
             log: GroupLog::default(),
+            partial_failures: PartialFailures::default(),
             held_read: HeldRead::default(),
             is_group_due: false,
             is_held: false,
@@ -165,9 +170,7 @@ impl Writer {
     /// Begins the transaction if it is not open, after taking back another one that was left unfinished. The number 0 stands for a
     /// statement that is none of a transaction.
     pub(super) fn enter(&mut self, transaction: i64) -> rusqlite::Result<()> {
-        if transaction != 0 && transaction == self.lost {
-            return Err(taken_back());
-        }
+        self.is_not_lost(transaction)?;
         if transaction != 0 && self.transaction == transaction {
             return Ok(());
         }
@@ -187,8 +190,15 @@ impl Writer {
         Ok(())
     }
 
+    /// Fails if the transaction was taken back.
+    fn is_not_lost(&self, transaction: i64) -> rusqlite::Result<()> {
+        let lost = self.lost.as_ref().filter(|lost| lost.number == transaction);
+        lost.map_or(Ok(()), |lost| Err(lost.error()))
+    }
+
     /// Enters a transaction that reads if it may depend on an open group. Returns whether it reads by this connection.
     pub(super) fn enter_to_read(&mut self, transaction: i64) -> rusqlite::Result<bool> {
+        self.is_not_lost(transaction)?;
         if transaction != 0 && self.transaction != transaction && self.group.is_some() {
             self.enter(transaction)?;
         }
@@ -199,6 +209,19 @@ impl Writer {
     pub(super) fn bound_member(&mut self, rows: usize) -> rusqlite::Result<()> {
         let is_large = self.member_rows.is_some_and(|written| written.saturating_add(rows) > MEMBER_ROWS_MAX);
         if is_large { self.set_apart() } else { Ok(()) }
+    }
+
+    /// Runs a statement on a table, which leaves nothing if it fails.
+    pub(super) fn run<T>(
+        &self,
+        table: &str,
+        statement: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<T> {
+        // Nobody keeps others from adding triggers while no transaction is open.
+        match self.connection.is_autocommit() || self.partial_failures.may_occur(table) {
+            true => whole(&self.connection, || statement(&self.connection)),
+            false => statement(&self.connection),
+        }
     }
 
     fn begin_group(&mut self) -> rusqlite::Result<()> {
@@ -238,7 +261,7 @@ impl Writer {
         let (limit, commits) = (self.busy_timeout(), self.commits.clone());
         let begun = self.end_held_read().and_then(|()| {
             self.connection.busy_timeout(Duration::ZERO)?;
-            let begun = self.execute("BEGIN IMMEDIATE");
+            let begun = self.begin_immediate();
             self.connection.busy_timeout(limit).and(begun)
         });
         match (&begun, commits) {
@@ -273,9 +296,14 @@ impl Writer {
     /// Begins a transaction of the database.
     fn begin(&mut self) -> rusqlite::Result<()> {
         self.end_held_read()?;
-        let begun = self.execute("BEGIN IMMEDIATE");
+        let begun = self.begin_immediate();
         self.note_outcome(begun.as_ref().err());
         begun
+    }
+
+    fn begin_immediate(&mut self) -> rusqlite::Result<()> {
+        self.execute("BEGIN IMMEDIATE")?;
+        self.partial_failures.look(&self.connection).inspect_err(|_| _ = self.connection.execute_batch("ROLLBACK"))
     }
 
     /// Notes whether another program holds the database since a statement has waited for it in vain. The flows wait for one another, so
@@ -309,25 +337,48 @@ impl Writer {
                 self.log.push(redo());
             }
         } else if self.connection.is_autocommit() {
-            self.refused(transaction, &taken_back());
+            self.refused(transaction, &after_failure_of_disk());
         } else if let Some(written) = &mut self.member_rows {
             *written = written.saturating_add(rows);
             self.log.push(redo());
         }
     }
 
-    /// Notes that a statement has failed. An error with which the database takes back everything loses the open transaction, and the
-    /// group.
+    /// Notes that a statement has failed. An error with which the database takes back everything loses the open transaction. The
+    /// group is lost, too, unless a rule of the database has refused the statement: then the others are executed again.
     pub(super) fn refused(&mut self, transaction: i64, error: &rusqlite::Error) {
         self.note_outcome(Some(error));
         if !self.connection.is_autocommit() {
             return;
         }
+        let is_member = self.member_rows.take().is_some();
         if transaction != 0 {
-            self.lost = std::mem::take(&mut self.transaction);
+            self.transaction = 0;
+            self.lost = Some(LostTransaction::new(transaction, error));
         }
-        if transaction == 0 || self.member_rows.take().is_some() {
-            self.lose_group(error);
+        if is_member {
+            self.log.forget_member();
+        }
+        match transaction == 0 || is_member {
+            true if is_of_rule(error) => self.execute_group_again(),
+            true => self.lose_group(error),
+            false => {}
+        }
+    }
+
+    /// Executes the group again, which the database has taken back with a statement that it has refused, and commits it, so that a
+    /// statement is executed again once at most for the sake of others. If that fails, the group is lost.
+    fn execute_group_again(&mut self) {
+        if self.group.is_none() {
+            return;
+        }
+        let again = match self.log.len() {
+            0 => Ok(()),
+            _ => self.begin().and_then(|()| self.log.repeat(&self.connection)).and_then(|()| self.execute("COMMIT")),
+        };
+        match again {
+            Ok(()) => self.forget_group(),
+            Err(error) => self.lose_all(&error),
         }
     }
 
@@ -376,7 +427,7 @@ impl Writer {
                 self.forget_group();
             }
             Err(error) => {
-                self.lost = transaction;
+                self.lost = Some(LostTransaction::new(transaction, error));
                 self.lose_all(error);
             }
         }
@@ -431,9 +482,7 @@ impl Writer {
 
     /// Commits a transaction, if it is open.
     fn commit(&mut self, transaction: i64) -> rusqlite::Result<()> {
-        if self.lost == transaction {
-            return Err(taken_back());
-        }
+        self.is_not_lost(transaction)?;
         if self.transaction != transaction {
             return Ok(());
         }
@@ -473,10 +522,6 @@ impl Writer {
         }
         if self.member_rows.take().is_some() { self.take_back_member() } else { self.execute("ROLLBACK") }
     }
-}
-
-pub(super) fn taken_back() -> rusqlite::Error {
-    refused("the transaction was taken back after a failure of the disk")
 }
 
 /// Returns whether another program holds the database.

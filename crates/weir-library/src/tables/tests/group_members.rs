@@ -20,21 +20,24 @@ use crate::tables::writer::{SharedWriter, Writer};
 /// Maximum number of rows that a member writes.
 const MEMBER_ROWS: i64 = 256;
 
+/// The numbers that triggers refuse, divided by 40, and how.
+const REFUSED: [(&str, i64); 3] = [("ROLLBACK", 7), ("FAIL", 8), ("ABORT", 9)];
+
 /// A table of numbers, whose groups end only when a test says so.
-struct Numbers {
+pub(super) struct Numbers {
     /// Removed at the end.
     _database: TestDatabase,
-    writer: SharedWriter,
+    pub(super) writer: SharedWriter,
     /// Sees what other connections see.
     reader: Connection,
 }
 
 impl Numbers {
-    fn new(name: &str) -> Numbers {
+    pub(super) fn new(name: &str) -> Numbers {
         let database = TestDatabase::sqlite(name);
         Connection::open(database.file())
             .unwrap()
-            .execute_batch("PRAGMA journal_mode=WAL; CREATE TABLE numbers (number UNIQUE)")
+            .execute_batch("PRAGMA journal_mode=WAL; CREATE TABLE numbers (number UNIQUE); CREATE TABLE plain (data)")
             .unwrap();
         let mut writer = Writer::new(read_write(&database.file()).unwrap());
         writer.commits = Some(GroupCommit::begin(NoLog).unwrap());
@@ -42,13 +45,13 @@ impl Numbers {
         Numbers { _database: database, writer: SharedWriter::new(writer), reader }
     }
 
-    fn insert(&self, transaction: i64, number: i64) -> rusqlite::Result<()> {
+    pub(super) fn insert(&self, transaction: i64, number: i64) -> rusqlite::Result<()> {
         let mut writer = self.writer.lock();
         writer.enter(transaction)?;
         writer.bound_member(1)?;
         let statement =
             move |connection: &Connection| connection.execute("INSERT INTO numbers VALUES (?1)", [number]).map(|_| ());
-        let written = statement(&writer.connection);
+        let written = writer.run("numbers", statement);
         match &written {
             Ok(()) => writer.executed(transaction, 1, || Redo::Other(Box::new(statement))),
             Err(error) => writer.refused(transaction, error),
@@ -56,16 +59,27 @@ impl Numbers {
         written
     }
 
-    fn end_group(&self) -> rusqlite::Result<()> {
+    pub(super) fn end_group(&self) -> rusqlite::Result<()> {
         self.writer.lock().end_group()
     }
 
-    fn commits(&self) -> Arc<GroupCommit> {
+    pub(super) fn commits(&self) -> Arc<GroupCommit> {
         self.writer.lock().commits.clone().unwrap()
     }
 
+    /// Adds triggers that refuse some numbers, each in another way. Another program adds them while this one writes.
+    pub(super) fn refuse(&self) {
+        for (kind, number) in REFUSED {
+            let trigger = format!(
+                "CREATE TRIGGER refuse_{kind} AFTER INSERT ON Numbers WHEN new.number % 40 = {number}
+                 BEGIN SELECT RAISE({kind}, 'no'); END"
+            );
+            self.reader.execute_batch(&trigger).unwrap();
+        }
+    }
+
     /// Returns what another connection sees.
-    fn seen(&self) -> Vec<i64> {
+    pub(super) fn seen(&self) -> Vec<i64> {
         let mut statement = self.reader.prepare_cached("SELECT number FROM numbers ORDER BY rowid").unwrap();
         statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
     }
@@ -216,19 +230,37 @@ fn a_commit_at_once_is_seen_or_fails() {
 
 #[test]
 fn random_members_leave_what_a_model_keeps() {
-    let numbers = Numbers::new("random");
+    for has_triggers in [false, true] {
+        let numbers = Numbers::new(&format!("random-{has_triggers}"));
+        if has_triggers {
+            numbers.refuse();
+        }
+        leaves_what_a_model_keeps(&numbers, has_triggers);
+    }
+}
+
+/// Executes random statements and transactions of numbers, some of which triggers may refuse.
+fn leaves_what_a_model_keeps(numbers: &Numbers, has_triggers: bool) {
     let mut random = RandomRows::new(5);
     let (mut kept, mut open, mut transaction) = (Vec::new(), Vec::new(), 1);
+    // The last transaction that was taken back by a trigger.
+    let mut lost = 0;
+    let is_refused = |number: i64| has_triggers && REFUSED.iter().any(|(_, refused)| number % 40 == *refused);
     for _ in 0..3_000 {
         let number = random.below(2_000) as i64;
         match random.below(20) {
             0..=8 => {
                 let is_new = !kept.contains(&number) && !open.contains(&number);
-                assert_eq!(numbers.insert(transaction, number).is_ok(), is_new);
-                open.extend(is_new.then_some(number));
+                let is_written = is_new && lost != transaction && !is_refused(number);
+                assert_eq!(numbers.insert(transaction, number).is_ok(), is_written);
+                open.extend(is_written.then_some(number));
+                if is_new && is_refused(number) && number % 40 == REFUSED[0].1 {
+                    lost = transaction;
+                    open.clear();
+                }
             }
             9..=12 => {
-                numbers.writer.commit(transaction).unwrap();
+                assert_eq!(numbers.writer.commit(transaction).is_ok(), lost != transaction);
                 kept.append(&mut open);
                 transaction += 1;
             }
@@ -243,11 +275,11 @@ fn random_members_leave_what_a_model_keeps() {
                 transaction += 1;
             }
             16 | 17 => {
-                let is_new = !kept.contains(&number);
+                let is_written = !kept.contains(&number) && !is_refused(number);
                 open.clear();
                 transaction += 1;
-                assert_eq!(numbers.insert(0, number).is_ok(), is_new);
-                kept.extend(is_new.then_some(number));
+                assert_eq!(numbers.insert(0, number).is_ok(), is_written);
+                kept.extend(is_written.then_some(number));
             }
             18 => assert!(kept.starts_with(&numbers.seen())),
             _ => {
