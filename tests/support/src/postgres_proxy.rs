@@ -200,7 +200,7 @@ impl ProxyState {
     }
 }
 
-/// What becomes of a message, and of its connection.
+/// The fate of a message, and of its connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Forwarding {
     GoOn,

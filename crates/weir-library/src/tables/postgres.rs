@@ -8,7 +8,8 @@
 //! meanwhile (`durability`); beside other programs, each commit is durable when its statement is through.
 //!
 //! *Faults.* A statement has a time limit. A statement that reads, and one that has not been sent, is tried again when the
-//! connection is lost; the failure of one that may have taken effect says so.
+//! connection is lost; the failure of one that may have taken effect says so. A transaction whose commit has no answer learns from the
+//! database whether it has taken effect (`unanswered_commits`).
 
 mod address;
 mod beginning;

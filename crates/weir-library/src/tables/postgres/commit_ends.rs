@@ -16,7 +16,7 @@ pub(super) struct PlacedCommits(Mutex<BTreeMap<i64, CommitEnd>>);
 /// The end of a commit, when it is known.
 pub(super) type CommitEnd = watch::Receiver<CommitProgress>;
 
-/// What is known of a commit that was sent.
+/// The state of a commit that was sent, as far as it is known.
 #[derive(Clone)]
 pub(super) enum CommitProgress {
     /// It has no answer yet.

@@ -25,7 +25,7 @@ pub(super) struct CommitMarks {
     count: i64,
 }
 
-/// What the database has when the program joins.
+/// The commits that the database has when the program joins.
 #[derive(Clone, Copy)]
 pub(super) struct CommitsAtJoin {
     /// The number of the last commit.

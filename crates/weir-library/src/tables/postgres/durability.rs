@@ -67,7 +67,7 @@ const UNSYNCED_MAX: usize = 1_000;
 pub(super) struct UnsyncedCommits {
     noted: Mutex<NotedCommits>,
     /// The number by which the program knows its own joins.
-    program: u64,
+    pub(super) program: u64,
 }
 
 impl Default for UnsyncedCommits {
@@ -83,7 +83,7 @@ struct NotedCommits {
     commits: Vec<UnsyncedCommit>,
     /// The last commit that the database had when this program joined last.
     joined: Option<CommitNumber>,
-    /// Those without an answer.
+    /// The commits without an answer.
     unanswered: UnansweredCommits,
 }
 

@@ -76,7 +76,7 @@ impl StatementError {
         matches!(self, StatementError::Database(error, _) if error.code() == Some(&SqlState::TOO_MANY_CONNECTIONS))
     }
 
-    /// Returns whether the connection has failed, and the database is known to have executed nothing, or no commit.
+    /// Returns whether the connection has failed, other than at a commit that may have taken effect.
     pub(super) fn is_lost(&self) -> bool {
         match self {
             StatementError::Database(error, _) => is_lost(error),

@@ -7,6 +7,7 @@ use test_support::postgres::PostgresServer;
 use test_support::postgres_proxy::PostgresProxy;
 use weir::{Failure, SeenCommits};
 
+use super::commit_marks::row_of;
 use super::connection::SqlStatement;
 use super::errors::StatementError;
 use super::{PostgresAddress, PostgresDatabase};
@@ -174,6 +175,23 @@ fn several_statements_that_are_one_transaction_take_effect_once() {
     }
 }
 
+#[test]
+fn the_rows_of_programs_that_have_joined_long_ago_are_deleted() {
+    let Some(server) = PostgresServer::shared() else { return };
+    let address = server.schema("unanswered_rows");
+    drop(opened(&address));
+    server.execute(
+        "unanswered_rows",
+        "DELETE FROM weir_numbers WHERE \"table\" LIKE ' commits %';
+         INSERT INTO weir_numbers VALUES (' commits old', (4::bigint << 40) + 9), (' commits young', 5::bigint << 40);
+         UPDATE weir_numbers SET \"last\" = 1028::bigint << 40 WHERE \"table\" = ''",
+    );
+    let database = opened(&address);
+    let own = row_of(database.unsynced.program);
+    let rows = "SELECT \"table\", \"last\" >> 40 FROM weir_numbers WHERE \"table\" LIKE ' commits %' ORDER BY \"last\"";
+    assert_eq!(server.execute("unanswered_rows", rows), format!(" commits young|5\n{own}|1029\n"));
+}
+
 /// The server goes on with it after the connection has ended.
 #[test]
 fn a_commit_that_the_server_still_executes_is_waited_for() {
@@ -210,7 +228,7 @@ fn a_commit_that_the_server_still_executes_is_waited_for() {
     assert_eq!(lost.stored(), 1);
 }
 
-/// What nobody has synced is lost.
+/// A crash takes back the commits that nobody has synced.
 #[test]
 fn a_commit_that_a_crash_has_taken_back_is_refused_and_one_that_was_durable_succeeds() {
     for is_durable in [false, true] {

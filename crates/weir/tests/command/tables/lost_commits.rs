@@ -97,7 +97,7 @@ fn a_transaction_that_has_only_read_is_executed_again_if_its_commit_is_lost() {
     }
 }
 
-/// What it has changed in shared values and soft tables is there as often as what it has stored.
+/// Its changes of shared values and soft tables are there as often as its stored rows.
 #[test]
 fn a_transaction_that_has_written_takes_effect_once_if_its_commit_or_the_answer_to_that_is_lost() {
     let Some(server) = PostgresServer::shared() else { return };
