@@ -8,7 +8,8 @@
 //! meanwhile (`durability`); beside other programs, each commit is durable when its statement is through.
 //!
 //! *Faults.* A statement has a time limit. A statement that reads, and one that has not been sent, is tried again when the
-//! connection is lost; the failure of one that may have taken effect says so.
+//! connection is lost; the failure of one that may have taken effect says so. A transaction whose commit has no answer learns from the
+//! database whether it has taken effect (`unanswered_commits`).
 
 mod address;
 mod beginning;
@@ -17,6 +18,7 @@ mod catalog;
 mod changes;
 mod changes_script;
 mod commit_ends;
+mod commit_marks;
 mod commit_numbers;
 mod commit_outcome;
 mod connecting;
@@ -58,6 +60,9 @@ mod time_limits;
 mod tls;
 mod transaction_statements;
 mod transactions;
+#[cfg(test)]
+mod unanswered_commit_tests;
+mod unanswered_commits;
 mod value;
 mod whole_transactions;
 mod write_groups;
@@ -190,7 +195,10 @@ impl PostgresDatabase {
         durability::join(&connection, &database.connector, &database.unsynced).map_err(failed)??;
         _ = database.watched.set(Arc::downgrade(&database));
         database.watch(&connection);
-        database.writer.lock().connect(connection);
+        let mut writer = database.writer.lock();
+        writer.connect(connection);
+        writer.marks = Some(database.unsynced.marks());
+        drop(writer);
         let log = PostgresLog::open(&database).map_err(failed)?;
         let syncs = log.without_thread();
         let group_commit = GroupCommit::begin(log)?;

@@ -7,8 +7,11 @@ use tokio_postgres::error::{DbError, SqlState};
 use weir::{Failure, FailureKind};
 
 use super::address::PostgresAddress;
+use super::commit_marks::CommitMark;
 use crate::tables::transaction_number::refused;
 
+/// Tells why a transaction was taken back that may succeed later.
+const WHY_LOST: &str = "the transaction was taken back, because its connection to the database was lost: nothing of it was written; try it again";
 /// The class of the codes of rules that a row breaks, such as a `CHECK` of another program, and the codes of values that a
 /// column of another program cannot have: a text that is too long or has a NUL, a number out of range.
 const RULES_BROKEN: [&str; 4] = ["23", "22001", "22021", "22003"];
@@ -23,6 +26,10 @@ pub(super) enum StatementError {
     Unreachable(Error),
     /// The connection was lost when nobody knows whether the statement has taken effect.
     Unknown,
+    /// The connection was lost before the answer to the commit with this mark: the next join tells whether it has taken effect.
+    Unanswered(CommitMark),
+    /// The connection was lost before the answer to a commit that has not taken effect.
+    NotCommitted,
     /// There was no answer within the time limit.
     NoAnswer,
     /// The transaction of the statement was taken back before.
@@ -69,9 +76,13 @@ impl StatementError {
         matches!(self, StatementError::Database(error, _) if error.code() == Some(&SqlState::TOO_MANY_CONNECTIONS))
     }
 
-    /// Returns whether the connection has failed.
+    /// Returns whether the connection has failed, other than at a commit that may have taken effect.
     pub(super) fn is_lost(&self) -> bool {
-        matches!(self, StatementError::Database(error, _) if is_lost(error))
+        match self {
+            StatementError::Database(error, _) => is_lost(error),
+            StatementError::NotCommitted => true,
+            _ => false,
+        }
     }
 
     /// Returns whether the transaction has executed nothing for too long.
@@ -183,15 +194,15 @@ pub(super) fn why_idle() -> Failure {
 
 /// Returns the failure of a transaction that has written nothing, because its connection was lost.
 pub(super) fn why_lost(transaction: i64) -> Failure {
-    let why = "the transaction was taken back, because its connection to the database was lost: nothing of it was written; try it again";
-    refused(transaction, Failure::function(why))
+    refused(transaction, Failure::function(WHY_LOST))
 }
 
 /// Returns the failure for an error of a statement.
 pub(super) fn failure(address: &PostgresAddress, error: &StatementError) -> Failure {
     match error {
         StatementError::Database(error, _) | StatementError::Unreachable(error) => explain(address, error),
-        StatementError::Unknown => Failure::function(format!(
+        StatementError::NotCommitted => Failure::function(WHY_LOST),
+        StatementError::Unknown | StatementError::Unanswered(_) => Failure::function(format!(
             "the database {address}: the connection was lost while a statement was executed; nobody knows whether it has \
              taken effect"
         )),

@@ -161,10 +161,15 @@ impl PostgresDatabase {
         if matches!(committed, Err(StatementError::NoAnswer)) {
             writer.cut();
         }
+        let unanswered = self.unanswered(&committed);
         let noted = committed.and_then(|unsynced| self.committed(unsynced));
         drop(writer);
+        let outcome = match unanswered {
+            Some(commit) => wait(self.limit(), self.outcome(commit)).unwrap_or(Err(StatementError::Unknown)),
+            None => noted,
+        };
         self.await_placed_commits()?;
-        self.refused_in(transaction, noted)
+        self.refused_in(transaction, outcome)
     }
 
     /// Marks the error of a transaction that is executed again.
