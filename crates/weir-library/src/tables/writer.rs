@@ -19,10 +19,11 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use rusqlite::{Connection, ErrorCode};
 
 use super::connection::{BUSY_TIMEOUT, HELD_TIMEOUT};
-use super::database_error::{explain, refused};
+use super::database_error::{explain, hindered, is_hindered, refused};
 use super::group_commit::GroupCommit;
 use super::group_log::{GroupLog, Redo};
 use super::held_read::HeldRead;
+use super::transaction_number::only_reads;
 
 /// Maximum number of rows that a transaction, or a statement, writes as part of a group: what may have to be written again.
 const MEMBER_ROWS_MAX: usize = 256;
@@ -49,6 +50,8 @@ pub(super) struct Writer {
     pub(super) transaction: i64,
     /// The number of the last transaction that SQLite took back by itself, after a failure of the disk. It cannot go on.
     pub(super) lost: i64,
+    /// True if it was lost because another program has written before it had a transaction of the database for itself.
+    is_hindered: bool,
     /// The commits of the database; `None` if each is durable when it is executed, so that there are no groups.
     pub(super) commits: Option<Arc<GroupCommit>>,
     /// The number of the first commit of the open group, if one is open.
@@ -151,6 +154,7 @@ impl Writer {
             connection,
             transaction: 0,
             lost: 0,
+            is_hindered: false,
             commits: None,
             group: None,
             member_rows: None,
@@ -165,9 +169,7 @@ impl Writer {
     /// Begins the transaction if it is not open, after taking back another one that was left unfinished. The number 0 stands for a
     /// statement that is none of a transaction.
     pub(super) fn enter(&mut self, transaction: i64) -> rusqlite::Result<()> {
-        if transaction != 0 && transaction == self.lost {
-            return Err(taken_back());
-        }
+        self.check_lost(transaction)?;
         if transaction != 0 && self.transaction == transaction {
             return Ok(());
         }
@@ -187,12 +189,30 @@ impl Writer {
         Ok(())
     }
 
-    /// Enters a transaction that reads if it may depend on an open group. Returns whether it reads by this connection.
-    pub(super) fn enter_to_read(&mut self, transaction: i64) -> rusqlite::Result<bool> {
-        if transaction != 0 && self.transaction != transaction && self.group.is_some() {
-            self.enter(transaction)?;
+    /// Fails if the transaction was lost.
+    fn check_lost(&self, transaction: i64) -> rusqlite::Result<()> {
+        match transaction != 0 && transaction == self.lost {
+            true => Err(if self.is_hindered { hindered() } else { taken_back() }),
+            false => Ok(()),
         }
-        Ok(transaction != 0 && self.transaction == transaction)
+    }
+
+    /// Enters a transaction that reads. It begins before its first read, so that all of them are of one moment, and nobody else writes
+    /// between them and what it writes. One that only reads keeps nobody from writing, unless it may depend on an open group.
+    pub(super) fn enter_to_read(&mut self, transaction: i64) -> rusqlite::Result<()> {
+        let is_new = self.transaction != transaction && self.lost != transaction;
+        if !(is_new && only_reads(transaction)) {
+            return self.enter(transaction);
+        }
+        self.roll_back()?;
+        self.end_full_group();
+        if self.group.is_some() {
+            return self.enter(transaction);
+        }
+        self.end_held_read()?;
+        self.execute("BEGIN")?;
+        self.transaction = transaction;
+        Ok(())
     }
 
     /// Sets the open member apart if it would write too many rows with these.
@@ -324,7 +344,7 @@ impl Writer {
             return;
         }
         if transaction != 0 {
-            self.lost = std::mem::take(&mut self.transaction);
+            (self.lost, self.is_hindered) = (std::mem::take(&mut self.transaction), false);
         }
         if transaction == 0 || self.member_rows.take().is_some() {
             self.lose_group(error);
@@ -366,9 +386,9 @@ impl Writer {
             return Ok(());
         }
         let transaction = std::mem::take(&mut self.transaction);
-        let apart = self.commit_without_member().and_then(|is_open| match is_open {
+        let apart = self.data_version().and_then(|version| match self.commit_without_member(version)? {
             true => Ok(()),
-            false => self.begin().and_then(|()| self.log.repeat_member(&self.connection)),
+            false => self.go_on(transaction, version).and_then(|()| self.log.repeat_member(&self.connection)),
         });
         match &apart {
             Ok(()) => {
@@ -376,22 +396,34 @@ impl Writer {
                 self.forget_group();
             }
             Err(error) => {
-                self.lost = transaction;
+                (self.lost, self.is_hindered) = (transaction, is_hindered(error) || is_busy(error));
                 self.lose_all(error);
             }
         }
         apart
     }
 
+    /// Begins a transaction of the database in which one of the program, or a group if the number is 0, goes on. Fails if another program
+    /// has written since this version of the data, which it has read.
+    fn go_on(&mut self, transaction: i64, version: i64) -> rusqlite::Result<()> {
+        if only_reads(transaction) { self.execute("BEGIN") } else { self.begin() }?;
+        if self.data_version()? == version { Ok(()) } else { Err(hindered()) }
+    }
+
+    /// Returns the version of the data, which changes when another connection commits.
+    fn data_version(&self) -> rusqlite::Result<i64> {
+        self.connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))
+    }
+
     /// Commits what the group has before its member, and returns whether the transaction of the database is still open, because
-    /// nothing is before it.
-    fn commit_without_member(&mut self) -> rusqlite::Result<bool> {
+    /// nothing is before it. Takes the version of the data in the group.
+    fn commit_without_member(&mut self, version: i64) -> rusqlite::Result<bool> {
         if !self.log.has_statements_before() {
             return Ok(true);
         }
         if self.log.has_member_statements() {
             self.execute("ROLLBACK")?;
-            self.begin()?;
+            self.go_on(0, version)?;
             self.log.repeat_before(&self.connection)?;
         }
         self.execute("COMMIT")?;
@@ -407,7 +439,7 @@ impl Writer {
             return Ok(());
         }
         let taken_back = match self.log.has_statements_before() {
-            true => self.commit_without_member().map(|_| ()),
+            true => self.data_version().and_then(|version| self.commit_without_member(version).map(|_| ())),
             false => self.execute("ROLLBACK"),
         };
         match &taken_back {
@@ -431,19 +463,19 @@ impl Writer {
 
     /// Commits a transaction, if it is open.
     fn commit(&mut self, transaction: i64) -> rusqlite::Result<()> {
-        if self.lost == transaction {
-            return Err(taken_back());
-        }
+        self.check_lost(transaction)?;
         if self.transaction != transaction {
             return Ok(());
         }
         self.transaction = 0;
-        if self.member_rows.take().is_some() {
-            self.commits.iter().for_each(|commits| commits.executed_in_group());
+        if let Some(written) = self.member_rows.take() {
+            // One that has written nothing is lost with what others have written in the group.
+            let is_commit = written > 0 || self.log.len() > 0;
+            self.commits.iter().filter(|_| is_commit).for_each(|commits| commits.executed_in_group());
             return Ok(());
         }
         self.execute("COMMIT").inspect_err(|_| _ = self.connection.execute_batch("ROLLBACK"))?;
-        self.commits.iter().for_each(|commits| commits.executed());
+        self.commits.iter().filter(|_| !only_reads(transaction)).for_each(|commits| commits.executed());
         Ok(())
     }
 
