@@ -34,7 +34,10 @@ impl<'a> Lowering<'a, '_> {
         let is_transaction = resources.iter().any(|resource| self.is_table(resource));
         self.step(open_block, (self.ty(expr), session), expr.span, |lowering, body| {
             let (restoring, restores) = match is_transaction {
-                true => lowering.restored_in(body, stored.is_some()),
+                true => {
+                    lowering.begin_to_read(body);
+                    lowering.restored_in(body, stored.is_some())
+                }
                 false => Default::default(),
             };
             let held = resources.iter().map(|resource| lowering.constraint(resource, body));

@@ -7,8 +7,9 @@
 //! last one is made when the program ends ([`Database::close`]).
 //!
 //! *Readers* have connections of their own and see the last commit; they never wait for the writer. Statements of a
-//! transaction that has written, or may depend on what is not committed yet, read by the connection that writes, and so does any short
-//! read that finds it idle: a reader has to read its pages again after each commit.
+//! transaction read by the connection that writes, on which it begins with the first of them: so it sees one moment, and what is not
+//! committed yet, and nobody else writes before its end. So does any short read that finds this connection idle: a reader has to read its
+//! pages again after each commit.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Mutex, MutexGuard};
 use rusqlite::Connection;
 use rustix::fs::FlockOperation;
-use weir::Failure;
+use weir::{Failure, FailureKind};
 
 use super::catalog::{Catalog, StartCheck};
 use super::checkpoint::{LogPages, LogThread, move_all};
@@ -38,6 +39,7 @@ use super::sqlite_catalog::SqliteCatalog;
 use super::sqlite_log::SqliteLog;
 use super::start_access::{not_opened, without_links};
 use super::table_log::TableLog;
+use super::transaction_number::{only_reads, refused as refused_in};
 use super::writer::{SharedWriter, Writer};
 
 /// Marks the database of a Weir program: `Weir` in ASCII.
@@ -206,6 +208,12 @@ impl Database {
         self.group_commit.is_none() || self.is_waited_for() || !begins_group()
     }
 
+    /// Begins the transaction whose first statement reads next, if that is possible without waiting. Returns whether the read has to wait.
+    pub(super) fn waits_to_begin(&self, transaction: i64) -> bool {
+        let is_open = || self.writer.try_lock().is_some_and(|writer| writer.transaction == transaction);
+        transaction != 0 && !only_reads(transaction) && !is_open() && self.waits_to_write()
+    }
+
     /// Returns whether a thread waits, or has waited in vain, for another program that writes the database.
     pub(super) fn is_waited_for(&self) -> bool {
         self.writer.is_waited_for()
@@ -226,9 +234,8 @@ impl Database {
     ) -> rusqlite::Result<T> {
         if transaction != 0 {
             let mut writer = self.writer.lock();
-            if writer.enter_to_read(transaction)? {
-                return statement(&writer.connection);
-            }
+            writer.enter_to_read(transaction)?;
+            return statement(&writer.connection).inspect_err(|error| writer.refused(transaction, error));
         }
         if is_short && let Some(mut writer) = self.idle_writer() {
             writer.hold_read(|| self.log.as_ref().is_some_and(|(thread, _)| thread.ends_held_read()))?;
@@ -308,14 +315,14 @@ impl Database {
 
     /// Commits a transaction. If that fails, nothing of it takes effect.
     pub(super) fn commit(&self, transaction: i64) -> Result<(), Failure> {
-        self.writer.commit(transaction).map_err(|error| self.failure(&error))?;
+        self.writer.commit(transaction).map_err(|error| self.failure_in(transaction, &error))?;
         self.begin_sync();
         Ok(())
     }
 
     /// Commits a transaction, and the group of which it is a member. If that fails, nothing of it takes effect.
     pub(super) fn commit_at_once(&self, transaction: i64) -> Result<(), Failure> {
-        self.writer.commit_at_once(transaction).map_err(|error| self.failure(&error))?;
+        self.writer.commit_at_once(transaction).map_err(|error| self.failure_in(transaction, &error))?;
         self.begin_sync();
         Ok(())
     }
@@ -369,6 +376,13 @@ impl Database {
 
     pub(super) fn failure(&self, error: &rusqlite::Error) -> Failure {
         explain(&self.path, error)
+    }
+
+    /// Returns the failure for an error of a statement of a transaction, or of its end. One that another program has hindered is executed
+    /// again.
+    pub(super) fn failure_in(&self, transaction: i64, error: &rusqlite::Error) -> Failure {
+        let failure = self.failure(error);
+        if failure.kind == FailureKind::Conflict { refused_in(transaction, failure) } else { failure }
     }
 
     /// Fails if the log could not be synced: then nobody knows what is durable, and nothing more is written.

@@ -37,6 +37,11 @@ impl PartialFailures {
         Ok(())
     }
 
+    /// Returns whether there are such tables.
+    pub(super) fn are_possible(&self) -> bool {
+        !self.tables.is_empty()
+    }
+
     /// Returns whether a statement on a table may leave a part of what it has done.
     pub(super) fn may_occur(&self, table: &str) -> bool {
         match self.has_foreign_keys {

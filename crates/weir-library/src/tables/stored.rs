@@ -61,7 +61,7 @@ impl StoredTable {
     ) -> Result<T, Failure> {
         let is_short = !self.takes_long(size);
         let read = self.database.read((transaction, is_short), |connection| read(&self.table, connection));
-        read.map_err(|error| self.database.failure(&error))
+        read.map_err(|error| self.database.failure_in(transaction, &error))
     }
 
     /// Runs a statement that writes at most these rows. A broken rule is a failure that names it, and the row.
@@ -75,7 +75,7 @@ impl StoredTable {
         let table = Arc::clone(&self.table);
         let name = &self.table.schema.name;
         let written = self.database.write((transaction, rows), name, move |connection| statement(&table, connection));
-        written.map_err(|error| self.broken(&error, row))
+        written.map_err(|error| self.broken(transaction, &error, row))
     }
 
     /// Changes one row. A broken rule is a failure that names it, and the row.
@@ -83,16 +83,16 @@ impl StoredTable {
         self.database.check()?;
         let statement = RowStatement { table: Arc::clone(&self.table), change };
         let changed = self.database.change_row(transaction, statement);
-        changed.map_err(|error| self.broken(&error, row))
+        changed.map_err(|error| self.broken(transaction, &error, row))
     }
 
     /// Returns the failure of a statement that writes a row, or several.
-    fn broken(&self, error: &rusqlite::Error, row: &[Value]) -> Failure {
+    fn broken(&self, transaction: i64, error: &rusqlite::Error, row: &[Value]) -> Failure {
         let is_broken = error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation);
         match is_broken {
             true if !is_unique(error) => constraint::refused(&self.table.schema, &error.to_string()),
             true if !row.is_empty() => self.table.taken(error, row),
-            _ => self.database.failure(error),
+            _ => self.database.failure_in(transaction, error),
         }
     }
 }
@@ -147,6 +147,10 @@ impl TableRows for StoredTable {
 
     fn waits_to_write(&self) -> bool {
         self.database.waits_to_write()
+    }
+
+    fn waits_to_begin(&self, transaction: i64) -> bool {
+        self.database.waits_to_begin(transaction)
     }
 
     fn snapshot(&self, _read: &TableRead) -> Option<TableSnapshot> {
@@ -219,7 +223,7 @@ impl TableRows for StoredTable {
             (Err(rusqlite::Error::StatementChangedRows(0)), Some((_, row))) => {
                 Err(constraint::not_replaced(schema, fields(row)))
             }
-            (Err(error), row) => Err(self.broken(&error, row.map_or(&[], |(_, row)| fields(row)))),
+            (Err(error), row) => Err(self.broken(transaction, &error, row.map_or(&[], |(_, row)| fields(row)))),
         }
     }
 
@@ -252,7 +256,7 @@ impl TableRows for StoredTable {
     }
 
     fn together(&self, transaction: i64, statements: TogetherStatements<'_>) -> Result<(), Failure> {
-        let command = |sql| self.database.command(transaction, sql).map_err(|error| self.broken(&error, &[]));
+        let command = |sql| self.database.command(transaction, sql).map_err(|error| self.broken(transaction, &error, &[]));
         self.database.check()?;
         command("SAVEPOINT together")?;
         match statements() {

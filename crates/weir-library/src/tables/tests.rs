@@ -2,6 +2,7 @@
 
 mod agreement;
 mod beside_others;
+mod beside_sqlite3;
 mod checkpoints;
 mod crashes;
 mod ended_programs;

@@ -10,6 +10,7 @@ use super::statement_groups::{NoLog, wait};
 use super::test_database::TestDatabase;
 use super::{everything, users};
 use crate::tables::connection::read_write;
+use crate::tables::database_error::is_hindered;
 use crate::tables::group_commit::GroupCommit;
 use crate::tables::group_log::Redo;
 use crate::tables::row_statement::{RowChanged, RowStatement};
@@ -328,25 +329,79 @@ fn a_long_group_is_committed() {
 #[test]
 fn a_transaction_reads_what_its_group_has_written() {
     let numbers = Numbers::new("reads");
-    // Without a group everything is committed, and a reader of its own finds it.
-    assert!(!numbers.writer.lock().enter_to_read(1).unwrap());
+    numbers.writer.lock().enter_to_read(1).unwrap();
+    numbers.writer.commit(1).unwrap();
+    assert_eq!(numbers.commits().executed_count(), 0, "it depends on nothing that can be lost");
     numbers.insert(0, 1).unwrap();
     numbers.insert(2, 2).unwrap();
     let mut writer = numbers.writer.lock();
     // The one before is left unfinished.
-    assert!(writer.enter_to_read(3).unwrap());
+    writer.enter_to_read(3).unwrap();
     let sum = |writer: &Writer| {
         writer.connection.query_row("SELECT sum(number) FROM numbers", [], |row| row.get::<_, i64>(0))
     };
     assert_eq!(sum(&writer), Ok(1));
     writer.end_group().unwrap();
     // It has its own transaction now, and goes on to read there.
-    assert!(writer.enter_to_read(3).unwrap());
+    writer.enter_to_read(3).unwrap();
     assert_eq!(sum(&writer), Ok(1));
-    assert!(!writer.enter_to_read(0).unwrap());
+    assert!(!writer.connection.is_autocommit());
     drop(writer);
     numbers.writer.commit(3).unwrap();
     assert_eq!(numbers.seen(), [1]);
+}
+
+/// Has another program insert a number when the writer gives up its lock next, by a commit or because it takes back a transaction.
+fn insert_beside(numbers: &Numbers, other: i64) {
+    let path = numbers.reader.path().unwrap().to_owned();
+    let insert = move || {
+        let beside = Connection::open(&path).unwrap();
+        beside.execute("INSERT OR IGNORE INTO numbers VALUES (?1)", [other]).unwrap();
+    };
+    let mut writer = numbers.writer.lock();
+    writer.connection.rollback_hook(Some(insert.clone())).unwrap();
+    let committed = move |_: &mut rusqlite::hooks::Wal, _| {
+        insert();
+        Ok(())
+    };
+    writer.connection.wal_hook(Some(committed)).unwrap();
+}
+
+#[test]
+fn a_member_that_has_read_before_another_program_writes_is_lost() {
+    let numbers = Numbers::new("read-before");
+    numbers.insert(1, 1).unwrap();
+    numbers.writer.commit(1).unwrap();
+    numbers.writer.lock().enter_to_read(3).unwrap();
+    insert_beside(&numbers, 7);
+    numbers.end_group().unwrap_err();
+    assert_eq!(numbers.seen(), [1, 7]);
+    let lost = numbers.insert(3, 2).unwrap_err();
+    assert!(is_hindered(&lost), "{lost}");
+    assert!(is_hindered(&numbers.writer.commit(3).unwrap_err()));
+    // The next attempt has read what the other program has written.
+    numbers.writer.lock().enter_to_read(5).unwrap();
+    numbers.insert(5, 2).unwrap();
+    numbers.writer.commit(5).unwrap();
+    numbers.end_group().unwrap();
+    assert_eq!(numbers.seen(), [1, 7, 2]);
+}
+
+#[test]
+fn a_group_that_is_executed_again_behind_a_write_of_another_program_is_lost() {
+    let numbers = Numbers::new("again-behind");
+    let mut flow = SeenCommits::default();
+    {
+        let _entered = flow.enter();
+        numbers.insert(1, 1).unwrap();
+        numbers.writer.commit(1).unwrap();
+    }
+    numbers.insert(3, 2).unwrap();
+    insert_beside(&numbers, 7);
+    numbers.writer.roll_back(3).unwrap_err();
+    assert_eq!(numbers.seen(), [7]);
+    let failure = wait(numbers.commits().settled_to(SeenCommits { last: u64::MAX, ..flow })).unwrap_err();
+    assert!(failure.message.contains("another program"), "{failure}");
 }
 
 #[test]
