@@ -15,6 +15,7 @@ mod changes;
 mod conditions;
 mod config;
 mod constants;
+mod databases;
 mod entry;
 mod expecting;
 mod expr;
