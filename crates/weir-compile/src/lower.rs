@@ -16,6 +16,7 @@ mod changes;
 mod conditions;
 mod config;
 mod constants;
+mod databases;
 mod emission;
 mod entry;
 mod expecting;

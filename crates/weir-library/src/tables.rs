@@ -21,8 +21,10 @@ mod connection;
 mod constraint;
 mod cursor;
 mod database;
+mod database_constraints;
 mod database_error;
 mod database_files;
+mod database_steps;
 mod dialect;
 mod disk_waits;
 #[cfg(test)]
@@ -122,6 +124,7 @@ use self::statement_units::{
 };
 use crate::Limited;
 pub use backup::backup;
+pub use database_constraints::is_database;
 use expecting::EXPECTED_MAX;
 pub use expecting::ExpectedKeyPart;
 pub use failure_site::{FailureSite, PassedPlace};
@@ -226,7 +229,7 @@ pub fn commit(table: &mut Table, transaction: i64, at_once: bool, last: bool) ->
         false => table.0.rows.commit(transaction, last)?,
     }
     if at_once {
-        table.0.restoring.committed(transaction);
+        table.0.steps.committed(transaction);
     }
     Ok(transaction)
 }

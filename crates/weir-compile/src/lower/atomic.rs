@@ -16,7 +16,7 @@ impl<'a> Lowering<'a, '_> {
     pub(super) fn atomic(&mut self, expr: &'a Expr, resources: &'a [AtomicResource], body: &'a ast::Block) -> Atom {
         let held = resources.iter().find(|resource| self.is_per_session(resource));
         let session = held.map(|held| self.session_of(&self.held_name(held), held.span));
-        let stored = self.stores_in(resources);
+        let databases = self.databases_named(resources);
         for resource in resources.iter().filter(|resource| resource.read.is_none()) {
             self.held_exclusively(&self.held_name(resource), resource.span);
         }
@@ -36,12 +36,12 @@ impl<'a> Lowering<'a, '_> {
             let (restoring, restores) = match is_transaction {
                 true => {
                     lowering.begin_to_read(body);
-                    lowering.restored_in(body, stored.is_some())
+                    lowering.restored_in(body, !databases.is_empty())
                 }
                 false => Default::default(),
             };
             let held = resources.iter().map(|resource| lowering.constraint(resource, body));
-            (held.chain(stored).chain(restoring).collect(), restores)
+            (held.chain(databases).chain(restoring).collect(), restores)
         })
     }
 

@@ -74,9 +74,9 @@ impl<'a> Lowering<'a, '_> {
         self.written_in(body, &mut written);
         written.retain(|name| self.program.declarations.tables.contains_key(name.as_str()));
         let in_memory = written.iter().filter(|table| !self.is_stored(table)).cloned().map(Resource::Shared);
-        let turn = written.iter().any(|table| self.takes_turns(table)).then(|| Resource::Constraint(TABLES.into()));
         let held = |resource| Constraint { resource, mode: Mode::Write, per_session: false };
-        in_memory.chain(turn).map(held).collect()
+        let databases = self.databases_to_write(written.iter().map(Text::as_str));
+        in_memory.map(held).chain(databases).collect()
     }
 
     /// Begins the transaction of a statement, unless there is one around it, or it needs none.

@@ -4,7 +4,6 @@ use std::path::Path;
 
 use weir::Failure;
 
-use super::database_error::explain;
 use super::database_error::{explain, is_busy};
 
 #[derive(Debug)]

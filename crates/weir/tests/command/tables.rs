@@ -25,6 +25,7 @@ mod replaced_rows;
 mod restored;
 mod row_memory;
 mod scratch_schemas;
+mod several_databases;
 mod soft;
 mod statements;
 mod unchanged;

@@ -14,7 +14,7 @@ use crate::tables::transaction_number::{is_repeated, refused};
 
 impl PostgresDatabase {
     /// Executes statements that write: in the transaction, or as one of their own if the number is 0; all or none. Changes of other
-    /// flows that wait come before. Nobody queues another one meanwhile, because this flow holds the constraint `tables`.
+    /// flows that wait come before. Nobody queues another one meanwhile, because this flow holds the constraint of the database.
     pub(super) fn write(
         &self,
         transaction: i64,

@@ -1,6 +1,6 @@
 //! Statements of transactions that need no thread.
 //!
-//! A transaction has the connection that writes for itself, because its flow holds the constraint `tables`. A statement is sent when
+//! A transaction has the connection that writes for itself, because its flow holds the constraint of the database. A statement is sent when
 //! its flow comes to it, and the flow waits without a thread, or goes on if the statement is placed. A statement needs a thread if
 //! the connection has to be made, or something else is to be waited for before the statement is sent.
 
