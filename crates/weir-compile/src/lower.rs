@@ -38,6 +38,7 @@ mod pattern;
 mod placing;
 mod queries;
 mod references;
+mod refused_reads;
 mod repeat;
 mod restoring;
 mod service_call;

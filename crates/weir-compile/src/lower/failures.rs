@@ -89,19 +89,24 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    /// Lowers the failure of the commit of a step, as that of a `?` behind the step. `around` is the number of frames around the step.
-    pub(super) fn commit_failed(&mut self, around: usize, failure: Atom, span: Span) -> Atom {
-        let behind = self.failure_path().find(|at| *at < around && self.frames[*at].kind != InlineFrameKind::Closure);
-        let returns = behind.filter(|at| {
-            let InlineFrame { kind, result, .. } = &self.frames[*at];
-            matches!(kind, InlineFrameKind::Function | InlineFrameKind::Retry)
-                && matches!(result, Type::Result(pair) if pair.1 == Type::Failure)
-        });
-        let Some(frame) = returns else {
+    /// Lowers the failure of the transaction of a step, as that of a `?` behind the step. `around` is the number of frames around the step.
+    pub(super) fn step_failed(&mut self, around: usize, failure: Atom, span: Span) -> Atom {
+        let Some(frame) = self.frame_that_fails(around) else {
             return self.failed(failure, &Type::Failure, (FailureTarget::Flow, None, Vec::new()), span);
         };
         let (failure, _) = self.propagated(failure, &Type::Failure, None, (frame, self.context.located(span)));
         self.exit_with_err(frame, failure, span)
+    }
+
+    /// Returns the frame of the `fn` or `retry` that fails if the transaction of a step does, if there is one. `around` is the number of
+    /// frames around the step.
+    pub(super) fn frame_that_fails(&self, around: usize) -> Option<usize> {
+        let mut path = std::iter::successors(around.checked_sub(1), |at| self.frames[*at].outer);
+        path.find(|at| self.frames[*at].kind != InlineFrameKind::Closure).filter(|at| {
+            let InlineFrame { kind, result, .. } = &self.frames[*at];
+            matches!(kind, InlineFrameKind::Function | InlineFrameKind::Retry)
+                && matches!(result, Type::Result(pair) if pair.1 == Type::Failure)
+        })
     }
 
     /// Returns the function that is called: that which a parameter stands for, or the callee itself; none for a closure.

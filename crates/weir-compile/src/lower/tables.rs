@@ -141,7 +141,7 @@ impl<'a> Lowering<'a, '_> {
                 if let Some(number) = call.arguments.get_mut(1) {
                     *number = transaction.number.clone();
                 }
-                return self.emit(Op::Call(call), ty, span);
+                return self.call_in_transaction(call, (step, &transaction), (signature, ty), span);
             }
             if writes && !transaction.is_own {
                 self.not_named(&table, &transaction, span);
@@ -157,6 +157,7 @@ impl<'a> Lowering<'a, '_> {
                 if let Some(number) = call.arguments.get_mut(1) {
                     *number = transaction.number.clone();
                 }
+                return self.call_in_transaction(call, (step, &transaction), (signature, ty), span);
             }
         }
         if !writes || !self.takes_turns(&table) {

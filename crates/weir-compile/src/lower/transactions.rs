@@ -150,7 +150,7 @@ impl Lowering<'_, '_> {
             let given = lowering.commit_arguments(&transaction.tables, at_number);
             match is_of_existing {
                 true => lowering.call_tables_or("commit", (given, Type::Int), span, |lowering, failure| {
-                    lowering.commit_failed(around, failure, span)
+                    lowering.step_failed(around, failure, span)
                 }),
                 false => lowering.call_tables("commit", given, Type::Int, span),
             }
@@ -158,7 +158,7 @@ impl Lowering<'_, '_> {
     }
 
     /// Returns whether the tables of a transaction are those of another program's database.
-    fn is_of_existing(&self, transaction: &Transaction) -> bool {
+    pub(super) fn is_of_existing(&self, transaction: &Transaction) -> bool {
         transaction.tables.iter().any(|table| self.program.declarations.existing_database(table).is_some())
     }
 

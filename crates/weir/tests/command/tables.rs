@@ -18,6 +18,7 @@ mod placed;
 mod placed_faults;
 mod postgres;
 mod query_plans;
+mod refused_reads;
 mod refused_starts;
 mod refused_statements;
 mod repeated;
