@@ -5,6 +5,7 @@ mod database_faults;
 mod database_kills;
 mod existing;
 mod failed_reads;
+mod few_connections;
 mod groups;
 mod keyed_reads;
 mod large_answers;
