@@ -41,6 +41,8 @@ mod pattern;
 mod placing;
 mod queries;
 mod references;
+mod refused_commits;
+mod refused_reads;
 mod repeat;
 mod restoring;
 mod service_call;
@@ -77,6 +79,7 @@ pub(crate) use test_items::lower_tests;
 use block_builder::{BlockBuilder, InlineFrameId, VariableSupply};
 use handled_calls::HandledCalls;
 use paired_row::PairedRow;
+use refused_commits::RefusedCommit;
 use statement_place::StatementPlace;
 use surroundings::{
     Binding, Callable, CheckedCode, CodeScope, DeferredHandler, InlineFrame, InlineFrameKind, InnerStatement, Names,
@@ -186,6 +189,8 @@ struct Lowering<'a, 'd> {
     group_patterns: BTreeMap<PatternId, Type>,
     /// The atomic steps around the current expression, innermost last.
     steps: Vec<StepScope>,
+    /// The values of steps behind placed commits that are refused, by the variables of their transactions.
+    refused_commits: BTreeMap<Var, RefusedCommit>,
     /// The statements in a transaction whose functions are around the current expression, innermost last.
     inner_statements: Vec<InnerStatement>,
     /// The `?` of which the call that is lowered next is the operand.
@@ -237,6 +242,7 @@ impl<'a, 'd> Lowering<'a, 'd> {
             grouped_rows: BTreeMap::new(),
             group_patterns: BTreeMap::new(),
             steps: Vec::new(),
+            refused_commits: BTreeMap::new(),
             inner_statements: Vec::new(),
             tried: None,
             loops: Vec::new(),

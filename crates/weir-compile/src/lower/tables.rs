@@ -140,7 +140,7 @@ impl<'a> Lowering<'a, '_> {
                 if let Some(number) = call.arguments.get_mut(1) {
                     *number = transaction.number.clone();
                 }
-                return self.emit(Op::Call(call), ty, span);
+                return self.call_in_transaction(call, (step, &transaction), (signature, ty), span);
             }
             if writes && !transaction.is_own {
                 self.not_named(&table, &transaction, span);
@@ -156,6 +156,7 @@ impl<'a> Lowering<'a, '_> {
                 if let Some(number) = call.arguments.get_mut(1) {
                     *number = transaction.number.clone();
                 }
+                return self.call_in_transaction(call, (step, &transaction), (signature, ty), span);
             }
         }
         if !writes || self.database_to_write(&table).is_none() {

@@ -161,7 +161,9 @@ impl std::fmt::Debug for PostgresDatabase {
 impl PostgresDatabase {
     /// Connects to a database whose tables other programs have declared.
     pub(super) fn open_existing(address: PostgresAddress) -> Result<PostgresDatabase, Failure> {
-        let database = PostgresDatabase::unprepared(address)?;
+        let mut database = PostgresDatabase::unprepared(address)?;
+        // The one that waits for the disk elsewhere: commits of an existing database wait themselves.
+        database.readers = Readers::new(2);
         let connection = database.connect().map_err(|error| database.failure(&error))?;
         let mut writer = database.writer.lock();
         writer.turns = Turns::None;
@@ -215,7 +217,7 @@ impl PostgresDatabase {
             landed: Condvar::new(),
             unsynced: Arc::default(),
             group_commit: OnceLock::new(),
-            readers: Readers::default(),
+            readers: Readers::new(1),
             pipelines: Arc::default(),
             group_connections: Arc::default(),
             groups: WriteGroups::default(),

@@ -3,8 +3,10 @@
 mod backups;
 mod database_faults;
 mod database_kills;
+mod deferred_rules;
 mod existing;
 mod failed_reads;
+mod few_connections;
 mod groups;
 mod keyed_reads;
 mod large_answers;
@@ -18,6 +20,7 @@ mod placed;
 mod placed_faults;
 mod postgres;
 mod query_plans;
+mod refused_reads;
 mod refused_starts;
 mod refused_statements;
 mod repeated;

@@ -16,6 +16,10 @@ const WHY_LOST: &str = "the transaction was taken back, because its connection t
 /// column of another program cannot have: a text that is too long or has a NUL, a number out of range.
 const RULES_BROKEN: [&str; 4] = ["23", "22001", "22021", "22003"];
 
+/// The advice for a table with rules (`CREATE RULE`).
+const NO_RULES: &str = "a rule rewrites statements on this table, and PostgreSQL does not execute this one then: write a trigger instead of \
+                        the rule";
+
 /// An error of a statement.
 #[derive(Debug)]
 pub(super) enum StatementError {
@@ -220,6 +224,12 @@ fn is_kept_out(error: &Error) -> bool {
     error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) && error.as_db_error().is_some_and(checks_policies)
 }
 
+/// Returns whether the database executes no such statement on a table with rules.
+fn is_for_rules(error: &Error) -> bool {
+    let rewrites = |error: &DbError| error.routine() == Some("RewriteQuery");
+    error.code() == Some(&SqlState::FEATURE_NOT_SUPPORTED) && error.as_db_error().is_some_and(rewrites)
+}
+
 /// Returns the failure for an error of the database. That of a broken rule is often answered to a client, so it does not tell the
 /// address, nor the columns of the row that another program has added to the table, as the database would.
 pub(super) fn explain(address: &PostgresAddress, error: &Error) -> Failure {
@@ -238,7 +248,8 @@ pub(super) fn explain(address: &PostgresAddress, error: &Error) -> Failure {
         None => error.source().map_or_else(|| error.to_string(), ToString::to_string),
     };
     let again = conflict(error).map(|cause| format!("; {cause}: try it again"));
-    let advice = again.or_else(|| Some(format!("; {}", advice(error)?))).unwrap_or_default();
+    let advice = if is_for_rules(error) { Some(NO_RULES) } else { advice(error) };
+    let advice = again.or_else(|| Some(format!("; {}", advice?))).unwrap_or_default();
     let kind = match code {
         Some(code) if is_conflict(error) || *code == SqlState::LOCK_NOT_AVAILABLE => FailureKind::Conflict,
         _ => FailureKind::Function,
