@@ -66,7 +66,7 @@ use std::rc::Rc;
 use indexmap::IndexMap;
 use weir_host::{Type, Value};
 use weir_ir::expr::{Atom, Block, Origin, Program, Variable};
-use weir_ir::program::{Flow, SharedValue};
+use weir_ir::program::{Flow, SharedValue, Var};
 use weir_syntax::Span;
 use weir_syntax::ast::{self, ExprId, ItemKind, PatternId, Tree};
 

@@ -256,7 +256,8 @@ impl TableRows for StoredTable {
     }
 
     fn together(&self, transaction: i64, statements: TogetherStatements<'_>) -> Result<(), Failure> {
-        let command = |sql| self.database.command(transaction, sql).map_err(|error| self.broken(transaction, &error, &[]));
+        let command =
+            |sql| self.database.command(transaction, sql).map_err(|error| self.broken(transaction, &error, &[]));
         self.database.check()?;
         command("SAVEPOINT together")?;
         match statements() {

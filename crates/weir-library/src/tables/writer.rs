@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
-use rusqlite::{Connection, ErrorCode};
+use rusqlite::Connection;
 
 use super::connection::{BUSY_TIMEOUT, HELD_TIMEOUT};
 use super::database_error::{explain, hindered, is_busy};
