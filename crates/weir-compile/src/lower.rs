@@ -38,6 +38,7 @@ mod pattern;
 mod placing;
 mod queries;
 mod references;
+mod refused_commits;
 mod refused_reads;
 mod repeat;
 mod restoring;
@@ -63,7 +64,7 @@ use indexmap::IndexMap;
 use weir_host::{Type, Value};
 use weir_ir::expr::{Atom, Block, Op, Origin, Program, Variable};
 use weir_ir::prim::Prim;
-use weir_ir::program::{Flow, SharedValue};
+use weir_ir::program::{Flow, SharedValue, Var};
 use weir_syntax::ast::{self, ExprId, FailureHandler, ItemKind, PatternId, Tree};
 use weir_syntax::{Code, Diagnostic, Span};
 
@@ -79,7 +80,7 @@ use paired_row::PairedRow;
 use statement_place::StatementPlace;
 use surroundings::{
     Binding, Callable, CheckedCode, CodeScope, DeferredHandler, InlineFrame, InlineFrameKind, InnerStatement, Names,
-    StepScope, Transaction, TriedCall,
+    RefusedCommit, StepScope, Transaction, TriedCall,
 };
 use table_description::GroupedRows;
 
@@ -185,6 +186,8 @@ struct Lowering<'a, 'd> {
     group_patterns: BTreeMap<PatternId, Type>,
     /// The atomic steps around the current expression, innermost last.
     steps: Vec<StepScope>,
+    /// The values of steps behind placed commits that are refused, by the variables of their transactions.
+    refused_commits: BTreeMap<Var, RefusedCommit>,
     /// The statements in a transaction whose functions are around the current expression, innermost last.
     inner_statements: Vec<InnerStatement>,
     /// The `?` of which the call that is lowered next is the operand.
@@ -236,6 +239,7 @@ impl<'a, 'd> Lowering<'a, 'd> {
             grouped_rows: BTreeMap::new(),
             group_patterns: BTreeMap::new(),
             steps: Vec::new(),
+            refused_commits: BTreeMap::new(),
             inner_statements: Vec::new(),
             tried: None,
             loops: Vec::new(),

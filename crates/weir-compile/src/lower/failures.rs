@@ -7,7 +7,7 @@
 //! its handler runs, unless the handler is inside the step: no other flow waits for a handler (Flux §2.4). A failure in a `for` or
 //! `fold` leaves the loop before a handler of the flow runs, so that calls in its rounds gather as those in a `fn` do.
 
-use weir_host::{Text, Type, Value};
+use weir_host::{FailureKind, Text, Type, Value};
 use weir_ir::expr::{Atom, LoopExit};
 use weir_ir::prim::Prim;
 use weir_syntax::Span;
@@ -96,6 +96,38 @@ impl<'a> Lowering<'a, '_> {
         };
         let (failure, _) = self.propagated(failure, &Type::Failure, None, (frame, self.context.located(span)));
         self.exit_with_err(frame, failure, span)
+    }
+
+    /// Does the same for a failure of this kind; every other one ends the flow. `ty` is the type of the value that the failure takes the
+    /// place of.
+    pub(super) fn step_failed_by(
+        &mut self,
+        kind: FailureKind,
+        around: usize,
+        failure: Atom,
+        (ty, span): (&Type, Span),
+    ) -> Atom {
+        if self.frame_that_fails(around).is_none() {
+            return self.step_failed(around, failure, span);
+        }
+        let failed = failure.clone();
+        self.if_of_kind(kind, failure, (ty, span), |lowering| lowering.step_failed(around, failed, span))
+    }
+
+    /// Goes on with `then` if a failure has this kind; otherwise ends the flow with it.
+    pub(super) fn if_of_kind(
+        &mut self,
+        kind: FailureKind,
+        failure: Atom,
+        (ty, span): (&Type, Span),
+        then: impl FnOnce(&mut Self) -> Atom,
+    ) -> Atom {
+        let given = vec![Some(Binding::Atom(failure.clone()))];
+        let of = self.call_host(&Text::from("failure.kind"), given, Type::Text, (span, &[]));
+        let is_of_kind = self.prim(Prim::Equal, vec![of, Atom::Value(Value::text(kind.name()))], Type::Bool, span);
+        self.choose(is_of_kind, ty, span, then, |lowering| {
+            lowering.failed(failure, &Type::Failure, (FailureTarget::Flow, None, Vec::new()), span)
+        })
     }
 
     /// Returns the frame of the `fn` or `retry` that fails if the transaction of a step does, if there is one. `around` is the number of

@@ -4,14 +4,12 @@
 //! The read keeps its failure ([`Call::keeps_failure`]). One of the kind `conflict` leaves the step, if there is a `fn` or `retry` around
 //! it that can fail with it; every other failure ends the flow, as that of any read.
 
-use weir_host::{FailureKind, Passing, Signature, Text, Type, Value};
+use weir_host::{FailureKind, Passing, Signature, Type, Value};
 use weir_ir::expr::{Atom, Call, Op};
-use weir_ir::prim::Prim;
 use weir_syntax::Span;
 
 use super::branch::FallibleValue;
-use super::{Binding, Lowering, Transaction};
-use crate::typed_tree::FailureTarget;
+use super::{Lowering, Transaction};
 
 impl Lowering<'_, '_> {
     /// Emits a call of the module `tables` in the transaction of the step with this index.
@@ -33,23 +31,7 @@ impl Lowering<'_, '_> {
         let subject = self.emit(Op::Call(Call { keeps_failure: true, ..call }), of.clone(), span);
         self.match_fallible(FallibleValue { subject, of }, &ty, span, |lowering, failure| {
             let failure = failure.unwrap_or(Atom::Value(Value::Unit));
-            lowering.read_failed(around, failure, &ty, span)
+            lowering.step_failed_by(FailureKind::Conflict, around, failure, (&ty, span))
         })
-    }
-
-    /// Lowers the failure of a read in the transaction of a step with so many frames around it.
-    fn read_failed(&mut self, around: usize, failure: Atom, ty: &Type, span: Span) -> Atom {
-        let given = vec![Some(Binding::Atom(failure.clone()))];
-        let kind = self.call_host(&Text::from("failure.kind"), given, Type::Text, (span, &[]));
-        let conflict = Atom::Value(Value::text(FailureKind::Conflict.name()));
-        let is_refused = self.prim(Prim::Equal, vec![kind, conflict], Type::Bool, span);
-        let refused = failure.clone();
-        self.choose(
-            is_refused,
-            ty,
-            span,
-            |lowering| lowering.step_failed(around, refused, span),
-            |lowering| lowering.failed(failure, &Type::Failure, (FailureTarget::Flow, None, Vec::new()), span),
-        )
     }
 }

@@ -117,7 +117,7 @@ impl Lowering<'_, '_> {
             self.commit((transaction, around), span);
             return value;
         };
-        if self.is_of_existing(transaction) && pair.1 == Type::Failure {
+        if pair.1 == Type::Failure {
             return self.commit_own(transaction, (value, ty), span);
         }
         let held = self.vars.variable("", pair.0.clone());
@@ -145,15 +145,11 @@ impl Lowering<'_, '_> {
     }
 
     fn commit(&mut self, (transaction, around): (&Transaction, usize), span: Span) {
-        let is_of_existing = self.is_of_existing(transaction);
         self.end_each(transaction, |lowering, at_number| {
             let given = lowering.commit_arguments(&transaction.tables, at_number);
-            match is_of_existing {
-                true => lowering.call_tables_or("commit", (given, Type::Int), span, |lowering, failure| {
-                    lowering.step_failed(around, failure, span)
-                }),
-                false => lowering.call_tables("commit", given, Type::Int, span),
-            }
+            lowering.call_tables_or("commit", (given, Type::Int), span, |lowering, failure| {
+                lowering.commit_failed((transaction, around), failure, (&Type::Int, span))
+            })
         });
     }
 

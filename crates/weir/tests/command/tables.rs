@@ -3,6 +3,7 @@
 mod backups;
 mod database_faults;
 mod database_kills;
+mod deferred_rules;
 mod existing;
 mod failed_reads;
 mod few_connections;
