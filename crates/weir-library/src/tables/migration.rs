@@ -56,7 +56,8 @@ pub(super) fn old_rows(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<Vec
     }
 }
 
-/// Writes converted rows, and returns whether more are left. The caller makes it a transaction.
+/// Writes converted rows, and returns whether more are left; behind the last batch, the changes of a start are made. The caller makes it a
+/// transaction.
 pub(super) fn store(schema: &Schema, old: &[Value], new: &[Value], catalog: &dyn Catalog) -> StartCheck<bool> {
     match PendingMigration::of(schema, catalog)? {
         Ok(Some(pending)) => pending.store(old, new, catalog),
@@ -97,6 +98,21 @@ pub(super) fn changes(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<Vec<
         Ok(changes) => Ok(Ok(changes)),
         Err(failure) => Ok(Err(explained(failure, why_nothing_is_converted(schema, catalog)?))),
     }
+}
+
+/// Returns a table without the references by columns of other tables that a start converts: their values are not there before.
+pub(super) fn without_converted_references(schema: &Schema, tables: &[Schema], catalog: &dyn Catalog) -> Read<Schema> {
+    let mut checked = schema.clone();
+    for other in tables.iter().filter(|other| other.migration.is_some() && other.name != schema.name) {
+        if let Ok(Some(pending)) = PendingMigration::of(other, catalog)? {
+            let is_added =
+                |name: &String| other.columns.iter().any(|column| column.name == *name && pending.is_added(column));
+            checked
+                .referenced_by
+                .retain(|reference| reference.source != other.name || !reference.names.iter().any(is_added));
+        }
+    }
+    Ok(checked)
 }
 
 /// Returns why a program that is running must not go on, because another one has converted the rows, or has begun to.
@@ -203,22 +219,12 @@ impl<'s> PendingMigration<'s> {
             let Some(at) = row.iter().position(Option::is_none) else {
                 return Ok(Value::Record(row.into_iter().flatten().collect()));
             };
-            let (of, column) = (self.shown_key(&row), &self.migration.columns[at]);
+            let known: Vec<Option<&Value>> = row.iter().map(Option::as_ref).collect();
+            let (of, column) = (shown_key(self.schema, self.migration, &known), &self.migration.columns[at]);
             let (kind, column) = (column.shown_type(), &column.name);
             Err(Failure::function(format!("{of} has no `{kind}` in the column `{column}`, and cannot be converted")))
         };
         Ok(rows.into_iter().map(whole).collect())
-    }
-
-    /// Returns the words for a row of the old record, with those of the columns of its key that can be read.
-    fn shown_key(&self, row: &[Option<Value>]) -> String {
-        let known = self.schema.key.iter().filter_map(|at| {
-            let name = &self.schema.columns[*at].name;
-            let place = self.migration.columns.iter().position(|column| column.name == *name)?;
-            Some(format!("the {name} {}", constraint::shown(&self.migration.columns[place], row[place].as_ref()?)))
-        });
-        let known: Vec<String> = known.collect();
-        if known.is_empty() { "a row".to_owned() } else { format!("the row with {}", known.join(" and ")) }
     }
 
     /// Fails if the migration cannot begin.
@@ -282,6 +288,9 @@ impl<'s> PendingMigration<'s> {
         }
         past_migrations::follow(self.schema, self.migration, catalog)?;
         note(self.schema, self.migration, MigrationProgress::Done(&self.new_columns()), catalog)?;
+        if !self.migration.batched {
+            return Ok(Ok(false));
+        }
         Ok(apply(self.schema, catalog)?.map(|()| false))
     }
 
@@ -393,6 +402,26 @@ impl<'s> PendingMigration<'s> {
         let parts = self.key_columns().map(|at| literal(Bound(&fields(row)[at], &self.migration.columns[at]), dialect));
         list(parts, ", ")
     }
+}
+
+/// Returns the failure of the `fn` of a migration for a row of the old record, with the key of the row.
+pub(super) fn not_converted(schema: &Schema, row: &Value, mut failure: Failure) -> Failure {
+    let Some(migration) = &schema.migration else { return failure };
+    let known: Vec<Option<&Value>> = fields(row).iter().map(Some).collect();
+    let message = format!("{} cannot be converted: {}", shown_key(schema, migration, &known), failure.message);
+    failure.message = message.into();
+    failure
+}
+
+/// Returns the words for a row of the old record, with those of the columns of its key that can be read.
+fn shown_key(schema: &Schema, migration: &TableMigration, row: &[Option<&Value>]) -> String {
+    let known = schema.key.iter().filter_map(|at| {
+        let name = &schema.columns[*at].name;
+        let place = migration.columns.iter().position(|column| column.name == *name)?;
+        Some(format!("the {name} {}", constraint::shown(&migration.columns[place], row[place]?)))
+    });
+    let known: Vec<String> = known.collect();
+    if known.is_empty() { "a row".to_owned() } else { format!("the row with {}", known.join(" and ")) }
 }
 
 /// Returns whether the database has the columns of the old type as the last program has declared them.
