@@ -23,7 +23,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use crate::{Failure, HostType, Outcome, Shared, Value};
+use crate::{Failure, HostType, Outcome, Shared, Text, Value};
 
 /// Location of an argument of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -90,6 +90,7 @@ pub struct Environment {
     closing: Vec<Arc<dyn Closing>>,
     placed: Option<Arc<dyn PlacedCalls>>,
     step_ends: Option<Arc<dyn StepEnds>>,
+    starting: Option<Arc<dyn Starting>>,
 }
 
 /// A value of the environment that has to be closed when the program ends, such as a buffer with unwritten data.
@@ -131,6 +132,16 @@ pub trait StepEnd: Send + Sync {
     fn has_completed(&self) -> bool;
 }
 
+/// A value of the environment whose functions prepare changes when shared values are created: they take effect together when all are
+/// there, such as those of the tables of a database.
+pub trait Starting: Any + Send + Sync {
+    /// Makes the changes that were prepared.
+    ///
+    /// # Errors
+    /// Fails if one cannot be made: then none is. Names the table of that one.
+    fn complete_start(&self) -> Result<(), (Text, Failure)>;
+}
+
 impl Environment {
     /// Adds a value, which replaces an earlier one of the same type.
     pub fn insert<T: Send + Sync + 'static>(&mut self, value: T) {
@@ -144,14 +155,23 @@ impl Environment {
         self.closing.push(value);
     }
 
-    /// Adds a value that is closed when the program ends, whose functions may place calls, and in which steps may leave something
-    /// unfinished.
-    pub fn insert_placing<T: Closing + PlacedCalls + StepEnds>(&mut self, value: T) {
+    /// Adds a value that is closed when the program ends, whose functions may place calls and prepare changes of a start, and in which
+    /// steps may leave something unfinished.
+    pub fn insert_placing<T: Closing + PlacedCalls + StepEnds + Starting>(&mut self, value: T) {
         let value = Arc::new(value);
         self.put(Arc::clone(&value));
         self.placed = Some(Arc::clone(&value) as Arc<dyn PlacedCalls>);
         self.step_ends = Some(Arc::clone(&value) as Arc<dyn StepEnds>);
+        self.starting = Some(Arc::clone(&value) as Arc<dyn Starting>);
         self.closing.push(value);
+    }
+
+    /// Makes the changes that the creation of the shared values has prepared.
+    ///
+    /// # Errors
+    /// Fails if one cannot be made: then none is. Names the table of that one.
+    pub fn complete_start(&self) -> Result<(), (Text, Failure)> {
+        self.starting.as_ref().map_or(Ok(()), |starting| starting.complete_start())
     }
 
     /// Returns the failure of the first placed call of a group that has failed, if one has.

@@ -118,6 +118,7 @@ impl<'p> Evaluator<'p> {
             let value = if shared.per_session { Value::Absent } else { self.made(&shared.init)? };
             self.shared.push(Shared::new(value));
         }
+        self.library.environment.complete_start().map_err(|(_, failure)| Box::new(failure))?;
         let program = self.program;
         places.try_for_each(|place| self.make_states(place, &program.entries[place.0].flows[place.1].body))
     }

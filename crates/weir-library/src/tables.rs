@@ -83,6 +83,7 @@ mod row_replacement;
 mod row_statement;
 mod rows;
 mod schema;
+mod shared_writer;
 mod sql;
 mod sql_table;
 mod sql_value;
@@ -90,6 +91,7 @@ mod sqlite_catalog;
 mod sqlite_log;
 mod sqlite_value;
 mod start_access;
+mod start_changes;
 mod statement_units;
 mod statements;
 mod storage;
@@ -150,7 +152,7 @@ weir::library! {
         aggregates::sum, aggregates::average, aggregates::distinct, aggregates::group, check_cursor, next_page,
         aggregates::whole_sum, aggregates::whole_average, changes::insert, changes::upsert, changes::replace,
         changes::replace_rows, changes::place_insert, changes::place_upsert, changes::place_replace, changes::delete,
-        changes::delete_all, changes::delete_rows, old_rows, store_converted
+        changes::delete_all, changes::delete_rows, old_rows, not_converted, store_converted
 }
 
 /// A table of the program.
@@ -173,7 +175,7 @@ type QueryArguments = Generic<'p'>;
 /// Fails if the table cannot be opened; the message says why and what to do.
 #[weir::function(internal)]
 pub fn open(schema: Schema, #[environment] storage: &TableStorage) -> Result<Table, Failure> {
-    storage.open(schema).map(Table)
+    storage.prepare(schema).map(Table)
 }
 
 /// Returns the next rows of the old type of a table that the program converts; none if there are none.
@@ -183,6 +185,12 @@ pub fn open(schema: Schema, #[environment] storage: &TableStorage) -> Result<Tab
 #[weir::function(internal)]
 pub fn old_rows(schema: Schema, #[environment] storage: &TableStorage) -> Result<Vec<OldRow>, Failure> {
     Ok(storage.old_rows(&schema)?.into_iter().map(Generic).collect())
+}
+
+/// Returns the failure of a row that the `fn` of a migration has not converted, with the key of the row.
+#[weir::function(internal, pure)]
+pub fn not_converted(schema: Schema, row: OldRow, failure: Failure) -> Failure {
+    migration::not_converted(&schema, &row.0, failure)
 }
 
 /// Stores converted rows, and returns whether more are left.

@@ -17,7 +17,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use weir_host::memory::{self, MemoryLimits};
 use weir_host::{Failure, Library, Loops, Text, Type, Value};
-use weir_ir::graph::{Graph, Program};
+use weir_ir::graph::{Graph, Node, NodeKind, Operand, Program};
 use weir_ir::plan::{Located, Plan, PlanProblem};
 use weir_ir::program::Entry;
 use weir_trace::{FlowKey, Recorder};
@@ -110,6 +110,8 @@ impl Default for Options {
 
 /// The type of the shared values that are tables.
 const TABLE: &str = "tables.Table";
+/// The function that opens one.
+const OPEN: &str = "tables.open";
 
 /// The reason why a program did not start.
 #[derive(Debug)]
@@ -372,10 +374,34 @@ fn make_shared(program: &Program, prepared: &PreparedProgram, handle: &Handle) -
         let is_table = shared.ty == Type::named(TABLE);
         *place.write() = made.map_err(if is_table { StartError::Table } else { StartError::Shared })?;
     }
+    complete_tables(program, prepared)?;
     for gatherer in prepared.instance.resources.gatherers.values() {
         gatherer.borrowed().handles();
     }
     Ok(())
+}
+
+/// Makes the changes of all tables together.
+fn complete_tables(program: &Program, prepared: &PreparedProgram) -> Result<(), StartError> {
+    prepared.instance.environment.complete_start().map_err(|(table, failure)| {
+        let opening = program.shared.iter().find_map(|shared| Some((&shared.name, opening(&shared.init, &table)?)));
+        let (name, path) = opening.map_or_else(|| (table.clone(), ""), |(name, path)| (name.clone(), path));
+        StartError::Table(StartFailure { name, path: path.to_owned(), failure })
+    })
+}
+
+/// Returns the path of the call that opens this table of the database, if the body has it.
+fn opening<'p>(init: &'p Graph, table: &Text) -> Option<&'p str> {
+    let opens = |node: &&Node| {
+        let is_call = matches!(&node.kind, NodeKind::Call { function, .. } if function.as_str() == OPEN);
+        let described = match node.inputs.first() {
+            Some(Operand::Constant(at)) if is_call => init.constants.get(*at as usize),
+            _ => None,
+        };
+        // The description of a table begins with its name.
+        matches!(described, Some(Value::Record(parts)) if parts.first() == Some(&Value::Text(table.clone())))
+    };
+    init.nodes.iter().find(opens).map(|node| node.name.as_str())
 }
 
 /// Runs a body that belongs to no flow. It is compared with the limit of the program's memory only.

@@ -39,16 +39,23 @@ impl Lowering<'_, '_> {
         let (old, new) = (Type::named(&migration.old), self.row_type(name));
         let (olds, news) = (Type::list(old.clone()), Type::list(new.clone()));
         let schema = Atom::Value(schema.clone());
+        let described = schema.clone();
         let rows = self.call_tables("old_rows", vec![schema.clone()], olds, span);
         let converted = self.collected((rows.clone(), ""), (&old, &news), span, |lowering, row, so_far| {
-            let converted = lowering.converted(row, migration, &new, span);
+            let converted = lowering.converted((&described, row), migration, &new, span);
             lowering.appended(so_far, &converted, &news, span)
         });
         self.call_tables("store_converted", vec![schema, rows, converted], Type::Bool, span)
     }
 
-    /// Lowers the conversion of a row. A failure ends the start.
-    fn converted(&mut self, row: &Atom, migration: &DeclaredMigration, new: &Type, span: Span) -> Atom {
+    /// Lowers the conversion of a row of the table with this description. A failure ends the start.
+    fn converted(
+        &mut self,
+        (schema, row): (&Atom, &Atom),
+        migration: &DeclaredMigration,
+        new: &Type,
+        span: Span,
+    ) -> Atom {
         let result = self.program.declarations.functions[migration.change].result.to_type();
         let change = Callable::Function(migration.change, self.scope());
         let given = vec![Some(Binding::Atom(row.clone()))];
@@ -59,6 +66,8 @@ impl Lowering<'_, '_> {
         let fallible = FallibleValue { subject: converted, of: result };
         self.match_fallible(fallible, new, span, |lowering, failure| {
             let failure = failure.unwrap_or(Atom::Value(Value::Unit));
+            let described = vec![schema.clone(), row.clone(), failure];
+            let failure = lowering.call_tables("not_converted", described, Type::Failure, span);
             lowering.failed(failure, &Type::Failure, (FailureTarget::Flow, None, Vec::new()), span)
         })
     }

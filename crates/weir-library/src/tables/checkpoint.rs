@@ -27,7 +27,8 @@ use super::held_read::{BETWEEN, HELD_MAX};
 use super::log_error::LogError;
 use super::log_note::LogNote;
 use super::table_log::TableLog;
-use super::writer::{SharedWriter, Writer};
+use super::shared_writer::SharedWriter;
+use super::writer::Writer;
 
 /// Number of pages that a checkpoint moves while it holds up writers, if it can.
 const REST_MAX: u32 = 100;

@@ -32,15 +32,14 @@ use super::group_commit::GroupCommit;
 use super::group_log::Redo;
 use super::log_error::LogError;
 use super::log_note::{LogNote, Noted};
-use super::migration;
 use super::row_statement::{RowChanged, RowStatement};
-use super::schema::Schema;
 use super::sqlite_catalog::SqliteCatalog;
 use super::sqlite_log::SqliteLog;
 use super::start_access::{not_opened, without_links};
 use super::table_log::TableLog;
 use super::transaction_number::{only_reads, refused as refused_in};
-use super::writer::{SharedWriter, Writer};
+use super::shared_writer::SharedWriter;
+use super::writer::Writer;
 
 /// Marks the database of a Weir program: `Weir` in ASCII.
 const APPLICATION_ID: i32 = 0x5765_6972;
@@ -131,11 +130,6 @@ impl Database {
         writer.end_held_read().map_err(|error| self.failure(&error))?;
         let snapshot = writer.connection.unchecked_transaction().map_err(|error| self.failure(&error))?;
         read(&SqliteCatalog { connection: &snapshot, path: &self.path })
-    }
-
-    /// Makes the changes that a start of a program with this table needs, all or none.
-    pub(super) fn evolve(&self, schema: &Schema) -> Result<(), Failure> {
-        self.changing(|catalog| migration::apply(schema, catalog))
     }
 
     /// Makes changes of a start, all or none.

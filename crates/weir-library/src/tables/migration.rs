@@ -1,7 +1,7 @@
 //! Migrations: the rows of a table whose type the program has changed, which a function of the program converts.
 //!
 //! 1. A start reads rows of the old type (`old_rows`): all of them, or the next batch. There are none unless the database has the
-//!    columns of the old type as the last program has declared them, and they are not those of the program.
+//!    columns of the old type, and they are not those of the program.
 //! 2. The program converts the rows.
 //! 3. [`store`] writes them in one transaction, if they are still what was read. The first one adds the new columns. A column
 //!    whose type changes is renamed first, and so is one that the last program no longer declares: `age` becomes `age as Text`. Nothing is dropped. The last one makes the other changes
@@ -56,7 +56,8 @@ pub(super) fn old_rows(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<Vec
     }
 }
 
-/// Writes converted rows, and returns whether more are left. The caller makes it a transaction.
+/// Writes converted rows, and returns whether more are left; behind the last batch, the changes of a start are made. The caller makes it a
+/// transaction.
 pub(super) fn store(schema: &Schema, old: &[Value], new: &[Value], catalog: &dyn Catalog) -> StartCheck<bool> {
     match PendingMigration::of(schema, catalog)? {
         Ok(Some(pending)) => pending.store(old, new, catalog),
@@ -72,8 +73,12 @@ pub(super) fn apply(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<()> {
     }
     let is_new = catalog.columns(&schema.name)?.is_empty();
     let why = why_nothing_is_converted(schema, catalog)?;
+    let not_convertible = not_convertible(schema, why.as_deref(), catalog)?;
     if let Err(failure) = evolution::apply(schema, catalog)? {
         return Ok(Err(explained(failure, why)));
+    }
+    if let Some(failure) = not_convertible {
+        return Ok(Err(failure));
     }
     if is_new {
         forget(schema, None, catalog)?;
@@ -82,7 +87,7 @@ pub(super) fn apply(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<()> {
         && notes(schema, migration, catalog)?.is_none()
     {
         create_notes(catalog)?;
-        note(schema, migration, MigrationProgress::Done(&shown_columns(&schema.columns)), catalog)?;
+        note(schema, migration, MigrationProgress::NothingToConvert, catalog)?;
     }
     catalog.note_declared(schema)?;
     Ok(Ok(()))
@@ -93,10 +98,47 @@ pub(super) fn changes(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<Vec<
     if let Err(failure) = fits_others(schema, catalog)? {
         return Ok(Err(failure));
     }
+    let why = why_nothing_is_converted(schema, catalog)?;
     match evolution::changes(schema, catalog)? {
-        Ok(changes) => Ok(Ok(changes)),
-        Err(failure) => Ok(Err(explained(failure, why_nothing_is_converted(schema, catalog)?))),
+        Ok(changes) => Ok(not_convertible(schema, why.as_deref(), catalog)?.map_or(Ok(changes), Err)),
+        Err(failure) => Ok(Err(explained(failure, why))),
     }
+}
+
+/// Returns the failure of a start that would leave rows without the values of its migration: this has never been made, the database lacks
+/// new columns, and the rows cannot be converted. If the database has some of the new columns, and all of the last program, a program
+/// whose clause was removed has created it.
+fn not_convertible(schema: &Schema, why: Option<&str>, catalog: &dyn Catalog) -> Read<Option<Failure>> {
+    let (Some(migration), Some(why)) = (&schema.migration, why) else { return Ok(None) };
+    let known = evolution::known_columns(schema, catalog)?;
+    let gives_up = || {
+        let is_kept = |known: &KnownColumn| schema.columns.iter().any(|column| column.name == known.name);
+        known.iter().any(|known| known.declared && !is_kept(known))
+    };
+    let misses_old = has_old(migration, &known) || lacks_new(schema, migration, &known) || gives_up();
+    if !misses_old
+        || notes(schema, migration, catalog)?.is_some()
+        || past_migrations::superseding_old_rows(schema, migration, catalog)?.is_some()
+    {
+        return Ok(None);
+    }
+    let any = catalog.number(&format!("SELECT count(*) FROM (SELECT 1 FROM {} LIMIT 1) s", quoted(&schema.name)))?;
+    Ok((any > 0).then(|| Failure::function(why)))
+}
+
+/// Returns a table without the references by columns of other tables that a start converts: their values are not there before.
+pub(super) fn without_converted_references(schema: &Schema, tables: &[Schema], catalog: &dyn Catalog) -> Read<Schema> {
+    let mut checked = schema.clone();
+    for other in tables.iter().filter(|other| other.migration.is_some() && other.name != schema.name) {
+        if let Ok(Some(pending)) = PendingMigration::of(other, catalog)? {
+            let is_added =
+                |name: &String| other.columns.iter().any(|column| column.name == *name && pending.is_added(column));
+            checked
+                .referenced_by
+                .retain(|reference| reference.source != other.name || !reference.names.iter().any(is_added));
+        }
+    }
+    Ok(checked)
 }
 
 /// Returns why a program that is running must not go on, because another one has converted the rows, or has begun to.
@@ -128,7 +170,12 @@ fn why_nothing_is_converted(schema: &Schema, catalog: &dyn Catalog) -> Read<Opti
     }
     let declared = known.iter().filter(|known| known.declared);
     let last: Vec<String> = declared.map(|known| format!("{}: {}", known.name, known.kind)).collect();
-    past_migrations::why_nothing_is_converted((schema, migration), &last, catalog)
+    let is_undeclared = |column: &&ColumnSchema| !last.contains(&shown(std::slice::from_ref(*column)));
+    let lacked = match migration.columns.iter().find(|column| is_changed(column, &known)) {
+        Some(column) => Some((column, "the database")),
+        None => migration.columns.iter().find(is_undeclared).map(|column| (column, "the last program")),
+    };
+    past_migrations::why_nothing_is_converted((schema, migration), (&last, lacked), catalog)
 }
 
 /// Fails if the migration of another program forbids that this one starts.
@@ -164,6 +211,12 @@ pub(super) fn promised(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<Opt
     if let Err(failure) = pending.fits_database(catalog)? {
         return Ok(Err(failure));
     }
+    // Rows that others have written may lack values.
+    if !is_old(pending.migration, &pending.known)
+        && let Err(failure) = pending.rows(catalog)?
+    {
+        return Ok(Err(failure));
+    }
     let left = catalog.number(&format!("SELECT count(*) FROM {}{}", quoted(&schema.name), pending.condition()))?;
     let changes = if pending.has_begun { Vec::new() } else { pending.changes(catalog)? };
     Ok(Ok(Some((changes, left))))
@@ -177,12 +230,12 @@ impl<'s> PendingMigration<'s> {
         let notes = notes(schema, migration, catalog)?;
         let pending = |known, has_begun, last| PendingMigration { schema, migration, known, has_begun, last };
         let Some([new, last, done]) = notes else {
-            let converts = differs(schema, migration, &known)
-                && is_old(migration, &known)
-                && past_migrations::superseding_old_rows(schema, migration, catalog)?.is_none();
+            let is_old = differs(schema, migration, &known) && is_old(migration, &known);
+            let may_convert = is_old || lacks_new(schema, migration, &known) && has_old(migration, &known);
+            let converts = may_convert && past_migrations::superseding_old_rows(schema, migration, catalog)?.is_none();
             return Ok(Ok(converts.then(|| pending(known, false, None))));
         };
-        if done.as_deref() == Some("1") || known.is_empty() {
+        if done.as_deref() != Some("0") || known.is_empty() {
             return Ok(Ok(None));
         }
         if new.as_deref() == Some(&*shown(&schema.columns)) {
@@ -203,22 +256,12 @@ impl<'s> PendingMigration<'s> {
             let Some(at) = row.iter().position(Option::is_none) else {
                 return Ok(Value::Record(row.into_iter().flatten().collect()));
             };
-            let (of, column) = (self.shown_key(&row), &self.migration.columns[at]);
+            let known: Vec<Option<&Value>> = row.iter().map(Option::as_ref).collect();
+            let (of, column) = (shown_key(self.schema, self.migration, &known), &self.migration.columns[at]);
             let (kind, column) = (column.shown_type(), &column.name);
             Err(Failure::function(format!("{of} has no `{kind}` in the column `{column}`, and cannot be converted")))
         };
         Ok(rows.into_iter().map(whole).collect())
-    }
-
-    /// Returns the words for a row of the old record, with those of the columns of its key that can be read.
-    fn shown_key(&self, row: &[Option<Value>]) -> String {
-        let known = self.schema.key.iter().filter_map(|at| {
-            let name = &self.schema.columns[*at].name;
-            let place = self.migration.columns.iter().position(|column| column.name == *name)?;
-            Some(format!("the {name} {}", constraint::shown(&self.migration.columns[place], row[place].as_ref()?)))
-        });
-        let known: Vec<String> = known.collect();
-        if known.is_empty() { "a row".to_owned() } else { format!("the row with {}", known.join(" and ")) }
     }
 
     /// Fails if the migration cannot begin.
@@ -282,6 +325,9 @@ impl<'s> PendingMigration<'s> {
         }
         past_migrations::follow(self.schema, self.migration, catalog)?;
         note(self.schema, self.migration, MigrationProgress::Done(&self.new_columns()), catalog)?;
+        if !self.migration.batched {
+            return Ok(Ok(false));
+        }
         Ok(apply(self.schema, catalog)?.map(|()| false))
     }
 
@@ -354,10 +400,14 @@ impl<'s> PendingMigration<'s> {
         self.known.iter().find(|known| known.name == name)
     }
 
-    /// Returns whether the migration adds a column: the database lacks it, or has values of another type in it, or it is one that the last
-    /// program no longer declares, whose values stay.
+    /// Returns whether the migration adds a column: the database lacks it, or has values of another type in it, or it is one that neither the
+    /// last program declares nor the `fn` reads, whose values stay.
     fn is_added(&self, column: &ColumnSchema) -> bool {
-        is_changed(column, &self.known) || !self.known(&column.name).is_some_and(|known| known.declared)
+        let is_kept = || {
+            let is_read = |old: &ColumnSchema| old.name == column.name && old.shown_type() == column.shown_type();
+            self.migration.columns.iter().any(is_read) || self.known(&column.name).is_some_and(|known| known.declared)
+        };
+        is_changed(column, &self.known) || !is_kept()
     }
 
     /// Returns the name of an old column in the database.
@@ -393,6 +443,39 @@ impl<'s> PendingMigration<'s> {
         let parts = self.key_columns().map(|at| literal(Bound(&fields(row)[at], &self.migration.columns[at]), dialect));
         list(parts, ", ")
     }
+}
+
+/// Returns the failure of the `fn` of a migration for a row of the old record, with the key of the row.
+pub(super) fn not_converted(schema: &Schema, row: &Value, mut failure: Failure) -> Failure {
+    let Some(migration) = &schema.migration else { return failure };
+    let known: Vec<Option<&Value>> = fields(row).iter().map(Some).collect();
+    let message = format!("{} cannot be converted: {}", shown_key(schema, migration, &known), failure.message);
+    failure.message = message.into();
+    failure
+}
+
+/// Returns the words for a row of the old record, with those of the columns of its key that can be read.
+fn shown_key(schema: &Schema, migration: &TableMigration, row: &[Option<&Value>]) -> String {
+    let known = schema.key.iter().filter_map(|at| {
+        let name = &schema.columns[*at].name;
+        let place = migration.columns.iter().position(|column| column.name == *name)?;
+        Some(format!("the {name} {}", constraint::shown(&migration.columns[place], row[place]?)))
+    });
+    let known: Vec<String> = known.collect();
+    if known.is_empty() { "a row".to_owned() } else { format!("the row with {}", known.join(" and ")) }
+}
+
+/// Returns whether the database has the columns of the old type, also those that the last program has not declared.
+fn has_old(migration: &TableMigration, known: &[KnownColumn]) -> bool {
+    !migration.columns.iter().any(|column| is_changed(column, known))
+}
+
+/// Returns whether the database lacks the columns that the old type does not have, or has values of another type in them.
+fn lacks_new(schema: &Schema, migration: &TableMigration, known: &[KnownColumn]) -> bool {
+    let old = shown_columns(&migration.columns);
+    let shown = schema.columns.iter().zip(shown_columns(&schema.columns));
+    let mut new = shown.filter(|(_, shown)| !old.contains(shown)).peekable();
+    !known.is_empty() && new.peek().is_some() && new.all(|(column, _)| is_changed(column, known))
 }
 
 /// Returns whether the database has the columns of the old type as the last program has declared them.

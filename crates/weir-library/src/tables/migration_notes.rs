@@ -1,5 +1,5 @@
 //! Notes of migrations: the table `weir_migrations` has the columns before and behind each, the key of the last row that was converted,
-//! and whether it is done. The first start of a program that declares a migration decides whether there is anything to convert.
+//! and whether it is done: 1 if rows were converted, 2 if there were none to convert, and 0 if some are left. The first start of a program that declares a migration decides whether there is anything to convert.
 
 use super::catalog::{Catalog, Read};
 use super::schema::{ColumnSchema, Schema, TableMigration};
@@ -10,6 +10,8 @@ pub(super) enum MigrationProgress<'p> {
     Behind(Option<&'p str>),
     /// All rows are converted, and these columns are new ones.
     Done(&'p [String]),
+    /// The program was started with a table that is empty, or has its columns.
+    NothingToConvert,
 }
 
 /// A migration that is done. Its columns are texts such as `place: Text`.
@@ -17,6 +19,8 @@ pub(super) enum MigrationProgress<'p> {
 pub(super) struct PastMigration {
     pub(super) old: Vec<String>,
     pub(super) new: Vec<String>,
+    /// False if there were no rows to convert.
+    pub(super) converted: bool,
 }
 
 /// Creates the table, unless it is there.
@@ -37,8 +41,9 @@ pub(super) fn note(
 ) -> Read<()> {
     let dialect = catalog.dialect();
     let (last, new, done) = match progress {
-        MigrationProgress::Behind(last) => (last, shown(&schema.columns), false),
-        MigrationProgress::Done(new) => (None, new.join(", "), true),
+        MigrationProgress::Behind(last) => (last, shown(&schema.columns), 0),
+        MigrationProgress::Done(new) => (None, new.join(", "), 1),
+        MigrationProgress::NothingToConvert => (None, shown(&schema.columns), 2),
     };
     let texts = [&schema.name, &shown(&migration.columns), &new].map(|text| dialect.text(text));
     // What cannot be stored in a text is escaped in it already.
@@ -48,7 +53,7 @@ pub(super) fn note(
          ON CONFLICT (\"table\", \"old\") DO UPDATE SET \"new\" = excluded.\"new\", \"last\" = excluded.\"last\",
          \"done\" = excluded.\"done\"",
         texts.join(", "),
-        i32::from(done),
+        done,
     ))
 }
 
@@ -92,11 +97,13 @@ pub(super) fn done(schema: &Schema, catalog: &dyn Catalog) -> Read<Vec<PastMigra
         return Ok(Vec::new());
     }
     let table = catalog.dialect().text(&schema.name);
-    let sql = format!("SELECT \"old\", \"new\" FROM \"weir_migrations\" WHERE \"table\" = {table} AND \"done\" = 1");
+    let sql = format!(
+        "SELECT \"old\", \"new\", \"done\" FROM \"weir_migrations\" WHERE \"table\" = {table} AND \"done\" <> 0"
+    );
     let columns = |shown: String| shown.split(", ").map(str::to_owned).collect();
     let notes = catalog.query(&sql)?.into_iter().filter_map(|note| {
-        let [old, new] = <[Option<String>; 2]>::try_from(note).ok()?;
-        Some(PastMigration { old: columns(old?), new: columns(new?) })
+        let [old, new, done] = <[Option<String>; 3]>::try_from(note).ok()?;
+        Some(PastMigration { old: columns(old?), new: columns(new?), converted: done.as_deref() == Some("1") })
     });
     Ok(notes.collect())
 }

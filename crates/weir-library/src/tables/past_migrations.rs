@@ -124,18 +124,23 @@ fn superseded(schema: &Schema, past: &PastMigration, lacked: &str) -> Failure {
     } else {
         String::new()
     };
+    let other = match past.converted {
+        true => "has converted the rows to other columns",
+        false => "declares other columns",
+    };
     Failure::function(format!(
-        "a newer version of the program has converted the rows to other columns ({}), and this one has old ones and no `{lacked}`; start \
+        "a newer version of the program {other} ({}), and this one has old ones and no `{lacked}`; start \
          that version, or restore a backup from before. If this is the newer version, and no longer needs `{lacked}`, write a migration \
          from a record that has `{lacked}`{forgotten}",
         list(past.new.iter().cloned(), ", ")
     ))
 }
 
-/// Returns why a program that declares a migration converts nothing, for a start that fails because of its columns.
+/// Returns why a program that declares a migration converts nothing, for a start that fails because of its columns: those of the last
+/// program, and the column of the old record that the database or that program lacks, or has with another type.
 pub(super) fn why_nothing_is_converted(
     (schema, migration): (&Schema, &TableMigration),
-    last: &[String],
+    (last, lacked): (&[String], Option<(&ColumnSchema, &str)>),
     catalog: &dyn Catalog,
 ) -> Read<Option<String>> {
     let advice = format!(
@@ -150,10 +155,12 @@ pub(super) fn why_nothing_is_converted(
              which they have since; {advice}"
         )));
     }
-    let differing = shown_columns(&migration.columns).into_iter().find(|column| !last.contains(column));
-    Ok(differing.map(|column| {
+    Ok(lacked.map(|(column, by)| {
         format!(
-            "`migrate` converts nothing, because its old record has `{column}`, and the last program did not; {advice}"
+            "`migrate` converts nothing, because its old record has `{}: {}`, and {by} does not; start a version that has it \
+             before, or, {advice}",
+            column.name,
+            column.shown_type()
         )
     }))
 }

@@ -80,7 +80,6 @@ use weir::Failure;
 
 use super::catalog::{Catalog, StartCheck};
 use super::group_commit::GroupCommit;
-use super::migration;
 use super::migration_notes;
 use super::program_end::ProgramEnd;
 use super::schema::Schema;
@@ -249,10 +248,10 @@ impl PostgresDatabase {
         read(&catalog)
     }
 
-    /// Makes the changes that a start of a program with this table needs, all or none.
-    fn evolve(&self, schema: &Schema) -> Result<(), Failure> {
+    /// Makes the changes of the tables of a program that starts, all or none.
+    pub(super) fn evolve(&self, change: impl Fn(&dyn Catalog) -> StartCheck<()>) -> Result<(), Failure> {
         self.changing(|catalog| {
-            let applied = migration::apply(schema, catalog)?;
+            let applied = change(catalog)?;
             if applied.is_ok() {
                 self.look_for_triggers(catalog)?;
             }

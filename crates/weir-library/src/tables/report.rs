@@ -134,8 +134,7 @@ pub fn check_start((schema, schemas): (&Schema, &[Schema]), place: &TableLocatio
             PostgresDatabase::examine(address, |catalog| WouldChange::of(tables, &[], catalog))?
         }
     };
-    // Before its rows are converted, a table may lack what they get.
-    if change.migration.is_some() { Ok(()) } else { change.changes.map(drop) }
+    change.changes.map(drop)
 }
 
 /// Checks whether a start would fail because another program holds a lock of the database that the start needs. Changes nothing.
@@ -213,11 +212,16 @@ impl<'s> WouldChange<'s> {
     ) -> Read<WouldChange<'s>> {
         let (dialect, old_defaults) = (catalog.dialect(), evolution::old_defaults(schema, catalog)?);
         let (migration, changes) = match migration::promised(schema, catalog)? {
-            Ok(migration) => (migration, migration::changes(schema, catalog)?),
+            // Before its rows are converted, a table may lack what they get.
+            Ok(Some(migration)) => (Some(migration), Ok(Vec::new())),
+            Ok(None) => {
+                let checked = migration::without_converted_references(schema, schemas, catalog)?;
+                (None, migration::changes(&checked, catalog)?)
+            }
             Err(failure) => (None, Err(failure)),
         };
         let statements = match (&changes, dialect) {
-            (Ok(changes), _) if changes.is_empty() => {
+            (Ok(changes), _) if changes.is_empty() && migration.is_none() => {
                 described((schema, schemas), statements, (dialect, Some(catalog)))?
             }
             (_, Dialect::Sqlite) => described_after_start((schema, schemas), statements)?,

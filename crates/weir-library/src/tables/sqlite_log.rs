@@ -11,7 +11,7 @@ use super::checkpoint::LogThread;
 use super::database_files::{beside, sync_folder};
 use super::group_commit::{LogSync, SyncFailure};
 use super::log_note::LogNote;
-use super::writer::SharedWriter;
+use super::shared_writer::SharedWriter;
 
 /// The log of an SQLite database. If a sync fails, the log may hold anything.
 pub(super) struct SqliteLog {

@@ -1,5 +1,6 @@
 //! The place where a program keeps its tables.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use std::time::SystemTime;
 
 use parking_lot::Mutex;
 use tokio::sync::broadcast;
-use weir::{Failure, SeenCommits, Value};
+use weir::{Failure, SeenCommits, Text, Value};
 
 use super::catalog::{Catalog, StartCheck};
 use super::database::Database;
@@ -24,6 +25,7 @@ use super::recent_writes::{OpenWrites, RecentWrites};
 use super::refusing_rows::{Refusals, RefusingRows};
 use super::rows::TableRows;
 use super::schema::{ExistingTable, Schema};
+use super::start_changes::{self, ConvertedRows, StartingTable};
 use super::stored::StoredTable;
 use super::table_databases::{ExistingDatabases, OpenDatabase, TableLocation};
 use super::table_log::TableLog;
@@ -45,6 +47,8 @@ pub struct TableStorage {
     transactions: Arc<AtomicI64>,
     /// The steps that write each database, by its constraint.
     steps: Mutex<BTreeMap<String, Arc<DatabaseSteps>>>,
+    /// The stored tables that are open, and whose changes wait for those of the others.
+    starting: Mutex<Vec<StartingTable>>,
     /// The open tables, by name.
     tables: Mutex<BTreeMap<String, Arc<OpenTable>>>,
     write_sets: Arc<WriteSets>,
@@ -68,6 +72,7 @@ impl Default for TableStorage {
             attached: Mutex::default(),
             transactions: Arc::default(),
             steps: Mutex::default(),
+            starting: Mutex::default(),
             tables: Mutex::default(),
             write_sets: Arc::default(),
             open_writes: Arc::default(),
@@ -103,6 +108,34 @@ impl weir::PlacedCalls for TableStorage {
 impl weir::StepEnds for TableStorage {
     fn of(&self, constraint: &str) -> Option<Arc<dyn weir::StepEnd>> {
         is_database(constraint).then(|| self.steps_of(constraint) as Arc<dyn weir::StepEnd>)
+    }
+}
+
+impl weir::Starting for TableStorage {
+    fn complete_start(&self) -> Result<(), (Text, Failure)> {
+        let tables = std::mem::take(&mut *self.starting.lock());
+        let Some(first) = tables.first() else { return Ok(()) };
+        let failed = |table: &StartingTable, failure| (table.schema.name.as_str().into(), failure);
+        let database = self.open_database().map_err(|failure| failed(first, failure))?;
+        let change = || {
+            let at = Cell::new(0);
+            let changed = match &database {
+                OpenDatabase::Sqlite(database) => {
+                    database.changing(|catalog| start_changes::make(&tables, &at, catalog))
+                }
+                OpenDatabase::Postgres(database) => {
+                    database.evolve(|catalog| start_changes::make(&tables, &at, catalog))
+                }
+            };
+            changed.map_err(|failure| (&tables[at.get()], failure))
+        };
+        let changed = match (change(), &database) {
+            (Err((table, _)), OpenDatabase::Postgres(database)) if database.hindering_have_ended(&table.schema) => {
+                change()
+            }
+            (changed, _) => changed,
+        };
+        changed.map_err(|(table, failure)| failed(table, failure))
     }
 }
 
@@ -152,8 +185,16 @@ impl TableStorage {
         }
     }
 
-    /// Opens a table, and creates it if it is new.
+    /// Opens the table of a program that has no other.
+    #[cfg(test)]
     pub(super) fn open(&self, schema: Schema) -> Result<Arc<OpenTable>, Failure> {
+        let table = self.prepare(schema)?;
+        weir::Starting::complete_start(self).map_err(|(_, failure)| failure)?;
+        Ok(table)
+    }
+
+    /// Opens a table. When all are open, the start makes them as they are declared ([`weir::Starting`]).
+    pub(super) fn prepare(&self, schema: Schema) -> Result<Arc<OpenTable>, Failure> {
         let rows = self.rows_of(schema.clone())?;
         let rows = match self.refusals.clone() {
             Some(refusals) => Box::new(RefusingRows { rows, refusals }),
@@ -196,8 +237,17 @@ impl TableStorage {
         rows
     }
 
-    /// Stores converted rows, and returns whether more are left.
+    /// Stores converted rows, and returns whether more are left. All rows of a table are stored when all tables are open, so that a failure
+    /// in one leaves the others as they are.
     pub(super) fn store_converted(&self, schema: &Schema, old: &[Value], new: Vec<Value>) -> Result<bool, Failure> {
+        if self.is_in_memory(schema) {
+            return Ok(false);
+        }
+        if !schema.migration.as_ref().is_some_and(|migration| migration.batched) {
+            let converted = Some(ConvertedRows { old: old.to_vec(), new });
+            self.starting.lock().push(StartingTable { schema: schema.clone(), converted });
+            return Ok(false);
+        }
         let stored = self.changing(schema, |catalog| migration::store(schema, old, &new, catalog), false);
         if !matches!(stored, Ok(true))
             && self.is_shared(schema)
@@ -206,6 +256,10 @@ impl TableStorage {
             database.end_conversion(schema)?;
         }
         stored
+    }
+
+    fn is_in_memory(&self, schema: &Schema) -> bool {
+        schema.soft.is_some() || matches!(self.place, TableLocation::Memory)
     }
 
     /// Returns whether other programs may convert the rows of a table as well.
@@ -220,7 +274,7 @@ impl TableStorage {
         change: impl Fn(&dyn Catalog) -> StartCheck<T>,
         in_memory: T,
     ) -> Result<T, Failure> {
-        if schema.soft.is_some() || matches!(self.place, TableLocation::Memory) {
+        if self.is_in_memory(schema) {
             return Ok(in_memory);
         }
         match self.open_database()? {
@@ -236,7 +290,7 @@ impl TableStorage {
     }
 
     fn rows_of(&self, schema: Schema) -> Result<Box<dyn TableRows>, Failure> {
-        if schema.soft.is_some() || matches!(self.place, TableLocation::Memory) {
+        if self.is_in_memory(&schema) {
             return Ok(Box::new(Mutex::new(MemoryTable::new(schema, self.clock))));
         }
         if let Some(existing) = schema.existing.clone() {
@@ -249,9 +303,14 @@ impl TableStorage {
                 OpenDatabase::Postgres(database) => Box::new(PostgresTable::open_existing(schema, database)?),
             });
         }
-        Ok(match self.open_database()? {
-            OpenDatabase::Sqlite(database) => Box::new(StoredTable::open(schema, database)?),
-            OpenDatabase::Postgres(database) => Box::new(PostgresTable::open(schema, database)?),
+        let database = self.open_database()?;
+        let mut starting = self.starting.lock();
+        if starting.last().is_none_or(|last| last.schema.name != schema.name) {
+            starting.push(StartingTable { schema: schema.clone(), converted: None });
+        }
+        Ok(match database {
+            OpenDatabase::Sqlite(database) => Box::new(StoredTable::new(schema, database)),
+            OpenDatabase::Postgres(database) => Box::new(PostgresTable::new(schema, database)),
         })
     }
 

@@ -34,13 +34,15 @@ pub(super) struct StoredTable {
 }
 
 impl StoredTable {
-    /// Opens the table: creates it, or adds what the program declares and the database lacks.
+    /// Opens a table of a program that has no other.
+    #[cfg(test)]
     pub(super) fn open(schema: Schema, database: Arc<Database>) -> Result<StoredTable, Failure> {
-        database.evolve(&schema)?;
+        database.changing(|catalog| super::migration::apply(&schema, catalog))?;
         Ok(StoredTable::new(schema, database))
     }
 
-    fn new(schema: Schema, database: Arc<Database>) -> StoredTable {
+    /// Returns a table that the start makes as it is declared before anybody uses it.
+    pub(super) fn new(schema: Schema, database: Arc<Database>) -> StoredTable {
         StoredTable { database, table: Arc::new(SqlTable::new(schema)) }
     }
 

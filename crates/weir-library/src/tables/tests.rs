@@ -13,6 +13,7 @@ mod held_reads;
 mod long_reads;
 mod lost_logs;
 mod migrations;
+mod migrations_together;
 mod power_cuts;
 mod random_evolution;
 mod references;

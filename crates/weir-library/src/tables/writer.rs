@@ -13,9 +13,8 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
 use rusqlite::Connection;
 
 use super::connection::{BUSY_TIMEOUT, HELD_TIMEOUT};
@@ -31,18 +30,6 @@ use super::transaction_number::only_reads;
 const MEMBER_ROWS_MAX: usize = 256;
 /// Maximum number of statements of a group before it is committed.
 const GROUP_STATEMENTS_MAX: usize = 4_096;
-/// Time that an open transaction has to end when somebody waits for it.
-const PATIENCE: Duration = Duration::from_millis(5);
-
-/// The connection that writes, which one thread uses at a time.
-#[derive(Debug)]
-pub(super) struct SharedWriter {
-    writer: Mutex<Writer>,
-    /// Is notified when a transaction ends.
-    ended: Condvar,
-    /// That of the writer.
-    is_waited_for: Arc<AtomicBool>,
-}
 
 /// The connection that writes.
 #[derive(Debug)]
@@ -55,9 +42,9 @@ pub(super) struct Writer {
     /// The commits of the database; `None` if each is durable when it is executed, so that there are no groups.
     pub(super) commits: Option<Arc<GroupCommit>>,
     /// The number of the first commit of the open group, if one is open.
-    group: Option<u64>,
+    pub(super) group: Option<u64>,
     /// The number of rows that the open transaction has written, if it is a member of the group.
-    member_rows: Option<usize>,
+    pub(super) member_rows: Option<usize>,
     /// The statements of the group.
     log: GroupLog,
     /// The tables whose statements are executed behind a savepoint.
@@ -67,89 +54,11 @@ pub(super) struct Writer {
     /// The transaction of reads, which is open only while no other is.
     held_read: HeldRead,
     /// True if somebody waits for the end of the group, so that nobody joins it any more.
-    is_group_due: bool,
+    pub(super) is_group_due: bool,
     /// True if the last statement has waited in vain for another program that writes the database.
     is_held: bool,
     /// True from the moment at which such a program was noticed to the next statement that waits for none.
-    is_waited_for: Arc<AtomicBool>,
-}
-
-impl SharedWriter {
-    pub(super) fn new(writer: Writer) -> SharedWriter {
-        let is_waited_for = Arc::clone(&writer.is_waited_for);
-        SharedWriter { writer: Mutex::new(writer), ended: Condvar::new(), is_waited_for }
-    }
-
-    pub(super) fn lock(&self) -> MutexGuard<'_, Writer> {
-        self.writer.lock()
-    }
-
-    /// Locks the connection if nobody uses it.
-    pub(super) fn try_lock(&self) -> Option<MutexGuard<'_, Writer>> {
-        self.writer.try_lock()
-    }
-
-    /// Returns whether a thread waits, or has waited in vain, for another program that writes the database.
-    pub(super) fn is_waited_for(&self) -> bool {
-        self.is_waited_for.load(Ordering::Relaxed)
-    }
-
-    /// Commits a transaction. If that fails, nothing of it takes effect.
-    pub(super) fn commit(&self, transaction: i64) -> rusqlite::Result<()> {
-        let committed = self.lock().commit(transaction);
-        self.ended.notify_one();
-        committed
-    }
-
-    /// Commits a transaction, and the group of which it is a member. If that fails, nothing of it takes effect.
-    pub(super) fn commit_at_once(&self, transaction: i64) -> rusqlite::Result<()> {
-        let committed = self.lock().commit_at_once(transaction);
-        self.ended.notify_one();
-        committed
-    }
-
-    /// Takes back a transaction, if it is open. One that cannot be taken back is not committed either.
-    pub(super) fn roll_back(&self, transaction: i64) -> rusqlite::Result<()> {
-        let mut writer = self.lock();
-        let taken_back =
-            if transaction != 0 && writer.transaction == transaction { writer.roll_back() } else { Ok(()) };
-        drop(writer);
-        self.ended.notify_one();
-        taken_back
-    }
-
-    /// Takes back the open transaction, if there is one.
-    pub(super) fn roll_back_open(&self) -> rusqlite::Result<()> {
-        let taken_back = self.lock().roll_back();
-        self.ended.notify_one();
-        taken_back
-    }
-
-    /// Commits the group that is open now, after its open member, unless that takes long.
-    pub(super) fn end_group(&self) -> rusqlite::Result<()> {
-        let mut writer = self.lock();
-        let group = writer.group;
-        self.wait_until(&mut writer, |writer| writer.member_rows.is_none() || writer.group != group);
-        if writer.group == group { writer.end_group() } else { Ok(()) }
-    }
-
-    /// Locks the connection when no transaction is open, or one takes long.
-    pub(super) fn lock_between_transactions(&self) -> MutexGuard<'_, Writer> {
-        let mut writer = self.lock();
-        self.wait_until(&mut writer, |writer| writer.transaction == 0);
-        writer
-    }
-
-    /// Waits a moment until the open transaction has ended as far as necessary.
-    fn wait_until(&self, writer: &mut MutexGuard<'_, Writer>, is_reached: impl Fn(&Writer) -> bool) {
-        let latest = Instant::now() + PATIENCE;
-        while !is_reached(writer) {
-            writer.is_group_due = writer.group.is_some();
-            if self.ended.wait_until(writer, latest).timed_out() {
-                return;
-            }
-        }
-    }
+    pub(super) is_waited_for: Arc<AtomicBool>,
 }
 
 impl Writer {
@@ -518,7 +427,7 @@ impl Writer {
     }
 
     /// Commits a transaction, if it is open.
-    fn commit(&mut self, transaction: i64) -> rusqlite::Result<()> {
+    pub(super) fn commit(&mut self, transaction: i64) -> rusqlite::Result<()> {
         self.check_lost(transaction)?;
         if self.transaction != transaction {
             return Ok(());
@@ -537,7 +446,7 @@ impl Writer {
 
     /// Commits a transaction, if it is open, and the group of which it is a member. It counts as a commit only then, so that a
     /// flow which handles the failure is not told again that its commit is lost.
-    fn commit_at_once(&mut self, transaction: i64) -> rusqlite::Result<()> {
+    pub(super) fn commit_at_once(&mut self, transaction: i64) -> rusqlite::Result<()> {
         if self.transaction != transaction || self.member_rows.take().is_none() {
             return self.commit(transaction);
         }

@@ -51,15 +51,6 @@ impl Deref for PostgresTable {
 }
 
 impl PostgresTable {
-    /// Opens the table: creates it, or adds what the program declares and the database lacks.
-    pub(in crate::tables) fn open(schema: Schema, database: Arc<PostgresDatabase>) -> Result<PostgresTable, Failure> {
-        match database.evolve(&schema) {
-            Err(_) if database.hindering_have_ended(&schema) => database.evolve(&schema)?,
-            evolved => evolved?,
-        }
-        Ok(PostgresTable::new(schema, database))
-    }
-
     /// Opens a table that other programs have declared.
     pub(in crate::tables) fn open_existing(
         schema: Schema,
@@ -69,7 +60,8 @@ impl PostgresTable {
         Ok(PostgresTable::new(schema, database))
     }
 
-    fn new(schema: Schema, database: Arc<PostgresDatabase>) -> PostgresTable {
+    /// Returns a table that the start makes as it is declared before anybody uses it.
+    pub(in crate::tables) fn new(schema: Schema, database: Arc<PostgresDatabase>) -> PostgresTable {
         let triggers = database.triggers.of(&schema.name);
         let mut layout = TableLayout::new(schema, database.program, &database.connector.address);
         layout.triggers = triggers;

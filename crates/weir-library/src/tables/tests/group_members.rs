@@ -16,7 +16,8 @@ use crate::tables::group_log::Redo;
 use crate::tables::row_statement::{RowChanged, RowStatement};
 use crate::tables::rows::RowChange;
 use crate::tables::sql_table::SqlTable;
-use crate::tables::writer::{SharedWriter, Writer};
+use crate::tables::shared_writer::SharedWriter;
+use crate::tables::writer::Writer;
 
 /// Maximum number of rows that a member writes.
 const MEMBER_ROWS: i64 = 256;

@@ -244,7 +244,7 @@ fn a_start_that_lacks_a_value_says_why_its_migration_does_not_give_it() {
         assert!(refused.contains("1 row has no value for the column `full`; give it a default"), "{refused}");
         assert!(
             refused.contains(
-                "`migrate` converts nothing, because its old record has `cost: Int`, and the last program did not"
+                "`migrate` converts nothing, because its old record has `cost: Int`, and the database does not"
             ),
             "{refused}"
         );
@@ -263,6 +263,74 @@ fn a_start_that_lacks_a_value_says_why_its_migration_does_not_give_it() {
             migration: Some(("price: Int, currency: Text", |old| [old, &[Value::text("new")]].concat())),
         };
         assert_eq!(start(&right, None), Ok("1 500 EUR new".to_owned()));
+    }
+}
+
+/// The last program may have been a report, or a version to which somebody has gone back.
+#[test]
+fn rows_are_converted_if_the_database_has_the_old_columns_that_the_last_program_did_not_declare() {
+    let lived = Version { columns: "name: Int, city: Text, mail: Text", migration: None };
+    let report = Version { columns: "name: Int", migration: None };
+    let moved = Version {
+        columns: "name: Int, place: Option(Text), mail: Text",
+        migration: Some(("name: Int, city: Text, mail: Text", |old| {
+            vec![old[0].clone(), old[1].clone(), Value::some(old[2].clone()), old[3].clone()]
+        })),
+    };
+    for (name, batched) in [("undeclared_old", false), ("undeclared_old_batched", true)] {
+        for database in TestDatabase::each(name) {
+            let start = |version: &Version, row| version.start(&database, batched, row);
+            for id in 1..=4 {
+                let row = vec![Value::Int(id), Value::Int(7), Value::text("Ulm"), Value::text("m")];
+                start(&lived, Some(row)).unwrap();
+            }
+            start(&report, Some(vec![Value::Int(0), Value::Int(8)])).unwrap();
+            let refused = start(&moved, None).unwrap_err();
+            assert_eq!(refused, "the row with the id 0 has no `Text` in the column `city`, and cannot be converted");
+            database.execute("DELETE FROM items WHERE id = 0");
+            let converted = "1 7 [Ulm] m, 2 7 [Ulm] m, 3 7 [Ulm] m, 4 7 [Ulm] m";
+            assert_eq!(start(&moved, None), Ok(converted.to_owned()));
+            assert!(start(&lived, None).unwrap_err().contains("has converted the rows"));
+            start(&report, None).unwrap();
+            assert_eq!(start(&moved, None), Ok(converted.to_owned()));
+        }
+    }
+}
+
+#[test]
+fn a_start_that_would_leave_rows_without_the_values_of_its_migration_is_refused() {
+    let first = Version { columns: "name: Text, tag: Text", migration: None };
+    let second =
+        Version { columns: "full: Text, tag: Text", migration: Some(("name: Text, tag: Text", |old| old.to_vec())) };
+    let third = Version {
+        columns: "first: Option(Text), tag: Text",
+        migration: Some(("full: Text", |old| vec![old[0].clone(), Value::some(old[1].clone()), Value::text("-")])),
+    };
+    for database in TestDatabase::each("skipped_version") {
+        let start = |version: &Version, row| version.start(&database, false, row);
+        let row = || Some(vec![Value::Int(1), Value::text("ada"), Value::text("a")]);
+        // An empty table has nothing to convert, and nobody has converted anything.
+        assert_eq!(start(&first, None), Ok(String::new()));
+        assert_eq!(start(&third, None), Ok(String::new()));
+        let refused = start(&second, None).unwrap_err();
+        assert!(
+            refused.contains("a newer version of the program declares other columns (id: Int, first: "),
+            "{refused}"
+        );
+        database.execute("DROP TABLE items");
+        assert_eq!(start(&first, row()), Ok("1 ada a".to_owned()));
+        let refused = start(&third, None).unwrap_err();
+        assert!(
+            refused.starts_with(
+                "`migrate` converts nothing, because its old record has `full: Text`, and the database does not; start a version \
+                 that has it before, or, to convert the rows, give `migrate` a record of the columns that the last program declared \
+                 (id: Int, name: Text, tag: Text)"
+            ),
+            "{refused}"
+        );
+        assert_eq!(start(&first, None), Ok("1 ada a".to_owned()));
+        assert_eq!(start(&second, None), Ok("1 ada a".to_owned()));
+        assert_eq!(start(&third, None), Ok("1 [ada] -".to_owned()));
     }
 }
 

@@ -77,6 +77,12 @@ impl TestDatabase {
         Ok(report.text)
     }
 
+    /// Returns what `weir tables` says about all tables of a program.
+    pub(super) fn report_all(&self, schemas: &[Schema]) -> String {
+        let place = (&self.place(), &ExistingDatabases::default());
+        schemas.iter().map(|schema| report((schema, schemas), &[], place).unwrap().text).collect()
+    }
+
     pub(super) fn storage(&self) -> TableStorage {
         TableStorage::at(self.place())
     }

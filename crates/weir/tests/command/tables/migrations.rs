@@ -70,6 +70,9 @@ fn answer(program: &Scratch, store: &TableStore, by: &str) -> String {
     text(&answer).to_owned()
 }
 
+/// The message of a start whose `fn` fails for a row.
+const FAILED: &str = "the table `users` cannot be opened: the row with the id 1100 cannot be converted: not yet";
+
 #[test]
 fn rows_are_converted_once_and_a_failure_leaves_them_as_they_are() {
     for (program, store) in filled("migrations", 1_200) {
@@ -84,7 +87,7 @@ fn rows_are_converted_once_and_a_failure_leaves_them_as_they_are() {
             "{shown}"
         );
         let failed = say(&[&["run", program.path(), "--port", "0"], &store.with(&[])[..]].concat());
-        assert!(failed.messages.contains("the table `users` cannot be opened: not yet"), "{}", failed.messages);
+        assert!(failed.messages.contains(FAILED), "{}", failed.messages);
         assert_eq!(tables(&program, &store), shown, "a failed start has changed the database");
         program.write(OLD.as_bytes());
         Served::start(program.path(), &store.with(&[])).stop();
@@ -104,6 +107,36 @@ fn rows_are_converted_once_and_a_failure_leaves_them_as_they_are() {
             "{}",
             refused.messages
         );
+    }
+}
+
+/// Otherwise neither the old nor the new program could start.
+#[test]
+fn a_row_that_one_table_cannot_convert_leaves_those_before_it_to_the_old_program() {
+    let old = "use stdio, stream\n\nrecord A { id: Int, x: Int }\nrecord B { id: Int, y: Text }\n\
+               table aa: A key id\ntable bb: B key id\n\
+               for n in stream.range(1, 2) {\n  aa.upsert(A { id: n, x: 5 })?\n  bb.upsert(B { id: n, y: \"seven\" })?\n\
+               stdio.print(\"{aa[1]} {bb[1]}\")?\n}\n";
+    let new = "use stdio, stream\n\nrecord OldA { id: Int, x: Int }\nrecord A { id: Int, x2: Int }\n\
+               record OldB { id: Int, y: Text }\nrecord B { id: Int, y2: Int }\n\
+               table aa: A key id migrate OldA: a\ntable bb: B key id migrate OldB: b\n\
+               fn a(old: OldA) -> A { A { id: old.id, x2: old.x } }\n\
+               fn b(old: OldB) -> Result(B) { Ok(B { id: old.id, y2: VALUE }) }\n\
+               for n in stream.range(1, 2) { stdio.print(\"{aa[1]} {bb[1]}\")? }\n";
+    for store in TableStore::each("two-tables") {
+        let program = Scratch::new("two.weir", old.as_bytes());
+        let run = |text: &str| {
+            program.write(text.as_bytes());
+            say(&[&["run", program.path()], &store.with(&[])[..]].concat())
+        };
+        let before = run(old).output;
+        assert!(before.contains("seven"), "{before}");
+        let failed = run(&new.replace("VALUE", "old.y.parse_int()?")).messages;
+        let wanted = "the table `bb` cannot be opened: the row with the id 1 cannot be converted: \"seven\" is not";
+        assert!(failed.contains(wanted), "{failed}");
+        assert_eq!(run(old).output, before);
+        let converted = run(&new.replace("VALUE", "7")).output;
+        assert!(converted.contains("x2: 5") && converted.contains("y2: 7"), "{converted}");
     }
 }
 

@@ -1,0 +1,132 @@
+//! Tables whose rows are converted by one start: all of them, or none.
+
+use weir::{Closing, Failure, Starting, Value};
+
+use super::{TestDatabase, column, declared, everything};
+use crate::tables::row::fields;
+use crate::tables::schema::{ColumnSchema, IndexSchema, Schema, TableMigration, TableReference};
+use crate::tables::storage::TableStorage;
+
+fn columns(name: &str, kind: &str, optional: bool) -> Vec<ColumnSchema> {
+    vec![column("id", "Int", false), column(name, kind, optional)]
+}
+
+fn migrated(table: &str, old: Vec<ColumnSchema>, new: Vec<ColumnSchema>) -> Schema {
+    Schema { migration: Some(TableMigration { columns: old, batched: false }), ..declared(table, new) }
+}
+
+fn row(id: i64, value: Value) -> Value {
+    Value::Record([Value::Int(id), value].into())
+}
+
+/// Starts a program with these tables, and stores these rows.
+fn filled(database: &TestDatabase, tables: &[(&Schema, &[Value])]) {
+    let storage = database.storage();
+    for (schema, rows) in tables {
+        let table = storage.prepare((*schema).clone()).unwrap();
+        storage.complete_start().unwrap();
+        rows.iter().for_each(|row| _ = table.rows.insert(0, row.clone()).unwrap());
+    }
+    storage.close().unwrap();
+}
+
+/// Converts the rows of a table in a start, and opens it.
+fn convert(
+    storage: &TableStorage,
+    schema: &Schema,
+    convert: impl Fn(&[Value]) -> Result<Value, Failure>,
+) -> Result<(), Failure> {
+    let old = storage.old_rows(schema)?;
+    let new = old.iter().map(|row| convert(fields(row))).collect::<Result<_, _>>()?;
+    assert!(!storage.store_converted(schema, &old, new)?);
+    storage.prepare(schema.clone()).map(|_| ())
+}
+
+fn rows(database: &TestDatabase, schema: &Schema) -> Vec<Value> {
+    let storage = database.storage();
+    let rows = storage.open(schema.clone()).unwrap().rows.select(0, &everything()).unwrap();
+    storage.close().unwrap();
+    rows
+}
+
+#[test]
+fn a_failure_in_one_table_leaves_the_rows_of_those_before_as_they_are() {
+    let (old_a, old_b) = (declared("aa", columns("x", "Int", false)), declared("bb", columns("y", "Text", false)));
+    let new_a = migrated("aa", old_a.columns.clone(), columns("x2", "Int", false));
+    let unique = vec![IndexSchema { columns: vec![1], unique: true }];
+    let new_b = Schema { indexes: unique, ..migrated("bb", old_b.columns.clone(), columns("y2", "Int", false)) };
+    for database in TestDatabase::each("two_migrations") {
+        let of_a = [row(1, Value::Int(5))];
+        let of_b = [row(1, Value::text("7")), row(2, Value::text("seven"))];
+        filled(&database, &[(&old_a, &of_a), (&old_b, &of_b)]);
+        let a = |old: &[Value]| Ok(row(1, old[1].clone()));
+        // The `fn` fails.
+        let storage = database.storage();
+        convert(&storage, &new_a, a).unwrap();
+        let refused = convert(&storage, &new_b, |_| Err(Failure::function("not yet"))).unwrap_err();
+        assert_eq!(refused.message.as_str(), "not yet");
+        drop(storage);
+        assert_eq!((rows(&database, &old_a), rows(&database, &old_b)), (of_a.to_vec(), of_b.to_vec()));
+        // What it makes breaks a rule.
+        let storage = database.storage();
+        convert(&storage, &new_a, a).unwrap();
+        convert(&storage, &new_b, |old| Ok(Value::Record([old[0].clone(), Value::Int(3)].into()))).unwrap();
+        let (table, refused) = storage.complete_start().unwrap_err();
+        assert_eq!(table.as_str(), "bb");
+        assert!(refused.message.contains("`unique (y2)` does not hold"), "{refused}");
+        drop(storage);
+        assert_eq!((rows(&database, &old_a), rows(&database, &old_b)), (of_a.to_vec(), of_b.to_vec()));
+        // A start that succeeds.
+        let storage = database.storage();
+        convert(&storage, &new_a, a).unwrap();
+        convert(&storage, &new_b, |old| Ok(Value::Record([old[0].clone(), old[0].clone()].into()))).unwrap();
+        storage.complete_start().unwrap();
+        storage.close().unwrap();
+        drop(storage);
+        let of_b: Vec<Value> = [1, 2].map(|id| row(id, Value::Int(id))).into();
+        assert_eq!((rows(&database, &new_a), rows(&database, &new_b)), (of_a.to_vec(), of_b));
+    }
+}
+
+/// The column that it is about has other values before, or none.
+#[test]
+fn a_reference_by_a_column_whose_type_a_migration_changes_is_checked_behind_it() {
+    let reference = TableReference {
+        source: "parts".to_owned(),
+        columns: vec![1],
+        names: vec!["owner".to_owned()],
+        optional: vec![true],
+        target: "owners".to_owned(),
+        key: vec!["id".to_owned()],
+        cascade: false,
+        stored: true,
+    };
+    let old_owners = declared("owners", columns("note", "Text", true));
+    let old = declared("parts", columns("owner", "Text", false));
+    let owners = Schema { referenced_by: vec![reference.clone()], ..old_owners.clone() };
+    let migrated = migrated("parts", old.columns.clone(), columns("owner", "Int", true));
+    let new = Schema { references: vec![reference], ..migrated };
+    for database in TestDatabase::each("migrated_reference") {
+        let parts = [row(1, Value::text("1")), row(2, Value::text(""))];
+        filled(&database, &[(&old_owners, &[row(1, Value::none())]), (&old, &parts)]);
+        let reported = database.report_all(&[owners.clone(), new.clone()]);
+        assert!(!reported.contains("a start fails"), "{reported}");
+        let start = |of_second: Value| {
+            let storage = database.storage();
+            storage.prepare(owners.clone()).unwrap();
+            convert(&storage, &new, |old| {
+                let owner = if old[1] == Value::text("1") { Value::some(Value::Int(1)) } else { of_second.clone() };
+                Ok(Value::Record([old[0].clone(), owner].into()))
+            })
+            .unwrap();
+            let started = storage.complete_start();
+            storage.close().unwrap();
+            started
+        };
+        let (_, refused) = start(Value::some(Value::Int(9))).unwrap_err();
+        assert!(refused.message.contains("`references owner: owners` of `parts` does not hold"), "{refused}");
+        start(Value::none()).unwrap();
+        let wanted = vec![row(1, Value::some(Value::Int(1))), row(2, Value::none())];
+        assert_eq!(rows(&database, &new), wanted);
+    }
+}
