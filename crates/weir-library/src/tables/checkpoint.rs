@@ -26,8 +26,8 @@ use super::database_files::LOG_PAGES_MAX;
 use super::held_read::{BETWEEN, HELD_MAX};
 use super::log_error::LogError;
 use super::log_note::LogNote;
-use super::table_log::TableLog;
 use super::shared_writer::SharedWriter;
+use super::table_log::TableLog;
 use super::writer::Writer;
 
 /// Number of pages that a checkpoint moves while it holds up writers, if it can.

@@ -33,12 +33,12 @@ use super::group_log::Redo;
 use super::log_error::LogError;
 use super::log_note::{LogNote, Noted};
 use super::row_statement::{RowChanged, RowStatement};
+use super::shared_writer::SharedWriter;
 use super::sqlite_catalog::SqliteCatalog;
 use super::sqlite_log::SqliteLog;
 use super::start_access::{not_opened, without_links};
 use super::table_log::TableLog;
 use super::transaction_number::{only_reads, refused as refused_in};
-use super::shared_writer::SharedWriter;
 use super::writer::Writer;
 
 /// Marks the database of a Weir program: `Weir` in ASCII.

@@ -14,8 +14,8 @@ use crate::tables::checkpoint::{LogPages, LogThread};
 use crate::tables::database_files::{LOG_KEPT_MAX, LOG_PAGES_MAX};
 use crate::tables::log_note::{LogNote, Noted};
 use crate::tables::rows::TableRows;
-use crate::tables::table_log::TableLog;
 use crate::tables::shared_writer::SharedWriter;
+use crate::tables::table_log::TableLog;
 use crate::tables::writer::Writer;
 
 /// Begins the thread for a database with a log that is long enough for a checkpoint.

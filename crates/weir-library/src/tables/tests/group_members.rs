@@ -15,8 +15,8 @@ use crate::tables::group_commit::GroupCommit;
 use crate::tables::group_log::Redo;
 use crate::tables::row_statement::{RowChanged, RowStatement};
 use crate::tables::rows::RowChange;
-use crate::tables::sql_table::SqlTable;
 use crate::tables::shared_writer::SharedWriter;
+use crate::tables::sql_table::SqlTable;
 use crate::tables::writer::Writer;
 
 /// Maximum number of rows that a member writes.
