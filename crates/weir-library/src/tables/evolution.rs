@@ -282,6 +282,9 @@ fn column_changed(
     {
         return Ok(Err(failure));
     }
+    if column.optional && !known.kind.starts_with("Option(") && catalog.others_have_other_columns(schema)? {
+        return Ok(Err(others_write_no_value(schema, &column.name, "becomes an `Option` in this one")));
+    }
     if column.optional || !known.nullable {
         return Ok(Ok(None));
     }
