@@ -19,6 +19,7 @@ mod checkpoint;
 mod commit_waiters;
 mod connection;
 mod constraint;
+mod converted_rows;
 mod cursor;
 mod database;
 mod database_constraints;

@@ -282,6 +282,9 @@ fn column_changed(
     {
         return Ok(Err(failure));
     }
+    if column.optional && !known.kind.starts_with("Option(") && catalog.others_have_other_columns(schema)? {
+        return Ok(Err(others_write_no_value(schema, &column.name, "becomes an `Option` in this one")));
+    }
     if column.optional || !known.nullable {
         return Ok(Ok(None));
     }
@@ -301,7 +304,7 @@ fn column_changed(
 }
 
 /// Fails if the values of a column have another type in the database. The variants of an enum may be others.
-fn same_type(column: &ColumnSchema, known: &KnownColumn) -> Result<(), Failure> {
+pub(super) fn same_type(column: &ColumnSchema, known: &KnownColumn) -> Result<(), Failure> {
     const PLAIN: [&str; 8] = ["Bool", "Int", "Float", "Text", "Bytes", "Time", "Duration", "Size"];
     let held =
         |kind: &str| kind.strip_prefix("Option(").and_then(|kind| kind.strip_suffix(')')).unwrap_or(kind).to_owned();

@@ -1,7 +1,7 @@
 //! Checks of the rows of a database before a start changes their table: rows without a value, with a variant that is gone,
 //! or with equal values in a new `unique`. Each failure counts the rows and says what to do.
 
-use weir::{Failure, Value};
+use weir::{Failure, FailureKind, Value};
 
 use super::catalog::{Catalog, Read, StartCheck};
 use super::constraint;
@@ -98,7 +98,8 @@ impl UniqueIndex<'_> {
                 counted(values, "value", ("occurs", "occur"))
             ),
         };
-        Ok(Err(Failure::function(format!("`unique ({names})` does not hold: {reason}"))))
+        let message = format!("`unique ({names})` does not hold: {reason}");
+        Ok(Err(Failure::new(FailureKind::Constraint, message)))
     }
 
     /// Returns values that more than one row has, and the number of these values.

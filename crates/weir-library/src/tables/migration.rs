@@ -14,6 +14,7 @@ use weir::{Failure, FailureKind, Value};
 
 use super::catalog::{Catalog, Read, StartCheck};
 use super::constraint;
+use super::converted_rows;
 use super::dialect::{Dialect, OWN_INDEXES};
 use super::evolution::{self, KnownColumn};
 use super::insertion::columns_beside_key;
@@ -328,7 +329,7 @@ impl<'s> PendingMigration<'s> {
         if !self.migration.batched {
             return Ok(Ok(false));
         }
-        Ok(apply(self.schema, catalog)?.map(|()| false))
+        Ok(apply(self.schema, catalog)?.map(|()| false).map_err(converted_rows::of_batches))
     }
 
     /// Adds the new columns.
@@ -381,7 +382,11 @@ impl<'s> PendingMigration<'s> {
         let Some(sql) = TableStatements::new(self.schema, catalog.dialect()).replace else { return Ok(()) };
         for row in rows {
             let columns = self.schema.key.iter().copied().chain(columns_beside_key(self.schema));
-            catalog.run(&sql, &parameters(self.schema, columns, fields(row)))?;
+            catalog.run(&sql, &parameters(self.schema, columns, fields(row))).map_err(|mut failure| {
+                let key = constraint::named(self.schema, &self.schema.key, fields(row));
+                failure.message = format!("the converted row with {key} cannot be stored: {failure}").into();
+                failure
+            })?;
         }
         Ok(())
     }

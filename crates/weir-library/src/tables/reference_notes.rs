@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use weir::Failure;
+use weir::{Failure, FailureKind};
 
 use super::catalog::{Catalog, Read, StartCheck};
 use super::existing_rows::{counted, value_after_start};
@@ -32,15 +32,48 @@ pub(super) fn check(schema: &Schema, known: &[&str], catalog: &dyn Catalog) -> S
         }
         let Some(sql) = dangling(reference, schema, known, catalog)? else { continue };
         if let Some((example, rows)) = catalog.text_and_number(&sql)? {
-            let TableReference { source, target, .. } = reference;
-            return Ok(Err(Failure::function(format!(
-                "`references {}: {target}` of `{source}` does not hold: {} no row of `{target}`, such as {example}; insert these rows of `{target}`, or change those of `{source}`, before the program declares it",
-                shown_columns(reference),
-                counted(rows, "row", ("names", "name")),
-            ))));
+            return Ok(Err(broken(reference, (&example, rows), false)));
         }
     }
     Ok(Ok(()))
+}
+
+/// Fails like [`check`] if rows of this table reference rows that do not exist, whose columns in the database are `known`. If a migration
+/// has just made the rows, nothing is known about them.
+pub(super) fn check_own(
+    (schema, is_converted): (&Schema, bool),
+    known: &[&str],
+    catalog: &dyn Catalog,
+) -> StartCheck<()> {
+    let noted = noted(catalog)?;
+    for reference in schema.references.iter().filter(|reference| reference.stored) {
+        if !is_converted && noted.contains(&note_of(reference)) {
+            continue;
+        }
+        let Some(sql) = dangling(reference, schema, known, catalog)? else { continue };
+        if let Some((example, rows)) = catalog.text_and_number(&sql)? {
+            return Ok(Err(broken(reference, (&example, rows), is_converted)));
+        }
+    }
+    Ok(Ok(()))
+}
+
+/// Returns the failure of a reference by which this number of rows names no row.
+fn broken(reference: &TableReference, (example, rows): (&str, i64), is_converted: bool) -> Failure {
+    let (TableReference { source, target, .. }, columns) = (reference, shown_columns(reference));
+    let named = counted(rows, "row", ("names", "name"));
+    let advice = match is_converted {
+        true => {
+            format!("the `fn` of `migrate` makes these values: correct it, or insert these rows of `{target}` before")
+        }
+        false => {
+            format!("insert these rows of `{target}`, or change those of `{source}`, before the program declares it")
+        }
+    };
+    let message = format!(
+        "`references {columns}: {target}` of `{source}` does not hold: {named} no row of `{target}`, such as {example}; {advice}"
+    );
+    Failure::new(FailureKind::Constraint, message)
 }
 
 /// Notes the references of the table, which were checked, and forgets those that the program does not declare.

@@ -6,10 +6,11 @@
 
 use std::cell::Cell;
 
-use weir::Value;
-
 use super::catalog::{Catalog, StartCheck};
+use super::converted_rows::ConvertedRows;
+use super::evolution;
 use super::migration;
+use super::reference_notes;
 use super::schema::Schema;
 
 /// A table that is open, and does not have in the database what the program declares.
@@ -19,19 +20,19 @@ pub(super) struct StartingTable {
     pub(super) converted: Option<ConvertedRows>,
 }
 
-/// All rows of a table, before and behind their conversion; none if there was nothing to convert.
-#[derive(Debug)]
-pub(super) struct ConvertedRows {
-    pub(super) old: Vec<Value>,
-    pub(super) new: Vec<Value>,
-}
-
 /// Makes the changes of all tables, and leaves the place of the table that it is about in `at`. The caller makes it a transaction.
 pub(super) fn make(tables: &[StartingTable], at: &Cell<usize>, catalog: &dyn Catalog) -> StartCheck<()> {
     for (place, StartingTable { schema, converted }) in tables.iter().enumerate() {
         at.set(place);
-        let Some(ConvertedRows { old, new }) = converted else { continue };
-        if let Err(failure) = migration::store(schema, old, new, catalog)? {
+        let Some(converted) = converted else { continue };
+        if let Err(failure) = migration::store(schema, &converted.old, &converted.new, catalog)? {
+            return Ok(Err(failure));
+        }
+    }
+    // Before the changes of the tables that are referenced, so that the failure is one of the table that declares the reference.
+    for (place, table) in tables.iter().enumerate() {
+        at.set(place);
+        if let Err(failure) = references_hold(table, catalog)? {
             return Ok(Err(failure));
         }
     }
@@ -42,4 +43,23 @@ pub(super) fn make(tables: &[StartingTable], at: &Cell<usize>, catalog: &dyn Cat
         }
     }
     Ok(Ok(()))
+}
+
+/// Fails if rows of a table of the database reference rows that do not exist.
+fn references_hold(StartingTable { schema, converted }: &StartingTable, catalog: &dyn Catalog) -> StartCheck<()> {
+    if schema.references.is_empty() {
+        return Ok(Ok(()));
+    }
+    let known = evolution::known_columns(schema, catalog)?;
+    // A column of another type is a failure of its own.
+    let fits = schema.columns.iter().all(|column| {
+        let known = known.iter().find(|known| known.name == column.name);
+        known.is_none_or(|known| evolution::same_type(column, known).is_ok())
+    });
+    if known.is_empty() || !fits {
+        return Ok(Ok(()));
+    }
+    let is_converted = converted.as_ref().is_some_and(|converted| !converted.new.is_empty());
+    let names: Vec<&str> = known.iter().map(|known| known.name.as_str()).collect();
+    reference_notes::check_own((schema, is_converted), &names, catalog)
 }

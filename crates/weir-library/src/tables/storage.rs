@@ -12,6 +12,7 @@ use tokio::sync::broadcast;
 use weir::{Failure, SeenCommits, Text, Value};
 
 use super::catalog::{Catalog, StartCheck};
+use super::converted_rows::ConvertedRows;
 use super::database::Database;
 use super::database_constraints::{self, is_database};
 use super::database_steps::DatabaseSteps;
@@ -25,7 +26,7 @@ use super::recent_writes::{OpenWrites, RecentWrites};
 use super::refusing_rows::{Refusals, RefusingRows};
 use super::rows::TableRows;
 use super::schema::{ExistingTable, Schema};
-use super::start_changes::{self, ConvertedRows, StartingTable};
+use super::start_changes::{self, StartingTable};
 use super::stored::StoredTable;
 use super::table_databases::{ExistingDatabases, OpenDatabase, TableLocation};
 use super::table_log::TableLog;
@@ -244,8 +245,9 @@ impl TableStorage {
             return Ok(false);
         }
         if !schema.migration.as_ref().is_some_and(|migration| migration.batched) {
-            let converted = Some(ConvertedRows { old: old.to_vec(), new });
-            self.starting.lock().push(StartingTable { schema: schema.clone(), converted });
+            let converted = ConvertedRows { old: old.to_vec(), new };
+            converted.check_unique(schema)?;
+            self.starting.lock().push(StartingTable { schema: schema.clone(), converted: Some(converted) });
             return Ok(false);
         }
         let stored = self.changing(schema, |catalog| migration::store(schema, old, &new, catalog), false);

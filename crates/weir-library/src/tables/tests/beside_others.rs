@@ -67,7 +67,8 @@ fn a_start_that_waits_for_a_lock_holds_up_no_read() {
 /// One of them would write rows that the other cannot read.
 #[test]
 fn versions_that_differ_in_a_required_column_do_not_run_beside_each_other() {
-    let versions: [(&str, &[ColumnSchema], &[ColumnSchema]); 3] = [
+    let versions: [(&str, &[ColumnSchema], &[ColumnSchema]); 4] = [
+        ("becomes_optional", &[column("z", "Int", false)], &[column("z", "Int", true)]),
         ("becomes_required", &[column("z", "Int", true)], &[with_default("z")]),
         ("without_required", &[column("z", "Int", false)], &[]),
         ("with_default", &[], &[with_default("z")]),

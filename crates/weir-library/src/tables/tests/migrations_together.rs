@@ -70,10 +70,13 @@ fn a_failure_in_one_table_leaves_the_rows_of_those_before_as_they_are() {
         // What it makes breaks a rule.
         let storage = database.storage();
         convert(&storage, &new_a, a).unwrap();
-        convert(&storage, &new_b, |old| Ok(Value::Record([old[0].clone(), Value::Int(3)].into()))).unwrap();
-        let (table, refused) = storage.complete_start().unwrap_err();
-        assert_eq!(table.as_str(), "bb");
-        assert!(refused.message.contains("`unique (y2)` does not hold"), "{refused}");
+        let same = |old: &[Value]| Ok(Value::Record([old[0].clone(), Value::Int(3)].into()));
+        let refused = convert(&storage, &new_b, same).unwrap_err();
+        assert_eq!(
+            refused.message.as_str(),
+            "`unique (y2)` does not hold: the `fn` of `migrate` gives the rows with the id 1 and with the id 2 the same values, the y2 3; \
+             correct it"
+        );
         drop(storage);
         assert_eq!((rows(&database, &old_a), rows(&database, &old_b)), (of_a.to_vec(), of_b.to_vec()));
         // A start that succeeds.
@@ -123,10 +126,48 @@ fn a_reference_by_a_column_whose_type_a_migration_changes_is_checked_behind_it()
             storage.close().unwrap();
             started
         };
-        let (_, refused) = start(Value::some(Value::Int(9))).unwrap_err();
-        assert!(refused.message.contains("`references owner: owners` of `parts` does not hold"), "{refused}");
+        let (table, refused) = start(Value::some(Value::Int(9))).unwrap_err();
+        assert_eq!(table.as_str(), "parts");
+        assert!(
+            refused.message.contains(
+                "`references owner: owners` of `parts` does not hold: 1 row names no row of `owners`, such as 9; the `fn` of `migrate` makes \
+                 these values: correct it"
+            ),
+            "{refused}"
+        );
         start(Value::none()).unwrap();
         let wanted = vec![row(1, Value::some(Value::Int(1))), row(2, Value::none())];
         assert_eq!(rows(&database, &new), wanted);
+    }
+}
+
+/// The rows before are converted already.
+#[test]
+fn values_of_several_batches_that_break_a_rule_say_how_to_go_on() {
+    let old = declared("items", columns("x", "Int", false));
+    let migration = Some(TableMigration { columns: old.columns.clone(), batched: true });
+    let without = Schema { migration, ..declared("items", columns("x2", "Int", false)) };
+    let unique = vec![IndexSchema { columns: vec![1], unique: true }];
+    let new = Schema { indexes: unique, ..without.clone() };
+    for database in TestDatabase::each("batches_break_rule") {
+        let of_old: Vec<Value> = (1..=4).map(|id| row(id, Value::Int(id % 3))).collect();
+        filled(&database, &[(&old, &of_old)]);
+        let start = |schema: &Schema| {
+            let storage = database.storage();
+            loop {
+                let old = storage.old_rows(schema)?;
+                if !storage.store_converted(schema, &old, old.clone())? {
+                    return storage.open(schema.clone()).map(|_| ());
+                }
+            }
+        };
+        for _ in 0..2 {
+            let refused = start(&new).unwrap_err();
+            assert!(refused.message.contains("1 value occurs in more than one row, such as 1"), "{refused}");
+            assert!(refused.message.contains("start the program without this `unique`"), "{refused}");
+        }
+        start(&without).unwrap();
+        database.execute("UPDATE items SET x2 = 7 WHERE id = 4");
+        start(&new).unwrap();
     }
 }
