@@ -61,8 +61,8 @@ pub(super) struct Writer {
     held_read: HeldRead,
     /// True if somebody waits for the end of the group, so that nobody joins it any more.
     is_group_due: bool,
-    /// True if the last statement has waited in vain for another program that writes the database.
-    is_held: bool,
+    /// The time at which a statement has waited in vain for another program that writes the database, if none has succeeded since.
+    pub(super) waited_in_vain: Option<Instant>,
     /// True from the moment at which such a program was noticed to the next statement that waits for none.
     is_waited_for: Arc<AtomicBool>,
 }
@@ -157,7 +157,7 @@ impl Writer {
             log: GroupLog::default(),
             held_read: HeldRead::default(),
             is_group_due: false,
-            is_held: false,
+            waited_in_vain: None,
             is_waited_for: Arc::default(),
         }
     }
@@ -171,6 +171,7 @@ impl Writer {
         if transaction != 0 && self.transaction == transaction {
             return Ok(());
         }
+        self.bound_wait();
         self.roll_back()?;
         self.end_full_group();
         self.begin_group()?;
@@ -253,8 +254,18 @@ impl Writer {
         begun.is_ok()
     }
 
+    /// Has the next statement wait no longer for another program than has passed since one has waited in vain. The flows wait for one
+    /// another, so that without this each of them would wait for the program anew, and the last one for minutes.
+    fn bound_wait(&self) {
+        if self.waited_in_vain.is_some() {
+            let set = self.connection.busy_timeout(self.busy_timeout());
+            debug_assert!(set.is_ok(), "a connection takes any time limit");
+        }
+    }
+
     fn busy_timeout(&self) -> Duration {
-        if self.is_held { HELD_TIMEOUT } else { BUSY_TIMEOUT }
+        let passed = self.waited_in_vain.map_or(BUSY_TIMEOUT, |failed| failed.elapsed());
+        passed.clamp(HELD_TIMEOUT, BUSY_TIMEOUT)
     }
 
     /// Has the next read, which is no part of a transaction, take no locks if reads are frequent. `end_later` has
@@ -278,15 +289,14 @@ impl Writer {
         begun
     }
 
-    /// Notes whether another program holds the database since a statement has waited for it in vain. The flows wait for one another, so
-    /// that without this each of them would wait for the program anew, and the last one for minutes.
+    /// Notes whether a statement has waited in vain for another program.
     fn note_outcome(&mut self, error: Option<&rusqlite::Error>) {
         let is_held = error.is_some_and(is_busy);
         if !is_held && self.is_waited_for.load(Ordering::Relaxed) {
             self.is_waited_for.store(false, Ordering::Relaxed);
         }
-        if is_held != self.is_held {
-            self.is_held = is_held;
+        if is_held || self.waited_in_vain.is_some() {
+            self.waited_in_vain = is_held.then(Instant::now);
             let set = self.connection.busy_timeout(self.busy_timeout());
             debug_assert!(set.is_ok(), "a connection takes any time limit");
         }
