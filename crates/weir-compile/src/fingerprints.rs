@@ -5,6 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use weir_syntax::ast::{ItemKind, Tree};
 
+use crate::declarations::DatabaseAddress;
 use crate::file_keys::FileKeys;
 use crate::program_files::fingerprint;
 use crate::typed_tree::TypedTree;
@@ -39,6 +40,16 @@ impl<'a> Fingerprints<'a> {
         // The type of a shared value follows from the `fn`s that its first value calls.
         for (name, shared) in &typed.declarations.shared {
             (name, shared.ty.to_type()).hash(&mut surroundings);
+        }
+        // A table's database has the name of its first table, which may be one of a module that a flow does not see.
+        for (name, table) in &typed.declarations.tables {
+            let database = table.existing.as_ref().map(|existing| match &existing.database {
+                DatabaseAddress::Text(address) => fingerprint(address),
+                DatabaseAddress::Config(config) => {
+                    typed.declarations.config.get(config).map_or(0, |declared| of_item(declared.item))
+                }
+            });
+            (name, database).hash(&mut surroundings);
         }
         Fingerprints { typed, keys, own, surroundings: surroundings.finish() }
     }

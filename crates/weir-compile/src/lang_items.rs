@@ -23,6 +23,17 @@ pub(crate) const SECRET: &str = "crypto.Secret";
 /// The module of the statements on tables. Programs call them through a table only.
 pub(crate) const TABLES: &str = "tables";
 
+/// Returns whether a constraint is that of a database: of the program's own one, which is called [`TABLES`], or of an existing one,
+/// which has the name of its first table behind that. No program can name a constraint in this way, because it cannot name the module.
+pub(crate) fn is_database(constraint: &str) -> bool {
+    constraint == TABLES || existing_database(constraint).is_some()
+}
+
+/// Returns the first table of the existing database whose constraint this is.
+pub(crate) fn existing_database(constraint: &str) -> Option<&str> {
+    constraint.strip_prefix(TABLES)?.strip_prefix('.')
+}
+
 /// The function that begins a transaction.
 pub(crate) const BEGIN: &str = "tables.begin";
 /// The functions that end a transaction, and the one that waits for a commit that was placed.

@@ -7,7 +7,7 @@ use weir_syntax::{Code, Diagnostic, Span};
 
 use crate::context::CheckContext;
 use crate::declarations::Declarations;
-use crate::lang_items::TABLES;
+use crate::lang_items::{TABLES, existing_database, is_database};
 use crate::move_checker::is_move_only;
 
 /// Hoists constraints in every step of a program, and reports each that makes flows wait longer.
@@ -16,20 +16,21 @@ pub(crate) fn order(program: &mut Program, declarations: &Declarations, context:
         let is_silent = hoisting.is_used_throughout
             || is_read_in_transaction(&hoisting, declarations)
             || is_written_by_statement(&hoisting, declarations, context)
-            || is_refused(&hoisting, declarations, context);
+            || is_refused(&hoisting, declarations, context)
+            || is_of_two_databases(&hoisting);
         if !is_silent {
-            report(&hoisting, context);
+            report(&hoisting, declarations, context);
         }
     }
 }
 
-/// Returns `true` for a stored table that a transaction reads. It delays nobody: whoever writes the table needs the database, which
-/// the transaction holds anyway, and readers go together.
+/// Returns `true` for a stored table of the program that a transaction of its database reads. It delays nobody: whoever writes the table
+/// needs the database, which the transaction holds anyway, and readers go together.
 fn is_read_in_transaction(hoisting: &Hoisting, declarations: &Declarations) -> bool {
     let Resource::Shared(name) = &hoisting.resource else { return false };
     let is_stored =
         declarations.tables.get(name.as_str()).is_some_and(|table| table.soft.is_none() && table.existing.is_none());
-    is_stored && has_database(hoisting) && hoisting.mode == Mode::Read
+    is_stored && hoisting.last == Resource::Constraint(TABLES.into()) && hoisting.mode == Mode::Read
 }
 
 /// Returns `true` for a table that the function of an `update`, `update_all` or `delete_all` writes. The statement is a transaction:
@@ -40,9 +41,24 @@ fn is_written_by_statement(hoisting: &Hoisting, declarations: &Declarations, con
     is_table && has_database(hoisting) && hoisting.mode == Mode::Write && named_in(hoisting, context).is_none()
 }
 
-/// Returns `true` if the step holds the database of the tables.
+/// Returns `true` if the step holds the database of tables.
 fn has_database(hoisting: &Hoisting) -> bool {
-    matches!(&hoisting.last, Resource::Constraint(last) if last.as_str() == TABLES)
+    matches!(&hoisting.last, Resource::Constraint(last) if is_database(last))
+}
+
+/// Returns `true` for the database of a table that a transaction of another database writes, which is an error.
+fn is_of_two_databases(hoisting: &Hoisting) -> bool {
+    has_database(hoisting) && matches!(&hoisting.resource, Resource::Constraint(name) if is_database(name))
+}
+
+/// Returns `true` for a table of another database than that of the transaction which reads it: the transaction cannot name it.
+fn is_elsewhere(hoisting: &Hoisting, declarations: &Declarations) -> bool {
+    let (Resource::Shared(name), Resource::Constraint(last)) = (&hoisting.resource, &hoisting.last) else {
+        return false;
+    };
+    let is_stored = declarations.tables.get(name.as_str()).is_some_and(|table| table.soft.is_none());
+    let of_step = existing_database(last).and_then(|table| declarations.existing_database(table));
+    is_stored && is_database(last) && declarations.existing_database(name) != of_step
 }
 
 /// Returns `true` for a shared value that a transaction changes and cannot restore. That is an error, whether the step holds the value
@@ -72,7 +88,7 @@ fn keyword(step: Span) -> Span {
 }
 
 /// Reports a lock that was hoisted.
-fn report(hoisting: &Hoisting, context: &mut CheckContext<'_>) {
+fn report(hoisting: &Hoisting, declarations: &Declarations, context: &mut CheckContext<'_>) {
     let Hoisting { resource, mode, per_session, at, step, last, .. } = hoisting;
     let (name, last) = (shown(resource), shown(last));
     let cost = match mode {
@@ -105,6 +121,9 @@ fn report(hoisting: &Hoisting, context: &mut CheckContext<'_>) {
         }
     };
     context.report_once(match named {
+        Some(_) if is_elsewhere(hoisting, declarations) => {
+            diagnostic.hint(format!("use {name} before or after the step, which holds another database"))
+        }
         Some(named) if here.contains('.') => diagnostic.hint(advice(named, ", if it is public")),
         Some(named) => diagnostic.fix(advice(named, ""), begin.at_end(), format!(" {held},")),
         None => diagnostic.hint(format!("use {name} before or after this write, which is a step of its own")),
@@ -114,7 +133,10 @@ fn report(hoisting: &Hoisting, context: &mut CheckContext<'_>) {
 /// Returns a resource as a message names it.
 fn shown(resource: &Resource) -> String {
     match resource {
-        Resource::Constraint(name) if name.as_str() == TABLES => "the database of the tables".to_owned(),
+        Resource::Constraint(name) if is_database(name) => match existing_database(name) {
+            Some(table) => format!("the database of `{table}`"),
+            None => "the database of the tables".to_owned(),
+        },
         _ => format!("`{}`", name_of(resource)),
     }
 }

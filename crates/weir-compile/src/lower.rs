@@ -8,6 +8,7 @@ mod aggregates;
 mod atomic;
 mod attempts;
 mod block_builder;
+mod bodies;
 mod boolean;
 mod branch;
 mod call;
@@ -15,6 +16,8 @@ mod changes;
 mod conditions;
 mod config;
 mod constants;
+mod databases;
+mod emission;
 mod entry;
 mod expecting;
 mod expr;
@@ -38,6 +41,8 @@ mod pattern;
 mod placing;
 mod queries;
 mod references;
+mod refused_commits;
+mod refused_reads;
 mod repeat;
 mod restoring;
 mod service_call;
@@ -60,11 +65,10 @@ use std::rc::Rc;
 
 use indexmap::IndexMap;
 use weir_host::{Type, Value};
-use weir_ir::expr::{Atom, Block, Op, Origin, Program, Variable};
-use weir_ir::prim::Prim;
-use weir_ir::program::{Flow, SharedValue};
-use weir_syntax::ast::{self, ExprId, FailureHandler, ItemKind, PatternId, Tree};
-use weir_syntax::{Code, Diagnostic, Span};
+use weir_ir::expr::{Atom, Block, Origin, Program, Variable};
+use weir_ir::program::{Flow, SharedValue, Var};
+use weir_syntax::Span;
+use weir_syntax::ast::{self, ExprId, ItemKind, PatternId, Tree};
 
 use crate::context::CheckContext;
 use crate::kept_flows::{FlowLowering, LoweredFlow};
@@ -72,9 +76,10 @@ use crate::typed_tree::{CallTarget, LocalId, TypedTree};
 use crate::types::{Substitution, Ty};
 pub(crate) use test_items::lower_tests;
 
-use block_builder::{BlockBuilder, ClosingRules, InlineFrameId, VariableSupply};
-use handled_calls::{ArgumentAtoms, HandledCalls};
+use block_builder::{BlockBuilder, InlineFrameId, VariableSupply};
+use handled_calls::HandledCalls;
 use paired_row::PairedRow;
+use refused_commits::RefusedCommit;
 use statement_place::StatementPlace;
 use surroundings::{
     Binding, Callable, CheckedCode, CodeScope, DeferredHandler, InlineFrame, InlineFrameKind, InnerStatement, Names,
@@ -184,6 +189,8 @@ struct Lowering<'a, 'd> {
     group_patterns: BTreeMap<PatternId, Type>,
     /// The atomic steps around the current expression, innermost last.
     steps: Vec<StepScope>,
+    /// The values of steps behind placed commits that are refused, by the variables of their transactions.
+    refused_commits: BTreeMap<Var, RefusedCommit>,
     /// The statements in a transaction whose functions are around the current expression, innermost last.
     inner_statements: Vec<InnerStatement>,
     /// The `?` of which the call that is lowered next is the operand.
@@ -235,6 +242,7 @@ impl<'a, 'd> Lowering<'a, 'd> {
             grouped_rows: BTreeMap::new(),
             group_patterns: BTreeMap::new(),
             steps: Vec::new(),
+            refused_commits: BTreeMap::new(),
             inner_statements: Vec::new(),
             tried: None,
             loops: Vec::new(),
@@ -252,65 +260,6 @@ impl<'a, 'd> Lowering<'a, 'd> {
             depth: 0,
             too_large: false,
         }
-    }
-
-    /// Returns the block of a whole body, which `return` and `?` end.
-    fn whole(&mut self, result: &Type, body: impl FnOnce(&mut Self) -> Atom) -> Block {
-        self.flow(result, Vec::new(), body)
-    }
-
-    /// Returns the block of a flow's body, to which these handlers apply.
-    fn flow(
-        &mut self,
-        result: &Type,
-        handlers: Vec<&'a FailureHandler>,
-        body: impl FnOnce(&mut Self) -> Atom,
-    ) -> Block {
-        self.see_handlers(&handlers);
-        let (result_of, parameters) = (result.clone(), self.names.clone());
-        self.frames.push(InlineFrame {
-            id: InlineFrameId(0),
-            call_path: String::new(),
-            result: result_of,
-            kind: InlineFrameKind::Flow,
-            outer: None,
-            function: None,
-            called_at: Span { source: self.context.source, start: 0, end: 0 },
-            inlined_call: None,
-            arguments: ArgumentAtoms::new(),
-            handlers,
-            parameters,
-            scope: self.scope(),
-        });
-        self.statement = StatementPlace::default();
-        let open_block = self.build_block(|lowering| {
-            let value = body(lowering);
-            lowering.settle(Span::default());
-            value
-        });
-        self.frames.pop();
-        let mut rules =
-            ClosingRules { vars: &mut self.vars, ty: result.clone(), fall: &yield_value, leave: &yield_exit_value };
-        let mut block = open_block.close(&mut rules);
-        self.settle_only_reads(&mut block);
-        self.place_changes(&mut block);
-        self.gather_reads(&mut block);
-        block
-    }
-
-    /// Notes the handlers of a frame of a flow, so that those that no failure reaches are reported.
-    fn see_handlers(&mut self, handlers: &[&FailureHandler]) {
-        if !self.alone {
-            self.context.handlers.seen(handlers);
-        }
-    }
-
-    /// Returns the open block that `body` lowers, built by its own builder.
-    fn build_block(&mut self, body: impl FnOnce(&mut Self) -> Atom) -> block_builder::OpenBlock {
-        self.builders.push(BlockBuilder::default());
-        let value = body(self);
-        let scope = self.builders.pop().expect("it was just pushed");
-        scope.finish(value)
     }
 
     /// Returns the place of an operation: of its span, or of the call of the module to which it belongs.
@@ -366,101 +315,6 @@ impl<'a, 'd> Lowering<'a, 'd> {
     fn failure_path(&self) -> impl Iterator<Item = usize> {
         std::iter::successors(self.frames.len().checked_sub(1), |at| self.frames[*at].outer)
     }
-
-    /// Appends an operation to the current block and returns its value.
-    fn emit(&mut self, op: Op, ty: Type, span: Span) -> Atom {
-        if self.builder().has_ended() || self.too_large {
-            return Atom::Value(Value::Unit);
-        }
-        self.operations += 1;
-        if self.operations > OPERATIONS_MAX {
-            self.too_large(span);
-            return Atom::Value(Value::Unit);
-        }
-        if let Op::Call(call) = &op {
-            self.statement.see(&call.function, span);
-        }
-        let never = ty == Type::Never;
-        let origin = self.origin(span);
-        let scope = self.builders.last_mut().expect("a body is lowered in a scope");
-        let atom = self.vars.push(scope.lets_mut(), op, ty, origin);
-        if let Some(bound) = scope.lets_mut().last() {
-            self.constants.follow(&atom, &bound.op);
-        }
-        if never {
-            scope.end(block_builder::Terminator::Diverge);
-        }
-        atom
-    }
-
-    fn prim(&mut self, prim: Prim, operands: Vec<Atom>, ty: Type, span: Span) -> Atom {
-        self.no_shared(&operands, span);
-        self.emit(Op::Prim(prim, operands), ty, span)
-    }
-
-    /// Reports a shared value that an operation would keep. The checker does not see it if it came through a replaced
-    /// function.
-    fn no_shared(&mut self, operands: &[Atom], span: Span) {
-        let Some(Atom::Shared(name)) = operands.iter().find(|atom| matches!(atom, Atom::Shared(_))) else { return };
-        let diagnostic =
-            Diagnostic::new(Code::SharedAsValue, format!("`{name}` is a shared value and cannot be copied"))
-                .at(span, "used as a value")
-                .hint("call a function on it");
-        self.context.report_once(diagnostic);
-    }
-
-    fn too_large(&mut self, span: Span) {
-        self.too_large_here(span, "split the flow, or move work into a host function");
-    }
-
-    fn too_large_here(&mut self, span: Span, advice: &str) {
-        if !self.too_large {
-            self.too_large = true;
-            let diagnostic = Diagnostic::new(
-                Code::ProgramTooLarge,
-                "this flow is too large after inlining its `fn`s",
-            )
-            .at(span, "the limit is reached here")
-            .note(format!(
-                "a flow has at most {OPERATIONS_MAX} operations, nested at most {DEPTH_MAX} expressions and {BLOCKS_MAX} branches deep"
-            ))
-            .hint(advice);
-            self.context.report(diagnostic);
-        }
-    }
-
-    /// Returns a block that runs at the start of the program, before there are shared values.
-    fn starting(&mut self, result: &Type, body: impl FnOnce(&mut Self) -> Atom) -> Block {
-        self.starts = true;
-        let block = self.whole(result, body);
-        self.uses_no_shared(&block);
-        block
-    }
-
-    fn uses_no_shared(&mut self, block: &Block) {
-        for binding in &block.lets {
-            if let Op::Call(call) = &binding.op
-                && let Some(Atom::Shared(name)) = call.arguments.iter().find(|atom| matches!(atom, Atom::Shared(_)))
-            {
-                let diagnostic = Diagnostic::new(Code::SharedAsValue, format!("`{name}` is not initialised yet"))
-                    .at(self.context.span(binding.origin), "evaluated when the program starts")
-                    .hint("use it in a flow instead");
-                self.context.report(diagnostic);
-            }
-            binding.op.blocks().for_each(|inner| self.uses_no_shared(inner));
-        }
-    }
-
-    /// Binds the parameters of a flow to new variables and returns these.
-    fn parameters(&mut self, locals: &[LocalId]) -> Vec<Variable> {
-        let bound = locals.iter().map(|id| {
-            let local = self.typed.local(*id);
-            let variable = self.vars.variable(&local.name, self.local_type(*id));
-            self.names.insert(*id, Binding::Atom(Atom::Var(variable.var)));
-            variable
-        });
-        bound.collect()
-    }
 }
 
 /// Returns the name, with a number from its second use on.
@@ -468,14 +322,6 @@ fn numbered(given: &mut IndexMap<String, u32>, name: String) -> String {
     let count = given.entry(name.clone()).or_insert(0);
     *count += 1;
     if *count == 1 { name } else { format!("{name}#{count}") }
-}
-
-fn yield_value(_: &mut VariableSupply, _: &mut Vec<weir_ir::expr::Let>, value: Atom) -> Atom {
-    value
-}
-
-fn yield_exit_value(_: &mut VariableSupply, _: &mut Vec<weir_ir::expr::Let>, _: InlineFrameId, value: Atom) -> Atom {
-    value
 }
 
 /// Returns the name that a pattern gives to the whole value, or an empty one.

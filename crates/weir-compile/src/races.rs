@@ -11,7 +11,7 @@ use weir_ir::expr::{Atom, Block, Call, Constraint, Op, Origin};
 use weir_syntax::{Code, Diagnostic};
 
 use crate::context::CheckContext;
-use crate::lang_items::TABLES;
+use crate::lang_items::is_database;
 
 /// Checks one body. Returns whether it contains a race at all.
 pub(crate) fn check(body: &Block, context: &mut CheckContext<'_>) -> bool {
@@ -112,7 +112,7 @@ fn shared_of(constraints: &[Constraint]) -> impl Iterator<Item = Text> {
 /// Returns the declared constraint that a step holds, and how.
 fn constraint_held(held: &Constraint) -> Option<(&Text, Mode)> {
     match &held.resource {
-        Resource::Constraint(name) if name.as_str() != TABLES => Some((name, held.mode)),
+        Resource::Constraint(name) if !is_database(name) => Some((name, held.mode)),
         _ => None,
     }
 }

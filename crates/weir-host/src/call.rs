@@ -114,17 +114,21 @@ pub trait PlacedCalls: Any + Send + Sync {
 }
 
 /// A value of the environment in which an atomic step may leave something unfinished, such as a transaction, if it fails or is given up.
+/// All steps that may do that hold one of its constraints.
 pub trait StepEnds: Any + Send + Sync {
-    /// Returns the name of the constraint that all steps hold which may do that.
-    fn constraint(&self) -> &'static str;
+    /// Returns the end of the steps that hold the constraint with this name; `None` if it is none of the value.
+    fn of(&self, constraint: &str) -> Option<Arc<dyn StepEnd>>;
+}
 
-    /// Takes back what the step that holds the constraint has left unfinished. Called at the end of each such step, however it ends,
-    /// before it releases the constraint. Must not block the thread for long.
-    fn step_ends(&self);
+/// The end of the steps that hold one constraint of [`StepEnds`]. One step at a time holds it.
+pub trait StepEnd: Send + Sync {
+    /// Takes back what the step has left unfinished. Called at the end of each step, however it ends, before it releases the
+    /// constraint. Must not block the thread for long.
+    fn take_back_unfinished(&self);
 
-    /// Returns true if the step that holds the constraint, and that restores shared values, has not completed what it has begun. Called
-    /// once at the end of each such step, however it ends, before [`StepEnds::step_ends`].
-    fn takes_back(&self) -> bool;
+    /// Returns true if the step, which restores shared values, has completed what it has begun. Called once at the end of each such step,
+    /// however it ends, before [`StepEnd::take_back_unfinished`].
+    fn has_completed(&self) -> bool;
 }
 
 impl Environment {

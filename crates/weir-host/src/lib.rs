@@ -70,7 +70,7 @@ pub use batch::{Batch, BatchAnswers, BatchCode, PendingBatch};
 pub use bytes::Bytes;
 pub use call::{
     Argument, AwaitedCall, BlockingCode, BlockingJob, Call, CallRest, Closing, DetachedCall, Environment, FunctionCode,
-    ImmediateCode, Pending, PlacedCalls, Settled, StepEnds, UnitBudget, WaitingCode, WordCode,
+    ImmediateCode, Pending, PlacedCalls, Settled, StepEnd, StepEnds, UnitBudget, WaitingCode, WordCode,
 };
 pub use convert::{Borrowable, BorrowedArgument, BorrowedArgumentMut, Generic, HostType, Size};
 pub use event_thread::{assert_may_block, begin_event_thread};

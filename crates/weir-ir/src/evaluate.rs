@@ -224,10 +224,18 @@ impl<'p> Evaluator<'p> {
         names.iter().filter_map(|name| self.shared(name)).map(with_value).collect()
     }
 
-    /// Puts back what shared values were when a step began, unless it has completed what it has begun.
-    fn restore_unless_completed(&self, kept: Vec<(Shared, Value)>) {
-        let takes_back = || self.library.environment.step_ends().is_some_and(|ends| ends.takes_back());
-        if !kept.is_empty() && takes_back() {
+    /// Puts back what shared values were when a step with these constraints began, unless it has completed what it has begun.
+    fn restore_unless_completed(&self, kept: Vec<(Shared, Value)>, constraints: &[Constraint]) {
+        if kept.is_empty() {
+            return;
+        }
+        let Some(ends) = self.library.environment.step_ends() else { return };
+        let of = |held: &Constraint| match &held.resource {
+            Resource::Constraint(name) => ends.of(name),
+            _ => None,
+        };
+        // Each notes it for one step, so all are asked.
+        if constraints.iter().filter_map(of).filter(|end| end.has_completed()).count() == 0 {
             kept.into_iter().for_each(|(shared, value)| *shared.write() = value);
         }
     }

@@ -20,6 +20,7 @@ mod informational_frames;
 mod options;
 mod permits;
 mod pool;
+mod pooled_connection;
 mod redirect;
 mod response;
 mod stoppable_stream;

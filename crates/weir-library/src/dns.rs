@@ -28,7 +28,7 @@ mod functions {
 /// # Errors
 /// Fails if the name has no address, if the resolver does not answer within `timeout`, and if the plan does not permit
 /// the host.
-#[weir::function(reads)]
+#[weir::function(reads, awaits_peer)]
 pub async fn lookup(
     #[environment] network: &Network,
     name: Text,

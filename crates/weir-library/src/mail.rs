@@ -78,7 +78,7 @@ pub struct MailOptions {
 /// # Errors
 /// Fails if an address or the subject is not valid; if the server does not take the message for all recipients within
 /// `timeout`; and as `tls.connect` does. After a failure, the server may have taken the message nevertheless.
-#[weir::function]
+#[weir::function(awaits_peer)]
 pub async fn send(
     #[environment] network: &Network,
     server: Text,

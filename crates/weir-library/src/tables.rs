@@ -21,8 +21,10 @@ mod connection;
 mod constraint;
 mod cursor;
 mod database;
+mod database_constraints;
 mod database_error;
 mod database_files;
+mod database_steps;
 mod dialect;
 mod disk_waits;
 #[cfg(test)]
@@ -49,6 +51,7 @@ mod key_tree;
 mod later;
 mod log_error;
 mod log_note;
+mod lost_transaction;
 mod memory;
 mod memory_index;
 mod memory_rows;
@@ -58,6 +61,7 @@ mod missed_starts;
 mod new_table;
 mod open_table;
 mod page_statement;
+mod partial_failures;
 mod past_migrations;
 mod postgres;
 mod program_end;
@@ -120,6 +124,7 @@ use self::statement_units::{
 };
 use crate::Limited;
 pub use backup::backup;
+pub use database_constraints::is_database;
 use expecting::EXPECTED_MAX;
 pub use expecting::ExpectedKeyPart;
 pub use failure_site::{FailureSite, PassedPlace};
@@ -196,13 +201,15 @@ pub fn store_converted(
 }
 
 /// Begins a transaction, and returns its number. Unless this `is_last` of its attempts, a refusal of the database is no failure of
-/// the program: the transaction is executed again. Its step `restores` shared values, or does not, unless it commits.
+/// the program: the transaction is executed again. Its step `restores` shared values, or does not, unless it commits. One that `only_reads` tables
+/// keeps nobody from writing them.
 #[weir::function(internal)]
-pub fn begin(is_last: bool, restores: bool, #[environment] storage: &TableStorage) -> i64 {
-    match restores {
+pub fn begin(is_last: bool, restores: bool, only_reads: bool, #[environment] storage: &TableStorage) -> i64 {
+    let transaction = match restores {
         true => storage.begin_restoring(!is_last),
         false => storage.begin(!is_last),
-    }
+    };
+    if only_reads { transaction_number::only_reading(transaction) } else { transaction }
 }
 
 /// Commits what the transaction has done to the table; if `last`, to all stored tables, and if `at_once`, so that nothing can take
@@ -222,7 +229,7 @@ pub fn commit(table: &mut Table, transaction: i64, at_once: bool, last: bool) ->
         false => table.0.rows.commit(transaction, last)?,
     }
     if at_once {
-        table.0.restoring.committed(transaction);
+        table.0.steps.committed(transaction);
     }
     Ok(transaction)
 }
@@ -331,7 +338,7 @@ pub fn get(table: &Table, transaction: i64, key: &RowKey) -> Limited<Option<Row>
     internal,
     reads,
     may_end,
-    units = units_of_rows(table, if let Value::List(keys) = keys { keys.len() } else { 0 }),
+    units = units_of_rows((table, transaction), if let Value::List(keys) = keys { keys.len() } else { 0 }),
     later = get_all_later(table, transaction, keys)
 )]
 pub fn get_all(table: &Table, transaction: i64, keys: Vec<RowKey>) -> Limited<Vec<Option<Row>>> {
@@ -344,7 +351,7 @@ pub fn get_all(table: &Table, transaction: i64, keys: Vec<RowKey>) -> Limited<Ve
 #[weir::function(
     internal,
     reads,
-    units = units_of_rows(table, if let Value::List(keys) = keys { keys.len() } else { 0 }),
+    units = units_of_rows((table, transaction), if let Value::List(keys) = keys { keys.len() } else { 0 }),
     later = get_each_later(table, transaction, keys)
 )]
 pub fn get_each(table: &Table, transaction: i64, keys: Vec<RowKey>) -> Vec<Result<Option<Row>, Failure>> {
@@ -358,7 +365,7 @@ pub fn get_each(table: &Table, transaction: i64, keys: Vec<RowKey>) -> Vec<Resul
     internal,
     reads,
     may_end,
-    units = units_of_search(table, query),
+    units = units_of_search((table, transaction), query),
     later = search_later((table, transaction), (query, arguments), TableRead::Search)
 )]
 pub fn select(table: &Table, transaction: i64, query: DecodedQuery, arguments: QueryArguments) -> Limited<Vec<Row>> {
@@ -371,7 +378,7 @@ pub fn select(table: &Table, transaction: i64, query: DecodedQuery, arguments: Q
 type ColumnValue = Generic<'c'>;
 
 /// Returns the values of a column of the rows that fulfil the conditions, in order.
-#[weir::function(internal, reads, may_end, units = units_of_search(table, query))]
+#[weir::function(internal, reads, may_end, units = units_of_search((table, transaction), query))]
 pub fn column(
     table: &Table,
     transaction: i64,
@@ -401,7 +408,7 @@ pub fn joined_table(table: &Table) -> JoinInput {
 
 /// Returns the rows that fulfil the conditions, in order, each with the rows that it names by keys, all as they are at one
 /// moment.
-#[weir::function(internal, reads, may_end, units = units_of_join(table, query, joined))]
+#[weir::function(internal, reads, may_end, units = units_of_join((table, transaction), query, joined))]
 pub fn join(
     table: &Table,
     transaction: i64,
@@ -452,7 +459,7 @@ pub fn next_page(table: &Table, _transaction: i64, query: DecodedQuery, rows: &E
     internal,
     reads,
     may_end,
-    units = units_of_search(table, query),
+    units = units_of_search((table, transaction), query),
     later = search_later((table, transaction), (query, arguments), TableRead::Count)
 )]
 pub fn count(table: &Table, transaction: i64, query: DecodedQuery, arguments: QueryArguments) -> Limited<i64> {

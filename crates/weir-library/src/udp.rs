@@ -126,7 +126,7 @@ pub async fn send(#[environment] network: &Network, socket: Socket, to: String, 
 /// # Errors
 /// Fails if there is no answer within `timeout`; if all addresses of the host are private, unless `private: true` permits
 /// them; and if the plan does not permit the host.
-#[weir::function]
+#[weir::function(awaits_peer)]
 pub async fn ask(
     #[environment] network: &Network,
     host: Text,

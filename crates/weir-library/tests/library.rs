@@ -82,6 +82,23 @@ fn functions_over_data_that_declare_no_units_are_those_of_a_bounded_time() {
     insta::assert_snapshot!(found.join("\n"));
 }
 
+/// A function that waits for what another flow of the program may do, such as answer a request, must not hold its thread meanwhile.
+/// A function may be added here if it waits for time, for the operating system, for a table or for a
+/// computation alone.
+#[test]
+fn functions_that_hold_their_thread_while_they_wait_wait_for_no_other_flow() {
+    let library = weir_library::library();
+    let functions = library.modules.values().flat_map(|module| module.functions.values());
+    let holding = functions.filter(|function| {
+        let effects = &function.signature.effects;
+        effects.waits && !effects.awaits_peer
+    });
+    let found: Vec<String> = holding.map(|function| function.signature.path().to_string()).collect();
+    let holding = "http.file, files.read, time.sleep, time.back_off, time.wait_for_attempt, tables.row, udp.send, \
+                   crypto.hash_password, crypto.password_matches";
+    assert_eq!(found.join(", "), holding);
+}
+
 /// Accepts two flows at a time, and completes them when asked for room.
 #[derive(Default)]
 struct TwoAtATime {

@@ -37,6 +37,7 @@ use action::{Stage, StepExit};
 pub(crate) use exit::{EndingFlow, Finished, FlowExit};
 use repeat::Strips;
 use step_locks::AtomicScope;
+use thread_release::leaves_for_one;
 use timed::Timed;
 
 mod action;
@@ -64,6 +65,7 @@ mod step_locks;
 mod stopped;
 mod straight;
 mod strips;
+mod thread_release;
 mod timed;
 mod waits;
 
@@ -342,7 +344,7 @@ impl Frame {
 
     /// Returns true if the flow holds no thread while the frame waits.
     pub(crate) fn leaves_thread(&self) -> bool {
-        self.waits.iter().all(|wait| wait.stage.as_ref().is_some_and(|stage| stage.leaves_thread()))
+        leaves_for_one(self.waits.iter().map(|wait| wait.stage.as_ref().is_some_and(|stage| stage.leaves_thread())))
     }
 
     /// Returns true if the frame waits for nothing but calls that hold no thread meanwhile, and that take no locks.

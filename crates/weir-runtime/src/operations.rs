@@ -69,9 +69,10 @@ impl KeptFailure {
         if signature.failure.is_some() { KeptFailure::OfResult } else { KeptFailure::OfValue }
     }
 
-    /// Returns the outcome with its failure as an answer.
+    /// Returns the outcome with its failure as an answer. A transaction that is executed again has no answer.
     pub(crate) fn seen(self, outcome: Outcome) -> Outcome {
         match (self, outcome) {
+            (_, Outcome::Fault(failure)) if failure.is_refusal() => Outcome::Fault(failure),
             (_, Outcome::Fault(failure)) => Outcome::Error(Value::Failure(failure)),
             (KeptFailure::OfValue, Outcome::Error(error)) => Outcome::Error(Value::Failure(failure_of(error))),
             (KeptFailure::OfValue, outcome) => outcome,

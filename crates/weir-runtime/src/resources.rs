@@ -59,10 +59,12 @@ impl Resources {
         platform: &Arc<dyn Platform>,
     ) -> Resources {
         let mut resources = Resources { locks: locks_of(program), ..Resources::default() };
-        if let Some(step_ends) = environment.step_ends()
-            && let Some(locks) = resources.locks.get_mut(&Resource::Constraint(step_ends.constraint().into()))
-        {
-            locks.whole = Arc::new(FairRwLock::ending(step_ends));
+        for (resource, locks) in &mut resources.locks {
+            if let Resource::Constraint(name) = resource
+                && let Some(step_end) = environment.step_ends().and_then(|ends| ends.of(name))
+            {
+                locks.whole = Arc::new(FairRwLock::ending(step_end));
+            }
         }
         for (shared, index) in program.shared.iter().zip(0..) {
             resources.shared_index.insert(shared.name.clone(), index);

@@ -13,7 +13,7 @@ mod repeats;
 
 use std::sync::Arc;
 
-use weir_host::{Argument, FunctionCode, Mode, Resource};
+use weir_host::{Argument, FunctionCode, Mode, Resource, StepEnd};
 use weir_ir::graph::ArmTest;
 use weir_ir::prim::Prim;
 
@@ -310,6 +310,8 @@ pub(crate) struct AcquireStep {
     pub session: Option<Argument>,
     /// The shared values that get back their values if what the step has begun is taken back.
     pub restores: Box<[SharedOf]>,
+    /// The ends of steps that a step which restores shared values asks: it does so unless it has completed what it has begun.
+    pub ends: Box<[Arc<dyn StepEnd>]>,
     /// The atomic steps around it, by the node that begins each.
     pub within: Box<[u32]>,
     /// The ticket gates within it, which are waited for before any lock.

@@ -248,11 +248,20 @@ impl Units {
         self.rest.set(0);
     }
 
+    /// Returns true if units were spent.
+    pub(crate) fn has_spent(&self) -> bool {
+        self.spent() > 0
+    }
+
+    fn spent(&self) -> u64 {
+        let left = self.rest.get().saturating_add(self.left.get().max(0).unsigned_abs());
+        self.total.saturating_sub(left)
+    }
+
     /// Returns the number of whole quanta that were spent.
     #[inline]
     pub(crate) fn quanta_spent(&self) -> u32 {
-        let left = self.rest.get().saturating_add(self.left.get().max(0).unsigned_abs());
-        let (spent, quantum) = (self.total.saturating_sub(left), u64::from(self.quantum));
+        let (spent, quantum) = (self.spent(), u64::from(self.quantum));
         // Most flows spend less, and need no division.
         if spent < quantum { 0 } else { u32::try_from(spent / quantum).unwrap_or(u32::MAX) }
     }

@@ -39,6 +39,8 @@ struct ProxyState {
     cuts: Mutex<VecDeque<Cut>>,
     /// The number of commits that are still to be lost.
     lost_commits: AtomicUsize,
+    /// The number of commits whose answers are still to be lost.
+    lost_commit_answers: AtomicUsize,
     open: Mutex<Vec<UnixStream>>,
     /// True while answers are held back.
     is_held: Mutex<bool>,
@@ -93,10 +95,15 @@ impl PostgresProxy {
         self.state.lost_commits.store(count, Ordering::SeqCst);
     }
 
-    /// Returns the number of commits that are still to be lost.
+    /// Cuts the connections on which the next commits are sent, behind these: the server executes them, and the client gets no answer.
+    pub fn lose_commit_answers(&self, count: usize) {
+        self.state.lost_commit_answers.store(count, Ordering::SeqCst);
+    }
+
+    /// Returns the number of commits that are still to be lost, or to get no answer.
     #[must_use]
     pub fn commits_left(&self) -> usize {
-        self.state.lost_commits.load(Ordering::SeqCst)
+        self.state.lost_commits.load(Ordering::SeqCst) + self.state.lost_commit_answers.load(Ordering::SeqCst)
     }
 
     /// Holds back the answers of the server, until they are released.
@@ -140,16 +147,26 @@ impl ProxyState {
         locked(&self.open).extend([copy(&client), copy(&server)]);
         let (from, to) = (copy(&client), copy(&server));
         let (of_client, of_server) = (Arc::clone(self), Arc::clone(self));
+        let is_unanswered = Arc::new(AtomicBool::new(false));
+        let answer_is_lost = Arc::clone(&is_unanswered);
         std::thread::spawn(move || {
             forward(from, to, None, |sent, _| {
                 of_client.count(sent);
-                of_client.loses_commit(sent)
+                let forwarding = of_client.forwarding(sent);
+                // No answer is passed on any more, also if the server is fast.
+                is_unanswered.fetch_or(forwarding == Forwarding::LeaveBehind, Ordering::SeqCst);
+                forwarding
             });
         });
         std::thread::spawn(move || {
-            forward(server, client, cut, |_, is_ready| {
+            forward(server, client, cut, |answer, is_ready| {
                 of_server.wait_until_released(is_ready);
-                false
+                match answer_is_lost.load(Ordering::SeqCst) {
+                    // A server takes back a transaction if it cannot send the answers before that to the commit.
+                    true if !answer.ends_with(READY) => Forwarding::Drop,
+                    true => Forwarding::EndBefore,
+                    false => Forwarding::GoOn,
+                }
             });
         });
     }
@@ -160,11 +177,20 @@ impl ProxyState {
         self.has_other.fetch_or(!sent.starts_with(BIND), Ordering::SeqCst);
     }
 
-    /// Returns whether a client sends a commit that is to be lost.
-    fn loses_commit(&self, sent: &[u8]) -> bool {
-        let commits = sent.windows(COMMIT.len()).any(|message| message == COMMIT);
-        let fewer = |left: usize| left.checked_sub(1);
-        commits && self.lost_commits.fetch_update(Ordering::SeqCst, Ordering::SeqCst, fewer).is_ok()
+    /// Returns what becomes of what a client sends, which may be a commit.
+    fn forwarding(&self, sent: &[u8]) -> Forwarding {
+        let is_next = |left: &AtomicUsize| {
+            left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left: usize| left.checked_sub(1)).is_ok()
+        };
+        if !sent.windows(COMMIT.len()).any(|message| message == COMMIT) {
+            Forwarding::GoOn
+        } else if is_next(&self.lost_commits) {
+            Forwarding::EndBefore
+        } else if is_next(&self.lost_commit_answers) {
+            Forwarding::LeaveBehind
+        } else {
+            Forwarding::GoOn
+        }
     }
 
     /// Waits until answers are no longer held back. Those to a client that connects are not.
@@ -174,8 +200,20 @@ impl ProxyState {
     }
 }
 
-/// Forwards what one side sends, up to the place of the cut or until `before` returns true, and then ends both.
-fn forward(mut from: UnixStream, mut to: UnixStream, cut: Option<Cut>, before: impl Fn(&[u8], bool) -> bool) {
+/// The fate of a message, and of its connection.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Forwarding {
+    GoOn,
+    /// It is not forwarded.
+    Drop,
+    /// The connection ends before it.
+    EndBefore,
+    /// It is the last one of its side, whose connection ends. That of the other side goes on.
+    LeaveBehind,
+}
+
+/// Forwards what one side sends, up to the place of the cut or as far as `before` says, and then ends both.
+fn forward(mut from: UnixStream, mut to: UnixStream, cut: Option<Cut>, before: impl Fn(&[u8], bool) -> Forwarding) {
     let (mut bytes, mut is_ready) = (vec![0; 1 << 16], false);
     while let Ok(count) = from.read(&mut bytes) {
         let is_cut = match cut {
@@ -183,9 +221,16 @@ fn forward(mut from: UnixStream, mut to: UnixStream, cut: Option<Cut>, before: i
             Some(Cut::BehindFirstStatement) => is_ready,
             None => false,
         };
-        let ends = before(&bytes[..count], is_ready);
-        if count == 0 || is_cut || ends || to.write_all(&bytes[..count]).is_err() {
+        let forwarding = before(&bytes[..count], is_ready);
+        if forwarding == Forwarding::Drop && count > 0 {
+            continue;
+        }
+        if count == 0 || is_cut || forwarding == Forwarding::EndBefore || to.write_all(&bytes[..count]).is_err() {
             break;
+        }
+        if forwarding == Forwarding::LeaveBehind {
+            _ = from.shutdown(Shutdown::Both);
+            return;
         }
         is_ready |= bytes[..count].ends_with(READY);
     }

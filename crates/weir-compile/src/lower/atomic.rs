@@ -16,12 +16,14 @@ impl<'a> Lowering<'a, '_> {
     pub(super) fn atomic(&mut self, expr: &'a Expr, resources: &'a [AtomicResource], body: &'a ast::Block) -> Atom {
         let held = resources.iter().find(|resource| self.is_per_session(resource));
         let session = held.map(|held| self.session_of(&self.held_name(held), held.span));
-        let stored = self.stores_in(resources);
+        let databases = self.databases_named(resources);
         for resource in resources.iter().filter(|resource| resource.read.is_none()) {
             self.held_exclusively(&self.held_name(resource), resource.span);
         }
+        let mut begun = None;
         let open_block = self.build_block(|lowering| {
             let transaction = lowering.begin(resources, expr.span);
+            begun.clone_from(&transaction);
             let held = resources.iter().map(|resource| lowering.held_name(resource)).collect();
             let readers = resources.iter().filter_map(|each| Some((lowering.held_name(each), each.read?))).collect();
             let frame_count = lowering.frames.len();
@@ -31,19 +33,22 @@ impl<'a> Lowering<'a, '_> {
             lowering.steps.pop();
             value
         });
-        let is_transaction = resources.iter().any(|resource| self.is_table(resource));
+        let is_transaction = begun.is_some();
+        if let Some(transaction) = begun {
+            let ty = if self.ty(expr) == Type::Never { Type::Unit } else { self.ty(expr) };
+            self.lower_refused_commit((&transaction, &open_block), &ty, expr.span);
+        }
         self.step(open_block, (self.ty(expr), session), expr.span, |lowering, body| {
             let (restoring, restores) = match is_transaction {
-                true => lowering.restored_in(body, stored.is_some()),
+                true => {
+                    lowering.begin_to_read(body);
+                    lowering.restored_in(body, !databases.is_empty())
+                }
                 false => Default::default(),
             };
             let held = resources.iter().map(|resource| lowering.constraint(resource, body));
-            (held.chain(stored).chain(restoring).collect(), restores)
+            (held.chain(databases).chain(restoring).collect(), restores)
         })
-    }
-
-    fn is_table(&self, resource: &AtomicResource) -> bool {
-        self.program.declarations.tables.contains_key(&self.held_name(resource))
     }
 
     /// Appends an atomic step with this body, which holds the constraints, and restores shared values.

@@ -171,6 +171,16 @@ type YieldValue<'c> = dyn Fn(&mut VariableSupply, &mut Vec<Let>, Atom) -> Atom +
 /// Computes what the block yields if it exits a frame with a result; may add bindings.
 type YieldExit<'c> = dyn Fn(&mut VariableSupply, &mut Vec<Let>, InlineFrameId, Atom) -> Atom + 'c;
 
+/// Yields a value as it is.
+pub(super) fn yield_value(_: &mut VariableSupply, _: &mut Vec<Let>, value: Atom) -> Atom {
+    value
+}
+
+/// Yields the result of an exit as it is.
+pub(super) fn yield_exit_value(_: &mut VariableSupply, _: &mut Vec<Let>, _: InlineFrameId, value: Atom) -> Atom {
+    value
+}
+
 /// The supply of variables of one flow.
 #[derive(Default)]
 pub(super) struct VariableSupply {

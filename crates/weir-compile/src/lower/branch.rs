@@ -5,8 +5,11 @@ use weir_ir::expr::{ArmTest, Atom, Block, Let, LoopExit, Op, Origin, Variable};
 use weir_ir::prim::Prim;
 use weir_syntax::Span;
 
-use super::block_builder::{BlockExits, ClosingRules, InlineFrameId, OpenArm, OpenBlock, Terminator, VariableSupply};
-use super::{BLOCKS_MAX, DeferredHandler, InlineFrameKind, Lowering, yield_exit_value, yield_value};
+use super::block_builder::{
+    BlockExits, ClosingRules, InlineFrameId, OpenArm, OpenBlock, Terminator, VariableSupply, yield_exit_value,
+    yield_value,
+};
+use super::{BLOCKS_MAX, DeferredHandler, InlineFrameKind, Lowering};
 
 impl<'a> Lowering<'a, '_> {
     /// Builds an arm of a switch.

@@ -19,12 +19,17 @@ impl Lowering<'_, '_> {
             let name = Some(Binding::Atom(Atom::Value(Value::text(name))));
             return self.call_host(&Text::from(CONFIGURED_SECRET), vec![name], Type::named(SECRET), (span, &[]));
         }
+        Atom::Value(self.configured_value(name).unwrap_or_else(|| unset(&declared.ty.to_type())))
+    }
+
+    /// Returns the value of a `config`; `None` if it has none, which a tool need not know that only looks at a program.
+    pub(super) fn configured_value(&self, name: &str) -> Option<Value> {
+        let declared = self.typed.declarations.config.get(name)?;
         let default = match &self.context.tree().items[declared.item].kind {
             ItemKind::Config(config) => config.default.as_ref().and_then(|default| self.typed.constant(default).ok()),
             _ => None,
         };
-        let value = self.context.library.configuration.get(name).cloned().or(default);
-        Atom::Value(value.unwrap_or_else(|| unset(&declared.ty.to_type())))
+        self.context.library.configuration.get(name).cloned().or(default)
     }
 }
 

@@ -6,7 +6,7 @@
 //! for in vain; one that the transaction writes first is read again. So a request changes nothing but the time of a read.
 
 use weir_host::{Text, Type, Value};
-use weir_ir::expr::{Atom, Block, Call, Let, Op, Origin, Variable};
+use weir_ir::expr::{Arm, ArmTest, Atom, Block, Call, Let, Op, Origin, Variable};
 use weir_ir::prim::Prim;
 use weir_ir::program::Var;
 
@@ -60,7 +60,9 @@ impl Lowering<'_, '_> {
         let (mut leaving, mut staying) = (Vec::new(), Vec::new());
         for at in 0..block.lets.len() {
             let (before, behind) = block.lets.split_at_mut(at);
-            for mut request in self.requests_of(&mut behind[0], transaction) {
+            let kept = before.last().filter(|read| matches!(&read.op, Op::Call(call) if call.keeps_failure));
+            let kept = kept.map(|read| read.bound.var);
+            for mut request in self.requests_of(&mut behind[0], kept, transaction) {
                 match request.lifted(before, transaction) {
                     None => leaving.push(request),
                     // Right before its read it would be of no use, unless it is for the rows of several rounds.
@@ -79,13 +81,16 @@ impl Lowering<'_, '_> {
         leaving
     }
 
-    /// Returns the requests of an operation that may stand before it.
-    fn requests_of(&mut self, binding: &mut Let, transaction: Var) -> Vec<RowRequest> {
+    /// Returns the requests of an operation that may stand before it. `kept` is what a read before it returns that keeps its failure.
+    fn requests_of(&mut self, binding: &mut Let, kept: Option<Var>, transaction: Var) -> Vec<RowRequest> {
         let origin = binding.origin;
         match &mut binding.op {
             Op::Call(call) => self.request_of(call, transaction, origin).into_iter().collect(),
-            Op::Switch { arms, .. } => {
-                let going = arms.iter().filter(|arm| !ends_flow(&arm.body)).count();
+            Op::Switch { subject, arms } => {
+                // Behind a read that has failed, the transaction does nothing.
+                let of_read = kept.is_some_and(|read| *subject == Atom::Var(read));
+                let has_failed = |arm: &Arm| of_read && arm.test == ArmTest::Tag(Value::ERR);
+                let going = arms.iter().filter(|arm| !ends_flow(&arm.body) && !has_failed(arm)).count();
                 let mut leaving = Vec::new();
                 for arm in arms {
                     let own: Vec<Var> = arm.payload.iter().map(|variable| variable.var).collect();

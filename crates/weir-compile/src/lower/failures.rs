@@ -7,7 +7,7 @@
 //! its handler runs, unless the handler is inside the step: no other flow waits for a handler (Flux §2.4). A failure in a `for` or
 //! `fold` leaves the loop before a handler of the flow runs, so that calls in its rounds gather as those in a `fn` do.
 
-use weir_host::{Text, Type, Value};
+use weir_host::{FailureKind, Text, Type, Value};
 use weir_ir::expr::{Atom, LoopExit};
 use weir_ir::prim::Prim;
 use weir_syntax::Span;
@@ -89,19 +89,56 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    /// Lowers the failure of the commit of a step, as that of a `?` behind the step. `around` is the number of frames around the step.
-    pub(super) fn commit_failed(&mut self, around: usize, failure: Atom, span: Span) -> Atom {
-        let behind = self.failure_path().find(|at| *at < around && self.frames[*at].kind != InlineFrameKind::Closure);
-        let returns = behind.filter(|at| {
-            let InlineFrame { kind, result, .. } = &self.frames[*at];
-            matches!(kind, InlineFrameKind::Function | InlineFrameKind::Retry)
-                && matches!(result, Type::Result(pair) if pair.1 == Type::Failure)
-        });
-        let Some(frame) = returns else {
+    /// Lowers the failure of the transaction of a step, as that of a `?` behind the step. `around` is the number of frames around the step.
+    pub(super) fn step_failed(&mut self, around: usize, failure: Atom, span: Span) -> Atom {
+        let Some(frame) = self.frame_that_fails(around) else {
             return self.failed(failure, &Type::Failure, (FailureTarget::Flow, None, Vec::new()), span);
         };
         let (failure, _) = self.propagated(failure, &Type::Failure, None, (frame, self.context.located(span)));
         self.exit_with_err(frame, failure, span)
+    }
+
+    /// Does the same for a failure of this kind; every other one ends the flow. `ty` is the type of the value that the failure takes the
+    /// place of.
+    pub(super) fn step_failed_by(
+        &mut self,
+        kind: FailureKind,
+        around: usize,
+        failure: Atom,
+        (ty, span): (&Type, Span),
+    ) -> Atom {
+        if self.frame_that_fails(around).is_none() {
+            return self.step_failed(around, failure, span);
+        }
+        let failed = failure.clone();
+        self.if_of_kind(kind, failure, (ty, span), |lowering| lowering.step_failed(around, failed, span))
+    }
+
+    /// Goes on with `then` if a failure has this kind; otherwise ends the flow with it.
+    pub(super) fn if_of_kind(
+        &mut self,
+        kind: FailureKind,
+        failure: Atom,
+        (ty, span): (&Type, Span),
+        then: impl FnOnce(&mut Self) -> Atom,
+    ) -> Atom {
+        let given = vec![Some(Binding::Atom(failure.clone()))];
+        let of = self.call_host(&Text::from("failure.kind"), given, Type::Text, (span, &[]));
+        let is_of_kind = self.prim(Prim::Equal, vec![of, Atom::Value(Value::text(kind.name()))], Type::Bool, span);
+        self.choose(is_of_kind, ty, span, then, |lowering| {
+            lowering.failed(failure, &Type::Failure, (FailureTarget::Flow, None, Vec::new()), span)
+        })
+    }
+
+    /// Returns the frame of the `fn` or `retry` that fails if the transaction of a step does, if there is one. `around` is the number of
+    /// frames around the step.
+    pub(super) fn frame_that_fails(&self, around: usize) -> Option<usize> {
+        let mut path = std::iter::successors(around.checked_sub(1), |at| self.frames[*at].outer);
+        path.find(|at| self.frames[*at].kind != InlineFrameKind::Closure).filter(|at| {
+            let InlineFrame { kind, result, .. } = &self.frames[*at];
+            matches!(kind, InlineFrameKind::Function | InlineFrameKind::Retry)
+                && matches!(result, Type::Result(pair) if pair.1 == Type::Failure)
+        })
     }
 
     /// Returns the function that is called: that which a parameter stands for, or the callee itself; none for a closure.

@@ -1,8 +1,9 @@
 //! Lowers a query and the reads of its rounds by keys, such as `for m in messages { (m.text, users[m.from]) }`, to one statement
 //! that joins the tables, so that both see one moment.
 //!
-//! A read is joined if each part of its key is a column of the row, or does not mention the row. The statement is a step that
-//! holds all of its tables, unless a transaction around it does.
+//! A read is joined if each part of its key is a column of the row, or does not mention the row, and if no two databases would have to
+//! join them: a query must not hold its table while another database answers. The statement is a step that holds all of its tables,
+//! unless a transaction around it does.
 
 use weir_host::{Mode, Resource, Text, Type, Value};
 use weir_ir::expr::{Atom, Constraint};
@@ -51,7 +52,9 @@ impl<'a> Lowering<'a, '_> {
 
     fn join_of(&self, table: &Text, row: LocalId, read: KeyedRead<'a>) -> Option<QueryJoin<'a>> {
         let other = self.table_named(read.object)?;
-        if self.is_in_transaction_of(&other) != self.is_in_transaction_of(table) {
+        let are_apart =
+            self.is_stored(table) && self.is_stored(&other) && self.database_of(table) != self.database_of(&other);
+        if are_apart || self.is_in_transaction_of(&other) != self.is_in_transaction_of(table) {
             return None;
         }
         let key = self.table(&other).key.len();

@@ -74,9 +74,9 @@ impl<'a> Lowering<'a, '_> {
         self.written_in(body, &mut written);
         written.retain(|name| self.program.declarations.tables.contains_key(name.as_str()));
         let in_memory = written.iter().filter(|table| !self.is_stored(table)).cloned().map(Resource::Shared);
-        let turn = written.iter().any(|table| self.takes_turns(table)).then(|| Resource::Constraint(TABLES.into()));
         let held = |resource| Constraint { resource, mode: Mode::Write, per_session: false };
-        in_memory.chain(turn).map(held).collect()
+        let databases = self.databases_to_write(written.iter().map(Text::as_str));
+        in_memory.map(held).chain(databases).collect()
     }
 
     /// Begins the transaction of a statement, unless there is one around it, or it needs none.
@@ -153,9 +153,10 @@ impl<'a> Lowering<'a, '_> {
         let failure = self.vars.variable("", pair.1.clone());
         let (kept, failed) = (Atom::Var(held.var), Atom::Var(failure.var));
         let number = transaction.number.clone();
+        let fails_by_any = transaction.is_own || self.is_of_existing(transaction);
         let arms = vec![
             self.arm(ArmTest::Tag(Value::OK), vec![held], |lowering| {
-                lowering.commit_rest(&transaction.tables, (0, number), (kept, ty), span)
+                lowering.commit_rest((&transaction.tables, fails_by_any), (0, number), (kept, ty), span)
             }),
             self.arm(ArmTest::Tag(Value::ERR), vec![failure], |lowering| {
                 lowering.roll_back(transaction, span);
@@ -168,7 +169,7 @@ impl<'a> Lowering<'a, '_> {
     /// Commits the tables from this one on. Returns the result of the statement.
     fn commit_rest(
         &mut self,
-        tables: &[Text],
+        (tables, fails_by_any): (&[Text], bool),
         (at, number): (usize, Atom),
         (kept, ty): (Atom, &Type),
         span: Span,
@@ -184,10 +185,10 @@ impl<'a> Lowering<'a, '_> {
         let (next, failed) = (Atom::Var(number.var), Atom::Var(failure.var));
         let arms = vec![
             self.arm(ArmTest::Tag(Value::OK), vec![number], |lowering| {
-                lowering.commit_rest(tables, (at + 1, next), (kept, ty), span)
+                lowering.commit_rest((tables, fails_by_any), (at + 1, next), (kept, ty), span)
             }),
             self.arm(ArmTest::Tag(Value::ERR), vec![failure], |lowering| {
-                lowering.prim(Prim::Variant(Value::ERR), vec![failed], ty.clone(), span)
+                lowering.err_of_commit(fails_by_any, failed, (ty, span))
             }),
         ];
         self.switch(committed, arms, ty, span)

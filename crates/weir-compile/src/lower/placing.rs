@@ -45,7 +45,7 @@ impl Lowering<'_, '_> {
                     if self.changes_only_tables_and(&BTreeSet::new(), body) {
                         place_in(body, transaction);
                         let may_place = !inside && binding.bound.ty != Type::Never;
-                        behind = (may_place && self.may_place_commits(body)).then_some(transaction);
+                        behind = (may_place && self.may_place_commits(body, transaction)).then_some(transaction);
                     }
                     self.expect_rows(body, transaction);
                 }
@@ -62,15 +62,16 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Returns whether the commits of a step can be placed: their failures end the flow, as that of an `update` outside of
-    /// `atomic` does not, and all their tables are stored, because one in memory cannot be taken back behind the step.
-    fn may_place_commits(&self, block: &Block) -> bool {
+    /// Returns whether the commits of a step can be placed: their failures end the flow, or have a value behind the step, as that of an
+    /// `update` outside of `atomic` has not; and all their tables are stored, because one in memory cannot be taken back behind the step.
+    fn may_place_commits(&self, block: &Block, transaction: Var) -> bool {
         block.lets.iter().enumerate().all(|(at, binding)| match &binding.op {
             Op::Call(call) if call.function == Text::from(COMMIT) => {
                 let is_stored = matches!(call.arguments.first(), Some(Atom::Shared(table)) if self.is_stored(table));
-                is_stored && failure_of(binding, block.lets.get(at + 1)).is_some()
+                let ends_flow = failure_of(binding, block.lets.get(at + 1)).is_some();
+                is_stored && (ends_flow || self.has_refused_commit(transaction))
             }
-            op => op.blocks().all(|inner| self.may_place_commits(inner)),
+            op => op.blocks().all(|inner| self.may_place_commits(inner, transaction)),
         })
     }
 
@@ -91,11 +92,16 @@ impl Lowering<'_, '_> {
         let committed = self.vars.variable("", Type::result(Type::Unit, Type::Failure));
         let site = self.unique(COMMITTED.to_owned()).into();
         let call = Call::new(COMMITTED.into(), site, vec![Atom::Var(number.var)]);
-        let ended = self.end_unless_committed(Atom::Var(committed.var), origin);
+        let end = Atom::Var(committed.var);
         lets.push(Let { bound: number, op: Op::Prim(Prim::Field(1), vec![both.clone()]), origin });
         lets.push(Let { bound: committed, op: Op::Call(call), origin });
-        lets.push(ended);
-        lets.push(Let { bound: value, op: Op::Prim(Prim::Field(0), vec![both]), origin });
+        match self.refused_commits.remove(&transaction) {
+            Some(refused) => lets.push(self.value_unless_refused((end, refused), (both, value), origin)),
+            None => {
+                lets.push(self.end_unless_committed(end, origin));
+                lets.push(Let { bound: value, op: Op::Prim(Prim::Field(0), vec![both]), origin });
+            }
+        }
     }
 
     /// Returns the operation that ends the flow with the failure of a commit, if it has failed.

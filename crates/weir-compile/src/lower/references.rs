@@ -1,7 +1,8 @@
 //! References between tables: their descriptions, and the tables that a deletion writes and that a step holds for them.
 //!
-//! A write that checks a reference reads another table, and a deletion may write several. The constraint `tables` excludes
-//! all other writes of stored tables and of tables with references, so that nothing changes between check and write.
+//! A write that checks a reference reads another table, and a deletion may write several. The constraint of the
+//! program's own database excludes all other writes of its tables and of those in memory with references, so that nothing changes
+//! between check and write.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -43,11 +44,6 @@ impl Declarations {
 }
 
 impl Lowering<'_, '_> {
-    /// Returns whether a step that writes the table holds the constraint `tables`.
-    pub(super) fn takes_turns(&self, table: &str) -> bool {
-        self.is_stored(table) || self.program.declarations.has_references(table)
-    }
-
     /// Reports tables from which a deletion deletes rows although the transaction around it does not name them.
     pub(super) fn names_all_cascades(&mut self, table: &str, transaction: &Transaction, span: Span) {
         let named = |other: &Arc<str>| transaction.tables.iter().any(|table| table.as_str() == &**other);

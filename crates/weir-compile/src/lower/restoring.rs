@@ -1,7 +1,8 @@
 //! The shared values that a transaction restores if it is taken back: those that are no tables, and that it changes.
 //!
-//! Its step holds them exclusively, and the constraint `tables`, by which the store tells whoever ends the step whether the transaction
-//! has committed (`StepEnds::takes_back`). Its commit is one that nothing takes back behind the step.
+//! Its step holds them exclusively, and the constraint of the database of its tables, by which the store tells whoever ends the step
+//! whether the transaction has committed (`StepEnd::has_completed`). If all are kept in memory, that is the program's own database. Its
+//! commit is one that nothing takes back behind the step.
 //!
 //! A value that cannot be cloned cannot be restored, and neither can one that steps hold per session, because other sessions change
 //! it meanwhile. A transaction that changes such a value is reported.
@@ -11,6 +12,7 @@ use weir_ir::expr::{Atom, Block, Call, Constraint, Op, Origin};
 use weir_syntax::{Code, Diagnostic};
 
 use super::Lowering;
+use super::databases::database;
 use crate::lang_items::{BEGIN, COMMIT, TABLES};
 
 /// A call that changes a shared value.
@@ -22,7 +24,7 @@ struct ValueChange {
 
 impl Lowering<'_, '_> {
     /// Returns the shared values that a transaction with this body restores, and the constraints that it holds therefore. `stores` is
-    /// true if it holds the constraint `tables` anyway: then all that it uses is held before that.
+    /// true if it holds the constraint of a database anyway: then all that it uses is held before that.
     pub(super) fn restored_in(&mut self, body: &mut Block, stores: bool) -> (Vec<Constraint>, Vec<Text>) {
         let mut restored: Vec<Text> = Vec::new();
         for (name, change) in self.changed_values(body) {
@@ -36,8 +38,7 @@ impl Lowering<'_, '_> {
         }
         begin_restoring(body);
         let held = restored.iter().map(|name| self.scoped(Resource::Shared(name.clone()), Mode::Write));
-        let turn = Constraint { resource: Resource::Constraint(TABLES.into()), mode: Mode::Write, per_session: false };
-        let constraints = if stores { Vec::new() } else { held.chain([turn]).collect() };
+        let constraints = if stores { Vec::new() } else { held.chain([database(TABLES.into())]).collect() };
         (constraints, restored)
     }
 

@@ -3,8 +3,7 @@
 //! A table is a shared value, and a statement a call of the module `tables` that borrows it, so that locks, effects and
 //! their checks are those of shared values.
 //!
-//! The database of stored tables has one writer. The constraint `tables` stands for it: each step that writes a stored
-//! table holds it.
+//! A step that writes a stored table holds the constraint of its database ([`super::databases`]).
 
 use std::collections::BTreeSet;
 
@@ -12,7 +11,7 @@ use weir_host::{Mode, Passing, Resource, Signature, Text, Type, Value};
 use weir_ir::expr::{ArmTest, Atom, Call, Constraint, Op};
 use weir_ir::prim::Prim;
 use weir_syntax::Span;
-use weir_syntax::ast::{AtomicResource, Expr, ExprId, ExprKind};
+use weir_syntax::ast::{Expr, ExprId, ExprKind};
 
 use super::branch::FallibleValue;
 use super::paired_row::PairedRow;
@@ -53,7 +52,7 @@ impl<'a> Lowering<'a, '_> {
                 DatabaseAddress::Config(config) => self.configured(config, span),
             };
             let address = if let Atom::Value(address) = address { address } else { Value::text("") };
-            record([address, Value::Bool(existing.writable)])
+            record([address, Value::Bool(existing.writable), Value::Text(self.database_of(name))])
         });
         let schema = schema(name, &self.program.declarations, existing);
         self.migrated(name, &schema);
@@ -141,7 +140,7 @@ impl<'a> Lowering<'a, '_> {
                 if let Some(number) = call.arguments.get_mut(1) {
                     *number = transaction.number.clone();
                 }
-                return self.emit(Op::Call(call), ty, span);
+                return self.call_in_transaction(call, (step, &transaction), (signature, ty), span);
             }
             if writes && !transaction.is_own {
                 self.not_named(&table, &transaction, span);
@@ -157,9 +156,10 @@ impl<'a> Lowering<'a, '_> {
                 if let Some(number) = call.arguments.get_mut(1) {
                     *number = transaction.number.clone();
                 }
+                return self.call_in_transaction(call, (step, &transaction), (signature, ty), span);
             }
         }
-        if !writes || !self.takes_turns(&table) {
+        if !writes || self.database_to_write(&table).is_none() {
             return self.emit(Op::Call(call), ty, span);
         }
         let open_block = self.build_block(|lowering| lowering.emit(Op::Call(call), ty.clone(), span));
@@ -171,15 +171,8 @@ impl<'a> Lowering<'a, '_> {
         let held = |resource| Constraint { resource, mode: Mode::Write, per_session: false };
         let others = if deletes { self.program.declarations.cascades_to(table) } else { BTreeSet::new() };
         let others = others.into_iter().map(|other| held(Resource::Shared((&*other).into())));
-        let turn = self.takes_turns(table).then(|| held(Resource::Constraint(TABLES.into())));
-        std::iter::once(held(Resource::Shared(table.clone()))).chain(others).chain(turn).collect()
-    }
-
-    /// Returns the constraint of the database if a step names a stored table.
-    pub(super) fn stores_in(&self, resources: &[AtomicResource]) -> Option<Constraint> {
-        let stored = resources.iter().any(|resource| self.takes_turns(&self.held_name(resource)));
-        let resource = Resource::Constraint(TABLES.into());
-        stored.then_some(Constraint { resource, mode: Mode::Write, per_session: false })
+        let database = self.database_to_write(table);
+        std::iter::once(held(Resource::Shared(table.clone()))).chain(others).chain(database).collect()
     }
 
     /// Lowers the call of `replace` inside `update`, and returns the result of the `update`.

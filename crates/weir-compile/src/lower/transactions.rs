@@ -3,14 +3,14 @@
 //! `tables.begin` gives a transaction a number, which each of its statements passes, and `tables.commit` ends it on every path
 //! except a failure. The statement of another number that finds it unfinished takes it back.
 
-use weir_host::{Signature, Text, Type, Value, World};
-use weir_ir::expr::{ArmTest, Atom};
+use weir_host::{Passing, Signature, Text, Type, Value, World};
+use weir_ir::expr::{ArmTest, Atom, Block, Call, Op};
 use weir_ir::prim::Prim;
 use weir_syntax::ast::AtomicResource;
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::{Binding, Lowering, Transaction};
-use crate::lang_items::{BEGIN, ROLL_BACK, WAIT_FOR_ATTEMPT};
+use crate::lang_items::{BEGIN, COMMIT, ROLL_BACK, WAIT_FOR_ATTEMPT};
 
 impl Lowering<'_, '_> {
     /// Returns whether a table is stored in the database of the stored tables of a transaction.
@@ -80,10 +80,34 @@ impl Lowering<'_, '_> {
         Some(Transaction { number, span, tables, is_own: false })
     }
 
-    /// Begins a transaction that is executed once and restores no shared value, and returns its number.
+    /// Begins a transaction that is executed once, restores no shared value and may write tables, and returns its number.
     pub(super) fn begin_transaction(&mut self, span: Span) -> Atom {
-        let [is_last, restores] = [true, false].map(|truth| Some(Binding::Atom(Atom::Value(Value::Bool(truth)))));
-        self.call_host(&BEGIN.into(), vec![is_last, restores], Type::Int, (span, &[]))
+        let given = [true, false, false].map(|truth| Some(Binding::Atom(Atom::Value(Value::Bool(truth)))));
+        self.call_host(&BEGIN.into(), given.into(), Type::Int, (span, &[]))
+    }
+
+    /// Tells the transaction of a block that it only reads, if nothing in the block writes a table.
+    pub(super) fn begin_to_read(&self, body: &mut Block) {
+        let mut writes = false;
+        body.each_binding(&mut |binding| writes |= matches!(&binding.op, Op::Call(call) if self.writes_table(call)));
+        body.each_binding_mut(&mut |binding| match &mut binding.op {
+            Op::Call(call) if call.function == Text::from(BEGIN) => {
+                call.arguments[2] = Atom::Value(Value::Bool(!writes))
+            }
+            _ => {}
+        });
+    }
+
+    /// Returns whether a call writes a table, and does not only end a transaction.
+    fn writes_table(&self, call: &Call) -> bool {
+        let parameters = self.context.library.function(&call.function).map(|function| &function.signature.parameters);
+        let mut passed = call.arguments.iter().zip(parameters.into_iter().flatten());
+        let is_end = [COMMIT, ROLL_BACK].contains(&call.function.as_str());
+        !is_end
+            && passed.any(|(atom, parameter)| {
+                let table = atom.shared().filter(|name| self.program.declarations.tables.contains_key(name.as_str()));
+                parameter.passing == Passing::Change && table.is_some()
+            })
     }
 
     /// Commits the transaction of the innermost step, which ends with this value. Returns the value.
@@ -117,7 +141,7 @@ impl Lowering<'_, '_> {
             self.commit((transaction, around), span);
             return value;
         };
-        if self.is_of_existing(transaction) && pair.1 == Type::Failure {
+        if pair.1 == Type::Failure {
             return self.commit_own(transaction, (value, ty), span);
         }
         let held = self.vars.variable("", pair.0.clone());
@@ -145,20 +169,16 @@ impl Lowering<'_, '_> {
     }
 
     fn commit(&mut self, (transaction, around): (&Transaction, usize), span: Span) {
-        let is_of_existing = self.is_of_existing(transaction);
         self.end_each(transaction, |lowering, at_number| {
             let given = lowering.commit_arguments(&transaction.tables, at_number);
-            match is_of_existing {
-                true => lowering.call_tables_or("commit", (given, Type::Int), span, |lowering, failure| {
-                    lowering.commit_failed(around, failure, span)
-                }),
-                false => lowering.call_tables("commit", given, Type::Int, span),
-            }
+            lowering.call_tables_or("commit", (given, Type::Int), span, |lowering, failure| {
+                lowering.commit_failed((transaction, around), failure, (&Type::Int, span))
+            })
         });
     }
 
     /// Returns whether the tables of a transaction are those of another program's database.
-    fn is_of_existing(&self, transaction: &Transaction) -> bool {
+    pub(super) fn is_of_existing(&self, transaction: &Transaction) -> bool {
         transaction.tables.iter().any(|table| self.program.declarations.existing_database(table).is_some())
     }
 

@@ -97,7 +97,7 @@ impl FlowEvaluation<'_, '_> {
         match answer(&function.signature, settled.outcome) {
             Ok(value) if call.keeps_failure => Ok(Value::ok(value)),
             Ok(value) => Ok(value),
-            Err(failure) if call.keeps_failure => Ok(Value::err(Value::Failure(failure))),
+            Err(failure) if call.keeps_failure && !failure.is_refusal() => Ok(Value::err(Value::Failure(failure))),
             Err(failure) => Err(failure.into()),
         }
     }

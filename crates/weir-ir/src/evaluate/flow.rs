@@ -136,7 +136,7 @@ impl<'p> FlowEvaluation<'_, 'p> {
                 let hidden = self.evaluator.limits.hide();
                 let kept = self.evaluator.values_of(restores);
                 let value = self.block(body);
-                self.evaluator.restore_unless_completed(kept);
+                self.evaluator.restore_unless_completed(kept, constraints);
                 self.evaluator.limits.show(hidden);
                 value
             }

@@ -69,9 +69,9 @@ pub enum Op {
     Atomic {
         /// The constraints that the step holds, in the canonical order, each once.
         constraints: Vec<Constraint>,
-        /// The shared values that get back the values that they had when the step began, if what it has begun in the environment is
-        /// taken back ([`StepEnds::takes_back`](weir_host::StepEnds::takes_back)). The step, or one around it, holds them exclusively,
-        /// and holds the constraint of `StepEnds`.
+        /// The shared values that get back the values that they had when the step began, unless it completes what it has begun in the
+        /// environment ([`StepEnd::has_completed`](weir_host::StepEnd::has_completed)). The step, or one around it, holds them
+        /// exclusively. It names a constraint of [`StepEnds`](weir_host::StepEnds).
         restores: Vec<Text>,
         /// The session, if a constraint is per session.
         session: Option<Atom>,

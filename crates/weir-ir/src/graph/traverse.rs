@@ -99,13 +99,15 @@ impl Graph {
     }
 
     /// Returns true if the atomic step around a node consists of this node alone, is in no other step of the graph, and holds only
-    /// what the node itself uses. A constraint with the name of a module that the node accesses is one of that module.
+    /// what the node itself uses. The constraints of a module that the node accesses have its name, or begin with it and a dot.
     #[must_use]
     pub fn is_whole_step(&self, id: NodeId) -> bool {
         let node = self.node(id);
         let Some(acquire) = node.within else { return false };
         let is_use = |used: &ResourceUse, held: &Constraint| match (&used.resource, &held.resource) {
-            (Resource::World(module), Resource::Constraint(name)) => module == name,
+            (Resource::World(module), Resource::Constraint(name)) => {
+                name.strip_prefix(module.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            }
             (used_resource, resource) => used_resource == resource && used.mode >= held.mode,
         };
         let is_used = |held: &Constraint| node.uses.iter().any(|used| is_use(used, held));

@@ -158,7 +158,7 @@ pub(super) fn refused(error: BodyError) -> Box<Response> {
 
 /// Reads the body of a request as the parameter of its route, or returns the answer that refuses it. The compiler calls it
 /// behind the bodies of `before`.
-#[weir::function(internal, reads)]
+#[weir::function(internal, reads, awaits_peer)]
 pub async fn read_body(body: &RequestBody, of: TypeArgument<'a'>) -> Limited<Result<Generic<'a'>, Response>> {
     let value = body.value(&of.0).await;
     body.0.read.fire();

@@ -15,7 +15,7 @@ use crate::{Limited, list};
     internal,
     reads,
     may_end,
-    units = units_of_search(table, query),
+    units = units_of_search((table, transaction), query),
     later = computed_later((table, transaction), (query, arguments), sum_of_snapshot(column))
 )]
 pub(super) fn sum(
@@ -34,7 +34,7 @@ pub(super) fn sum(
     internal,
     reads,
     may_end,
-    units = units_of_search(table, query),
+    units = units_of_search((table, transaction), query),
     later = computed_later((table, transaction), (query, arguments), average_of_snapshot(column))
 )]
 pub(super) fn average(
@@ -54,7 +54,7 @@ pub(super) fn average(
     internal,
     reads,
     may_end,
-    units = units_of_search(table, query),
+    units = units_of_search((table, transaction), query),
     later = computed_later((table, transaction), (query, arguments), distinct_of_snapshot(column))
 )]
 pub(super) fn distinct(
@@ -77,7 +77,7 @@ type Group = Generic<'g'>;
     internal,
     reads,
     may_end,
-    units = units_of_search(table, query),
+    units = units_of_search((table, transaction), query),
     later = computed_later((table, transaction), (query, arguments), groups_of_snapshot(grouping))
 )]
 pub(super) fn group(

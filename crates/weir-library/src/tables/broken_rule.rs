@@ -3,7 +3,7 @@
 //! The first rule is the key, and the others follow as they are declared: so it is in memory, and in PostgreSQL. SQLite looks at the
 //! index first that was created last, and names it.
 
-use rusqlite::{Connection, ErrorCode, params_from_iter};
+use rusqlite::{Connection, ffi, params_from_iter};
 use weir::Value;
 
 use super::row::fields;
@@ -22,8 +22,10 @@ pub(super) fn first_broken(
         RowChange::Insert(row) | RowChange::Upsert(row) | RowChange::Replace(_, row) => fields(row),
         RowChange::Delete(_) => return error,
     };
-    let rusqlite::Error::SqliteFailure(code, Some(_)) = &error else { return error };
-    if code.code != ErrorCode::ConstraintViolation || table.schema.existing.is_some() {
+    let rusqlite::Error::SqliteFailure(code, Some(message)) = &error else { return error };
+    // The row is not written then. That of a statement that a trigger has refused may still be there.
+    let is_of_table = is_unique(&error) && table.columns_in(message).is_some();
+    if !is_of_table || table.schema.existing.is_some() {
         return error;
     }
     let inserts = matches!(change, RowChange::Insert(_));
@@ -39,6 +41,12 @@ pub(super) fn first_broken(
         }
         None => error,
     }
+}
+
+/// Returns whether a row breaks a key or a unique index.
+pub(super) fn is_unique(error: &rusqlite::Error) -> bool {
+    let code = error.sqlite_error().map_or(0, |error| error.extended_code);
+    [ffi::SQLITE_CONSTRAINT_UNIQUE, ffi::SQLITE_CONSTRAINT_PRIMARYKEY, ffi::SQLITE_CONSTRAINT_ROWID].contains(&code)
 }
 
 /// Returns whether another row has the values of a row in these columns. If the row was to be inserted, every row is another one.

@@ -180,7 +180,7 @@ pub(super) fn delete(
 ///
 /// # Errors
 /// Fails if the database does.
-#[weir::function(internal, reads, units = units_of_found(table, query))]
+#[weir::function(internal, reads, units = units_of_found((table, transaction), query))]
 pub(super) fn delete_all(
     table: &mut Table,
     transaction: i64,

@@ -100,7 +100,7 @@ pub(super) fn not_replaced(schema: &Schema, row: &[Value]) -> Failure {
         ),
         (None, Some(_)) => own,
         (None, None) => format!(
-            "{own}, or a foreign key of the database has; or a policy, trigger or rule of the database has kept it"
+            "{own}, or a foreign key of the database has. Or a policy, trigger or rule of the database has kept it"
         ),
     })
 }

@@ -7,8 +7,9 @@
 //! last one is made when the program ends ([`Database::close`]).
 //!
 //! *Readers* have connections of their own and see the last commit; they never wait for the writer. Statements of a
-//! transaction that has written, or may depend on what is not committed yet, read by the connection that writes, and so does any short
-//! read that finds it idle: a reader has to read its pages again after each commit.
+//! transaction read by the connection that writes, on which it begins with the first of them: so it sees one moment, and what is not
+//! committed yet, and nobody else writes before its end. So does any short read that finds this connection idle: a reader has to read its
+//! pages again after each commit.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -19,12 +20,12 @@ use std::time::{Duration, Instant};
 use parking_lot::{Mutex, MutexGuard};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use rustix::fs::FlockOperation;
-use weir::Failure;
+use weir::{Failure, FailureKind};
 
 use super::catalog::{Catalog, StartCheck};
 use super::checkpoint::{LogPages, LogThread, move_all};
 use super::connection::{BUSY_TIMEOUT, read_only, read_write};
-use super::database_error::{explain, in_use, refused};
+use super::database_error::{explain, in_use, is_busy, refused};
 use super::database_files::LOG_KEPT_MAX;
 use super::disk_waits::DiskWaits;
 use super::group_commit::GroupCommit;
@@ -37,7 +38,8 @@ use super::sqlite_catalog::SqliteCatalog;
 use super::sqlite_log::SqliteLog;
 use super::start_access::{not_opened, without_links};
 use super::table_log::TableLog;
-use super::writer::{SharedWriter, Writer, is_busy};
+use super::transaction_number::{only_reads, refused as refused_in};
+use super::writer::{SharedWriter, Writer};
 
 /// Marks the database of a Weir program: `Weir` in ASCII.
 const APPLICATION_ID: i32 = 0x5765_6972;
@@ -148,33 +150,47 @@ impl Database {
         Ok(changed)
     }
 
-    /// Runs a statement that writes at most these rows: in the transaction, or as one of its own if the number is 0. It may be
-    /// executed again (`writer`), and then has the same result.
-    pub(super) fn write<T, S>(&self, (transaction, rows): (i64, usize), statement: S) -> rusqlite::Result<T>
+    /// Runs a statement that writes at most these rows of a table: in the transaction, or as one of its own if the number is 0. It may
+    /// be executed again (`writer`), and then has the same result. If it fails, nothing of it takes effect.
+    pub(super) fn write<T, S>(
+        &self,
+        (transaction, rows): (i64, usize),
+        table: &str,
+        statement: S,
+    ) -> rusqlite::Result<T>
     where
         S: Fn(&Connection) -> rusqlite::Result<T> + Send + 'static,
     {
         let again = |statement: S, _: &T| Redo::Other(Box::new(move |connection| statement(connection).map(|_| ())));
-        self.execute((transaction, rows), statement, |statement, connection| statement(connection), again)
+        self.execute((transaction, rows), statement, |statement, writer| writer.run(table, statement), again)
+    }
+
+    /// Runs a command that writes no rows, such as one for a savepoint, like [`Database::write`].
+    pub(super) fn command(&self, transaction: i64, sql: &'static str) -> rusqlite::Result<()> {
+        let again = |(), (): &()| Redo::Other(Box::new(move |connection| connection.execute_batch(sql)));
+        self.execute((transaction, 0), (), |(), writer| writer.connection.execute_batch(sql), again)
     }
 
     /// Runs a statement that changes one row, like [`Database::write`].
     pub(super) fn change_row(&self, transaction: i64, statement: RowStatement) -> rusqlite::Result<RowChanged> {
         let again = |statement, changed: &RowChanged| Redo::Row(statement, *changed);
-        self.execute((transaction, 1), statement, RowStatement::execute, again)
+        let execute = |statement: &RowStatement, writer: &Writer| {
+            writer.run(&statement.table.schema.name, |connection| statement.execute(connection))
+        };
+        self.execute((transaction, 1), statement, execute, again)
     }
 
     fn execute<S, T>(
         &self,
         (transaction, rows): (i64, usize),
         statement: S,
-        execute: impl FnOnce(&S, &Connection) -> rusqlite::Result<T>,
+        execute: impl FnOnce(&S, &Writer) -> rusqlite::Result<T>,
         again: impl FnOnce(S, &T) -> Redo,
     ) -> rusqlite::Result<T> {
         let mut writer = self.writer.lock();
         writer.enter(transaction)?;
         writer.bound_member(rows)?;
-        let written = execute(&statement, &writer.connection);
+        let written = execute(&statement, &writer);
         match &written {
             Ok(answer) => writer.executed(transaction, rows, || again(statement, answer)),
             Err(error) => writer.refused(transaction, error),
@@ -191,6 +207,12 @@ impl Database {
     pub(super) fn waits_to_write(&self) -> bool {
         let begins_group = || self.writer.try_lock().is_none_or(|mut writer| writer.begins_group_at_once());
         self.group_commit.is_none() || self.is_waited_for() || !begins_group()
+    }
+
+    /// Begins the transaction whose first statement reads next, if that is possible without waiting. Returns whether the read has to wait.
+    pub(super) fn waits_to_begin(&self, transaction: i64) -> bool {
+        let is_open = || self.writer.try_lock().is_some_and(|writer| writer.transaction == transaction);
+        transaction != 0 && !only_reads(transaction) && !is_open() && self.waits_to_write()
     }
 
     /// Returns whether a thread waits, or has waited in vain, for another program that writes the database.
@@ -213,9 +235,8 @@ impl Database {
     ) -> rusqlite::Result<T> {
         if transaction != 0 {
             let mut writer = self.writer.lock();
-            if writer.enter_to_read(transaction)? {
-                return statement(&writer.connection);
-            }
+            writer.enter_to_read(transaction)?;
+            return statement(&writer.connection).inspect_err(|error| writer.refused(transaction, error));
         }
         if is_short && let Some(mut writer) = self.idle_writer() {
             writer.hold_read(|| self.log.as_ref().is_some_and(|(thread, _)| thread.ends_held_read()))?;
@@ -295,14 +316,14 @@ impl Database {
 
     /// Commits a transaction. If that fails, nothing of it takes effect.
     pub(super) fn commit(&self, transaction: i64) -> Result<(), Failure> {
-        self.writer.commit(transaction).map_err(|error| self.failure(&error))?;
+        self.writer.commit(transaction).map_err(|error| self.failure_in(transaction, &error))?;
         self.begin_sync();
         Ok(())
     }
 
     /// Commits a transaction, and the group of which it is a member. If that fails, nothing of it takes effect.
     pub(super) fn commit_at_once(&self, transaction: i64) -> Result<(), Failure> {
-        self.writer.commit_at_once(transaction).map_err(|error| self.failure(&error))?;
+        self.writer.commit_at_once(transaction).map_err(|error| self.failure_in(transaction, &error))?;
         self.begin_sync();
         Ok(())
     }
@@ -357,6 +378,13 @@ impl Database {
 
     pub(super) fn failure(&self, error: &rusqlite::Error) -> Failure {
         explain(&self.path, error)
+    }
+
+    /// Returns the failure for an error of a statement of a transaction, or of its end. One that another program has hindered is executed
+    /// again.
+    pub(super) fn failure_in(&self, transaction: i64, error: &rusqlite::Error) -> Failure {
+        let failure = self.failure(error);
+        if failure.kind == FailureKind::Conflict { refused_in(transaction, failure) } else { failure }
     }
 
     /// Fails if the log could not be synced: then nobody knows what is durable, and nothing more is written.

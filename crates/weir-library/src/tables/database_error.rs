@@ -2,13 +2,16 @@
 
 use std::path::Path;
 
-use rusqlite::ErrorCode;
+use rusqlite::{ErrorCode, ffi};
 use weir::{Failure, FailureKind};
 
 /// Returns the failure for an error of the database.
 pub(super) fn explain(path: &Path, error: &rusqlite::Error) -> Failure {
     if path.is_dir() {
         return is_folder(path);
+    }
+    if is_hindered(error) {
+        return Failure::new(FailureKind::Conflict, error.to_string());
     }
     let code = error.sqlite_error_code();
     let advice = match code {
@@ -57,4 +60,22 @@ pub(super) fn refused(why: &str) -> rusqlite::Error {
         rusqlite::ffi::Error { code: ErrorCode::CannotOpen, extended_code: 0 },
         Some(why.to_owned()),
     )
+}
+
+/// Returns the error of a transaction that has read what another program has changed before the transaction could write.
+pub(super) fn hindered() -> rusqlite::Error {
+    rusqlite::Error::SqliteFailure(
+        ffi::Error { code: ErrorCode::OperationAborted, extended_code: ffi::SQLITE_BUSY_SNAPSHOT },
+        Some("another program has written the tables of the transaction at the same time".to_owned()),
+    )
+}
+
+/// Returns whether another program has hindered a transaction, so that it can be executed again.
+pub(super) fn is_hindered(error: &rusqlite::Error) -> bool {
+    matches!(error, rusqlite::Error::SqliteFailure(error, _) if error.extended_code == ffi::SQLITE_BUSY_SNAPSHOT)
+}
+
+/// Returns whether another program holds the database.
+pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
 }

@@ -74,6 +74,16 @@ impl GroupLog {
         self.statements[self.before_member..].iter().try_for_each(|statement| statement.execute(connection))
     }
 
+    /// Executes all statements.
+    pub(super) fn repeat(&self, connection: &Connection) -> rusqlite::Result<()> {
+        self.statements.iter().try_for_each(|statement| statement.execute(connection))
+    }
+
+    /// Forgets the statements of the open member.
+    pub(super) fn forget_member(&mut self) {
+        self.statements.truncate(self.before_member);
+    }
+
     pub(super) fn clear(&mut self) {
         self.statements.clear();
         self.before_member = 0;

@@ -148,8 +148,8 @@ fn outcome(answer: Result<Value, Failure>) -> Outcome {
 pub(super) fn commit_later(table: &Value, transaction: &Value) -> Option<AwaitedCall> {
     let Value::Int(transaction) = *transaction else { return None };
     let of = &shared_table(table)?.0;
-    let (committing, restoring) = (of.rows.commit_later(transaction)?, Arc::clone(&of.restoring));
-    Some(ended(transaction, async move { committing.await.inspect(|()| restoring.committed(transaction)) }))
+    let (committing, steps) = (of.rows.commit_later(transaction)?, Arc::clone(&of.steps));
+    Some(ended(transaction, async move { committing.await.inspect(|()| steps.committed(transaction)) }))
 }
 
 /// Begins to take back a transaction without a thread.

@@ -4,8 +4,7 @@ use std::path::Path;
 
 use weir::Failure;
 
-use super::database_error::explain;
-use super::writer::is_busy;
+use super::database_error::{explain, is_busy};
 
 #[derive(Debug)]
 pub(super) enum LogError {

@@ -8,7 +8,8 @@
 //! meanwhile (`durability`); beside other programs, each commit is durable when its statement is through.
 //!
 //! *Faults.* A statement has a time limit. A statement that reads, and one that has not been sent, is tried again when the
-//! connection is lost; the failure of one that may have taken effect says so.
+//! connection is lost; the failure of one that may have taken effect says so. A transaction whose commit has no answer learns from the
+//! database whether it has taken effect (`unanswered_commits`).
 
 mod address;
 mod beginning;
@@ -17,6 +18,7 @@ mod catalog;
 mod changes;
 mod changes_script;
 mod commit_ends;
+mod commit_marks;
 mod commit_numbers;
 mod commit_outcome;
 mod connecting;
@@ -58,6 +60,9 @@ mod time_limits;
 mod tls;
 mod transaction_statements;
 mod transactions;
+#[cfg(test)]
+mod unanswered_commit_tests;
+mod unanswered_commits;
 mod value;
 mod whole_transactions;
 mod write_groups;
@@ -156,7 +161,9 @@ impl std::fmt::Debug for PostgresDatabase {
 impl PostgresDatabase {
     /// Connects to a database whose tables other programs have declared.
     pub(super) fn open_existing(address: PostgresAddress) -> Result<PostgresDatabase, Failure> {
-        let database = PostgresDatabase::unprepared(address)?;
+        let mut database = PostgresDatabase::unprepared(address)?;
+        // The one that waits for the disk elsewhere: commits of an existing database wait themselves.
+        database.readers = Readers::new(2);
         let connection = database.connect().map_err(|error| database.failure(&error))?;
         let mut writer = database.writer.lock();
         writer.turns = Turns::None;
@@ -190,7 +197,10 @@ impl PostgresDatabase {
         durability::join(&connection, &database.connector, &database.unsynced).map_err(failed)??;
         _ = database.watched.set(Arc::downgrade(&database));
         database.watch(&connection);
-        database.writer.lock().connect(connection);
+        let mut writer = database.writer.lock();
+        writer.connect(connection);
+        writer.marks = Some(database.unsynced.marks());
+        drop(writer);
         let log = PostgresLog::open(&database).map_err(failed)?;
         let syncs = log.without_thread();
         let group_commit = GroupCommit::begin(log)?;
@@ -207,7 +217,7 @@ impl PostgresDatabase {
             landed: Condvar::new(),
             unsynced: Arc::default(),
             group_commit: OnceLock::new(),
-            readers: Readers::default(),
+            readers: Readers::new(1),
             pipelines: Arc::default(),
             group_connections: Arc::default(),
             groups: WriteGroups::default(),

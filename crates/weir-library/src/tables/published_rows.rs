@@ -431,6 +431,10 @@ impl TableRows for PublishedRows {
         self.rows.waits_to_write()
     }
 
+    fn waits_to_begin(&self, transaction: i64) -> bool {
+        self.rows.waits_to_begin(transaction)
+    }
+
     fn snapshot(&self, read: &TableRead) -> Option<TableSnapshot> {
         if let Some(commits) = self.rows.commits() {
             let commit = self.recent.commit_of(commits, read);

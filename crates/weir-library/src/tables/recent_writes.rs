@@ -31,7 +31,8 @@ const ROWS_MIN: usize = 64;
 /// Maximum number of values that are noted for a row; of more, nobody knows which conditions they fulfil.
 const VALUES_MAX: usize = 4;
 
-/// The writes of the transaction of a program that is open. There is at most one, as there is one writer.
+/// The writes of the transaction that is open in the database of the program. There is at most one, as there is one writer. Nothing is
+/// noted of those in other databases, in which each commit is durable when it is executed.
 #[derive(Debug, Default)]
 pub(super) struct OpenWrites(Mutex<TransactionWrites>);
 
@@ -312,7 +313,10 @@ impl OpenWrites {
     /// Gives the writes back to a transaction whose commit was not sent.
     pub(super) fn unplace(&self, transaction: i64, placed: PlacedWrites) {
         let mut open = self.0.lock();
-        *open = TransactionWrites { transaction, writes: placed.writes };
+        // It has none if it is one of another database, beside which another transaction may be open.
+        if open.transaction == transaction {
+            open.writes = placed.writes;
+        }
     }
 
     /// Notes that the transaction was taken back.

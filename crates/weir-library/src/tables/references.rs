@@ -151,14 +151,14 @@ impl OpenTable {
     }
 
     /// Deletes the rows that `find` returns, in a transaction of its own if the statement is in none. That one begins before
-    /// the first look at the tables if other programs may write them.
+    /// the first look at the tables if these are stored, because other programs may write them.
     fn delete_with_references(
         self: &Arc<Self>,
         storage: &TableStorage,
         transaction: i64,
         find: impl FnOnce(i64) -> Result<Vec<Value>, Failure>,
     ) -> Result<i64, Failure> {
-        let begins_first = transaction == 0 && self.rows.is_shared();
+        let begins_first = transaction == 0 && self.rows.is_stored();
         let number = if begins_first { storage.next_transaction() } else { transaction };
         let deleted = find(number).and_then(|rows| {
             let count = rows.len();

@@ -193,6 +193,10 @@ impl TableRows for RefusingRows {
         self.rows.waits_to_write()
     }
 
+    fn waits_to_begin(&self, transaction: i64) -> bool {
+        self.rows.waits_to_begin(transaction)
+    }
+
     fn snapshot(&self, read: &TableRead) -> Option<TableSnapshot> {
         self.rows.snapshot(read)
     }

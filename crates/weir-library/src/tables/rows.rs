@@ -125,6 +125,11 @@ pub(super) trait TableRows: Debug + Send + Sync {
     fn waits_to_write(&self) -> bool {
         false
     }
+    /// Returns whether a read would hold up the thread of its flow, because its transaction begins with it, and has to wait for another
+    /// program or for the disk.
+    fn waits_to_begin(&self, _transaction: i64) -> bool {
+        false
+    }
     /// Returns the table as it is now for a read of no transaction, which another thread executes; `None` if it has to read the table
     /// itself. The flow has then seen the commits on which the read depends.
     fn snapshot(&self, _read: &TableRead) -> Option<TableSnapshot> {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use weir::{Value, Values};
 
+use super::database_constraints;
 pub use super::query::{RowOrder, TableCondition, TableQuery};
 use super::query_site::QuerySite;
 
@@ -43,6 +44,8 @@ pub struct ExistingTable {
     pub database: String,
     /// True if the program may write the table.
     pub writable: bool,
+    /// The constraint of the program for the database.
+    pub constraint: String,
 }
 
 /// The rows of a table before their type was changed. Its columns are not those of the table, which would not tell converted
@@ -128,6 +131,11 @@ impl SoftTable {
 }
 
 impl Schema {
+    /// Returns the constraint that steps hold which write the database of the table.
+    pub(super) fn constraint(&self) -> &str {
+        self.existing.as_ref().map_or(database_constraints::OWN, |existing| &existing.constraint)
+    }
+
     /// Returns whether both tables are stored, and in the same database.
     pub(super) fn shares_database(&self, other: &Schema) -> bool {
         let database = |schema: &'_ Schema| schema.existing.as_ref().map(|existing| existing.database.clone());

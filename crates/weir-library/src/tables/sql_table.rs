@@ -90,16 +90,24 @@ impl SqlTable {
         connection.query_row(sql, (i64::MAX, &self.schema.name), |row| row.get(0)).unwrap_or(false)
     }
 
-    /// Returns the failure of a row that breaks the rule which the message of the database names by its columns.
+    /// Returns the failure of a row that breaks the rule which the message of the database names by its columns. It may be one of
+    /// another table, which a trigger writes, or of columns that the program does not declare.
     pub(super) fn taken(&self, error: &rusqlite::Error, row: &[Value]) -> Failure {
         let message = error.to_string();
-        let named = message.rsplit_once(": ").map_or("", |(_, columns)| columns);
+        match self.columns_in(&message) {
+            Some(columns) => constraint::taken(&self.schema, &columns, row),
+            None => constraint::refused(&self.schema, &message),
+        }
+    }
+
+    /// Returns the columns that the message about a broken rule names; `None` if not all are columns of the table.
+    pub(super) fn columns_in(&self, message: &str) -> Option<Vec<usize>> {
+        let (_, named) = message.rsplit_once(": ")?;
         let prefix = format!("{}.", self.schema.name);
         let column = |name: &str| {
             let name = name.trim().strip_prefix(&prefix)?;
             self.schema.columns.iter().position(|column| column.name == name)
         };
-        let columns: Option<Vec<usize>> = named.split(',').map(column).collect();
-        constraint::taken(&self.schema, &columns.unwrap_or_else(|| self.schema.key.clone()), row)
+        named.split(',').map(column).collect()
     }
 }

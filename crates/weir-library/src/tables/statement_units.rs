@@ -37,8 +37,8 @@ pub(super) fn units_of_deleted(table: &Value, rows: &Value) -> u64 {
 }
 
 /// Returns the units of a deletion of the rows that a query finds.
-pub(super) fn units_of_found(table: &Value, query: &Value) -> u64 {
-    units_of_search(table, query).max(units_of_deletion(table))
+pub(super) fn units_of_found((table, transaction): (&Value, &Value), query: &Value) -> u64 {
+    units_of_search((table, transaction), query).max(units_of_deletion(table))
 }
 
 /// Returns the units of the look-ups of referenced rows.
@@ -56,30 +56,36 @@ fn units_of_references(table: &Value, environment: &Environment) -> u64 {
 pub(super) fn units_of_row((table, transaction): (&Value, &Value), key: &Value) -> u64 {
     units(table, |rows| match transaction {
         Value::Int(transaction) if *transaction != 0 && rows.is_shared() => !rows.has_row(*transaction, key),
-        _ => takes_long(rows, 1),
+        transaction => takes_long(rows, (transaction, 1)),
     })
 }
 
 /// Returns the units of a read of so many rows by their keys.
-pub(super) fn units_of_rows(table: &Value, keys: usize) -> u64 {
-    units(table, |rows| takes_long(rows, keys))
+pub(super) fn units_of_rows((table, transaction): (&Value, &Value), keys: usize) -> u64 {
+    units(table, |rows| takes_long(rows, (transaction, keys)))
 }
 
-fn takes_long(rows: &dyn TableRows, keys: usize) -> bool {
-    rows.is_shared() || rows.takes_long(ReadSize::Rows(keys))
+fn takes_long(rows: &dyn TableRows, (transaction, keys): (&Value, usize)) -> bool {
+    rows.is_shared() || rows.takes_long(ReadSize::Rows(keys)) || waits_to_begin(rows, transaction)
+}
+
+/// Returns whether a read waits for the beginning of its transaction.
+fn waits_to_begin(rows: &dyn TableRows, transaction: &Value) -> bool {
+    matches!(transaction, Value::Int(transaction) if rows.waits_to_begin(*transaction))
 }
 
 /// Returns the units of a search.
-pub(super) fn units_of_search(table: &Value, query: &Value) -> u64 {
+pub(super) fn units_of_search((table, transaction): (&Value, &Value), query: &Value) -> u64 {
     let search = || DecodedQuery::from_value(query.clone());
-    units(table, |rows| rows.is_shared() || search().is_ok_and(|query| rows.takes_long(ReadSize::Search(&query.0))))
+    let is_long = |rows: &dyn TableRows| search().is_ok_and(|query| rows.takes_long(ReadSize::Search(&query.0)));
+    units(table, |rows| rows.is_shared() || is_long(rows) || waits_to_begin(rows, transaction))
 }
 
 /// Returns the units of a search together with the rows of these tables that it reads by keys.
-pub(super) fn units_of_join(table: &Value, query: &Value, joined: &Value) -> u64 {
+pub(super) fn units_of_join((table, transaction): (&Value, &Value), query: &Value, joined: &Value) -> u64 {
     let joined = Vec::<JoinInput>::from_value(joined.clone());
     let waits = joined.is_ok_and(|joined| joined.iter().any(|joined| joined.0.rows.is_shared()));
-    if waits { u64::MAX } else { units_of_search(table, query) }
+    if waits { u64::MAX } else { units_of_search((table, transaction), query) }
 }
 
 /// Returns the units of the commit of a table.

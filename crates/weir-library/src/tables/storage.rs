@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::SystemTime;
 
 use parking_lot::Mutex;
@@ -12,16 +12,18 @@ use weir::{Failure, SeenCommits, Value};
 
 use super::catalog::{Catalog, StartCheck};
 use super::database::Database;
+use super::database_constraints::{self, is_database};
+use super::database_steps::DatabaseSteps;
 use super::memory::{MemoryTable, TableClock};
 use super::migration;
-use super::open_table::{OpenTable, RestoringStep};
+use super::open_table::OpenTable;
 use super::postgres::{PostgresDatabase, PostgresTable};
 use super::program_end::ProgramEnd;
 use super::published_rows::PublishedRows;
 use super::recent_writes::{OpenWrites, RecentWrites};
 use super::refusing_rows::{Refusals, RefusingRows};
 use super::rows::TableRows;
-use super::schema::Schema;
+use super::schema::{ExistingTable, Schema};
 use super::stored::StoredTable;
 use super::table_databases::{ExistingDatabases, OpenDatabase, TableLocation};
 use super::table_log::TableLog;
@@ -39,10 +41,10 @@ pub struct TableStorage {
     end: ProgramEnd,
     /// The open databases of other programs, by their addresses.
     attached: Mutex<BTreeMap<String, OpenDatabase>>,
-    transactions: AtomicI64,
-    /// True if a transaction has begun since a step has ended that wrote stored tables.
-    may_be_open: AtomicBool,
-    restoring: Arc<RestoringStep>,
+    /// The number of transactions that have begun.
+    transactions: Arc<AtomicI64>,
+    /// The steps that write each database, by its constraint.
+    steps: Mutex<BTreeMap<String, Arc<DatabaseSteps>>>,
     /// The open tables, by name.
     tables: Mutex<BTreeMap<String, Arc<OpenTable>>>,
     write_sets: Arc<WriteSets>,
@@ -64,9 +66,8 @@ impl Default for TableStorage {
             log: None,
             end: ProgramEnd::default(),
             attached: Mutex::default(),
-            transactions: AtomicI64::new(0),
-            may_be_open: AtomicBool::new(false),
-            restoring: Arc::default(),
+            transactions: Arc::default(),
+            steps: Mutex::default(),
             tables: Mutex::default(),
             write_sets: Arc::default(),
             open_writes: Arc::default(),
@@ -100,19 +101,8 @@ impl weir::PlacedCalls for TableStorage {
 }
 
 impl weir::StepEnds for TableStorage {
-    fn constraint(&self) -> &'static str {
-        "tables"
-    }
-
-    fn step_ends(&self) {
-        // A step that has begun no transaction pays for nothing else.
-        if self.may_be_open.swap(false, Ordering::Relaxed) {
-            self.open_databases().iter().for_each(OpenDatabase::take_back_unfinished);
-        }
-    }
-
-    fn takes_back(&self) -> bool {
-        self.restoring.end()
+    fn of(&self, constraint: &str) -> Option<Arc<dyn weir::StepEnd>> {
+        is_database(constraint).then(|| self.steps_of(constraint) as Arc<dyn weir::StepEnd>)
     }
 }
 
@@ -173,9 +163,17 @@ impl TableStorage {
         let recent = Arc::<RecentWrites>::default();
         let rows = PublishedRows { schema: Arc::new(schema.clone()), rows, write_sets, recent, open_writes };
         let rows = Box::new(rows);
-        let table = Arc::new(OpenTable { schema, rows, restoring: Arc::clone(&self.restoring) });
+        let steps = self.steps_of(schema.constraint());
+        let table = Arc::new(OpenTable { schema, rows, steps });
         self.tables.lock().insert(table.schema.name.clone(), Arc::clone(&table));
         Ok(table)
+    }
+
+    /// Returns the steps that write the database with this constraint.
+    fn steps_of(&self, constraint: &str) -> Arc<DatabaseSteps> {
+        let mut steps = self.steps.lock();
+        let new = || Arc::new(DatabaseSteps::new(Arc::clone(&self.transactions)));
+        Arc::clone(steps.entry(constraint.to_owned()).or_insert_with(new))
     }
 
     /// Returns the next rows of the old type of a table that the program converts; none if there are none.
@@ -246,7 +244,7 @@ impl TableStorage {
             if matches!(self.place, TableLocation::Scratch(_)) {
                 return Ok(Box::new(Mutex::new(MemoryTable::new(schema, self.clock))));
             }
-            return Ok(match self.attached(&existing.database)? {
+            return Ok(match self.attached(&existing)? {
                 OpenDatabase::Sqlite(database) => Box::new(StoredTable::open_existing(schema, database)?),
                 OpenDatabase::Postgres(database) => Box::new(PostgresTable::open_existing(schema, database)?),
             });
@@ -258,13 +256,14 @@ impl TableStorage {
     }
 
     /// Returns a database of other programs, and opens it before the first of its tables.
-    fn attached(&self, address: &str) -> Result<OpenDatabase, Failure> {
+    fn attached(&self, ExistingTable { database, constraint, .. }: &ExistingTable) -> Result<OpenDatabase, Failure> {
         let mut attached = self.attached.lock();
-        if let Some(open) = attached.get(address) {
+        if let Some(open) = attached.get(database) {
             return Ok(open.clone());
         }
-        let open = self.existing.open(address)?;
-        attached.insert(address.to_owned(), open.clone());
+        let open = self.existing.open(database)?;
+        self.steps_of(constraint).opened(open.clone());
+        attached.insert(database.clone(), open.clone());
         Ok(open)
     }
 
@@ -290,6 +289,7 @@ impl TableStorage {
                 OpenDatabase::Postgres(PostgresDatabase::open(schema.create()?, None, self.end.clone())?)
             }
         };
+        self.steps_of(database_constraints::OWN).opened(opened.clone());
         Ok(database.insert(opened).clone())
     }
 
@@ -318,13 +318,11 @@ impl TableStorage {
 
     /// Begins a transaction, and returns its number.
     pub(super) fn begin(&self, is_repeated: bool) -> i64 {
-        self.may_be_open.store(true, Ordering::Relaxed);
         transaction_number::number(self.transactions.fetch_add(1, Ordering::Relaxed) + 1, is_repeated)
     }
 
     /// Begins a transaction whose step restores shared values unless it commits, and returns its number.
     pub(super) fn begin_restoring(&self, is_repeated: bool) -> i64 {
-        self.restoring.begin();
         transaction_number::restoring(self.begin(is_repeated))
     }
 

@@ -6,12 +6,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rusqlite::{Connection, ErrorCode, params_from_iter};
 use weir::{Failure, Value};
 
+use super::broken_rule::is_unique;
 use super::constraint;
 use super::database::Database;
 use super::existing_tables;
 use super::group_commit::GroupCommit;
 use super::grouping::TableGrouping;
 use super::join::KeyPart;
+use super::partial_failures::whole;
 use super::query_site::SqlForm;
 use super::row::fields;
 use super::row_replacement::{RowReplacement, replace_in_place};
@@ -59,7 +61,7 @@ impl StoredTable {
     ) -> Result<T, Failure> {
         let is_short = !self.takes_long(size);
         let read = self.database.read((transaction, is_short), |connection| read(&self.table, connection));
-        read.map_err(|error| self.database.failure(&error))
+        read.map_err(|error| self.database.failure_in(transaction, &error))
     }
 
     /// Runs a statement that writes at most these rows. A broken rule is a failure that names it, and the row.
@@ -71,8 +73,9 @@ impl StoredTable {
     ) -> Result<T, Failure> {
         self.database.check()?;
         let table = Arc::clone(&self.table);
-        let written = self.database.write((transaction, rows), move |connection| statement(&table, connection));
-        written.map_err(|error| self.broken(&error, row))
+        let name = &self.table.schema.name;
+        let written = self.database.write((transaction, rows), name, move |connection| statement(&table, connection));
+        written.map_err(|error| self.broken(transaction, &error, row))
     }
 
     /// Changes one row. A broken rule is a failure that names it, and the row.
@@ -80,16 +83,16 @@ impl StoredTable {
         self.database.check()?;
         let statement = RowStatement { table: Arc::clone(&self.table), change };
         let changed = self.database.change_row(transaction, statement);
-        changed.map_err(|error| self.broken(&error, row))
+        changed.map_err(|error| self.broken(transaction, &error, row))
     }
 
     /// Returns the failure of a statement that writes a row, or several.
-    fn broken(&self, error: &rusqlite::Error, row: &[Value]) -> Failure {
+    fn broken(&self, transaction: i64, error: &rusqlite::Error, row: &[Value]) -> Failure {
         let is_broken = error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation);
         match is_broken {
             true if !is_unique(error) => constraint::refused(&self.table.schema, &error.to_string()),
             true if !row.is_empty() => self.table.taken(error, row),
-            _ => self.database.failure(error),
+            _ => self.database.failure_in(transaction, error),
         }
     }
 }
@@ -144,6 +147,10 @@ impl TableRows for StoredTable {
 
     fn waits_to_write(&self) -> bool {
         self.database.waits_to_write()
+    }
+
+    fn waits_to_begin(&self, transaction: i64) -> bool {
+        self.database.waits_to_begin(transaction)
     }
 
     fn snapshot(&self, _read: &TableRead) -> Option<TableSnapshot> {
@@ -205,8 +212,8 @@ impl TableRows for StoredTable {
         // The place of the row that is written.
         let reached = Arc::new(AtomicUsize::new(0));
         let at = Arc::clone(&reached);
-        let written = self.database.write((transaction, count), move |connection| {
-            in_savepoint(connection, || match moves {
+        let written = self.database.write((transaction, count), &schema.name, move |connection| {
+            whole(connection, || match moves {
                 true => RowReplacement::new(&table, connection)?.run(&replaced, &at),
                 false => replace_in_place((&table, connection), &replaced, &at),
             })
@@ -216,7 +223,7 @@ impl TableRows for StoredTable {
             (Err(rusqlite::Error::StatementChangedRows(0)), Some((_, row))) => {
                 Err(constraint::not_replaced(schema, fields(row)))
             }
-            (Err(error), row) => Err(self.broken(&error, row.map_or(&[], |(_, row)| fields(row)))),
+            (Err(error), row) => Err(self.broken(transaction, &error, row.map_or(&[], |(_, row)| fields(row)))),
         }
     }
 
@@ -238,7 +245,7 @@ impl TableRows for StoredTable {
     fn delete_rows(&self, transaction: i64, rows: &[Value]) -> Result<i64, Failure> {
         let keys: Vec<Value> = rows.iter().map(|row| self.table.schema.key_of(fields(row))).collect();
         let deleted = self.write((transaction, keys.len()), &[], move |table, connection| {
-            in_savepoint(connection, || {
+            whole(connection, || {
                 let mut statement = connection.prepare_cached(&table.statements.delete)?;
                 keys.iter()
                     .map(|key| statement.execute(params_from_iter(table.key(key))))
@@ -250,12 +257,13 @@ impl TableRows for StoredTable {
 
     fn together(&self, transaction: i64, statements: TogetherStatements<'_>) -> Result<(), Failure> {
         let command =
-            |sql: &'static str| self.write((transaction, 0), &[], move |_, connection| connection.execute_batch(sql));
+            |sql| self.database.command(transaction, sql).map_err(|error| self.broken(transaction, &error, &[]));
+        self.database.check()?;
         command("SAVEPOINT together")?;
         match statements() {
             Ok(()) => command("RELEASE together"),
             Err(failure) => {
-                // If this fails as well, the database has taken back the transaction.
+                // If this fails as well, the database has taken back the transaction by itself.
                 _ = command("ROLLBACK TO together; RELEASE together");
                 Err(failure)
             }
@@ -281,17 +289,4 @@ impl TableRows for StoredTable {
     fn show(&self, commit: u64) {
         self.database.show(commit);
     }
-}
-
-/// Returns whether a row breaks a key or a unique index.
-fn is_unique(error: &rusqlite::Error) -> bool {
-    error.to_string().starts_with("UNIQUE ")
-}
-
-/// Runs statements that take effect together or not at all, in a transaction or as one.
-fn in_savepoint<T>(connection: &Connection, statements: impl FnOnce() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
-    connection.execute_batch("SAVEPOINT rows")?;
-    let result = statements();
-    connection.execute_batch(if result.is_ok() { "RELEASE rows" } else { "ROLLBACK TO rows; RELEASE rows" })?;
-    result
 }

@@ -2,6 +2,7 @@
 
 mod agreement;
 mod beside_others;
+mod beside_sqlite3;
 mod checkpoints;
 mod crashes;
 mod ended_programs;
@@ -15,6 +16,8 @@ mod migrations;
 mod power_cuts;
 mod random_evolution;
 mod references;
+mod refused_members;
+mod refusing_triggers;
 mod rejoining;
 mod row_triggers;
 mod scratch_schemas;

@@ -16,13 +16,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
-use rusqlite::{Connection, ErrorCode};
+use rusqlite::Connection;
 
 use super::connection::{BUSY_TIMEOUT, HELD_TIMEOUT};
-use super::database_error::{explain, refused};
+use super::database_error::{explain, hindered, is_busy};
 use super::group_commit::GroupCommit;
 use super::group_log::{GroupLog, Redo};
 use super::held_read::HeldRead;
+use super::lost_transaction::{LostTransaction, after_failure_of_disk, is_of_rule};
+use super::partial_failures::{PartialFailures, whole};
+use super::transaction_number::only_reads;
 
 /// Maximum number of rows that a transaction, or a statement, writes as part of a group: what may have to be written again.
 const MEMBER_ROWS_MAX: usize = 256;
@@ -47,8 +50,8 @@ pub(super) struct Writer {
     pub(super) connection: Connection,
     /// The number of the open transaction; 0 if there is none.
     pub(super) transaction: i64,
-    /// The number of the last transaction that SQLite took back by itself, after a failure of the disk. It cannot go on.
-    pub(super) lost: i64,
+    /// The last transaction that was lost.
+    lost: Option<LostTransaction>,
     /// The commits of the database; `None` if each is durable when it is executed, so that there are no groups.
     pub(super) commits: Option<Arc<GroupCommit>>,
     /// The number of the first commit of the open group, if one is open.
@@ -57,6 +60,10 @@ pub(super) struct Writer {
     member_rows: Option<usize>,
     /// The statements of the group.
     log: GroupLog,
+    /// The tables whose statements are executed behind a savepoint.
+    partial_failures: PartialFailures,
+    /// The version of the data in the transaction of the database, if such statements are possible.
+    version: i64,
     /// The transaction of reads, which is open only while no other is.
     held_read: HeldRead,
     /// True if somebody waits for the end of the group, so that nobody joins it any more.
@@ -150,11 +157,13 @@ impl Writer {
         Writer {
             connection,
             transaction: 0,
-            lost: 0,
+            lost: None,
             commits: None,
             group: None,
             member_rows: None,
             log: GroupLog::default(),
+            partial_failures: PartialFailures::default(),
+            version: 0,
             held_read: HeldRead::default(),
             is_group_due: false,
             waited_in_vain: None,
@@ -165,9 +174,7 @@ impl Writer {
     /// Begins the transaction if it is not open, after taking back another one that was left unfinished. The number 0 stands for a
     /// statement that is none of a transaction.
     pub(super) fn enter(&mut self, transaction: i64) -> rusqlite::Result<()> {
-        if transaction != 0 && transaction == self.lost {
-            return Err(taken_back());
-        }
+        self.check_lost(transaction)?;
         if transaction != 0 && self.transaction == transaction {
             return Ok(());
         }
@@ -188,18 +195,48 @@ impl Writer {
         Ok(())
     }
 
-    /// Enters a transaction that reads if it may depend on an open group. Returns whether it reads by this connection.
-    pub(super) fn enter_to_read(&mut self, transaction: i64) -> rusqlite::Result<bool> {
-        if transaction != 0 && self.transaction != transaction && self.group.is_some() {
-            self.enter(transaction)?;
+    /// Fails if the transaction was lost.
+    fn check_lost(&self, transaction: i64) -> rusqlite::Result<()> {
+        let lost = self.lost.as_ref().filter(|lost| lost.number == transaction);
+        lost.map_or(Ok(()), |lost| Err(lost.error()))
+    }
+
+    /// Enters a transaction that reads. It begins before its first read, so that all of them are of one moment, and nobody else writes
+    /// between them and what it writes. One that only reads keeps nobody from writing, unless it may depend on an open group.
+    pub(super) fn enter_to_read(&mut self, transaction: i64) -> rusqlite::Result<()> {
+        self.check_lost(transaction)?;
+        if self.transaction == transaction || !only_reads(transaction) {
+            return self.enter(transaction);
         }
-        Ok(transaction != 0 && self.transaction == transaction)
+        self.roll_back()?;
+        self.end_full_group();
+        if self.group.is_some() {
+            return self.enter(transaction);
+        }
+        self.bound_wait();
+        self.end_held_read()?;
+        self.execute("BEGIN")?;
+        self.transaction = transaction;
+        Ok(())
     }
 
     /// Sets the open member apart if it would write too many rows with these.
     pub(super) fn bound_member(&mut self, rows: usize) -> rusqlite::Result<()> {
         let is_large = self.member_rows.is_some_and(|written| written.saturating_add(rows) > MEMBER_ROWS_MAX);
         if is_large { self.set_apart() } else { Ok(()) }
+    }
+
+    /// Runs a statement on a table, which leaves nothing if it fails.
+    pub(super) fn run<T>(
+        &self,
+        table: &str,
+        statement: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<T> {
+        // Nobody keeps others from adding triggers while no transaction is open.
+        match self.connection.is_autocommit() || self.partial_failures.may_occur(table) {
+            true => whole(&self.connection, || statement(&self.connection)),
+            false => statement(&self.connection),
+        }
     }
 
     fn begin_group(&mut self) -> rusqlite::Result<()> {
@@ -239,7 +276,7 @@ impl Writer {
         let (limit, commits) = (self.busy_timeout(), self.commits.clone());
         let begun = self.end_held_read().and_then(|()| {
             self.connection.busy_timeout(Duration::ZERO)?;
-            let begun = self.execute("BEGIN IMMEDIATE");
+            let begun = self.begin_immediate();
             self.connection.busy_timeout(limit).and(begun)
         });
         match (&begun, commits) {
@@ -284,9 +321,23 @@ impl Writer {
     /// Begins a transaction of the database.
     fn begin(&mut self) -> rusqlite::Result<()> {
         self.end_held_read()?;
-        let begun = self.execute("BEGIN IMMEDIATE");
+        let begun = self.begin_immediate();
         self.note_outcome(begun.as_ref().err());
         begun
+    }
+
+    fn begin_immediate(&mut self) -> rusqlite::Result<()> {
+        self.execute("BEGIN IMMEDIATE")?;
+        self.look_at_schema().inspect_err(|_| _ = self.connection.execute_batch("ROLLBACK"))
+    }
+
+    /// Looks for what may take back the transaction of the database that has just begun, or a part of it.
+    fn look_at_schema(&mut self) -> rusqlite::Result<()> {
+        self.partial_failures.look(&self.connection)?;
+        if self.partial_failures.are_possible() {
+            self.version = self.data_version()?;
+        }
+        Ok(())
     }
 
     /// Notes whether a statement has waited in vain for another program.
@@ -319,25 +370,51 @@ impl Writer {
                 self.log.push(redo());
             }
         } else if self.connection.is_autocommit() {
-            self.refused(transaction, &taken_back());
+            self.refused(transaction, &after_failure_of_disk());
         } else if let Some(written) = &mut self.member_rows {
             *written = written.saturating_add(rows);
             self.log.push(redo());
         }
     }
 
-    /// Notes that a statement has failed. An error with which the database takes back everything loses the open transaction, and the
-    /// group.
+    /// Notes that a statement has failed. An error with which the database takes back everything loses the open transaction. The
+    /// group is lost, too, unless a rule of the database has refused the statement: then the others are executed again.
     pub(super) fn refused(&mut self, transaction: i64, error: &rusqlite::Error) {
         self.note_outcome(Some(error));
         if !self.connection.is_autocommit() {
             return;
         }
+        let is_member = self.member_rows.take().is_some();
         if transaction != 0 {
-            self.lost = std::mem::take(&mut self.transaction);
+            self.transaction = 0;
+            self.lost = Some(LostTransaction::new(transaction, error));
         }
-        if transaction == 0 || self.member_rows.take().is_some() {
-            self.lose_group(error);
+        if is_member {
+            self.log.forget_member();
+        }
+        match transaction == 0 || is_member {
+            true if is_of_rule(error) => self.execute_group_again(),
+            true => self.lose_group(error),
+            false => {}
+        }
+    }
+
+    /// Executes the group again, which the database has taken back with a statement that it has refused, and commits it, so that a
+    /// statement is executed again once at most for the sake of others. If that fails, the group is lost.
+    fn execute_group_again(&mut self) {
+        if self.group.is_none() {
+            return;
+        }
+        let again = match self.log.len() {
+            0 => Ok(()),
+            _ => self
+                .go_on(0, self.version)
+                .and_then(|()| self.log.repeat(&self.connection))
+                .and_then(|()| self.execute("COMMIT")),
+        };
+        match again {
+            Ok(()) => self.forget_group(),
+            Err(error) => self.lose_all(&error),
         }
     }
 
@@ -376,9 +453,9 @@ impl Writer {
             return Ok(());
         }
         let transaction = std::mem::take(&mut self.transaction);
-        let apart = self.commit_without_member().and_then(|is_open| match is_open {
+        let apart = self.data_version().and_then(|version| match self.commit_without_member(version)? {
             true => Ok(()),
-            false => self.begin().and_then(|()| self.log.repeat_member(&self.connection)),
+            false => self.go_on(transaction, version).and_then(|()| self.log.repeat_member(&self.connection)),
         });
         match &apart {
             Ok(()) => {
@@ -386,22 +463,34 @@ impl Writer {
                 self.forget_group();
             }
             Err(error) => {
-                self.lost = transaction;
+                self.lost = Some(LostTransaction::new(transaction, error));
                 self.lose_all(error);
             }
         }
         apart
     }
 
+    /// Begins a transaction of the database in which one of the program, or a group if the number is 0, goes on. Fails if another program
+    /// has written since this version of the data, which it has read.
+    fn go_on(&mut self, transaction: i64, version: i64) -> rusqlite::Result<()> {
+        if only_reads(transaction) { self.execute("BEGIN") } else { self.begin() }?;
+        if self.data_version()? == version { Ok(()) } else { Err(hindered()) }
+    }
+
+    /// Returns the version of the data, which changes when another connection commits.
+    fn data_version(&self) -> rusqlite::Result<i64> {
+        self.connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))
+    }
+
     /// Commits what the group has before its member, and returns whether the transaction of the database is still open, because
-    /// nothing is before it.
-    fn commit_without_member(&mut self) -> rusqlite::Result<bool> {
+    /// nothing is before it. Takes the version of the data in the group.
+    fn commit_without_member(&mut self, version: i64) -> rusqlite::Result<bool> {
         if !self.log.has_statements_before() {
             return Ok(true);
         }
         if self.log.has_member_statements() {
             self.execute("ROLLBACK")?;
-            self.begin()?;
+            self.go_on(0, version)?;
             self.log.repeat_before(&self.connection)?;
         }
         self.execute("COMMIT")?;
@@ -417,7 +506,7 @@ impl Writer {
             return Ok(());
         }
         let taken_back = match self.log.has_statements_before() {
-            true => self.commit_without_member().map(|_| ()),
+            true => self.data_version().and_then(|version| self.commit_without_member(version).map(|_| ())),
             false => self.execute("ROLLBACK"),
         };
         match &taken_back {
@@ -441,19 +530,19 @@ impl Writer {
 
     /// Commits a transaction, if it is open.
     fn commit(&mut self, transaction: i64) -> rusqlite::Result<()> {
-        if self.lost == transaction {
-            return Err(taken_back());
-        }
+        self.check_lost(transaction)?;
         if self.transaction != transaction {
             return Ok(());
         }
         self.transaction = 0;
-        if self.member_rows.take().is_some() {
-            self.commits.iter().for_each(|commits| commits.executed_in_group());
+        if let Some(written) = self.member_rows.take() {
+            // One that has written nothing is lost with what others have written in the group.
+            let is_commit = written > 0 || self.log.len() > 0;
+            self.commits.iter().filter(|_| is_commit).for_each(|commits| commits.executed_in_group());
             return Ok(());
         }
         self.execute("COMMIT").inspect_err(|_| _ = self.connection.execute_batch("ROLLBACK"))?;
-        self.commits.iter().for_each(|commits| commits.executed());
+        self.commits.iter().filter(|_| !only_reads(transaction)).for_each(|commits| commits.executed());
         Ok(())
     }
 
@@ -483,13 +572,4 @@ impl Writer {
         }
         if self.member_rows.take().is_some() { self.take_back_member() } else { self.execute("ROLLBACK") }
     }
-}
-
-pub(super) fn taken_back() -> rusqlite::Error {
-    refused("the transaction was taken back after a failure of the disk")
-}
-
-/// Returns whether another program holds the database.
-pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
-    error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
 }

@@ -33,7 +33,7 @@ pub struct ConnectOptions {
 /// # Errors
 /// Fails if there is no connection within `timeout`; if all addresses of the host are private, unless `private: true`
 /// permits them; and if the plan does not permit the host.
-#[weir::function]
+#[weir::function(awaits_peer)]
 pub async fn connect(
     #[environment] network: &Network,
     host: Text,
@@ -48,7 +48,7 @@ pub async fn connect(
 ///
 /// # Errors
 /// Fails as `tcp.connect` does, and if the certificate of the server is not one of the host that the system trusts.
-#[weir::function(name = "connect")]
+#[weir::function(name = "connect", awaits_peer)]
 pub async fn connect_tls(
     #[environment] network: &Network,
     host: Text,

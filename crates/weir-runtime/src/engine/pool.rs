@@ -1,12 +1,11 @@
 //! The engine `pool`: a fixed number of threads take flows from one FIFO work queue.
 //!
 //! Flux (USENIX 2006, §3.2.1). One event loop runs the sources. A flow occupies its thread until it ends, even while it
-//! waits, except (`threadless_wait`) while it waits only for the peer of a connection, for a lock or turn that another flow has,
+//! waits, except (`threadless_wait`) while it waits for the peer of a connection, for a lock or turn that another flow has,
 //! or for a call that takes long: clients that are slow to send a request, flows that wait for one that is queued, and large
 //! inputs would otherwise hold all threads. The flows in progress are bounded, those in the queue and those that wait included. A
-//! flow whose slice is over goes back into the queue; new flows and these are taken in turn. A thread whose flow waits takes no
-//! new flow, but goes on with flows that have run before, because one of them may hold the lock that all threads wait for
-//! (`held_thread`).
+//! flow whose slice is over goes back into the queue; new flows and these are taken in turn. A thread whose flow waits goes on
+//! with flows that have run before, because one of them may have what others wait for (`held_thread`).
 //!
 //! A queue and two thread switches cost more than most flows do before they wait: a cache hit of the image server, of 2
 //! µs, took 1.74 times the processor time of a hand-written server. Unlike in Flux, therefore:
@@ -271,13 +270,13 @@ fn work(queue: &Arc<FlowQueue>, handle: &Handle, number: usize, threads: usize) 
 }
 
 impl HeldFlow {
-    /// Runs the flow until it ends, waits or yields, unless it was cancelled.
-    fn advance(&mut self, context: &mut Context<'_>) -> Advanced<()> {
+    /// Runs the flow with the units of a slice until it ends, waits or yields, unless it was cancelled.
+    fn advance(&mut self, units: &Units, context: &mut Context<'_>) -> Advanced<()> {
         let given_up = self.answer.poll_given_up(context);
         if given_up && self.flow.request_give_up() {
             return Advanced::Ready(());
         }
-        match self.flow.advance(&Units::slice(self.flow.slice()), context) {
+        match self.flow.advance(units, context) {
             Advanced::Waits if given_up && self.flow.request_give_up() => Advanced::Ready(()),
             advanced => advanced.map(|given| self.answer.put(given)),
         }
@@ -340,7 +339,7 @@ impl FlowQueue {
             Some(Err(NextPlace::OnThread)) | None => {}
         }
         loop {
-            match held.advance(&mut Context::from_waker(Waker::noop())) {
+            match held.advance(&Units::slice(held.flow.slice()), &mut Context::from_waker(Waker::noop())) {
                 Advanced::Ready(()) => return None,
                 Advanced::Waits => return Some(held),
                 Advanced::Yields if self.is_empty() => self.end_slice(turn),

@@ -138,7 +138,7 @@ impl Stage {
     }
 
     /// Returns true if the flow holds no thread while the step waits: for the peers of connections, for calls that take long
-    /// and run on another thread, for batches, for locks and turns, and for its own time limit.
+    /// and run on another thread, for batches, and for locks and turns.
     pub(super) fn leaves_thread(&self) -> bool {
         match self {
             Stage::Function(.., leaves_thread) => *leaves_thread,

@@ -136,6 +136,6 @@ impl Frame {
             SharedOf::Program(_) => self.shared_at(shared, &step.within, &env),
         });
         let shared: Vec<Shared> = shared.collect();
-        StepLocks::restoring(held, shared, env.instance.environment.step_ends())
+        StepLocks::restoring(held, shared, &step.ends)
     }
 }

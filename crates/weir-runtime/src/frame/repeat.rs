@@ -19,6 +19,7 @@ use weir_host::{Argument, Elements, Value};
 use super::gathered_iterations::GatheredIterations;
 use super::iteration_group::GroupedRun;
 use super::overlapping::Overlapping;
+use super::thread_release::leaves_for_one;
 use super::{AtomicScope, FlowExit, Frame};
 use crate::batching::Member;
 use crate::instance::Env;
@@ -271,10 +272,8 @@ impl Run {
     /// Returns true if the flow holds no thread while the iterations in progress wait.
     pub(super) fn leaves_thread(&self) -> bool {
         match self {
-            Run::Sequential(sequence) => sequence.frame.leaves_thread(),
-            Run::Overlapped(overlap) => overlap.frames().all(Frame::leaves_thread),
             Run::Gathered(run) => run.frame.leaves_thread(),
-            Run::Grouped(groups) => groups.frames().all(Frame::leaves_thread),
+            run => leaves_for_one(run.frames().map(Frame::leaves_thread)),
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use weir_host::{Shared, StepEnds, Value};
+use weir_host::{Shared, StepEnd, Value};
 
 use crate::lock::HeldLock;
 
@@ -21,7 +21,7 @@ pub(crate) struct StepLocks {
 
 /// The values that shared values had when a step began.
 struct RestoredValues {
-    step_ends: Arc<dyn StepEnds>,
+    ends: Box<[Arc<dyn StepEnd>]>,
     values: Vec<(Shared, Value)>,
 }
 
@@ -30,15 +30,15 @@ impl StepLocks {
     pub(super) fn restoring(
         held: Vec<HeldLock>,
         shared: impl IntoIterator<Item = Shared>,
-        step_ends: Option<&Arc<dyn StepEnds>>,
+        ends: &[Arc<dyn StepEnd>],
     ) -> StepLocks {
         let with_value = |shared: Shared| {
             let value = shared.read().clone();
             (shared, value)
         };
         let values: Vec<_> = shared.into_iter().map(with_value).collect();
-        let step_ends = step_ends.filter(|_| !values.is_empty()).cloned();
-        let restoring = step_ends.map(|step_ends| Box::new(RestoredValues { step_ends, values }));
+        let restores = !values.is_empty() && !ends.is_empty();
+        let restoring = restores.then(|| Box::new(RestoredValues { ends: ends.into(), values }));
         StepLocks { held, restoring }
     }
 }
@@ -46,9 +46,14 @@ impl StepLocks {
 impl Drop for StepLocks {
     fn drop(&mut self) {
         if let Some(restoring) = self.restoring.take()
-            && restoring.step_ends.takes_back()
+            && !has_completed(&restoring.ends)
         {
             restoring.values.into_iter().for_each(|(shared, value)| *shared.write() = value);
         }
     }
+}
+
+/// Returns true if a step has completed what it has begun, and so tells one of these ends. Asks all, because each notes it for one step.
+fn has_completed(ends: &[Arc<dyn StepEnd>]) -> bool {
+    ends.iter().filter(|end| end.has_completed()).count() > 0
 }

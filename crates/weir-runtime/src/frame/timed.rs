@@ -30,6 +30,7 @@ use weir_trace::{Detail, EventKind};
 
 use super::attempts::Attempts;
 use super::repeat::capture;
+use super::thread_release::leaves_for_one;
 use super::{Finished, FlowExit, Frame};
 use crate::instance::Env;
 use crate::step::{Body, TimedStep};
@@ -272,7 +273,7 @@ impl Timed {
 
     /// Returns true if the flow holds no thread while the bodies wait.
     pub(super) fn leaves_thread(&self) -> bool {
-        self.bodies.iter().all(|(_, frame)| frame.leaves_thread())
+        leaves_for_one(self.bodies.iter().map(|(_, frame)| frame.leaves_thread()))
     }
 }
 

@@ -38,7 +38,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker};
 
-use weir_host::{Mode, StepEnds};
+use weir_host::{Mode, StepEnd};
 
 use super::sync::{AtomicUsize, LockMutant, Mutex, is};
 
@@ -54,7 +54,7 @@ pub(crate) struct FairRwLock {
     word: AtomicUsize,
     queue: Mutex<LockQueue>,
     /// Is told before the lock is released.
-    step_ends: Option<Arc<dyn StepEnds>>,
+    step_end: Option<Arc<dyn StepEnd>>,
 }
 
 #[derive(Default)]
@@ -116,14 +116,19 @@ impl LockQueue {
 
 impl Default for FairRwLock {
     fn default() -> Self {
-        FairRwLock { word: AtomicUsize::new(0), queue: Mutex::new(LockQueue::default()), step_ends: None }
+        FairRwLock { word: AtomicUsize::new(0), queue: Mutex::new(LockQueue::default()), step_end: None }
     }
 }
 
 impl FairRwLock {
     /// Returns a lock that ends what its holders have left unfinished.
-    pub(crate) fn ending(step_ends: &Arc<dyn StepEnds>) -> FairRwLock {
-        FairRwLock { step_ends: Some(Arc::clone(step_ends)), ..FairRwLock::default() }
+    pub(crate) fn ending(step_end: Arc<dyn StepEnd>) -> FairRwLock {
+        FairRwLock { step_end: Some(step_end), ..FairRwLock::default() }
+    }
+
+    /// Returns the end of the steps that hold the lock, if it takes back what they have left unfinished.
+    pub(crate) fn step_end(&self) -> Option<&Arc<dyn StepEnd>> {
+        self.step_end.as_ref()
     }
 
     /// Acquires the lock if it is free and no flow is queued; returns true if it did.
@@ -142,8 +147,8 @@ impl FairRwLock {
     /// Releases the lock.
     #[inline]
     pub(crate) fn release(&self, mode: Mode) {
-        if let Some(step_ends) = &self.step_ends {
-            step_ends.step_ends();
+        if let Some(step_end) = &self.step_end {
+            step_end.take_back_unfinished();
         }
         if !self.try_release(mode) {
             self.release_contended(mode);

@@ -349,9 +349,12 @@ impl Assembly<'_> {
         ticket_gates: &[Vec<usize>],
     ) -> AcquireStep {
         let inner = self.graph.nodes_within(id).flat_map(|node| ticket_gates[node.0 as usize].iter().copied());
+        let locks = constraints.iter().filter_map(|held| self.resources.locks.get(&held.resource));
+        let ends = locks.filter(|_| !restores.is_empty()).filter_map(|locks| locks.whole.step_end().cloned()).collect();
         let restores = restores.iter().filter_map(|name| self.resources.shared_index.get(name));
         AcquireStep {
             restores: restores.map(|index| self.place_of(*index)).collect(),
+            ends,
             wanted: constraints.iter().filter_map(|constraint| self.wanted(constraint)).collect(),
             session: self.only_input(id.0 as usize),
             within: self.within(id),

@@ -107,6 +107,10 @@ fn answered(row: &SlotCall, outcome: Outcome, words: &mut [u64], slots: &mut [Va
     for dead in &row.dead {
         slots[*dead as usize].put(Value::Absent);
     }
+    let outcome = match row.kept_failure {
+        None => outcome,
+        Some(kept) => kept.seen(outcome),
+    };
     if let Some((choice, arm)) = operations::answer(outcome, &row.out, slots)? {
         words[choice as usize] = arm.into();
     }

@@ -14,7 +14,7 @@ use super::place::CodePlace;
 use super::reductions::{FoldObstacle, ReducedState, Reductions};
 use super::shapes::{Scalar, WordShape};
 use crate::constant_copies::ConstantCopies;
-use crate::operations::{Out, PrimStep};
+use crate::operations::{KeptFailure, Out, PrimStep};
 
 /// A region of a body: neighbouring nodes that neither wait nor meet a turn nor take a lock, compiled to bytecode.
 pub(crate) struct Region {
@@ -112,6 +112,8 @@ pub(crate) struct SlotCall {
     pub dead: Box<[u32]>,
     /// The destination of the answer. A decided switch is named by the register of its choice.
     pub out: Out,
+    /// If its failure is an answer, the form of that.
+    pub kept_failure: Option<KeptFailure>,
     pub effects: CallEffects,
 }
 

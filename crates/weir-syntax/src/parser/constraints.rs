@@ -93,11 +93,32 @@ impl Parser<'_> {
     /// `atomic [[read]? path [per session]?],+ block`
     pub(super) fn atomic_kind(&mut self) -> ExprKind {
         self.bump();
+        let parenthesis = self.eat(T::ParenOpen);
         let mut resources = vec![self.atomic_resource()];
         while self.eat(T::Comma).is_some() {
             resources.push(self.atomic_resource());
         }
+        if let Some(open) = parenthesis {
+            self.parentheses_of_atomic(open);
+        }
         ExprKind::Atomic { resources, body: self.block() }
+    }
+
+    /// Reports the parentheses around the resources of a step, which have been read.
+    fn parentheses_of_atomic(&mut self, open: Span) {
+        let inside = Span { start: open.end, end: self.previous_span().end, ..open };
+        if self.expect(T::ParenClose, "`)`").is_none() {
+            return;
+        }
+        let names = self.text[inside.range()].trim();
+        let weir_form = match self.text[..open.start as usize].ends_with(char::is_whitespace) {
+            true => names.to_owned(),
+            false => format!(" {names}"),
+        };
+        let diagnostic = Diagnostic::new(Code::DialectSyntax, "the names behind `atomic` have no parentheses")
+            .at(self.since(open), "syntax of another language")
+            .fix(format!("write `atomic {names}`"), self.since(open), weir_form);
+        self.report(diagnostic);
     }
 
     fn atomic_resource(&mut self) -> AtomicResource {

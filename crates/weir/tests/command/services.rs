@@ -255,3 +255,71 @@ fn a_slow_service_behind_a_proxy_holds_up_no_other_client() {
         }
     }
 }
+
+/// A service that asks itself, beside a wait that does not end while a test runs.
+const ASKS_ITSELF: &[u8] = br#"use client, http, time
+
+shared asked = 0
+
+fn quick(host: Text) -> Result(Text) {
+  client.get("http://{host}/quick", private: true)?.text()
+}
+
+fn hedged(host: Text) -> Text {
+  race {
+    quick(host) else { "failed" }
+    {
+      time.sleep(1h)
+      "slept"
+    }
+  }
+}
+
+service own on http(port: 1) {
+  get "/quick" { http.text("quick") }
+  get "/race" (header host: Text) { http.text(hedged(host)) }
+  get "/nested" (header host: Text) {
+    http.text(race {
+      {
+        time.sleep(1h)
+        "slept"
+      }
+      hedged(host)
+    })
+  }
+  get "/within" (header host: Text) { http.text(hedged(host) within 1h else { "late" }) }
+  get "/retry" (header host: Text) {
+    let text = retry(3) {
+      let text = hedged(host)
+      if text != "quick" { fail("again")? }
+      text
+    } else { "failed" }
+    http.text(text)
+  }
+  get "/several" (header host: Text) {
+    let texts = for _number in [1, 2, 3] { hedged(host) }
+    http.text(if texts.all(|text| text == "quick") { "quick" } else { "failed" })
+  }
+  get "/locked" (header host: Text) {
+    let text = atomic asked {
+      asked.add(1)
+      hedged(host)
+    }
+    http.text(text)
+  }
+}
+"#;
+
+#[test]
+fn flows_that_ask_their_own_service_beside_a_long_sleep_are_answered() {
+    const ROUTES: [&str; 6] = ["/race", "/nested", "/within", "/retry", "/several", "/locked"];
+    let program = Scratch::new("asks_itself.weir", ASKS_ITSELF);
+    for (engine, threads) in weir_runtime::ENGINES.iter().flat_map(|engine| ["1", "2"].map(|threads| (engine, threads)))
+    {
+        let served = Served::start(program.path(), &["--engine", engine.name, "--threads", threads]);
+        let asked = ROUTES.iter().flat_map(|path| [*path; 3]).map(|path| (path, served.ask(path)));
+        for (path, stream) in asked.collect::<Vec<_>>() {
+            assert_eq!(read_answer(stream).body, b"quick", "`{}`, {threads} threads: {path}", engine.name);
+        }
+    }
+}

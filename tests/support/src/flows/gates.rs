@@ -65,6 +65,11 @@ impl Gates {
         self.receiver.recv_timeout(PATIENCE).expect("a call begins")
     }
 
+    /// Returns the calls that have begun and that the test has not received.
+    pub fn begun(&self) -> Vec<Waiting> {
+        self.receiver.try_iter().collect()
+    }
+
     /// Returns true if no call has begun that the test has not received.
     pub fn is_quiet(&self) -> bool {
         self.receiver.try_recv().is_err()

@@ -14,14 +14,30 @@ const FAILED_MAX: usize = 1_024;
 pub(super) struct PlacedCommits(Mutex<BTreeMap<i64, CommitEnd>>);
 
 /// The end of a commit, when it is known.
-pub(super) type CommitEnd = watch::Receiver<Option<Result<(), Failure>>>;
+pub(super) type CommitEnd = watch::Receiver<CommitProgress>;
+
+/// The state of a commit that was sent, as far as it is known.
+#[derive(Clone)]
+pub(super) enum CommitProgress {
+    /// It has no answer yet.
+    Sent,
+    /// The connection was lost before the answer, and the next join tells the end.
+    Lost,
+    Ended(Result<(), Failure>),
+}
+
+impl CommitProgress {
+    pub(super) fn has_ended(&self) -> bool {
+        matches!(self, CommitProgress::Ended(_))
+    }
+}
 
 impl PlacedCommits {
     pub(super) fn add(&self, transaction: i64, end: CommitEnd) {
         let mut commits = self.0.lock();
         if commits.len() >= FAILED_MAX {
             // Flows that are gone.
-            commits.retain(|_, end| end.borrow().is_none() && end.has_changed().is_ok());
+            commits.retain(|_, end| !end.borrow().has_ended() && end.has_changed().is_ok());
         }
         commits.insert(transaction, end);
     }

@@ -9,7 +9,7 @@ use super::connection::PostgresConnection;
 use super::connector::{CROWDED_PAUSE, RECONNECT_PAUSE, RECONNECT_TIMEOUT};
 use super::errors::StatementError;
 use super::writer::{ATTEMPTS_MAX, PostgresWriter, pause};
-use super::{PostgresDatabase, durability};
+use super::{PostgresDatabase, durability, wait};
 
 /// Maximum number of times that what is sent is tried again because the connection was lost. A statement may be what ends the
 /// database.
@@ -73,13 +73,16 @@ impl PostgresDatabase {
             Some(open) => &**writer.connection.insert(open),
             None => {
                 // One that is not noted in time fails.
-                _ = self.await_placed_commits();
+                _ = wait(self.limit(), self.placed_commits_answered());
                 let connected = while_lost(|| self.joined());
                 let connected = connected.map_err(|error| match error {
                     StatementError::Database(error, _) => StatementError::Unreachable(error),
                     other => other,
                 })?;
+                // The outcomes of those without an answer are known now. Whoever goes on sees what becomes of their changes.
+                _ = self.await_placed_commits();
                 self.watch(&connected);
+                writer.marks = self.group_commit.get().map(|_| self.unsynced.marks());
                 writer.connect(connected)
             }
         })
@@ -97,6 +100,7 @@ impl PostgresDatabase {
                 changed => changed,
             };
             if let Err(failure) = joined {
+                self.unsynced.forget_unanswered();
                 group_commit.give_up(failure.clone());
                 self.end.fail(&failure);
                 return Err(StatementError::TakenBack(failure));

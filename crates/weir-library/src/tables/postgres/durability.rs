@@ -17,7 +17,8 @@
 //!
 //! A commit that has been answered is noted here before the program can join once more, which needs the lock of the writer: flows that
 //! wait for an answer hold it, or are in flight, or have placed their commit. If one is not noted in time, its flow is told that
-//! nobody knows whether it has taken effect; it is not executed once more over what was written since.
+//! nobody knows whether it has taken effect; it is not executed once more over what was written since. The join also tells the outcomes of
+//! commits whose connection was lost before their answer (`unanswered_commits`).
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::pin::Pin;
@@ -29,23 +30,30 @@ use tokio::time::timeout;
 use weir::Failure;
 
 use super::PostgresDatabase;
+use super::commit_marks::{CommitMark, CommitMarks, CommitsAtJoin, row_of};
 use super::commit_numbers::{COUNT_BITS, CommitNumber};
 use super::connection::PostgresConnection;
 use super::connector::{PostgresConnector, RECONNECT_PAUSE, RECONNECT_TIMEOUT};
 use super::errors::{StatementError, failure};
 use super::io::begin_task;
 use super::sent_statement::SentStatement;
+use super::unanswered_commits::{UnansweredCommit, UnansweredCommits};
 use super::writes_since_crash::WritesSinceCrash;
 use crate::tables::group_commit::{LogSync, SyncAnswer, SyncFailure, SyncWithoutThread};
 
-/// Takes the lock of programs that have joined: from now on, others wait for the disk.
+/// Takes the lock of programs that have joined: from now on, others wait for the disk. The rows in which programs count commits that
+/// have joined long ago are deleted: one that still runs does not learn by it what a lost connection has done.
 const JOIN: &str = "SELECT pg_advisory_lock_shared((1466263922::bigint << 32) | '\"weir_database\"'::regclass::oid::bigint); \
     BEGIN; LOCK TABLE \"weir_database\" IN EXCLUSIVE MODE; \
     INSERT INTO \"weir_numbers\" VALUES ('', 0) ON CONFLICT DO NOTHING; \
-    SELECT \"last\", (SELECT \"last\" FROM \"weir_numbers\" WHERE \"table\" = 'JOINED') FROM \"weir_numbers\" WHERE \"table\" = ''; \
+    SELECT \"last\", (SELECT \"last\" FROM \"weir_numbers\" WHERE \"table\" = 'JOINED'), \
+    (SELECT \"last\" FROM \"weir_numbers\" WHERE \"table\" = 'MARKED') FROM \"weir_numbers\" WHERE \"table\" = ''; \
     UPDATE \"weir_numbers\" SET \"last\" = (((\"last\" >> 40) + 1) << 40) | (\"last\" & 1099511627775) WHERE \"table\" = ''; \
     DELETE FROM \"weir_numbers\" WHERE \"table\" LIKE ' joined %'; \
     INSERT INTO \"weir_numbers\" SELECT 'JOINED', \"last\" >> 40 FROM \"weir_numbers\" WHERE \"table\" = ''; \
+    INSERT INTO \"weir_numbers\" SELECT 'MARKED', (\"last\" >> 40) << 40 FROM \"weir_numbers\" WHERE \"table\" = '' ON CONFLICT DO NOTHING; \
+    DELETE FROM \"weir_numbers\" WHERE \"table\" LIKE ' commits %' \
+    AND (\"last\" >> 40) < (SELECT (\"last\" >> 40) - 1024 FROM \"weir_numbers\" WHERE \"table\" = ''); \
     COMMIT";
 /// Begins the transaction that executes lost ones once more. It waits for the disk.
 const REDO: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ; LOCK TABLE \"weir_database\" IN EXCLUSIVE MODE; \
@@ -60,7 +68,7 @@ const UNSYNCED_MAX: usize = 1_000;
 pub(super) struct UnsyncedCommits {
     noted: Mutex<NotedCommits>,
     /// The number by which the program knows its own joins.
-    program: u64,
+    pub(super) program: u64,
 }
 
 impl Default for UnsyncedCommits {
@@ -76,6 +84,8 @@ struct NotedCommits {
     commits: Vec<UnsyncedCommit>,
     /// The last commit that the database had when this program joined last.
     joined: Option<CommitNumber>,
+    /// The commits without an answer.
+    unanswered: UnansweredCommits,
 }
 
 /// The fate of a commit that was to be noted.
@@ -108,6 +118,27 @@ impl UnsyncedCommits {
         let at = noted.commits.partition_point(|commit| commit.number.0 < number.0);
         noted.commits.insert(at, UnsyncedCommit { number, statements });
         if noted.commits.len().is_multiple_of(UNSYNCED_MAX) { NotedCommit::Due } else { NotedCommit::Kept }
+    }
+
+    /// Returns the marks of the commits that follow.
+    pub(super) fn marks(&self) -> CommitMarks {
+        let joined = self.noted.lock().joined.unwrap_or(CommitNumber(0));
+        CommitMarks::new(self.program, joined.programs() + 1)
+    }
+
+    /// Returns a commit without an answer, whose outcome the next join tells.
+    pub(super) fn note_unanswered(&self, mark: CommitMark) -> UnansweredCommit {
+        let mut noted = self.noted.lock();
+        match noted.joined.filter(|joined| mark.programs() <= joined.programs()) {
+            None => noted.unanswered.add(mark),
+            // The program has joined before, and has made other commits since.
+            Some(_) => UnansweredCommit::unknown(),
+        }
+    }
+
+    /// Tells that nobody knows the outcomes of commits without answers, because this program does not join again.
+    pub(super) fn forget_unanswered(&self) {
+        self.noted.lock().unanswered.forget();
     }
 
     /// Returns whether everything is durable.
@@ -154,9 +185,13 @@ async fn recover(
     connector: &PostgresConnector,
     unsynced: &UnsyncedCommits,
 ) -> Result<Recovery, StatementError> {
-    let rows = connection.texts(&JOIN.replace("JOINED", &format!(" joined {:016x}", unsynced.program))).await?;
+    let joined = format!(" joined {:016x}", unsynced.program);
+    let join = JOIN.replace("JOINED", &joined).replace("MARKED", &row_of(unsynced.program));
+    let rows = connection.texts(&join).await?;
     let number = |column: usize| rows.last().and_then(|row| row.get(column)?.as_ref()?.parse().ok());
     let (last, own_join) = (number(0).map_or(CommitNumber(0), CommitNumber), number(1));
+    let marked = number(2).map(CommitNumber);
+    unsynced.noted.lock().unanswered.tell(CommitsAtJoin { last, own_join, marked });
     let Some(lost) = LostCommits::take(unsynced, last) else { return Ok(Recovery::Whole) };
     let is_own_join = own_join == Some(last.programs()) && last.programs() == lost.of_programs + 1;
     let why = match lost.is_whole {

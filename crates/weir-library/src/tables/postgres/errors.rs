@@ -7,11 +7,18 @@ use tokio_postgres::error::{DbError, SqlState};
 use weir::{Failure, FailureKind};
 
 use super::address::PostgresAddress;
+use super::commit_marks::CommitMark;
 use crate::tables::transaction_number::refused;
 
+/// Tells why a transaction was taken back that may succeed later.
+const WHY_LOST: &str = "the transaction was taken back, because its connection to the database was lost: nothing of it was written; try it again";
 /// The class of the codes of rules that a row breaks, such as a `CHECK` of another program, and the codes of values that a
 /// column of another program cannot have: a text that is too long or has a NUL, a number out of range.
 const RULES_BROKEN: [&str; 4] = ["23", "22001", "22021", "22003"];
+
+/// The advice for a table with rules (`CREATE RULE`).
+const NO_RULES: &str = "a rule rewrites statements on this table, and PostgreSQL does not execute this one then: write a trigger instead of \
+                        the rule";
 
 /// An error of a statement.
 #[derive(Debug)]
@@ -23,6 +30,10 @@ pub(super) enum StatementError {
     Unreachable(Error),
     /// The connection was lost when nobody knows whether the statement has taken effect.
     Unknown,
+    /// The connection was lost before the answer to the commit with this mark: the next join tells whether it has taken effect.
+    Unanswered(CommitMark),
+    /// The connection was lost before the answer to a commit that has not taken effect.
+    NotCommitted,
     /// There was no answer within the time limit.
     NoAnswer,
     /// The transaction of the statement was taken back before.
@@ -69,9 +80,13 @@ impl StatementError {
         matches!(self, StatementError::Database(error, _) if error.code() == Some(&SqlState::TOO_MANY_CONNECTIONS))
     }
 
-    /// Returns whether the connection has failed.
+    /// Returns whether the connection has failed, other than at a commit that may have taken effect.
     pub(super) fn is_lost(&self) -> bool {
-        matches!(self, StatementError::Database(error, _) if is_lost(error))
+        match self {
+            StatementError::Database(error, _) => is_lost(error),
+            StatementError::NotCommitted => true,
+            _ => false,
+        }
     }
 
     /// Returns whether the transaction has executed nothing for too long.
@@ -183,15 +198,15 @@ pub(super) fn why_idle() -> Failure {
 
 /// Returns the failure of a transaction that has written nothing, because its connection was lost.
 pub(super) fn why_lost(transaction: i64) -> Failure {
-    let why = "the transaction was taken back, because its connection to the database was lost: nothing of it was written; try it again";
-    refused(transaction, Failure::function(why))
+    refused(transaction, Failure::function(WHY_LOST))
 }
 
 /// Returns the failure for an error of a statement.
 pub(super) fn failure(address: &PostgresAddress, error: &StatementError) -> Failure {
     match error {
         StatementError::Database(error, _) | StatementError::Unreachable(error) => explain(address, error),
-        StatementError::Unknown => Failure::function(format!(
+        StatementError::NotCommitted => Failure::function(WHY_LOST),
+        StatementError::Unknown | StatementError::Unanswered(_) => Failure::function(format!(
             "the database {address}: the connection was lost while a statement was executed; nobody knows whether it has \
              taken effect"
         )),
@@ -207,6 +222,12 @@ pub(super) fn failure(address: &PostgresAddress, error: &StatementError) -> Fail
 fn is_kept_out(error: &Error) -> bool {
     let checks_policies = |error: &DbError| error.routine() == Some("ExecWithCheckOptions");
     error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) && error.as_db_error().is_some_and(checks_policies)
+}
+
+/// Returns whether the database executes no such statement on a table with rules.
+fn is_for_rules(error: &Error) -> bool {
+    let rewrites = |error: &DbError| error.routine() == Some("RewriteQuery");
+    error.code() == Some(&SqlState::FEATURE_NOT_SUPPORTED) && error.as_db_error().is_some_and(rewrites)
 }
 
 /// Returns the failure for an error of the database. That of a broken rule is often answered to a client, so it does not tell the
@@ -227,7 +248,8 @@ pub(super) fn explain(address: &PostgresAddress, error: &Error) -> Failure {
         None => error.source().map_or_else(|| error.to_string(), ToString::to_string),
     };
     let again = conflict(error).map(|cause| format!("; {cause}: try it again"));
-    let advice = again.or_else(|| Some(format!("; {}", advice(error)?))).unwrap_or_default();
+    let advice = if is_for_rules(error) { Some(NO_RULES) } else { advice(error) };
+    let advice = again.or_else(|| Some(format!("; {}", advice?))).unwrap_or_default();
     let kind = match code {
         Some(code) if is_conflict(error) || *code == SqlState::LOCK_NOT_AVAILABLE => FailureKind::Conflict,
         _ => FailureKind::Function,

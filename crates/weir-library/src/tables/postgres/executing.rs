@@ -14,7 +14,7 @@ use crate::tables::transaction_number::{is_repeated, refused};
 
 impl PostgresDatabase {
     /// Executes statements that write: in the transaction, or as one of their own if the number is 0; all or none. Changes of other
-    /// flows that wait come before. Nobody queues another one meanwhile, because this flow holds the constraint `tables`.
+    /// flows that wait come before. Nobody queues another one meanwhile, because this flow holds the constraint of the database.
     pub(super) fn write(
         &self,
         transaction: i64,
@@ -161,10 +161,15 @@ impl PostgresDatabase {
         if matches!(committed, Err(StatementError::NoAnswer)) {
             writer.cut();
         }
+        let unanswered = self.unanswered(&committed);
         let noted = committed.and_then(|unsynced| self.committed(unsynced));
         drop(writer);
+        let outcome = match unanswered {
+            Some(commit) => wait(self.limit(), self.outcome(commit)).unwrap_or(Err(StatementError::Unknown)),
+            None => noted,
+        };
         self.await_placed_commits()?;
-        self.refused_in(transaction, noted)
+        self.refused_in(transaction, outcome)
     }
 
     /// Marks the error of a transaction that is executed again.

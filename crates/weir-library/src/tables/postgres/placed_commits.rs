@@ -3,7 +3,7 @@
 //!
 //! 1. The flow sends the commit while it holds its locks ([`PostgresDatabase::place_commit`]).
 //! 2. A task on the thread of connections waits for the answer, notes the commit, and then tells the flow. It does so also if the
-//!    flow is gone.
+//!    flow is gone. If the connection is lost before the answer, it waits until the program has joined again.
 //! 3. The flow waits for that behind its step ([`PostgresDatabase::placed_commit`]). Another flow that commits in another way waits
 //!    as well, because it has seen what was written.
 
@@ -15,6 +15,7 @@ use tokio::sync::watch;
 use tokio_postgres::Error;
 use weir::{Failure, SeenCommits};
 
+use super::commit_ends::CommitProgress;
 use super::commit_outcome::{CommittedTransaction, commit_outcome};
 use super::connection::PostgresConnection;
 use super::durability::NotedCommit;
@@ -45,9 +46,7 @@ impl PostgresWriter {
 
     fn send_commit(&mut self, transaction: i64) -> Option<SentCommit> {
         let connection = self.committing_connection(transaction)?;
-        self.send_before_commit(&connection);
-        let on = Arc::clone(&connection);
-        let mut answer = Box::pin(async move { on.command("COMMIT").await });
+        let mut answer = Box::pin(self.begin_commit(&connection));
         let answered = match answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(answered) => Some(answered),
             Poll::Pending => None,
@@ -109,15 +108,19 @@ impl PostgresDatabase {
         }
         let sent = self.writer.try_lock().and_then(|mut writer| writer.send_commit(transaction));
         let Some(sent) = sent else { return false };
-        let (end, ends) = watch::channel(None);
+        let (end, ends) = watch::channel(CommitProgress::Sent);
         self.placed_commits.add(transaction, ends);
         let database = Arc::clone(self);
         begin_task(&self.connector.io.handle, async move {
             let connection = Arc::clone(&sent.connection);
-            let answer = database.limited(sent.ended()).await.unwrap_or_else(|_| {
+            let mut answer = database.limited(sent.ended()).await.unwrap_or_else(|_| {
                 connection.abort();
                 Err(StatementError::NoAnswer)
             });
+            if let Some(commit) = database.unanswered(&answer) {
+                end.send_replace(CommitProgress::Lost);
+                answer = database.outcome(commit).await.map(|()| None);
+            }
             // No flow has this task.
             let mut task = SeenCommits::default();
             let _entered = task.enter();
@@ -128,7 +131,7 @@ impl PostgresDatabase {
             if committed.is_ok() {
                 database.placed_commits.forget(transaction);
             }
-            end.send_replace(Some(committed));
+            end.send_replace(CommitProgress::Ended(committed));
         });
         true
     }
@@ -136,10 +139,10 @@ impl PostgresDatabase {
     /// Waits for the commit of a transaction, if it was placed. Fails if it has failed.
     pub(in crate::tables) async fn placed_commit(&self, transaction: i64) -> Result<(), Failure> {
         let Some(mut end) = self.placed_commits.get(transaction) else { return Ok(()) };
-        let ended = match end.wait_for(Option::is_some).await {
-            Ok(ended) => ended.clone().unwrap_or(Ok(())),
+        let ended = match end.wait_for(CommitProgress::has_ended).await.as_deref() {
+            Ok(CommitProgress::Ended(ended)) => ended.clone(),
             // The thread of connections has ended.
-            Err(_) => Err(self.failure(&StatementError::Unknown)),
+            _ => Err(self.failure(&StatementError::Unknown)),
         };
         self.placed_commits.forget(transaction);
         ended
@@ -149,7 +152,14 @@ impl PostgresDatabase {
     pub(super) async fn placed_commits_noted(&self) {
         for mut end in self.placed_commits.all() {
             // Whoever has placed it learns why it has failed.
-            _ = end.wait_for(Option::is_some).await.map(|_| ());
+            _ = end.wait_for(CommitProgress::has_ended).await.map(|_| ());
+        }
+    }
+
+    /// Waits until all commits are answered that were placed before, or are known to get no answer.
+    pub(super) async fn placed_commits_answered(&self) {
+        for mut end in self.placed_commits.all() {
+            _ = end.wait_for(|progress| !matches!(progress, CommitProgress::Sent)).await.map(|_| ());
         }
     }
 }

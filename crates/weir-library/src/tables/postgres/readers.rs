@@ -12,8 +12,9 @@ use super::spare_connections::{ConnectionPermit, SpareConnections};
 const READERS_MAX: usize = 16;
 
 /// The pool of connections that read. Each serves one statement at a time; a statement waits if all are busy.
-#[derive(Default)]
 pub(super) struct Readers {
+    /// The number of connections that need no permit.
+    needed: usize,
     pool: Mutex<ReaderPool>,
     returned: Condvar,
 }
@@ -25,7 +26,12 @@ struct ReaderPool {
 }
 
 impl Readers {
-    /// Takes a connection out of the pool, or makes one, which needs a permit if there is another one.
+    /// Returns a pool in which so many connections need no permit.
+    pub(super) fn new(needed: usize) -> Readers {
+        Readers { needed, pool: Mutex::default(), returned: Condvar::new() }
+    }
+
+    /// Takes a connection out of the pool, or makes one, which needs a permit if there are as many as need none.
     pub(super) fn take(
         &self,
         limit: Duration,
@@ -41,7 +47,7 @@ impl Readers {
                 return Ok(idle);
             }
             match pool.busy {
-                0 => break None,
+                busy if busy < self.needed => break None,
                 READERS_MAX.. => {}
                 _ => {
                     if let Some(permit) = spare.take() {

@@ -8,6 +8,7 @@ use test_support::postgres::PostgresServer;
 use tokio::sync::watch;
 use weir::{Failure, SeenCommits, Value};
 
+use super::commit_ends::CommitProgress;
 use super::connection::SqlStatement;
 use super::errors::StatementError;
 use super::expected_rows::RowAnswer;
@@ -42,7 +43,7 @@ fn stored(server: &PostgresServer) -> String {
 fn a_commit_that_was_answered_before_a_crash_is_executed_once_more_before_anything_else() {
     let Some((server, database)) = started() else { return };
     // A commit that was placed, and whose flow has not learned its end.
-    let (end, ends) = watch::channel(None);
+    let (end, ends) = watch::channel(CommitProgress::Sent);
     database.placed_commits.add(1, ends);
     // Some that are noted. They become one, so that the numbers of later ones are below that of the next one.
     (0..3).for_each(|_| assert_eq!(set(&database, 0, "count + 4"), Ok(1)));
@@ -57,7 +58,7 @@ fn a_commit_that_was_answered_before_a_crash_is_executed_once_more_before_anythi
         assert_eq!(stored(&server), "0", "nothing was lost: the test shows nothing");
         let writing = scope.spawn(|| database.reconnect().map(|()| set(&database, 0, "count * 2")));
         thread::sleep(EARLY);
-        end.send_replace(Some(Ok(())));
+        end.send_replace(CommitProgress::Ended(Ok(())));
         committing.join().unwrap().unwrap();
         assert_eq!(writing.join().unwrap().unwrap(), Ok(1));
     });

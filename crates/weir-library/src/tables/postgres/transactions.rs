@@ -1,6 +1,6 @@
 //! Statements of transactions that need no thread.
 //!
-//! A transaction has the connection that writes for itself, because its flow holds the constraint `tables`. A statement is sent when
+//! A transaction has the connection that writes for itself, because its flow holds the constraint of the database. A statement is sent when
 //! its flow comes to it, and the flow waits without a thread, or goes on if the statement is placed. A statement needs a thread if
 //! the connection has to be made, or something else is to be waited for before the statement is sent.
 
@@ -95,7 +95,7 @@ impl PostgresDatabase {
             writer.take_back();
         }
         let placed = Arc::clone(&writer.placed);
-        writer.send_before_commit(&connection);
+        let committing = writer.begin_commit(&connection);
         let flight = writer.begin_flight();
         drop(writer);
         let in_flight = InFlight::new(self, (transaction, flight), true);
@@ -103,27 +103,30 @@ impl PostgresDatabase {
             let mut in_flight = in_flight;
             let database = Arc::clone(&in_flight.database);
             // The database takes the transaction back instead if it has refused a placed statement.
-            let both =
-                async { tokio::join!(biased; connection.command("COMMIT"), PlacedStatements::answered(&placed)) };
+            let both = async { tokio::join!(biased; committing, PlacedStatements::answered(&placed)) };
             let answer = database.limited(both).await;
             in_flight.is_answered = true;
-            let committed = {
+            let (committed, unanswered) = {
                 let mut writer = database.writer.lock();
-                match (writer.land(flight), answer) {
+                let committed = match (writer.land(flight), answer) {
                     (false, _) => Err(StatementError::Unknown),
-                    // The writer is not connected anew before the commit is noted.
-                    (true, Ok((committed, _))) => {
-                        writer.committed(transaction, committed).and_then(|unsynced| database.committed(unsynced))
-                    }
+                    (true, Ok((committed, _))) => writer.committed(transaction, committed),
                     (true, Err(_)) => {
                         writer.cut();
                         Err(StatementError::NoAnswer)
                     }
-                }
+                };
+                // The writer is not connected anew before the commit is noted.
+                let unanswered = database.unanswered(&committed);
+                (committed.and_then(|unsynced| database.committed(unsynced)), unanswered)
             };
             database.landed.notify_all();
+            let outcome = match unanswered {
+                Some(commit) => database.outcome(commit).await,
+                None => committed,
+            };
             database.placed_commits_noted().await;
-            database.refused_in(transaction, committed)
+            database.refused_in(transaction, outcome)
         })
     }
 

@@ -13,7 +13,7 @@
 //! 4. Each change notes its commit before its flow gets the answer.
 //!
 //! A transaction of the program begins when no change waits ([`WriteGroups::wait_idle`]). None can be queued until it ends,
-//! because its flow holds the constraint `tables`, without which nobody queues one.
+//! because its flow holds the constraint of the database, without which nobody queues one.
 
 use parking_lot::{Condvar, Mutex};
 use weir::assert_may_block;

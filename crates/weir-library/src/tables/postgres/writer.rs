@@ -15,6 +15,7 @@ use parking_lot::Mutex;
 use weir::{Failure, FailureKind, memory};
 
 use super::beginning::{Beginning, PendingBegin, TransactionBegun, Turns};
+use super::commit_marks::{CommitMark, CommitMarks};
 use super::commit_numbers::CommitNumber;
 use super::commit_outcome::{CommittedTransaction, commit_outcome};
 use super::connection::{Executed, PostgresConnection, SqlStatement};
@@ -59,7 +60,13 @@ pub(super) struct PostgresWriter {
     pub(super) placed: Arc<Mutex<PlacedStatements>>,
     /// The number of the commit of the open transaction, if it will not wait for the disk.
     pub(super) unsynced: Option<CommitNumber>,
-    /// The statements with which the open transaction has written, in that case.
+    /// The number of its commit, if that is counted.
+    counted: Option<CommitNumber>,
+    /// The mark of its commit, once that is about to be sent.
+    mark: Option<CommitMark>,
+    /// The marks of its commits; none in an existing database.
+    pub(super) marks: Option<CommitMarks>,
+    /// The statements with which the open transaction has written, if its commit will not wait for the disk.
     pub(super) redo: Vec<SentStatement>,
     /// About the bytes of these.
     redo_bytes: usize,
@@ -157,7 +164,7 @@ impl PostgresWriter {
         if self.transaction == 0 {
             (self.unsynced, self.redo, self.is_unheard) = (None, Vec::new(), false);
             (self.redo_bytes, self.waits_for_disk) = (0, false);
-            self.has_written = false;
+            (self.has_written, self.counted, self.mark) = (false, None, None);
             self.forget_placed();
         }
         self.transaction = transaction;
@@ -171,13 +178,15 @@ impl PostgresWriter {
 
     /// Returns a transaction whose commit is about to be sent.
     pub(super) fn committing(&self, number: i64) -> CommittedTransaction {
-        CommittedTransaction { number, has_written: self.has_written, placed: Arc::clone(&self.placed) }
+        let (has_written, mark) = (self.has_written, self.mark);
+        CommittedTransaction { number, has_written, mark, placed: Arc::clone(&self.placed) }
     }
 
     /// Notes how the transaction has begun, if it has.
     pub(super) fn note_begun(&mut self, begun: Option<TransactionBegun>) {
         if let Some(begun) = begun {
-            (self.unsynced, self.is_unheard) = (begun.unsynced, begun.is_unheard);
+            (self.unsynced, self.counted) = (begun.unsynced, begun.unsynced);
+            self.is_unheard = begun.is_unheard;
         }
     }
 
@@ -256,18 +265,31 @@ impl PostgresWriter {
         let open = self.connection.clone().filter(|connection| !connection.is_closed());
         let Some(connection) = open else { return Err(self.lose(self.why_ended(transaction))) };
         let placed = Arc::clone(&self.placed);
-        self.send_before_commit(&connection);
         // The database takes it back instead if it has refused one.
-        let committing = connection.command("COMMIT");
+        let committing = self.begin_commit(&connection);
         let (committed, _) = tokio::join!(biased; committing, PlacedStatements::answered(&placed));
         self.committed(transaction, committed)
     }
 
-    /// Sends what the open transaction executes before its commit.
-    pub(super) fn send_before_commit(&self, connection: &PostgresConnection) {
+    /// Sends what the open transaction executes before its commit, which is sent when the result is first polled. Fails if it has
+    /// not taken effect, unless the database has refused what was placed.
+    pub(super) fn begin_commit(
+        &mut self,
+        connection: &Arc<PostgresConnection>,
+    ) -> impl Future<Output = Result<(), tokio_postgres::Error>> + Send + use<> {
         self.placed.lock().send();
         if self.waits_for_disk {
             connection.send_command(WAIT_FOR_DISK);
+        }
+        let marks = self.marks.as_mut().filter(|_| self.has_written);
+        self.mark = marks.map(|marks| marks.next(self.counted));
+        let marking = self.marks.zip(self.mark).and_then(|(marks, mark)| marks.statement(mark));
+        let connection = Arc::clone(connection);
+        async move {
+            let Some(marking) = marking else { return connection.command("COMMIT").await };
+            let (marked, committed) = tokio::join!(biased; connection.command(&marking), connection.command("COMMIT"));
+            // The database takes the transaction back instead if the mark was refused.
+            marked.and(committed)
         }
     }
 

@@ -156,7 +156,7 @@ fn an_existing_database_is_used_again_after_a_crash() {
     let Some((server, address)) = started() else { return };
     server.execute("crashed", "CREATE TABLE users (name text PRIMARY KEY, place bigint NOT NULL)");
     let storage = storage(&address);
-    let existing = Some(ExistingTable { database: address, writable: true });
+    let existing = Some(ExistingTable { database: address, writable: true, constraint: "tables.users".to_owned() });
     let table = storage.open(Schema { existing, ..users() }).unwrap();
     table.rows.insert(0, named(1)).unwrap();
     for number in 2..5 {

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use test_support::postgres::PostgresServer;
 use test_support::postgres_proxy::{Cut, PostgresProxy};
-use weir::{Failure, FailureKind, Value};
+use weir::{FailureKind, Value};
 
 use super::evolution::user;
 use super::test_database::{HINDERING_UPDATE, HINDERING_USERS, wait_for};
@@ -157,40 +157,6 @@ fn connections_that_are_cut_while_they_are_made_are_made_again() {
         assert_eq!(place(&table), Some(Value::Int(1)));
         assert_eq!(proxy.left(), 0, "no connection was cut: the test shows nothing");
     }
-}
-
-#[test]
-fn a_transaction_that_has_only_read_is_taken_back_if_its_commit_is_lost_and_nobody_knows_the_end_of_one_that_has_written()
- {
-    let Some(server) = PostgresServer::shared() else { return };
-    server.schema("lost_commits");
-    let proxy = PostgresProxy::start(server);
-    let address = PostgresAddress::parse(&proxy.address("lost_commits"), None).unwrap();
-    let table = TableStorage::at(TableLocation::Postgres(address)).open(users()).unwrap();
-    table.rows.insert(0, at(1)).unwrap();
-    let lost = |act: &dyn Fn() -> Result<(), Failure>| {
-        proxy.lose_commits(1);
-        let lost = act().unwrap_err();
-        assert_eq!(proxy.commits_left(), 0, "no commit was lost: the test shows nothing");
-        lost
-    };
-    for is_repeated in [false, true] {
-        let transaction = number(if is_repeated { 1 } else { 2 }, is_repeated);
-        assert_eq!(table.rows.get(transaction, &Value::text("ada")).unwrap(), Some(at(1)));
-        let failure = lost(&|| table.rows.commit(transaction, true));
-        assert!(failure.message.contains("nothing of it was written"), "{failure}");
-        assert_eq!(failure.is_refusal(), is_repeated);
-    }
-    let written = number(3, true);
-    table.rows.upsert(written, at(2)).unwrap();
-    let unknown = lost(&|| table.rows.commit(written, true));
-    // The connection is made anew, which commits as well.
-    table.rows.upsert(0, at(1)).unwrap();
-    for failure in [unknown, lost(&|| table.rows.upsert(0, at(3)).map(|_| ()))] {
-        assert!(failure.message.contains("nobody knows whether it has taken effect"), "{failure}");
-        assert!(!failure.is_refusal());
-    }
-    assert_eq!(place(&table), Some(Value::Int(1)));
 }
 
 #[test]

@@ -10,6 +10,7 @@ use super::statement_groups::{NoLog, wait};
 use super::test_database::TestDatabase;
 use super::{everything, users};
 use crate::tables::connection::read_write;
+use crate::tables::database_error::is_hindered;
 use crate::tables::group_commit::GroupCommit;
 use crate::tables::group_log::Redo;
 use crate::tables::row_statement::{RowChanged, RowStatement};
@@ -20,21 +21,24 @@ use crate::tables::writer::{SharedWriter, Writer};
 /// Maximum number of rows that a member writes.
 const MEMBER_ROWS: i64 = 256;
 
+/// The numbers that triggers refuse, divided by 40, and how.
+const REFUSED: [(&str, i64); 3] = [("ROLLBACK", 7), ("FAIL", 8), ("ABORT", 9)];
+
 /// A table of numbers, whose groups end only when a test says so.
-struct Numbers {
+pub(super) struct Numbers {
     /// Removed at the end.
     _database: TestDatabase,
-    writer: SharedWriter,
+    pub(super) writer: SharedWriter,
     /// Sees what other connections see.
     reader: Connection,
 }
 
 impl Numbers {
-    fn new(name: &str) -> Numbers {
+    pub(super) fn new(name: &str) -> Numbers {
         let database = TestDatabase::sqlite(name);
         Connection::open(database.file())
             .unwrap()
-            .execute_batch("PRAGMA journal_mode=WAL; CREATE TABLE numbers (number UNIQUE)")
+            .execute_batch("PRAGMA journal_mode=WAL; CREATE TABLE numbers (number UNIQUE); CREATE TABLE plain (data)")
             .unwrap();
         let mut writer = Writer::new(read_write(&database.file()).unwrap());
         writer.commits = Some(GroupCommit::begin(NoLog).unwrap());
@@ -42,13 +46,13 @@ impl Numbers {
         Numbers { _database: database, writer: SharedWriter::new(writer), reader }
     }
 
-    fn insert(&self, transaction: i64, number: i64) -> rusqlite::Result<()> {
+    pub(super) fn insert(&self, transaction: i64, number: i64) -> rusqlite::Result<()> {
         let mut writer = self.writer.lock();
         writer.enter(transaction)?;
         writer.bound_member(1)?;
         let statement =
             move |connection: &Connection| connection.execute("INSERT INTO numbers VALUES (?1)", [number]).map(|_| ());
-        let written = statement(&writer.connection);
+        let written = writer.run("numbers", statement);
         match &written {
             Ok(()) => writer.executed(transaction, 1, || Redo::Other(Box::new(statement))),
             Err(error) => writer.refused(transaction, error),
@@ -56,16 +60,27 @@ impl Numbers {
         written
     }
 
-    fn end_group(&self) -> rusqlite::Result<()> {
+    pub(super) fn end_group(&self) -> rusqlite::Result<()> {
         self.writer.lock().end_group()
     }
 
-    fn commits(&self) -> Arc<GroupCommit> {
+    pub(super) fn commits(&self) -> Arc<GroupCommit> {
         self.writer.lock().commits.clone().unwrap()
     }
 
+    /// Adds triggers that refuse some numbers, each in another way. Another program adds them while this one writes.
+    pub(super) fn refuse(&self) {
+        for (kind, number) in REFUSED {
+            let trigger = format!(
+                "CREATE TRIGGER refuse_{kind} AFTER INSERT ON Numbers WHEN new.number % 40 = {number}
+                 BEGIN SELECT RAISE({kind}, 'no'); END"
+            );
+            self.reader.execute_batch(&trigger).unwrap();
+        }
+    }
+
     /// Returns what another connection sees.
-    fn seen(&self) -> Vec<i64> {
+    pub(super) fn seen(&self) -> Vec<i64> {
         let mut statement = self.reader.prepare_cached("SELECT number FROM numbers ORDER BY rowid").unwrap();
         statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
     }
@@ -216,19 +231,37 @@ fn a_commit_at_once_is_seen_or_fails() {
 
 #[test]
 fn random_members_leave_what_a_model_keeps() {
-    let numbers = Numbers::new("random");
+    for has_triggers in [false, true] {
+        let numbers = Numbers::new(&format!("random-{has_triggers}"));
+        if has_triggers {
+            numbers.refuse();
+        }
+        leaves_what_a_model_keeps(&numbers, has_triggers);
+    }
+}
+
+/// Executes random statements and transactions of numbers, some of which triggers may refuse.
+fn leaves_what_a_model_keeps(numbers: &Numbers, has_triggers: bool) {
     let mut random = RandomRows::new(5);
     let (mut kept, mut open, mut transaction) = (Vec::new(), Vec::new(), 1);
+    // The last transaction that was taken back by a trigger.
+    let mut lost = 0;
+    let is_refused = |number: i64| has_triggers && REFUSED.iter().any(|(_, refused)| number % 40 == *refused);
     for _ in 0..3_000 {
         let number = random.below(2_000) as i64;
         match random.below(20) {
             0..=8 => {
                 let is_new = !kept.contains(&number) && !open.contains(&number);
-                assert_eq!(numbers.insert(transaction, number).is_ok(), is_new);
-                open.extend(is_new.then_some(number));
+                let is_written = is_new && lost != transaction && !is_refused(number);
+                assert_eq!(numbers.insert(transaction, number).is_ok(), is_written);
+                open.extend(is_written.then_some(number));
+                if is_new && is_refused(number) && number % 40 == REFUSED[0].1 {
+                    lost = transaction;
+                    open.clear();
+                }
             }
             9..=12 => {
-                numbers.writer.commit(transaction).unwrap();
+                assert_eq!(numbers.writer.commit(transaction).is_ok(), lost != transaction);
                 kept.append(&mut open);
                 transaction += 1;
             }
@@ -243,11 +276,11 @@ fn random_members_leave_what_a_model_keeps() {
                 transaction += 1;
             }
             16 | 17 => {
-                let is_new = !kept.contains(&number);
+                let is_written = !kept.contains(&number) && !is_refused(number);
                 open.clear();
                 transaction += 1;
-                assert_eq!(numbers.insert(0, number).is_ok(), is_new);
-                kept.extend(is_new.then_some(number));
+                assert_eq!(numbers.insert(0, number).is_ok(), is_written);
+                kept.extend(is_written.then_some(number));
             }
             18 => assert!(kept.starts_with(&numbers.seen())),
             _ => {
@@ -296,25 +329,79 @@ fn a_long_group_is_committed() {
 #[test]
 fn a_transaction_reads_what_its_group_has_written() {
     let numbers = Numbers::new("reads");
-    // Without a group everything is committed, and a reader of its own finds it.
-    assert!(!numbers.writer.lock().enter_to_read(1).unwrap());
+    numbers.writer.lock().enter_to_read(1).unwrap();
+    numbers.writer.commit(1).unwrap();
+    assert_eq!(numbers.commits().executed_count(), 0, "it depends on nothing that can be lost");
     numbers.insert(0, 1).unwrap();
     numbers.insert(2, 2).unwrap();
     let mut writer = numbers.writer.lock();
     // The one before is left unfinished.
-    assert!(writer.enter_to_read(3).unwrap());
+    writer.enter_to_read(3).unwrap();
     let sum = |writer: &Writer| {
         writer.connection.query_row("SELECT sum(number) FROM numbers", [], |row| row.get::<_, i64>(0))
     };
     assert_eq!(sum(&writer), Ok(1));
     writer.end_group().unwrap();
     // It has its own transaction now, and goes on to read there.
-    assert!(writer.enter_to_read(3).unwrap());
+    writer.enter_to_read(3).unwrap();
     assert_eq!(sum(&writer), Ok(1));
-    assert!(!writer.enter_to_read(0).unwrap());
+    assert!(!writer.connection.is_autocommit());
     drop(writer);
     numbers.writer.commit(3).unwrap();
     assert_eq!(numbers.seen(), [1]);
+}
+
+/// Has another program insert a number when the writer gives up its lock next, by a commit or because it takes back a transaction.
+fn insert_beside(numbers: &Numbers, other: i64) {
+    let path = numbers.reader.path().unwrap().to_owned();
+    let insert = move || {
+        let beside = Connection::open(&path).unwrap();
+        beside.execute("INSERT OR IGNORE INTO numbers VALUES (?1)", [other]).unwrap();
+    };
+    let mut writer = numbers.writer.lock();
+    writer.connection.rollback_hook(Some(insert.clone())).unwrap();
+    let committed = move |_: &mut rusqlite::hooks::Wal, _| {
+        insert();
+        Ok(())
+    };
+    writer.connection.wal_hook(Some(committed)).unwrap();
+}
+
+#[test]
+fn a_member_that_has_read_before_another_program_writes_is_lost() {
+    let numbers = Numbers::new("read-before");
+    numbers.insert(1, 1).unwrap();
+    numbers.writer.commit(1).unwrap();
+    numbers.writer.lock().enter_to_read(3).unwrap();
+    insert_beside(&numbers, 7);
+    numbers.end_group().unwrap_err();
+    assert_eq!(numbers.seen(), [1, 7]);
+    let lost = numbers.insert(3, 2).unwrap_err();
+    assert!(is_hindered(&lost), "{lost}");
+    assert!(is_hindered(&numbers.writer.commit(3).unwrap_err()));
+    // The next attempt has read what the other program has written.
+    numbers.writer.lock().enter_to_read(5).unwrap();
+    numbers.insert(5, 2).unwrap();
+    numbers.writer.commit(5).unwrap();
+    numbers.end_group().unwrap();
+    assert_eq!(numbers.seen(), [1, 7, 2]);
+}
+
+#[test]
+fn a_group_that_is_executed_again_behind_a_write_of_another_program_is_lost() {
+    let numbers = Numbers::new("again-behind");
+    let mut flow = SeenCommits::default();
+    {
+        let _entered = flow.enter();
+        numbers.insert(1, 1).unwrap();
+        numbers.writer.commit(1).unwrap();
+    }
+    numbers.insert(3, 2).unwrap();
+    insert_beside(&numbers, 7);
+    numbers.writer.roll_back(3).unwrap_err();
+    assert_eq!(numbers.seen(), [7]);
+    let failure = wait(numbers.commits().settled_to(SeenCommits { last: u64::MAX, ..flow })).unwrap_err();
+    assert!(failure.message.contains("another program"), "{failure}");
 }
 
 #[test]

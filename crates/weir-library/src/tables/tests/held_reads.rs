@@ -11,7 +11,7 @@ use crate::tables::database::Database;
 /// Opens a database with an empty table `t`.
 fn opened(folder: &TestDatabase) -> Database {
     let database = Database::open(&folder.file(), None).unwrap();
-    database.write((0, 1), |connection| connection.execute_batch("CREATE TABLE t (a)")).unwrap();
+    database.write((0, 1), "t", |connection| connection.execute_batch("CREATE TABLE t (a)")).unwrap();
     database.end_group();
     database
 }
@@ -56,7 +56,7 @@ fn a_held_read_ends_before_others_use_the_connection() {
     let database = opened(&folder);
     for rows in 1..4 {
         hold(&database);
-        database.write((0, 1), |connection| connection.execute_batch("INSERT INTO t VALUES (1)")).unwrap();
+        database.write((0, 1), "t", |connection| connection.execute_batch("INSERT INTO t VALUES (1)")).unwrap();
         // In the transaction of the group, unless that has ended by itself.
         assert_eq!(read(&database).0, rows);
         database.end_group();

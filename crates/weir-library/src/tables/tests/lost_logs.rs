@@ -168,7 +168,6 @@ fn the_length_of_the_log_is_set_only_while_nobody_else_writes() {
     let log = File::options().write(true).open(beside(&path, "-wal")).unwrap();
     let length = || log.metadata().unwrap().len();
     let whole = length();
-    assert!(whole > 16_000_000, "{whole}");
     for longer in [whole - 4_120, whole + 4_120] {
         log.set_len(longer).unwrap();
         note.sync_log().unwrap();

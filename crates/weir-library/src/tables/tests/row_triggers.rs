@@ -85,7 +85,7 @@ fn rows_between_which_a_unique_value_moves_are_all_there_if_the_database_keeps_o
     server.execute("moved_and_kept", &seats_stay());
     let gone = |id: i64| {
         format!(
-            "the row of `seats` with the id {id} cannot be updated: what writes the new row has deleted it before, or a foreign key of the database has; or a policy, trigger or rule of the database has kept it"
+            "the row of `seats` with the id {id} cannot be updated: what writes the new row has deleted it before, or a foreign key of the database has. Or a policy, trigger or rule of the database has kept it"
         )
     };
     assert_eq!(message(table.rows.replace_rows(0, &old, turned())), gone(3));
@@ -135,6 +135,10 @@ fn a_start_notices_triggers_and_answers_what_the_database_has_stored() {
     table.rows.insert(0, seat(4, 4)).unwrap();
     assert!(table.rows.replace(0, &Value::Int(4), seat(4, 5)).is_ok());
     assert_eq!(rows(&table), [(3, 3), (4, 105)]);
+    let refused = table.rows.upsert(0, seat(4, 6)).expect_err("a rule rewrites it");
+    assert_eq!(refused.kind, FailureKind::Function);
+    let advice = "PostgreSQL does not execute this one then: write a trigger instead of the rule";
+    assert!(refused.message.ends_with(advice), "{refused}");
 }
 
 #[test]

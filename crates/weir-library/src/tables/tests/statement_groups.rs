@@ -123,7 +123,7 @@ fn reads_see_every_statement_that_was_executed_before() {
 fn a_short_read_uses_the_connection_that_writes_unless_a_transaction_is_open() {
     let place = TestDatabase::sqlite("read-by-writer");
     let database = Database::open(&place.file(), None).unwrap();
-    database.write((0, 1), |connection| connection.execute_batch("CREATE TABLE rows (data)")).unwrap();
+    database.write((0, 1), "rows", |connection| connection.execute_batch("CREATE TABLE rows (data)")).unwrap();
     database.end_group();
     let count = "SELECT count(*) FROM rows";
     let read_as = |is_short: bool| {
@@ -138,7 +138,7 @@ fn a_short_read_uses_the_connection_that_writes_unless_a_transaction_is_open() {
         std::thread::yield_now();
     }
     assert_eq!(read_as(false), (true, 0), "it would hold up those that write");
-    database.write((7, 1), |connection| connection.execute_batch("INSERT INTO rows VALUES (1)")).unwrap();
+    database.write((7, 1), "rows", |connection| connection.execute_batch("INSERT INTO rows VALUES (1)")).unwrap();
     assert_eq!(read(), (true, 0), "nobody else sees what is not committed");
     database.commit(7).unwrap();
     while read() != (false, 1) {

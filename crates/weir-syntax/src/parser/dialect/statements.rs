@@ -10,10 +10,18 @@ use crate::{Code, Diagnostic, Span};
 const LETS: &[&str] = &["auto", "const", "final", "val", "var"];
 
 /// Words that begin a transaction in other languages.
-const TRANSACTIONS: &[&str] = &["begin", "transaction"];
+const TRANSACTIONS: &[&str] = &["begin", "serializable", "transaction"];
 
-/// Words that begin one before the word `transaction`.
-const BEGINS: &[&str] = &["begin", "start"];
+/// Two words that do.
+const TRANSACTION_PAIRS: &[(&str, &str)] = &[
+    ("begin", "isolation"),
+    ("begin", "transaction"),
+    ("read", "committed"),
+    ("repeatable", "read"),
+    ("serializable", "transaction"),
+    ("set", "transaction"),
+    ("start", "transaction"),
+];
 
 /// Words that begin statements in other languages, with advice.
 const BEFORE: &[(&str, &str)] = &[
@@ -149,13 +157,14 @@ impl Parser<'_> {
         Some(self.expr(start, ExprKind::Error))
     }
 
-    /// `transaction { … }`, `transaction orders { … }` or `begin transaction`
+    /// `transaction { … }`, `transaction orders { … }`, `begin transaction` or `serializable { … }`
     pub(in crate::parser) fn dialect_transaction(&mut self) -> Option<Expr> {
         if self.braces == BraceRole::Body {
             return None;
         }
         let start = self.span();
-        let is_pair = self.at_word_before(BEGINS, |kind| kind == T::Word) && self.text_of(self.nth(1)) == "transaction";
+        let pair = (self.token_text(), self.text_of(self.nth(1)));
+        let is_pair = self.at_pair(pair.0, T::Word) && TRANSACTION_PAIRS.contains(&pair);
         let is_word = self.at(T::Word) && TRANSACTIONS.contains(&self.token_text());
         let words = match (is_pair, is_word) {
             (true, _) => 2,
@@ -172,11 +181,11 @@ impl Parser<'_> {
         let span = Span { end: self.nth(words - 1).end, ..start };
         let said = self.text[span.range()].to_owned();
         self.report_with_advice(span, &format!("Weir has no `{said}`"), advice);
+        // Behind the words follow the names of tables, or those of an isolation level.
+        let is_whole_line = has_block || block.first_on_line;
+        (0..if is_whole_line { tokens } else { words }).for_each(|_| _ = self.bump());
         if has_block {
-            (0..tokens).for_each(|_| _ = self.bump());
             let _body = self.block();
-        } else {
-            (0..words).for_each(|_| _ = self.bump());
         }
         Some(self.expr(start, ExprKind::Error))
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use weir_host::{HostType, Resource, Text, Value};
 use weir_ir::expr::{Atom, Block, Call, Op, Program};
 use weir_ir::needed_parts::{NeededParts, ValuePart, VariableNeeds};
-use weir_library::tables::{Schema, TableGrouping, TableJoin, TableQuery};
+use weir_library::tables::{Schema, TableGrouping, TableJoin, TableQuery, is_database};
 
 use super::changed_columns::BodyDefinitions;
 use crate::commands::tables::schema_in;
@@ -33,7 +33,8 @@ impl ProgramTables {
     pub(super) fn has(&self, resource: &Resource) -> bool {
         match resource {
             Resource::Shared(name) => self.0.contains_key(name),
-            Resource::World(name) | Resource::Constraint(name) => name.as_str() == "tables",
+            Resource::World(name) => name.as_str() == "tables",
+            Resource::Constraint(name) => is_database(name),
             Resource::State(_) => false,
         }
     }

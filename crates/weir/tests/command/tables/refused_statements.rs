@@ -122,3 +122,45 @@ fn an_update_whose_row_cannot_be_read_is_taken_back_in_a_transaction() {
         served.stop();
     }
 }
+
+const SEATS: &str = r#"use http
+
+record Seat { id: Int, place: Int }
+
+table seats: Seat key id
+table seen: Seat key id soft
+
+service theatre on http(port: 8080) {
+  post "/{id}/{place}" (id: Int, place: Int) {
+    let said = atomic seats, seen {
+      seats.upsert(Seat { id: 1, place: id })?
+      seen.upsert(Seat { id, place })?
+      match seats.insert(Seat { id, place }) {
+        Ok(_) => "inserted"
+        Err(failure) => "{failure.kind()}: {failure}"
+      }
+    }
+    http.text(said)
+  }
+  get "/" { http.json((for seat in seats { (seat.id, seat.place) }, seen.count())) }
+}
+"#;
+
+/// The program handles the failure of a statement, and goes on.
+#[test]
+fn a_transaction_that_a_trigger_takes_back_leaves_nothing_and_one_of_which_it_refuses_a_statement_leaves_the_others() {
+    let (program, data) = (Scratch::new("theatre.weir", SEATS.as_bytes()), Scratch::folder("taken-back"));
+    let served = Served::start(program.path(), &["--data", data.path()]);
+    let answer = |path: &str| post(&served, path).map(|answer| text(&answer).trim().to_owned()).unwrap_or_default();
+    let rows = || text(&served.get("/")).trim().to_owned();
+    assert_eq!(answer("/2/2"), "inserted");
+    for (kind, place) in [("FAIL", 98), ("ROLLBACK", 99)] {
+        let event = format!("AFTER INSERT ON seats WHEN new.place = {place}");
+        sqlite_execute(&data, &format!("CREATE TRIGGER {kind}s {event} BEGIN SELECT RAISE({kind}, 'no'); END"));
+    }
+    assert_eq!(answer("/3/98"), "constraint: the database refuses the write of `seats`: no");
+    assert_eq!(rows(), "[[[1,3],[2,2]],2]");
+    assert_eq!(post(&served, "/4/99").map(|answer| answer.status), Some(500), "its commit fails");
+    assert_eq!(rows(), "[[[1,3],[2,2]],2]");
+    served.stop();
+}

@@ -395,9 +395,10 @@ fn a_transaction_whose_read_is_refused_before_its_flow_comes_to_it_is_executed_a
         refuse(times);
         assert_eq!(status(post(&served, "/")), (200, "20".to_owned()), "{times} are refused");
     }
-    // A read that fails ends its flow.
     refuse(100);
-    assert_eq!(status(post(&served, "/")).0, 500);
+    let (code, said) = status(post(&served, "/"));
+    assert_eq!(code, 409);
+    assert!(said.starts_with("conflict: "), "{said}");
     assert_eq!(served.stop().0, Some(0));
 }
 

@@ -127,7 +127,7 @@ fn said(result: Result(Int)) -> Text {
 
 fn expected() -> List(Text) {
   let gone = "cannot be updated: what writes the new row has deleted it before"
-  let or_database = "or a foreign key of the database has; or a policy, trigger or rule of the database has kept it"
+  let or_database = "or a foreign key of the database has. Or a policy, trigger or rule of the database has kept it"
   [
     "constraint: the row of `stored` with the id 1 {gone}, {or_database}",
     "constraint: the row of `kept` with the id 1 {gone}",

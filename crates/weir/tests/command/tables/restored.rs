@@ -223,6 +223,72 @@ fn transactions_that_are_taken_back_beside_others_restore_only_their_changes() {
     });
 }
 
+/// A statement that fails in a transaction which goes on, and what its function has written in a shared value.
+const HANDLED: &str = r#"use http
+
+record Seat { id: Int, place: Int }
+
+table stored: Seat key id unique place
+table kept: Seat key id unique place soft
+
+shared calls = 0
+
+fn moved() -> Result(Text) {
+  let one = atomic stored {
+    let moved = stored.update(1, |seat| {
+      calls.add(1)
+      Seat { ..seat, place: 2 }
+    })
+    match moved {
+      Ok(_) => "moved"
+      Err(failure) => failure.kind()
+    }
+  }
+  let all = atomic kept {
+    let count = retry(2) {
+      kept.update_all(|_| true, |seat| {
+        calls.add(1)
+        if seat.id == 2 { fail("two") }
+        Seat { ..seat, place: seat.place + 10 }
+      })?
+    } else { 0 - 1 }
+    "{count}"
+  }
+  Ok("{one} {all} {calls} {for seat in stored { seat.place }} {for seat in kept { seat.place }}")
+}
+
+fn filled() -> Result(()) {
+  for id in [1, 2] {
+    stored.upsert(Seat { id, place: id })?
+    kept.upsert(Seat { id, place: id })?
+  }
+  Ok(())
+}
+
+service seats on http(port: 8080) {
+  post "/" {
+    filled()?
+    http.text(moved()?)
+  }
+}
+
+test "a shared value is no part of the statement" {
+  filled()?
+  expect moved()? == "constraint -1 5 [1, 2] [1, 2]"
+}
+"#;
+
+#[test]
+fn a_statement_that_fails_in_a_transaction_leaves_what_its_function_has_written_in_shared_values() {
+    let program = Scratch::new("restored-handled-test.weir", HANDLED.as_bytes());
+    let said = say(&["test", program.path()]);
+    assert_eq!(said.code, 0, "{}{}", said.output, said.messages);
+    served("restored-handled", HANDLED, |served, how| {
+        let answer = post(served, "/").expect("the program answers");
+        assert_eq!(text(&answer).trim(), "constraint -1 5 [1, 2] [1, 2]", "{how}");
+    });
+}
+
 const LARGE: &str = r#"use http
 
 record Note { id: Int, text: Text }

@@ -243,7 +243,8 @@ impl<'a> Builder<'a> {
         self.put(changed, whole);
         let arguments = [whole, located(key), located(value)].into();
         let (code, path, dead) = (step.code.clone(), step.path.clone(), dead_slots(scope, &step.dead));
-        let call = SlotCall { code, path, arguments, dead, out: Out::Value(out), effects: CallEffects::default() };
+        let (out_value, effects) = (Out::Value(out), CallEffects::default());
+        let call = SlotCall { code, path, arguments, dead, out: out_value, kept_failure: None, effects };
         self.set_word(scope, slot(changed), key, &inputs[..])?;
         let row =
             add(&mut self.emitter.tables.replacements, ElementReplacement { whole: slot(changed), key, value, call });

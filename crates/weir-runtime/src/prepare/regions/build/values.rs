@@ -8,6 +8,7 @@ use super::Builder;
 use super::emitter::{add, slot};
 use super::problem::{NodeObstacle, RegionProblem};
 use super::scope::Scope;
+use crate::operations::KeptFailure;
 use crate::region::{CallEffects, SlotCall, WordCall};
 use crate::region::{Instruction, Register};
 use crate::region::{Scalar, WordShape};
@@ -118,11 +119,11 @@ impl<'a> Builder<'a> {
     /// Compiles a call.
     pub(super) fn call(&mut self, scope: &mut Scope<'a>, node: usize) -> Result<(), RegionProblem> {
         let (graph, body) = (scope.graph, scope.body);
-        let NodeKind::Call { function, .. } = &graph.nodes[node].kind else {
+        let NodeKind::Call { function, keeps_failure, .. } = &graph.nodes[node].kind else {
             return Err(RegionProblem::of(NodeObstacle::NoInstruction));
         };
         let function = self.types.library.function(function).ok_or(RegionProblem::of(NodeObstacle::NoInstruction))?;
-        if self.call_of_words(scope, node, function)? {
+        if !keeps_failure && self.call_of_words(scope, node, function)? {
             return Ok(());
         }
         let (code, path, arguments, dead, out) = match body.steps[node].action.form() {
@@ -138,7 +139,9 @@ impl<'a> Builder<'a> {
         let result = if let Out::Value(slot) | Out::Result(slot) = out { Some(slot) } else { None };
         let mut effects = effects_of_call(scope, node, function);
         effects.changed = changed_slots(function, &arguments);
-        let row = add(&mut self.emitter.tables.calls, SlotCall { code, path, arguments, dead, out, effects });
+        let kept_failure = keeps_failure.then(|| KeptFailure::of(&function.signature));
+        let call = SlotCall { code, path, arguments, dead, out, kept_failure, effects };
+        let row = add(&mut self.emitter.tables.calls, call);
         self.emitter.emit(Instruction::Call(row));
         if let Some(result) = result {
             self.load_result(scope, node, result);

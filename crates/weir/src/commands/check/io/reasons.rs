@@ -4,6 +4,7 @@ use weir_host::{Resource, Text, Type};
 use weir_ir::graph::Graph;
 use weir_ir::io_rounds::{Ahead, IoCall, TurnReason, WaitReason};
 use weir_ir::program::{LoopExit, SharedValue};
+use weir_library::tables::is_database;
 
 use super::{Places, is_commit, name};
 
@@ -159,7 +160,7 @@ impl Places<'_> {
         match resource {
             Resource::Shared(name) if is_table(name) => format!("the table `{name}`"),
             Resource::Shared(name) => format!("the shared value `{name}`"),
-            Resource::Constraint(name) if name.as_str() == "tables" => "stored tables".to_owned(),
+            Resource::Constraint(name) if is_database(name) => "stored tables".to_owned(),
             Resource::Constraint(name) => format!("`{name}`"),
             Resource::World(name) => format!("what `{name}` stands for"),
             Resource::State(_) => "the state of the call".to_owned(),

@@ -1,0 +1,69 @@
+//! Programs whose plan allows few connections to a PostgreSQL database.
+
+use std::thread;
+
+use test_support::postgres::PostgresServer;
+
+use super::{request, text};
+use crate::support::{Scratch, Served};
+
+const EXISTING: &str = r#"use http
+
+record Row { id: Int, n: Int }
+
+config other: Text
+
+table slow: Row key id existing(database: other)
+table rows: Row key id existing(database: other, writable: true)
+
+service both on http(port: 8080) {
+  get "/slow" { http.text("{slow.count()}") }
+  get "/{id}" (id: Int) { http.json(rows[id]) }
+  put "/{id}" (id: Int) { http.text("{rows.upsert(Row { id, n: id })?}") }
+}
+"#;
+
+/// In an existing database no connection waits for the disk.
+#[test]
+fn one_of_three_connections_to_an_existing_database_reads_while_another_one_waits() {
+    let Some(server) = PostgresServer::start() else { return };
+    let address = server.schema("three");
+    let sql = |sql: &str| server.execute("three", sql).trim().to_owned();
+    sql("CREATE TABLE slow (id bigint PRIMARY KEY, n bigint NOT NULL); CREATE TABLE rows (id bigint PRIMARY KEY, n bigint NOT NULL);
+         CREATE TABLE released (number int); CREATE ROLE clerk LOGIN CONNECTION LIMIT 3; GRANT USAGE ON SCHEMA three TO clerk;
+         GRANT ALL ON slow, rows TO clerk");
+    let option = format!("other={}", address.replacen("weir@", "clerk@", 1));
+    let (program, plan) =
+        (Scratch::new("three.weir", EXISTING.as_bytes()), Scratch::new("three.toml", b"table_connections = 3\n"));
+    let data = Scratch::folder("three-connections");
+    for engine in ["event", "pool", "thread-per-flow", "elastic"] {
+        sql("TRUNCATE released");
+        let arguments = ["--data", data.path(), "--set", &option, "--plan", plan.path(), "--engine", engine];
+        let served = Served::start(program.path(), &arguments);
+        let answer = |method: &str, path: &str| {
+            let answer = request(&served, method, path).expect("the program answers");
+            (answer.status, text(&answer).trim().to_owned())
+        };
+        assert_eq!(answer("PUT", "/1"), (200, "1".to_owned()), "{engine}");
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                sql("DO $$ BEGIN LOCK TABLE slow IN ACCESS EXCLUSIVE MODE; WHILE NOT EXISTS (SELECT FROM released) LOOP \
+                     PERFORM pg_sleep(0.005); END LOOP; END $$")
+            });
+            while sql(
+                "SELECT count(*) FROM pg_locks WHERE granted AND relation = 'slow'::regclass AND mode = 'AccessExclusiveLock'",
+            ) != "1"
+            {}
+            let waiting = scope.spawn(|| answer("GET", "/slow"));
+            while sql("SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'slow'::regclass") != "1" {}
+            let read = answer("GET", "/1");
+            let has_waited = waiting.is_finished();
+            sql("INSERT INTO released VALUES (1)");
+            assert_eq!(read, (200, r#"{"id":1,"n":1}"#.to_owned()), "{engine}");
+            assert!(!has_waited, "{engine}");
+            assert_eq!(waiting.join().expect("the client ends"), (200, "0".to_owned()), "{engine}");
+        });
+        let (code, said) = served.stop();
+        assert!(code == Some(0) && !said.contains("too many connections"), "{engine}: {said}");
+    }
+}

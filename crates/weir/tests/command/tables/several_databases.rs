@@ -1,0 +1,410 @@
+//! Programs with tables in several databases: each database has its own writer, so that a slow one holds up the flows that use it, and
+//! no others.
+//!
+//! A gate of the test keeps a transaction from going on: it asks a server of the test, which answers when all other requests are
+//! answered. They would be answered later if they waited for the transaction, and the test would wait for ever.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Stdio};
+use std::thread;
+
+use test_support::postgres::PostgresServer;
+
+use super::existing::Other;
+use super::{post, text};
+use crate::support::{PATIENCE, Scratch, Served, TableStore, read_answer};
+
+const PROGRAM: &str = r#"use client, http
+
+record Row { id: Int, n: Int }
+record Mark { id: Int, of: Int }
+
+config shop: Text
+
+table own: Row key id
+table theirs: Row key id existing(database: shop, writable: true)
+table marks: Mark key id references of: own soft
+shared kept = 0
+shared added = 0
+
+constraint ledger
+
+fn waits(port: Int) -> Result(Int) {
+  let answer = client.get("http://127.0.0.1:{port}/", private: true)?
+  Ok(answer.status())
+}
+
+fn held(port: Int, fails: Bool) -> Result(Int) {
+  atomic theirs {
+    kept.add(1)
+    theirs.upsert(Row { id: 1, n: 1 })?
+    waits(port)?
+    theirs.upsert(Row { id: 2, n: 2 })?
+    if fails { fail("no") }
+  }
+  Ok(kept.read())
+}
+
+fn in_own(fails: Bool) -> Result(Int) {
+  atomic own {
+    added.add(1)
+    own.upsert(Row { id: 1, n: 1 })?
+    if fails { fail("no") }
+  }
+  Ok(added.read())
+}
+
+fn moved(to: Int) -> Result(Int) {
+  theirs.update(0, |row| {
+    marks.upsert(Mark { id: to, of: 0 })?
+    Row { ..row, n: row.n + 1 }
+  })?
+  Ok(0)
+}
+
+service front on http(port: 8080) {
+  put "/begin" {
+    own.upsert(Row { id: 0, n: 0 })?
+    theirs.upsert(Row { id: 0, n: 0 })?
+    http.text("begun")
+  }
+  post "/gate/before/{port}" (port: Int) {
+    let id = atomic theirs {
+      waits(port)?
+      theirs.upsert(Row { id: 9, n: 9 })?
+    }
+    http.text("{id}")
+  }
+  post "/gate/within/{port}" (port: Int, fails: Bool) {
+    let count = held(port, fails) else { -1 }
+    http.text("{count}")
+  }
+  post "/gate/theirs" { http.json(theirs.update(0, |row| Row { ..row, n: row.n + 1 })?) }
+  post "/gate/both" { http.json((for row in own { (row.n, theirs[row.id].map(|their| their.n)) })) }
+
+  get "/own/get" { http.json(own[0].map(|row| row.id)) }
+  get "/own/query" { http.json((for row in own { row.id }).length() > 0) }
+  post "/own/upsert" { http.json(own.upsert(Row { id: 5, n: 5 })?) }
+  post "/own/update" { http.json(own.update(0, |row| Row { ..row, n: row.n + 1 })?.map(|row| row.id)) }
+  post "/own/update_all" { http.json(own.update_all(|row| row.id == 0, |row| Row { ..row, n: row.n + 1 })?) }
+  post "/own/delete" { http.json(own.delete(77)?) }
+  post "/own/marks" { http.json(marks.upsert(Mark { id: 1, of: 0 })?) }
+  post "/own/atomic" (fails: Bool = false) { http.text("{in_own(fails) else { -1 }} {added.read()}") }
+  get "/theirs" { http.json(for row in theirs { (row.id, row.n) }) }
+  get "/kept" { http.text("{kept.read()}") }
+  get "/sums" { http.json((own[0], theirs[0])) }
+
+  post "/order/0" {
+    atomic ledger {
+      own.update(0, |row| Row { ..row, n: row.n + 1 })?
+      theirs.update(0, |row| Row { ..row, n: row.n + 1 })?
+    }
+    http.text("done")
+  }
+  post "/order/1" {
+    atomic ledger {
+      theirs.update(0, |row| Row { ..row, n: row.n + 1 })?
+      own.update(0, |row| Row { ..row, n: row.n + 1 })?
+    }
+    http.text("done")
+  }
+  post "/order/2" {
+    atomic theirs, marks {
+      theirs.update(0, |row| Row { ..row, n: row.n + 1 })?
+      marks.upsert(Mark { id: 2, of: 0 })?
+    }
+    own.update(0, |row| Row { ..row, n: row.n + 1 })?
+    http.text("done")
+  }
+  post "/order/3" {
+    atomic marks, own {
+      marks.upsert(Mark { id: 3, of: 0 })?
+      own.update(0, |row| Row { ..row, n: row.n + 1 })?
+    }
+    http.text("{moved(3)?}")
+  }
+  post "/order/4" {
+    atomic own {
+      let seen = theirs[0].map(|row| row.n) else { 0 }
+      own.update(0, |row| if seen < 0 { row } else { Row { ..row, n: row.n + 1 } })?
+    }
+    atomic theirs {
+      let seen = own[0].map(|row| row.n) else { 0 }
+      theirs.update(0, |row| if seen < 0 { row } else { Row { ..row, n: row.n + 1 } })?
+    }
+    http.text("done")
+  }
+}
+"#;
+
+/// The requests that need only the tables of the program, and their answers.
+const OWN: [(&str, &str, &str); 10] = [
+    ("POST", "/own/update", "0"),
+    ("POST", "/own/upsert", "5"),
+    ("GET", "/own/get", "0"),
+    ("POST", "/own/atomic", "1 1"),
+    ("GET", "/own/query", "true"),
+    ("POST", "/own/update_all", "1"),
+    ("POST", "/own/delete", "false"),
+    ("POST", "/own/marks", "1"),
+    ("POST", "/own/atomic?fails=true", "-1 1"),
+    ("GET", "/own/get", "0"),
+];
+
+const ENGINES: [&str; 3] = ["event", "staged", "thread-per-flow"];
+
+/// A server of the test that answers when the test says so.
+struct Gate(TcpListener);
+
+impl Gate {
+    fn new() -> Gate {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+        listener.set_nonblocking(true).expect("a socket of our own");
+        Gate(listener)
+    }
+
+    fn port(&self) -> u16 {
+        self.0.local_addr().expect("it listens").port()
+    }
+
+    /// Waits until the flow of a request has come to the gate.
+    fn reached(&self, request: &TcpStream) -> TcpStream {
+        request.set_nonblocking(true).expect("a socket of our own");
+        let mut stream = loop {
+            match self.0.accept() {
+                Ok((stream, _)) => break stream,
+                Err(_) => assert!(request.peek(&mut [0]).is_err(), "the request is answered before"),
+            }
+            thread::yield_now();
+        };
+        request.set_nonblocking(false).expect("a socket of our own");
+        stream.set_nonblocking(false).expect("a socket of our own");
+        let mut request = Vec::new();
+        while !request.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            stream.read_exact(&mut byte).expect("the request has a head");
+            request.extend(byte);
+        }
+        stream
+    }
+}
+
+/// Lets the flow go on that waits at a gate.
+fn open(mut flow: TcpStream) {
+    flow.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").expect("the flow waits");
+}
+
+/// Sends a request whose answer is read later.
+fn send(served: &Served, method: &str, path: &str) -> TcpStream {
+    let mut stream = served.connect();
+    stream.set_read_timeout(Some(PATIENCE)).expect("a time limit can be set");
+    let head = format!(
+        "{method} {path} HTTP/1.1\r\nHost: {}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+        served.address
+    );
+    stream.write_all(head.as_bytes()).expect("the request is sent");
+    stream
+}
+
+fn answered(served: &Served, (method, path, expected): (&str, &str, &str)) {
+    let answer = read_answer(send(served, method, path));
+    assert_eq!((answer.status, text(&answer).trim()), (200, expected), "{method} {path}");
+}
+
+/// Runs the program with each kind of database for its own tables and with the others that are wanted, and calls `test` with it.
+fn each(name: &str, engines: &[&str], is_wanted: fn(&Other) -> bool, test: impl Fn(&Served, &Other)) {
+    let program = Scratch::new("several.weir", PROGRAM.as_bytes());
+    for (at, engine) in engines.iter().enumerate() {
+        for (own, store) in TableStore::each(&format!("{name}-own-{at}")).iter().enumerate() {
+            let others = Other::each(&format!("{name}_{at}_{own}"), |_| {
+                "CREATE TABLE theirs (id bigint PRIMARY KEY NOT NULL, n bigint NOT NULL)".to_owned()
+            });
+            for other in others.into_iter().filter(is_wanted) {
+                let option = other.option();
+                let served = Served::start(program.path(), &store.with(&["--set", &option, "--engine", engine]));
+                assert_eq!(read_answer(send(&served, "PUT", "/begin")).status, 200);
+                test(&served, &other);
+                assert_eq!(served.stop().0, Some(0));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_transaction_of_another_database_holds_up_no_table_of_the_program() {
+    each(
+        "gate_before",
+        &ENGINES,
+        |_| true,
+        |served, _| {
+            let gate = Gate::new();
+            let held = send(served, "POST", &format!("/gate/before/{}", gate.port()));
+            let flow = gate.reached(&held);
+            OWN.iter().for_each(|request| answered(served, *request));
+            open(flow);
+            assert_eq!(text(&read_answer(held)), "9");
+        },
+    );
+}
+
+/// The end of a step takes back what is open in its own database, and restores its own shared values.
+#[test]
+fn a_step_ends_nothing_in_other_databases() {
+    for fails in [false, true] {
+        // PostgreSQL takes back a transaction that executes nothing for 3 seconds.
+        each(&format!("gate_within_{}", u8::from(fails)), &["event", "pool"], Other::is_sqlite, |served, _| {
+            let gate = Gate::new();
+            let held = send(served, "POST", &format!("/gate/within/{}?fails={fails}", gate.port()));
+            let flow = gate.reached(&held);
+            OWN.iter().for_each(|request| answered(served, *request));
+            open(flow);
+            let (count, kept, rows) = if fails { ("-1", "0", "[[0,0]]") } else { ("1", "1", "[[0,0],[1,1],[2,2]]") };
+            assert_eq!(text(&read_answer(held)), count);
+            answered(served, ("GET", "/kept", kept));
+            answered(served, ("GET", "/theirs", rows));
+        });
+    }
+}
+
+/// A transaction of `psql` that stays open until the test ends it.
+struct OpenTransaction<'s> {
+    server: &'s PostgresServer,
+    shell: Child,
+    /// The number of its connection.
+    process: String,
+}
+
+impl<'s> OpenTransaction<'s> {
+    /// Executes a statement in a schema, and waits until its locks are held.
+    fn begin(server: &'s PostgresServer, schema: &str, statement: &str) -> OpenTransaction<'s> {
+        let script = format!("BEGIN; {statement}; SELECT 'in {schema}', pg_sleep(600)");
+        let shell = server.psql(schema, &script).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        let sleeping =
+            format!("SELECT pid FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE '%in {schema}''%'");
+        let mut process = String::new();
+        while process.is_empty() {
+            process = server.execute("public", &sleeping).trim().to_owned();
+        }
+        OpenTransaction { server, shell: shell.expect("psql is there"), process }
+    }
+
+    /// Waits until a statement of another connection waits for the transaction.
+    fn blocks(&self) {
+        let blocked =
+            format!("SELECT count(*) > 0 FROM pg_stat_activity WHERE {} = ANY(pg_blocking_pids(pid))", self.process);
+        while self.server.execute("public", &blocked).trim() != "t" {}
+    }
+
+    fn end(mut self) {
+        self.server.execute("public", &format!("SELECT pg_terminate_backend({})", self.process));
+        self.shell.wait().expect("the shell ends");
+    }
+}
+
+/// Sends a request that waits for a lock of another program in the other database, and has the answers of all others meanwhile.
+fn own_tables_go_on(name: &str, lock: &str, (path, expected): (&str, &str)) {
+    each(
+        name,
+        &["event", "thread-per-flow"],
+        |other| !other.is_sqlite(),
+        |served, other| {
+            let Other::Postgres(server, schema) = other else { return };
+            let lock = OpenTransaction::begin(server, schema, lock);
+            let held = send(served, "POST", path);
+            lock.blocks();
+            OWN.iter().for_each(|request| answered(served, *request));
+            lock.end();
+            let answer = read_answer(held);
+            assert_eq!((answer.status, text(&answer)), (200, expected));
+        },
+    );
+}
+
+#[test]
+fn a_locked_row_of_another_database_holds_up_no_table_of_the_program() {
+    own_tables_go_on(
+        "locked_row",
+        "SELECT n FROM theirs WHERE id = 0 FOR UPDATE",
+        ("/gate/theirs", "{\"id\":0,\"n\":1}"),
+    );
+}
+
+/// A query that reads rows of another database by keys does not keep out who writes its table.
+#[test]
+fn a_query_keeps_nobody_out_while_another_database_answers() {
+    own_tables_go_on("locked_table", "LOCK TABLE theirs IN ACCESS EXCLUSIVE MODE", ("/gate/both", "[[0,0]]"));
+}
+
+/// Flows that need both databases in opposite orders, one after the other and together, come to an end.
+#[test]
+fn flows_that_use_two_databases_in_opposite_orders_do_not_wait_for_each_other_forever() {
+    const EACH: usize = 4;
+    each(
+        "orders",
+        &ENGINES,
+        |_| true,
+        |served, _| {
+            thread::scope(|scope| {
+                for way in 0..5 {
+                    scope.spawn(move || {
+                        for _ in 0..EACH {
+                            let answer = post(served, &format!("/order/{way}")).expect("an answer");
+                            assert_eq!(answer.status, 200, "{way}: {}", text(&answer));
+                        }
+                    });
+                }
+            });
+            let rows = |n: usize| format!("{{\"id\":0,\"n\":{n}}}");
+            let sums = served.get("/sums");
+            assert_eq!(text(&sums), format!("[{},{}]", rows(5 * EACH), rows(5 * EACH)));
+        },
+    );
+}
+
+/// Two names of one database are one database, whatever the names are.
+#[test]
+fn two_configs_with_one_address_take_turns() {
+    let program = r#"use http
+
+record Row { id: Int, n: Int }
+
+config shop: Text
+config store: Text
+
+table ours: Row key id existing(database: shop, writable: true)
+table theirs: Row key id existing(database: store, writable: true)
+
+service front on http(port: 8080) {
+  post "/0" { http.json(ours.update(0, |row| Row { ..row, n: row.n + 1 })?) }
+  post "/1" { http.json(theirs.update(0, |row| Row { ..row, n: row.n + 1 })?) }
+  get "/" { http.json((ours[0], theirs[0])) }
+}
+"#;
+    const EACH: usize = 10;
+    let program = Scratch::new("aliases.weir", program.as_bytes());
+    for other in Other::each("aliases", |_| {
+        "CREATE TABLE ours (id bigint PRIMARY KEY NOT NULL, n bigint NOT NULL);
+         CREATE TABLE theirs (id bigint PRIMARY KEY NOT NULL, n bigint NOT NULL);
+         INSERT INTO ours VALUES (0, 0); INSERT INTO theirs VALUES (0, 0);"
+            .to_owned()
+    }) {
+        let (shop, folder) = (other.option(), Scratch::folder("aliases-own"));
+        let store = shop.replacen("shop", "store", 1);
+        let served = Served::start(program.path(), &["--data", folder.path(), "--set", &shop, "--set", &store]);
+        thread::scope(|scope| {
+            for client in 0..4 {
+                let served = &served;
+                scope.spawn(move || {
+                    for _ in 0..EACH {
+                        let answer = post(served, &format!("/{}", client % 2)).expect("an answer");
+                        assert_eq!(answer.status, 200, "{}", text(&answer));
+                    }
+                });
+            }
+        });
+        let n = 2 * EACH;
+        assert_eq!(text(&served.get("/")), format!("[{{\"id\":0,\"n\":{n}}},{{\"id\":0,\"n\":{n}}}]"));
+        assert_eq!(served.stop().0, Some(0));
+    }
+}
