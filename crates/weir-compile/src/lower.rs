@@ -79,11 +79,10 @@ pub(crate) use test_items::lower_tests;
 use block_builder::{BlockBuilder, InlineFrameId, VariableSupply};
 use handled_calls::HandledCalls;
 use paired_row::PairedRow;
-use refused_commits::RefusedCommit;
 use statement_place::StatementPlace;
 use surroundings::{
     Binding, Callable, CheckedCode, CodeScope, DeferredHandler, InlineFrame, InlineFrameKind, InnerStatement, Names,
-    StepScope, Transaction, TriedCall,
+    RefusedCommit, StepScope, Transaction, TriedCall,
 };
 use table_description::GroupedRows;
 

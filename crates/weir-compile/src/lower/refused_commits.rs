@@ -12,14 +12,8 @@ use weir_ir::program::Var;
 use weir_syntax::Span;
 
 use super::block_builder::OpenBlock;
-use super::{Lowering, Transaction};
+use super::{Lowering, RefusedCommit, Transaction};
 use crate::lang_items::COMMIT;
-
-/// The value that a step has behind its placed commit, if that is refused.
-pub(super) struct RefusedCommit {
-    failure: Variable,
-    value: Block,
-}
 
 impl Lowering<'_, '_> {
     /// Lowers the failure of the commit of a step with so many frames around it.

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use weir_host::{Text, Type};
-use weir_ir::expr::{Atom, InlinedCallId};
+use weir_ir::expr::{Atom, Block, InlinedCallId, Variable};
 use weir_syntax::Span;
 use weir_syntax::ast::{ClosureParameter, Expr, ExprId, FailureHandler, Tree};
 
@@ -107,6 +107,13 @@ pub(super) struct StepScope {
     pub(super) frame_count: usize,
     /// The transaction, if the step names tables.
     pub(super) transaction: Option<Transaction>,
+}
+
+/// The value that a step has behind its placed commit, if that is refused.
+pub(super) struct RefusedCommit {
+    /// The variable of the failure.
+    pub(super) failure: Variable,
+    pub(super) value: Block,
 }
 
 /// The transaction of an atomic step over tables.

@@ -88,7 +88,8 @@ fn existing(folder: &TestDatabase) -> (TableStorage, Arc<OpenTable>) {
     let databases =
         ExistingDatabases { folder: folder.file().parent().unwrap().to_owned(), ..ExistingDatabases::default() };
     let columns = counts().columns.into_iter().map(|column| ColumnSchema { existing: true, ..column }).collect();
-    let of = ExistingTable { database: "existing.db".to_owned(), writable: true };
+    let of =
+        ExistingTable { database: "existing.db".to_owned(), writable: true, constraint: "tables.counts".to_owned() };
     let storage = folder.storage().with_existing(databases);
     let table = storage.open(Schema { existing: Some(of), ..declared("counts", columns) }).unwrap();
     (storage, table)

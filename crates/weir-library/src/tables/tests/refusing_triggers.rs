@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rusqlite::Connection;
-use weir::{Failure, FailureKind, SeenCommits, StepEnds, Value};
+use weir::{Failure, FailureKind, SeenCommits, StepEnd, Value};
 
 use super::statement_groups::wait;
 use super::test_database::TestDatabase;
@@ -106,8 +106,11 @@ impl Seats {
     fn open(name: &str, create: Option<&str>) -> Seats {
         let database = TestDatabase::sqlite(name);
         create.iter().for_each(|sql| database.execute(sql));
-        let existing =
-            create.map(|_| ExistingTable { database: database.file().display().to_string(), writable: true });
+        let existing = create.map(|_| ExistingTable {
+            database: database.file().display().to_string(),
+            writable: true,
+            constraint: "tables.seats".to_owned(),
+        });
         let by_seat = TableReference {
             source: "tickets".to_owned(),
             columns: vec![1],
@@ -236,7 +239,7 @@ fn refuse(seats: &Seats, when: &str, kind: &str) {
             let mut flow = SeenCommits::default();
             let entered = flow.enter();
             let (answer, is_lost) = seats.run(statement.run, place);
-            seats.storage.step_ends();
+            seats.table.steps.take_back_unfinished();
             wait(seats.storage.settled(true)).unwrap();
             drop(entered);
             assert_eq!(is_lost, kind == "ROLLBACK" && place == Place::Handled, "{case}");
