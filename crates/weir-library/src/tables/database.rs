@@ -81,8 +81,8 @@ impl Database {
         let connection = connect(path, &pages).map_err(|error| explain(path, &error))?;
         let note = Arc::new(LogNote::begin(path, &connection, noted)?);
         let writer = Arc::new(SharedWriter::new(Writer::new(connection)));
-        let log_thread = LogThread::begin(path, Arc::clone(&writer), (pages, Arc::clone(&note)), log)?;
-        let log = SqliteLog::new(path, Arc::clone(&writer), (log_thread.clone(), Arc::clone(&note)));
+        let log_thread = LogThread::begin(path, Arc::clone(&writer), (pages, Arc::clone(&note)), log.clone())?;
+        let log = SqliteLog::new(path, Arc::clone(&writer), (log_thread.clone(), Arc::clone(&note)), log);
         let group_commit = GroupCommit::begin(log)?;
         writer.lock().commits = Some(Arc::clone(&group_commit));
         Ok(Database {
