@@ -20,6 +20,9 @@ impl<'a> Lowering<'a, '_> {
         for resource in resources.iter().filter(|resource| resource.read.is_none()) {
             self.held_exclusively(&self.held_name(resource), resource.span);
         }
+        let written: Vec<Arc<str>> =
+            resources.iter().filter(|it| it.read.is_none()).map(|it| self.held_name(it)).collect();
+        self.settle_before_existing(written.iter().map(|name| &**name), expr.span);
         let mut begun = None;
         let open_block = self.build_block(|lowering| {
             let transaction = lowering.begin(resources, expr.span);

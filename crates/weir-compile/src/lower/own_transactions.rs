@@ -49,6 +49,7 @@ impl<'a> Lowering<'a, '_> {
         if self.steps.iter().any(named) {
             return body(self);
         }
+        self.settle_before_existing(std::iter::once(table.as_str()), span);
         let open_block = self.build_block(|lowering| {
             let frame_count = lowering.frames.len();
             let transaction = lowering.begin_own(statement, span);

@@ -1,7 +1,8 @@
 //! The waits of flows until what they have read and written in tables is durable.
 //!
 //! A flow that only reads tables, and meets other flows nowhere else, depends on the commits that its reads have seen, and waits
-//! for these only. Every other flow waits for all commits before: it may have learned of one from a shared value.
+//! for these only. Every other flow waits for all commits before: it may have learned of one from a shared value. A write of an existing
+//! database is an effect outside.
 
 use weir_host::{Text, Type, Value};
 use weir_ir::expr::{Atom, Block, Op};
@@ -27,6 +28,17 @@ impl Lowering<'_, '_> {
         self.match_fallible(FallibleValue { subject, of }, &Type::Unit, span, |lowering, failure| {
             lowering.fail(failure.unwrap_or(Atom::Value(Value::Unit)), span)
         });
+    }
+
+    /// Waits before a write of these tables, if they are of an existing database, until what the flow has written in the program's own one
+    /// is durable: others see the write at once, and behind a crash it would be there alone.
+    pub(super) fn settle_before_existing<'t>(&mut self, mut tables: impl Iterator<Item = &'t str>, span: Span) {
+        let declarations = &self.program.declarations;
+        let has_own = declarations.tables.values().any(|table| table.soft.is_none() && table.existing.is_none());
+        let is_existing = |table: &str| declarations.existing_database(table).is_some();
+        if has_own && self.steps.is_empty() && tables.any(is_existing) {
+            self.settle(span);
+        }
     }
 
     /// Has a flow that only reads tables wait for what it has read.

@@ -162,6 +162,7 @@ impl<'a> Lowering<'a, '_> {
         if !writes || self.database_to_write(&table).is_none() {
             return self.emit(Op::Call(call), ty, span);
         }
+        self.settle_before_existing(std::iter::once(table.as_str()), span);
         let open_block = self.build_block(|lowering| lowering.emit(Op::Call(call), ty.clone(), span));
         self.step(open_block, (ty, None), span, |lowering, _| (lowering.writer_of(&table, deletes), Vec::new()))
     }

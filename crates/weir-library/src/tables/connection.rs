@@ -8,7 +8,7 @@ use rusqlite::{Connection, OpenFlags};
 
 /// Time for which a statement waits for another program that writes the database.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
-/// The same after a statement that has waited in vain, until one has succeeded.
+/// The same at least, also if a statement has just waited in vain.
 pub(super) const HELD_TIMEOUT: Duration = Duration::from_millis(10);
 /// Number of prepared statements that a connection keeps.
 const PREPARED_MAX: usize = 256;

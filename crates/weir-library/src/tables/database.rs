@@ -18,19 +18,18 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
-use rusqlite::Connection;
+use rusqlite::{Connection, Transaction, TransactionBehavior};
 use rustix::fs::FlockOperation;
 use weir::{Failure, FailureKind};
 
 use super::catalog::{Catalog, StartCheck};
 use super::checkpoint::{LogPages, LogThread, move_all};
-use super::connection::{read_only, read_write};
-use super::database_error::{explain, in_use, refused};
+use super::connection::{BUSY_TIMEOUT, read_only, read_write};
+use super::database_error::{explain, in_use, is_busy, refused};
 use super::database_files::LOG_KEPT_MAX;
 use super::disk_waits::DiskWaits;
 use super::group_commit::GroupCommit;
 use super::group_log::Redo;
-use super::log_error::LogError;
 use super::log_note::{LogNote, Noted};
 use super::row_statement::{RowChanged, RowStatement};
 use super::shared_writer::SharedWriter;
@@ -81,8 +80,8 @@ impl Database {
         let connection = connect(path, &pages).map_err(|error| explain(path, &error))?;
         let note = Arc::new(LogNote::begin(path, &connection, noted)?);
         let writer = Arc::new(SharedWriter::new(Writer::new(connection)));
-        let log_thread = LogThread::begin(path, Arc::clone(&writer), (pages, Arc::clone(&note)), log)?;
-        let log = SqliteLog::new(path, Arc::clone(&writer), (log_thread.clone(), Arc::clone(&note)));
+        let log_thread = LogThread::begin(path, Arc::clone(&writer), (pages, Arc::clone(&note)), log.clone())?;
+        let log = SqliteLog::new(path, Arc::clone(&writer), (log_thread.clone(), Arc::clone(&note)), log);
         let group_commit = GroupCommit::begin(log)?;
         writer.lock().commits = Some(Arc::clone(&group_commit));
         Ok(Database {
@@ -135,8 +134,10 @@ impl Database {
     /// Makes changes of a start, all or none.
     pub(super) fn changing<T>(&self, change: impl FnOnce(&dyn Catalog) -> StartCheck<T>) -> Result<T, Failure> {
         let mut writer = self.writer.lock();
-        let entered = writer.be_idle().and_then(|()| writer.connection.unchecked_transaction());
-        let changes = entered.map_err(|error| self.failure(&error))?;
+        writer.be_idle().map_err(|error| self.failure(&error))?;
+        // One that reads first would not wait for another program before it writes.
+        let begun = Transaction::new_unchecked(&writer.connection, TransactionBehavior::Immediate);
+        let changes = begun.map_err(|error| self.failure(&error))?;
         let changed = change(&SqliteCatalog { connection: &changes, path: &self.path })??;
         changes.commit().map_err(|error| self.failure(&error))?;
         self.executed();
@@ -355,11 +356,12 @@ impl Database {
         let Some((_held, note)) = last else {
             return writer.roll_back().map_err(|error| self.failure(&error));
         };
-        let moved = writer.be_idle().and_then(|()| read_only(&self.path)).map_err(LogError::Database);
-        let moved =
-            moved.and_then(|reader| move_all(note, &writer.connection, (&writer.connection, &reader), "TRUNCATE"));
-        // If another program reads the database, the log stays, and the next start finds it.
-        moved.map(|_| ()).map_err(|error| error.explain(&self.path))
+        let reader = writer.be_idle().and_then(|()| read_only(&self.path)).map_err(|error| self.failure(&error))?;
+        match move_all(note, &writer.connection, (&writer.connection, &reader), "TRUNCATE") {
+            Err(error) if !error.is_busy() => Err(error.explain(&self.path)),
+            // If another program reads or writes the database, the log stays, and the next start finds it.
+            _ => Ok(()),
+        }
     }
 
     /// Keeps checkpoints from being made.
@@ -411,8 +413,19 @@ fn locked(path: &Path) -> Result<File, Failure> {
     Ok(file)
 }
 
-/// Opens the connection that writes.
+/// Opens the connection that writes. Tries again while another program has a lock for which SQLite does not wait, such as at the change
+/// of the journal mode.
 fn connect(path: &Path, pages: &LogPages) -> rusqlite::Result<Connection> {
+    let begin = Instant::now();
+    loop {
+        match connect_at_once(path, pages) {
+            Err(error) if is_busy(&error) && begin.elapsed() < BUSY_TIMEOUT => thread::sleep(BUSY_TIMEOUT / 100),
+            connected => return connected,
+        }
+    }
+}
+
+fn connect_at_once(path: &Path, pages: &LogPages) -> rusqlite::Result<Connection> {
     let mut connection = read_write(path)?;
     is_ours(&connection)?;
     connection.execute_batch(&format!(

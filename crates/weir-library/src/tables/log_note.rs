@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use parking_lot::Mutex;
-use rusqlite::{Connection, ErrorCode};
+use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
 use weir::Failure;
 
 use super::connection::{read_only, without_log};
@@ -73,7 +73,9 @@ impl LogNote {
             written: AtomicI64::new(written),
             note: Mutex::new(NoteFile { file, noted: noted.number }),
         };
-        begun.raise(connection).map_err(|error| error.explain(path))?;
+        // One that reads first would not wait for another program before it writes.
+        let change = Transaction::new_unchecked(connection, TransactionBehavior::Immediate);
+        begun.raise_in(change).map_err(|error| error.explain(path))?;
         begun.sync_log()?;
         sync_folder(path).map_err(|error| begun.unwritable(&error))?;
         Ok(begun)
@@ -91,9 +93,13 @@ impl LogNote {
     }
 
     /// Commits the next number to the log, which is not shorter than it should be afterwards. Nobody else writes by this connection.
+    /// Does not wait for another program that writes.
     pub(super) fn raise(&self, connection: &Connection) -> Result<(), LogError> {
-        let next = self.written.load(Ordering::Relaxed) + 1;
-        let change = connection.unchecked_transaction()?;
+        self.raise_in(connection.unchecked_transaction())
+    }
+
+    fn raise_in(&self, change: rusqlite::Result<Transaction<'_>>) -> Result<(), LogError> {
+        let (next, change) = (self.written.load(Ordering::Relaxed) + 1, change?);
         change.execute_batch(&format!(
             "CREATE TABLE IF NOT EXISTS \"weir_log\" (\"id\" INTEGER PRIMARY KEY, \"number\" INTEGER NOT NULL) STRICT;
              INSERT INTO \"weir_log\" VALUES (1, {next}) ON CONFLICT DO UPDATE SET \"number\" = excluded.\"number\""

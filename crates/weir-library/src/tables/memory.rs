@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::SystemTime;
+use std::time::Instant;
 
 use weir::{Failure, Value};
 
@@ -24,8 +24,8 @@ mod undo_log;
 /// The number of tables that were opened.
 static TABLES: AtomicU64 = AtomicU64::new(0);
 
-/// A clock by which rows expire.
-pub(super) type TableClock = fn() -> SystemTime;
+/// A monotonic clock by which rows expire: one that is set back would make an expired row be there again.
+pub(super) type TableClock = fn() -> Instant;
 
 /// A table in memory.
 #[derive(Debug)]
@@ -52,8 +52,8 @@ pub(super) struct MemoryTable {
 struct StoredRow {
     row: Value,
     write: u64,
-    /// The time at which it was written.
-    at: SystemTime,
+    /// The time at which it was written, if rows expire.
+    at: Option<Instant>,
     bytes: u64,
 }
 
@@ -281,7 +281,7 @@ impl MemoryTable {
     fn add(&mut self, key: Value, row: Value) {
         self.writes += 1;
         // Its life begins now, however long its transaction takes.
-        let at = self.time().unwrap_or(SystemTime::UNIX_EPOCH);
+        let at = self.time();
         let capacity = self.capacity();
         let bytes = capacity.map_or(0, |_| self.bytes_of(fields(&row)));
         self.place(key, StoredRow { row, write: self.writes, at, bytes });
@@ -336,18 +336,18 @@ impl MemoryTable {
     }
 
     /// Returns the time by which rows have expired, if they do: that of the open transaction.
-    fn now(&self) -> Option<SystemTime> {
+    fn now(&self) -> Option<Instant> {
         self.undo.as_ref().map_or_else(|| self.time(), UndoLog::now)
     }
 
     /// Returns the time of the clock, if rows expire.
-    fn time(&self) -> Option<SystemTime> {
+    fn time(&self) -> Option<Instant> {
         self.schema.soft.as_ref().and_then(|soft| soft.ttl).map(|_| (self.clock)())
     }
 
-    fn is_live(&self, row: &StoredRow, now: Option<SystemTime>) -> bool {
-        match (now, self.schema.soft.as_ref().and_then(|soft| soft.ttl)) {
-            (Some(now), Some(ttl)) => now.duration_since(row.at).is_ok_and(|age| age < ttl) || row.at > now,
+    fn is_live(&self, row: &StoredRow, now: Option<Instant>) -> bool {
+        match (now, row.at, self.schema.soft.as_ref().and_then(|soft| soft.ttl)) {
+            (Some(now), Some(at), Some(ttl)) => now.saturating_duration_since(at) < ttl,
             _ => true,
         }
     }

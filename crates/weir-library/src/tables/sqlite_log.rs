@@ -12,6 +12,7 @@ use super::database_files::{beside, sync_folder};
 use super::group_commit::{LogSync, SyncFailure};
 use super::log_note::LogNote;
 use super::shared_writer::SharedWriter;
+use super::table_log::TableLog;
 
 /// The log of an SQLite database. If a sync fails, the log may hold anything.
 pub(super) struct SqliteLog {
@@ -22,11 +23,19 @@ pub(super) struct SqliteLog {
     writer: Arc<SharedWriter>,
     thread: LogThread,
     note: Arc<LogNote>,
+    /// The log of the program; `None` in tests.
+    program_log: Option<TableLog>,
 }
 
 impl SqliteLog {
-    pub(super) fn new(path: &Path, writer: Arc<SharedWriter>, (thread, note): (LogThread, Arc<LogNote>)) -> SqliteLog {
-        SqliteLog { path: path.to_owned(), opened: std::fs::metadata(path).ok(), log: None, writer, thread, note }
+    pub(super) fn new(
+        path: &Path,
+        writer: Arc<SharedWriter>,
+        (thread, note): (LogThread, Arc<LogNote>),
+        program_log: Option<TableLog>,
+    ) -> SqliteLog {
+        let opened = std::fs::metadata(path).ok();
+        SqliteLog { path: path.to_owned(), opened, log: None, writer, thread, note, program_log }
     }
 
     fn log_path(&self) -> PathBuf {
@@ -79,9 +88,14 @@ impl LogSync for SqliteLog {
     fn sync(&mut self) -> Result<(), SyncFailure> {
         // If the group is lost, its flows know.
         _ = self.writer.end_group();
-        self.sync_file().map_err(|error| SyncFailure {
-            failure: Failure::function(format!("cannot make the tables durable: {error}; restart the program")),
-            is_final: true,
+        self.sync_file().map_err(|error| {
+            let message = format!("cannot make the tables durable: {error}; restart the program");
+            if let Some(log) = &self.program_log {
+                log.error(format!(
+                    "{message}: until then, it fails all writes, and what may depend on rows that are not durable"
+                ));
+            }
+            SyncFailure { failure: Failure::function(message), is_final: true }
         })
     }
 

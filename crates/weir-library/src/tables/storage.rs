@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::SystemTime;
+use std::time::Instant;
 
 use parking_lot::Mutex;
 use tokio::sync::broadcast;
@@ -78,7 +78,7 @@ impl Default for TableStorage {
             write_sets: Arc::default(),
             open_writes: Arc::default(),
             listens: Mutex::default(),
-            clock: SystemTime::now,
+            clock: Instant::now,
             refusals: None,
         }
     }

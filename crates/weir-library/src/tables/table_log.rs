@@ -15,6 +15,10 @@ pub struct TableLog {
 }
 
 impl TableLog {
+    pub(super) fn error(&self, message: String) {
+        self.write(LogLevel::Error, message);
+    }
+
     pub(super) fn warn(&self, message: String) {
         self.write(LogLevel::Warn, message);
     }

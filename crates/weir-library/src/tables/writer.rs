@@ -13,7 +13,7 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
@@ -55,8 +55,8 @@ pub(super) struct Writer {
     held_read: HeldRead,
     /// True if somebody waits for the end of the group, so that nobody joins it any more.
     pub(super) is_group_due: bool,
-    /// True if the last statement has waited in vain for another program that writes the database.
-    is_held: bool,
+    /// The time at which a statement has waited in vain for another program that writes the database, if none has succeeded since.
+    pub(super) waited_in_vain: Option<Instant>,
     /// True from the moment at which such a program was noticed to the next statement that waits for none.
     pub(super) is_waited_for: Arc<AtomicBool>,
 }
@@ -75,7 +75,7 @@ impl Writer {
             version: 0,
             held_read: HeldRead::default(),
             is_group_due: false,
-            is_held: false,
+            waited_in_vain: None,
             is_waited_for: Arc::default(),
         }
     }
@@ -87,6 +87,7 @@ impl Writer {
         if transaction != 0 && self.transaction == transaction {
             return Ok(());
         }
+        self.bound_wait();
         self.roll_back()?;
         self.end_full_group();
         self.begin_group()?;
@@ -121,6 +122,7 @@ impl Writer {
         if self.group.is_some() {
             return self.enter(transaction);
         }
+        self.bound_wait();
         self.end_held_read()?;
         self.execute("BEGIN")?;
         self.transaction = transaction;
@@ -198,8 +200,18 @@ impl Writer {
         begun.is_ok()
     }
 
+    /// Has the next statement wait no longer for another program than has passed since one has waited in vain. The flows wait for one
+    /// another, so that without this each of them would wait for the program anew, and the last one for minutes.
+    fn bound_wait(&self) {
+        if self.waited_in_vain.is_some() {
+            let set = self.connection.busy_timeout(self.busy_timeout());
+            debug_assert!(set.is_ok(), "a connection takes any time limit");
+        }
+    }
+
     fn busy_timeout(&self) -> Duration {
-        if self.is_held { HELD_TIMEOUT } else { BUSY_TIMEOUT }
+        let passed = self.waited_in_vain.map_or(BUSY_TIMEOUT, |failed| failed.elapsed());
+        passed.clamp(HELD_TIMEOUT, BUSY_TIMEOUT)
     }
 
     /// Has the next read, which is no part of a transaction, take no locks if reads are frequent. `end_later` has
@@ -237,15 +249,14 @@ impl Writer {
         Ok(())
     }
 
-    /// Notes whether another program holds the database since a statement has waited for it in vain. The flows wait for one another, so
-    /// that without this each of them would wait for the program anew, and the last one for minutes.
+    /// Notes whether a statement has waited in vain for another program.
     fn note_outcome(&mut self, error: Option<&rusqlite::Error>) {
         let is_held = error.is_some_and(is_busy);
         if !is_held && self.is_waited_for.load(Ordering::Relaxed) {
             self.is_waited_for.store(false, Ordering::Relaxed);
         }
-        if is_held != self.is_held {
-            self.is_held = is_held;
+        if is_held || self.waited_in_vain.is_some() {
+            self.waited_in_vain = is_held.then(Instant::now);
             let set = self.connection.busy_timeout(self.busy_timeout());
             debug_assert!(set.is_ok(), "a connection takes any time limit");
         }

@@ -1,6 +1,6 @@
 //! The undo log of a table in memory: what the open transaction has changed, so that it can be taken back.
 
-use std::time::SystemTime;
+use std::time::Instant;
 
 use weir::Value;
 
@@ -9,7 +9,7 @@ use weir::Value;
 pub(super) struct UndoLog<R> {
     transaction: i64,
     /// The time of its first statement on the table, if rows expire: none expires between its statements.
-    now: Option<SystemTime>,
+    now: Option<Instant>,
     /// The number of the next row before.
     next: Option<i64>,
     /// The keys that were written, each with the row before.
@@ -18,7 +18,7 @@ pub(super) struct UndoLog<R> {
 
 impl<R> UndoLog<R> {
     /// Returns the log of a transaction that has changed nothing yet.
-    pub(super) fn new(transaction: i64, now: Option<SystemTime>, next: Option<i64>) -> Self {
+    pub(super) fn new(transaction: i64, now: Option<Instant>, next: Option<i64>) -> Self {
         UndoLog { transaction, now, next, changes: Vec::new() }
     }
 
@@ -28,7 +28,7 @@ impl<R> UndoLog<R> {
     }
 
     /// Returns the time by which rows have expired, if they do.
-    pub(super) fn now(&self) -> Option<SystemTime> {
+    pub(super) fn now(&self) -> Option<Instant> {
         self.now
     }
 

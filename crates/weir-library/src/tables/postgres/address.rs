@@ -190,7 +190,7 @@ impl AddressParameters {
 /// Returns the time limit `30s`.
 fn seconds(text: &str) -> Result<Duration, Failure> {
     let seconds = text.strip_suffix('s').unwrap_or(text).parse::<u32>().ok().filter(|seconds| *seconds > 0);
-    let seconds = seconds.ok_or_else(|| invalid("`statement_timeout` is a number of seconds, such as `30s`"))?;
+    let seconds = seconds.ok_or_else(|| invalid("`statement_timeout` is a whole number of seconds, such as `30s`"))?;
     Ok(Duration::from_secs(u64::from(seconds)))
 }
 
@@ -221,7 +221,7 @@ mod tests {
         };
         assert_eq!(shown("postgres://ada:secret@db.example:5433/shop"), "postgres://ada@db.example:5433/shop 30s");
         assert_eq!(shown("postgresql://ada@%2Frun%2Fpg/shop?statement_timeout=7s"), "postgres://ada@/run/pg/shop 7s");
-        assert!(shown("postgres://ada:secret@db/shop?statement_timeout=soon").contains("number of seconds"));
+        assert!(shown("postgres://ada:secret@db/shop?statement_timeout=soon").contains("whole number of seconds"));
         assert!(!shown("postgres://ada:secret@db:port/shop").contains("secret"));
         assert!(shown("postgres:///shop").contains("names no host"));
         for password in ["se@cret", "se/cret", "sec?ret", "s@e/cret", "@secret/", "12/sec@ret", "a/b@c?d"] {

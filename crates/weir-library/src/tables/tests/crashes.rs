@@ -6,12 +6,15 @@ use weir::{SeenCommits, Value};
 
 use super::evolution::user;
 use super::{TestDatabase, everything, users};
+use crate::log::LogSettings;
+use crate::output::Outputs;
 use crate::tables::open_table::OpenTable;
 use crate::tables::postgres::PostgresAddress;
 use crate::tables::rows::RowChange;
 use crate::tables::schema::{ExistingTable, Schema};
 use crate::tables::storage::TableStorage;
 use crate::tables::table_databases::TableLocation;
+use crate::tables::table_log::TableLog;
 
 /// The number of rows that are written before a crash.
 const ROWS: i64 = 200;
@@ -245,7 +248,8 @@ fn a_database_that_is_removed_or_replaced_is_noticed() {
         [("removed", "test.db", remove), ("replaced", "test.db", replace), ("log", "test.db-wal", remove)]
     {
         let database = TestDatabase::sqlite(&format!("{name}-file"));
-        let storage = database.storage();
+        let log = TableLog { outputs: Outputs::capturing(), settings: LogSettings::default() };
+        let storage = database.storage().with_log(log.clone());
         let table = storage.open(users()).unwrap();
         table.rows.insert(0, named(1)).unwrap();
         settle(&storage).unwrap();
@@ -254,5 +258,16 @@ fn a_database_that_is_removed_or_replaced_is_noticed() {
         let failure = settle(&storage).unwrap_err();
         assert!(failure.message.contains(&format!("{file} was removed or replaced")), "{failure}");
         assert!(table.rows.insert(0, named(3)).is_err(), "{name}");
+        let said = log.outputs.captured().unwrap();
+        assert!(
+            said.starts_with("ERROR cannot make the tables durable") && said.contains("restart the program"),
+            "{said}"
+        );
+        assert_eq!(said.lines().count(), 1, "{said}");
+        // What may have been seen fails, and what was durable before does not.
+        assert!(settle(&storage).is_err());
+        SeenCommits::forget();
+        assert_eq!(table.rows.get(0, &key(1)).unwrap(), Some(named(1)));
+        assert!(storage.settled_at_once(false).unwrap().is_ok());
     }
 }

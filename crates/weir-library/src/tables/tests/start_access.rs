@@ -1,12 +1,17 @@
-//! Starts whose database is a link, or in a folder in which it cannot be made: `weir tables` says so before.
+//! Starts whose database is a link, or in a folder in which it cannot be made: `weir tables` says so before. And starts beside
+//! another program that has a lock of the database.
 
 use std::os::unix::fs::symlink;
+use std::time::{Duration, Instant};
 
+use rusqlite::Connection;
 use weir::{Closing, Value};
 
 use super::evolution::user;
-use super::{TestDatabase, users};
+use super::{TestDatabase, column, declared, users};
+use crate::tables::connection::BUSY_TIMEOUT;
 use crate::tables::database_files::beside;
+use crate::tables::log_note::{LogNote, Noted};
 use crate::tables::report;
 use crate::tables::storage::TableStorage;
 use crate::tables::table_databases::{ExistingDatabases, TableLocation};
@@ -67,4 +72,48 @@ fn a_folder_that_is_missing_fails_the_start() {
     assert!(refused.contains("there is no folder"), "{refused}");
     let report = report((&users(), &[users()]), &[], (&place, &ExistingDatabases::default())).unwrap();
     assert!(report.fails && report.text.contains(&format!("a start fails: {refused}")), "{}", report.text);
+}
+
+/// Fails if a part of a start that another program hinders does not wait so long for it.
+fn check_waits(least: Duration, start: impl FnOnce() -> Option<String>) {
+    let begun = Instant::now();
+    let refused = start().unwrap_or_default();
+    assert!(refused.contains("database is locked; another program reads or writes it"), "{refused}");
+    assert!(begun.elapsed() >= least, "{:?}", begun.elapsed());
+}
+
+/// Also at statements for which SQLite itself does not wait, because its transaction has read before.
+#[test]
+fn each_part_of_a_start_waits_for_another_program() {
+    let database = TestDatabase::sqlite("start-waits");
+    let other = Connection::open(database.file()).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    check_waits(BUSY_TIMEOUT, || database.storage().open(users()).err().map(|failure| failure.message.to_string()));
+    other.execute_batch("COMMIT").unwrap();
+
+    let (storage, limit) = (database.storage(), Duration::from_millis(50));
+    storage.open(users()).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let writer = Connection::open(database.file()).unwrap();
+    writer.busy_timeout(limit).unwrap();
+    let noted = Noted::before_start(&database.file()).unwrap();
+    let noting = || LogNote::begin(&database.file(), &writer, noted).err().map(|failure| failure.message.to_string());
+    check_waits(limit, noting);
+    let things = declared("things", vec![column("id", "Int", false)]);
+    check_waits(BUSY_TIMEOUT, || storage.open(things).err().map(|failure| failure.message.to_string()));
+}
+
+#[test]
+fn a_program_ends_beside_another_one_that_writes() {
+    let database = with_row("end-beside");
+    let storage = database.storage();
+    let table = storage.open(users()).unwrap();
+    let other = Connection::open(database.file()).unwrap();
+    table.rows.insert(0, user("eve", [Value::Int(3)])).unwrap();
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(storage.settled(true)).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    storage.close().unwrap();
+    drop((table, storage, other));
+    let table = database.storage().open(users()).unwrap();
+    assert!(table.rows.get(0, &Value::text("eve")).unwrap().is_some());
 }
