@@ -257,6 +257,39 @@ fn converted_row(row: &Value, at: usize, change: ColumnChange) -> Value {
     Value::Record(values.into())
 }
 
+/// Converts the rows of a program with these columns in starts that are killed between some of their steps, up to the last step.
+fn convert(
+    random: &mut Random,
+    database: &TestDatabase,
+    (schema, old): (&Schema, &[ColumnSchema]),
+    converted: impl Fn(&Value) -> Value,
+) -> Result<TableStorage, Failure> {
+    let mut storage = database.storage();
+    loop {
+        let rows = storage.old_rows(schema)?;
+        let into = rows.iter().map(&converted).collect();
+        if random.below(4) == 0 {
+            // Killed while it converts: the rows are read again.
+            drop(storage);
+            storage = database.storage();
+            continue;
+        }
+        let more = storage.store_converted(schema, &rows, into)?;
+        if random.below(3) == 0 {
+            drop(storage);
+            if more {
+                let before = database.storage().open(table(old, None));
+                assert!(before.is_err(), "the old program starts: {schema:?}");
+            }
+            storage = database.storage();
+            continue;
+        }
+        if !more {
+            return Ok(storage);
+        }
+    }
+}
+
 /// Starts a program that gives a required column another type, another name or another meaning, and is killed between some of its steps.
 fn migrate(random: &mut Random, model: &mut Model, database: &TestDatabase, number: usize) -> Result<(), Failure> {
     let required: Vec<usize> = (0..model.declared.len())
@@ -303,31 +336,7 @@ fn migrate(random: &mut Random, model: &mut Model, database: &TestDatabase, numb
     }
     let of_old = std::iter::once(super::column("id", "Int", false)).chain(old.iter().cloned()).collect();
     let schema = table(&new, Some(TableMigration { columns: of_old, batched }));
-    let mut storage = database.storage();
-    loop {
-        let rows = storage.old_rows(&schema)?;
-        let into = rows.iter().map(|row| converted_row(row, 1 + at, change)).collect();
-        if random.below(4) == 0 {
-            // Killed while it converts: the rows are read again.
-            drop(storage);
-            storage = database.storage();
-            continue;
-        }
-        let more = storage.store_converted(&schema, &rows, into)?;
-        if random.below(3) == 0 {
-            drop(storage);
-            if more {
-                let before = database.storage().open(table(&old, None));
-                assert!(before.is_err(), "the old program starts: {schema:?}");
-            }
-            storage = database.storage();
-            continue;
-        }
-        if !more {
-            break;
-        }
-    }
-    storage.open(schema)?;
+    convert(random, database, (&schema, &old), |row| converted_row(row, 1 + at, change))?.open(schema)?;
     model.converted((&old[at].name, &name, kind), change, &replaced);
     model.migrated(&old, &new);
     model.declared = new;
