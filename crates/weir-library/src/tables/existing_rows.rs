@@ -53,11 +53,10 @@ pub(super) fn variants_are_known(schema: &Schema, column: &ColumnSchema, catalog
     let Some((variant, rows)) = catalog.text_and_number(&sql)? else { return Ok(Ok(())) };
     Ok(Err(Failure::function(format!(
         "{} the {} `{variant}`, which the program does not declare; declare the variant until the rows are \
-         changed, by the program or by `{}`: UPDATE {table} SET {named} = '{}' WHERE {named} = '{variant}'",
+         changed, by the program or by `{}`: UPDATE {table} SET {named} = '…' WHERE {named} = '{variant}'",
         counted(rows, "row", ("has", "have")),
         column.name,
         catalog.dialect().shell(),
-        column.variants.first().map_or("", String::as_str),
     ))))
 }
 

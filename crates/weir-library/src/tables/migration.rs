@@ -310,7 +310,7 @@ impl<'s> PendingMigration<'s> {
             Err(failure) => return Ok(Err(failure)),
         }
         let converted: Result<Vec<Value>, Failure> =
-            old.iter().zip(new).map(|(old, new)| self.schema.replacement(&self.key(old), new.clone())).collect();
+            old.iter().zip(new).map(|(old, new)| self.replacement(old, new)).collect();
         let converted = match converted {
             Ok(converted) => converted,
             Err(failure) => return Ok(Err(failure)),
@@ -330,6 +330,19 @@ impl<'s> PendingMigration<'s> {
             return Ok(Ok(false));
         }
         Ok(apply(self.schema, catalog)?.map(|()| false).map_err(converted_rows::of_batches))
+    }
+
+    /// Returns the new row of an old one as it is stored.
+    fn replacement(&self, old: &Value, new: &Value) -> Result<Value, Failure> {
+        let converted = self.schema.stored(new.clone());
+        let failure = match converted {
+            Ok(converted) if self.schema.key_of(fields(&converted)) == self.key(old) => return Ok(converted),
+            Ok(_) => {
+                Failure::new(FailureKind::Constraint, "the `fn` of `migrate` changes the key, which a migration keeps")
+            }
+            Err(failure) => failure,
+        };
+        Err(not_converted(self.schema, old, failure))
     }
 
     /// Adds the new columns.

@@ -56,7 +56,7 @@ pub(crate) fn tables(arguments: &TablesArguments, library: &Library, terminal: &
     for (name, schema) in names.into_iter().zip(&schemas) {
         match report((schema, &schemas), &statements.on(name), (&place, &existing)) {
             Ok(report) => {
-                printed += &report.text;
+                printed += &once(&report.text, &printed);
                 fails |= report.fails;
             }
             Err(failure) => return terminal.fail(Exit::Environment, &failure.message, &[]),
@@ -67,9 +67,22 @@ pub(crate) fn tables(arguments: &TablesArguments, library: &Library, terminal: &
     if asks && let Err(failure) = check_lock(&place) {
         (printed, fails) = (format!("{printed}a start fails: {failure}\n"), true);
     }
+    if fails && ["  a start runs: ", "  a start converts "].iter().any(|change| printed.contains(change)) {
+        printed += "a start changes no table, because it fails\n";
+    }
     match terminal.print(&printed) {
         Exit::Success if fails => Exit::Failure,
         exit => exit,
+    }
+}
+
+/// Returns the description of a table without the failure of a start that another table has had before, such as that of a reference between
+/// the two.
+fn once(text: &str, before: &str) -> String {
+    let is_repeated = |line: &&str| line.starts_with("  a start fails: ") && before.contains(line);
+    match text.split_inclusive('\n').find(is_repeated) {
+        Some(line) => text.replace(line, "  a start fails, as said above\n"),
+        None => text.to_owned(),
     }
 }
 

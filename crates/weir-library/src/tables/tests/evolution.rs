@@ -163,7 +163,7 @@ fn a_variant_that_rows_have_cannot_go() {
             evolution.start(&[state(&["Open"])], &[], |_| ()).unwrap_err(),
             format!(
                 "1 row has the state `Closed`, which the program does not declare; declare the variant until the rows are \
-                 changed, by the program or by `{}`: UPDATE \"users\" SET \"state\" = 'Open' WHERE \"state\" = 'Closed'",
+                 changed, by the program or by `{}`: UPDATE \"users\" SET \"state\" = '…' WHERE \"state\" = 'Closed'",
                 evolution.database.shell()
             )
         );

@@ -67,6 +67,14 @@ fn a_failure_in_one_table_leaves_the_rows_of_those_before_as_they_are() {
         assert_eq!(refused.message.as_str(), "not yet");
         drop(storage);
         assert_eq!((rows(&database, &old_a), rows(&database, &old_b)), (of_a.to_vec(), of_b.to_vec()));
+        // It changes a key.
+        let storage = database.storage();
+        convert(&storage, &new_a, |old| Ok(row(2, old[1].clone()))).unwrap();
+        let (_, refused) = storage.complete_start().unwrap_err();
+        let wanted =
+            "the row with the id 1 cannot be converted: the `fn` of `migrate` changes the key, which a migration keeps";
+        assert_eq!(refused.message.as_str(), wanted);
+        drop(storage);
         // What it makes breaks a rule.
         let storage = database.storage();
         convert(&storage, &new_a, a).unwrap();

@@ -341,3 +341,30 @@ service s on http(port: 8080) {
         served.stop();
     }
 }
+
+#[test]
+fn a_failure_of_two_tables_is_said_once_and_that_nothing_changes() {
+    let version = |references: &str, more: &str| {
+        format!(
+            "use stdio, stream\n\nrecord User {{ id: Int }}\nrecord Item {{ id: Int, owner: Int }}\n\
+             table users: User key id\ntable items: Item key id {references}\n{more}\
+             for n in stream.range(0, 1) {{\n  items.upsert(Item {{ id: n, owner: 9 }})?\n  \
+             stdio.print(\"{{users.count()}} {{items.count()}}\")?\n}}\n"
+        )
+    };
+    for store in TableStore::each("said-once") {
+        let program = Scratch::new("items.weir", version("", "").as_bytes());
+        assert_eq!(say(&[&["run", program.path()], &store.with(&[])[..]].concat()).output, "0 1\n");
+        program.write(version("references owner: users", "table others: User key id\n").as_bytes());
+        let shown = tables(&program, &store);
+        assert_eq!(shown.matches("does not hold").count(), 1, "{shown}");
+        assert!(shown.contains("  a start fails, as said above\n"), "{shown}");
+        assert!(shown.contains("CREATE TABLE \"others\""), "{shown}");
+        assert!(shown.ends_with("a start changes no table, because it fails\n"), "{shown}");
+        let failed = say(&[&["run", program.path()], &store.with(&[])[..]].concat()).messages;
+        assert!(
+            failed.contains("the table `items` cannot be opened: `references owner: users` of `items`"),
+            "{failed}"
+        );
+    }
+}
