@@ -64,6 +64,7 @@ mod open_table;
 mod page_statement;
 mod partial_failures;
 mod past_migrations;
+mod pending_migration;
 mod postgres;
 mod program_end;
 mod published_rows;
@@ -191,7 +192,7 @@ pub fn old_rows(schema: Schema, #[environment] storage: &TableStorage) -> Result
 /// Returns the failure of a row that the `fn` of a migration has not converted, with the key of the row.
 #[weir::function(internal, pure)]
 pub fn not_converted(schema: Schema, row: OldRow, failure: Failure) -> Failure {
-    migration::not_converted(&schema, &row.0, failure)
+    pending_migration::not_converted(&schema, &row.0, failure)
 }
 
 /// Stores converted rows, and returns whether more are left.
