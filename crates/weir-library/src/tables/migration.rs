@@ -97,7 +97,7 @@ fn not_convertible(schema: &Schema, why: Option<&str>, catalog: &dyn Catalog) ->
         let is_kept = |known: &KnownColumn| schema.columns.iter().any(|column| column.name == known.name);
         known.iter().any(|known| known.declared && !is_kept(known))
     };
-    let misses_old = has_old(migration, &known) || lacks_new(schema, migration, &known) || gives_up();
+    let misses_old = has_old(migration, &known) || lacks_new(schema, migration, &known, catalog)? || gives_up();
     if !misses_old
         || notes(schema, migration, catalog)?.is_some()
         || past_migrations::superseding_old_rows(schema, migration, catalog)?.is_some()

@@ -41,6 +41,15 @@ pub(super) fn follow(schema: &Schema, migration: &TableMigration, catalog: &dyn 
     Ok(())
 }
 
+/// Returns the old columns of the table that migrations have replaced, and whose values nobody has written since.
+pub(super) fn replaced_columns(schema: &Schema, catalog: &dyn Catalog) -> Read<Vec<String>> {
+    let replaced = |past: PastMigration| {
+        let old = past.old.iter().filter(|column| past.is_replaced(column)).cloned();
+        old.collect::<Vec<_>>()
+    };
+    Ok(done(schema, catalog)?.into_iter().filter(|past| past.converted).flat_map(replaced).collect())
+}
+
 /// Returns a migration that supersedes a program with these columns, and the first new column that it lacks.
 fn superseding(
     schema: &Schema,

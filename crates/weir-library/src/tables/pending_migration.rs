@@ -44,7 +44,7 @@ impl<'s> PendingMigration<'s> {
         let pending = |known, has_begun, last| PendingMigration { schema, migration, known, has_begun, last };
         let Some([new, last, done]) = notes else {
             let is_old = differs(schema, migration, &known) && is_old(migration, &known);
-            let may_convert = is_old || lacks_new(schema, migration, &known) && has_old(migration, &known);
+            let may_convert = is_old || has_old(migration, &known) && lacks_new(schema, migration, &known, catalog)?;
             let converts = may_convert && past_migrations::superseding_old_rows(schema, migration, catalog)?.is_none();
             return Ok(Ok(converts.then(|| pending(known, false, None))));
         };
@@ -297,12 +297,24 @@ pub(super) fn has_old(migration: &TableMigration, known: &[KnownColumn]) -> bool
     !migration.columns.iter().any(|column| is_changed(column, known))
 }
 
-/// Returns whether the database lacks the columns that the old type does not have, or has values of another type in them.
-pub(super) fn lacks_new(schema: &Schema, migration: &TableMigration, known: &[KnownColumn]) -> bool {
+/// Returns whether the database lacks the columns that the old type does not have, or has values of another type in them; or has in one
+/// of them the values from before an earlier migration.
+pub(super) fn lacks_new(
+    schema: &Schema,
+    migration: &TableMigration,
+    known: &[KnownColumn],
+    catalog: &dyn Catalog,
+) -> Read<bool> {
     let old = shown_columns(&migration.columns);
     let shown = schema.columns.iter().zip(shown_columns(&schema.columns));
-    let mut new = shown.filter(|(_, shown)| !old.contains(shown)).peekable();
-    !known.is_empty() && new.peek().is_some() && new.all(|(column, _)| is_changed(column, known))
+    let new: Vec<(&ColumnSchema, String)> = shown.filter(|(_, shown)| !old.contains(shown)).collect();
+    if known.is_empty() || new.is_empty() {
+        return Ok(false);
+    }
+    let replaced = past_migrations::replaced_columns(schema, catalog)?;
+    let is_declared = |column: &ColumnSchema| known.iter().any(|known| known.name == column.name && known.declared);
+    let is_from_before = |(column, shown): &(&ColumnSchema, String)| !is_declared(column) && replaced.contains(shown);
+    Ok(new.iter().all(|(column, _)| is_changed(column, known)) || new.iter().any(is_from_before))
 }
 
 /// Returns whether the database has the columns of the old type as the last program has declared them.

@@ -216,6 +216,29 @@ fn a_migration_leaves_the_values_of_a_column_that_a_version_before_has_given_up(
     }
 }
 
+#[test]
+fn a_column_that_a_migration_has_replaced_is_converted_again_behind_a_program_that_declares_neither() {
+    for (name, batched) in [("replaced_twice", false), ("replaced_twice_batched", true)] {
+        for database in TestDatabase::each(name) {
+            let start = |version: &Version, row| version.start(&database, batched, row);
+            let city = Version { columns: "city: Text, note: Option(Int)", migration: None };
+            let keep = |old: &[Value]| vec![old[0].clone(), Value::text("Paris"), Value::none()];
+            let place = Version { columns: "place: Text, note: Option(Int)", migration: Some(("city: Text", keep)) };
+            let reads = Version { columns: "note: Option(Int)", migration: None };
+            let back = Version {
+                columns: "city: Text, note: Option(Int)",
+                migration: Some(("place: Text", |old| vec![old[0].clone(), old[1].clone(), Value::none()])),
+            };
+            start(&city, Some(vec![Value::Int(1), Value::text("London"), Value::none()])).unwrap();
+            start(&place, Some(vec![Value::Int(2), Value::text("Rome"), Value::none()])).unwrap();
+            assert_eq!(start(&reads, None), Ok("1 -, 2 -".to_owned()));
+            for version in [&back, &back, &Version { migration: None, ..back }] {
+                assert_eq!(start(version, None), Ok("1 Paris -, 2 Rome -".to_owned()));
+            }
+        }
+    }
+}
+
 /// The type of a column is old, too, if the database would accept it.
 #[test]
 fn the_version_before_a_column_became_required_is_refused() {
