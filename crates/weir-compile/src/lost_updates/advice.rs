@@ -56,15 +56,27 @@ pub(super) fn one_step(
     }
 }
 
-/// Adds the other tables that a transaction around two uses writes, because it names all of them. Returns the advice on writes in
-/// the function of a statement such as `update`, which is not allowed in a transaction.
+/// Adds the other tables that a transaction around two uses writes, because it names all of them. Returns the advice on writes that are
+/// not allowed in it: those in the function of a statement such as `update`, and those of another database.
 fn add_tables<'b>(names: &mut Vec<&'b Text>, pair: UsePair, body: &'b BodyUses, declarations: &Declarations) -> String {
     let is_table = |name: &Text| declarations.tables.contains_key(name.as_str());
-    let mut moved = Vec::new();
+    let is_stored = |name: &Text| declarations.tables.get(name.as_str()).is_some_and(|table| table.soft.is_none());
+    let stored = names.iter().copied().find(|name| is_stored(name));
+    let is_elsewhere = |name: &Text| {
+        let database = |name: &Text| declarations.existing_database(name);
+        is_stored(name) && stored.is_some_and(|stored| database(stored) != database(name))
+    };
+    let (mut moved, mut elsewhere) = (Vec::new(), Vec::new());
     if !names.iter().any(|name| is_table(name)) {
         return String::new();
     }
     for change in body.changes_around(pair.first, pair.second).filter(|change| is_table(&change.shared)) {
+        if is_elsewhere(&change.shared) {
+            if !elsewhere.contains(&&change.shared) {
+                elsewhere.push(&change.shared);
+            }
+            continue;
+        }
         if !names.contains(&&change.shared) {
             names.push(&change.shared);
         }
@@ -72,9 +84,13 @@ fn add_tables<'b>(names: &mut Vec<&'b Text>, pair: UsePair, body: &'b BodyUses, 
             moved.push(&change.shared);
         }
     }
-    match moved[..] {
+    let function = match moved[..] {
         [] => String::new(),
         _ => format!(", and move the write of {} out of the function", both(&moved)),
+    };
+    match elsewhere[..] {
+        [] => function,
+        _ => format!("{function}, and write {}, which is in another database, behind it", both(&elsewhere)),
     }
 }
 

@@ -12,8 +12,9 @@
 //! once more, before anything else: no other program of the schema has written meanwhile, so that they do the same. Others, such as
 //! `psql`, may have: if one has written a table of theirs since the crash, they are not executed (`writes_since_crash`). To tell what is lost, each
 //! transaction that does not wait counts the commits in `weir_numbers`, under an empty name. The upper bits of that number count
-//! the programs that have joined: if another one has joined since, it may have written, and the failure is final. A connection may be
-//! lost before the answer to a join, so that the program joins once more: each notes which program has joined last.
+//! the programs that have joined: if another one has joined since, it may have written, and the failure is final. It may also have
+//! counted commits, so each join notes how many it has found. A connection may be lost before the answer to a join, so that the program
+//! joins once more: each notes which program has joined last.
 //!
 //! A commit that has been answered is noted here before the program can join once more, which needs the lock of the writer: flows that
 //! wait for an answer hold it, or are in flight, or have placed their commit. If one is not noted in time, its flow is told that
@@ -41,18 +42,20 @@ use super::unanswered_commits::{UnansweredCommit, UnansweredCommits};
 use super::writes_since_crash::WritesSinceCrash;
 use crate::tables::group_commit::{LogSync, SyncAnswer, SyncFailure, SyncWithoutThread};
 
-/// Takes the lock of programs that have joined: from now on, others wait for the disk. The rows in which programs count commits that
-/// have joined long ago are deleted: one that still runs does not learn by it what a lost connection has done.
+/// Takes the lock of programs that have joined: from now on, others wait for the disk. The rows of joins long ago are deleted, and those in
+/// which programs count commits that have joined then: one that still runs does not learn by them what a lost connection has done.
 const JOIN: &str = "SELECT pg_advisory_lock_shared((1466263922::bigint << 32) | '\"weir_database\"'::regclass::oid::bigint); \
     BEGIN; LOCK TABLE \"weir_database\" IN EXCLUSIVE MODE; \
     INSERT INTO \"weir_numbers\" VALUES ('', 0) ON CONFLICT DO NOTHING; \
     SELECT \"last\", (SELECT \"last\" FROM \"weir_numbers\" WHERE \"table\" = 'JOINED'), \
-    (SELECT \"last\" FROM \"weir_numbers\" WHERE \"table\" = 'MARKED') FROM \"weir_numbers\" WHERE \"table\" = ''; \
+    (SELECT \"last\" FROM \"weir_numbers\" WHERE \"table\" = 'MARKED'), \
+    (SELECT string_agg(\"last\"::text, ' ') FROM \"weir_numbers\" WHERE \"table\" LIKE ' join %') FROM \"weir_numbers\" WHERE \"table\" = ''; \
     UPDATE \"weir_numbers\" SET \"last\" = (((\"last\" >> 40) + 1) << 40) | (\"last\" & 1099511627775) WHERE \"table\" = ''; \
     DELETE FROM \"weir_numbers\" WHERE \"table\" LIKE ' joined %'; \
     INSERT INTO \"weir_numbers\" SELECT 'JOINED', \"last\" >> 40 FROM \"weir_numbers\" WHERE \"table\" = ''; \
     INSERT INTO \"weir_numbers\" SELECT 'MARKED', (\"last\" >> 40) << 40 FROM \"weir_numbers\" WHERE \"table\" = '' ON CONFLICT DO NOTHING; \
-    DELETE FROM \"weir_numbers\" WHERE \"table\" LIKE ' commits %' \
+    INSERT INTO \"weir_numbers\" SELECT ' join ' || (\"last\" >> 40), \"last\" FROM \"weir_numbers\" WHERE \"table\" = ''; \
+    DELETE FROM \"weir_numbers\" WHERE (\"table\" LIKE ' commits %' OR \"table\" LIKE ' join %') \
     AND (\"last\" >> 40) < (SELECT (\"last\" >> 40) - 1024 FROM \"weir_numbers\" WHERE \"table\" = ''); \
     COMMIT";
 /// Begins the transaction that executes lost ones once more. It waits for the disk.
@@ -188,15 +191,18 @@ async fn recover(
     let joined = format!(" joined {:016x}", unsynced.program);
     let join = JOIN.replace("JOINED", &joined).replace("MARKED", &row_of(unsynced.program));
     let rows = connection.texts(&join).await?;
-    let number = |column: usize| rows.last().and_then(|row| row.get(column)?.as_ref()?.parse().ok());
+    let text = |column: usize| rows.last().and_then(|row| row.get(column)?.as_deref());
+    let number = |column: usize| text(column).and_then(|text| text.parse().ok());
     let (last, own_join) = (number(0).map_or(CommitNumber(0), CommitNumber), number(1));
     let marked = number(2).map(CommitNumber);
     unsynced.noted.lock().unanswered.tell(CommitsAtJoin { last, own_join, marked });
-    let Some(lost) = LostCommits::take(unsynced, last) else { return Ok(Recovery::Whole) };
+    let joins: Vec<CommitNumber> =
+        text(3).unwrap_or_default().split(' ').filter_map(|join| join.parse().ok()).map(CommitNumber).collect();
+    let Some(lost) = LostCommits::take(unsynced, last, &joins) else { return Ok(Recovery::Whole) };
     let is_own_join = own_join == Some(last.programs()) && last.programs() == lost.of_programs + 1;
-    let why = match lost.is_whole {
-        false => Some("nobody knows how one of the statements has ended"),
-        true => (lost.of_programs != last.programs() && !is_own_join).then_some("another program was started since"),
+    let why = match lost.of_programs == last.programs() || is_own_join {
+        false => Some("another program was started since"),
+        true => (!lost.is_whole).then_some("nobody knows how one of the statements has ended"),
     };
     if let Some(why) = why {
         lost.forget();
@@ -243,16 +249,24 @@ struct LostCommits<'a> {
 }
 
 impl<'a> LostCommits<'a> {
-    /// Takes the commits behind the last one that the database has; `None` if there are none. A program that joins waits for the
-    /// disk: what the database has is durable.
-    fn take(unsynced: &'a UnsyncedCommits, last: CommitNumber) -> Option<LostCommits<'a>> {
+    /// Takes the commits that the database does not have; `None` if there are none. A program that joins waits for the disk: what the
+    /// database has is durable. `joins` are the numbers of the last commits that programs have found when they joined.
+    fn take(unsynced: &'a UnsyncedCommits, last: CommitNumber, joins: &[CommitNumber]) -> Option<LostCommits<'a>> {
         let mut noted = unsynced.noted.lock();
         noted.joined = Some(last);
         let mut commits = std::mem::take(&mut noted.commits);
         drop(noted);
-        commits.retain(|commit| commit.number.count() > last.count());
+        // The program that has joined next has found those that were not lost. Later ones of the same number may be its own.
+        let found = |of: i64| match of == last.programs() {
+            true => Some(last),
+            false => joins.iter().copied().find(|join| join.programs() == of + 1),
+        };
+        let is_lost =
+            |number: CommitNumber| found(number.programs()).is_none_or(|found| number.count() > found.count());
+        commits.retain(|commit| is_lost(commit.number));
         let of_programs = commits.first()?.number.programs();
-        let mut counts = (last.count() + 1..).zip(&commits);
+        let first = found(of_programs).map_or(0, CommitNumber::count) + 1;
+        let mut counts = (first..).zip(&commits);
         let is_whole = counts.all(|(count, commit)| commit.number.count() == count);
         let statements = commits.into_iter().flat_map(|commit| commit.statements).collect();
         let number = CommitNumber(((last.programs() + 1) << COUNT_BITS | last.count()) + 1);
@@ -390,18 +404,18 @@ mod tests {
         let unsynced = UnsyncedCommits::default();
         let statements = |count| (0..count).map(|_| SentStatement::of("SELECT 1")).collect();
         (1..=4).for_each(|count| _ = unsynced.note(number(3, count), statements(count)));
-        assert!(LostCommits::take(&unsynced, number(3, 4)).is_none(), "the database has all of them");
+        assert!(LostCommits::take(&unsynced, number(3, 4), &[]).is_none(), "the database has all of them");
         assert_eq!(noted(&unsynced), []);
 
         let unsynced = UnsyncedCommits::default();
         (1..=4).for_each(|count| _ = unsynced.note(number(3, count), statements(count)));
-        let lost = LostCommits::take(&unsynced, number(3, 2)).expect("two are lost");
+        let lost = LostCommits::take(&unsynced, number(3, 2), &[]).expect("two are lost");
         assert_eq!((lost.of_programs, lost.commit.statements.len()), (3, 7));
         // Nobody waits for the answer any more, or the connection is lost again.
         drop(lost);
         assert_eq!(noted(&unsynced), [(number(4, 3), 7)]);
 
-        let again = LostCommits::take(&unsynced, number(4, 2)).expect("they are still lost");
+        let again = LostCommits::take(&unsynced, number(4, 2), &[]).expect("they are still lost");
         assert_eq!(again.of_programs, 4, "this program has joined once more, and no other");
         again.forget();
         assert_eq!(noted(&unsynced), []);
@@ -411,7 +425,7 @@ mod tests {
     fn a_commit_that_is_noted_after_a_join_is_not_executed_once_more() {
         let unsynced = UnsyncedCommits::default();
         assert_eq!(unsynced.note(number(3, 1), Vec::new()), NotedCommit::Kept);
-        assert!(LostCommits::take(&unsynced, number(3, 2)).is_none());
+        assert!(LostCommits::take(&unsynced, number(3, 2), &[]).is_none());
         assert_eq!(unsynced.note(number(3, 2), Vec::new()), NotedCommit::Kept, "the database has it");
         assert_eq!(unsynced.note(number(3, 3), Vec::new()), NotedCommit::Lost);
         assert_eq!(unsynced.note(number(2, 1), Vec::new()), NotedCommit::Lost, "nobody knows");
@@ -421,11 +435,23 @@ mod tests {
     }
 
     #[test]
+    fn commits_are_lost_that_the_next_program_has_not_found_although_it_has_counted_as_many() {
+        let taken = |last, joins: &[CommitNumber]| {
+            let unsynced = UnsyncedCommits::default();
+            (1..=4).for_each(|count| _ = unsynced.note(number(3, count), vec![SentStatement::of("SELECT 1")]));
+            LostCommits::take(&unsynced, last, joins).map(|lost| lost.commit.statements.len())
+        };
+        assert_eq!(taken(number(5, 9), &[number(4, 4), number(5, 7)]), None);
+        assert_eq!(taken(number(5, 9), &[number(5, 7), number(4, 2)]), Some(2));
+        assert_eq!(taken(number(5, 9), &[number(5, 7)]), Some(4), "nobody knows what the next program has found");
+    }
+
+    #[test]
     fn commits_are_not_executed_once_more_without_one_before_them() {
         for (counts, is_whole) in [(&[3, 4, 5][..], true), (&[4, 5], false), (&[3, 5], false)] {
             let unsynced = UnsyncedCommits::default();
             counts.iter().for_each(|count| _ = unsynced.note(number(3, *count), Vec::new()));
-            let lost = LostCommits::take(&unsynced, number(3, 2)).expect("they are lost");
+            let lost = LostCommits::take(&unsynced, number(3, 2), &[]).expect("they are lost");
             assert_eq!(lost.is_whole, is_whole, "{counts:?}");
         }
     }

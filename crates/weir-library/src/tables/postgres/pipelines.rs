@@ -154,8 +154,20 @@ impl SlowStatement {
         }
     }
 
+    /// Returns whether it may be sent with others. If it was slow before, no other one is until it has its answer.
+    fn may_be_sent(&mut self, now: Instant) -> bool {
+        if now < self.until {
+            return false;
+        }
+        if self.pause >= SLOW_PAUSE {
+            self.until = now + self.pause;
+        }
+        true
+    }
+
     /// Notes that it was not slow. Returns whether it is not to be noted any longer.
-    fn was_fast(&mut self) -> bool {
+    fn was_fast(&mut self, now: Instant) -> bool {
+        self.until = self.until.min(now);
         self.score = self.score.saturating_sub(1);
         self.score == 0
     }
@@ -191,9 +203,9 @@ impl Pipeline {
             _ => {}
         }
         if let Some(prepared) = self.connection.known(sql) {
-            let known = self.known.lock();
-            let is_slow = !known.slow.is_empty() && known.slow.get(sql).is_some_and(|slow| Instant::now() < slow.until);
-            return (!is_slow).then_some(prepared);
+            let slow = &mut self.known.lock().slow;
+            let noted = if slow.is_empty() { None } else { slow.get_mut(sql) };
+            return noted.is_none_or(|slow| slow.may_be_sent(Instant::now())).then_some(prepared);
         }
         if self.known.lock().preparing.insert(sql.to_owned()) {
             let (pipeline, sql) = (Arc::clone(self), sql.to_owned());
@@ -280,8 +292,9 @@ impl Pipeline {
             if slow.is_empty() {
                 return;
             }
+            let now = Instant::now();
             for sql in statements {
-                if slow.get_mut(sql).is_some_and(SlowStatement::was_fast) {
+                if slow.get_mut(sql).is_some_and(|slow| slow.was_fast(now)) {
                     slow.remove(sql);
                 }
             }
@@ -356,11 +369,11 @@ mod tests {
             held_up.was_slow(begin, SLOW);
             held_up.was_slow(begin, SLOW);
             assert!(held_up.until <= begin);
-            assert!((0..3).all(|_| !held_up.was_fast()) && held_up.was_fast());
+            assert!((0..3).all(|_| !held_up.was_fast(begin)) && held_up.was_fast(begin));
         }
         let mut slow = SlowStatement::new(begin);
         slow.was_slow(begin, SLOW);
-        assert!(!slow.was_fast());
+        assert!(!slow.was_fast(begin));
         slow.was_slow(begin, SLOW);
         slow.was_slow(begin, SLOW);
         assert!(slow.until <= begin, "one of four was fast");
@@ -373,5 +386,20 @@ mod tests {
         let mut very_slow = SlowStatement::new(begin);
         very_slow.was_slow(begin, SLOW_ONCE);
         assert_eq!(very_slow.until, begin + SLOW_PAUSE);
+    }
+
+    #[test]
+    fn a_statement_that_was_slow_is_sent_alone_until_its_answer_is_there() {
+        let begin = Instant::now();
+        let mut once = SlowStatement::new(begin);
+        once.was_slow(begin, SLOW);
+        assert!(once.may_be_sent(begin) && once.may_be_sent(begin));
+        let mut slow = SlowStatement::new(begin);
+        slow.was_slow(begin, SLOW_ONCE);
+        let behind = begin + SLOW_PAUSE;
+        assert!(!slow.may_be_sent(begin));
+        assert!(slow.may_be_sent(behind) && !slow.may_be_sent(behind));
+        slow.was_fast(behind);
+        assert!(slow.may_be_sent(behind) && !slow.may_be_sent(behind));
     }
 }

@@ -134,6 +134,26 @@ fn what_a_crash_takes_back_is_written_once_more_although_the_next_connection_is_
     weir::Closing::close(&storage).unwrap();
 }
 
+/// The other program has counted as many commits, so that their number alone does not tell what is lost.
+#[test]
+fn what_a_crash_takes_back_before_another_program_writes_as_much_is_a_failure() {
+    let Some((server, address)) = started() else { return };
+    let first = storage(&address);
+    let table = first.open(users()).unwrap();
+    table.rows.upsert(0, named(0)).unwrap();
+    settle(&first).unwrap();
+    stop_log_writer(&server);
+    (1..ROWS).for_each(|number| _ = table.rows.insert(0, named(number)).unwrap());
+    let second = storage(&address);
+    crash_with_loss(&server, &first, || {
+        let other = second.open(users()).unwrap();
+        (1..2 * ROWS).for_each(|number| _ = other.rows.insert(0, named(number + 1_000)).unwrap());
+        settle(&second).unwrap();
+    });
+    let failure = settle(&first).unwrap_err();
+    assert!(failure.message.contains("because another program was started since"), "{failure}");
+}
+
 #[test]
 fn what_another_program_may_have_seen_lost_is_not_written_once_more() {
     let Some((server, address)) = started() else { return };
