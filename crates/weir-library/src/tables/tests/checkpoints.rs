@@ -103,6 +103,32 @@ pub(super) fn insert_large(rows: &dyn TableRows, number: i64) {
     rows.insert(0, Value::Record(fields.into())).unwrap();
 }
 
+/// Checkpoints begin while others append to the log.
+#[test]
+fn writers_beside_checkpoints_lose_nothing() {
+    const ROWS: i64 = 300;
+    let folder = TestDatabase::sqlite("writers-beside-checkpoints");
+    let storage = folder.storage();
+    let table = storage.open(schema()).unwrap();
+    std::thread::scope(|scope| {
+        for writer in 0..4 {
+            let (storage, table) = (&storage, &table);
+            scope.spawn(move || {
+                let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+                for number in 0..ROWS {
+                    insert_large(&*table.rows, writer * ROWS + number);
+                    runtime.block_on(storage.settled(true)).unwrap();
+                }
+            });
+        }
+    });
+    let other = Connection::open(folder.file()).unwrap();
+    let text = |sql| other.query_row(sql, [], |row| row.get::<_, String>(0)).unwrap();
+    let table = schema().name;
+    assert_eq!(text("PRAGMA integrity_check"), "ok");
+    assert_eq!(text(&format!("SELECT CAST(count(*) AS TEXT) FROM {table}")), (4 * ROWS).to_string());
+}
+
 #[test]
 fn a_log_that_a_reader_has_made_long_is_cut_when_it_begins_anew() {
     let folder = TestDatabase::sqlite("long-log");

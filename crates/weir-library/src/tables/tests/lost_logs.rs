@@ -161,10 +161,12 @@ fn a_kill_within_a_checkpoint_is_no_lost_log() {
 fn the_length_of_the_log_is_set_only_while_nobody_else_writes() {
     let folder = TestDatabase::sqlite("log-length");
     let path = folder.file();
-    folder.storage().open(schema()).unwrap();
+    let storage = folder.storage();
+    storage.open(schema()).unwrap();
+    weir::Closing::close(&storage).unwrap();
     let [writer, other] = [(); 2].map(|()| Connection::open(&path).unwrap());
-    writer.busy_timeout(Duration::ZERO).unwrap();
     let note = LogNote::begin(&path, &writer, Noted::before_start(&path).unwrap()).unwrap();
+    writer.busy_timeout(Duration::ZERO).unwrap();
     let log = File::options().write(true).open(beside(&path, "-wal")).unwrap();
     let length = || log.metadata().unwrap().len();
     let whole = length();
