@@ -150,7 +150,9 @@ pub use write_sets::{TableWrite, WriteSet};
 
 weir::library! {
     /// Statements on tables. Programs call them on a declared table.
-    pub(crate) tables: open, begin, commit, place_commit, committed, roll_back, settle, expect, expect_each, get, reads_to_change::get_to_change, reads_to_change::select_to_change, gathered_rows::row, get_all, get_each, select, column, joined_table, join, count,
+    pub(crate) tables: open, begin, commit, place_commit, committed, roll_back, settle, expect, expect_each, get,
+        reads_to_change::get_to_change, reads_to_change::select_to_change, gathered_rows::row, get_all, get_each,
+        select, column, joined_table, join, count,
         aggregates::sum, aggregates::average, aggregates::distinct, aggregates::group, check_cursor, next_page,
         aggregates::whole_sum, aggregates::whole_average, changes::insert, changes::upsert, changes::replace,
         changes::replace_rows, changes::place_insert, changes::place_upsert, changes::place_replace, changes::delete,

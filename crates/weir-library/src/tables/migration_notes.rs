@@ -1,5 +1,6 @@
 //! Notes of migrations: the table `weir_migrations` has the columns before and behind each, the key of the last row that was converted,
-//! and whether it is done: 1 if rows were converted, 2 if there were none to convert, and 0 if some are left. The first start of a program that declares a migration decides whether there is anything to convert.
+//! and how far it is: 0 if rows are left, 1 if all were converted, and 2 if there were none to convert. The first start of a program that
+//! declares a migration decides whether there is anything to convert.
 
 use super::catalog::{Catalog, Read};
 use super::schema::{ColumnSchema, Schema, TableMigration};

@@ -1,6 +1,6 @@
 //! The numbers of transactions. They tell which ones are executed again if the database refuses them: all attempts of a transaction of
-//! the program but the last one; which ones have steps that restore shared values unless they commit, and which ones only read. 0 stands for no transaction, and a
-//! store numbers its own ones below that.
+//! the program but the last one; which ones have steps that restore shared values unless they commit; and which ones only read. 0 stands
+//! for no transaction, and a store numbers its own ones below that.
 
 use weir::Failure;
 

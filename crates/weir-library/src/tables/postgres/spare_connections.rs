@@ -1,8 +1,8 @@
 //! The connections of a database beside those without which a program does not work.
 //!
 //! A program needs a connection that writes, one that waits for the disk, and one that reads ([`NEEDED`]); in an existing database, none
-//! waits for the disk, and two read. All others save time: those of event loops, and further ones that read. If the number of connections is limited, each of these has a permit, and is not made
-//! without one.
+//! waits for the disk, and two read. All others save time: those of event loops, and further ones that read. If the number of connections
+//! is limited, each of these has a permit, and is not made without one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -57,6 +57,14 @@ fn stored(server: &PostgresServer) -> i64 {
     server.execute("crashed", "SELECT count(*) FROM users").trim().parse().unwrap()
 }
 
+/// Inserts rows of which a crash takes back all but the first, or many.
+fn insert_without_sync(server: &PostgresServer, (storage, table): (&TableStorage, &OpenTable)) {
+    table.rows.upsert(0, named(0)).unwrap();
+    settle(storage).unwrap();
+    stop_log_writer(server);
+    (1..ROWS).for_each(|number| _ = table.rows.insert(0, named(number)).unwrap());
+}
+
 /// Crashes the server, and does something with the number of rows that are stored then, before a program can join again.
 fn crash<T>(server: &PostgresServer, program: &TableStorage, meanwhile: impl FnOnce(i64) -> T) -> T {
     let database = program.postgres();
@@ -122,10 +130,7 @@ fn what_a_crash_takes_back_is_written_once_more_although_the_next_connection_is_
     let proxy = PostgresProxy::start(&server);
     let storage = storage(&proxy.address("crashed"));
     let table = storage.open(users()).unwrap();
-    table.rows.upsert(0, named(0)).unwrap();
-    settle(&storage).unwrap();
-    stop_log_writer(&server);
-    (1..ROWS).for_each(|number| _ = table.rows.insert(0, named(number)).unwrap());
+    insert_without_sync(&server, (&storage, &table));
     crash_with_loss(&server, &storage, || proxy.cut(&[Cut::BehindFirstStatement]));
     table.rows.insert(0, named(ROWS)).unwrap();
     assert_eq!(proxy.left(), 0, "no connection was cut: the test shows nothing");
@@ -140,10 +145,7 @@ fn what_a_crash_takes_back_before_another_program_writes_as_much_is_a_failure() 
     let Some((server, address)) = started() else { return };
     let first = storage(&address);
     let table = first.open(users()).unwrap();
-    table.rows.upsert(0, named(0)).unwrap();
-    settle(&first).unwrap();
-    stop_log_writer(&server);
-    (1..ROWS).for_each(|number| _ = table.rows.insert(0, named(number)).unwrap());
+    insert_without_sync(&server, (&first, &table));
     let second = storage(&address);
     crash_with_loss(&server, &first, || {
         let other = second.open(users()).unwrap();
@@ -159,10 +161,7 @@ fn what_another_program_may_have_seen_lost_is_not_written_once_more() {
     let Some((server, address)) = started() else { return };
     let first = storage(&address);
     let table = first.open(users()).unwrap();
-    table.rows.upsert(0, named(0)).unwrap();
-    settle(&first).unwrap();
-    stop_log_writer(&server);
-    (1..ROWS).for_each(|number| _ = table.rows.insert(0, named(number)).unwrap());
+    insert_without_sync(&server, (&first, &table));
     let second = storage(&address);
     let other = crash_with_loss(&server, &first, || second.open(users()).unwrap());
     other.rows.insert(0, named(ROWS)).unwrap();
