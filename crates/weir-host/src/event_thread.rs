@@ -13,12 +13,15 @@ pub fn begin_event_thread() {
     IS_EVENT_THREAD.set(true);
 }
 
+/// Returns whether this thread may block until others have done something: it drives no event loop.
+#[must_use]
+pub fn may_block() -> bool {
+    !IS_EVENT_THREAD.get()
+}
+
 /// Panics in a debug build if this thread drives an event loop. Library code calls it before it blocks until others have done
 /// something.
 #[track_caller]
 pub fn assert_may_block() {
-    debug_assert!(
-        !IS_EVENT_THREAD.get(),
-        "the thread of an event loop would block until a task has ended that may be its own"
-    );
+    debug_assert!(may_block(), "the thread of an event loop would block until a task has ended that may be its own");
 }

@@ -73,7 +73,7 @@ pub use call::{
     ImmediateCode, Pending, PlacedCalls, Settled, Starting, StepEnd, StepEnds, UnitBudget, WaitingCode, WordCode,
 };
 pub use convert::{Borrowable, BorrowedArgument, BorrowedArgumentMut, Generic, HostType, Size};
-pub use event_thread::{assert_may_block, begin_event_thread};
+pub use event_thread::{assert_may_block, begin_event_thread, may_block};
 pub use failure::{Failure, FailureKind, PropagationSite};
 pub use issued_ids::IssuedIds;
 pub use library::{Function, Library, LibraryError, Module};

@@ -97,6 +97,9 @@ pub struct Effects {
     /// True if its result is its first argument with the third one as the element at the second, a position or key: the
     /// element that was there before is not read.
     pub replaces_element: bool,
+    /// True if a call that reads shared values of a store which has snapshots ([`HostValue::snapshots`](crate::HostValue::snapshots))
+    /// sees one of them, so that it need not wait for calls and atomic steps that change the values.
+    pub sees_snapshot: bool,
     /// True if a call declares its units, because it may take long.
     pub declares_units: bool,
     /// True if a call may go on without the thread of its flow, which then waits for it.
@@ -129,6 +132,7 @@ impl Default for Effects {
             total: false,
             may_end: false,
             replaces_element: false,
+            sees_snapshot: false,
             declares_units: false,
             leaves_thread: false,
         }

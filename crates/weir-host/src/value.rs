@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::fmt;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -107,6 +108,12 @@ pub trait HostValue: Any + Send + Sync {
     fn handle(&self) -> Value {
         Value::Absent
     }
+    /// Returns the number of the store of the value, if a call that reads it sees it as it was at one moment, also while others change it
+    /// ([`Effects::sees_snapshot`](crate::Effects::sees_snapshot)); together with the other values of this store that it reads. By
+    /// default there is none.
+    fn snapshots(&self) -> Option<NonZeroUsize> {
+        None
+    }
 }
 
 impl Value {
@@ -127,6 +134,12 @@ impl Value {
             Value::Unique(unique) => unique.get().map_or(Value::Absent, HostValue::handle),
             other => other.clone(),
         }
+    }
+
+    /// Returns the number of the store of the value, if calls that read it may run while others change it ([`HostValue::snapshots`]).
+    #[must_use]
+    pub fn snapshots(&self) -> Option<NonZeroUsize> {
+        if let Value::Unique(unique) = self { unique.get()?.snapshots() } else { None }
     }
 
     /// Creates `None`.

@@ -110,6 +110,7 @@ mod write_order;
 mod write_sets;
 mod writer;
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use weir::{Elements, Environment, Failure, FailureKind, Generic, SeenCommits, Value};
@@ -161,8 +162,15 @@ weir::library! {
 
 /// A table of the program.
 #[derive(weir::Type)]
-#[weir(opaque, unique, handle = TableHandle::of, name = "tables.Table")]
+#[weir(opaque, unique, handle = TableHandle::of, snapshots = Table::snapshots, name = "tables.Table")]
 pub struct Table(Arc<OpenTable>);
+
+impl Table {
+    /// Returns the number of the database, if its statements see snapshots.
+    fn snapshots(&self) -> Option<NonZeroUsize> {
+        self.0.rows.snapshots()
+    }
+}
 
 /// The key of a row: the value of its column, or a tuple.
 type RowKey = Generic<'k'>;
@@ -235,7 +243,7 @@ pub fn begin(is_last: bool, restores: bool, only_reads: bool, #[environment] sto
     units = ending_units(table, last),
     later = commit_later(table, transaction)
 )]
-pub fn commit(table: &mut Table, transaction: i64, at_once: bool, last: bool) -> Result<i64, Failure> {
+pub fn commit(#[changes_inside] table: &Table, transaction: i64, at_once: bool, last: bool) -> Result<i64, Failure> {
     match at_once {
         true => table.0.rows.commit_at_once(transaction)?,
         false => table.0.rows.commit(transaction, last)?,
@@ -257,7 +265,12 @@ pub fn commit(table: &mut Table, transaction: i64, at_once: bool, last: bool) ->
     units = placed_ending_units(table, transaction),
     later = commit_later(table, transaction)
 )]
-pub fn place_commit(table: &mut Table, transaction: i64, _at_once: bool, last: bool) -> Result<i64, Failure> {
+pub fn place_commit(
+    #[changes_inside] table: &Table,
+    transaction: i64,
+    _at_once: bool,
+    last: bool,
+) -> Result<i64, Failure> {
     if !table.0.rows.place_commit(transaction, Box::new(|_| ())) {
         table.0.rows.commit(transaction, last)?;
     }
@@ -282,7 +295,7 @@ pub async fn committed(transaction: i64, #[environment] storage: &TableStorage) 
     units = taking_back_units(table, transaction, last),
     later = roll_back_later(table, transaction)
 )]
-pub fn roll_back(table: &mut Table, transaction: i64, last: bool) -> Limited<i64> {
+pub fn roll_back(#[changes_inside] table: &Table, transaction: i64, last: bool) -> Limited<i64> {
     if last || !table.0.rows.is_stored() {
         table.0.rows.roll_back(transaction);
     }
@@ -337,6 +350,7 @@ type OutsideValues = Generic<'u'>;
 #[weir::function(
     internal,
     reads,
+    sees_snapshot,
     may_end,
     units = units_of_row((table, transaction), key),
     later = get_later(table, transaction, key)
@@ -349,8 +363,9 @@ pub fn get(table: &Table, transaction: i64, key: &RowKey) -> Limited<Option<Row>
 #[weir::function(
     internal,
     reads,
+    sees_snapshot,
     may_end,
-    units = units_of_rows((table, transaction), if let Value::List(keys) = keys { keys.len() } else { 0 }),
+    units = units_of_rows((table, transaction), keys),
     later = get_all_later(table, transaction, keys)
 )]
 pub fn get_all(table: &Table, transaction: i64, keys: Vec<RowKey>) -> Limited<Vec<Option<Row>>> {
@@ -363,7 +378,8 @@ pub fn get_all(table: &Table, transaction: i64, keys: Vec<RowKey>) -> Limited<Ve
 #[weir::function(
     internal,
     reads,
-    units = units_of_rows((table, transaction), if let Value::List(keys) = keys { keys.len() } else { 0 }),
+    sees_snapshot,
+    units = units_of_rows((table, transaction), keys),
     later = get_each_later(table, transaction, keys)
 )]
 pub fn get_each(table: &Table, transaction: i64, keys: Vec<RowKey>) -> Vec<Result<Option<Row>, Failure>> {
@@ -376,8 +392,9 @@ pub fn get_each(table: &Table, transaction: i64, keys: Vec<RowKey>) -> Vec<Resul
 #[weir::function(
     internal,
     reads,
+    sees_snapshot,
     may_end,
-    units = units_of_search((table, transaction), query),
+    units = units_of_search((table, transaction), (query, arguments)),
     later = search_later((table, transaction), (query, arguments), TableRead::Search)
 )]
 pub fn select(table: &Table, transaction: i64, query: DecodedQuery, arguments: QueryArguments) -> Limited<Vec<Row>> {
@@ -390,7 +407,7 @@ pub fn select(table: &Table, transaction: i64, query: DecodedQuery, arguments: Q
 type ColumnValue = Generic<'c'>;
 
 /// Returns the values of a column of the rows that fulfil the conditions, in order.
-#[weir::function(internal, reads, may_end, units = units_of_search((table, transaction), query))]
+#[weir::function(internal, reads, sees_snapshot, may_end, units = units_of_search((table, transaction), (query, arguments)))]
 pub fn column(
     table: &Table,
     transaction: i64,
@@ -412,7 +429,7 @@ pub struct JoinInput(Arc<OpenTable>);
 type JoinedRow = Generic<'j'>;
 
 /// Names a table for `join`, so that the query counts as a read of it.
-#[weir::function(internal, reads)]
+#[weir::function(internal, reads, sees_snapshot)]
 pub fn joined_table(table: &Table) -> JoinInput {
     table.0.rows.saw_all();
     JoinInput(Arc::clone(&table.0))
@@ -420,7 +437,7 @@ pub fn joined_table(table: &Table) -> JoinInput {
 
 /// Returns the rows that fulfil the conditions, in order, each with the rows that it names by keys, all as they are at one
 /// moment.
-#[weir::function(internal, reads, may_end, units = units_of_join((table, transaction), query, joined))]
+#[weir::function(internal, reads, sees_snapshot, may_end, units = units_of_join((table, transaction), (query, arguments), joined))]
 pub fn join(
     table: &Table,
     transaction: i64,
@@ -434,7 +451,7 @@ pub fn join(
         let joined = joined.into_iter().zip(parts).map(|(joined, parts)| JoinedTable { table: joined.0, parts });
         let joined: Vec<JoinedTable<'_>> = joined.collect();
         let rows = table.0.join(transaction, &search, &joined);
-        joined.iter().for_each(|joined| joined.table.rows.saw_all_in_flight());
+        joined.iter().for_each(|joined| joined.table.rows.saw_all_meanwhile());
         rows
     });
     Limited(rows.map(|rows| rows.into_iter().map(Generic).collect()))
@@ -444,7 +461,7 @@ pub fn join(
 ///
 /// # Errors
 /// Fails if it does not.
-#[weir::function(internal, reads)]
+#[weir::function(internal, reads, sees_snapshot)]
 pub fn check_cursor(
     table: &Table,
     _transaction: i64,
@@ -460,7 +477,7 @@ pub fn check_cursor(
 }
 
 /// Returns the cursor of the last row of a page with this limit, if there are rows behind it.
-#[weir::function(internal, reads)]
+#[weir::function(internal, reads, sees_snapshot)]
 pub fn next_page(table: &Table, _transaction: i64, query: DecodedQuery, rows: &Elements, limit: i64) -> Option<String> {
     let last = usize::try_from(limit).ok().filter(|limit| *limit < rows.len())?.checked_sub(1)?;
     Some(cursor(&table.0.schema, &query.0, fields(&rows.get(last)?)))
@@ -470,8 +487,9 @@ pub fn next_page(table: &Table, _transaction: i64, query: DecodedQuery, rows: &E
 #[weir::function(
     internal,
     reads,
+    sees_snapshot,
     may_end,
-    units = units_of_search((table, transaction), query),
+    units = units_of_search((table, transaction), (query, arguments)),
     later = search_later((table, transaction), (query, arguments), TableRead::Count)
 )]
 pub fn count(table: &Table, transaction: i64, query: DecodedQuery, arguments: QueryArguments) -> Limited<i64> {

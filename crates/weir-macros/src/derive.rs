@@ -18,6 +18,7 @@ pub(crate) struct TypeOptions {
     opaque: Option<Span>,
     unique: Option<Span>,
     handle: Option<Path>,
+    snapshots: Option<Path>,
 }
 
 /// A type with a derived implementation: its Rust name, its name in Weir and its documentation.
@@ -44,7 +45,11 @@ fn implementation(input: &DeriveInput) -> Result<TokenStream> {
         doc: docs::text(&input.attrs),
     };
     if options.opaque.is_some() {
-        return Ok(opaque::expand(&derived, options.unique.is_some(), options.handle.as_ref()));
+        return Ok(opaque::expand(
+            &derived,
+            options.unique.is_some(),
+            (options.handle.as_ref(), options.snapshots.as_ref()),
+        ));
     }
     if let Some(span) = options.unique {
         return Err(Error::new(span, "only an opaque type can be `unique`: `#[weir(opaque, unique)]`"));
@@ -86,9 +91,11 @@ impl TypeOptions {
                     options.name = Some(whole_name(meta.value()?.parse()?)?);
                 } else if meta.path.is_ident("handle") {
                     options.handle = Some(meta.value()?.parse()?);
+                } else if meta.path.is_ident("snapshots") {
+                    options.snapshots = Some(meta.value()?.parse()?);
                 } else {
                     return Err(meta.error(
-                        "the options are `opaque`, `unique`, `handle = function` and `name = \"module.Name\"`",
+                        "the options are `opaque`, `unique`, `handle = function`, `snapshots = function` and `name = \"module.Name\"`",
                     ));
                 }
                 Ok(())

@@ -118,7 +118,8 @@ impl HostFunction {
 
     /// Returns `true` if the function changes its state or one of its arguments.
     pub(crate) fn changes(&self) -> bool {
-        self.receiver == Some(true) || self.parameters.iter().any(|parameter| parameter.passing == Passing::Change)
+        self.receiver == Some(true)
+            || self.parameters.iter().any(|parameter| parameter.passing == Passing::Change || parameter.changes_inside)
     }
 
     /// Returns the path by which Rust calls the function.

@@ -78,7 +78,8 @@ pub fn library(input: TokenStream) -> TokenStream {
 /// A struct with named fields becomes a record, an enum an enum. A tuple struct becomes its contents: a single field
 /// becomes that field (`PostId(i64)` is an `Int`), several become a tuple. With `#[weir(opaque)]`, only host functions
 /// look into the type, and its values are shared, which requires `Clone`; with `#[weir(opaque, unique)]` they are
-/// moved, and `handle = function` names the function that returns the handle of one (`weir::Value::handle`).
+/// moved, and `handle = function` names the function that returns the handle of one (`weir::Value::handle`),
+/// `snapshots = function` the one that returns the number of the store of whose snapshots its reads see one (`weir::Value::snapshots`).
 /// `#[weir(name = "image.Ppm")]` sets the qualified name in Weir, which otherwise is the Rust name.
 #[proc_macro_derive(Type, attributes(weir))]
 pub fn derive_type(input: TokenStream) -> TokenStream {

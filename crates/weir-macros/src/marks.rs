@@ -20,10 +20,11 @@ pub(crate) enum Flag {
     Total,
     MayEnd,
     ReplacesElement,
+    SeesSnapshot,
     Internal,
 }
 
-const FLAGS: [(&str, Flag); 12] = [
+const FLAGS: [(&str, Flag); 13] = [
     ("pure", Flag::Pure),
     ("reads", Flag::Reads),
     ("deferrable", Flag::Deferrable),
@@ -35,6 +36,7 @@ const FLAGS: [(&str, Flag); 12] = [
     ("total", Flag::Total),
     ("may_end", Flag::MayEnd),
     ("replaces_element", Flag::ReplacesElement),
+    ("sees_snapshot", Flag::SeesSnapshot),
     ("internal", Flag::Internal),
 ];
 
@@ -49,7 +51,7 @@ const CONTRADICTIONS: [(Flag, Flag, &str); 6] = [
 ];
 
 const EXPECTED: &str = "the marks are `pure`, `reads`, `fresh = \"2m\"`, `deferrable`, `idempotent`, `commutes`, \
-                        `barrier`, `blocking`, `awaits_peer`, `total`, `may_end`, `replaces_element`, `internal`, `name = \"…\"`, \
+                        `barrier`, `blocking`, `awaits_peer`, `total`, `may_end`, `replaces_element`, `sees_snapshot`, `internal`, `name = \"…\"`, \
                         `new = path`, `room = bytes`, `units = work`, `later = call` and `at_once = result`";
 
 /// The marks of one function.
@@ -246,6 +248,7 @@ impl FunctionMarks {
         let total = self.has(Flag::Total);
         let may_end = self.has(Flag::MayEnd);
         let replaces_element = self.has(Flag::ReplacesElement);
+        let sees_snapshot = self.has(Flag::SeesSnapshot);
         let declares_units = self.units.is_some();
         let leaves_thread = self.later.is_some();
         quote! {
@@ -262,6 +265,7 @@ impl FunctionMarks {
                 total: #total,
                 may_end: #may_end,
                 replaces_element: #replaces_element,
+                sees_snapshot: #sees_snapshot,
                 declares_units: #declares_units,
                 leaves_thread: #leaves_thread,
             }

@@ -29,6 +29,8 @@ pub(crate) struct Parameter {
     pub(crate) ty: Type,
     /// The passing mode.
     pub(crate) passing: Passing,
+    /// True if it is passed by `&` to a function that changes it all the same.
+    pub(crate) changes_inside: bool,
     /// The value if a call leaves the parameter out.
     pub(crate) default: Option<Expr>,
     /// The index among the arguments of a call, which do not include the environment's values.
@@ -41,7 +43,7 @@ impl Parameter {
         let name = name(&typed.pat)?;
         let attributes = own_attributes(&mut typed.attrs);
         let mut passing = passing(&typed.ty)?;
-        let mut default = None;
+        let (mut default, mut changes_inside) = (None, false);
         for attribute in &attributes {
             if attribute.path().is_ident("default") {
                 default = Some(attribute.parse_args::<Expr>()?);
@@ -50,6 +52,11 @@ impl Parameter {
                     return Err(Error::new_spanned(attribute, "options are taken by value"));
                 }
                 passing.0 = Passing::Options;
+            } else if attribute.path().is_ident("changes_inside") {
+                if passing.0 != Passing::Borrow {
+                    return Err(Error::new_spanned(attribute, "a value that synchronises its changes is taken by `&`"));
+                }
+                changes_inside = true;
             } else if passing.0 == Passing::Borrow {
                 passing.0 = Passing::Environment;
             } else {
@@ -59,7 +66,7 @@ impl Parameter {
         if let (Some(default), Passing::Change | Passing::Environment | Passing::Options) = (&default, passing.0) {
             return Err(Error::new_spanned(default, "only parameters taken by value or by `&` can have a default"));
         }
-        Ok(Parameter { name, ty: passing.1, passing: passing.0, default, index })
+        Ok(Parameter { name, ty: passing.1, passing: passing.0, changes_inside, default, index })
     }
 
     /// Returns the name of this parameter's local of the given `kind` in the adaptor.
@@ -73,6 +80,7 @@ impl Parameter {
         let default = self.default_value();
         match self.passing {
             Passing::Value => quote_spanned!(ty.span()=> .takes::<#ty>(#name, #default)),
+            Passing::Borrow if self.changes_inside => quote_spanned!(ty.span()=> .changes::<#ty>(#name)),
             Passing::Borrow => quote_spanned!(ty.span()=> .borrows::<#ty>(#name, #default)),
             Passing::Change => quote_spanned!(ty.span()=> .changes::<#ty>(#name)),
             Passing::Options => quote_spanned!(ty.span()=> .options::<#ty>()),
@@ -114,7 +122,7 @@ fn name(pattern: &Pat) -> Result<String> {
 /// Removes the attributes that rustc does not know, and returns them.
 pub(crate) fn own_attributes(attributes: &mut Vec<Attribute>) -> Vec<Attribute> {
     let own = |attribute: &Attribute| {
-        ["default", "environment", "options"].iter().any(|name| attribute.path().is_ident(name))
+        ["default", "environment", "options", "changes_inside"].iter().any(|name| attribute.path().is_ident(name))
     };
     let (own, others) = std::mem::take(attributes).into_iter().partition(own);
     *attributes = others;

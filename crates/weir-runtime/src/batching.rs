@@ -102,6 +102,8 @@ pub(crate) struct BatchedFunction {
 pub(crate) struct BorrowedValues {
     pub values: Vec<Shared>,
     pub locks: Box<[(Arc<FairRwLock>, Mode)]>,
+    /// True if the function sees a snapshot of the values that have some, and takes no lock of these.
+    pub sees_snapshot: bool,
     /// The handles of the values, as soon as these are created.
     pub handles: OnceLock<Box<[Value]>>,
 }

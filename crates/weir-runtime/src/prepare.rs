@@ -280,6 +280,8 @@ impl<'a> Preparation<'a> {
         }
         let effects = &found.signature.effects;
         let only_reads = node.uses.iter().all(|used| used.mode == Mode::Read && !used.held);
+        let sees_snapshot =
+            effects.sees_snapshot && state.is_none() && node.uses.iter().all(|used| used.mode == Mode::Read);
         let reads_elsewhere = effects.leaves_thread && locks.is_empty() && only_reads;
         Ok(Resolved {
             code: found.code.clone(),
@@ -293,6 +295,8 @@ impl<'a> Preparation<'a> {
                 && matches!(found.signature.result, Type::Option(_)),
             passing: found.signature.parameters.iter().map(|parameter| parameter.passing).collect(),
             locks: locks.into(),
+            sees_snapshot,
+            is_in_step: self.is_in_step(node),
             ticket_gate,
             state,
             gatherer,
@@ -339,7 +343,7 @@ impl<'a> Preparation<'a> {
         let borrowed: Vec<&Text> = borrowed_values(node, signature).collect();
         if !borrowed.is_empty() {
             // Within a step, the step holds the locks.
-            let may_wait_for_locks = IS_COMPILED && node.within.is_none() && !self.place.in_step;
+            let may_wait_for_locks = IS_COMPILED && !self.is_in_step(node);
             if !may_wait_for_locks || node.uses.iter().any(|used| self.is_own(&used.resource)) {
                 return None;
             }
@@ -370,6 +374,7 @@ impl<'a> Preparation<'a> {
             borrowed: BorrowedValues {
                 values: shared.collect(),
                 locks: if borrowed.is_empty() { Box::default() } else { self.locks_of(node).into() },
+                sees_snapshot: signature.effects.sees_snapshot,
                 handles: OnceLock::new(),
             },
         };
@@ -401,6 +406,11 @@ impl<'a> Preparation<'a> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Returns true if an atomic step is around a node.
+    fn is_in_step(&self, node: &Node) -> bool {
+        node.within.is_some() || self.place.in_step
     }
 
     /// Returns true if each session has a value of its own, so that the enclosing step holds all locks that a call

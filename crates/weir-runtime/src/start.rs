@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 use weir_host::memory::{self, MemoryLimits};
-use weir_host::{Failure, Library, Loops, Text, Type, Value};
+use weir_host::{Failure, Library, Loops, Resource, Text, Type, Value};
 use weir_ir::graph::{Graph, Node, NodeKind, Operand, Program};
 use weir_ir::plan::{Located, Plan, PlanProblem};
 use weir_ir::program::Entry;
@@ -372,7 +372,13 @@ fn make_shared(program: &Program, prepared: &PreparedProgram, handle: &Handle) -
         let Some(body) = body else { continue };
         let made = run_once(body, &shared.name, &prepared.instance, handle);
         let is_table = shared.ty == Type::named(TABLE);
-        *place.write() = made.map_err(if is_table { StartError::Table } else { StartError::Shared })?;
+        let made = made.map_err(if is_table { StartError::Table } else { StartError::Shared })?;
+        if let Some(store) = made.snapshots()
+            && let Some(locks) = prepared.instance.resources.locks.get(&Resource::Shared(shared.name.clone()))
+        {
+            locks.whole.note_snapshots(store);
+        }
+        *place.write() = made;
     }
     complete_tables(program, prepared)?;
     for gatherer in prepared.instance.resources.gatherers.values() {

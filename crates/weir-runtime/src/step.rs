@@ -17,6 +17,7 @@ use weir_host::{Argument, FunctionCode, Mode, Resource, StepEnd};
 use weir_ir::graph::ArmTest;
 use weir_ir::prim::Prim;
 
+use self::calls::see_one_snapshot;
 pub(crate) use self::calls::{CallStep, SharedOf, SimpleStep, VectorCall};
 pub(crate) use self::repeats::{Repeat, RepeatStep, StripRole};
 use crate::batching::LatencyGraph;
@@ -316,8 +317,19 @@ pub(crate) struct AcquireStep {
     pub within: Box<[u32]>,
     /// The ticket gates within it, which are waited for before any lock.
     pub ticket_gates: Box<[usize]>,
+    /// True if it only reads, in no other step of its body: it takes no locks of values of one store that has snapshots.
+    pub sees_snapshot: bool,
     /// True if the flow may be cancelled within the step.
     pub cancellable: bool,
+}
+
+impl AcquireStep {
+    /// Returns true if it takes none of its locks.
+    pub(crate) fn needs_no_locks(&self) -> bool {
+        let whole =
+            || self.wanted.iter().filter_map(|of| if let Wanted::Whole(lock, _) = of { Some(&**lock) } else { None });
+        self.sees_snapshot && whole().count() == self.wanted.len() && see_one_snapshot(whole())
+    }
 }
 
 /// A lock of an atomic step.

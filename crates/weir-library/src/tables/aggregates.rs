@@ -14,8 +14,9 @@ use crate::{Limited, list};
 #[weir::function(
     internal,
     reads,
+    sees_snapshot,
     may_end,
-    units = units_of_search((table, transaction), query),
+    units = units_of_search((table, transaction), (query, arguments)),
     later = computed_later((table, transaction), (query, arguments), sum_of_snapshot(column))
 )]
 pub(super) fn sum(
@@ -33,8 +34,9 @@ pub(super) fn sum(
 #[weir::function(
     internal,
     reads,
+    sees_snapshot,
     may_end,
-    units = units_of_search((table, transaction), query),
+    units = units_of_search((table, transaction), (query, arguments)),
     later = computed_later((table, transaction), (query, arguments), average_of_snapshot(column))
 )]
 pub(super) fn average(
@@ -53,8 +55,9 @@ pub(super) fn average(
 #[weir::function(
     internal,
     reads,
+    sees_snapshot,
     may_end,
-    units = units_of_search((table, transaction), query),
+    units = units_of_search((table, transaction), (query, arguments)),
     later = computed_later((table, transaction), (query, arguments), distinct_of_snapshot(column))
 )]
 pub(super) fn distinct(
@@ -76,8 +79,9 @@ type Group = Generic<'g'>;
 #[weir::function(
     internal,
     reads,
+    sees_snapshot,
     may_end,
-    units = units_of_search((table, transaction), query),
+    units = units_of_search((table, transaction), (query, arguments)),
     later = computed_later((table, transaction), (query, arguments), groups_of_snapshot(grouping))
 )]
 pub(super) fn group(

@@ -24,7 +24,7 @@ use super::{QueryArguments, Row, RowKey, Table};
     later = change_later((table, transaction), row, RowChange::Insert)
 )]
 pub(super) fn insert(
-    table: &mut Table,
+    #[changes_inside] table: &Table,
     transaction: i64,
     row: Row,
     #[environment] storage: &TableStorage,
@@ -43,7 +43,7 @@ pub(super) fn insert(
     later = change_later((table, transaction), row, RowChange::Upsert)
 )]
 pub(super) fn upsert(
-    table: &mut Table,
+    #[changes_inside] table: &Table,
     transaction: i64,
     row: Row,
     #[environment] storage: &TableStorage,
@@ -63,7 +63,7 @@ pub(super) fn upsert(
     later = change_later((table, transaction), row, |row| RowChange::Replace(key.clone(), row))
 )]
 pub(super) fn replace(
-    table: &mut Table,
+    #[changes_inside] table: &Table,
     transaction: i64,
     key: RowKey,
     row: Row,
@@ -84,7 +84,7 @@ pub(super) fn replace(
     later = change_later((table, transaction), row, RowChange::Insert)
 )]
 pub(super) fn place_insert(
-    table: &mut Table,
+    #[changes_inside] table: &Table,
     transaction: i64,
     row: Row,
     site: Option<FailureSite>,
@@ -104,7 +104,7 @@ pub(super) fn place_insert(
     later = change_later((table, transaction), row, RowChange::Upsert)
 )]
 pub(super) fn place_upsert(
-    table: &mut Table,
+    #[changes_inside] table: &Table,
     transaction: i64,
     row: Row,
     site: Option<FailureSite>,
@@ -125,7 +125,7 @@ pub(super) fn place_upsert(
     later = change_later((table, transaction), row, |row| RowChange::Replace(key.clone(), row))
 )]
 pub(super) fn place_replace(
-    table: &mut Table,
+    #[changes_inside] table: &Table,
     transaction: i64,
     key: RowKey,
     row: Row,
@@ -142,7 +142,7 @@ pub(super) fn place_replace(
 /// not exist.
 #[weir::function(internal, reads, units = units_of_replaced(table, storage, new))]
 pub(super) fn replace_rows(
-    table: &mut Table,
+    #[changes_inside] table: &Table,
     transaction: i64,
     old: Vec<Row>,
     new: Vec<Row>,
@@ -168,7 +168,7 @@ pub(super) fn replace_rows(
     later = deletion_later((table, transaction), key)
 )]
 pub(super) fn delete(
-    table: &mut Table,
+    #[changes_inside] table: &Table,
     transaction: i64,
     key: RowKey,
     #[environment] storage: &TableStorage,
@@ -182,7 +182,7 @@ pub(super) fn delete(
 /// Fails if the database does.
 #[weir::function(internal, reads, units = units_of_found((table, transaction), query))]
 pub(super) fn delete_all(
-    table: &mut Table,
+    #[changes_inside] table: &Table,
     transaction: i64,
     query: DecodedQuery,
     arguments: QueryArguments,
@@ -197,7 +197,7 @@ pub(super) fn delete_all(
 /// Fails if the database does.
 #[weir::function(internal, reads, units = units_of_deleted(table, rows))]
 pub(super) fn delete_rows(
-    table: &mut Table,
+    #[changes_inside] table: &Table,
     transaction: i64,
     rows: Vec<Row>,
     #[environment] storage: &TableStorage,

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Mutex, MutexGuard};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use rustix::fs::FlockOperation;
-use weir::{Failure, FailureKind};
+use weir::{Failure, FailureKind, may_block};
 
 use super::catalog::{Catalog, StartCheck};
 use super::checkpoint::{LogPages, LogThread, move_all};
@@ -57,6 +57,9 @@ pub(super) struct Database {
     path: PathBuf,
     writer: Arc<SharedWriter>,
     readers: Mutex<Vec<Connection>>,
+    /// True if readers see the last commit while another connection writes. False for a database of other programs with a rollback
+    /// journal: there, readers and the writer wait for each other.
+    pub(super) has_snapshots: bool,
     /// The reads that wait for the disk.
     pub(super) disk_waits: DiskWaits,
     /// Makes commits durable in groups; `None` if each commit is durable when it is executed.
@@ -88,6 +91,7 @@ impl Database {
             path: path.to_owned(),
             writer,
             readers: Mutex::default(),
+            has_snapshots: true,
             disk_waits: DiskWaits::none(),
             group_commit: Some(group_commit),
             log: Some((log_thread, note)),
@@ -110,12 +114,16 @@ impl Database {
             connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0))?;
             Ok(connection)
         });
-        let writer = Writer::new(opened.map_err(|error| explain(path, &error))?);
-        let writer = Arc::new(SharedWriter::new(writer));
+        let connection = opened.map_err(|error| explain(path, &error))?;
+        // No program changes the mode from now on: it would need the database for itself.
+        let mode = connection.query_row("PRAGMA journal_mode", [], |row| row.get::<_, String>(0));
+        let has_snapshots = mode.is_ok_and(|mode| mode == "wal");
+        let writer = Arc::new(SharedWriter::new(Writer::new(connection)));
         Ok(Database {
             path: path.to_owned(),
             writer,
             readers: Mutex::default(),
+            has_snapshots,
             disk_waits: DiskWaits::none(),
             group_commit: None,
             log: None,
@@ -183,7 +191,7 @@ impl Database {
     ) -> rusqlite::Result<T> {
         let mut writer = self.writer.lock();
         writer.enter(transaction)?;
-        writer.bound_member(rows)?;
+        writer.bound_group(rows)?;
         let written = execute(&statement, &writer);
         match &written {
             Ok(answer) => writer.executed(transaction, rows, || again(statement, answer)),
@@ -230,6 +238,10 @@ impl Database {
         if transaction != 0 {
             let mut writer = self.writer.lock();
             writer.enter_to_read(transaction)?;
+            if !is_short {
+                // The readers that wait for the group would wait for the statement.
+                writer.set_apart()?;
+            }
             return statement(&writer.connection).inspect_err(|error| writer.refused(transaction, error));
         }
         if is_short && let Some(mut writer) = self.idle_writer() {
@@ -296,16 +308,31 @@ impl Database {
         }
     }
 
-    /// Has reads see a commit, and those before it.
+    /// Has reads see a commit, and those before it. A thread that may wait gives an open transaction a moment to end.
     pub(super) fn show(&self, commit: u64) {
-        if self.group_commit.as_ref().is_some_and(|commits| !commits.is_visible(commit)) {
-            self.end_group();
+        if !self.shows(commit) {
+            // If the group is lost, its flows know, and reads do not see it.
+            _ = if may_block() { self.writer.end_group() } else { self.writer.lock().end_group() };
         }
     }
 
-    /// Commits the open group, if there is one. If it is lost, its flows know, and reads do not see it.
+    /// Commits the open group, if there is one.
+    #[cfg(test)]
     pub(super) fn end_group(&self) {
         _ = self.writer.lock().end_group();
+    }
+
+    /// Has reads see a commit, and those before it, unless a transaction is open that has joined its group. Returns whether they do.
+    pub(super) fn shows(&self, commit: u64) -> bool {
+        if self.group_commit.as_ref().is_none_or(|commits| commits.is_visible(commit)) {
+            return true;
+        }
+        let mut writer = self.writer.lock();
+        let is_shown = writer.member_rows.is_none();
+        if is_shown {
+            _ = writer.end_group();
+        }
+        is_shown
     }
 
     /// Commits a transaction. If that fails, nothing of it takes effect.
@@ -343,6 +370,7 @@ impl Database {
     fn executed(&self) {
         if let Some(group_commit) = &self.group_commit {
             group_commit.executed();
+            group_commit.noted();
         }
     }
 

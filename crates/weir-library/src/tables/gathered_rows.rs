@@ -1,7 +1,7 @@
 //! Reads of rows by keys whose calls are gathered, such as those of the rounds of a `for`: one statement answers a batch of them.
 //!
-//! The statement begins when the batch is sent, under the lock of the table, which a call does not need before. In the process it is
-//! executed there; otherwise it goes on without the lock, as other reads do (`later.rs`).
+//! The statement begins when the batch is sent: under the lock of the table, unless that has snapshots. In the process it is
+//! executed there; otherwise it goes on without its thread and the lock, as other reads do (`later.rs`).
 
 use std::sync::Arc;
 
@@ -22,7 +22,14 @@ const KEY: usize = 2;
 
 /// Returns the function `row(table, transaction, key)`, which is `get` but for the gathering. It is called outside of transactions.
 pub(super) fn __weir_function_row() -> Function {
-    let effects = Effects { world: World::Reads, idempotent: true, waits: true, may_end: true, ..Effects::default() };
+    let effects = Effects {
+        world: World::Reads,
+        idempotent: true,
+        waits: true,
+        may_end: true,
+        sees_snapshot: true,
+        ..Effects::default()
+    };
     let doc = "Returns the row with the key. Calls are gathered.";
     FunctionBuilder::new("row", doc, effects)
         .internal()
@@ -64,7 +71,8 @@ fn begin(keys: Vec<Value>, common: &[Value]) -> Result<PendingBatch, Box<Failure
 async fn rows_of(table: &Arc<OpenTable>, keys: Vec<Value>) -> Result<Vec<Outcome>, Failure> {
     let rows = &table.rows;
     let is_long = rows.is_shared() || rows.takes_long(ReadSize::Rows(keys.len()));
-    let (Ok(handle), true) = (Handle::try_current(), is_long) else { return found(rows.get_all(0, &keys)?) };
+    let waits = !is_long && rows.waits_to_see(&|| Some(TableRead::Rows(keys.clone())));
+    let (Ok(handle), true) = (Handle::try_current(), is_long || waits) else { return found(rows.get_all(0, &keys)?) };
     let read = TableRead::Rows(keys);
     if let Some(answer) = rows.read_later(&read, None) {
         return listed(answer.await?);
@@ -73,7 +81,7 @@ async fn rows_of(table: &Arc<OpenTable>, keys: Vec<Value>) -> Result<Vec<Outcome
         return listed(elsewhere(&handle, move || snapshot.read(&read)).await?);
     }
     let TableRead::Rows(keys) = read else { return Ok(Vec::new()) };
-    if !rows.is_shared() {
+    if rows.snapshots().is_none() {
         return found(rows.get_all(0, &keys)?);
     }
     let table = Arc::clone(table);

@@ -60,6 +60,8 @@ pub(super) struct GroupCommit {
     executed: AtomicU64,
     /// The number of the last commit that other connections see.
     visible: AtomicU64,
+    /// The number of the last commit that is noted, as all before are, for the reads that depend on it.
+    noted: AtomicU64,
     /// The number of the last commit that is durable.
     durable: AtomicU64,
     /// The failures, and the groups that were lost.
@@ -111,6 +113,7 @@ impl GroupCommit {
         let group = Arc::new(GroupCommit {
             executed: AtomicU64::new(0),
             visible: AtomicU64::new(0),
+            noted: AtomicU64::new(0),
             durable: AtomicU64::new(0),
             failures: Mutex::default(),
             has_failures: AtomicBool::new(false),
@@ -133,13 +136,38 @@ impl GroupCommit {
 
     /// Notes that the flow has executed a commit, which others see when its group is committed.
     pub(super) fn executed_in_group(&self) {
-        SeenCommits::wrote(self.executed.fetch_add(1, Ordering::AcqRel) + 1);
+        SeenCommits::wrote(self.count());
+    }
+
+    /// Counts a commit before others see it, and returns its number. If it succeeds, the flow has made it ([`SeenCommits::wrote`]). In
+    /// any case, [`GroupCommit::group_executed`] follows.
+    pub(super) fn count(&self) -> u64 {
+        self.executed.fetch_add(1, Ordering::AcqRel) + 1
+    }
+
+    /// Counts a commit that stands for those which a flow has perhaps seen before their answers, and returns its number: a sync that
+    /// begins later makes all of them durable.
+    pub(super) fn count_seen(&self) -> u64 {
+        let number = self.count();
+        self.group_executed();
+        number
+    }
+
+    /// Notes that the rows are noted which all commits have written so far. One flow writes at a time, so that all are its own.
+    pub(super) fn noted(&self) {
+        self.noted.fetch_max(self.executed_count(), Ordering::AcqRel);
+    }
+
+    /// Returns whether the rows are noted that the commits up to this one have written.
+    #[inline]
+    pub(super) fn are_noted_to(&self, commit: u64) -> bool {
+        commit <= self.noted.load(Ordering::Acquire)
     }
 
     /// Notes that the flow has executed a commit that has waited for the disk. What was executed before so many commits is
     /// durable as well.
     pub(super) fn executed_durably(&self, before: u64) {
-        let number = self.executed.fetch_add(1, Ordering::AcqRel) + 1;
+        let number = self.count();
         SeenCommits::wrote(number);
         self.group_executed();
         // Another one may have been counted meanwhile, and not be durable.
@@ -151,9 +179,8 @@ impl GroupCommit {
         self.visible.store(self.executed_count(), Ordering::Release);
     }
 
-    /// Notes that the last commits were lost, from this number on.
-    pub(super) fn lose(&self, first: u64, failure: Failure) {
-        let last = self.executed_count();
+    /// Notes that these commits were lost, from the first to the last one.
+    pub(super) fn lose(&self, (first, last): (u64, u64), failure: Failure) {
         if last < first {
             // The group had no commit yet, and a later one has the number.
             return;

@@ -1,13 +1,14 @@
-//! The writes of a table that are ordered before what others begin, and whose answers are not there yet.
+//! The writes of a table that another process may have committed, and whose answers are not there yet.
 //!
-//! A statement of a database that is another process needs the locks of its table only until it is ordered. So a read may see
+//! A read takes no lock of its table, and a statement needs those locks only until it is ordered. So a read may see
 //! a write whose commit has no number yet. It waits for the answer of such a write, which notes the commit, and then looks on which
-//! commit it depends (`recent_writes`). Mostly it need not wait: an insertion whose row a search does not accept changes nothing of
+//! commit it depends (`recent_writes`). If that takes long, its flow waits for all that was committed by then. Mostly it need not wait: an insertion whose row a search does not accept changes nothing of
 //! its answer. The answer of a write may wait for the disk.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::watch;
@@ -16,6 +17,11 @@ use weir::Value;
 use super::row::fields;
 use super::schema::TableSearch;
 use super::table_read::TableRead;
+
+/// Time for which a read waits for the answers of writes that it may have seen. Mostly they come sooner, with the numbers of their commits. A
+/// write that takes longer, such as one that waits for a lock of another program, holds up no read: the flow then waits for a sync that
+/// begins behind the read. Chosen by judgement: such a write takes less than 1 ms, and a sync several.
+pub(super) const ANSWER_PATIENCE: Duration = Duration::from_millis(5);
 
 /// The writes of a table that are in flight.
 #[derive(Debug, Default)]
@@ -71,6 +77,15 @@ impl InFlightWrites {
     /// Returns whether writes are in flight.
     pub(super) fn are_any(&self) -> bool {
         self.count.load(Ordering::SeqCst) > 0
+    }
+
+    /// Returns whether writes are in flight that a read may have seen.
+    pub(super) fn may_be_seen(&self, read: &TableRead) -> bool {
+        if !self.are_any() {
+            return false;
+        }
+        let writes = self.writes.lock();
+        writes.may_be_seen(Some(read), writes.next)
     }
 
     /// Waits for the writes that are in flight now and that a read may have seen; `None` stands for a read of any rows.

@@ -1,7 +1,7 @@
 //! The rows of a table whose commits are published, and whose writes are noted until they are durable.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::time::Duration;
 
 use parking_lot::Mutex;
 use weir::{Failure, SeenCommits, Value, assert_may_block};
@@ -9,7 +9,7 @@ use weir::{Failure, SeenCommits, Value, assert_may_block};
 use super::failure_site::FailureSite;
 use super::group_commit::GroupCommit;
 use super::grouping::TableGrouping;
-use super::in_flight_writes::WrittenRow;
+use super::in_flight_writes::{ANSWER_PATIENCE, InFlightWrite, WrittenRow};
 use super::join::KeyPart;
 use super::postgres::wait;
 use super::recent_writes::{OpenWrites, PlacedWrites, ReadNotes, RecentWrites, RowWrite};
@@ -22,8 +22,11 @@ use super::schema::{Schema, TableSearch};
 use super::stored_reads::TableSnapshot;
 use super::write_sets::{TableWrite, WriteSets};
 
-/// Time after which a thread looks again whether changes are answered.
-const ANSWER_PERIOD: Duration = Duration::from_secs(1);
+/// The last commit on which a read depends that began when so many were executed.
+struct ReadDependence {
+    executed: u64,
+    commit: u64,
+}
 
 /// The rows of a table, and the write sets of their program.
 #[derive(Debug)]
@@ -58,18 +61,61 @@ impl PublishedRows {
         read: impl FnOnce() -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         let Some(commits) = self.rows.commits().filter(|_| transaction == 0) else { return read() };
-        let commit = depends_on(&self.recent, commits);
-        if commit > 0 {
-            self.rows.show(commit);
-            SeenCommits::note(commit);
+        let dependence = self.dependence(commits, &depends_on);
+        if dependence.commit > 0 {
+            self.rows.show(dependence.commit);
+            SeenCommits::note(dependence.commit);
         }
         let found = read();
         if self.is_shared() {
             // The read may have seen a change that was in flight, whose commit had no number before its answer.
-            self.wait_for_changes();
-            SeenCommits::note(depends_on(&self.recent, commits));
+            self.wait_for_changes(commits);
         }
+        self.note_later(commits, &dependence, &depends_on);
         found
+    }
+
+    /// Returns the last commit on which a read depends that begins now. It is one that was executed and is not noted yet, if there is such:
+    /// another read may have seen it.
+    fn dependence(
+        &self,
+        commits: &GroupCommit,
+        depends_on: &impl Fn(&RecentWrites, &GroupCommit) -> u64,
+    ) -> ReadDependence {
+        let executed = commits.executed_count();
+        let is_noted = commits.are_noted_to(executed) || self.is_shared();
+        ReadDependence { executed, commit: if is_noted { depends_on(&self.recent, commits) } else { executed } }
+    }
+
+    /// Notes that the flow has seen a commit that was executed since a read began, if the read depends on it.
+    fn note_later(
+        &self,
+        commits: &GroupCommit,
+        before: &ReadDependence,
+        depends_on: &impl Fn(&RecentWrites, &GroupCommit) -> u64,
+    ) {
+        if self.is_shared() || commits.executed_count() != before.executed {
+            SeenCommits::note(self.dependence(commits, depends_on).commit);
+        }
+    }
+
+    /// Writes, and has reads know that everything is noted which was executed.
+    fn writing<T>(&self, write: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+        let written = write();
+        self.rows.commits().into_iter().for_each(|commits| commits.noted());
+        written
+    }
+
+    /// Notes that a write which needs a thread, and is a transaction by itself, is in flight.
+    fn in_flight(&self, transaction: i64, row: impl FnOnce() -> WrittenRow) -> Option<InFlightWrite> {
+        let needs_note = transaction == 0 && self.is_shared() && self.rows.commits().is_some();
+        needs_note.then(|| self.recent.in_flight.begin(row()))
+    }
+
+    /// Notes that the commit of a transaction is in flight, whose database is another process.
+    fn committing(&self, transaction: i64) -> Option<PlacedWrites> {
+        let is_of_process = self.is_shared() && self.rows.commits().is_some();
+        is_of_process.then(|| self.open_writes.place(transaction))
     }
 
     fn searching<T>(
@@ -85,10 +131,14 @@ impl PublishedRows {
         RowWrite::of_values(self.schema.key_of(fields(old)), vec![old.clone(), new.clone()])
     }
 
-    /// Blocks the thread until the changes that are in flight are answered.
-    fn wait_for_changes(&self) {
+    /// Blocks the thread until the changes that are in flight are answered. If that takes long, the flow has perhaps seen a commit without a
+    /// number.
+    fn wait_for_changes(&self, commits: &GroupCommit) {
         assert_may_block();
-        while self.recent.in_flight.are_any() && wait(ANSWER_PERIOD, self.recent.in_flight.answered(None)).is_none() {}
+        let in_flight = &self.recent.in_flight;
+        if in_flight.are_any() && wait(ANSWER_PATIENCE, in_flight.answered(None)).is_none() {
+            SeenCommits::note(commits.count_seen());
+        }
     }
 
     /// Returns the row that a change writes.
@@ -145,26 +195,18 @@ impl ChangeNotes {
 }
 
 impl ChangeNotes {
-    /// Notes the end of a transaction.
-    fn ended(&self, transaction: i64, is_committed: bool) {
+    /// Notes the end of a transaction, of which these writes were in flight if its database is another process.
+    fn ended(&self, transaction: i64, writes: Option<PlacedWrites>, is_committed: bool) {
         if !is_committed {
             self.write_sets.rolled_back(transaction);
             self.open_writes.rolled_back(transaction);
             return;
         }
         if let Some(commits) = &self.commits {
-            self.open_writes.committed(commits, transaction);
-        }
-        self.write_sets.committed(transaction);
-    }
-
-    /// Notes the end of a transaction whose commit was placed.
-    fn placed_ended(&self, transaction: i64, writes: Option<PlacedWrites>, is_committed: bool) {
-        if !is_committed {
-            return self.write_sets.rolled_back(transaction);
-        }
-        if let (Some(commits), Some(writes)) = (&self.commits, writes) {
-            writes.committed(commits);
+            match writes {
+                Some(writes) => writes.committed(commits),
+                None => self.open_writes.committed(commits, transaction),
+            }
         }
         self.write_sets.committed(transaction);
     }
@@ -232,26 +274,35 @@ impl TableRows for PublishedRows {
 
     fn insert(&self, transaction: i64, row: Value) -> Result<Value, Failure> {
         let given = self.rows.commits().map(|_| row.clone());
-        let key = self.rows.insert(transaction, row)?;
-        self.note(transaction, || {
-            given.map(|given| RowWrite::of_value(key.clone(), inserted(&self.schema, &given, &key)))
-        });
-        self.wrote(transaction, || vec![TableWrite::of_row(&self.schema, &key)]);
-        Ok(key)
+        let _in_flight = self.in_flight(transaction, || self.written_row(&RowChange::Insert(row.clone())));
+        self.writing(|| {
+            let key = self.rows.insert(transaction, row)?;
+            self.note(transaction, || {
+                given.map(|given| RowWrite::of_value(key.clone(), inserted(&self.schema, &given, &key)))
+            });
+            self.wrote(transaction, || vec![TableWrite::of_row(&self.schema, &key)]);
+            Ok(key)
+        })
     }
 
     fn upsert(&self, transaction: i64, row: Value) -> Result<Value, Failure> {
-        let key = self.rows.upsert(transaction, row)?;
-        self.note(transaction, || [RowWrite::of_key(key.clone())]);
-        self.wrote(transaction, || vec![TableWrite::of_row(&self.schema, &key)]);
-        Ok(key)
+        let _in_flight = self.in_flight(transaction, || self.written_row(&RowChange::Upsert(row.clone())));
+        self.writing(|| {
+            let key = self.rows.upsert(transaction, row)?;
+            self.note(transaction, || [RowWrite::of_key(key.clone())]);
+            self.wrote(transaction, || vec![TableWrite::of_row(&self.schema, &key)]);
+            Ok(key)
+        })
     }
 
     fn replace(&self, transaction: i64, key: &Value, row: Value) -> Result<Value, Failure> {
-        let stored = self.rows.replace(transaction, key, row)?;
-        self.note(transaction, || [RowWrite::of_key(key.clone())]);
-        self.wrote(transaction, || vec![TableWrite::of_replaced(&self.schema, key)]);
-        Ok(stored)
+        let _in_flight = self.in_flight(transaction, || WrittenRow::Key(key.clone()));
+        self.writing(|| {
+            let stored = self.rows.replace(transaction, key, row)?;
+            self.note(transaction, || [RowWrite::of_key(key.clone())]);
+            self.wrote(transaction, || vec![TableWrite::of_replaced(&self.schema, key)]);
+            Ok(stored)
+        })
     }
 
     fn replace_rows(&self, transaction: i64, old: &[Value], new: Vec<Value>) -> Result<i64, Failure> {
@@ -260,32 +311,44 @@ impl TableRows for PublishedRows {
             Some(_) => old.iter().zip(&new).map(|(old, new)| self.changed(old, new)).collect(),
             None => Vec::new(),
         };
-        let replaced = self.rows.replace_rows(transaction, old, new)?;
-        self.note(transaction, || changed);
-        self.wrote(transaction, || written);
-        Ok(replaced)
+        let _in_flight = self.in_flight(transaction, || WrittenRow::Any);
+        self.writing(|| {
+            let replaced = self.rows.replace_rows(transaction, old, new)?;
+            self.note(transaction, || changed);
+            self.wrote(transaction, || written);
+            Ok(replaced)
+        })
     }
 
     fn delete(&self, transaction: i64, key: &Value) -> Result<bool, Failure> {
-        let deleted = self.rows.delete(transaction, key)?;
-        self.note(transaction, || deleted.then(|| RowWrite::of_key(key.clone())));
-        self.wrote(transaction, || if deleted { vec![TableWrite::of_row(&self.schema, key)] } else { Vec::new() });
-        Ok(deleted)
+        let _in_flight = self.in_flight(transaction, || WrittenRow::Key(key.clone()));
+        self.writing(|| {
+            let deleted = self.rows.delete(transaction, key)?;
+            self.note(transaction, || deleted.then(|| RowWrite::of_key(key.clone())));
+            self.wrote(transaction, || if deleted { vec![TableWrite::of_row(&self.schema, key)] } else { Vec::new() });
+            Ok(deleted)
+        })
     }
 
     fn delete_all(&self, transaction: i64, search: &TableSearch) -> Result<i64, Failure> {
-        let deleted = self.rows.delete_all(transaction, search)?;
-        self.note(transaction, || (deleted > 0).then(RowWrite::of_any));
-        self.wrote(transaction, || if deleted > 0 { vec![TableWrite::of_any(&self.schema)] } else { Vec::new() });
-        Ok(deleted)
+        let _in_flight = self.in_flight(transaction, || WrittenRow::Any);
+        self.writing(|| {
+            let deleted = self.rows.delete_all(transaction, search)?;
+            self.note(transaction, || (deleted > 0).then(RowWrite::of_any));
+            self.wrote(transaction, || if deleted > 0 { vec![TableWrite::of_any(&self.schema)] } else { Vec::new() });
+            Ok(deleted)
+        })
     }
 
     fn delete_rows(&self, transaction: i64, rows: &[Value]) -> Result<i64, Failure> {
-        let deleted = self.rows.delete_rows(transaction, rows)?;
-        let each = rows.iter().map(|row| RowWrite::of_value(self.schema.key_of(fields(row)), row.clone()));
-        self.note(transaction, || each);
-        self.wrote(transaction, || TableWrite::of_deleted(&self.schema, rows));
-        Ok(deleted)
+        let _in_flight = self.in_flight(transaction, || WrittenRow::Any);
+        self.writing(|| {
+            let deleted = self.rows.delete_rows(transaction, rows)?;
+            let each = rows.iter().map(|row| RowWrite::of_value(self.schema.key_of(fields(row)), row.clone()));
+            self.note(transaction, || each);
+            self.wrote(transaction, || TableWrite::of_deleted(&self.schema, rows));
+            Ok(deleted)
+        })
     }
 
     fn together(&self, transaction: i64, statements: TogetherStatements<'_>) -> Result<(), Failure> {
@@ -293,23 +356,29 @@ impl TableRows for PublishedRows {
     }
 
     fn commit(&self, transaction: i64, last: bool) -> Result<(), Failure> {
-        let committed = self.rows.commit(transaction, last);
-        // The tables in memory follow the last stored one, and add nothing to what was published.
-        if committed.is_err() || last || !self.is_stored() {
-            self.noting().ended(transaction, committed.is_ok());
-        }
-        committed
+        self.writing(|| {
+            let writes = if last { self.committing(transaction) } else { None };
+            let committed = self.rows.commit(transaction, last);
+            // The tables in memory follow the last stored one, and add nothing to what was published.
+            if committed.is_err() || last || !self.is_stored() {
+                self.noting().ended(transaction, writes, committed.is_ok());
+            }
+            committed
+        })
     }
 
     fn commit_at_once(&self, transaction: i64) -> Result<(), Failure> {
-        let committed = self.rows.commit_at_once(transaction);
-        self.noting().ended(transaction, committed.is_ok());
-        committed
+        self.writing(|| {
+            let writes = self.committing(transaction);
+            let committed = self.rows.commit_at_once(transaction);
+            self.noting().ended(transaction, writes, committed.is_ok());
+            committed
+        })
     }
 
     fn roll_back(&self, transaction: i64) {
         self.rows.roll_back(transaction);
-        self.noting().ended(transaction, false);
+        self.noting().ended(transaction, None, false);
     }
 
     fn read_in_transaction(&self, transaction: i64, read: &TableRead) -> Option<LaterAnswer> {
@@ -353,11 +422,15 @@ impl TableRows for PublishedRows {
     }
 
     fn commit_later(&self, transaction: i64) -> Option<LaterEnd> {
-        let committing = self.rows.commit_later(transaction)?;
+        let writes = self.committing(transaction);
+        let Some(committing) = self.rows.commit_later(transaction) else {
+            writes.into_iter().for_each(|writes| self.open_writes.unplace(transaction, writes));
+            return None;
+        };
         let note = self.noting();
         Some(Box::pin(async move {
             let committed = committing.await;
-            note.ended(transaction, committed.is_ok());
+            note.ended(transaction, writes, committed.is_ok());
             committed
         }))
     }
@@ -373,7 +446,7 @@ impl TableRows for PublishedRows {
         let (note, placed) = (self.noting(), Arc::new(Mutex::new(Some(self.open_writes.place(transaction)))));
         let writes = Arc::clone(&placed);
         let noted: CommitEnded = Box::new(move |committed| {
-            note.placed_ended(transaction, writes.lock().take(), committed.is_ok());
+            note.ended(transaction, writes.lock().take(), committed.is_ok());
             ended(committed);
         });
         let is_sent = self.rows.place_commit(transaction, noted);
@@ -392,7 +465,7 @@ impl TableRows for PublishedRows {
         let note = self.noting();
         Some(Box::pin(async move {
             let taken_back = taking_back.await;
-            note.ended(transaction, false);
+            note.ended(transaction, None, false);
             taken_back
         }))
     }
@@ -436,19 +509,28 @@ impl TableRows for PublishedRows {
     }
 
     fn snapshot(&self, read: &TableRead) -> Option<TableSnapshot> {
-        if let Some(commits) = self.rows.commits() {
-            let commit = self.recent.commit_of(commits, read);
-            self.rows.show(commit);
-            SeenCommits::note(commit);
+        let Some(commits) = self.rows.commits() else { return self.rows.snapshot(read) };
+        let depends_on = |recent: &RecentWrites, commits: &GroupCommit| recent.commit_of(commits, read);
+        let dependence = self.dependence(commits, &depends_on);
+        if !self.rows.shows(dependence.commit) {
+            return None;
         }
-        self.rows.snapshot(read)
+        let snapshot = self.rows.snapshot(read);
+        SeenCommits::note(dependence.commit);
+        self.note_later(commits, &dependence, &depends_on);
+        snapshot
     }
 
-    fn saw_all_in_flight(&self) {
+    fn saw_all_meanwhile(&self) {
+        let Some(commits) = self.rows.commits() else { return };
         if self.is_shared() {
-            self.wait_for_changes();
-            self.saw_all();
+            self.wait_for_changes(commits);
         }
+        SeenCommits::note(self.dependence(commits, &RecentWrites::commit_of_any).commit);
+    }
+
+    fn snapshots(&self) -> Option<NonZeroUsize> {
+        self.rows.snapshots()
     }
 
     fn commits(&self) -> Option<&Arc<GroupCommit>> {
@@ -459,9 +541,25 @@ impl TableRows for PublishedRows {
         self.rows.show(commit);
     }
 
+    fn shows(&self, commit: u64) -> bool {
+        self.rows.shows(commit)
+    }
+
+    fn waits_to_see(&self, read: &dyn Fn() -> Option<TableRead>) -> bool {
+        let Some(commits) = self.rows.commits() else { return false };
+        let is_visible = |commit| commits.is_visible(commit);
+        let executed = commits.executed_count();
+        if is_visible(executed) || commits.are_noted_to(executed) && is_visible(self.recent.last()) {
+            return false;
+        }
+        let Some(read) = read() else { return false };
+        let dependence = self.dependence(commits, &|recent, commits| recent.commit_of(commits, &read));
+        !self.rows.shows(dependence.commit)
+    }
+
     fn saw_all(&self) {
         if let Some(commits) = self.rows.commits() {
-            let commit = self.recent.commit_of_any(commits);
+            let ReadDependence { commit, .. } = self.dependence(commits, &RecentWrites::commit_of_any);
             self.rows.show(commit);
             SeenCommits::note(commit);
         }

@@ -30,7 +30,7 @@ pub(super) fn get_to_change(table: &Table, transaction: i64, key: &RowKey) -> Re
 #[weir::function(
     internal,
     reads,
-    units = units_of_search((table, transaction), query),
+    units = units_of_search((table, transaction), (query, arguments)),
     later = read_to_change_later((table, transaction), || {
         search_of(table, query, arguments).map(TableRead::Search)
     })

@@ -6,8 +6,9 @@
 //!
 //! Nor does a read need to see a commit that it does not depend on: a group of commits stays open until one does.
 //!
-//! A write is noted before the lock of its table is released, and a read looks here while it holds that lock: it finds every
-//! write that it can have seen.
+//! A read takes no lock of its table, so that it may see a write before this is noted. In the process, [`GroupCommit::noted`] tells that
+//! there is such a write; of another process, the writes are in flight until they are noted (`in_flight_writes`). So a read looks here
+//! before it begins, for what others have seen, and behind its end, for what it has seen itself.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,10 +17,12 @@ use foldhash::fast::RandomState;
 use indexmap::IndexMap;
 use indexmap::map::Entry;
 use parking_lot::{Mutex, MutexGuard};
+use tokio::runtime::Handle;
+use tokio::time::timeout;
 use weir::{SeenCommits, Value};
 
 use super::group_commit::GroupCommit;
-use super::in_flight_writes::{InFlightWrite, InFlightWrites, WrittenRow};
+use super::in_flight_writes::{ANSWER_PATIENCE, InFlightWrite, InFlightWrites, WrittenRow};
 use super::row::fields;
 use super::schema::TableSearch;
 use super::table_read::TableRead;
@@ -119,10 +122,18 @@ impl ReadNotes {
     }
 
     /// Notes what was seen, when the read is answered. What the database has executed before it has read was in flight before the
-    /// answer, or noted.
-    pub(super) async fn note(&self, read: &TableRead) {
-        if self.recent.in_flight.are_any() {
-            self.recent.in_flight.answered(Some(read)).await;
+    /// answer, or noted. `timers` are used if the flow runs in no event loop.
+    pub(super) async fn note(&self, read: &TableRead, timers: &Handle) {
+        let in_flight = &self.recent.in_flight;
+        if in_flight.may_be_seen(read) {
+            let timers = Handle::try_current().unwrap_or_else(|_| timers.clone());
+            let answered = {
+                let _timers = timers.enter();
+                timeout(ANSWER_PATIENCE, in_flight.answered(Some(read)))
+            };
+            if answered.await.is_err() {
+                SeenCommits::note(self.commits.count_seen());
+            }
         }
         SeenCommits::note(self.recent.commit_of(&self.commits, read));
     }
@@ -188,6 +199,11 @@ impl RecentWrites {
         }
         self.last.store(commit, Ordering::Release);
         rows.unsorted.push((commit, write));
+    }
+
+    /// Returns the number of the last commit that has written the table and may not be durable.
+    pub(super) fn last(&self) -> u64 {
+        self.last.load(Ordering::Acquire)
     }
 
     /// Returns the last commit on which a read of the row with the key depends; 0 if all are durable.

@@ -1,6 +1,7 @@
 //! A store of rows that refuses transactions at random, as a database does in which other programs write: for tests.
 
 use parking_lot::Mutex;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use weir::{Failure, FailureKind, Value};
@@ -201,12 +202,20 @@ impl TableRows for RefusingRows {
         self.rows.snapshot(read)
     }
 
+    fn snapshots(&self) -> Option<NonZeroUsize> {
+        self.rows.snapshots()
+    }
+
     fn commits(&self) -> Option<&Arc<GroupCommit>> {
         self.rows.commits()
     }
 
     fn show(&self, commit: u64) {
         self.rows.show(commit);
+    }
+
+    fn shows(&self, commit: u64) -> bool {
+        self.rows.shows(commit)
     }
 
     fn saw_all(&self) {

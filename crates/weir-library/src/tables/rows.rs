@@ -1,6 +1,7 @@
 //! The statements of a table, wherever it is kept.
 
 use std::fmt::Debug;
+use std::num::NonZeroUsize;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -188,16 +189,29 @@ pub(super) trait TableRows: Debug + Send + Sync {
     fn refused(&self, _transaction: i64) -> Option<Failure> {
         None
     }
-    /// Notes that the flow has read rows of the table beside those of a statement, while changes may have been in flight.
-    fn saw_all_in_flight(&self) {}
+    /// Notes that the flow has read rows of the table beside those of a statement, while others may have written it.
+    fn saw_all_meanwhile(&self) {}
     /// Returns the commits of its database; `None` if each is durable when it is visible.
     fn commits(&self) -> Option<&Arc<GroupCommit>> {
         None
     }
     /// Has reads see a commit, and those before it.
     fn show(&self, _commit: u64) {}
+    /// Has reads see a commit, and those before it, unless they have to wait for a transaction. Returns whether they see it.
+    fn shows(&self, _commit: u64) -> bool {
+        true
+    }
+    /// Returns whether a read of no transaction depends on a commit that it does not see before a transaction has ended.
+    fn waits_to_see(&self, _read: &dyn Fn() -> Option<TableRead>) -> bool {
+        false
+    }
     /// Notes that the flow reads rows of the table beside those of a statement.
     fn saw_all(&self) {}
+    /// Returns the number of the database, if a statement of no transaction that reads sees its tables as they are at one moment, also while
+    /// others write them.
+    fn snapshots(&self) -> Option<NonZeroUsize> {
+        None
+    }
     /// Returns whether other programs may write the table, so that statements which rely on each other have to be a transaction.
     fn is_shared(&self) -> bool {
         false

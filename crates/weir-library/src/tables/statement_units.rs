@@ -4,11 +4,14 @@
 //! A statement also waits if only another table needs that at which it looks, such as one of a soft table whose rows reference
 //! rows of PostgreSQL. It must not do so on the thread of its flow: what it waits for may be a task of this very thread.
 
+use std::borrow::Cow;
+
 use weir::macros::unique_in_place;
 use weir::{Environment, HostType, Value};
 
+use super::later::search_of;
 use super::query_site::DecodedQuery;
-use super::rows::{ReadSize, TableRows};
+use super::rows::{ReadSize, TableRead, TableRows};
 use super::storage::TableStorage;
 use super::{JoinInput, Table};
 
@@ -38,7 +41,7 @@ pub(super) fn units_of_deleted(table: &Value, rows: &Value) -> u64 {
 
 /// Returns the units of a deletion of the rows that a query finds.
 pub(super) fn units_of_found((table, transaction): (&Value, &Value), query: &Value) -> u64 {
-    units_of_search((table, transaction), query).max(units_of_deletion(table))
+    units(table, |rows| is_long_search(rows, transaction, query)).max(units_of_deletion(table))
 }
 
 /// Returns the units of the look-ups of referenced rows.
@@ -56,17 +59,30 @@ fn units_of_references(table: &Value, environment: &Environment) -> u64 {
 pub(super) fn units_of_row((table, transaction): (&Value, &Value), key: &Value) -> u64 {
     units(table, |rows| match transaction {
         Value::Int(transaction) if *transaction != 0 && rows.is_shared() => !rows.has_row(*transaction, key),
-        transaction => takes_long(rows, (transaction, 1)),
+        transaction => {
+            let read = || Some(TableRead::Row(key.clone()));
+            takes_long(rows, (transaction, 1)) || waits_to_see(rows, transaction, &read)
+        }
     })
 }
 
-/// Returns the units of a read of so many rows by their keys.
-pub(super) fn units_of_rows((table, transaction): (&Value, &Value), keys: usize) -> u64 {
-    units(table, |rows| takes_long(rows, (transaction, keys)))
+/// Returns the units of a read of rows by a list of their keys.
+pub(super) fn units_of_rows((table, transaction): (&Value, &Value), keys: &Value) -> u64 {
+    let count = if let Value::List(keys) = keys { keys.len() } else { 0 };
+    let read = || match keys {
+        Value::List(keys) => Some(TableRead::Rows(keys.iter().map(Cow::into_owned).collect())),
+        _ => None,
+    };
+    units(table, |rows| takes_long(rows, (transaction, count)) || waits_to_see(rows, transaction, &read))
 }
 
 fn takes_long(rows: &dyn TableRows, (transaction, keys): (&Value, usize)) -> bool {
     rows.is_shared() || rows.takes_long(ReadSize::Rows(keys)) || waits_to_begin(rows, transaction)
+}
+
+/// Returns whether a read of no transaction waits for one that is open.
+fn waits_to_see(rows: &dyn TableRows, transaction: &Value, read: &dyn Fn() -> Option<TableRead>) -> bool {
+    *transaction == Value::Int(0) && rows.waits_to_see(read)
 }
 
 /// Returns whether a read waits for the beginning of its transaction.
@@ -75,17 +91,24 @@ fn waits_to_begin(rows: &dyn TableRows, transaction: &Value) -> bool {
 }
 
 /// Returns the units of a search.
-pub(super) fn units_of_search((table, transaction): (&Value, &Value), query: &Value) -> u64 {
-    let search = || DecodedQuery::from_value(query.clone());
-    let is_long = |rows: &dyn TableRows| search().is_ok_and(|query| rows.takes_long(ReadSize::Search(&query.0)));
-    units(table, |rows| rows.is_shared() || is_long(rows) || waits_to_begin(rows, transaction))
+pub(super) fn units_of_search((table, transaction): (&Value, &Value), (query, arguments): (&Value, &Value)) -> u64 {
+    let read = || search_of(table, query, arguments).map(TableRead::Search);
+    units(table, |rows| is_long_search(rows, transaction, query) || waits_to_see(rows, transaction, &read))
+}
+
+fn is_long_search(rows: &dyn TableRows, transaction: &Value, query: &Value) -> bool {
+    let is_long = || {
+        let query = DecodedQuery::from_value(query.clone());
+        query.is_ok_and(|query| rows.takes_long(ReadSize::Search(&query.0)))
+    };
+    rows.is_shared() || is_long() || waits_to_begin(rows, transaction)
 }
 
 /// Returns the units of a search together with the rows of these tables that it reads by keys.
-pub(super) fn units_of_join((table, transaction): (&Value, &Value), query: &Value, joined: &Value) -> u64 {
+pub(super) fn units_of_join((table, transaction): (&Value, &Value), search: (&Value, &Value), joined: &Value) -> u64 {
     let joined = Vec::<JoinInput>::from_value(joined.clone());
     let waits = joined.is_ok_and(|joined| joined.iter().any(|joined| joined.0.rows.is_shared()));
-    if waits { u64::MAX } else { units_of_search((table, transaction), query) }
+    if waits { u64::MAX } else { units_of_search((table, transaction), search) }
 }
 
 /// Returns the units of the commit of a table.

@@ -1,5 +1,6 @@
 //! A table of the SQLite database.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -61,7 +62,8 @@ impl StoredTable {
         (transaction, size): (i64, ReadSize<'_>),
         read: impl FnOnce(&SqlTable, &Connection) -> rusqlite::Result<T>,
     ) -> Result<T, Failure> {
-        let is_short = !self.takes_long(size);
+        let is_long = if transaction == 0 { self.takes_long(size) } else { is_large(size) };
+        let is_short = !is_long;
         let read = self.database.read((transaction, is_short), |connection| read(&self.table, connection));
         read.map_err(|error| self.database.failure_in(transaction, &error))
     }
@@ -96,6 +98,14 @@ impl StoredTable {
             true if !row.is_empty() => self.table.taken(error, row),
             _ => self.database.failure_in(transaction, error),
         }
+    }
+}
+
+/// Returns whether a read takes long because of its size.
+fn is_large(read: ReadSize<'_>) -> bool {
+    match read {
+        ReadSize::Rows(keys) => keys > KEYS_MAX,
+        ReadSize::Search(site) => site.work.is_long(),
     }
 }
 
@@ -140,11 +150,7 @@ impl TableRows for StoredTable {
     }
 
     fn takes_long(&self, read: ReadSize<'_>) -> bool {
-        match read {
-            _ if self.database.disk_waits.are_long() || self.database.is_waited_for() => true,
-            ReadSize::Rows(keys) => keys > KEYS_MAX,
-            ReadSize::Search(site) => site.work.is_long(),
-        }
+        self.database.disk_waits.are_long() || self.database.is_waited_for() || is_large(read)
     }
 
     fn waits_to_write(&self) -> bool {
@@ -284,11 +290,19 @@ impl TableRows for StoredTable {
         self.database.roll_back(transaction);
     }
 
+    fn snapshots(&self) -> Option<NonZeroUsize> {
+        NonZeroUsize::new(Arc::as_ptr(&self.database).addr()).filter(|_| self.database.has_snapshots)
+    }
+
     fn commits(&self) -> Option<&Arc<GroupCommit>> {
         self.database.commits()
     }
 
     fn show(&self, commit: u64) {
         self.database.show(commit);
+    }
+
+    fn shows(&self, commit: u64) -> bool {
+        self.database.shows(commit)
     }
 }

@@ -3,6 +3,7 @@
 mod agreement;
 mod beside_others;
 mod beside_sqlite3;
+mod beside_writes;
 mod checkpoints;
 mod crashes;
 mod ended_programs;

@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
+use weir::SeenCommits;
 
 use super::connection::{BUSY_TIMEOUT, HELD_TIMEOUT};
 use super::database_error::{explain, hindered, is_busy};
@@ -43,6 +44,8 @@ pub(super) struct Writer {
     pub(super) commits: Option<Arc<GroupCommit>>,
     /// The number of the first commit of the open group, if one is open.
     pub(super) group: Option<u64>,
+    /// The number of the commit that is being made, if it is one by itself.
+    counted: Option<u64>,
     /// The number of rows that the open transaction has written, if it is a member of the group.
     pub(super) member_rows: Option<usize>,
     /// The statements of the group.
@@ -69,6 +72,7 @@ impl Writer {
             lost: None,
             commits: None,
             group: None,
+            counted: None,
             member_rows: None,
             log: GroupLog::default(),
             partial_failures: PartialFailures::default(),
@@ -129,10 +133,17 @@ impl Writer {
         Ok(())
     }
 
-    /// Sets the open member apart if it would write too many rows with these.
-    pub(super) fn bound_member(&mut self, rows: usize) -> rusqlite::Result<()> {
-        let is_large = self.member_rows.is_some_and(|written| written.saturating_add(rows) > MEMBER_ROWS_MAX);
-        if is_large { self.set_apart() } else { Ok(()) }
+    /// Ends the group, and sets its open member apart, if a statement follows that writes so many rows that it takes long, or with
+    /// which the member has written too many: readers see by then what the group has written, and need not wait for the statement.
+    pub(super) fn bound_group(&mut self, rows: usize) -> rusqlite::Result<()> {
+        match self.member_rows {
+            Some(written) if written.saturating_add(rows) > MEMBER_ROWS_MAX => self.set_apart(),
+            None if self.transaction == 0 && rows > MEMBER_ROWS_MAX && self.log.len() > 0 => {
+                self.commit_group()?;
+                self.begin_group()
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Runs a statement on a table, which leaves nothing if it fails.
@@ -330,7 +341,9 @@ impl Writer {
     fn lose_group(&mut self, error: &rusqlite::Error) {
         self.log.clear();
         if let Some((first, commits)) = self.group.take().zip(self.commits.as_ref()) {
-            commits.lose(first, self.failure(error));
+            // A commit that is counted, and fails, tells its flow itself.
+            let last = self.counted.map_or_else(|| commits.executed_count(), |counted| counted - 1);
+            commits.lose((first, last), self.failure(error));
         }
     }
 
@@ -357,7 +370,7 @@ impl Writer {
     }
 
     /// Commits the group without its open member, which goes on as a transaction of the database. If that fails, the member is lost.
-    fn set_apart(&mut self) -> rusqlite::Result<()> {
+    pub(super) fn set_apart(&mut self) -> rusqlite::Result<()> {
         if self.member_rows.take().is_none() {
             return Ok(());
         }
@@ -450,9 +463,21 @@ impl Writer {
             self.commits.iter().filter(|_| is_commit).for_each(|commits| commits.executed_in_group());
             return Ok(());
         }
-        self.execute("COMMIT").inspect_err(|_| _ = self.connection.execute_batch("ROLLBACK"))?;
-        self.commits.iter().filter(|_| !only_reads(transaction)).for_each(|commits| commits.executed());
-        Ok(())
+        if only_reads(transaction) {
+            return self.execute("COMMIT").inspect_err(|_| _ = self.connection.execute_batch("ROLLBACK"));
+        }
+        self.counted(|writer| writer.execute("COMMIT").inspect_err(|_| _ = writer.connection.execute_batch("ROLLBACK")))
+    }
+
+    /// Makes a commit, which is counted before readers see it: they ask afterwards how many commits there were.
+    fn counted(&mut self, commit: impl FnOnce(&mut Writer) -> rusqlite::Result<()>) -> rusqlite::Result<()> {
+        let Some(commits) = self.commits.clone() else { return commit(self) };
+        let number = commits.count();
+        self.counted = Some(number);
+        let committed = commit(self);
+        self.counted = None;
+        commits.group_executed();
+        committed.inspect(|()| SeenCommits::wrote(number))
     }
 
     /// Commits a transaction, if it is open, and the group of which it is a member. It counts as a commit only then, so that a
@@ -462,9 +487,7 @@ impl Writer {
             return self.commit(transaction);
         }
         self.transaction = 0;
-        self.commit_group()?;
-        self.commits.iter().for_each(|commits| commits.executed());
-        Ok(())
+        self.counted(Writer::commit_group)
     }
 
     /// Takes back the open transaction, if there is one, and commits the open group.

@@ -8,13 +8,17 @@ use super::DerivedType;
 
 /// Generates the implementation for a type that only host functions look into.
 ///
-/// `handle` returns the handle of a value of the type.
-pub(super) fn expand(derived: &DerivedType<'_>, unique: bool, handle: Option<&Path>) -> TokenStream {
+/// `handle` returns the handle of a value of the type, and `snapshots` the number of the store of which a value has snapshots.
+pub(super) fn expand(
+    derived: &DerivedType<'_>,
+    unique: bool,
+    (handle, snapshots): (Option<&Path>, Option<&Path>),
+) -> TokenStream {
     let ident = derived.ident;
     let shareable = !unique;
     let shape = quote!(::weir::TypeShape::Opaque { shareable: #shareable });
     let implementation = derived.named(&shape, &[], &conversions(unique));
-    let host_value = host_value(ident, &derived.name, handle);
+    let host_value = host_value(ident, &derived.name, (handle, snapshots));
     quote!(#implementation #host_value)
 }
 
@@ -47,11 +51,18 @@ fn conversions(unique: bool) -> TokenStream {
     }
 }
 
-fn host_value(ident: &Ident, name: &str, handle: Option<&Path>) -> TokenStream {
+fn host_value(ident: &Ident, name: &str, (handle, snapshots): (Option<&Path>, Option<&Path>)) -> TokenStream {
     let handle = handle.map(|handle| {
         quote! {
             fn handle(&self) -> ::weir::Value {
                 #handle(self)
+            }
+        }
+    });
+    let snapshots = snapshots.map(|snapshots| {
+        quote! {
+            fn snapshots(&self) -> ::core::option::Option<::core::num::NonZeroUsize> {
+                #snapshots(self)
             }
         }
     });
@@ -83,6 +94,7 @@ fn host_value(ident: &Ident, name: &str, handle: Option<&Path>) -> TokenStream {
             }
 
             #handle
+            #snapshots
         }
     }
 }

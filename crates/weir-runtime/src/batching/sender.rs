@@ -19,10 +19,10 @@ use weir_host::memory::CarriedAccount;
 use weir_host::{BatchAnswers, Failure, FailureKind, Outcome, PendingBatch, SeenCommits, Value};
 use weir_trace::BatchDeparture;
 
-use super::Gatherer;
 use super::batch::{AnswersCost, GatheredBatch};
 use super::batch_flows::FlowRequests;
 use super::batch_state::SentCalls;
+use super::{BorrowedValues, Gatherer};
 use crate::lock::{HeldLock, LockAcquisition, LockHandle};
 use crate::operations::panicked;
 
@@ -331,10 +331,11 @@ impl BatchSender {
         Poll::Ready(BatchAnswers { answers, failed_as_a_whole: false })
     }
 
-    /// Returns the locks of the shared values that the function borrows, to be acquired.
+    /// Returns the locks of the shared values that the function borrows, to be acquired: none of one of which it sees a snapshot.
     fn locks(&self) -> LockAcquisition {
-        let locks = &self.gatherer.function.borrowed.locks;
-        LockAcquisition::new(locks.iter().map(|(lock, mode)| (LockHandle::Whole(Arc::clone(lock)), *mode)))
+        let BorrowedValues { locks, sees_snapshot, .. } = &self.gatherer.function.borrowed;
+        let needed = locks.iter().filter(|(lock, _)| !(*sees_snapshot && lock.snapshots().is_some()));
+        LockAcquisition::new(needed.map(|(lock, mode)| (LockHandle::Whole(Arc::clone(lock)), *mode)))
     }
 
     /// Waits for the locks; `None` if all calls have left.

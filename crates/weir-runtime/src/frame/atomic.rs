@@ -33,7 +33,9 @@ impl Frame {
             }
         }
         let session = step.session.map_or(Value::Unit, |session| self.value(body, session));
-        let handles = step.wanted.iter().filter_map(|wanted| match wanted {
+        let needs_no_locks = self.inherited.is_empty() && step.needs_no_locks();
+        let wanted = step.wanted.iter().filter(|_| !needs_no_locks);
+        let handles = wanted.filter_map(|wanted| match wanted {
             Wanted::Whole(lock, mode) => Some((LockHandle::Whole(Arc::clone(lock)), *mode)),
             // The session is known only here, so an enclosing step may turn out to hold it already.
             Wanted::Session(sessions, _) | Wanted::Own(sessions, ..)

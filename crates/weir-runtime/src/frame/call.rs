@@ -44,7 +44,7 @@ impl Frame {
             FunctionCode::Immediate(_) if step.section.is_some() => {
                 self.call_under(all_locks(step), step, body, *env, context)
             }
-            FunctionCode::Immediate(code) if step.locks.is_empty() => {
+            FunctionCode::Immediate(code) if step.locks.is_empty() || step.needs_no_locks() => {
                 self.immediate(code, Vec::new(), step, body, *env, context)
             }
             FunctionCode::Immediate(code) => match &*step.locks {

@@ -34,8 +34,9 @@
 //!   granted flow finds its grant under the mutex, and so sees all of this.
 
 use std::collections::VecDeque;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize as Number, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use weir_host::{Mode, StepEnd};
@@ -55,6 +56,9 @@ pub(crate) struct FairRwLock {
     queue: Mutex<LockQueue>,
     /// Is told before the lock is released.
     step_end: Option<Arc<dyn StepEnd>>,
+    /// The number of the store of the value, if it has snapshots, so that single reads need no lock; otherwise 0. Is set before the first
+    /// flow begins.
+    snapshots: Number,
 }
 
 #[derive(Default)]
@@ -116,7 +120,12 @@ impl LockQueue {
 
 impl Default for FairRwLock {
     fn default() -> Self {
-        FairRwLock { word: AtomicUsize::new(0), queue: Mutex::new(LockQueue::default()), step_end: None }
+        FairRwLock {
+            word: AtomicUsize::new(0),
+            queue: Mutex::new(LockQueue::default()),
+            step_end: None,
+            snapshots: Number::new(0),
+        }
     }
 }
 
@@ -129,6 +138,17 @@ impl FairRwLock {
     /// Returns the end of the steps that hold the lock, if it takes back what they have left unfinished.
     pub(crate) fn step_end(&self) -> Option<&Arc<dyn StepEnd>> {
         self.step_end.as_ref()
+    }
+
+    /// Notes that the value behind the lock has snapshots, together with others of its store.
+    pub(crate) fn note_snapshots(&self, store: NonZeroUsize) {
+        self.snapshots.store(store.get(), Ordering::Relaxed);
+    }
+
+    /// Returns the number of the store whose snapshots a single read of the value behind the lock sees, so that it needs no lock.
+    #[inline]
+    pub(crate) fn snapshots(&self) -> Option<NonZeroUsize> {
+        NonZeroUsize::new(self.snapshots.load(Ordering::Relaxed))
     }
 
     /// Acquires the lock if it is free and no flow is queued; returns true if it did.

@@ -126,10 +126,12 @@ impl StepOrder {
     fn assign_numbers(&mut self, graph: &Graph, parts: &[NodePart], users: &[Vec<NodeId>], places: bool) {
         let mut used = 0u32;
         let mut through = vec![WaitSet::default(); graph.nodes.len()];
+        let mut written = WritingSteps::default();
         for (id, node) in graph.nodes() {
             let index = id.0 as usize;
             let (mut depends, mut placed) = (WaitSet::default(), WaitSet::default());
-            for earlier in everything_before(graph, id).iter().chain(&users[index]) {
+            let steps = written.before(graph, node, &parts[index], id);
+            for earlier in everything_before(graph, id).iter().chain(&users[index]).chain(&steps) {
                 let at = earlier.0 as usize;
                 if places && is_placed_after(node, &parts[index], *earlier, &parts[at]) {
                     depends.insert_all(&self.depends[at]);
@@ -364,6 +366,27 @@ impl IterationOrders {
         touched(owner, part)
             .filter_map(|(resource, _)| self.of_resource.get(&resource))
             .fold(0, |all, order| all | order)
+    }
+}
+
+/// The atomic steps that have written resources: what uses one of these behind a step waits for its end, also if it takes no lock.
+/// The effect of a transaction is that of its commit, which is a call of one of its tables only.
+#[derive(Default)]
+struct WritingSteps {
+    ends: BTreeMap<Resource, NodeId>,
+}
+
+impl WritingSteps {
+    /// Returns the ends of the steps that have written what a node uses, and notes the step that it ends.
+    fn before(&mut self, graph: &Graph, node: &Node, part: &NodePart, id: NodeId) -> Vec<NodeId> {
+        if let NodeKind::Release { acquire } = &node.kind {
+            let held = graph.node(*acquire).kind.constraints().iter().filter(|held| held.mode == Mode::Write);
+            self.ends.extend(held.map(|held| (held.resource.clone(), id)));
+        }
+        if self.ends.is_empty() {
+            return Vec::new();
+        }
+        touched(node, part).filter_map(|(resource, _)| self.ends.get(&resource).copied()).collect()
     }
 }
 

@@ -28,6 +28,10 @@ pub(super) struct Resolved {
     /// The passing mode of each parameter.
     pub passing: Vec<Passing>,
     pub locks: Box<[(Arc<FairRwLock>, Mode)]>,
+    /// True if it only reads, and sees a snapshot of values that have some.
+    pub sees_snapshot: bool,
+    /// True if it is in an atomic step.
+    pub is_in_step: bool,
     pub ticket_gate: Option<usize>,
     pub state: Option<usize>,
     pub gatherer: Option<Arc<Gatherer>>,
@@ -60,6 +64,14 @@ impl NodePart {
             }
             (_, Some(body)) => body.waits,
             _ => matches!(node.kind, NodeKind::Acquire { .. }) || self.timed.iter().any(|body| body.waits),
+        }
+    }
+
+    /// Returns true if a step around the node sees a snapshot, unless another of its nodes does not.
+    pub(super) fn sees_snapshot(&self, node: &Node) -> bool {
+        match node.kind {
+            NodeKind::Prim(_) | NodeKind::Switch { .. } | NodeKind::Select { .. } | NodeKind::Release { .. } => true,
+            _ => self.call.as_ref().is_some_and(|call| call.sees_snapshot),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weir_host::{Argument, FunctionCode, Resource, Text, Type, Value};
+use weir_host::{Argument, FunctionCode, Mode, Resource, Text, Type, Value};
 use weir_ir::graph::{Constraint, Graph, Node, NodeId, NodeKind, Operand, SwitchArm, arms_of_truth};
 use weir_ir::prim::Prim;
 
@@ -41,16 +41,27 @@ const OVERLAP_MAX: usize = 64;
 /// answer of a batch polls all iterations under way.
 pub(super) const OVERLAP_GATHERED_MAX: usize = 2_048;
 
+/// A node, as far as the atomic steps around it depend on it.
+struct InnerNode {
+    ticket_gates: Vec<usize>,
+    /// True if it keeps no step around it from seeing a snapshot.
+    sees_snapshot: bool,
+}
+
 impl Assembly<'_> {
     pub(super) fn body(&self, parts: Vec<NodePart>) -> Result<Body, PrepareError> {
         let waits = self.order.numbers.iter().any(Option::is_some);
         let changed = changed_parameters(self.graph, &parts);
         let handed = changed.iter().zip(&self.graph.parameters).map(|(changed, ty)| *changed || self.moves.may(ty));
         let overlap_max = if self.order.overlaps { overlap_max(&parts) } else { 0 };
-        let gates_within: Vec<Vec<usize>> = parts.iter().map(|part| part.ticket_gates.clone()).collect();
+        let inner = |(node, part): (&Node, &NodePart)| InnerNode {
+            ticket_gates: part.ticket_gates.clone(),
+            sees_snapshot: part.sees_snapshot(node),
+        };
+        let inner: Vec<InnerNode> = self.graph.nodes.iter().zip(&parts).map(inner).collect();
         let mut steps = Vec::with_capacity(parts.len());
         for ((id, node), part) in self.graph.nodes().zip(parts) {
-            steps.push(self.step(id, node, part, &gates_within)?);
+            steps.push(self.step(id, node, part, &inner)?);
         }
         self.link_skips(&mut steps);
         Self::link_idle(&mut steps);
@@ -79,17 +90,11 @@ impl Assembly<'_> {
         })
     }
 
-    fn step(
-        &self,
-        id: NodeId,
-        node: &Node,
-        part: NodePart,
-        ticket_gates: &[Vec<usize>],
-    ) -> Result<PreparedStep, PrepareError> {
+    fn step(&self, id: NodeId, node: &Node, part: NodePart, inner: &[InnerNode]) -> Result<PreparedStep, PrepareError> {
         let index = id.0 as usize;
         let (switch, arm) = node.control.map_or((NONE, 0), |control| (self.number(control.switch), control.arm));
         Ok(PreparedStep {
-            action: self.action(id, node, part, ticket_gates)?,
+            action: self.action(id, node, part, inner)?,
             switch,
             arm,
             skip_to: id.0 + 1,
@@ -100,17 +105,11 @@ impl Assembly<'_> {
             signals_orders: self.order.signals_orders[index],
             awaits_orders: self.order.awaits_orders[index],
             placed_orders: self.order.placed_orders[index],
-            ticket_gates: ticket_gates[index].clone().into(),
+            ticket_gates: inner[index].ticket_gates.clone().into(),
         })
     }
 
-    fn action(
-        &self,
-        id: NodeId,
-        node: &Node,
-        part: NodePart,
-        ticket_gates: &[Vec<usize>],
-    ) -> Result<Action, PrepareError> {
+    fn action(&self, id: NodeId, node: &Node, part: NodePart, inner: &[InnerNode]) -> Result<Action, PrepareError> {
         let index = id.0 as usize;
         if !matches!(node.kind, NodeKind::Select { .. }) && node.inputs.contains(&Operand::Never) {
             return Ok(Action::Never);
@@ -153,7 +152,7 @@ impl Assembly<'_> {
                 Action::Timed(Box::new(self.timed(id, part)?))
             }
             NodeKind::Acquire { constraints, restores, cancellable } => {
-                Action::Acquire(Box::new(self.acquire(id, (constraints, restores, *cancellable), ticket_gates)))
+                Action::Acquire(Box::new(self.acquire(id, (constraints, restores, *cancellable), inner)))
             }
             NodeKind::Release { acquire } => {
                 Action::Release { acquire: acquire.0, is_last_effect: self.is_last_effect(id) }
@@ -213,6 +212,7 @@ impl Assembly<'_> {
             code,
             path,
             locks,
+            sees_snapshot: call.sees_snapshot && !call.is_in_step,
             ticket_gate,
             state,
             gatherer,
@@ -346,11 +346,14 @@ impl Assembly<'_> {
         &self,
         id: NodeId,
         (constraints, restores, cancellable): (&[Constraint], &[Text], bool),
-        ticket_gates: &[Vec<usize>],
+        nodes: &[InnerNode],
     ) -> AcquireStep {
-        let inner = self.graph.nodes_within(id).flat_map(|node| ticket_gates[node.0 as usize].iter().copied());
+        let inner = || self.graph.nodes_within(id).map(|node| &nodes[node.0 as usize]);
         let locks = constraints.iter().filter_map(|held| self.resources.locks.get(&held.resource));
         let ends = locks.filter(|_| !restores.is_empty()).filter_map(|locks| locks.whole.step_end().cloned()).collect();
+        let only_reads = restores.is_empty()
+            && constraints.iter().all(|held| held.mode == Mode::Read && !held.per_session)
+            && inner().all(|node| node.sees_snapshot);
         let restores = restores.iter().filter_map(|name| self.resources.shared_index.get(name));
         AcquireStep {
             restores: restores.map(|index| self.place_of(*index)).collect(),
@@ -358,7 +361,8 @@ impl Assembly<'_> {
             wanted: constraints.iter().filter_map(|constraint| self.wanted(constraint)).collect(),
             session: self.only_input(id.0 as usize),
             within: self.within(id),
-            ticket_gates: inner.collect(),
+            ticket_gates: inner().flat_map(|node| node.ticket_gates.iter().copied()).collect(),
+            sees_snapshot: only_reads && self.graph.node(id).within.is_none(),
             cancellable,
         }
     }

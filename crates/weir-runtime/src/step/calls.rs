@@ -58,6 +58,8 @@ pub(crate) struct CallStep {
     pub kept_failure: Option<KeptFailure>,
     /// The locks that it holds while it runs, in the canonical order.
     pub locks: Box<[(Arc<FairRwLock>, Mode)]>,
+    /// True if it is a read by itself, in no atomic step: it takes no lock of values that have snapshots.
+    pub sees_snapshot: bool,
     /// The ticket gate that it waits at.
     pub ticket_gate: Option<usize>,
     /// The index of its private state.
@@ -82,6 +84,12 @@ impl CallStep {
         batching::IS_COMPILED && self.gatherer.is_some()
     }
 
+    /// Returns true if it takes none of its locks.
+    #[inline]
+    pub(crate) fn needs_no_locks(&self) -> bool {
+        self.sees_snapshot && see_one_snapshot(self.locks.iter().map(|(lock, _)| &**lock))
+    }
+
     /// Returns the outcome as this step sees it: a failure that it keeps is an answer.
     #[inline]
     pub(crate) fn seen(&self, outcome: Outcome) -> Outcome {
@@ -95,6 +103,14 @@ impl CallStep {
     pub(crate) fn borrows(&self) -> bool {
         self.gatherer.as_ref().is_some_and(|gatherer| !gatherer.borrowed().values.is_empty())
     }
+}
+
+/// Returns true if reads of the values behind these locks see a snapshot of all of them.
+#[inline]
+pub(crate) fn see_one_snapshot<'l>(mut locks: impl Iterator<Item = &'l FairRwLock>) -> bool {
+    let Some(first) = locks.next() else { return true };
+    let store = first.snapshots();
+    store.is_some() && locks.all(|lock| lock.snapshots() == store)
 }
 
 /// A shared value of a call.

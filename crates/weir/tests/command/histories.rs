@@ -4,7 +4,8 @@
 //! The method is that of Elle (Kingsbury and Alvaro, VLDB 2020). A transaction appends unique numbers to lists and reads
 //! lists, so that each read shows the order of the appends before it. The answers give the dependencies between transactions:
 //! who wrote first, who read what, and who wrote after a read. With the order of time they form a graph; a cycle means that no
-//! order explains the answers. Other than there, the final lists are known. A query outside of a transaction is one of its own.
+//! order explains the answers. Other than there, the final lists are known. A read outside of a transaction is one of its own; it takes no
+//! lock of a stored table.
 //!
 //! `WEIR_HISTORIES` sets the number of transactions of each client.
 
@@ -48,9 +49,28 @@ fn transaction(steps: List(Step)) -> Result(List(Text)) {
   }
 }
 
+fn stored_step(key: Int, add: Int) -> Result(Text) {
+  if key < 0 { fail("given up") }
+  let cell = stored[key] else { Cell { name: key, items: "" } }
+  if add == 0 { return Ok(cell.items) }
+  let name = stored.upsert(Cell { ..cell, items: "{cell.items} {add}" })?
+  Ok("{name}")
+}
+
+fn stored_transaction(steps: List(Step)) -> Result(List(Text)) {
+  atomic stored {
+    let seen = for s in steps { stored_step(s.key, s.add)? }
+    Ok(seen)
+  }
+}
+
 service cells on http(port: 8080) {
   post "/" (body steps: List(Step)) {
     let seen = transaction(steps) else as failure { return http.bad_request("{failure}") }
+    http.json(seen)
+  }
+  post "/stored" (body steps: List(Step)) {
+    let seen = stored_transaction(steps) else as failure { return http.bad_request("{failure}") }
     http.json(seen)
   }
   get "/key/{key}" (key: Int) { http.text(items(key)) }
@@ -86,11 +106,11 @@ struct Transaction {
 }
 
 /// Sends a transaction until it is not refused for overload.
-fn send(served: &Served, body: &str) -> Answer {
+fn send(served: &Served, path: &str, body: &str) -> Answer {
     loop {
         let mut stream = served.connect();
         let request = format!(
-            "POST / HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+            "POST {path} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
             served.address,
             body.len()
         );
@@ -119,6 +139,15 @@ fn query(served: &Served, table: &str, parity: u64) -> Vec<Operation> {
     keys.map(|key| Operation::Read(key, known.get(&key).cloned().unwrap_or_default())).collect()
 }
 
+/// Reads a key by itself, which is a transaction of its own.
+fn key(served: &Served, key: u64) -> Vec<Operation> {
+    let answer = served.get(&format!("/key/{key}"));
+    if answer.status == 503 {
+        return Vec::new();
+    }
+    vec![Operation::Read(key, numbers(&String::from_utf8(answer.body).expect("a text")))]
+}
+
 /// Returns the numbers of a text between quotation marks; none for what stands between two texts.
 fn numbers_in_json(text: &str) -> Vec<u64> {
     if text.starts_with(|first: char| first.is_ascii_digit()) { numbers(text) } else { Vec::new() }
@@ -129,14 +158,18 @@ fn client(served: &Served, clock: &AtomicU64, client: u64, seed: u64) -> Vec<Tra
     let mut random = Random::new(seed * 1_000_003 + client);
     let mut unique = client + 1;
     let transaction = |_| {
-        if let (parity @ (0 | 1), began) = (random.below(6), clock.fetch_add(1, Ordering::SeqCst)) {
-            let operations = query(served, ["stored", "kept"][parity as usize], parity);
+        let (kind, began) = (random.below(8), clock.fetch_add(1, Ordering::SeqCst));
+        if kind < 4 {
+            let operations = match kind {
+                0 | 1 => query(served, ["stored", "kept"][kind as usize], kind),
+                _ => key(served, random.below(KEYS)),
+            };
             return Transaction { began, ended: clock.fetch_add(1, Ordering::SeqCst), committed: true, operations };
         }
-        let gives_up = random.below(6) == 0;
+        let (gives_up, only_stored) = (random.below(6) == 0, random.below(2) == 0);
         let mut operations: Vec<Operation> = (0..=random.below(4))
             .map(|_| {
-                let key = random.below(KEYS);
+                let key = if only_stored { random.below(KEYS / 2) * 2 } else { random.below(KEYS) };
                 unique += CLIENTS;
                 if random.below(2) == 0 { Operation::Append(key, unique) } else { Operation::Read(key, Vec::new()) }
             })
@@ -148,7 +181,8 @@ fn client(served: &Served, clock: &AtomicU64, client: u64, seed: u64) -> Vec<Tra
         let last = gives_up.then(|| "{\"key\":-1,\"add\":0}".to_owned());
         let steps: Vec<String> = operations.iter().map(step).chain(last).collect();
         let began = clock.fetch_add(1, Ordering::SeqCst);
-        let answer = send(served, &format!("[{}]", steps.join(",")));
+        let path = if only_stored { "/stored" } else { "/" };
+        let answer = send(served, path, &format!("[{}]", steps.join(",")));
         let ended = clock.fetch_add(1, Ordering::SeqCst);
         let text = String::from_utf8(answer.body).expect("a text");
         assert_eq!(answer.status, if gives_up { 400 } else { 200 }, "{text}");

@@ -1,6 +1,7 @@
 //! Stored tables of a real process: restarts, kills, other databases.
 
 mod backups;
+mod beside_writes;
 mod database_faults;
 mod database_kills;
 mod deferred_rules;

@@ -40,7 +40,7 @@ impl PostgresTable {
                 Err(error) => Err(table.database.failure(&error)),
             };
             if let Some(notes) = notes {
-                notes.note(&of).await;
+                notes.note(&of, &table.database.connector.io.handle).await;
             }
             found.map(|row| row.map_or_else(Value::none, Value::some))
         }))

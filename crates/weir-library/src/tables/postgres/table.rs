@@ -1,5 +1,6 @@
 //! A table of the database in PostgreSQL.
 
+use std::num::NonZeroUsize;
 use std::ops::Deref;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -370,10 +371,10 @@ impl TableRows for PostgresTable {
         }
         let answer = read_later(self, 0, read)?;
         let Some(notes) = notes else { return Some(answer) };
-        let read = read.clone();
+        let (read, timers) = (read.clone(), self.database.connector.io.handle.clone());
         Some(Box::pin(async move {
             let answer = answer.await;
-            notes.note(&read).await;
+            notes.note(&read, &timers).await;
             answer
         }))
     }
@@ -440,6 +441,10 @@ impl TableRows for PostgresTable {
 
     fn commits(&self) -> Option<&Arc<GroupCommit>> {
         self.database.commits()
+    }
+
+    fn snapshots(&self) -> Option<NonZeroUsize> {
+        NonZeroUsize::new(Arc::as_ptr(&self.database).addr())
     }
 
     fn is_shared(&self) -> bool {

@@ -155,21 +155,21 @@ const OWN: [(&str, &str, &str); 10] = [
 const ENGINES: [&str; 3] = ["event", "staged", "thread-per-flow"];
 
 /// A server of the test that answers when the test says so.
-struct Gate(TcpListener);
+pub(super) struct Gate(TcpListener);
 
 impl Gate {
-    fn new() -> Gate {
+    pub(super) fn new() -> Gate {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
         listener.set_nonblocking(true).expect("a socket of our own");
         Gate(listener)
     }
 
-    fn port(&self) -> u16 {
+    pub(super) fn port(&self) -> u16 {
         self.0.local_addr().expect("it listens").port()
     }
 
     /// Waits until the flow of a request has come to the gate.
-    fn reached(&self, request: &TcpStream) -> TcpStream {
+    pub(super) fn reached(&self, request: &TcpStream) -> TcpStream {
         request.set_nonblocking(true).expect("a socket of our own");
         let mut stream = loop {
             match self.0.accept() {
@@ -191,12 +191,12 @@ impl Gate {
 }
 
 /// Lets the flow go on that waits at a gate.
-fn open(mut flow: TcpStream) {
+pub(super) fn open(mut flow: TcpStream) {
     flow.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").expect("the flow waits");
 }
 
 /// Sends a request whose answer is read later.
-fn send(served: &Served, method: &str, path: &str) -> TcpStream {
+pub(super) fn send(served: &Served, method: &str, path: &str) -> TcpStream {
     let mut stream = served.connect();
     stream.set_read_timeout(Some(PATIENCE)).expect("a time limit can be set");
     let head = format!(
@@ -268,7 +268,7 @@ fn a_step_ends_nothing_in_other_databases() {
 }
 
 /// A transaction of `psql` that stays open until the test ends it.
-struct OpenTransaction<'s> {
+pub(super) struct OpenTransaction<'s> {
     server: &'s PostgresServer,
     shell: Child,
     /// The number of its connection.
@@ -277,7 +277,7 @@ struct OpenTransaction<'s> {
 
 impl<'s> OpenTransaction<'s> {
     /// Executes a statement in a schema, and waits until its locks are held.
-    fn begin(server: &'s PostgresServer, schema: &str, statement: &str) -> OpenTransaction<'s> {
+    pub(super) fn begin(server: &'s PostgresServer, schema: &str, statement: &str) -> OpenTransaction<'s> {
         let script = format!("BEGIN; {statement}; SELECT 'in {schema}', pg_sleep(600)");
         let shell = server.psql(schema, &script).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
         let sleeping =
@@ -290,13 +290,13 @@ impl<'s> OpenTransaction<'s> {
     }
 
     /// Waits until a statement of another connection waits for the transaction.
-    fn blocks(&self) {
+    pub(super) fn blocks(&self) {
         let blocked =
             format!("SELECT count(*) > 0 FROM pg_stat_activity WHERE {} = ANY(pg_blocking_pids(pid))", self.process);
         while self.server.execute("public", &blocked).trim() != "t" {}
     }
 
-    fn end(mut self) {
+    pub(super) fn end(mut self) {
         self.server.execute("public", &format!("SELECT pg_terminate_backend({})", self.process));
         self.shell.wait().expect("the shell ends");
     }

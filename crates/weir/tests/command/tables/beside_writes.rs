@@ -1,0 +1,204 @@
+//! Reads of a table while others write it: each sees the last write that was finished, and waits for none that is not.
+
+use std::net::TcpStream;
+
+use test_support::postgres::PostgresServer;
+
+use super::several_databases::{Gate, OpenTransaction, open, send};
+use super::text;
+use crate::support::{Scratch, Served, TableStore, read_answer};
+
+const PROGRAM: &str = r#"use client, http, list
+
+record Row { id: Int, n: Int }
+record Mark { id: Int, of: Int }
+
+table rows: Row key id index n
+table marks: Mark key id references of: rows
+
+fn waits(port: Int) -> Result(Int) {
+  let answer = client.get("http://127.0.0.1:{port}/", private: true)?
+  Ok(answer.status())
+}
+
+service front on http(port: 8080) {
+  put "/begin" {
+    for id in list.numbers(0, 3)? { rows.upsert(Row { id, n: 0 })? }
+    marks.upsert(Mark { id: 0, of: 0 })?
+    http.text("begun")
+  }
+  post "/transaction/{port}" (port: Int) {
+    atomic rows, marks {
+      rows.upsert(Row { id: 0, n: 1 })?
+      waits(port)?
+      marks.upsert(Mark { id: 1, of: 0 })?
+      rows.upsert(Row { id: 1, n: 1 })?
+    }
+    http.json((rows[0].map(|row| row.n), rows[1].map(|row| row.n), marks[1].map(|mark| mark.of)))
+  }
+  post "/update/{port}" (port: Int) {
+    let new = rows.update(0, |row| {
+      let status = waits(port) else { 0 }
+      Row { ..row, n: status - 199 }
+    })?
+    http.json(new)
+  }
+  post "/update_all/{port}" (port: Int) {
+    let count = rows.update_all(|row| row.id < 2, |row| {
+      let status = if row.id == 1 { waits(port) else { 0 } } else { 200 }
+      Row { ..row, n: status - 199 }
+    })?
+    http.text("{count} {(for row in rows { row.n }).sum()}")
+  }
+  post "/update" { http.json(rows.update(0, |row| Row { ..row, n: row.n + 1 })?) }
+  post "/delete_all" { http.text("{marks.delete_all(|mark| mark.of == 0)?}") }
+
+  get "/row" { http.json(rows[0].map(|row| row.n)) }
+  get "/rows" { http.json(for id in list.numbers(0, 3)? { rows[id].map(|row| row.n) }) }
+  get "/query" { http.json(for row in rows { row.n }) }
+  get "/count" { http.text("{rows.count(|row| row.n == 0)}") }
+  get "/sum" { http.text("{(for row in rows { row.n }).sum()}") }
+  get "/groups" { http.text("{for (n, of) in (for row in rows { row }).group_by(|row| row.n) { (n, of.length()) }}") }
+  get "/page" { http.json((for row in rows order by row.id limit 2 { row.n })) }
+  get "/join" { http.json(for mark in marks { (mark.id, rows[mark.of].map(|row| row.n)) }) }
+}
+"#;
+
+/// The reads, and their answers before the write.
+const READS: [(&str, &str); 8] = [
+    ("/row", "0"),
+    ("/rows", "[0,0,0]"),
+    ("/query", "[0,0,0]"),
+    ("/count", "3"),
+    ("/sum", "0"),
+    ("/groups", "[(0, 3)]"),
+    ("/page", "[0,0]"),
+    ("/join", "[[0,0]]"),
+];
+const ENGINES: [&str; 5] = ["event", "pool", "staged", "dedicated", "thread-per-flow"];
+
+/// Has all reads answered, which see the table as it was before the write.
+fn all_read(served: &Served, engine: &str) {
+    for (path, expected) in READS {
+        let answer = read_answer(send(served, "GET", path));
+        assert_eq!((answer.status, text(&answer).trim()), (200, expected), "{path} under {engine}");
+    }
+}
+
+fn answers(request: TcpStream, expected: &str) {
+    let answer = read_answer(request);
+    assert_eq!((answer.status, text(&answer).trim()), (200, expected));
+}
+
+/// Runs the program under each engine, with each kind of database.
+fn each(name: &str, test: impl Fn(&Served, &str)) {
+    let program = Scratch::new("beside.weir", PROGRAM.as_bytes());
+    for engine in ENGINES {
+        for store in TableStore::each(&format!("{name}-{}", engine.replace('-', "_"))) {
+            let served = Served::start(program.path(), &store.with(&["--engine", engine]));
+            answers(send(&served, "PUT", "/begin"), "begun");
+            test(&served, engine);
+            assert_eq!(served.stop().0, Some(0));
+        }
+    }
+}
+
+/// A flow that writes waits in the middle of this request for the test, which reads meanwhile; then it ends with this answer.
+fn reads_beside(name: &str, path: &str, expected: &str) {
+    each(name, |served, engine| {
+        let gate = Gate::new();
+        let write = send(served, "POST", &format!("{path}/{}", gate.port()));
+        let flow = gate.reached(&write);
+        all_read(served, engine);
+        open(flow);
+        answers(write, expected);
+    });
+}
+
+#[test]
+fn reads_are_answered_while_a_transaction_on_their_table_is_open() {
+    reads_beside("beside_atomic", "/transaction", "[1,1,0]");
+}
+
+#[test]
+fn reads_are_answered_while_a_row_of_their_table_is_updated() {
+    reads_beside("beside_update", "/update", "{\"id\":0,\"n\":1}");
+}
+
+#[test]
+fn reads_are_answered_while_many_rows_of_their_table_are_updated() {
+    reads_beside("beside_update_all", "/update_all", "2 2");
+}
+
+/// Reads wait for no write that a lock of another program holds up.
+#[test]
+fn reads_are_answered_while_a_write_of_their_table_waits_for_another_program() {
+    let Some(server) = PostgresServer::shared() else { return };
+    let program = Scratch::new("beside-psql.weir", PROGRAM.as_bytes());
+    for (at, engine) in ENGINES.iter().enumerate() {
+        for (kind, lock, path, expected) in [
+            ("update", "SELECT n FROM rows WHERE id = 0 FOR UPDATE", "/update", "{\"id\":0,\"n\":1}"),
+            ("delete_all", "SELECT of FROM marks WHERE id = 0 FOR UPDATE", "/delete_all", "1"),
+        ] {
+            let schema = format!("beside_psql_{kind}_{at}");
+            let address = server.schema(&schema);
+            let served = Served::start(program.path(), &["--tables", &address, "--engine", engine]);
+            answers(send(&served, "PUT", "/begin"), "begun");
+            let lock = OpenTransaction::begin(server, &schema, lock);
+            let write = send(&served, "POST", path);
+            lock.blocks();
+            all_read(&served, engine);
+            lock.end();
+            answers(write, expected);
+            assert_eq!(served.stop().0, Some(0));
+        }
+    }
+}
+
+const EXISTING: &str = r#"use http
+
+record Row { id: Int, n: Int }
+
+config shop: Text
+
+table theirs: Row key id existing(database: shop, writable: true)
+table others: Row key id existing(database: shop, writable: true)
+
+service front on http(port: 8080) {
+  post "/" {
+    atomic theirs, others {
+      theirs.upsert(Row { id: 0, n: 1 })?
+      others.upsert(Row { id: 0, n: 1 })?
+    }
+    http.json(theirs[0].map(|row| row.n))
+  }
+}
+"#;
+/// The second table has a trigger that waits in the commit.
+const EXISTING_TABLES: &str = "CREATE TABLE theirs (id bigint PRIMARY KEY NOT NULL, n bigint NOT NULL);
+    CREATE TABLE others (id bigint PRIMARY KEY NOT NULL, n bigint NOT NULL);
+    CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS
+        'BEGIN PERFORM pg_advisory_xact_lock(20, 40); RETURN NULL; END';
+    CREATE CONSTRAINT TRIGGER waits AFTER INSERT ON others DEFERRABLE INITIALLY DEFERRED
+        FOR EACH ROW EXECUTE FUNCTION wait()";
+
+/// A read waits for the commit of its own flow before it, which is a call of another one of the tables.
+#[test]
+fn a_flow_sees_what_its_transaction_before_has_written_in_any_of_its_tables() {
+    let Some(server) = PostgresServer::shared() else { return };
+    let program = Scratch::new("beside-own.weir", EXISTING.as_bytes());
+    for engine in ENGINES {
+        let schema = format!("beside_own_{}", engine.replace('-', "_"));
+        let option = format!("shop={}", server.schema(&schema));
+        server.execute(&schema, EXISTING_TABLES);
+        let folder = Scratch::folder(&schema);
+        let arguments = ["--data", folder.path(), "--set", &option, "--engine", engine];
+        let served = Served::start(program.path(), &arguments);
+        let lock = OpenTransaction::begin(server, &schema, "SELECT pg_advisory_xact_lock(20, 40)");
+        let request = send(&served, "POST", "/");
+        lock.blocks();
+        lock.end();
+        answers(request, "1");
+        assert_eq!(served.stop().0, Some(0));
+    }
+}
