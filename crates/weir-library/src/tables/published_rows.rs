@@ -19,8 +19,8 @@ use super::rows::{
     TogetherStatements,
 };
 use super::schema::{Schema, TableSearch};
-use super::stored_reads::TableSnapshot;
 use super::write_sets::{TableWrite, WriteSets};
+use crate::tables::sqlite::stored_reads::TableSnapshot;
 
 /// The last commit on which a read depends that began when so many were executed.
 struct ReadDependence {
