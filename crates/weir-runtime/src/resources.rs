@@ -1,8 +1,8 @@
 //! Resources that flows share: shared values, their constraints, and the private states of call sites.
 //!
-//! A resource has a lock only if some flow changes it: reads need no order. An atomic step per session holds the lock
-//! of its session, and each of its calls holds the lock of the whole resource while it runs. If each session has a
-//! value of its own, there is no whole resource to lock.
+//! A resource has a lock only if some flow changes it: reads need no order. A read by itself does not take that of a value which has
+//! snapshots. An atomic step per session holds the lock of its session, and each of its calls holds the lock of the whole resource
+//! while it runs. If each session has a value of its own, there is no whole resource to lock.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

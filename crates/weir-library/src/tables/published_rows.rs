@@ -1,4 +1,12 @@
 //! The rows of a table whose commits are published, and whose writes are noted until they are durable.
+//!
+//! A read of no transaction takes no lock of its table, so that others may write while it reads. It sees what was executed before, and notes
+//! on which commit the answer of its flow depends:
+//!
+//! 1. It asks on which commit it depends, and has the database show that. What is executed and not noted yet counts as such a commit.
+//! 2. It reads. Commits are counted before other connections see them.
+//! 3. If others were executed meanwhile, it asks once more. If the database is another process, it waits for the answers of the writes in
+//!    flight before, and for no longer than a moment.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
