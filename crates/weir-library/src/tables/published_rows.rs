@@ -24,11 +24,10 @@ use super::recent_writes::{OpenWrites, PlacedWrites, ReadNotes, RecentWrites, Ro
 use super::row::fields;
 use super::rows::{
     ChangeAnswered, CommitEnded, LaterAnswer, LaterChange, LaterEnd, ReadSize, RowChange, TableRead, TableRows,
-    TogetherStatements,
+    TableSnapshot, TogetherStatements,
 };
 use super::schema::{Schema, TableSearch};
 use super::write_sets::{TableWrite, WriteSets};
-use crate::tables::sqlite::stored_reads::TableSnapshot;
 
 /// The last commit on which a read depends that began when so many were executed.
 struct ReadDependence {
@@ -516,7 +515,7 @@ impl TableRows for PublishedRows {
         self.rows.waits_to_begin(transaction)
     }
 
-    fn snapshot(&self, read: &TableRead) -> Option<TableSnapshot> {
+    fn snapshot(&self, read: &TableRead) -> Option<Box<dyn TableSnapshot>> {
         let Some(commits) = self.rows.commits() else { return self.rows.snapshot(read) };
         let depends_on = |recent: &RecentWrites, commits: &GroupCommit| recent.commit_of(commits, read);
         let dependence = self.dependence(commits, &depends_on);
