@@ -60,6 +60,12 @@ fn implementation(input: &DeriveInput) -> Result<TokenStream> {
             "only an opaque type has a `handle`: `#[weir(opaque, unique, handle = …)]`",
         ));
     }
+    if let Some(snapshots) = &options.snapshots {
+        return Err(Error::new_spanned(
+            snapshots,
+            "only an opaque type has `snapshots`: `#[weir(opaque, unique, snapshots = …)]`",
+        ));
+    }
     match &input.data {
         Data::Struct(data) => match &data.fields {
             Fields::Named(fields) => Ok(record::record(&derived, fields)),

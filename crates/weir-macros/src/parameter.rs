@@ -66,6 +66,9 @@ impl Parameter {
         if let (Some(default), Passing::Change | Passing::Environment | Passing::Options) = (&default, passing.0) {
             return Err(Error::new_spanned(default, "only parameters taken by value or by `&` can have a default"));
         }
+        if let (Some(default), true) = (&default, changes_inside) {
+            return Err(Error::new_spanned(default, "a parameter that is changed has no default"));
+        }
         Ok(Parameter { name, ty: passing.1, passing: passing.0, changes_inside, default, index })
     }
 

@@ -92,7 +92,7 @@ fn a_read_waits_for_a_commit_that_is_executed_and_not_noted_yet() {
     table.database.close().unwrap();
 }
 
-/// What a read has seen of another thread, a later one sees as well, whichever connection it uses.
+/// A later read sees what an earlier one has seen of another thread, whichever connection it uses.
 #[test]
 fn a_later_read_sees_what_an_earlier_one_has_seen_that_is_not_noted_yet() {
     let table = Twice::new("seen_twice");
