@@ -80,10 +80,10 @@ use weir::Failure;
 
 use super::catalog::{Catalog, StartCheck};
 use super::group_commit::GroupCommit;
-use super::migration_notes;
 use super::program_end::ProgramEnd;
 use super::schema::Schema;
 use super::table_log::TableLog;
+use crate::tables::evolution::migration_notes;
 pub use address::PostgresAddress;
 use beginning::Turns;
 use blocking_statement::BlockingStatement;
