@@ -14,6 +14,7 @@
 mod allowed;
 mod bound_constraints;
 mod bypassed_handlers;
+mod call_places;
 mod cascade;
 mod check;
 mod check_cache;

@@ -95,6 +95,8 @@ fn report(hoisting: &Hoisting, declarations: &Declarations, context: &mut CheckC
         Mode::Read => format!("no other flow can change {name} during the step"),
         Mode::Write => format!("every other flow that uses {name} waits during the step"),
     };
+    let [_, used_at] = context.in_common_body(*step, *at);
+    let (used_at, used) = (used_at.span, used_at.named(format!("uses {name}")));
     let step = context.span(*step);
     let begin = keyword(step);
     let named = named_in(hoisting, context);
@@ -103,7 +105,7 @@ fn report(hoisting: &Hoisting, declarations: &Declarations, context: &mut CheckC
         format!("{name} is held for the whole step, not only while it is used"),
     )
     .at(if named.is_some() { begin } else { step }, format!("holds {last}, and therefore {name} too"))
-    .because(context.span(*at), format!("uses {name}"))
+    .because(used_at, used)
     .note(format!("all flows take {name} before {last}: taking them in different orders could deadlock"))
     .note(cost);
     let scope = if *per_session { " per session" } else { "" };

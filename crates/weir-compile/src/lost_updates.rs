@@ -279,9 +279,10 @@ impl FaultReport<'_, '_> {
     fn lost_update(&self, pair: UsePair) -> Diagnostic {
         let (read, later) = (self.flow.at(pair.first), self.flow.at(pair.second));
         let message = format!("another flow may change `{}` between this read and this write", read.shared);
+        let [read_at, written_at] = self.context.in_common_body(read.origin, later.origin);
         Diagnostic::new(Code::LostUpdate, message)
-            .at(self.context.span(later.origin), "this write depends on the read")
-            .because(self.context.span(read.origin), "read here")
+            .at(written_at.span, format!("{} depends on the read", written_at.named("this write")))
+            .because(read_at.span, read_at.named(if read_at.function.is_some() { "read" } else { "read here" }))
             .hint(match self.flow.is_permission(pair) {
                 true => format!("read `{}` again in the route, in one step with the write", read.shared),
                 false => self.one_step(pair),
@@ -299,9 +300,10 @@ impl FaultReport<'_, '_> {
         } else {
             let message =
                 format!("another flow may change `{x}` between this read and the {} `{}`", noun(later), later.shared);
+            let [read_at, later_at] = self.context.in_common_body(read.origin, later.origin);
             Diagnostic::new(Code::LostUpdate, message)
-                .at(self.context.span(later.origin), format!("the {} `{}`", noun(later), later.shared))
-                .because(self.context.span(read.origin), "a write depends on this read")
+                .at(later_at.span, later_at.named(format!("the {} `{}`", noun(later), later.shared)))
+                .because(read_at.span, read_at.named("a write depends on this read"))
         };
         diagnostic.because(self.context.span(changed.origin), format!("this changes `{x}`")).hint(self.one_step(pair))
     }
@@ -311,9 +313,10 @@ impl FaultReport<'_, '_> {
         let (earlier, change) = (self.flow.at(pair.first), self.flow.at(pair.second));
         let (x, y) = (&change.shared, &earlier.shared);
         let message = format!("another flow may read `{x}` between the {} `{y}` and this write", noun(earlier));
+        let [earlier_at, changed_at] = self.context.in_common_body(earlier.origin, change.origin);
         Diagnostic::new(Code::LostUpdate, message)
-            .at(self.context.span(change.origin), format!("the write of `{x}`"))
-            .because(self.context.span(earlier.origin), format!("the {} `{y}`", noun(earlier)))
+            .at(changed_at.span, changed_at.named(format!("the write of `{x}`")))
+            .because(earlier_at.span, earlier_at.named(format!("the {} `{y}`", noun(earlier))))
             .because(self.context.span(read.origin), format!("a write depends on this read of `{x}`"))
             .hint(self.one_step(pair))
     }

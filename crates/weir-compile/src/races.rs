@@ -89,10 +89,11 @@ impl RaceChecker<'_, '_> {
     }
 
     fn report(&mut self, name: &Text, first: Origin, second: Origin, race: Origin) {
+        let [first, second] = self.context.in_common_body(first, second);
         let diagnostic =
             Diagnostic::new(Code::RaceInStep, format!("two bodies of this race access `{name}` in one atomic step"))
-                .at(self.context.span(second), "accessed here")
-                .because(self.context.span(first), "also accessed here")
+                .at(second.span, second.named("accessed here"))
+                .because(first.span, first.named("also accessed here"))
                 .because(
                     self.context.span(race),
                     format!("the bodies run concurrently, and the step around them holds `{name}`"),

@@ -3,9 +3,11 @@
 use std::collections::BTreeSet;
 
 use weir_host::Text;
+use weir_ir::expr::Origin;
 
 use super::UsePair;
-use super::uses::BodyUses;
+use super::uses::{BodyUses, SharedUse, UseKind};
+use crate::call_places::CalledPlace;
 use crate::context::CheckContext;
 use crate::declarations::Declarations;
 
@@ -17,28 +19,31 @@ pub(super) fn one_step(
     context: &CheckContext<'_>,
 ) -> String {
     let (one, other) = (&body.uses[pair.first], &body.uses[pair.second]);
-    let mut names = [&one.shared, &other.shared].to_vec();
-    names.dedup();
+    let (mut names, unnamed) = match names_of(one, other, declarations) {
+        Ok(names) => names,
+        Err(why) => return why,
+    };
     let moved = add_tables(&mut names, pair, body, declarations);
     let owners: BTreeSet<usize> = names.iter().filter_map(|name| owner(name, declarations, context)).collect();
-    let here = context.files.index_at(one.origin.start);
-    // Two calls of one `fn` of a module have the same places in it, and need a step around the calls.
-    let is_one_body =
-        one.origin.inlined_call == other.origin.inlined_call && here == context.files.index_at(other.origin.start);
-    let is_within = is_one_body && owners.iter().all(|owner| *owner == here);
+    let places = context.in_common_body(one.origin, other.origin);
+    // Two calls of one `fn` of a module need a step around the calls, which may be in another file.
+    let is_within = places.iter().all(|place| {
+        let here = context.files.index_at(place.span.start);
+        owners.iter().all(|owner| *owner == here)
+    });
+    let around = around([(&places[0], one), (&places[1], other)]);
+    let inner = inner_steps(pair, [&places[0], &places[1]], (body, declarations, context));
     let can_be_held = |name: &Text| {
         declarations.constraints.contains_key(name.as_str()) || declarations.tables.contains_key(name.as_str())
     };
     let constraints = names.iter().all(|name| can_be_held(name));
-    let shown = |name: &Text| match is_within || !constraints {
-        true => name.rsplit('.').next().unwrap_or(name).to_owned(),
-        false => outside(name),
-    };
-    let shown: Vec<String> = names.iter().map(|name| shown(name)).collect();
+    let here = places[0].span;
+    let shown = names.iter().map(|name| if constraints { context.name_at(name, here) } else { last(name) });
+    let shown: Vec<&str> = shown.collect();
     let step = format!("`atomic {} {{ … }}`", shown.join(", "));
     match owners.iter().copied().collect::<Vec<_>>()[..] {
         _ if is_within || owners.iter().all(|owner| *owner == 0) => {
-            format!("make it one step: {step} around both{moved}")
+            format!("make it one step: {step} {around}{inner}{moved}{unnamed}")
         }
         _ if constraints => {
             let private = names.iter().filter(|name| !is_public(name, declarations));
@@ -46,13 +51,93 @@ pub(super) fn one_step(
                 private.map(|name| format!("`pub {} {}`", kind(name, declarations), last(name))).collect();
             let public =
                 if private.is_empty() { String::new() } else { format!(", and declare {}", private.join(", ")) };
-            format!("make it one step: {step} around both{public}{moved}")
+            format!("make it one step: {step} {around}{inner}{public}{moved}")
         }
         [module] => {
             let module = &context.files.names()[module];
             format!("make it one step: move both into one `fn` of `{module}`, inside {step}{moved}")
         }
         _ => format!("no step can hold values of two modules: declare {} in one module", both(&names)),
+    }
+}
+
+/// Returns the shared values that a step around two uses names, and the advice on one that needs no name; fails with the advice if there is
+/// no such step.
+fn names_of<'b>(
+    one: &'b SharedUse,
+    other: &'b SharedUse,
+    declarations: &Declarations,
+) -> Result<(Vec<&'b Text>, String), String> {
+    let mut names = vec![&one.shared, &other.shared];
+    names.dedup();
+    if !are_in_two_databases(&names, declarations) {
+        return Ok((names, String::new()));
+    }
+    if one.kind == UseKind::Change && other.kind == UseKind::Change {
+        let tables = both(&names);
+        return Err(format!(
+            "no transaction writes two databases: keep {tables} in one, or let no flow depend on both"
+        ));
+    }
+    // A transaction holds what it reads in another database.
+    let (named, read) = match other.kind {
+        UseKind::Change => (&other.shared, &one.shared),
+        UseKind::Read => (&one.shared, &other.shared),
+    };
+    Ok((vec![named], format!("; {}, which is in another database, needs no name in it", both(&[read]))))
+}
+
+/// Returns whether two stored tables are in different databases.
+fn are_in_two_databases(names: &[&Text], declarations: &Declarations) -> bool {
+    let [one, other] = names else { return false };
+    let is_stored = |name: &Text| declarations.tables.get(name.as_str()).is_some_and(|table| table.soft.is_none());
+    is_stored(one) && is_stored(other) && declarations.existing_database(one) != declarations.existing_database(other)
+}
+
+/// Returns what the step is around.
+fn around([(first, one), (second, other)]: [(&CalledPlace<'_>, &SharedUse); 2]) -> String {
+    match (first.function, second.function) {
+        (None, None) => "around both".to_owned(),
+        (Some(first), Some(second)) if first == second => format!("around both calls of `{first}`"),
+        (Some(first), Some(second)) => format!("around the calls of `{first}` and `{second}`"),
+        (Some(first), None) => format!("around the call of `{first}` and the {}", noun(other)),
+        (None, Some(second)) => format!("around the {} and the call of `{second}`", noun(one)),
+    }
+}
+
+fn noun(of: &SharedUse) -> &'static str {
+    match of.kind {
+        UseKind::Read => "read",
+        UseKind::Change => "write",
+    }
+}
+
+/// Returns the advice to leave out the transactions around one of two uses, which the step around both may not contain.
+fn inner_steps(
+    pair: UsePair,
+    places: [&CalledPlace<'_>; 2],
+    (body, declarations, context): (&BodyUses, &Declarations, &CheckContext<'_>),
+) -> String {
+    let is_transaction = |(step, held): &(Origin, &[Text])| {
+        // A statement that is a step by itself has no such word.
+        let has_word = context.text.get(context.span(*step).range()).is_some_and(|text| text.starts_with("atomic"));
+        has_word && held.iter().any(|name| declarations.tables.contains_key(name.as_str()))
+    };
+    let mut left_out = Vec::new();
+    let uses = [(pair.first, pair.second), (pair.second, pair.first)];
+    for ((of, other), place) in uses.into_iter().zip(places) {
+        let Some((step, _)) = body.steps_around_one(of, other).find(is_transaction) else { continue };
+        let [step, _] = context.in_common_body(step, body.uses[other].origin);
+        let part = match (step.function, place.function) {
+            (Some(function), _) => format!("in `{function}`"),
+            (None, Some(function)) => format!("around the call of `{function}`"),
+            (None, None) => format!("around the {}", noun(&body.uses[of])),
+        };
+        left_out.extend((!left_out.contains(&part)).then_some(part));
+    }
+    match left_out[..] {
+        [] => String::new(),
+        _ => format!(", and leave out the `atomic` {}: a transaction contains no other one", left_out.join(" and ")),
     }
 }
 
@@ -108,13 +193,6 @@ fn owner(name: &Text, declarations: &Declarations, context: &CheckContext<'_>) -
     let shared = declarations.shared.get(name.as_str()).map(|declared| declared.item);
     let item = shared.or_else(|| declarations.constraints.get(name.as_str()).map(|declared| declared.item))?;
     Some(context.tree().items.get(item)?.file.into())
-}
-
-/// Returns the name of a constraint in the files that use its module.
-fn outside(name: &str) -> String {
-    let mut parts = name.rsplitn(3, '.');
-    let (own, module) = (parts.next().unwrap_or(name), parts.next());
-    module.map_or_else(|| own.to_owned(), |module| format!("{module}.{own}"))
 }
 
 fn last(name: &str) -> &str {

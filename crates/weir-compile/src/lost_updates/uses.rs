@@ -125,6 +125,14 @@ impl BodyUses {
         both.map(|(step, _)| &self.steps[*step].held)
     }
 
+    /// Returns the atomic steps around one use that are not around another one, and the shared values that each holds.
+    pub(super) fn steps_around_one(&self, of: usize, other: usize) -> impl Iterator<Item = (Origin, &[Text])> {
+        let [of, other] = [of, other].map(|index| &self.uses[index].position.steps);
+        let common = of.iter().zip(other).take_while(|(one, other)| one == other).count();
+        let steps = of.iter().skip(common).map(|step| &self.steps[*step]);
+        steps.map(|step| (step.origin, &*step.held))
+    }
+
     /// Returns the changes that a step around two uses contains beside them: those between them, and those in the steps of which
     /// the two are parts.
     pub(super) fn changes_around(&self, first: usize, second: usize) -> impl Iterator<Item = &SharedUse> {

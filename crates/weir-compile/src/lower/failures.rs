@@ -98,11 +98,11 @@ impl<'a> Lowering<'a, '_> {
         self.exit_with_err(frame, failure, span)
     }
 
-    /// Does the same for a failure of this kind; every other one ends the flow. `ty` is the type of the value that the failure takes the
+    /// Does the same for a failure of one of these kinds; every other one ends the flow. `ty` is the type of the value that the failure takes the
     /// place of.
     pub(super) fn step_failed_by(
         &mut self,
-        kind: FailureKind,
+        kinds: &[FailureKind],
         around: usize,
         failure: Atom,
         (ty, span): (&Type, Span),
@@ -111,20 +111,30 @@ impl<'a> Lowering<'a, '_> {
             return self.step_failed(around, failure, span);
         }
         let failed = failure.clone();
-        self.if_of_kind(kind, failure, (ty, span), |lowering| lowering.step_failed(around, failed, span))
+        self.if_of_kinds(kinds, failure, (ty, span), |lowering| lowering.step_failed(around, failed, span))
     }
 
-    /// Goes on with `then` if a failure has this kind; otherwise ends the flow with it.
-    pub(super) fn if_of_kind(
+    /// Goes on with `then` if a failure has one of these kinds; otherwise ends the flow with it.
+    pub(super) fn if_of_kinds(
         &mut self,
-        kind: FailureKind,
+        kinds: &[FailureKind],
         failure: Atom,
         (ty, span): (&Type, Span),
         then: impl FnOnce(&mut Self) -> Atom,
     ) -> Atom {
         let given = vec![Some(Binding::Atom(failure.clone()))];
         let of = self.call_host(&Text::from("failure.kind"), given, Type::Text, (span, &[]));
-        let is_of_kind = self.prim(Prim::Equal, vec![of, Atom::Value(Value::text(kind.name()))], Type::Bool, span);
+        let mut is_of_kind = Atom::Value(Value::Bool(false));
+        for (at, kind) in kinds.iter().enumerate() {
+            let of = of.clone();
+            let is_this = |lowering: &mut Self| {
+                lowering.prim(Prim::Equal, vec![of, Atom::Value(Value::text(kind.name()))], Type::Bool, span)
+            };
+            is_of_kind = match at {
+                0 => is_this(self),
+                _ => self.choose(is_of_kind, &Type::Bool, span, |_| Atom::Value(Value::Bool(true)), is_this),
+            };
+        }
         self.choose(is_of_kind, ty, span, then, |lowering| {
             lowering.failed(failure, &Type::Failure, (FailureTarget::Flow, None, Vec::new()), span)
         })

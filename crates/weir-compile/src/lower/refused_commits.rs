@@ -1,6 +1,7 @@
-//! Commits that the database refuses, because a rule that it checks only there is broken, such as one of a deferred trigger.
+//! Commits that the database refuses, because a rule that it checks only there is broken, such as one of a deferred trigger, or because
+//! other programs hinder it again and again.
 //!
-//! In an existing database every failure of a commit is one of the transaction. In the tables of the program only a broken rule is: what
+//! In an existing database every failure of a commit is one of the transaction. In the tables of the program only a refusal is: what
 //! else fails, such as a connection that is lost at the commit, ends the flow, which does not try the transaction again by itself.
 //!
 //! The end of the transaction is known in its step, or behind it if its commit is placed. So its failure is lowered for both places.
@@ -15,6 +16,9 @@ use super::block_builder::OpenBlock;
 use super::{Lowering, RefusedCommit, Transaction};
 use crate::lang_items::COMMIT;
 
+/// The kinds of the failure of a commit that has certainly taken no effect.
+const REFUSALS: &[FailureKind] = &[FailureKind::Constraint, FailureKind::Conflict];
+
 impl Lowering<'_, '_> {
     /// Lowers the failure of the commit of a step with so many frames around it.
     pub(super) fn commit_failed(
@@ -25,7 +29,7 @@ impl Lowering<'_, '_> {
     ) -> Atom {
         match self.is_of_existing(transaction) {
             true => self.step_failed(around, failure, span),
-            false => self.step_failed_by(FailureKind::Constraint, around, failure, (ty, span)),
+            false => self.step_failed_by(REFUSALS, around, failure, (ty, span)),
         }
     }
 
@@ -35,7 +39,7 @@ impl Lowering<'_, '_> {
         let err = |lowering: &mut Self| lowering.prim(Prim::Variant(Value::ERR), vec![failed], ty.clone(), span);
         match is_any {
             true => err(self),
-            false => self.if_of_kind(FailureKind::Constraint, failure, (ty, span), err),
+            false => self.if_of_kinds(REFUSALS, failure, (ty, span), err),
         }
     }
 

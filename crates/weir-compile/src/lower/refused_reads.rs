@@ -31,7 +31,7 @@ impl Lowering<'_, '_> {
         let subject = self.emit(Op::Call(Call { keeps_failure: true, ..call }), of.clone(), span);
         self.match_fallible(FallibleValue { subject, of }, &ty, span, |lowering, failure| {
             let failure = failure.unwrap_or(Atom::Value(Value::Unit));
-            lowering.step_failed_by(FailureKind::Conflict, around, failure, (&ty, span))
+            lowering.step_failed_by(&[FailureKind::Conflict], around, failure, (&ty, span))
         })
     }
 }

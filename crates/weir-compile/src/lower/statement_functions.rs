@@ -7,21 +7,13 @@ use weir_host::Text;
 use weir_ir::expr::Atom;
 use weir_syntax::{Code, Diagnostic, Span};
 
-use super::{InlineFrameKind, InnerStatement, Lowering};
+use super::{InnerStatement, Lowering};
 
 impl Lowering<'_, '_> {
     /// Returns the statement at this place if it is in a transaction.
     pub(super) fn inner_statement(&self, name: &'static str, table: &Text, span: Span) -> Option<InnerStatement> {
-        let step = self.steps.iter().rfind(|step| step.transaction.is_some())?;
-        let transaction = step.transaction.as_ref()?;
-        let call = self.frames.get(step.frame_count);
-        let call = call.filter(|frame| matches!(frame.kind, InlineFrameKind::Function | InlineFrameKind::Route));
-        let around = match call {
-            _ if transaction.is_own => Some((transaction.span, "a transaction, too, whose function contains it")),
-            Some(call) => Some((self.context.located(call.called_at), "called in a transaction")),
-            None => None,
-        };
-        let frame_count = self.frames.len();
+        self.steps.iter().rfind(|step| step.transaction.is_some())?;
+        let (around, frame_count) = (self.called_in_transaction(), self.frames.len());
         Some(InnerStatement { name, table: table.clone(), span, frame_count, around, is_reported: false })
     }
 

@@ -9,7 +9,7 @@ use weir_ir::prim::Prim;
 use weir_syntax::ast::AtomicResource;
 use weir_syntax::{Code, Diagnostic, Span};
 
-use super::{Binding, Lowering, Transaction};
+use super::{Binding, InlineFrameKind, Lowering, Transaction};
 use crate::lang_items::{BEGIN, COMMIT, ROLL_BACK, WAIT_FOR_ATTEMPT};
 
 impl Lowering<'_, '_> {
@@ -34,13 +34,35 @@ impl Lowering<'_, '_> {
         self.context.report_once(diagnostic);
     }
 
+    /// Returns the place in the innermost transaction by which the flow comes to the current expression, and how; `None` if the transaction
+    /// itself contains the expression.
+    pub(super) fn called_in_transaction(&self) -> Option<(Span, &'static str)> {
+        let step = self.steps.iter().rfind(|step| step.transaction.is_some())?;
+        let transaction = step.transaction.as_ref()?;
+        if transaction.is_own {
+            return Some((transaction.span, "a transaction, too, whose function contains it"));
+        }
+        let call = self.frames.get(step.frame_count)?;
+        let is_call = matches!(call.kind, InlineFrameKind::Function | InlineFrameKind::Route);
+        is_call.then(|| (self.context.located(call.called_at), "called in a transaction"))
+    }
+
+    /// Reports what may not be in a transaction, with the call that leads from the transaction to it.
+    fn report_in_transaction(&mut self, diagnostic: Diagnostic) {
+        let diagnostic = match self.called_in_transaction() {
+            Some((place, how)) => diagnostic.because(place, how),
+            None => diagnostic,
+        };
+        self.context.report_once(diagnostic);
+    }
+
     pub(super) fn not_named(&mut self, table: &Text, transaction: &Transaction, span: Span) {
         let hint = self.naming(table, transaction, span);
         let diagnostic =
             Diagnostic::new(Code::TransactionBody, format!("the transaction writes `{table}`, which it does not name"))
                 .at(span, "written here")
                 .hint(hint);
-        self.context.report_once(diagnostic);
+        self.report_in_transaction(diagnostic);
     }
 
     /// Returns the advice to name a table in a transaction, in the names of the file.
@@ -73,7 +95,7 @@ impl Lowering<'_, '_> {
             let diagnostic = Diagnostic::new(Code::TransactionBody, "a transaction inside a transaction")
                 .at(span, "begins while another one is open")
                 .hint("name all tables in the outer `atomic`, and leave out the inner one");
-            self.context.report_once(diagnostic);
+            self.report_in_transaction(diagnostic);
         }
         self.one_database(&tables, span);
         let number = self.begin_transaction(span);
@@ -233,7 +255,7 @@ impl Lowering<'_, '_> {
         }
         if self.is_in_transaction() {
             let path = signature.path();
-            self.context.report_once(match path.as_str() {
+            self.report_in_transaction(match path.as_str() {
                 // No call of the program: it wrote a `backoff`.
                 WAIT_FOR_ATTEMPT => {
                     Diagnostic::new(Code::TransactionBody, "a `backoff` waits, and may not stand in a transaction")

@@ -11,6 +11,7 @@ mod few_connections;
 mod groups;
 mod keyed_reads;
 mod large_answers;
+mod large_row_kills;
 mod long_reads;
 mod lost_commits;
 mod migrations;
@@ -78,10 +79,15 @@ fn post(served: &Served, path: &str) -> Option<Answer> {
 }
 
 fn request(served: &Served, method: &str, path: &str) -> Option<Answer> {
+    request_with(served, method, path, "")
+}
+
+fn request_with(served: &Served, method: &str, path: &str, body: &str) -> Option<Answer> {
     let mut stream = std::net::TcpStream::connect(&served.address).ok()?;
     let request = format!(
-        "{method} {path} HTTP/1.1\r\nHost: {}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
-        served.address
+        "{method} {path} HTTP/1.1\r\nHost: {}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+        served.address,
+        body.len()
     );
     stream.write_all(request.as_bytes()).ok()?;
     let mut head = [0; 15];

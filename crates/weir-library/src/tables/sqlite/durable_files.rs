@@ -16,6 +16,9 @@ const SECTOR: usize = 512;
 /// Length of the header of a log, which differs after each checkpoint.
 const HEADER: usize = 32;
 
+/// Number of times that a thread lets others write.
+const YIELDS: usize = 100;
+
 /// The files whose syncs are noted.
 static NOTED: Mutex<BTreeMap<PathBuf, Arc<Mutex<DurableFiles>>>> = Mutex::new(BTreeMap::new());
 
@@ -54,6 +57,13 @@ impl DurableFiles {
             let mut noted = noted.lock();
             let read = |path: &Path| std::fs::read(path).expect("a checkpoint needs both files");
             *noted = DurableFiles { database: read(database), log: read(&log_of(database)) };
+        }
+    }
+
+    /// Lets other threads write the log before what is done with its length.
+    pub(super) fn let_others_write(database: &Path) {
+        if NOTED.lock().contains_key(database) {
+            (0..YIELDS).for_each(|_| std::thread::yield_now());
         }
     }
 

@@ -113,8 +113,17 @@ impl LogNote {
 
     /// Makes the log as long as it should be, if another program has cut what it has moved.
     fn lengthen(&self) -> io::Result<()> {
+        let (log, length) = self.open_log()?;
+        if length < LOG_LENGTH { log.set_len(LOG_LENGTH) } else { Ok(()) }
+    }
+
+    /// Opens the log, and returns its length, to which others may append at once.
+    fn open_log(&self) -> io::Result<(File, u64)> {
         let log = File::options().write(true).open(self.log())?;
-        if log.metadata()?.len() < LOG_LENGTH { log.set_len(LOG_LENGTH) } else { Ok(()) }
+        let length = log.metadata()?.len();
+        #[cfg(test)]
+        super::durable_files::DurableFiles::let_others_write(&self.database);
+        Ok((log, length))
     }
 
     fn log(&self) -> PathBuf {
@@ -154,10 +163,9 @@ impl LogNote {
         self.confirm(number, length).map_err(|error| self.unwritable(&error))
     }
 
-    /// Syncs the log, and returns its length, to which others may append meanwhile.
+    /// Syncs the log, and returns the length that it has had before.
     fn synced_length(&self) -> io::Result<u64> {
-        let log = File::options().write(true).open(self.log())?;
-        let length = log.metadata()?.len();
+        let (log, length) = self.open_log()?;
         log.sync_all()?;
         Ok(length)
     }

@@ -1,15 +1,18 @@
 //! Power cuts: what was acknowledged or read is there afterwards, once, and no transaction is torn.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use parking_lot::Mutex;
+use rusqlite::Connection;
 use test_support::random::Random;
 use weir::{SeenCommits, Value};
 
 use super::{TestDatabase, column, declared, everything};
 use crate::tables::open_table::OpenTable;
 use crate::tables::schema::Schema;
+use crate::tables::sqlite::database_files::LOG_KEPT_MAX;
 use crate::tables::sqlite::durable_files::DurableFiles;
 use crate::tables::storage::TableStorage;
 
@@ -18,6 +21,9 @@ const CLIENTS: i64 = 8;
 
 /// The sum of both halves, stored in one row.
 const WHOLE: i64 = 3;
+
+/// Number of power cuts of one database whose rows are large, so that it does not become too large itself.
+const CUTS_OF_LARGE: u64 = 10;
 
 /// Number of power cuts; `WEIR_POWER_CUTS` sets another one.
 fn cuts() -> u64 {
@@ -38,7 +44,12 @@ fn halves() -> Schema {
         auto: true,
         ..declared(
             "halves",
-            vec![column("id", "Int", false), column("number", "Int", false), column("half", "Int", false)],
+            vec![
+                column("id", "Int", false),
+                column("number", "Int", false),
+                column("half", "Int", false),
+                column("data", "Bytes", false),
+            ],
         )
     }
 }
@@ -48,10 +59,19 @@ fn int(value: &Value) -> i64 {
     *number
 }
 
+/// The length of the data of the rows with a number.
+type RowLength = fn(i64) -> usize;
+
+/// Returns the data of the rows with a number, which have this length.
+fn data(number: i64, length: usize) -> Vec<u8> {
+    vec![number as u8; length]
+}
+
 /// The clients of a table: those that write, and those that read what may not be durable yet.
 struct Clients<'a> {
     storage: &'a TableStorage,
     table: &'a OpenTable,
+    length: RowLength,
     /// The lock of the step that holds the table.
     turn: Mutex<()>,
     /// The number of the last row.
@@ -85,8 +105,9 @@ impl Clients<'_> {
     }
 
     fn insert(&self, transaction: i64, number: i64, half: i64) {
-        let row = [0, number, half].map(Value::Int);
-        let id = self.table.rows.insert(transaction, Value::Record(row.into_iter().collect())).unwrap();
+        let data = Value::bytes(data(number, (self.length)(number)));
+        let row = [0, number, half].map(Value::Int).into_iter().chain([data]).collect();
+        let id = self.table.rows.insert(transaction, Value::Record(row)).unwrap();
         self.last.store(int(&id), Ordering::Release);
     }
 
@@ -114,13 +135,46 @@ impl Clients<'_> {
 
 #[test]
 fn what_was_acknowledged_survives_a_power_cut() {
-    let database = TestDatabase::sqlite("power-cuts");
+    cut_power("power-cuts", |_| 0, (cuts(), |_, _| None));
+}
+
+/// The log grows beyond its least length during checkpoints, and beyond the length that it keeps while another program reads.
+#[test]
+fn large_rows_survive_a_power_cut_while_the_log_is_long() {
+    for _ in 0..cuts().div_ceil(10 * CUTS_OF_LARGE) {
+        let before: BeforeCut = |cut, database| (cut % 2 == 1).then(|| long_log(database));
+        cut_power(
+            "power-cuts-of-large-rows",
+            |number| 3_000 + (number * 7_919 % 100_000) as usize,
+            (CUTS_OF_LARGE, before),
+        );
+    }
+}
+
+/// What is done before each cut of the power; the connection stays open until the cut.
+type BeforeCut = fn(u64, &Path) -> Option<Connection>;
+
+/// Reads the database until its log is longer than it stays otherwise.
+fn long_log(database: &Path) -> Connection {
+    let reader = Connection::open(database).unwrap();
+    reader.execute_batch("BEGIN; SELECT count(*) FROM sqlite_schema").unwrap();
+    let log = database.with_extension("db-wal");
+    while std::fs::metadata(&log).unwrap().len() <= u64::from(LOG_KEPT_MAX) {
+        std::thread::yield_now();
+    }
+    reader
+}
+
+/// Cuts the power so often, while clients write rows with data of this length.
+fn cut_power(name: &str, length: RowLength, (cuts, before): (u64, BeforeCut)) {
+    let (database, copies) = (TestDatabase::sqlite(name), TestDatabase::sqlite(&format!("{name}-copies")));
     let files = DurableFiles::note(&database.file());
     let storage = database.storage();
     let table = storage.open(halves()).unwrap();
     let clients = Clients {
         storage: &storage,
         table: &table,
+        length,
         turn: Mutex::new(()),
         last: AtomicI64::new(0),
         acknowledged: Mutex::default(),
@@ -135,28 +189,35 @@ fn what_was_acknowledged_survives_a_power_cut() {
             scope.spawn(move || clients.read(by_key));
         }
         let _done = EndOfClients(&clients.done);
-        let (copies, mut random) = (TestDatabase::sqlite("power-cut-copies"), Random::new(7));
-        for cut in 0..cuts() {
+        let mut random = Random::new(7);
+        for cut in 0..cuts {
             while clients.acknowledged.lock().len() < (cut as usize + 1) * 2 {
                 std::thread::yield_now();
             }
+            let _open = before(cut, &database.file());
             let before = clients.acknowledged.lock().clone();
             let left = files.lock();
             // All sectors of some cuts, none of others, and a half of most.
             let percent = [0, 50, 90, 100][random.below(4) as usize];
             left.cut(&database.file(), &copies.file(), || random.below(100) < percent).unwrap();
             drop(left);
-            check(&copies, &before);
+            check(&copies, (&before, length));
         }
     });
 }
 
 /// Opens what a power cut has left.
-fn check(copies: &TestDatabase, acknowledged: &[i64]) {
-    let connection = rusqlite::Connection::open(copies.file()).unwrap();
-    let mut statement = connection.prepare("SELECT number, sum(half), count(*) FROM halves GROUP BY number").unwrap();
-    let row = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(0)?, (row.get::<_, i64>(1)?, row.get::<_, i64>(2)?)));
-    let stored: BTreeMap<i64, (i64, i64)> = statement.query_map([], row).unwrap().map(Result::unwrap).collect();
+fn check(copies: &TestDatabase, (acknowledged, length): (&[i64], RowLength)) {
+    let connection = Connection::open(copies.file()).unwrap();
+    let mut statement = connection.prepare("SELECT number, half, data FROM halves").unwrap();
+    let mut stored = BTreeMap::<i64, (i64, i64)>::new();
+    let mut rows = statement.query([]).unwrap();
+    while let Some(row) = rows.next().unwrap() {
+        let (number, half) = (row.get(0).unwrap(), row.get::<_, i64>(1).unwrap());
+        assert!(row.get_ref(2).unwrap().as_blob().unwrap() == data(number, length(number)), "the data of {number}");
+        let (sum, count) = stored.entry(number).or_default();
+        (*sum, *count) = (*sum + half, *count + 1);
+    }
     let torn: Vec<_> = stored.iter().filter(|(_, found)| ![(3, 2), (WHOLE, 1)].contains(found)).collect();
     assert!(torn.is_empty(), "torn or doubled: {torn:?}");
     let lost: Vec<_> = acknowledged.iter().filter(|number| !stored.contains_key(number)).collect();

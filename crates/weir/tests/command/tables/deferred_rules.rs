@@ -1,4 +1,5 @@
-//! Rules that somebody has added to the tables of the program, and that the database checks only at the commit.
+//! Rules that somebody has added to the tables of the program, and that the database checks only at the commit; and commits that it refuses
+//! as if other programs had hindered them.
 
 use test_support::postgres::PostgresServer;
 
@@ -103,13 +104,14 @@ fn kept(whole: Int) -> Result(Int) {
 "#;
 
 const RULE: &str = "CREATE FUNCTION small() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+       IF new.whole = 6 THEN RAISE EXCEPTION 'again' USING ERRCODE = '40001'; END IF;
        IF new.whole > 7 THEN RAISE EXCEPTION 'too large' USING ERRCODE = '23514'; END IF;
        RETURN new;
      END $$;
      CREATE CONSTRAINT TRIGGER small AFTER INSERT OR UPDATE ON parts DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION small()";
 
 #[test]
-fn a_rule_of_the_tables_of_the_program_that_the_commit_checks_is_a_failure_that_the_program_handles() {
+fn a_commit_that_the_database_refuses_is_a_failure_that_the_program_handles() {
     let Some(server) = PostgresServer::shared() else { return };
     let program = Scratch::new("store.weir", PROGRAM.as_bytes());
     server.schema("deferred_rules");
@@ -124,16 +126,24 @@ fn a_rule_of_the_tables_of_the_program_that_the_commit_checks_is_a_failure_that_
             let answer = post(&served, path).expect("the program answers");
             (answer.status, text(&answer).trim().to_owned())
         };
-        for way in ["alone", "fn", "return", "value", "retry", "soft", "update"] {
-            let (status, said) = asked(&format!("/{way}/9"));
+        let is_refused = |way: &str, whole: i64, why: &str| {
+            let (status, said) = asked(&format!("/{way}/{whole}"));
             assert_eq!(status, 409, "{way} under `{engine}`: {said}");
-            assert!(said.starts_with("constraint: the database refuses the write: too large"), "{way}: {said}");
+            assert!(said.starts_with(why), "{way}: {said}");
+        };
+        for way in ["alone", "fn", "return", "value", "retry", "soft", "update"] {
+            is_refused(way, 9, "constraint: the database refuses the write: too large");
+        }
+        // Each is tried eight times.
+        for way in ["fn", "return", "value", "soft"] {
+            is_refused(way, 6, "conflict: ");
         }
         let (of_value, of_return) = (asked("/both/9"), asked("/both/8"));
         assert_eq!(of_value, (409, "program: constraint of the value".to_owned()), "under `{engine}`");
+        assert_eq!(asked("/both/6"), (409, "program: conflict of the value".to_owned()), "under `{engine}`");
         assert_eq!(of_return.0, 409, "under `{engine}`: {}", of_return.1);
         assert!(of_return.1.starts_with("constraint: the database refuses the write: too large"), "{}", of_return.1);
-        assert_eq!(asked("/end/9").0, 500);
+        assert_eq!((asked("/end/9").0, asked("/end/6").0), (500, 500));
         assert_eq!(text(&served.get("/")).trim(), "0 0 0", "under `{engine}`");
         assert_eq!((asked("/fn/1"), asked("/soft/2")), ((200, "2".to_owned()), (200, "1".to_owned())));
         assert_eq!(text(&served.get("/")).trim(), "2 1 1", "under `{engine}`");

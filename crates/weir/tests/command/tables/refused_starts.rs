@@ -9,13 +9,13 @@ use super::{COUNTER, post};
 use crate::support::{Scratch, Served, said, say};
 
 /// A transaction that reads, and shows no rows.
-const READS: &str = "begin; select name from sqlite_schema where name = ''";
+pub(super) const READS: &str = "begin; select name from sqlite_schema where name = ''";
 
 /// Another program that holds a lock of a database.
-struct LockHolder(Child);
+pub(super) struct LockHolder(Child);
 
 impl LockHolder {
-    fn begin(database: &str, transaction: &str) -> LockHolder {
+    pub(super) fn begin(database: &str, transaction: &str) -> LockHolder {
         let mut shell = Command::new("sqlite3");
         let shell = shell.arg(database).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let mut shell = shell.expect("sqlite3 is installed");
@@ -28,7 +28,7 @@ impl LockHolder {
         LockHolder(shell)
     }
 
-    fn end(mut self) {
+    pub(super) fn end(mut self) {
         drop(self.0.stdin.take());
         assert!(self.0.wait().expect("it ends").success());
     }

@@ -65,6 +65,11 @@ fn moved(to: Int) -> Result(Int) {
 
 service front on http(port: 8080) {
   put "/begin" {
+    marks.delete_all(|_| true)?
+    own.delete_all(|_| true)?
+    theirs.delete_all(|_| true)?
+    kept.set(0)
+    added.set(0)
     own.upsert(Row { id: 0, n: 0 })?
     theirs.upsert(Row { id: 0, n: 0 })?
     http.text("begun")
@@ -152,16 +157,12 @@ const OWN: [(&str, &str, &str); 10] = [
     ("GET", "/own/get", "0"),
 ];
 
-const ENGINES: [&str; 3] = ["event", "staged", "thread-per-flow"];
-
 /// A server of the test that answers when the test says so.
 pub(super) struct Gate(TcpListener);
 
 impl Gate {
     pub(super) fn new() -> Gate {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
-        listener.set_nonblocking(true).expect("a socket of our own");
-        Gate(listener)
+        Gate(TcpListener::bind("127.0.0.1:0").expect("a port is free"))
     }
 
     pub(super) fn port(&self) -> u16 {
@@ -170,20 +171,17 @@ impl Gate {
 
     /// Waits until the flow of a request has come to the gate.
     pub(super) fn reached(&self, request: &TcpStream) -> TcpStream {
-        request.set_nonblocking(true).expect("a socket of our own");
-        let mut stream = loop {
-            match self.0.accept() {
-                Ok((stream, _)) => break stream,
-                Err(_) => assert!(request.peek(&mut [0]).is_err(), "the request is answered before"),
-            }
-            thread::yield_now();
-        };
-        request.set_nonblocking(false).expect("a socket of our own");
-        stream.set_nonblocking(false).expect("a socket of our own");
+        let (answered, port) = (request.try_clone().expect("a socket of our own"), self.port());
+        // An answer without the gate ends the test. Later nobody listens any more.
+        thread::spawn(move || {
+            _ = answered.peek(&mut [0]);
+            _ = TcpStream::connect(("127.0.0.1", port));
+        });
+        let (mut stream, _) = self.0.accept().expect("a connection");
         let mut request = Vec::new();
         while !request.ends_with(b"\r\n\r\n") {
             let mut byte = [0];
-            stream.read_exact(&mut byte).expect("the request has a head");
+            stream.read_exact(&mut byte).expect("the flow of the request comes to the gate");
             request.extend(byte);
         }
         stream
@@ -212,58 +210,133 @@ fn answered(served: &Served, (method, path, expected): (&str, &str, &str)) {
     assert_eq!((answer.status, text(&answer).trim()), (200, expected), "{method} {path}");
 }
 
-/// Runs the program with each kind of database for its own tables and with the others that are wanted, and calls `test` with it.
-fn each(name: &str, engines: &[&str], is_wanted: fn(&Other) -> bool, test: impl Fn(&Served, &Other)) {
+/// A running program, and the database of its table `theirs`.
+struct Running<'p> {
+    served: &'p Served,
+    other: &'p Other,
+    engine: &'p str,
+}
+
+/// Runs the program under an engine with each kind of database for its own tables and for the others. One process serves all that is
+/// tested, because processes take most of the time.
+fn run(engine: &str) {
     let program = Scratch::new("several.weir", PROGRAM.as_bytes());
-    for (at, engine) in engines.iter().enumerate() {
-        for (own, store) in TableStore::each(&format!("{name}-own-{at}")).iter().enumerate() {
-            let others = Other::each(&format!("{name}_{at}_{own}"), |_| {
-                "CREATE TABLE theirs (id bigint PRIMARY KEY NOT NULL, n bigint NOT NULL)".to_owned()
-            });
-            for other in others.into_iter().filter(is_wanted) {
-                let option = other.option();
-                let served = Served::start(program.path(), &store.with(&["--set", &option, "--engine", engine]));
-                assert_eq!(read_answer(send(&served, "PUT", "/begin")).status, 200);
-                test(&served, &other);
-                assert_eq!(served.stop().0, Some(0));
-            }
+    let name = format!("several_{}", engine.replace('-', "_"));
+    for (own, store) in TableStore::each(&format!("{name}_own")).iter().enumerate() {
+        for other in Other::each(&format!("{name}_{own}"), |_| {
+            "CREATE TABLE theirs (id bigint PRIMARY KEY NOT NULL, n bigint NOT NULL)".to_owned()
+        }) {
+            let option = other.option();
+            let served = Served::start(program.path(), &store.with(&["--set", &option, "--engine", engine]));
+            let running = Running { served: &served, other: &other, engine };
+            running.a_transaction_holds_up_no_table_of_the_program();
+            running.a_step_ends_nothing_in_other_databases();
+            running.a_locked_row_holds_up_no_table_of_the_program();
+            running.a_query_keeps_nobody_out_while_another_database_answers();
+            running.flows_in_opposite_orders_do_not_wait_for_each_other_forever();
+            assert_eq!(served.stop().0, Some(0));
         }
     }
 }
 
 #[test]
-fn a_transaction_of_another_database_holds_up_no_table_of_the_program() {
-    each(
-        "gate_before",
-        &ENGINES,
-        |_| true,
-        |served, _| {
-            let gate = Gate::new();
-            let held = send(served, "POST", &format!("/gate/before/{}", gate.port()));
-            let flow = gate.reached(&held);
-            OWN.iter().for_each(|request| answered(served, *request));
-            open(flow);
-            assert_eq!(text(&read_answer(held)), "9");
-        },
-    );
+fn another_database_holds_up_no_table_of_the_program_under_event() {
+    run("event");
 }
 
-/// The end of a step takes back what is open in its own database, and restores its own shared values.
 #[test]
-fn a_step_ends_nothing_in_other_databases() {
-    for fails in [false, true] {
+fn another_database_holds_up_no_table_of_the_program_under_pool() {
+    run("pool");
+}
+
+#[test]
+fn another_database_holds_up_no_table_of_the_program_under_staged() {
+    run("staged");
+}
+
+#[test]
+fn another_database_holds_up_no_table_of_the_program_under_thread_per_flow() {
+    run("thread-per-flow");
+}
+
+impl Running<'_> {
+    /// Makes the tables as they are at first.
+    fn begin(&self) {
+        assert_eq!(read_answer(send(self.served, "PUT", "/begin")).status, 200);
+    }
+
+    fn own_tables_go_on(&self) {
+        OWN.iter().for_each(|request| answered(self.served, *request));
+    }
+
+    fn a_transaction_holds_up_no_table_of_the_program(&self) {
+        self.begin();
+        let gate = Gate::new();
+        let held = send(self.served, "POST", &format!("/gate/before/{}", gate.port()));
+        let flow = gate.reached(&held);
+        self.own_tables_go_on();
+        open(flow);
+        assert_eq!(text(&read_answer(held)), "9");
+    }
+
+    /// The end of a step takes back what is open in its own database, and restores its own shared values.
+    fn a_step_ends_nothing_in_other_databases(&self) {
         // PostgreSQL takes back a transaction that executes nothing for 3 seconds.
-        each(&format!("gate_within_{}", u8::from(fails)), &["event", "pool"], Other::is_sqlite, |served, _| {
+        let fails: &[bool] = if self.other.is_sqlite() { &[false, true] } else { &[] };
+        for fails in fails {
+            self.begin();
             let gate = Gate::new();
-            let held = send(served, "POST", &format!("/gate/within/{}?fails={fails}", gate.port()));
+            let held = send(self.served, "POST", &format!("/gate/within/{}?fails={fails}", gate.port()));
             let flow = gate.reached(&held);
-            OWN.iter().for_each(|request| answered(served, *request));
+            self.own_tables_go_on();
             open(flow);
-            let (count, kept, rows) = if fails { ("-1", "0", "[[0,0]]") } else { ("1", "1", "[[0,0],[1,1],[2,2]]") };
+            let (count, kept, rows) = if *fails { ("-1", "0", "[[0,0]]") } else { ("1", "1", "[[0,0],[1,1],[2,2]]") };
             assert_eq!(text(&read_answer(held)), count);
-            answered(served, ("GET", "/kept", kept));
-            answered(served, ("GET", "/theirs", rows));
+            answered(self.served, ("GET", "/kept", kept));
+            answered(self.served, ("GET", "/theirs", rows));
+        }
+    }
+
+    fn a_locked_row_holds_up_no_table_of_the_program(&self) {
+        let lock = "SELECT n FROM theirs WHERE id = 0 FOR UPDATE";
+        self.own_tables_go_on_beside(lock, ("/gate/theirs", "{\"id\":0,\"n\":1}"));
+    }
+
+    /// A query that reads rows of another database by keys does not keep out who writes its table.
+    fn a_query_keeps_nobody_out_while_another_database_answers(&self) {
+        self.own_tables_go_on_beside("LOCK TABLE theirs IN ACCESS EXCLUSIVE MODE", ("/gate/both", "[[0,0]]"));
+    }
+
+    /// Sends a request that waits for a lock of another program in the other database, and has the answers of all others meanwhile.
+    fn own_tables_go_on_beside(&self, lock: &str, (path, expected): (&str, &str)) {
+        let Other::Postgres(server, schema) = self.other else { return };
+        self.begin();
+        let lock = OpenTransaction::begin(server, schema, lock);
+        let held = send(self.served, "POST", path);
+        lock.blocks();
+        self.own_tables_go_on();
+        lock.end();
+        let answer = read_answer(held);
+        assert_eq!((answer.status, text(&answer)), (200, expected));
+    }
+
+    /// Flows that need both databases, one after the other and together, come to an end.
+    fn flows_in_opposite_orders_do_not_wait_for_each_other_forever(&self) {
+        const EACH: usize = 4;
+        self.begin();
+        thread::scope(|scope| {
+            for way in 0..5 {
+                scope.spawn(move || {
+                    for _ in 0..EACH {
+                        let answer = post(self.served, &format!("/order/{way}")).expect("an answer");
+                        assert_eq!(answer.status, 200, "{way} under {}: {}", self.engine, text(&answer));
+                    }
+                });
+            }
         });
+        let rows = |n: usize| format!("{{\"id\":0,\"n\":{n}}}");
+        let sums = self.served.get("/sums");
+        assert_eq!(text(&sums), format!("[{},{}]", rows(5 * EACH), rows(5 * EACH)), "{}", self.engine);
     }
 }
 
@@ -300,66 +373,6 @@ impl<'s> OpenTransaction<'s> {
         self.server.execute("public", &format!("SELECT pg_terminate_backend({})", self.process));
         self.shell.wait().expect("the shell ends");
     }
-}
-
-/// Sends a request that waits for a lock of another program in the other database, and has the answers of all others meanwhile.
-fn own_tables_go_on(name: &str, lock: &str, (path, expected): (&str, &str)) {
-    each(
-        name,
-        &["event", "thread-per-flow"],
-        |other| !other.is_sqlite(),
-        |served, other| {
-            let Other::Postgres(server, schema) = other else { return };
-            let lock = OpenTransaction::begin(server, schema, lock);
-            let held = send(served, "POST", path);
-            lock.blocks();
-            OWN.iter().for_each(|request| answered(served, *request));
-            lock.end();
-            let answer = read_answer(held);
-            assert_eq!((answer.status, text(&answer)), (200, expected));
-        },
-    );
-}
-
-#[test]
-fn a_locked_row_of_another_database_holds_up_no_table_of_the_program() {
-    own_tables_go_on(
-        "locked_row",
-        "SELECT n FROM theirs WHERE id = 0 FOR UPDATE",
-        ("/gate/theirs", "{\"id\":0,\"n\":1}"),
-    );
-}
-
-/// A query that reads rows of another database by keys does not keep out who writes its table.
-#[test]
-fn a_query_keeps_nobody_out_while_another_database_answers() {
-    own_tables_go_on("locked_table", "LOCK TABLE theirs IN ACCESS EXCLUSIVE MODE", ("/gate/both", "[[0,0]]"));
-}
-
-/// Flows that need both databases in opposite orders, one after the other and together, come to an end.
-#[test]
-fn flows_that_use_two_databases_in_opposite_orders_do_not_wait_for_each_other_forever() {
-    const EACH: usize = 4;
-    each(
-        "orders",
-        &ENGINES,
-        |_| true,
-        |served, _| {
-            thread::scope(|scope| {
-                for way in 0..5 {
-                    scope.spawn(move || {
-                        for _ in 0..EACH {
-                            let answer = post(served, &format!("/order/{way}")).expect("an answer");
-                            assert_eq!(answer.status, 200, "{way}: {}", text(&answer));
-                        }
-                    });
-                }
-            });
-            let rows = |n: usize| format!("{{\"id\":0,\"n\":{n}}}");
-            let sums = served.get("/sums");
-            assert_eq!(text(&sums), format!("[{},{}]", rows(5 * EACH), rows(5 * EACH)));
-        },
-    );
 }
 
 /// Two names of one database are one database, whatever the names are.
