@@ -57,6 +57,7 @@ mod memory;
 mod memory_index;
 mod memory_rows;
 mod migration;
+mod migration_columns;
 mod migration_notes;
 mod missed_starts;
 mod new_table;
@@ -106,6 +107,7 @@ mod table_read;
 #[cfg(test)]
 mod tests;
 mod transaction_number;
+mod unconverted_rows;
 mod write_order;
 mod write_sets;
 mod writer;
@@ -191,10 +193,11 @@ pub fn old_rows(schema: Schema, #[environment] storage: &TableStorage) -> Result
     Ok(storage.old_rows(&schema)?.into_iter().map(Generic).collect())
 }
 
-/// Returns the failure of a row that the `fn` of a migration has not converted, with the key of the row.
-#[weir::function(internal, pure)]
-pub fn not_converted(schema: Schema, row: OldRow, failure: Failure) -> Failure {
-    pending_migration::not_converted(&schema, &row.0, failure)
+/// Returns the failure of a row that the `fn` of a migration has not converted, with the key of the row, and how to go on if others are
+/// converted.
+#[weir::function(internal)]
+pub fn not_converted(schema: Schema, row: OldRow, failure: Failure, #[environment] storage: &TableStorage) -> Failure {
+    storage.not_converted(&schema, &row.0, failure)
 }
 
 /// Stores converted rows, and returns whether more are left.

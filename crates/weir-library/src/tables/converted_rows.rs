@@ -46,6 +46,14 @@ fn equal(schema: &Schema, columns: &[usize], rows: [&[Value]; 2]) -> Failure {
     )
 }
 
+/// Returns the failure of a transaction that converts all rows, if a rule does not hold that the program declares.
+pub(super) fn of_batch(failure: Failure) -> Failure {
+    if failure.kind != FailureKind::Constraint {
+        return failure;
+    }
+    Failure::new(FailureKind::Constraint, format!("{failure}. The `fn` of `migrate` makes these values: correct it"))
+}
+
 /// Returns the failure of the last of several transactions that convert rows, if a rule does not hold that the program declares.
 pub(super) fn of_batches(failure: Failure) -> Failure {
     if failure.kind != FailureKind::Constraint {
@@ -53,6 +61,6 @@ pub(super) fn of_batches(failure: Failure) -> Failure {
     }
     Failure::function(format!(
         "{failure}. The `fn` of `migrate` has made these values, and a corrected one converts only rows that are not converted yet: start \
-         the program without this `unique` or `references`, correct the rows by it, and declare it again"
+         the program without this `unique` or `references`, correct the rows by it, and declare it again; the way back is a backup from before"
     ))
 }

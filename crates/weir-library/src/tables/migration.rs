@@ -14,12 +14,15 @@ use weir::{Failure, Value};
 use super::catalog::{Catalog, Read, StartCheck};
 use super::converted_rows;
 use super::evolution::{self, KnownColumn};
-use super::migration_notes::{MigrationProgress, create_notes, forget, note, notes, shown};
+use super::migration_columns::{has_old, is_changed, is_old, is_readable, lacks_new};
+use super::migration_notes::{MigrationProgress, forget, note, shown_columns};
 use super::new_table::SchemaChange;
-use super::past_migrations;
-use super::pending_migration::{PendingMigration, fits_others, has_old, is_changed, is_old, lacks_new};
+use super::past_migrations::{self, MigrationHistory, fits_others};
+use super::pending_migration::PendingMigration;
+use super::reference_notes;
 use super::schema::{ColumnSchema, Schema};
 use super::sql::quoted;
+use super::unconverted_rows::{self, RowsToConvert};
 
 /// Returns the next rows of the old type; none if nothing is to be converted.
 pub(super) fn old_rows(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<Vec<Value>> {
@@ -39,12 +42,44 @@ pub(super) fn store(schema: &Schema, old: &[Value], new: &[Value], catalog: &dyn
     match PendingMigration::of(schema, catalog)? {
         Ok(Some(pending)) => match pending.store(old, new, catalog)? {
             Ok(false) if pending.migration.batched => {
-                Ok(apply(schema, catalog)?.map(|()| false).map_err(converted_rows::of_batches))
+                let explained = if pending.has_begun { converted_rows::of_batches } else { converted_rows::of_batch };
+                // The start notes that the references hold.
+                if let Err(failure) = references_hold(schema, true, catalog)? {
+                    return Ok(Err(if pending.has_begun { explained(failure) } else { failure }));
+                }
+                Ok(apply(schema, catalog)?.map(|()| false).map_err(explained))
             }
             stored => Ok(stored),
         },
         Ok(None) => Ok(Ok(false)),
         Err(failure) => Ok(Err(failure)),
+    }
+}
+
+/// Fails if rows of a table of the database, which a migration may have converted, reference rows that do not exist.
+pub(super) fn references_hold(schema: &Schema, is_converted: bool, catalog: &dyn Catalog) -> StartCheck<()> {
+    if schema.references.is_empty() {
+        return Ok(Ok(()));
+    }
+    let known = evolution::known_columns(schema, catalog)?;
+    // A column of another type is a failure of its own.
+    let fits = schema.columns.iter().all(|column| {
+        let known = known.iter().find(|known| known.name == column.name);
+        known.is_none_or(|known| evolution::same_type(column, known).is_ok())
+    });
+    if known.is_empty() || !fits {
+        return Ok(Ok(()));
+    }
+    let names: Vec<&str> = known.iter().map(|known| known.name.as_str()).collect();
+    reference_notes::check_own((schema, is_converted), &names, catalog)
+}
+
+/// Returns the failure of the `fn` of a migration for a row of the old record, and how to go on if others are converted.
+pub(super) fn not_converted(schema: &Schema, row: &Value, failure: Failure, catalog: &dyn Catalog) -> Read<Failure> {
+    let failure = unconverted_rows::not_converted(schema, row, failure);
+    match PendingMigration::of(schema, catalog)? {
+        Ok(Some(pending)) => pending.with_way_on(failure, catalog),
+        _ => Ok(failure),
     }
 }
 
@@ -63,20 +98,20 @@ pub(super) fn apply(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<()> {
         return Ok(Err(failure));
     }
     if is_new {
-        forget(schema, None, catalog)?;
+        forget(schema, catalog)?;
     }
     if let Some(migration) = &schema.migration
-        && notes(schema, migration, catalog)?.is_none()
+        && !MigrationHistory::of(schema, catalog)?.has_made(schema, migration)
     {
-        create_notes(catalog)?;
-        note(schema, migration, MigrationProgress::NothingToConvert, catalog)?;
+        let columns = (&*shown_columns(&migration.columns), &*shown_columns(&schema.columns));
+        note(schema, columns, &MigrationProgress::NothingToConvert, catalog)?;
     }
     catalog.note_declared(schema)?;
     Ok(Ok(()))
 }
 
 /// Returns the changes of a start that converts no rows, or why it cannot.
-pub(super) fn changes(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<Vec<SchemaChange>> {
+fn changes(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<Vec<SchemaChange>> {
     if let Err(failure) = fits_others(schema, catalog)? {
         return Ok(Err(failure));
     }
@@ -97,11 +132,10 @@ fn not_convertible(schema: &Schema, why: Option<&str>, catalog: &dyn Catalog) ->
         let is_kept = |known: &KnownColumn| schema.columns.iter().any(|column| column.name == known.name);
         known.iter().any(|known| known.declared && !is_kept(known))
     };
-    let misses_old = has_old(migration, &known) || lacks_new(schema, migration, &known, catalog)? || gives_up();
-    if !misses_old
-        || notes(schema, migration, catalog)?.is_some()
-        || past_migrations::superseding_old_rows(schema, migration, catalog)?.is_some()
-    {
+    let history = MigrationHistory::of(schema, catalog)?;
+    let misses_old =
+        has_old((schema, migration), &known) || lacks_new((schema, migration), &known, &history) || gives_up();
+    if !misses_old || history.has_made(schema, migration) || history.superseding_old_rows(schema, migration).is_some() {
         return Ok(None);
     }
     let any = catalog.number(&format!("SELECT count(*) FROM (SELECT 1 FROM {} LIMIT 1) s", quoted(&schema.name)))?;
@@ -109,7 +143,7 @@ fn not_convertible(schema: &Schema, why: Option<&str>, catalog: &dyn Catalog) ->
 }
 
 /// Returns a table without the references by columns of other tables that a start converts: their values are not there before.
-pub(super) fn without_converted_references(schema: &Schema, tables: &[Schema], catalog: &dyn Catalog) -> Read<Schema> {
+fn without_converted_references(schema: &Schema, tables: &[Schema], catalog: &dyn Catalog) -> Read<Schema> {
     let mut checked = schema.clone();
     for other in tables.iter().filter(|other| other.migration.is_some() && other.name != schema.name) {
         if let Ok(Some(pending)) = PendingMigration::of(other, catalog)? {
@@ -150,34 +184,47 @@ fn why_nothing_is_converted(schema: &Schema, catalog: &dyn Catalog) -> Read<Opti
     if known.is_empty() || !schema.columns.iter().any(|column| is_changed(column, &known)) {
         return Ok(None);
     }
-    let declared = known.iter().filter(|known| known.declared);
-    let last: Vec<String> = declared.map(|known| format!("{}: {}", known.name, known.kind)).collect();
-    let is_undeclared = |column: &&ColumnSchema| !last.contains(&shown(std::slice::from_ref(*column)));
-    let lacked = match migration.columns.iter().find(|column| is_changed(column, &known)) {
+    let declared = || known.iter().filter(|known| known.declared);
+    let last: Vec<String> = declared().map(|known| format!("{}: {}", known.name, known.kind)).collect();
+    let is_undeclared = |column: &&ColumnSchema| !declared().any(|known| is_readable((schema, *column), known));
+    let is_missing = |column: &&ColumnSchema| !known.iter().any(|known| is_readable((schema, *column), known));
+    let lacked = match migration.columns.iter().find(is_missing) {
         Some(column) => Some((column, "the database")),
         None => migration.columns.iter().find(is_undeclared).map(|column| (column, "the last program")),
     };
-    past_migrations::why_nothing_is_converted((schema, migration), (&last, lacked), catalog)
+    let history = MigrationHistory::of(schema, catalog)?;
+    Ok(past_migrations::why_nothing_is_converted((schema, migration), (&last, lacked), &history))
 }
 
-/// Returns the changes of a start that converts rows, and the number of rows that are left; `None` if it converts none. Programs that are
-/// running are not looked at.
-pub(super) fn promised(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<Option<(Vec<SchemaChange>, i64)>> {
+/// The changes of a start to a table.
+pub(super) enum PlannedChanges {
+    /// These precede the conversion of rows.
+    Converting(Vec<SchemaChange>, RowsToConvert),
+    /// No row is converted.
+    Plain(Vec<SchemaChange>),
+}
+
+/// Returns the changes of a start to a table, one of all those of the program, or why it fails, as far as that is known before rows are
+/// converted. Programs that are running are not looked at if it converts rows.
+pub(super) fn planned((schema, tables): (&Schema, &[Schema]), catalog: &dyn Catalog) -> StartCheck<PlannedChanges> {
     let pending = match PendingMigration::of(schema, catalog)? {
         Ok(Some(pending)) => pending,
-        Ok(None) => return Ok(Ok(None)),
+        Ok(None) => {
+            // Before its rows are converted, a table may lack what they get.
+            let checked = without_converted_references(schema, tables, catalog)?;
+            return Ok(changes(&checked, catalog)?.map(PlannedChanges::Plain));
+        }
         Err(failure) => return Ok(Err(failure)),
     };
     if let Err(failure) = pending.fits_database(catalog)? {
         return Ok(Err(failure));
     }
     // Rows that others have written may lack values.
-    if !is_old(pending.migration, &pending.known)
-        && let Err(failure) = pending.rows(catalog)?
+    if !is_old((schema, pending.migration), &pending.known)
+        && let Err(failure) = pending.has_values(catalog)?
     {
         return Ok(Err(failure));
     }
-    let left = catalog.number(&format!("SELECT count(*) FROM {}{}", quoted(&schema.name), pending.condition()))?;
     let changes = if pending.has_begun { Vec::new() } else { pending.changes(catalog)? };
-    Ok(Ok(Some((changes, left))))
+    Ok(Ok(PlannedChanges::Converting(changes, pending.counted(catalog)?)))
 }
