@@ -9,63 +9,31 @@
 //! back first: the locks of the program ensure that nobody works on it any more. One of a database is taken back before the locks of
 //! its step are released.
 
-mod access_path;
 mod aggregates;
-mod backup;
-mod broken_rule;
 mod catalog;
 mod changes;
-mod checkpoint;
-mod commit_waiters;
-mod connection;
 mod constraint;
-mod converted_rows;
 mod cursor;
-mod database;
 mod database_constraints;
-mod database_error;
-mod database_files;
 mod database_steps;
 mod dialect;
-mod disk_waits;
-#[cfg(test)]
-mod durable_files;
 mod each_row;
 mod escaped_text;
 mod evolution;
-mod existing_columns;
-mod existing_rows;
-mod existing_tables;
 mod expecting;
 mod failure_site;
 mod gathered_rows;
 mod group_commit;
-mod group_log;
 mod group_statement;
 mod grouping;
-mod held_read;
 mod in_flight_writes;
 mod insertion;
 mod join;
 mod joined_rows;
-mod key_tree;
 mod later;
-mod log_error;
-mod log_note;
-mod lost_transaction;
 mod memory;
-mod memory_index;
-mod memory_rows;
-mod migration;
-mod migration_columns;
-mod migration_notes;
-mod missed_starts;
-mod new_table;
 mod open_table;
 mod page_statement;
-mod partial_failures;
-mod past_migrations;
-mod pending_migration;
 mod postgres;
 mod program_end;
 mod published_rows;
@@ -75,42 +43,27 @@ mod query_site;
 mod read_work;
 mod reads_to_change;
 mod recent_writes;
-mod reference_notes;
 mod references;
 mod referencing_rows;
 mod refusing_rows;
 mod report;
 mod row;
 mod row_change;
-mod row_replacement;
-mod row_statement;
 mod rows;
 mod schema;
-mod shared_writer;
 mod sql;
-mod sql_table;
 mod sql_value;
-mod sqlite_catalog;
-mod sqlite_log;
-mod sqlite_value;
-mod start_access;
-mod start_changes;
+mod sqlite;
 mod statement_units;
 mod statements;
 mod storage;
-mod stored;
-mod stored_reads;
-mod sync_requests;
 mod table_databases;
 mod table_log;
 mod table_read;
 #[cfg(test)]
 mod tests;
 mod transaction_number;
-mod unconverted_rows;
-mod write_order;
 mod write_sets;
-mod writer;
 
 use std::sync::Arc;
 
@@ -129,7 +82,6 @@ use self::statement_units::{
     ending_units, placed_ending_units, taking_back_units, units_of_join, units_of_row, units_of_rows, units_of_search,
 };
 use crate::Limited;
-pub use backup::backup;
 pub use database_constraints::is_database;
 use expecting::EXPECTED_MAX;
 pub use expecting::ExpectedKeyPart;
@@ -145,6 +97,7 @@ pub use schema::{
     ColumnSchema, ExistingTable, IndexSchema, RowOrder, Schema, SoftTable, TableCondition, TableMigration, TableQuery,
     TableReference,
 };
+pub use sqlite::backup::backup;
 pub use storage::TableStorage;
 pub use table_databases::{ExistingDatabases, TableLocation};
 pub use table_log::TableLog;

@@ -7,13 +7,27 @@
 //! The table `weir_columns` has a row for each column: its type in the program, and whether the last program that was
 //! started declares it. Rows that are inserted while it is not declared have its default, or `NULL` if it has none.
 
+pub(super) mod converted_rows;
+pub(super) mod existing_columns;
+pub(super) mod existing_rows;
+pub(super) mod existing_tables;
+pub(super) mod migration;
+mod migration_columns;
+pub(super) mod migration_notes;
+pub(super) mod missed_starts;
+pub(in crate::tables) mod new_table;
+pub(super) mod past_migrations;
+pub(super) mod pending_migration;
+pub(in crate::tables) mod reference_notes;
+pub(super) mod start_changes;
+pub(super) mod unconverted_rows;
+
 use weir::Failure;
 
+use self::existing_rows::{UniqueIndex, lacks_no_value, values_differ, variants_are_known};
+use self::new_table::SchemaChange;
 use super::catalog::{Catalog, Read, StartCheck};
 use super::dialect::{Dialect, OWN_INDEXES};
-use super::existing_rows::{UniqueIndex, lacks_no_value, values_differ, variants_are_known};
-use super::new_table::{self, SchemaChange};
-use super::reference_notes;
 use super::schema::{ColumnSchema, IndexSchema, Schema};
 use super::sql::{list, quoted};
 

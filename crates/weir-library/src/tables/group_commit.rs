@@ -11,6 +11,9 @@
 //! A sync takes as long for many commits as for one. So it begins when an event loop whose flows wait has gone once around: all flows
 //! that were ready have had their turn (`sync_requests`).
 
+pub(super) mod commit_waiters;
+pub(super) mod sync_requests;
+
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -22,8 +25,8 @@ use parking_lot::Mutex;
 use tokio::task::yield_now;
 use weir::{Failure, SeenCommits, memory};
 
-use super::commit_waiters::CommitWaiters;
-use super::sync_requests::SyncRequests;
+use self::commit_waiters::CommitWaiters;
+use self::sync_requests::SyncRequests;
 
 /// The sync of a database.
 pub(super) trait LogSync: Send + 'static {

@@ -14,8 +14,8 @@ use super::grouping::{TableGrouping, average_in, distinct_in};
 use super::query_site::DecodedQuery;
 use super::rows::{LaterAnswer, RowChange, TableRead};
 use super::schema::TableSearch;
-use super::stored_reads::TableSnapshot;
 use super::{RowKey, Table};
+use crate::tables::sqlite::stored_reads::TableSnapshot;
 use crate::{Limited, list};
 
 /// Begins `get` without a thread.

@@ -4,19 +4,25 @@
 //! first is the next to expire, and the next to be evicted. The bytes of a row are those of its values, of its key in the maps,
 //! and of its values in the indexes, each as if it were stored by itself: they are the same under every engine.
 
+pub(super) mod access_path;
+pub(super) mod index;
+pub(super) mod key_tree;
+pub(super) mod rows;
+pub(super) mod write_order;
+
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use weir::{Failure, Value};
 
+use self::index::MemoryIndex;
+use self::rows::KeyedRows;
 use self::undo_log::UndoLog;
+use self::write_order::WriteOrder;
 use super::constraint;
-use super::memory_index::MemoryIndex;
-use super::memory_rows::KeyedRows;
 use super::row::fields;
 use super::schema::{Schema, SoftTable, TableSearch};
-use super::write_order::WriteOrder;
 
 mod search;
 mod undo_log;

@@ -79,9 +79,9 @@ use parking_lot::{Condvar, Mutex};
 use weir::Failure;
 
 use super::catalog::{Catalog, StartCheck};
+use super::evolution::migration_notes::MigrationProgress;
+use super::evolution::past_migrations::MigrationHistory;
 use super::group_commit::GroupCommit;
-use super::migration_notes::MigrationProgress;
-use super::past_migrations::MigrationHistory;
 use super::program_end::ProgramEnd;
 use super::schema::Schema;
 use super::table_log::TableLog;

@@ -19,8 +19,8 @@ use super::rows::{
     TogetherStatements,
 };
 use super::schema::{Schema, TableSearch};
-use super::stored_reads::TableSnapshot;
 use super::write_sets::{TableWrite, WriteSets};
+use crate::tables::sqlite::stored_reads::TableSnapshot;
 
 /// Time after which a thread looks again whether changes are answered.
 const ANSWER_PERIOD: Duration = Duration::from_secs(1);

@@ -10,15 +10,15 @@ use weir::{HostType, Value, Values};
 
 use super::catalog::{Catalog, Read};
 use super::cursor::whole_order;
-use super::database_error::explain;
 use super::dialect::Dialect;
 use super::grouping::{GroupCondition, TableGrouping};
 use super::join::{KeyPart, TableJoin};
-use super::new_table;
 use super::schema::{ColumnSchema, PageStart, Schema, TableCondition, TableQuery, TableReference, TableSearch};
 use super::sql_value::Bound;
-use super::sqlite_catalog::SqliteCatalog;
+use super::sqlite::database_error::explain;
 use super::statements::TableStatements;
+use crate::tables::evolution::new_table;
+use crate::tables::sqlite::catalog::SqliteCatalog;
 
 /// A statement that searches a table.
 #[derive(Clone, Debug, PartialEq)]

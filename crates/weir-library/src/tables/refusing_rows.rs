@@ -10,9 +10,9 @@ use super::grouping::TableGrouping;
 use super::join::KeyPart;
 use super::rows::{ReadSize, TableRows, TogetherStatements};
 use super::schema::{Schema, TableSearch};
-use super::stored_reads::TableSnapshot;
 use super::table_read::TableRead;
 use super::transaction_number::is_repeated;
+use crate::tables::sqlite::stored_reads::TableSnapshot;
 
 /// One statement of so many is refused, and one commit.
 const REFUSED_ONE_OF: u64 = 5;

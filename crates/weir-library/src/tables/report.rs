@@ -7,23 +7,23 @@ use rusqlite::Connection;
 use weir::Failure;
 
 use super::catalog::{Catalog, Read};
-use super::connection::read_only;
-use super::database::{Database, is_ours};
-use super::database_error::explain;
 use super::dialect::Dialect;
 use super::evolution;
-use super::existing_tables;
-use super::log_note::LogNote;
-use super::migration::{self, PlannedChanges};
-use super::new_table::SchemaChange;
 use super::postgres::{PostgresAddress, PostgresDatabase};
 use super::query_plans::{PlacedStatement, described, described_after_start};
-use super::reference_notes::shown_columns;
 use super::schema::{ColumnSchema, Schema};
-use super::sqlite_catalog::SqliteCatalog;
-use super::start_access::{check_unlocked, check_writable, without_links};
+use super::sqlite::database_error::explain;
 use super::table_databases::{ExistingDatabases, TableLocation};
-use super::unconverted_rows::RowsToConvert;
+use crate::tables::evolution::existing_tables;
+use crate::tables::evolution::migration::{self, PlannedChanges};
+use crate::tables::evolution::new_table::SchemaChange;
+use crate::tables::evolution::reference_notes::shown_columns;
+use crate::tables::evolution::unconverted_rows::RowsToConvert;
+use crate::tables::sqlite::catalog::SqliteCatalog;
+use crate::tables::sqlite::connection::read_only;
+use crate::tables::sqlite::database::{Database, is_ours};
+use crate::tables::sqlite::log_note::LogNote;
+use crate::tables::sqlite::start_access::{check_unlocked, check_writable, without_links};
 
 /// The description of a table.
 #[derive(Debug)]

@@ -17,8 +17,8 @@ use super::recent_writes::ReadNotes;
 use super::row::fields;
 pub(super) use super::row_change::RowChange;
 use super::schema::{Schema, TableSearch};
-use super::stored_reads::TableSnapshot;
 pub(super) use super::table_read::TableRead;
+use crate::tables::sqlite::stored_reads::TableSnapshot;
 
 /// The size of a read, as far as it is known before.
 #[derive(Clone, Copy)]

@@ -12,12 +12,9 @@ use tokio::sync::broadcast;
 use weir::{Failure, HostType, SeenCommits, Text, Value};
 
 use super::catalog::{Catalog, StartCheck};
-use super::converted_rows::ConvertedRows;
-use super::database::Database;
 use super::database_constraints::{self, is_database};
 use super::database_steps::DatabaseSteps;
 use super::memory::{MemoryTable, TableClock};
-use super::migration;
 use super::open_table::OpenTable;
 use super::postgres::{PostgresDatabase, PostgresTable};
 use super::program_end::ProgramEnd;
@@ -26,12 +23,15 @@ use super::recent_writes::{OpenWrites, RecentWrites};
 use super::refusing_rows::{Refusals, RefusingRows};
 use super::rows::TableRows;
 use super::schema::{ExistingTable, Schema};
-use super::start_changes::{self, StartingTable};
-use super::stored::StoredTable;
 use super::table_databases::{ExistingDatabases, OpenDatabase, TableLocation};
 use super::table_log::TableLog;
 use super::transaction_number;
 use super::write_sets::{WriteSet, WriteSets};
+use crate::tables::evolution::converted_rows::ConvertedRows;
+use crate::tables::evolution::migration;
+use crate::tables::evolution::start_changes::{self, StartingTable};
+use crate::tables::sqlite::database::Database;
+use crate::tables::sqlite::stored::StoredTable;
 
 /// The place where a program keeps its tables: by default, all in memory.
 #[derive(Debug)]

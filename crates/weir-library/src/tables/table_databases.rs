@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use weir::Failure;
 
-use super::database::Database;
 use super::group_commit::GroupCommit;
 use super::postgres::{PostgresAddress, PostgresDatabase, ScratchSchema};
+use crate::tables::sqlite::database::Database;
 
 /// The place of the stored tables of a program.
 #[derive(Clone, Debug)]

@@ -288,9 +288,9 @@ fn what_is_no_database_of_weir_is_refused() {
     let is_folder = format!("the database {} is a folder: move it away", file.display());
     assert!(refused(&folder.storage()).starts_with(&is_folder), "{}", refused(&folder.storage()));
     assert!(folder.report(&schema()).unwrap_err().message.starts_with(&is_folder));
-    let copied = super::backup::backup(&file, &file.with_extension("copy")).unwrap_err();
+    let copied = crate::tables::sqlite::backup::backup(&file, &file.with_extension("copy")).unwrap_err();
     assert!(copied.message.starts_with(&is_folder), "{copied}");
-    let existing = super::database::Database::open_existing(&file).unwrap_err();
+    let existing = crate::tables::sqlite::database::Database::open_existing(&file).unwrap_err();
     assert!(existing.message.starts_with("there is a folder instead of the database"), "{existing}");
     std::fs::remove_dir(&file).unwrap();
     let open = Arc::new(folder.storage());
@@ -397,6 +397,6 @@ fn a_value_of_another_program_is_named_with_its_row() {
 fn a_full_disk_under_a_backup_is_that_of_the_copy() {
     let code = rusqlite::ffi::Error { code: rusqlite::ErrorCode::DiskFull, extended_code: rusqlite::ffi::SQLITE_FULL };
     let full = rusqlite::Error::SqliteFailure(code, None);
-    let failure = super::backup::not_copied("mail.db".as_ref(), "/b/monday.db".as_ref(), &full);
+    let failure = crate::tables::sqlite::backup::not_copied("mail.db".as_ref(), "/b/monday.db".as_ref(), &full);
     assert!(failure.message.starts_with("cannot write the copy /b/monday.db: its disk is full"), "{failure}");
 }

@@ -2,10 +2,10 @@
 
 use weir::Value;
 
+use super::access_path::{AccessPath, key_value};
+use super::index::IndexedRows;
 use super::{MemoryTable, StoredRow};
-use crate::tables::access_path::{AccessPath, key_value};
 use crate::tables::grouping::{GroupsInMemory, TableGrouping};
-use crate::tables::memory_index::IndexedRows;
 use crate::tables::row::fields;
 use crate::tables::schema::TableSearch;
 

@@ -14,7 +14,7 @@ use super::connection::PostgresConnection;
 use super::connector::RECONNECT_PAUSE;
 use super::errors::StatementError;
 use super::{PostgresDatabase, running_programs};
-use crate::tables::missed_starts;
+use crate::tables::evolution::missed_starts;
 use crate::tables::schema::Schema;
 
 /// Maximum of the pause between attempts to join again.

@@ -18,7 +18,7 @@ use super::table_layout::TableLayout;
 use super::value::{Presence, column_value};
 use crate::tables::constraint;
 use crate::tables::dialect::Dialect;
-use crate::tables::existing_tables;
+use crate::tables::evolution::existing_tables;
 use crate::tables::failure_site::FailureSite;
 use crate::tables::group_commit::GroupCommit;
 use crate::tables::grouping::TableGrouping;

@@ -10,13 +10,13 @@ use super::agreement::RandomRows;
 use super::{TestDatabase, everything, schema};
 use crate::log::LogSettings;
 use crate::output::Outputs;
-use crate::tables::checkpoint::{LogPages, LogThread};
-use crate::tables::database_files::{LOG_KEPT_MAX, LOG_PAGES_MAX};
-use crate::tables::log_note::{LogNote, Noted};
 use crate::tables::rows::TableRows;
-use crate::tables::shared_writer::SharedWriter;
+use crate::tables::sqlite::checkpoint::{LogPages, LogThread};
+use crate::tables::sqlite::database_files::{LOG_KEPT_MAX, LOG_PAGES_MAX};
+use crate::tables::sqlite::log_note::{LogNote, Noted};
+use crate::tables::sqlite::shared_writer::SharedWriter;
+use crate::tables::sqlite::writer::Writer;
 use crate::tables::table_log::TableLog;
-use crate::tables::writer::Writer;
 
 /// Begins the thread for a database with a log that is long enough for a checkpoint.
 fn long_log(path: &Path, log: Option<TableLog>) -> (LogThread, Arc<SharedWriter>, LogPages) {

@@ -9,13 +9,13 @@ use weir::{FailureKind, Value};
 use super::evolution::user;
 use super::test_database::{HINDERING_UPDATE, HINDERING_USERS, wait_for};
 use super::{TestDatabase, users};
-use crate::tables::connection::{BUSY_TIMEOUT, HELD_TIMEOUT, read_write};
 use crate::tables::open_table::OpenTable;
 use crate::tables::postgres::PostgresAddress;
+use crate::tables::sqlite::connection::{BUSY_TIMEOUT, HELD_TIMEOUT, read_write};
+use crate::tables::sqlite::writer::Writer;
 use crate::tables::storage::TableStorage;
 use crate::tables::table_databases::TableLocation;
 use crate::tables::transaction_number::number;
-use crate::tables::writer::Writer;
 
 fn at(place: i64) -> Value {
     user("ada", [Value::Int(place)])

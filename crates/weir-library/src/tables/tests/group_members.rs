@@ -9,15 +9,15 @@ use super::agreement::RandomRows;
 use super::statement_groups::{NoLog, wait};
 use super::test_database::TestDatabase;
 use super::{everything, users};
-use crate::tables::connection::read_write;
-use crate::tables::database_error::is_hindered;
 use crate::tables::group_commit::GroupCommit;
-use crate::tables::group_log::Redo;
-use crate::tables::row_statement::{RowChanged, RowStatement};
 use crate::tables::rows::RowChange;
-use crate::tables::shared_writer::SharedWriter;
-use crate::tables::sql_table::SqlTable;
-use crate::tables::writer::Writer;
+use crate::tables::sqlite::connection::read_write;
+use crate::tables::sqlite::database_error::is_hindered;
+use crate::tables::sqlite::group_log::Redo;
+use crate::tables::sqlite::row_statement::{RowChanged, RowStatement};
+use crate::tables::sqlite::shared_writer::SharedWriter;
+use crate::tables::sqlite::sql_table::SqlTable;
+use crate::tables::sqlite::writer::Writer;
 
 /// Maximum number of rows that a member writes.
 const MEMBER_ROWS: i64 = 256;

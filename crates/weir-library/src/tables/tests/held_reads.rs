@@ -6,7 +6,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 
 use super::TestDatabase;
-use crate::tables::database::Database;
+use crate::tables::sqlite::database::Database;
 
 /// Opens a database with an empty table `t`.
 fn opened(folder: &TestDatabase) -> Database {

@@ -7,11 +7,11 @@ use weir::Value;
 
 use super::test_database::TestDatabase;
 use super::users;
-use crate::tables::database::Database;
 use crate::tables::rows::{ReadSize, TableRows};
 use crate::tables::schema::{TableCondition, TableQuery, TableSearch};
+use crate::tables::sqlite::database::Database;
+use crate::tables::sqlite::stored::StoredTable;
 use crate::tables::storage::TableStorage;
-use crate::tables::stored::StoredTable;
 
 #[test]
 fn reads_by_keys_leave_the_threads_of_their_flows_while_the_disk_is_slow() {

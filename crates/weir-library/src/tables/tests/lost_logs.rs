@@ -9,11 +9,11 @@ use rusqlite::Connection;
 
 use super::checkpoints::insert_large;
 use super::{TestDatabase, schema};
-use crate::tables::checkpoint::{move_all, moved_before};
-use crate::tables::database::Database;
-use crate::tables::database_files::beside;
-use crate::tables::log_note::{LogNote, Noted};
-use crate::tables::stored::StoredTable;
+use crate::tables::sqlite::checkpoint::{move_all, moved_before};
+use crate::tables::sqlite::database::Database;
+use crate::tables::sqlite::database_files::beside;
+use crate::tables::sqlite::log_note::{LogNote, Noted};
+use crate::tables::sqlite::stored::StoredTable;
 
 /// Copies these files of a database into an empty folder.
 fn copy_of(folder: &TestDatabase, ends: &[&str]) -> TestDatabase {

@@ -8,9 +8,9 @@ use test_support::random::Random;
 use weir::{SeenCommits, Value};
 
 use super::{TestDatabase, column, declared, everything};
-use crate::tables::durable_files::DurableFiles;
 use crate::tables::open_table::OpenTable;
 use crate::tables::schema::Schema;
+use crate::tables::sqlite::durable_files::DurableFiles;
 use crate::tables::storage::TableStorage;
 
 /// Number of clients that write. Every second one writes each number in a transaction, the others in a statement.

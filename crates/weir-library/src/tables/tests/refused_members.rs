@@ -4,7 +4,7 @@ use weir::SeenCommits;
 
 use super::group_members::Numbers;
 use super::statement_groups::wait;
-use crate::tables::partial_failures::whole;
+use crate::tables::sqlite::partial_failures::whole;
 
 #[test]
 fn a_trigger_that_takes_back_the_group_fails_only_the_flow_that_it_refuses() {

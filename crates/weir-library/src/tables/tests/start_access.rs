@@ -9,10 +9,10 @@ use weir::{Closing, Value};
 
 use super::evolution::user;
 use super::{TestDatabase, column, declared, users};
-use crate::tables::connection::BUSY_TIMEOUT;
-use crate::tables::database_files::beside;
-use crate::tables::log_note::{LogNote, Noted};
 use crate::tables::report;
+use crate::tables::sqlite::connection::BUSY_TIMEOUT;
+use crate::tables::sqlite::database_files::beside;
+use crate::tables::sqlite::log_note::{LogNote, Noted};
 use crate::tables::storage::TableStorage;
 use crate::tables::table_databases::{ExistingDatabases, TableLocation};
 

@@ -5,10 +5,10 @@ use weir::{SeenCommits, Value};
 
 use super::test_database::TestDatabase;
 use super::{everything, users};
-use crate::tables::database::Database;
 use crate::tables::group_commit::{GroupCommit, LogSync, SyncFailure};
-use crate::tables::group_log::Redo;
-use crate::tables::writer::Writer;
+use crate::tables::sqlite::database::Database;
+use crate::tables::sqlite::group_log::Redo;
+use crate::tables::sqlite::writer::Writer;
 
 /// A log whose syncs do nothing, so that groups stay open.
 pub(super) struct NoLog;

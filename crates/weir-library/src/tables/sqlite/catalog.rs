@@ -1,0 +1,147 @@
+//! The tables of an SQLite database.
+
+use std::path::Path;
+
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OptionalExtension, params_from_iter};
+use weir::Value;
+
+use super::database_error::explain;
+use super::value::sqlite_value;
+use crate::tables::catalog::{Catalog, CatalogColumn, Read, grouped_columns};
+use crate::tables::dialect::Dialect;
+use crate::tables::schema::ColumnSchema;
+use crate::tables::sql_value::Bound;
+
+/// The tables of an SQLite database, read and changed by a connection.
+pub(in crate::tables) struct SqliteCatalog<'c> {
+    pub(in crate::tables) connection: &'c Connection,
+    /// The file of the database.
+    pub(in crate::tables) path: &'c Path,
+}
+
+impl SqliteCatalog<'_> {
+    fn read<T>(&self, read: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Read<T> {
+        read(self.connection).map_err(|error| explain(self.path, &error))
+    }
+}
+
+impl Catalog for SqliteCatalog<'_> {
+    fn dialect(&self) -> Dialect {
+        Dialect::Sqlite
+    }
+
+    fn columns(&self, table: &str) -> Read<Vec<CatalogColumn>> {
+        let column = |row: &rusqlite::Row<'_>| {
+            let (name, sql_type, key) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            Ok(CatalogColumn { name, sql_type, key, nullable: row.get(3)?, default: row.get(4)? })
+        };
+        let sql = "SELECT name, type, pk > 0, \"notnull\" = 0, dflt_value FROM pragma_table_info(?1) ORDER BY cid";
+        self.read(|connection| connection.prepare_cached(sql)?.query_map([table], column)?.collect())
+    }
+
+    fn is_view(&self, table: &str) -> Read<bool> {
+        let sql = "SELECT count(*) FROM sqlite_schema WHERE type = 'view' AND name = ?1 COLLATE NOCASE";
+        self.read(|connection| connection.query_row(sql, [table], |row| row.get::<_, i64>(0))).map(|count| count > 0)
+    }
+
+    fn indexed_columns(&self, table: &str) -> Read<Vec<(Vec<String>, bool)>> {
+        let key = "SELECT name FROM pragma_table_info(?1) WHERE pk > 0 ORDER BY pk";
+        let key: Vec<String> =
+            self.read(|connection| connection.prepare(key)?.query_map([table], |row| row.get(0))?.collect())?;
+        let sql = "SELECT list.seq, list.\"unique\" AND NOT list.partial, info.name
+                   FROM pragma_index_list(?1) AS list, pragma_index_info(list.name) AS info ORDER BY list.seq, info.seqno";
+        let part = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+        let parts: Vec<(i64, bool, Option<String>)> =
+            self.read(|connection| connection.prepare(sql)?.query_map([table], part)?.collect())?;
+        Ok(grouped_columns(parts).chain((!key.is_empty()).then_some((key, true))).collect())
+    }
+
+    fn nocase_columns(&self, table: &str) -> Read<Vec<String>> {
+        let sql = "SELECT DISTINCT info.name FROM pragma_index_list(?1) AS list, pragma_index_xinfo(list.name) AS info
+                   WHERE info.\"key\" AND info.name IS NOT NULL AND info.coll = 'NOCASE' COLLATE NOCASE";
+        self.read(|connection| connection.prepare(sql)?.query_map([table], |row| row.get(0))?.collect())
+    }
+
+    fn key_collation(&self, table: &str, column: &str) -> Read<Option<String>> {
+        // A unique index has its own collation; by it the database finds the row that a write replaces.
+        let sql = "SELECT info.coll FROM pragma_index_list(?1) AS list, pragma_index_xinfo(list.name) AS info
+                   WHERE list.\"unique\" AND info.\"key\" AND info.name = ?2 COLLATE NOCASE AND info.coll <> 'BINARY' COLLATE NOCASE";
+        self.read(|connection| connection.query_row(sql, [table, column], |row| row.get(0)).optional())
+    }
+
+    fn numbers_column(&self, table: &str, column: &str) -> Read<bool> {
+        // Such a column is the number of the row, unless the table has none.
+        let sql = "SELECT count(*) = 1 AND min(name) = ?2 AND min(upper(type)) = 'INTEGER' FROM pragma_table_info(?1) WHERE pk > 0";
+        let is_number: Option<bool> =
+            self.read(|connection| connection.query_row(sql, [table, column], |row| row.get(0)))?;
+        let sql = "SELECT wr FROM pragma_table_list(?1)";
+        let has_none: Option<bool> =
+            self.read(|connection| connection.query_row(sql, [table], |row| row.get(0)).optional())?;
+        Ok(is_number == Some(true) && has_none == Some(false))
+    }
+
+    fn indexes(&self, table: &str) -> Read<Vec<String>> {
+        let sql = "SELECT name FROM sqlite_schema WHERE type = 'index' AND tbl_name = ?1";
+        self.read(|connection| connection.prepare(sql)?.query_map([table], |row| row.get(0))?.collect())
+    }
+
+    fn numbers_rows(&self, table: &str) -> Read<bool> {
+        let sql = "SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = ?1";
+        let sql: Option<String> =
+            self.read(|connection| connection.query_row(sql, [table], |row| row.get(0)).optional())?;
+        Ok(sql.unwrap_or_default().contains("AUTOINCREMENT"))
+    }
+
+    fn same_but_for_case(&self, table: &str) -> Read<Option<String>> {
+        let sql = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name = ?1 COLLATE NOCASE AND name <> ?1";
+        self.read(|connection| connection.query_row(sql, [table], |row| row.get(0)).optional())
+    }
+
+    fn query(&self, sql: &str) -> Read<Vec<Vec<Option<String>>>> {
+        let value = |value: ValueRef<'_>| match value {
+            ValueRef::Integer(number) => Some(number.to_string()),
+            ValueRef::Real(number) => Some(number.to_string()),
+            ValueRef::Text(text) => Some(String::from_utf8_lossy(text).into_owned()),
+            ValueRef::Null | ValueRef::Blob(_) => None,
+        };
+        self.read(|connection| {
+            let mut statement = connection.prepare(sql)?;
+            let columns = statement.column_count();
+            let row = |row: &rusqlite::Row<'_>| (0..columns).map(|at| Ok(value(row.get_ref(at)?))).collect();
+            statement.query_map([], row)?.collect()
+        })
+    }
+
+    fn rows(&self, sql: &str, columns: &[ColumnSchema]) -> Read<Vec<Vec<Option<Value>>>> {
+        let row = |row: &rusqlite::Row<'_>| {
+            let value = |(at, column)| Ok(sqlite_value(row.get_ref(at)?, column));
+            columns.iter().enumerate().map(value).collect()
+        };
+        self.read(|connection| connection.prepare_cached(sql)?.query_map([], row)?.collect())
+    }
+
+    fn run(&self, sql: &str, parameters: &[Bound<'_>]) -> Read<()> {
+        self.read(|connection| connection.prepare_cached(sql)?.execute(params_from_iter(parameters)).map(|_| ()))
+    }
+
+    fn plan(&self, sql: &str, _parameters: usize) -> Read<Vec<String>> {
+        let steps: Vec<(i64, i64, String)> = self.read(|connection| {
+            let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}"))?;
+            // The parameters stay without values.
+            let mut rows = statement.raw_query();
+            let mut steps = Vec::new();
+            while let Some(row) = rows.next()? {
+                steps.push((row.get(0)?, row.get(1)?, row.get(3)?));
+            }
+            Ok(steps)
+        })?;
+        let parent = |of: i64| steps.iter().find(|(id, ..)| *id == of).map(|(_, parent, _)| *parent);
+        let depth = |of: i64| std::iter::successors(parent(of), |up| parent(*up)).count();
+        Ok(steps.iter().map(|(_, parent, detail)| "  ".repeat(depth(*parent)) + detail).collect())
+    }
+
+    fn execute(&self, sql: &str) -> Read<()> {
+        self.read(|connection| connection.execute_batch(sql))
+    }
+}

@@ -1,0 +1,81 @@
+//! Failures of the database, with advice.
+
+use std::path::Path;
+
+use rusqlite::{ErrorCode, ffi};
+use weir::{Failure, FailureKind};
+
+/// Returns the failure for an error of the database.
+pub(in crate::tables) fn explain(path: &Path, error: &rusqlite::Error) -> Failure {
+    if path.is_dir() {
+        return is_folder(path);
+    }
+    if is_hindered(error) {
+        return Failure::new(FailureKind::Conflict, error.to_string());
+    }
+    let code = error.sqlite_error_code();
+    let advice = match code {
+        Some(ErrorCode::DiskFull) => "the disk is full: free some space; nothing of the statement was written",
+        Some(ErrorCode::ReadOnly) => "it is read-only: give the program the right to write the file and its folder",
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => "another program reads or writes it: end that one",
+        Some(ErrorCode::DatabaseCorrupt) => {
+            "it is damaged: restore a backup, or rescue rows with `sqlite3 FILE .recover`"
+        }
+        Some(ErrorCode::NotADatabase) => "it is no SQLite database: move it away, or choose a folder with `--data DIR`",
+        Some(ErrorCode::PermissionDenied) => "the program has no right to open it",
+        Some(ErrorCode::SystemIoFailure) => "the disk or the file system failed",
+        _ => "",
+    };
+    let why = match error {
+        rusqlite::Error::SqliteFailure(_, Some(message)) => message.clone(),
+        other => other.to_string(),
+    };
+    // Such as a deferred foreign key of another program, at the commit.
+    if code == Some(ErrorCode::ConstraintViolation) {
+        return Failure::new(FailureKind::Constraint, format!("the database refuses the write: {why}"));
+    }
+    let advice = if advice.is_empty() { String::new() } else { format!("; {advice}") };
+    Failure::function(format!("the database {}: {why}{advice}", path.display()))
+}
+
+/// Returns the failure of a folder that has the name of the database.
+pub(super) fn is_folder(path: &Path) -> Failure {
+    Failure::function(format!(
+        "the database {} is a folder: move it away, or choose another place with `--data DIR`",
+        path.display()
+    ))
+}
+
+/// Returns the failure of a database that another program has open.
+pub(super) fn in_use(path: &Path) -> Failure {
+    let path = path.display();
+    Failure::function(format!(
+        "another Weir program uses the database {path}; end it, or choose a folder with `--data DIR`"
+    ))
+}
+
+/// Returns an error of a statement that Weir refuses.
+pub(super) fn refused(why: &str) -> rusqlite::Error {
+    rusqlite::Error::SqliteFailure(
+        rusqlite::ffi::Error { code: ErrorCode::CannotOpen, extended_code: 0 },
+        Some(why.to_owned()),
+    )
+}
+
+/// Returns the error of a transaction that has read what another program has changed before the transaction could write.
+pub(super) fn hindered() -> rusqlite::Error {
+    rusqlite::Error::SqliteFailure(
+        ffi::Error { code: ErrorCode::OperationAborted, extended_code: ffi::SQLITE_BUSY_SNAPSHOT },
+        Some("another program has written the tables of the transaction at the same time".to_owned()),
+    )
+}
+
+/// Returns whether another program has hindered a transaction, so that it can be executed again.
+pub(in crate::tables) fn is_hindered(error: &rusqlite::Error) -> bool {
+    matches!(error, rusqlite::Error::SqliteFailure(error, _) if error.extended_code == ffi::SQLITE_BUSY_SNAPSHOT)
+}
+
+/// Returns whether another program holds the database.
+pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
+}

@@ -1,0 +1,254 @@
+//! Reads of a table of the SQLite database, by any connection; and the table as it was at one moment.
+
+use std::sync::Arc;
+
+use rusqlite::types::ValueRef;
+use rusqlite::{CachedStatement, Connection, StatementStatus, params_from_iter};
+use weir::{Failure, Value, Values};
+
+use super::database::{Database, Snapshot};
+use super::sql_table::SqlTable;
+use super::value::sqlite_value;
+use crate::tables::constraint;
+use crate::tables::dialect::Dialect;
+use crate::tables::grouping::TableGrouping;
+use crate::tables::join::{KeyPart, with_joined_rows};
+use crate::tables::query_site::{SqlCase, SqlForm};
+use crate::tables::read_work::ReadWork;
+use crate::tables::schema::{PageStart, Schema, TableSearch};
+use crate::tables::sql_value::{Bound, SqlValue};
+use crate::tables::statements::NUMBER;
+use crate::tables::table_read::TableRead;
+
+/// Rows that were read, or the failure of the first one that cannot be.
+type ReadRows<T> = rusqlite::Result<Result<T, Failure>>;
+
+/// A table as it was at one moment.
+#[derive(Debug)]
+pub(in crate::tables) struct TableSnapshot {
+    pub(super) table: Arc<SqlTable>,
+    pub(super) database: Arc<Database>,
+    pub(super) snapshot: Snapshot,
+}
+
+impl TableSnapshot {
+    /// Returns what a statement reads.
+    pub(in crate::tables) fn read(self, read: &TableRead) -> Result<Value, Failure> {
+        let option = |row: Option<Value>| row.map_or_else(Value::none, Value::some);
+        let table = Arc::clone(&self.table);
+        self.reading(|connection| {
+            Ok(match read {
+                TableRead::Row(key) => table.get(connection, key)?.map(option),
+                TableRead::Rows(keys) => {
+                    table.get_all(connection, keys)?.map(|rows| Value::list(rows.into_iter().map(option).collect()))
+                }
+                TableRead::Search(search) => table.select(connection, search)?.map(Value::list),
+                TableRead::Count(search) => Ok(Value::Int(table.count(connection, search)?)),
+            })
+        })
+    }
+
+    /// Returns the sum of a column of whole numbers.
+    pub(in crate::tables) fn sum(self, search: &TableSearch, column: usize) -> Result<i128, Failure> {
+        let table = Arc::clone(&self.table);
+        self.reading(|connection| table.sum(connection, search, column).map(Ok))
+    }
+
+    /// Returns the groups of the rows that the search accepts.
+    pub(in crate::tables) fn group(
+        self,
+        search: &TableSearch,
+        grouping: &TableGrouping,
+    ) -> Result<Vec<Value>, Failure> {
+        let table = Arc::clone(&self.table);
+        self.reading(|connection| table.group(connection, search, grouping))
+    }
+
+    fn reading<T>(self, read: impl FnOnce(&Connection) -> ReadRows<T>) -> Result<T, Failure> {
+        let TableSnapshot { database, snapshot, .. } = self;
+        database.read_snapshot(snapshot, read).map_err(|error| database.failure(&error))?
+    }
+}
+
+impl SqlTable {
+    pub(super) fn get(&self, connection: &Connection, key: &Value) -> ReadRows<Option<Value>> {
+        let mut statement = connection.prepare_cached(&self.statements.get)?;
+        let mut rows = statement.query(params_from_iter(self.key(key)))?;
+        Ok(rows.next()?.map(|row| self.row(row)).transpose())
+    }
+
+    pub(super) fn get_all(&self, connection: &Connection, keys: &[Value]) -> ReadRows<Vec<Option<Value>>> {
+        // One key needs no transaction, and the connection that writes has one.
+        let is_whole = keys.len() < 2 || !connection.is_autocommit();
+        let _snapshot = if is_whole { None } else { Some(connection.unchecked_transaction()?) };
+        let mut statement = connection.prepare_cached(&self.statements.get)?;
+        let found = keys.iter().map(|key| {
+            let mut rows = statement.query(params_from_iter(self.key(key)))?;
+            Ok(rows.next()?.map(|row| self.row(row)).transpose())
+        });
+        found.collect::<rusqlite::Result<Result<Vec<_>, Failure>>>()
+    }
+
+    pub(super) fn select(&self, connection: &Connection, search: &TableSearch) -> ReadRows<Vec<Value>> {
+        let compose = || self.statements.select(&self.schema, search);
+        let (sql, parameters) = self.prepared(search, SqlForm::Rows, compose);
+        counted(&search.query.work, connection, &sql, |statement| {
+            let mut rows = statement.query(params_from_iter(&parameters))?;
+            let mut found = Vec::new();
+            while let Some(row) = rows.next()? {
+                match self.row(row) {
+                    Ok(row) => found.push(row),
+                    Err(failure) => return Ok(Err(failure)),
+                }
+            }
+            Ok(Ok(found))
+        })
+    }
+
+    pub(super) fn select_joined(
+        &self,
+        connection: &Connection,
+        search: &TableSearch,
+        joined: &[(&Schema, &[KeyPart<'_>])],
+    ) -> ReadRows<Vec<Vec<Value>>> {
+        let (sql, parameters) = self.statements.select_joined(&self.schema, search, joined);
+        counted(&search.query.work, connection, &sql, |statement| {
+            let mut rows = statement.query(params_from_iter(&parameters))?;
+            let mut found = Vec::new();
+            while let Some(row) = rows.next()? {
+                let is_absent = |at: usize| matches!(row.get_ref(at), Ok(ValueRef::Null) | Err(_));
+                let whole = |schema: &Schema, at: usize| row_of(schema, row, at);
+                found.push(with_joined_rows(&self.schema, joined, is_absent, whole));
+            }
+            Ok(found.into_iter().collect())
+        })
+    }
+
+    pub(super) fn count(&self, connection: &Connection, search: &TableSearch) -> rusqlite::Result<i64> {
+        let compose = || self.statements.count(&self.schema, search);
+        let (sql, parameters) = self.prepared(search, SqlForm::Count, compose);
+        counted(&search.query.work, connection, &sql, |statement| {
+            statement.query_row(params_from_iter(&parameters), |row| row.get(0))
+        })
+    }
+
+    pub(super) fn sum(&self, connection: &Connection, search: &TableSearch, column: usize) -> rusqlite::Result<i128> {
+        let compose = || self.statements.sum(&self.schema, search, column);
+        let (sql, parameters) = self.prepared(search, SqlForm::Sum(column), compose);
+        counted(&search.query.work, connection, &sql, |statement| {
+            let halves = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?));
+            let (high, low) = statement.query_row(params_from_iter(&parameters), halves)?;
+            Ok((i128::from(high) << 32) + i128::from(low))
+        })
+    }
+
+    pub(super) fn group(
+        &self,
+        connection: &Connection,
+        search: &TableSearch,
+        grouping: &TableGrouping,
+    ) -> ReadRows<Vec<Value>> {
+        let (sql, parameters) = self.statements.group(&self.schema, search, grouping);
+        counted(&search.query.work, connection, &sql, |statement| {
+            let mut rows = statement.query(params_from_iter(&parameters))?;
+            let mut groups = Vec::new();
+            while let Some(row) = rows.next()? {
+                let value = |at, column: &_| sqlite_value(row.get_ref(at).unwrap_or(ValueRef::Null), column);
+                groups.push(grouping.group(&self.schema, value));
+            }
+            let whole: Option<Vec<Value>> = groups.into_iter().collect();
+            Ok(whole.ok_or_else(|| constraint::unreadable_group(&self.schema, Dialect::Sqlite)))
+        })
+    }
+
+    /// Returns the SQL of a statement with these conditions and its parameters. It is composed once for each case.
+    pub(super) fn prepared<'s>(
+        &'s self,
+        search: &'s TableSearch,
+        form: SqlForm,
+        compose: impl FnOnce() -> (String, Vec<Bound<'s>>),
+    ) -> (Arc<str>, Vec<Bound<'s>>) {
+        let case = self.case(search, form);
+        if let Some(sql) = case.and_then(|case| search.query.sql(case)) {
+            return (sql, self.parameters(search, form));
+        }
+        let (sql, parameters) = compose();
+        let sql: Arc<str> = sql.into();
+        if let Some(case) = case {
+            let same = |(one, other): (&Bound<'_>, Bound<'_>)| one.stored() == other.stored();
+            debug_assert!(parameters.iter().zip(self.parameters(search, form)).all(same), "{sql}");
+            search.query.keep(case, &sql);
+        }
+        (sql, parameters)
+    }
+
+    /// Returns what the SQL of a statement depends on; `None` if it has values in it.
+    fn case(&self, search: &TableSearch, form: SqlForm) -> Option<SqlCase> {
+        let mut absent = 0;
+        for (at, (condition, value)) in search.conditions().enumerate() {
+            let bit = 1_u64.checked_shl(u32::try_from(at).ok()?)?;
+            absent |= if is_absent(Bound(value, &self.schema.columns[condition.column])) { bit } else { 0 };
+        }
+        let has_variant = |after: &Vec<_>| after.iter().any(|start: &PageStart| start.is_variant());
+        let case = SqlCase {
+            table: self.number,
+            form,
+            is_limited: search.is_limited(),
+            is_behind: search.after.is_some(),
+            absent,
+        };
+        (!search.after.as_ref().is_some_and(has_variant)).then_some(case)
+    }
+
+    /// Returns the parameters of a statement, in the order in which its SQL has them.
+    fn parameters<'s>(&'s self, search: &'s TableSearch, form: SqlForm) -> Vec<Bound<'s>> {
+        let column = |at: usize| &self.schema.columns[at];
+        let conditions = search.conditions().map(|(condition, value)| Bound(value, column(condition.column)));
+        let after = search.after.iter().flatten().map(|start| Bound(&start.value, column(start.column)));
+        let limit = (form == SqlForm::Rows).then_some(Bound(&search.limit_value, &NUMBER));
+        conditions.filter(|bound| !is_absent(*bound)).chain(after).chain(limit).collect()
+    }
+
+    fn row(&self, row: &rusqlite::Row<'_>) -> Result<Value, Failure> {
+        row_of(&self.schema, row, 0)
+    }
+}
+
+/// Returns whether a condition compares with an absent value, which is no parameter.
+fn is_absent(bound: Bound<'_>) -> bool {
+    bound.1.optional && bound.stored() == SqlValue::Null
+}
+
+/// Executes a statement, and notes its work.
+fn counted<T>(
+    work: &ReadWork,
+    connection: &Connection,
+    sql: &str,
+    read: impl FnOnce(&mut CachedStatement<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<T> {
+    let mut statement = connection.prepare_cached(sql)?;
+    let found = read(&mut statement);
+    let steps = u32::try_from(statement.reset_status(StatementStatus::VmStep)).unwrap_or(u32::MAX);
+    work.note(steps);
+    found
+}
+
+/// Returns the row whose columns begin at a position.
+fn row_of(schema: &Schema, row: &rusqlite::Row<'_>, begin: usize) -> Result<Value, Failure> {
+    let value = |(at, column)| sqlite_value(row.get_ref(begin + at).unwrap_or(ValueRef::Null), column);
+    let columns = || schema.columns.iter().enumerate();
+    // Collected without a list in between, as their number is known.
+    let mut is_whole = true;
+    let values: Values = columns()
+        .map(|column| {
+            value(column).unwrap_or_else(|| {
+                is_whole = false;
+                Value::Absent
+            })
+        })
+        .collect();
+    if is_whole {
+        return Ok(Value::Record(values));
+    }
+    Err(constraint::unreadable(schema, columns().map(value).collect(), Dialect::Sqlite))
+}
