@@ -27,7 +27,7 @@ use super::table_databases::{ExistingDatabases, OpenDatabase, TableLocation};
 use super::table_log::TableLog;
 use super::transaction_number;
 use super::write_sets::{WriteSet, WriteSets};
-use crate::tables::evolution::converted_rows::ConvertedRows;
+use crate::tables::evolution::converted_rows::{self, ConvertedRows};
 use crate::tables::evolution::migration;
 use crate::tables::evolution::start_changes::{self, StartingTable};
 use crate::tables::sqlite::database::Database;
@@ -279,8 +279,8 @@ impl TableStorage {
             return Ok(false);
         }
         if !schema.converts_in_batches() {
+            converted_rows::check_unique(schema, &new)?;
             let converted = ConvertedRows { old: old.to_vec(), new };
-            converted.check_unique(schema)?;
             self.starting.lock().push(StartingTable { schema: schema.clone(), converted: Some(converted) });
             return Ok(false);
         }

@@ -16,20 +16,18 @@ pub(in crate::tables) struct ConvertedRows {
     pub(in crate::tables) new: Vec<Value>,
 }
 
-impl ConvertedRows {
-    /// Fails if two new rows agree in all columns of a `unique`.
-    pub(in crate::tables) fn check_unique(&self, schema: &Schema) -> Result<(), Failure> {
-        for index in schema.indexes.iter().filter(|index| index.unique) {
-            let mut seen: BTreeMap<Vec<&Value>, &[Value]> = BTreeMap::new();
-            for row in self.new.iter().map(fields).filter(|row| !schema.has_absent(&index.columns, row)) {
-                let values = index.columns.iter().map(|at| &row[*at]).collect();
-                if let Some(other) = seen.insert(values, row) {
-                    return Err(equal(schema, &index.columns, [other, row]));
-                }
+/// Fails if two converted rows agree in all columns of a `unique`.
+pub(in crate::tables) fn check_unique(schema: &Schema, rows: &[Value]) -> Result<(), Failure> {
+    for index in schema.indexes.iter().filter(|index| index.unique) {
+        let mut seen: BTreeMap<Vec<&Value>, &[Value]> = BTreeMap::new();
+        for row in rows.iter().map(fields).filter(|row| !schema.has_absent(&index.columns, row)) {
+            let values = index.columns.iter().map(|at| &row[*at]).collect();
+            if let Some(other) = seen.insert(values, row) {
+                return Err(equal(schema, &index.columns, [other, row]));
             }
         }
-        Ok(())
     }
+    Ok(())
 }
 
 /// Returns the failure of two new rows that agree in all columns of a `unique`.
@@ -44,14 +42,6 @@ fn equal(schema: &Schema, columns: &[usize], rows: [&[Value]; 2]) -> Failure {
              correct it"
         ),
     )
-}
-
-/// Returns the failure of a transaction that converts all rows, if a rule does not hold that the program declares.
-pub(super) fn of_batch(failure: Failure) -> Failure {
-    if failure.kind != FailureKind::Constraint {
-        return failure;
-    }
-    Failure::new(FailureKind::Constraint, format!("{failure}. The `fn` of `migrate` makes these values: correct it"))
 }
 
 /// Returns the failure of the last of several transactions that convert rows, if a rule does not hold that the program declares.

@@ -45,20 +45,35 @@ pub(in crate::tables) fn store(
     catalog: &dyn Catalog,
 ) -> StartCheck<bool> {
     match PendingMigration::of(schema, catalog)? {
-        Ok(Some(pending)) => match pending.store(old, new, catalog)? {
-            Ok(false) if pending.migration.batched => {
-                let explained = if pending.has_begun { converted_rows::of_batches } else { converted_rows::of_batch };
-                // The start notes that the references hold.
-                if let Err(failure) = references_hold(schema, true, catalog)? {
-                    return Ok(Err(if pending.has_begun { explained(failure) } else { failure }));
-                }
-                Ok(apply(schema, catalog)?.map(|()| false).map_err(explained))
-            }
-            stored => Ok(stored),
-        },
+        Ok(Some(pending)) if pending.migration.batched => store_batch(&pending, (old, new), catalog),
+        Ok(Some(pending)) => pending.store(old, new, catalog),
         Ok(None) => Ok(Ok(false)),
         Err(failure) => Ok(Err(failure)),
     }
+}
+
+/// Writes a batch of converted rows; behind the last one, makes the changes of a start.
+fn store_batch(
+    pending: &PendingMigration<'_>,
+    (old, new): (&[Value], &[Value]),
+    catalog: &dyn Catalog,
+) -> StartCheck<bool> {
+    let schema = pending.schema;
+    if let Err(failure) = converted_rows::check_unique(schema, new) {
+        return Ok(Err(pending.with_way_on(failure, catalog)?));
+    }
+    match pending.store(old, new, catalog)? {
+        Ok(false) => {}
+        stored => return Ok(stored),
+    }
+    let is_whole = !pending.has_begun;
+    let explained = |failure| if is_whole { failure } else { converted_rows::of_batches(failure) };
+    // The start notes that the references hold.
+    let changed = match references_hold(schema, true, catalog)? {
+        Ok(()) => apply(schema, catalog)?,
+        Err(failure) => Err(failure),
+    };
+    Ok(changed.map(|()| false).map_err(explained))
 }
 
 /// Fails if rows of a table of the database, which a migration may have converted, reference rows that do not exist.
@@ -187,11 +202,13 @@ fn explained(failure: Failure, why: Option<String>) -> Failure {
     }
 }
 
-/// Returns why a program that declares a migration converts nothing, though the database has other columns.
+/// Returns why a program that declares a migration converts nothing, though the database has other columns, or those of the old record, too,
+/// so that nobody knows which ones have the values.
 fn why_nothing_is_converted(schema: &Schema, catalog: &dyn Catalog) -> Read<Option<String>> {
     let Some(migration) = &schema.migration else { return Ok(None) };
     let known = evolution::known_columns(schema, catalog)?;
-    if known.is_empty() || !schema.columns.iter().any(|column| is_changed(column, &known)) {
+    let lacks_columns = schema.columns.iter().any(|column| is_changed(column, &known));
+    if known.is_empty() || !lacks_columns && !has_old((schema, migration), &known) {
         return Ok(None);
     }
     let declared = || known.iter().filter(|known| known.declared);

@@ -68,7 +68,11 @@ impl MigrationHistory {
         // What was converted before is not converted again.
         let converts = migration.filter(|_| made.is_none()).map_or(Vec::new(), |own| shown_columns(&own.columns));
         let found = self.superseding(schema, (&shown_columns(&schema.columns), &converts), made);
-        found.map_or(Ok(()), |found| Err(superseded(schema, &found, made.map(|at| &self.made[at]))))
+        let Some(found) = found else { return Ok(()) };
+        // Its rows are there again: it may be a newer version that converts them once more.
+        let is_repeated = migration.is_some_and(|own| self.superseding_old_rows(schema, own).is_none());
+        let repeated = made.filter(|_| is_repeated).map(|at| &self.made[at]);
+        Err(superseded(schema, &found, repeated))
     }
 
     /// Returns why rows with the columns from which a migration converts are older than those of the table.
@@ -205,7 +209,7 @@ fn not_done(begun: &NotedMigration) -> Failure {
     ))
 }
 
-/// Returns the failure of a program that is older than the rows. Its migration may have been made.
+/// Returns the failure of a program that is older than the rows. Its migration may be a repetition of one that was made.
 fn superseded(schema: &Schema, Superseded { by, old, lacked }: &Superseded, made: Option<&NotedMigration>) -> Failure {
     let what = match by.progress {
         MigrationProgress::NothingToConvert => "declares other columns",
@@ -268,7 +272,7 @@ pub(super) fn why_nothing_is_converted(
     lacked.map(|(column, by)| {
         format!(
             "`migrate` converts nothing, because its old record has `{}: {}`, and {by} does not; start a version that has it \
-             before, or, {advice}",
+             before, or, {advice}; remove the clause if no rows are to be converted",
             column.name,
             column.shown_type()
         )

@@ -354,6 +354,40 @@ fn rows_are_converted_if_the_database_has_the_old_columns_that_the_last_program_
     }
 }
 
+/// The columns of the new record are there, but no program has converted the rows.
+#[test]
+fn a_start_that_does_not_know_which_columns_have_the_values_is_refused() {
+    let removed = |last: &'static str, database: &TestDatabase| {
+        let start = |version: &Version, row| version.start(database, false, row);
+        let both = Version { columns: "a: Text, b: Option(Text)", migration: None };
+        start(&both, Some(vec![Value::Int(1), Value::text("old"), Value::none()])).unwrap();
+        start(&Version { columns: "a: Text", migration: None }, None).unwrap();
+        start(&Version { columns: last, migration: None }, None).unwrap();
+    };
+    let into: Conversion = |old| vec![old[0].clone(), Value::some(old[1].clone())];
+    let moved = Version { columns: "b: Option(Text)", migration: Some(("a: Text", into)) };
+    for database in TestDatabase::each("values_in_either") {
+        for last in ["note: Option(Int)", "b: Option(Text)"] {
+            removed(last, &database);
+            let start = |version: &Version, row| version.start(&database, false, row);
+            let refused = start(&moved, None).unwrap_err();
+            assert!(
+                refused.starts_with(
+                    "`migrate` converts nothing, because its old record has `a: Text`, and the last program does not; start a version \
+                     that has it before, or, "
+                ),
+                "{refused}"
+            );
+            assert!(refused.ends_with("; remove the clause if no rows are to be converted"), "{refused}");
+            start(&Version { columns: "a: Text", migration: None }, None).unwrap();
+            for _ in 0..2 {
+                assert_eq!(start(&moved, None), Ok("1 [old]".to_owned()));
+            }
+            database.execute("DROP TABLE items");
+        }
+    }
+}
+
 #[test]
 fn a_start_that_would_leave_rows_without_the_values_of_its_migration_is_refused() {
     let first = Version { columns: "name: Text, tag: Text", migration: None };
