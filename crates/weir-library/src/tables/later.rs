@@ -12,10 +12,9 @@ use weir::{AwaitedCall, CallRest, Failure, Generic, HostType, Outcome, SeenCommi
 
 use super::grouping::{TableGrouping, average_in, distinct_in};
 use super::query_site::DecodedQuery;
-use super::rows::{LaterAnswer, RowChange, TableRead};
+use super::rows::{LaterAnswer, RowChange, TableRead, TableSnapshot};
 use super::schema::TableSearch;
 use super::{RowKey, Table};
-use crate::tables::sqlite::stored_reads::TableSnapshot;
 use crate::{Limited, list};
 
 /// Begins `get` without a thread.
@@ -54,11 +53,11 @@ pub(super) fn computed_later(
 
 /// A computation from rows of a snapshot.
 pub(super) trait Computation:
-    FnOnce(TableSnapshot, &TableSearch) -> Result<Value, Failure> + Send + 'static
+    FnOnce(Box<dyn TableSnapshot>, &TableSearch) -> Result<Value, Failure> + Send + 'static
 {
 }
 
-impl<C: FnOnce(TableSnapshot, &TableSearch) -> Result<Value, Failure> + Send + 'static> Computation for C {}
+impl<C: FnOnce(Box<dyn TableSnapshot>, &TableSearch) -> Result<Value, Failure> + Send + 'static> Computation for C {}
 
 pub(super) fn sum_of_snapshot(column: &Value) -> impl Computation {
     let column = column_of(column);

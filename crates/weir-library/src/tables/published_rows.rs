@@ -16,11 +16,10 @@ use super::recent_writes::{OpenWrites, PlacedWrites, ReadNotes, RecentWrites, Ro
 use super::row::fields;
 use super::rows::{
     ChangeAnswered, CommitEnded, LaterAnswer, LaterChange, LaterEnd, ReadSize, RowChange, TableRead, TableRows,
-    TogetherStatements,
+    TableSnapshot, TogetherStatements,
 };
 use super::schema::{Schema, TableSearch};
 use super::write_sets::{TableWrite, WriteSets};
-use crate::tables::sqlite::stored_reads::TableSnapshot;
 
 /// Time after which a thread looks again whether changes are answered.
 const ANSWER_PERIOD: Duration = Duration::from_secs(1);
@@ -435,7 +434,7 @@ impl TableRows for PublishedRows {
         self.rows.waits_to_begin(transaction)
     }
 
-    fn snapshot(&self, read: &TableRead) -> Option<TableSnapshot> {
+    fn snapshot(&self, read: &TableRead) -> Option<Box<dyn TableSnapshot>> {
         if let Some(commits) = self.rows.commits() {
             let commit = self.recent.commit_of(commits, read);
             self.rows.show(commit);

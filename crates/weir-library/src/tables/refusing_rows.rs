@@ -10,9 +10,8 @@ use super::grouping::TableGrouping;
 use super::join::KeyPart;
 use super::rows::{ReadSize, TableRows, TogetherStatements};
 use super::schema::{Schema, TableSearch};
-use super::table_read::TableRead;
+use super::table_read::{TableRead, TableSnapshot};
 use super::transaction_number::is_repeated;
-use crate::tables::sqlite::stored_reads::TableSnapshot;
 
 /// One statement of so many is refused, and one commit.
 const REFUSED_ONE_OF: u64 = 5;
@@ -197,7 +196,7 @@ impl TableRows for RefusingRows {
         self.rows.waits_to_begin(transaction)
     }
 
-    fn snapshot(&self, read: &TableRead) -> Option<TableSnapshot> {
+    fn snapshot(&self, read: &TableRead) -> Option<Box<dyn TableSnapshot>> {
         self.rows.snapshot(read)
     }
 

@@ -17,8 +17,7 @@ use super::recent_writes::ReadNotes;
 use super::row::fields;
 pub(super) use super::row_change::RowChange;
 use super::schema::{Schema, TableSearch};
-pub(super) use super::table_read::TableRead;
-use crate::tables::sqlite::stored_reads::TableSnapshot;
+pub(super) use super::table_read::{TableRead, TableSnapshot};
 
 /// The size of a read, as far as it is known before.
 #[derive(Clone, Copy)]
@@ -132,7 +131,7 @@ pub(super) trait TableRows: Debug + Send + Sync {
     }
     /// Returns the table as it is now for a read of no transaction, which another thread executes; `None` if it has to read the table
     /// itself. The flow has then seen the commits on which the read depends.
-    fn snapshot(&self, _read: &TableRead) -> Option<TableSnapshot> {
+    fn snapshot(&self, _read: &TableRead) -> Option<Box<dyn TableSnapshot>> {
         None
     }
     /// Begins a statement of a transaction that reads, and goes on without a thread; `None` if it needs one.

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use weir::Value;
+use weir::{Failure, Value};
 
+use super::grouping::TableGrouping;
 use super::schema::TableSearch;
 
 /// A statement that reads, and owns what it needs.
@@ -17,4 +18,14 @@ pub(super) enum TableRead {
     Search(Arc<TableSearch>),
     /// The number of rows that fulfil the conditions.
     Count(Arc<TableSearch>),
+}
+
+/// A table as it was at one moment, from which any thread reads once.
+pub(super) trait TableSnapshot: Send {
+    /// Returns what a statement reads.
+    fn read(self: Box<Self>, read: &TableRead) -> Result<Value, Failure>;
+    /// Returns the sum of a column of whole numbers.
+    fn sum(self: Box<Self>, search: &TableSearch, column: usize) -> Result<i128, Failure>;
+    /// Returns the groups of the rows that the search accepts.
+    fn group(self: Box<Self>, search: &TableSearch, grouping: &TableGrouping) -> Result<Vec<Value>, Failure>;
 }

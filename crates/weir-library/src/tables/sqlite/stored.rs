@@ -12,7 +12,7 @@ use super::partial_failures::whole;
 use super::row_replacement::{RowReplacement, replace_in_place};
 use super::row_statement::{RowChanged, RowStatement};
 use super::sql_table::SqlTable;
-use super::stored_reads::TableSnapshot;
+use super::stored_reads::SqliteSnapshot;
 use crate::tables::constraint;
 use crate::tables::evolution::existing_tables;
 use crate::tables::group_commit::GroupCommit;
@@ -20,7 +20,7 @@ use crate::tables::grouping::TableGrouping;
 use crate::tables::join::KeyPart;
 use crate::tables::query_site::SqlForm;
 use crate::tables::row::fields;
-use crate::tables::rows::{ReadSize, RowChange, TableRead, TableRows, TogetherStatements};
+use crate::tables::rows::{ReadSize, RowChange, TableRead, TableRows, TableSnapshot, TogetherStatements};
 use crate::tables::schema::{Schema, TableSearch};
 
 /// Maximum number of keys that are looked up on the thread of a flow.
@@ -155,9 +155,13 @@ impl TableRows for StoredTable {
         self.database.waits_to_begin(transaction)
     }
 
-    fn snapshot(&self, _read: &TableRead) -> Option<TableSnapshot> {
+    fn snapshot(&self, _read: &TableRead) -> Option<Box<dyn TableSnapshot>> {
         let snapshot = self.database.snapshot()?;
-        Some(TableSnapshot { table: Arc::clone(&self.table), database: Arc::clone(&self.database), snapshot })
+        Some(Box::new(SqliteSnapshot {
+            table: Arc::clone(&self.table),
+            database: Arc::clone(&self.database),
+            snapshot,
+        }))
     }
 
     fn insert(&self, transaction: i64, row: Value) -> Result<Value, Failure> {

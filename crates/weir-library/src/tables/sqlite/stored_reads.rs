@@ -18,22 +18,21 @@ use crate::tables::read_work::ReadWork;
 use crate::tables::schema::{PageStart, Schema, TableSearch};
 use crate::tables::sql_value::{Bound, SqlValue};
 use crate::tables::statements::NUMBER;
-use crate::tables::table_read::TableRead;
+use crate::tables::table_read::{TableRead, TableSnapshot};
 
 /// Rows that were read, or the failure of the first one that cannot be.
 type ReadRows<T> = rusqlite::Result<Result<T, Failure>>;
 
 /// A table as it was at one moment.
 #[derive(Debug)]
-pub(in crate::tables) struct TableSnapshot {
+pub(super) struct SqliteSnapshot {
     pub(super) table: Arc<SqlTable>,
     pub(super) database: Arc<Database>,
     pub(super) snapshot: Snapshot,
 }
 
-impl TableSnapshot {
-    /// Returns what a statement reads.
-    pub(in crate::tables) fn read(self, read: &TableRead) -> Result<Value, Failure> {
+impl TableSnapshot for SqliteSnapshot {
+    fn read(self: Box<Self>, read: &TableRead) -> Result<Value, Failure> {
         let option = |row: Option<Value>| row.map_or_else(Value::none, Value::some);
         let table = Arc::clone(&self.table);
         self.reading(|connection| {
@@ -48,24 +47,20 @@ impl TableSnapshot {
         })
     }
 
-    /// Returns the sum of a column of whole numbers.
-    pub(in crate::tables) fn sum(self, search: &TableSearch, column: usize) -> Result<i128, Failure> {
+    fn sum(self: Box<Self>, search: &TableSearch, column: usize) -> Result<i128, Failure> {
         let table = Arc::clone(&self.table);
         self.reading(|connection| table.sum(connection, search, column).map(Ok))
     }
 
-    /// Returns the groups of the rows that the search accepts.
-    pub(in crate::tables) fn group(
-        self,
-        search: &TableSearch,
-        grouping: &TableGrouping,
-    ) -> Result<Vec<Value>, Failure> {
+    fn group(self: Box<Self>, search: &TableSearch, grouping: &TableGrouping) -> Result<Vec<Value>, Failure> {
         let table = Arc::clone(&self.table);
         self.reading(|connection| table.group(connection, search, grouping))
     }
+}
 
+impl SqliteSnapshot {
     fn reading<T>(self, read: impl FnOnce(&Connection) -> ReadRows<T>) -> Result<T, Failure> {
-        let TableSnapshot { database, snapshot, .. } = self;
+        let SqliteSnapshot { database, snapshot, .. } = self;
         database.read_snapshot(snapshot, read).map_err(|error| database.failure(&error))?
     }
 }
