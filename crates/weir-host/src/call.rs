@@ -135,6 +135,13 @@ pub trait StepEnd: Send + Sync {
 /// A value of the environment whose functions prepare changes when shared values are created: they take effect together when all are
 /// there, such as those of the tables of a database.
 pub trait Starting: Any + Send + Sync {
+    /// Checks the tables with these descriptions, all of the program, if a change of the start is not taken back when the start fails. Called
+    /// before a shared value is created.
+    ///
+    /// # Errors
+    /// Fails if the start would, as far as that is known. Names the table that is the reason.
+    fn check_start(&self, tables: &[Value]) -> Result<(), (Text, Failure)>;
+
     /// Makes the changes that were prepared.
     ///
     /// # Errors
@@ -164,6 +171,14 @@ impl Environment {
         self.step_ends = Some(Arc::clone(&value) as Arc<dyn StepEnds>);
         self.starting = Some(Arc::clone(&value) as Arc<dyn Starting>);
         self.closing.push(value);
+    }
+
+    /// Checks the tables with these descriptions before the shared values are created.
+    ///
+    /// # Errors
+    /// Fails if the start would. Names the table that is the reason.
+    pub fn check_start(&self, tables: &[Value]) -> Result<(), (Text, Failure)> {
+        self.starting.as_ref().map_or(Ok(()), |starting| starting.check_start(tables))
     }
 
     /// Makes the changes that the creation of the shared values has prepared.

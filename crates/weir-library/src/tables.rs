@@ -154,10 +154,11 @@ pub fn old_rows(schema: Schema, #[environment] storage: &TableStorage) -> Result
     Ok(storage.old_rows(&schema)?.into_iter().map(Generic).collect())
 }
 
-/// Returns the failure of a row that the `fn` of a migration has not converted, with the key of the row.
-#[weir::function(internal, pure)]
-pub fn not_converted(schema: Schema, row: OldRow, failure: Failure) -> Failure {
-    evolution::pending_migration::not_converted(&schema, &row.0, failure)
+/// Returns the failure of a row that the `fn` of a migration has not converted, with the key of the row, and how to go on if others are
+/// converted.
+#[weir::function(internal)]
+pub fn not_converted(schema: Schema, row: OldRow, failure: Failure, #[environment] storage: &TableStorage) -> Failure {
+    storage.not_converted(&schema, &row.0, failure)
 }
 
 /// Stores converted rows, and returns whether more are left.

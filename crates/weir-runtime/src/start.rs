@@ -367,6 +367,7 @@ fn is_cut(plan: &Plan, entry: &Entry<Graph>) -> bool {
 }
 
 fn make_shared(program: &Program, prepared: &PreparedProgram, handle: &Handle) -> Result<(), StartError> {
+    check_tables(program, prepared)?;
     for ((body, shared), place) in prepared.shared.iter().zip(&program.shared).zip(&prepared.instance.resources.shared)
     {
         let Some(body) = body else { continue };
@@ -387,27 +388,38 @@ fn make_shared(program: &Program, prepared: &PreparedProgram, handle: &Handle) -
     Ok(())
 }
 
-/// Makes the changes of all tables together.
-fn complete_tables(program: &Program, prepared: &PreparedProgram) -> Result<(), StartError> {
-    prepared.instance.environment.complete_start().map_err(|(table, failure)| {
-        let opening = program.shared.iter().find_map(|shared| Some((&shared.name, opening(&shared.init, &table)?)));
-        let (name, path) = opening.map_or_else(|| (table.clone(), ""), |(name, path)| (name.clone(), path));
-        StartError::Table(StartFailure { name, path: path.to_owned(), failure })
-    })
+/// Checks all tables together, before one changes.
+fn check_tables(program: &Program, prepared: &PreparedProgram) -> Result<(), StartError> {
+    let opened = program.shared.iter().filter_map(|shared| opening(&shared.init));
+    let described: Vec<Value> = opened.map(|(_, described)| described.clone()).collect();
+    let checked = prepared.instance.environment.check_start(&described);
+    checked.map_err(|(table, failure)| table_failed(program, &table, failure))
 }
 
-/// Returns the path of the call that opens this table of the database, if the body has it.
-fn opening<'p>(init: &'p Graph, table: &Text) -> Option<&'p str> {
-    let opens = |node: &&Node| {
-        let is_call = matches!(&node.kind, NodeKind::Call { function, .. } if function.as_str() == OPEN);
-        let described = match node.inputs.first() {
-            Some(Operand::Constant(at)) if is_call => init.constants.get(*at as usize),
-            _ => None,
-        };
-        // The description of a table begins with its name.
-        matches!(described, Some(Value::Record(parts)) if parts.first() == Some(&Value::Text(table.clone())))
-    };
-    init.nodes.iter().find(opens).map(|node| node.name.as_str())
+/// Makes the changes of all tables together.
+fn complete_tables(program: &Program, prepared: &PreparedProgram) -> Result<(), StartError> {
+    let completed = prepared.instance.environment.complete_start();
+    completed.map_err(|(table, failure)| table_failed(program, &table, failure))
+}
+
+/// Returns the failure of a start because of a table of the database.
+fn table_failed(program: &Program, table: &Text, failure: Failure) -> StartError {
+    // The description of a table begins with its name.
+    let is_of = |described: &Value| matches!(described, Value::Record(parts) if parts.first() == Some(&Value::Text(table.clone())));
+    let opened = program.shared.iter().find_map(|shared| {
+        let (path, _) = opening(&shared.init).filter(|(_, described)| is_of(described))?;
+        Some((shared.name.clone(), path.to_owned()))
+    });
+    let (name, path) = opened.unwrap_or_else(|| (table.clone(), String::new()));
+    StartError::Table(StartFailure { name, path, failure })
+}
+
+/// Returns the path of the call that opens a table in the body, and the description of the table, if it has one.
+fn opening(init: &Graph) -> Option<(&str, &Value)> {
+    let is_call = |node: &&Node| matches!(&node.kind, NodeKind::Call { function, .. } if function.as_str() == OPEN);
+    let node = init.nodes.iter().find(is_call)?;
+    let Operand::Constant(at) = node.inputs.first()? else { return None };
+    Some((&node.name, init.constants.get(*at as usize)?))
 }
 
 /// Runs a body that belongs to no flow. It is compared with the limit of the program's memory only.

@@ -12,6 +12,7 @@ pub(super) mod existing_columns;
 pub(super) mod existing_rows;
 pub(super) mod existing_tables;
 pub(super) mod migration;
+mod migration_columns;
 pub(super) mod migration_notes;
 pub(super) mod missed_starts;
 pub(in crate::tables) mod new_table;
@@ -19,6 +20,7 @@ pub(super) mod past_migrations;
 pub(super) mod pending_migration;
 pub(in crate::tables) mod reference_notes;
 pub(super) mod start_changes;
+pub(super) mod unconverted_rows;
 
 use weir::Failure;
 

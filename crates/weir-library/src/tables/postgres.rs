@@ -79,11 +79,12 @@ use parking_lot::{Condvar, Mutex};
 use weir::Failure;
 
 use super::catalog::{Catalog, StartCheck};
+use super::evolution::migration_notes::MigrationProgress;
+use super::evolution::past_migrations::MigrationHistory;
 use super::group_commit::GroupCommit;
 use super::program_end::ProgramEnd;
 use super::schema::Schema;
 use super::table_log::TableLog;
-use crate::tables::evolution::migration_notes;
 pub use address::PostgresAddress;
 use beginning::Turns;
 use blocking_statement::BlockingStatement;
@@ -296,16 +297,18 @@ impl PostgresDatabase {
 
     /// Says in the log that this start waits for another program that converts the rows of a table.
     fn say_who_converts(&self, schema: &Schema) -> Result<(), Failure> {
-        let (Some(log), Some(migration)) = (&self.log, &schema.migration) else { return Ok(()) };
-        let (others, progress) = self.look(|catalog| {
+        let Some(log) = &self.log else { return Ok(()) };
+        let (others, history) = self.look(|catalog| {
             let others = catalog.query(&running_programs::converting(schema))?;
-            Ok((others, migration_notes::notes(schema, migration, catalog)?))
+            Ok((others, MigrationHistory::of(schema, catalog)?))
         })?;
         // It may have ended at this moment.
         let Some([Some(process), from]) = others.first().map(Vec::as_slice) else { return Ok(()) };
         let from = from.as_ref().map_or_else(String::new, |from| format!(" from {from}"));
-        let progress = match progress {
-            Some([_, Some(last), _]) => format!("up to the row with the key {}", last.replace("::bigint", "")),
+        let progress = match history.begun.map(|begun| begun.progress) {
+            Some(MigrationProgress::Behind(Some(last))) => {
+                format!("up to the row with the key {}", last.replace("::bigint", ""))
+            }
             _ => "none so far".to_owned(),
         };
         log.info(format!(

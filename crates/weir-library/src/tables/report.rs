@@ -15,9 +15,10 @@ use super::schema::{ColumnSchema, Schema};
 use super::sqlite::database_error::explain;
 use super::table_databases::{ExistingDatabases, TableLocation};
 use crate::tables::evolution::existing_tables;
-use crate::tables::evolution::migration;
+use crate::tables::evolution::migration::{self, PlannedChanges};
 use crate::tables::evolution::new_table::SchemaChange;
 use crate::tables::evolution::reference_notes::shown_columns;
+use crate::tables::evolution::unconverted_rows::RowsToConvert;
 use crate::tables::sqlite::catalog::SqliteCatalog;
 use crate::tables::sqlite::connection::read_only;
 use crate::tables::sqlite::database::{Database, is_ours};
@@ -64,7 +65,7 @@ pub fn report(
     if schema.soft.is_some() {
         return Ok(TableReport { text, fails: false });
     }
-    let WouldChange { migration, changes, old_defaults, statements } = match place {
+    let WouldChange { changes, old_defaults, statements } = match place {
         TableLocation::Memory | TableLocation::Scratch(_) => return Ok(TableReport { text, fails: false }),
         TableLocation::File(file) => would_change_file((schema, schemas), statements, file)?,
         TableLocation::Postgres(address) => would_change_schema((schema, schemas), statements, address)?,
@@ -76,18 +77,15 @@ pub fn report(
             "  a program that does not declare `{name}` inserts {default}, the default with which it was created"
         );
     }
-    if let Some((changes, rows)) = migration {
-        changes.iter().for_each(|change| _ = writeln!(text, "  a start runs: {}", change.sql));
-        let batched = schema.migration.as_ref().is_some_and(|migration| migration.batched);
-        let how = if batched { "in several transactions" } else { "in one transaction" };
-        let noun = if rows == 1 { "row" } else { "rows" };
-        _ = writeln!(text, "  a start converts {rows} {noun} by the function of `migrate`, {how}");
-        return Ok(TableReport { text: text + &statements, fails: false });
-    }
     let fails = changes.is_err();
+    let runs = |change: &SchemaChange| format!("  a start runs: {}\n", change.sql);
     match changes {
-        Ok(changes) if changes.is_empty() => text.push_str("  the database has it like this\n"),
-        Ok(changes) => changes.iter().for_each(|change| _ = writeln!(text, "  a start runs: {}", change.sql)),
+        Ok(PlannedChanges::Plain(changes)) if changes.is_empty() => text.push_str("  the database has it like this\n"),
+        Ok(PlannedChanges::Plain(changes)) => text.extend(changes.iter().map(runs)),
+        Ok(PlannedChanges::Converting(changes, rows)) => {
+            text.extend(changes.iter().map(runs));
+            describe_conversion(schema, &rows, &mut text);
+        }
         Err(failure) => text += &failing(&failure),
     }
     text += &statements;
@@ -167,6 +165,14 @@ fn describe_columns(schema: &Schema, text: &mut String) {
     }
 }
 
+/// Describes the conversion of the rows of a table.
+fn describe_conversion(schema: &Schema, rows: &RowsToConvert, text: &mut String) {
+    let how = if schema.converts_in_batches() { "in several transactions" } else { "in one transaction" };
+    let noun = if rows.left == 1 { "row" } else { "rows" };
+    _ = writeln!(text, "  a start converts {} {noun} by the function of `migrate`, {how}", rows.left);
+    text.extend(rows.how_to_go_on().map(|how| format!("  {how}\n")));
+}
+
 /// Describes the statements that search a table of another program. Fails if it is not as it is declared.
 fn existing_state(
     tables: (&Schema, &[Schema]),
@@ -194,10 +200,8 @@ fn existing_state(
 
 /// The changes that a start would make.
 struct WouldChange<'s> {
-    /// The changes before rows are converted, and their number; `None` if none are.
-    migration: Option<(Vec<SchemaChange>, i64)>,
     /// The changes, or why the start fails.
-    changes: Result<Vec<SchemaChange>, Failure>,
+    changes: Result<PlannedChanges, Failure>,
     /// The columns whose default has changed, with the old one.
     old_defaults: Vec<(&'s ColumnSchema, String)>,
     /// The statements that search the table, with their plans.
@@ -211,24 +215,16 @@ impl<'s> WouldChange<'s> {
         catalog: &dyn Catalog,
     ) -> Read<WouldChange<'s>> {
         let (dialect, old_defaults) = (catalog.dialect(), evolution::old_defaults(schema, catalog)?);
-        let (migration, changes) = match migration::promised(schema, catalog)? {
-            // Before its rows are converted, a table may lack what they get.
-            Ok(Some(migration)) => (Some(migration), Ok(Vec::new())),
-            Ok(None) => {
-                let checked = migration::without_converted_references(schema, schemas, catalog)?;
-                (None, migration::changes(&checked, catalog)?)
-            }
-            Err(failure) => (None, Err(failure)),
-        };
+        let changes = migration::planned((schema, schemas), catalog)?;
         let statements = match (&changes, dialect) {
-            (Ok(changes), _) if changes.is_empty() && migration.is_none() => {
+            (Ok(PlannedChanges::Plain(changes)), _) if changes.is_empty() => {
                 described((schema, schemas), statements, (dialect, Some(catalog)))?
             }
             (_, Dialect::Sqlite) => described_after_start((schema, schemas), statements)?,
             // Its plans depend on the rows, and this program changes nothing.
             (_, Dialect::Postgres) => described((schema, schemas), statements, (dialect, None))?,
         };
-        Ok(WouldChange { migration, changes, old_defaults, statements })
+        Ok(WouldChange { changes, old_defaults, statements })
     }
 }
 
@@ -240,7 +236,7 @@ fn would_change_file<'s>(
     let found = without_links(file).and_then(|path| LogNote::check(&path).and_then(|()| check_writable(&path)));
     if let Err(failure) = found {
         let (changes, statements) = (Err(failure), String::new());
-        return Ok(WouldChange { migration: None, changes, old_defaults: Vec::new(), statements });
+        return Ok(WouldChange { changes, old_defaults: Vec::new(), statements });
     }
     let opened = if file.exists() { read_only(file) } else { Connection::open_in_memory() };
     let connection = opened.map_err(|error| explain(file, &error))?;

@@ -131,6 +131,16 @@ impl SoftTable {
 }
 
 impl Schema {
+    /// Returns whether the rows are in the database of the program.
+    pub(super) fn is_stored(&self) -> bool {
+        self.soft.is_none() && self.existing.is_none()
+    }
+
+    /// Returns whether a start converts rows of another type in several transactions.
+    pub(super) fn converts_in_batches(&self) -> bool {
+        self.migration.as_ref().is_some_and(|migration| migration.batched)
+    }
+
     /// Returns the constraint that steps hold which write the database of the table.
     pub(super) fn constraint(&self) -> &str {
         self.existing.as_ref().map_or(database_constraints::OWN, |existing| &existing.constraint)

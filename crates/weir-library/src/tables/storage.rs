@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use parking_lot::Mutex;
 use tokio::sync::broadcast;
-use weir::{Failure, SeenCommits, Text, Value};
+use weir::{Failure, HostType, SeenCommits, Text, Value};
 
 use super::catalog::{Catalog, StartCheck};
 use super::database_constraints::{self, is_database};
@@ -27,7 +27,7 @@ use super::table_databases::{ExistingDatabases, OpenDatabase, TableLocation};
 use super::table_log::TableLog;
 use super::transaction_number;
 use super::write_sets::{WriteSet, WriteSets};
-use crate::tables::evolution::converted_rows::ConvertedRows;
+use crate::tables::evolution::converted_rows::{self, ConvertedRows};
 use crate::tables::evolution::migration;
 use crate::tables::evolution::start_changes::{self, StartingTable};
 use crate::tables::sqlite::database::Database;
@@ -113,6 +113,15 @@ impl weir::StepEnds for TableStorage {
 }
 
 impl weir::Starting for TableStorage {
+    fn check_start(&self, tables: &[Value]) -> Result<(), (Text, Failure)> {
+        let tables: Vec<Schema> = tables.iter().filter_map(|table| Schema::from_value(table.clone()).ok()).collect();
+        let converts = |schema: &Schema| schema.is_stored() && schema.converts_in_batches();
+        if matches!(self.place, TableLocation::Memory) || !tables.iter().any(converts) {
+            return Ok(());
+        }
+        self.check_tables(&tables).map_err(|(table, failure)| (table.name.as_str().into(), failure))
+    }
+
     fn complete_start(&self) -> Result<(), (Text, Failure)> {
         let tables = std::mem::take(&mut *self.starting.lock());
         let Some(first) = tables.first() else { return Ok(()) };
@@ -211,6 +220,24 @@ impl TableStorage {
         Ok(table)
     }
 
+    /// Checks the tables of a program before rows of one are converted in batches.
+    fn check_tables<'s>(&self, tables: &'s [Schema]) -> Result<(), (&'s Schema, Failure)> {
+        let at = Cell::new(0);
+        let check = || {
+            let check = |catalog: &dyn Catalog| start_changes::check(tables, &at, catalog);
+            match self.open_database()? {
+                OpenDatabase::Sqlite(database) => database.changing(check),
+                OpenDatabase::Postgres(database) => match database.changing(check) {
+                    Err(_) if database.hindering_have_ended(&tables[at.get()]) => database.changing(check),
+                    checked => checked,
+                },
+            }
+        };
+        let converts = check().map_err(|failure| (&tables[at.get()], failure))?;
+        let mut existing = tables.iter().filter(|table| converts && table.existing.is_some());
+        existing.try_for_each(|table| self.rows_of(table.clone()).map(drop).map_err(|failure| (table, failure)))
+    }
+
     /// Returns the steps that write the database with this constraint.
     fn steps_of(&self, constraint: &str) -> Arc<DatabaseSteps> {
         let mut steps = self.steps.lock();
@@ -225,7 +252,7 @@ impl TableStorage {
             return read();
         }
         let OpenDatabase::Postgres(database) = self.open_database()? else { return read() };
-        if schema.migration.as_ref().is_some_and(|migration| migration.batched) {
+        if schema.converts_in_batches() {
             database.begin_conversion(schema)?;
         }
         let rows = match read() {
@@ -238,15 +265,22 @@ impl TableStorage {
         rows
     }
 
+    /// Returns the failure of a row that the `fn` of a migration has not converted, with what is known about it and the others.
+    pub(super) fn not_converted(&self, schema: &Schema, row: &Value, failure: Failure) -> Failure {
+        let explained =
+            |catalog: &dyn Catalog| Ok(Ok(migration::not_converted(schema, row, failure.clone(), catalog)?));
+        self.changing(schema, explained, failure.clone()).unwrap_or_else(|_| failure.clone())
+    }
+
     /// Stores converted rows, and returns whether more are left. All rows of a table are stored when all tables are open, so that a failure
     /// in one leaves the others as they are.
     pub(super) fn store_converted(&self, schema: &Schema, old: &[Value], new: Vec<Value>) -> Result<bool, Failure> {
         if self.is_in_memory(schema) {
             return Ok(false);
         }
-        if !schema.migration.as_ref().is_some_and(|migration| migration.batched) {
+        if !schema.converts_in_batches() {
+            converted_rows::check_unique(schema, &new)?;
             let converted = ConvertedRows { old: old.to_vec(), new };
-            converted.check_unique(schema)?;
             self.starting.lock().push(StartingTable { schema: schema.clone(), converted: Some(converted) });
             return Ok(false);
         }

@@ -15,6 +15,7 @@ mod long_reads;
 mod lost_logs;
 mod migrations;
 mod migrations_together;
+mod old_versions;
 mod power_cuts;
 mod random_evolution;
 mod references;

@@ -16,20 +16,18 @@ pub(in crate::tables) struct ConvertedRows {
     pub(in crate::tables) new: Vec<Value>,
 }
 
-impl ConvertedRows {
-    /// Fails if two new rows agree in all columns of a `unique`.
-    pub(in crate::tables) fn check_unique(&self, schema: &Schema) -> Result<(), Failure> {
-        for index in schema.indexes.iter().filter(|index| index.unique) {
-            let mut seen: BTreeMap<Vec<&Value>, &[Value]> = BTreeMap::new();
-            for row in self.new.iter().map(fields).filter(|row| !schema.has_absent(&index.columns, row)) {
-                let values = index.columns.iter().map(|at| &row[*at]).collect();
-                if let Some(other) = seen.insert(values, row) {
-                    return Err(equal(schema, &index.columns, [other, row]));
-                }
+/// Fails if two converted rows agree in all columns of a `unique`.
+pub(in crate::tables) fn check_unique(schema: &Schema, rows: &[Value]) -> Result<(), Failure> {
+    for index in schema.indexes.iter().filter(|index| index.unique) {
+        let mut seen: BTreeMap<Vec<&Value>, &[Value]> = BTreeMap::new();
+        for row in rows.iter().map(fields).filter(|row| !schema.has_absent(&index.columns, row)) {
+            let values = index.columns.iter().map(|at| &row[*at]).collect();
+            if let Some(other) = seen.insert(values, row) {
+                return Err(equal(schema, &index.columns, [other, row]));
             }
         }
-        Ok(())
     }
+    Ok(())
 }
 
 /// Returns the failure of two new rows that agree in all columns of a `unique`.
@@ -53,6 +51,6 @@ pub(super) fn of_batches(failure: Failure) -> Failure {
     }
     Failure::function(format!(
         "{failure}. The `fn` of `migrate` has made these values, and a corrected one converts only rows that are not converted yet: start \
-         the program without this `unique` or `references`, correct the rows by it, and declare it again"
+         the program without this `unique` or `references`, correct the rows by it, and declare it again; the way back is a backup from before"
     ))
 }

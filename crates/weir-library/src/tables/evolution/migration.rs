@@ -12,10 +12,13 @@
 use weir::{Failure, Value};
 
 use super::converted_rows;
-use super::migration_notes::{MigrationProgress, create_notes, forget, note, notes, shown};
+use super::migration_columns::{has_old, is_changed, is_old, is_readable, lacks_new};
+use super::migration_notes::{MigrationProgress, forget, note, shown_columns};
 use super::new_table::SchemaChange;
-use super::past_migrations;
-use super::pending_migration::{PendingMigration, fits_others, has_old, is_changed, is_old, lacks_new};
+use super::past_migrations::{self, MigrationHistory, fits_others};
+use super::pending_migration::PendingMigration;
+use super::reference_notes;
+use super::unconverted_rows::{self, RowsToConvert};
 use crate::tables::catalog::{Catalog, Read, StartCheck};
 use crate::tables::evolution::{self, KnownColumn};
 use crate::tables::schema::{ColumnSchema, Schema};
@@ -42,14 +45,66 @@ pub(in crate::tables) fn store(
     catalog: &dyn Catalog,
 ) -> StartCheck<bool> {
     match PendingMigration::of(schema, catalog)? {
-        Ok(Some(pending)) => match pending.store(old, new, catalog)? {
-            Ok(false) if pending.migration.batched => {
-                Ok(apply(schema, catalog)?.map(|()| false).map_err(converted_rows::of_batches))
-            }
-            stored => Ok(stored),
-        },
+        Ok(Some(pending)) if pending.migration.batched => store_batch(&pending, (old, new), catalog),
+        Ok(Some(pending)) => pending.store(old, new, catalog),
         Ok(None) => Ok(Ok(false)),
         Err(failure) => Ok(Err(failure)),
+    }
+}
+
+/// Writes a batch of converted rows; behind the last one, makes the changes of a start.
+fn store_batch(
+    pending: &PendingMigration<'_>,
+    (old, new): (&[Value], &[Value]),
+    catalog: &dyn Catalog,
+) -> StartCheck<bool> {
+    let schema = pending.schema;
+    if let Err(failure) = converted_rows::check_unique(schema, new) {
+        return Ok(Err(pending.with_way_on(failure, catalog)?));
+    }
+    match pending.store(old, new, catalog)? {
+        Ok(false) => {}
+        stored => return Ok(stored),
+    }
+    let is_whole = !pending.has_begun;
+    let explained = |failure| if is_whole { failure } else { converted_rows::of_batches(failure) };
+    // The start notes that the references hold.
+    let changed = match references_hold(schema, true, catalog)? {
+        Ok(()) => apply(schema, catalog)?,
+        Err(failure) => Err(failure),
+    };
+    Ok(changed.map(|()| false).map_err(explained))
+}
+
+/// Fails if rows of a table of the database, which a migration may have converted, reference rows that do not exist.
+pub(super) fn references_hold(schema: &Schema, is_converted: bool, catalog: &dyn Catalog) -> StartCheck<()> {
+    if schema.references.is_empty() {
+        return Ok(Ok(()));
+    }
+    let known = evolution::known_columns(schema, catalog)?;
+    // A column of another type is a failure of its own.
+    let fits = schema.columns.iter().all(|column| {
+        let known = known.iter().find(|known| known.name == column.name);
+        known.is_none_or(|known| evolution::same_type(column, known).is_ok())
+    });
+    if known.is_empty() || !fits {
+        return Ok(Ok(()));
+    }
+    let names: Vec<&str> = known.iter().map(|known| known.name.as_str()).collect();
+    reference_notes::check_own((schema, is_converted), &names, catalog)
+}
+
+/// Returns the failure of the `fn` of a migration for a row of the old record, and how to go on if others are converted.
+pub(in crate::tables) fn not_converted(
+    schema: &Schema,
+    row: &Value,
+    failure: Failure,
+    catalog: &dyn Catalog,
+) -> Read<Failure> {
+    let failure = unconverted_rows::not_converted(schema, row, failure);
+    match PendingMigration::of(schema, catalog)? {
+        Ok(Some(pending)) => pending.with_way_on(failure, catalog),
+        _ => Ok(failure),
     }
 }
 
@@ -68,20 +123,20 @@ pub(in crate::tables) fn apply(schema: &Schema, catalog: &dyn Catalog) -> StartC
         return Ok(Err(failure));
     }
     if is_new {
-        forget(schema, None, catalog)?;
+        forget(schema, catalog)?;
     }
     if let Some(migration) = &schema.migration
-        && notes(schema, migration, catalog)?.is_none()
+        && !MigrationHistory::of(schema, catalog)?.has_made(schema, migration)
     {
-        create_notes(catalog)?;
-        note(schema, migration, MigrationProgress::NothingToConvert, catalog)?;
+        let columns = (&*shown_columns(&migration.columns), &*shown_columns(&schema.columns));
+        note(schema, columns, &MigrationProgress::NothingToConvert, catalog)?;
     }
     catalog.note_declared(schema)?;
     Ok(Ok(()))
 }
 
 /// Returns the changes of a start that converts no rows, or why it cannot.
-pub(in crate::tables) fn changes(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<Vec<SchemaChange>> {
+fn changes(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<Vec<SchemaChange>> {
     if let Err(failure) = fits_others(schema, catalog)? {
         return Ok(Err(failure));
     }
@@ -102,11 +157,10 @@ fn not_convertible(schema: &Schema, why: Option<&str>, catalog: &dyn Catalog) ->
         let is_kept = |known: &KnownColumn| schema.columns.iter().any(|column| column.name == known.name);
         known.iter().any(|known| known.declared && !is_kept(known))
     };
-    let misses_old = has_old(migration, &known) || lacks_new(schema, migration, &known, catalog)? || gives_up();
-    if !misses_old
-        || notes(schema, migration, catalog)?.is_some()
-        || past_migrations::superseding_old_rows(schema, migration, catalog)?.is_some()
-    {
+    let history = MigrationHistory::of(schema, catalog)?;
+    let misses_old =
+        has_old((schema, migration), &known) || lacks_new((schema, migration), &known, &history) || gives_up();
+    if !misses_old || history.has_made(schema, migration) || history.superseding_old_rows(schema, migration).is_some() {
         return Ok(None);
     }
     let any = catalog.number(&format!("SELECT count(*) FROM (SELECT 1 FROM {} LIMIT 1) s", quoted(&schema.name)))?;
@@ -114,11 +168,7 @@ fn not_convertible(schema: &Schema, why: Option<&str>, catalog: &dyn Catalog) ->
 }
 
 /// Returns a table without the references by columns of other tables that a start converts: their values are not there before.
-pub(in crate::tables) fn without_converted_references(
-    schema: &Schema,
-    tables: &[Schema],
-    catalog: &dyn Catalog,
-) -> Read<Schema> {
+fn without_converted_references(schema: &Schema, tables: &[Schema], catalog: &dyn Catalog) -> Read<Schema> {
     let mut checked = schema.clone();
     for other in tables.iter().filter(|other| other.migration.is_some() && other.name != schema.name) {
         if let Ok(Some(pending)) = PendingMigration::of(other, catalog)? {
@@ -152,44 +202,59 @@ fn explained(failure: Failure, why: Option<String>) -> Failure {
     }
 }
 
-/// Returns why a program that declares a migration converts nothing, though the database has other columns.
+/// Returns why a program that declares a migration converts nothing, though the database has other columns, or those of the old record, too,
+/// so that nobody knows which ones have the values.
 fn why_nothing_is_converted(schema: &Schema, catalog: &dyn Catalog) -> Read<Option<String>> {
     let Some(migration) = &schema.migration else { return Ok(None) };
     let known = evolution::known_columns(schema, catalog)?;
-    if known.is_empty() || !schema.columns.iter().any(|column| is_changed(column, &known)) {
+    let lacks_columns = schema.columns.iter().any(|column| is_changed(column, &known));
+    if known.is_empty() || !lacks_columns && !has_old((schema, migration), &known) {
         return Ok(None);
     }
-    let declared = known.iter().filter(|known| known.declared);
-    let last: Vec<String> = declared.map(|known| format!("{}: {}", known.name, known.kind)).collect();
-    let is_undeclared = |column: &&ColumnSchema| !last.contains(&shown(std::slice::from_ref(*column)));
-    let lacked = match migration.columns.iter().find(|column| is_changed(column, &known)) {
+    let declared = || known.iter().filter(|known| known.declared);
+    let last: Vec<String> = declared().map(|known| format!("{}: {}", known.name, known.kind)).collect();
+    let is_undeclared = |column: &&ColumnSchema| !declared().any(|known| is_readable((schema, *column), known));
+    let is_missing = |column: &&ColumnSchema| !known.iter().any(|known| is_readable((schema, *column), known));
+    let lacked = match migration.columns.iter().find(is_missing) {
         Some(column) => Some((column, "the database")),
         None => migration.columns.iter().find(is_undeclared).map(|column| (column, "the last program")),
     };
-    past_migrations::why_nothing_is_converted((schema, migration), (&last, lacked), catalog)
+    let history = MigrationHistory::of(schema, catalog)?;
+    Ok(past_migrations::why_nothing_is_converted((schema, migration), (&last, lacked), &history))
 }
 
-/// Returns the changes of a start that converts rows, and the number of rows that are left; `None` if it converts none. Programs that are
-/// running are not looked at.
-pub(in crate::tables) fn promised(
-    schema: &Schema,
+/// The changes of a start to a table.
+pub(in crate::tables) enum PlannedChanges {
+    /// These precede the conversion of rows.
+    Converting(Vec<SchemaChange>, RowsToConvert),
+    /// No row is converted.
+    Plain(Vec<SchemaChange>),
+}
+
+/// Returns the changes of a start to a table, one of all those of the program, or why it fails, as far as that is known before rows are
+/// converted. Programs that are running are not looked at if it converts rows.
+pub(in crate::tables) fn planned(
+    (schema, tables): (&Schema, &[Schema]),
     catalog: &dyn Catalog,
-) -> StartCheck<Option<(Vec<SchemaChange>, i64)>> {
+) -> StartCheck<PlannedChanges> {
     let pending = match PendingMigration::of(schema, catalog)? {
         Ok(Some(pending)) => pending,
-        Ok(None) => return Ok(Ok(None)),
+        Ok(None) => {
+            // Before its rows are converted, a table may lack what they get.
+            let checked = without_converted_references(schema, tables, catalog)?;
+            return Ok(changes(&checked, catalog)?.map(PlannedChanges::Plain));
+        }
         Err(failure) => return Ok(Err(failure)),
     };
     if let Err(failure) = pending.fits_database(catalog)? {
         return Ok(Err(failure));
     }
     // Rows that others have written may lack values.
-    if !is_old(pending.migration, &pending.known)
-        && let Err(failure) = pending.rows(catalog)?
+    if !is_old((schema, pending.migration), &pending.known)
+        && let Err(failure) = pending.has_values(catalog)?
     {
         return Ok(Err(failure));
     }
-    let left = catalog.number(&format!("SELECT count(*) FROM {}{}", quoted(&schema.name), pending.condition()))?;
     let changes = if pending.has_begun { Vec::new() } else { pending.changes(catalog)? };
-    Ok(Ok(Some((changes, left))))
+    Ok(Ok(PlannedChanges::Converting(changes, pending.counted(catalog)?)))
 }

@@ -1,90 +1,159 @@
-//! Migrations that are done: the programs that they keep out, because these expect the rows as they were before, and the next
-//! migration, which may lead back.
+//! The history of a table: the migrations that were made of it, in their order. From it follow the programs that do not start, because they
+//! are older than the rows, and the migrations that are not made, because they were.
 //!
-//! A program is *superseded* by a migration if it has an old column and lacks a new one, unless it converts that column itself. An old
-//! column is one that the migration has replaced. If it has replaced none, and so has only added columns, each column of before may have
-//! another meaning: all count as old ones, except those of the key, and the program lacks all new ones.
+//! A program whose migration was made is *behind* that one. It is *superseded* by the migrations that followed, taken together, and any
+//! other program by those from each one on, if it has an old column and lacks a new one; a column that it converts itself counts as one that
+//! it has. An old column is one that the migrations have replaced. If they have replaced none, and so have only added columns, each column
+//! of before may have another meaning: all count as old ones, except those of the key, and the program lacks all new ones. If they have added
+//! none, an old column suffices that the program does not make anew. Migrations that together lead back to the columns of before supersede nothing.
+//!
+//! A migration was made if one of the history replaces a column that it replaces, too, or none like it, and the same for the columns that it
+//! adds: a later version of the program may read or add further ones.
 
 use weir::Failure;
 
-use super::migration_notes::{PastMigration, done, forget, note_new, shown, shown_columns};
+use super::migration_notes::{MigrationProgress, NotedMigration, forgetting, notes, shown, shown_columns};
 use crate::tables::catalog::{Catalog, Read, StartCheck};
 use crate::tables::schema::{ColumnSchema, Schema, TableMigration};
 use crate::tables::sql::list;
 
-/// Fails if another version of the program has converted the rows, and this one expects them as they were before.
-pub(super) fn is_not_superseded(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<()> {
-    let converts = schema.migration.as_ref().map_or(&[][..], |migration| &migration.columns);
-    let found = superseding(schema, &schema.columns, converts, catalog)?;
-    Ok(found.map_or(Ok(()), |(past, lacked)| Err(superseded(schema, &past, &lacked))))
+/// The migrations of a table.
+#[derive(Debug, Default)]
+pub(in crate::tables) struct MigrationHistory {
+    /// Those that were made, in their order.
+    made: Vec<NotedMigration>,
+    /// The one that has begun and is not done.
+    pub(in crate::tables) begun: Option<NotedMigration>,
 }
 
-/// Returns the migration after which a table has no rows of a migration's old type any more, and a new column that the old type lacks.
-pub(super) fn superseding_old_rows(
-    schema: &Schema,
-    migration: &TableMigration,
-    catalog: &dyn Catalog,
-) -> Read<Option<(PastMigration, String)>> {
-    superseding(schema, &migration.columns, &[], catalog)
+/// The reason why columns are older than the rows.
+#[derive(Debug)]
+pub(super) struct Superseded {
+    /// The migrations that have followed, as one.
+    pub(super) by: NotedMigration,
+    /// A column that they have replaced; `None` if there is only the key.
+    pub(super) old: Option<String>,
+    /// The first column that they have added and that is missing; `None` if they have added none.
+    pub(super) lacked: Option<String>,
 }
 
-/// Notes in the migrations before a new one that it has changed columns of theirs, and forgets those of which it leads back, so that they
-/// may be made again.
-pub(super) fn follow(schema: &Schema, migration: &TableMigration, catalog: &dyn Catalog) -> Read<()> {
-    let (old, new) = (shown_columns(&migration.columns), shown_columns(&schema.columns));
-    for past in done(schema, catalog)?.into_iter().filter(|past| past.old != old && past.is_changed_by(&old, &new)) {
-        match past.then(&old, &new) {
-            Some(both) => note_new(schema, &past.old, &both, catalog)?,
-            None => forget(schema, Some(&past.old), catalog)?,
+/// Fails if the migration of another program forbids that this one starts.
+pub(super) fn fits_others(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<()> {
+    Ok(MigrationHistory::of(schema, catalog)?.fits(schema))
+}
+
+impl MigrationHistory {
+    /// Returns the history of a table; an empty one if the database does not have it.
+    pub(in crate::tables) fn of(schema: &Schema, catalog: &dyn Catalog) -> Read<MigrationHistory> {
+        if catalog.columns(&schema.name)?.is_empty() {
+            return Ok(MigrationHistory::default());
         }
+        let is_begun = |noted: &NotedMigration| matches!(noted.progress, MigrationProgress::Behind(_));
+        let (begun, made) = notes(schema, catalog)?.into_iter().partition::<Vec<_>, _>(is_begun);
+        Ok(MigrationHistory { made, begun: begun.into_iter().next() })
     }
-    Ok(())
-}
 
-/// Returns the old columns of the table that migrations have replaced, and whose values nobody has written since.
-pub(super) fn replaced_columns(schema: &Schema, catalog: &dyn Catalog) -> Read<Vec<String>> {
-    let replaced = |past: PastMigration| {
-        let old = past.old.iter().filter(|column| past.is_replaced(column)).cloned();
-        old.collect::<Vec<_>>()
-    };
-    Ok(done(schema, catalog)?.into_iter().filter(|past| past.converted).flat_map(replaced).collect())
-}
-
-/// Returns a migration that supersedes a program with these columns, and the first new column that it lacks.
-fn superseding(
-    schema: &Schema,
-    columns: &[ColumnSchema],
-    converts: &[ColumnSchema],
-    catalog: &dyn Catalog,
-) -> Read<Option<(PastMigration, String)>> {
-    if catalog.columns(&schema.name)?.is_empty() {
-        return Ok(None);
+    /// Returns whether a migration of the program was made.
+    pub(super) fn has_made(&self, schema: &Schema, migration: &TableMigration) -> bool {
+        self.place_of(schema, migration).is_some()
     }
-    let key: Vec<&str> = schema.key.iter().map(|at| schema.columns[*at].name.as_str()).collect();
-    let (columns, converts) = (shown_columns(columns), shown_columns(converts));
-    let superseding = |past: PastMigration| {
-        let lacked = past.lacked(&columns, &converts, &key)?.to_owned();
-        Some((past, lacked))
-    };
-    Ok(done(schema, catalog)?.into_iter().find_map(superseding))
-}
 
-impl PastMigration {
-    /// Returns the first new column that a program lacks which has an old one; `None` if it is not superseded.
-    fn lacked(&self, columns: &[String], converts: &[String], key: &[&str]) -> Option<&str> {
-        let has_old = if self.replaces_columns() {
-            columns.iter().any(|column| self.is_replaced(column))
-        } else {
-            let is_old = |column: &String| !key.contains(&name(column)) && has_name(&self.old, name(column));
-            columns.iter().any(is_old) || self.old.iter().all(|old| key.contains(&name(old)))
+    /// Fails if the rows are newer than the program.
+    pub(super) fn fits(&self, schema: &Schema) -> Result<(), Failure> {
+        if let Some(begun) = &self.begun {
+            return if begun.is_of(schema) { Ok(()) } else { Err(not_done(begun)) };
+        }
+        let migration = schema.migration.as_ref();
+        let made = migration.and_then(|migration| self.place_of(schema, migration));
+        // What was converted before is not converted again.
+        let converts = migration.filter(|_| made.is_none()).map_or(Vec::new(), |own| shown_columns(&own.columns));
+        let found = self.superseding(schema, (&shown_columns(&schema.columns), &converts), made);
+        let Some(found) = found else { return Ok(()) };
+        // Its rows are there again: it may be a newer version that converts them once more.
+        let is_repeated = migration.is_some_and(|own| self.superseding_old_rows(schema, own).is_none());
+        let repeated = made.filter(|_| is_repeated).map(|at| &self.made[at]);
+        Err(superseded(schema, &found, repeated))
+    }
+
+    /// Returns why rows with the columns from which a migration converts are older than those of the table.
+    pub(super) fn superseding_old_rows(&self, schema: &Schema, migration: &TableMigration) -> Option<Superseded> {
+        self.superseding(schema, (&shown_columns(&migration.columns), &[]), None)
+    }
+
+    /// Returns the old columns of the table that migrations have replaced, and whose values nobody has written since.
+    pub(super) fn replaced_columns(&self) -> Vec<String> {
+        let converted = (0..self.made.len()).filter(|at| self.made[*at].progress == MigrationProgress::Done);
+        let replaced = |past: NotedMigration| {
+            let old = past.old.iter().filter(|column| past.is_replaced(column)).cloned();
+            old.collect::<Vec<_>>()
         };
+        converted.filter_map(|at| self.from(at)).flat_map(replaced).collect()
+    }
+
+    /// Returns the place of the last migration that is this one.
+    fn place_of(&self, schema: &Schema, migration: &TableMigration) -> Option<usize> {
+        let (old, new) = (shown_columns(&migration.columns), shown_columns(&schema.columns));
+        self.made.iter().rposition(|made| made.is_same(&old, &new))
+    }
+
+    /// Returns why a program with these columns, which converts others, is older than the rows. It is behind the migration at a place.
+    fn superseding(
+        &self,
+        schema: &Schema,
+        (columns, converts): (&[String], &[String]),
+        behind: Option<usize>,
+    ) -> Option<Superseded> {
+        let key: Vec<&str> = schema.key.iter().map(|at| schema.columns[*at].name.as_str()).collect();
+        // The order of the notes of an earlier version of Weir is not known.
+        let is_later =
+            |at: usize| behind.is_none_or(|made| at > made || at != made && self.made[at].step == self.made[made].step);
+        let from = (0..self.made.len()).filter(|at| is_later(*at)).filter_map(|at| self.from(at));
+        from.filter_map(|by| by.superseding(columns, converts, &key)).next()
+    }
+
+    /// Returns a migration and those behind it as one; `None` if they lead back.
+    fn from(&self, at: usize) -> Option<NotedMigration> {
+        let first = self.made[at].clone();
+        let behind = self.made[at..].iter().filter(|made| made.step > first.step);
+        behind.fold(Some(first.clone()), |past, next| past?.then(next))
+    }
+}
+
+impl NotedMigration {
+    /// Returns whether this is the migration of a program, between the same columns.
+    pub(super) fn is_of(&self, schema: &Schema) -> bool {
+        let is_old = |migration: &TableMigration| shown_columns(&migration.columns) == self.old;
+        schema.migration.as_ref().is_some_and(is_old) && shown_columns(&schema.columns) == self.new
+    }
+
+    /// Returns whether a migration between these columns is this one, or that of a later version of its program.
+    fn is_same(&self, old: &[String], new: &[String]) -> bool {
+        shares(&without(old, new), &without(&self.old, &self.new))
+            && shares(&without(new, old), &without(&self.new, &self.old))
+    }
+
+    /// Returns why a program with these columns, which converts others, is older than the rows behind this migration.
+    fn superseding(&self, columns: &[String], converts: &[String], key: &[&str]) -> Option<Superseded> {
+        let (replaces, added) = (self.replaces_columns(), without(&self.new, &self.old));
+        let is_made_anew = |column: &String| added.is_empty() && !converts.is_empty() && !converts.contains(column);
+        let is_old = |column: &&String| match replaces {
+            true => self.is_replaced(column) && !is_made_anew(column),
+            false => !key.contains(&name(column)) && has_name(&self.old, name(column)),
+        };
+        let old = columns.iter().find(is_old).cloned();
+        if old.is_none() && (replaces || !self.old.iter().all(|old| key.contains(&name(old)))) {
+            return None;
+        }
         let known = || columns.iter().chain(converts).filter(|column| !self.is_replaced(column));
         let is_lacked = |new: &&&String| !known().any(|column| name(column) == name(new));
-        let added: Vec<&String> = self.new.iter().filter(|new| !self.old.contains(new)).collect();
         let lacked: Vec<&&String> = added.iter().filter(is_lacked).collect();
-        // A version behind the migration may have given up some of the columns that it has added.
-        let is_behind = !self.replaces_columns() && lacked.len() < added.len();
-        lacked.first().filter(|_| has_old && !is_behind).map(|new| name(new))
+        let is_superseded = match replaces {
+            true => added.is_empty() || !lacked.is_empty(),
+            // A version behind the migration may have given up some of the columns that it has added.
+            false => !added.is_empty() && lacked.len() == added.len(),
+        };
+        let lacked = lacked.first().map(|column| name(column).to_owned());
+        is_superseded.then(|| Superseded { by: self.clone(), old, lacked })
     }
 
     /// Returns whether old columns have another name or another type behind the migration.
@@ -98,20 +167,29 @@ impl PastMigration {
         is_gone || self.old.contains(column) && !self.new.contains(column)
     }
 
-    /// Returns whether another migration replaces columns behind this one, or brings back one from before.
-    fn is_changed_by(&self, old: &[String], new: &[String]) -> bool {
-        let is_gone = |column: &String| old.contains(column) && !new.contains(column);
-        let is_added = |column: &String| new.contains(column) && !old.contains(column);
-        self.new.iter().any(is_gone) || self.old.iter().any(is_added)
+    /// Returns this migration and a later one as one; `None` if no new column is left.
+    fn then(self, later: &NotedMigration) -> Option<NotedMigration> {
+        let (gone, added) = (without(&later.old, &later.new), without(&later.new, &later.old));
+        if !self.new.iter().any(|column| gone.contains(&column))
+            && !self.old.iter().any(|column| added.contains(&column))
+        {
+            return Some(self);
+        }
+        let kept = self.new.iter().filter(|column| !gone.contains(column));
+        let more = added.iter().copied().filter(|column| !self.new.contains(column));
+        let new: Vec<String> = kept.chain(more).cloned().collect();
+        new.iter().any(|column| !self.old.contains(column)).then_some(NotedMigration { new, ..self })
     }
+}
 
-    /// Returns the columns behind this migration and another one; `None` if no new one is left.
-    fn then(&self, old: &[String], new: &[String]) -> Option<Vec<String>> {
-        let kept = self.new.iter().filter(|column| !old.contains(column) || new.contains(column));
-        let added = new.iter().filter(|column| !old.contains(column) && !self.new.contains(column));
-        let both: Vec<String> = kept.chain(added).cloned().collect();
-        both.iter().any(|column| !self.old.contains(column)).then_some(both)
-    }
+/// Returns the columns that are not among the others.
+fn without<'c>(columns: &'c [String], others: &[String]) -> Vec<&'c String> {
+    columns.iter().filter(|column| !others.contains(column)).collect()
+}
+
+/// Returns whether columns share one with the others, or there are none of both.
+fn shares(columns: &[&String], others: &[&String]) -> bool {
+    columns.is_empty() && others.is_empty() || columns.iter().any(|column| others.contains(column))
 }
 
 fn has_name(columns: &[String], wanted: &str) -> bool {
@@ -123,25 +201,49 @@ fn name(column: &str) -> &str {
     column.split(": ").next().unwrap_or_default()
 }
 
-fn superseded(schema: &Schema, past: &PastMigration, lacked: &str) -> Failure {
-    // Behind a migration that has only added columns, this would convert rows once more.
-    let forgotten = if past.replaces_columns() {
-        format!(
-            "; if the new columns are to be given up, delete the rows of `{}` in the table `weir_migrations`",
-            schema.name
-        )
-    } else {
-        String::new()
+/// Returns the failure of a start in the middle of the migration of another program.
+fn not_done(begun: &NotedMigration) -> Failure {
+    Failure::function(format!(
+        "a migration to other columns ({}) has begun and is not done; start the program that has begun it, with its `migrate`",
+        list(begun.new.iter().cloned(), ", ")
+    ))
+}
+
+/// Returns the failure of a program that is older than the rows. Its migration may be a repetition of one that was made.
+fn superseded(schema: &Schema, Superseded { by, old, lacked }: &Superseded, made: Option<&NotedMigration>) -> Failure {
+    let what = match by.progress {
+        MigrationProgress::NothingToConvert => "declares other columns",
+        _ => "has converted the rows to other columns",
     };
-    let other = match past.converted {
-        true => "has converted the rows to other columns",
-        false => "declares other columns",
+    let columns = match (old, lacked) {
+        (_, Some(lacked)) => format!("old ones and no `{lacked}`"),
+        (Some(old), None) => format!("`{}`, which is an old one", name(old)),
+        (None, None) => "old ones".to_owned(),
+    };
+    let newer = match (made, lacked) {
+        (Some(made), _) => format!(
+            "The `migrate` of this one was made before that, and the same one is made once. If this is the newer version, give its new columns \
+             other names, or, to convert the rows once more, execute with `sqlite3` or `psql`: {}",
+            forgetting(schema, made)
+        ),
+        // Behind a migration that has only added columns, to forget it would convert rows once more.
+        (None, Some(lacked)) => {
+            let forgotten = match by.replaces_columns() {
+                true => format!(
+                    "; if the new columns are to be given up, delete the rows of `{}` in the table `weir_migrations`",
+                    schema.name
+                ),
+                false => String::new(),
+            };
+            format!(
+                "If this is the newer version, and no longer needs `{lacked}`, write a migration from a record that has `{lacked}`{forgotten}"
+            )
+        }
+        (None, None) => "If this is the newer version, give the column another name".to_owned(),
     };
     Failure::function(format!(
-        "a newer version of the program {other} ({}), and this one has old ones and no `{lacked}`; start \
-         that version, or restore a backup from before. If this is the newer version, and no longer needs `{lacked}`, write a migration \
-         from a record that has `{lacked}`{forgotten}",
-        list(past.new.iter().cloned(), ", ")
+        "a newer version of the program {what} ({}), and this one has {columns}; start that version, or restore a backup from before. {newer}",
+        list(by.new.iter().cloned(), ", ")
     ))
 }
 
@@ -150,26 +252,29 @@ fn superseded(schema: &Schema, past: &PastMigration, lacked: &str) -> Failure {
 pub(super) fn why_nothing_is_converted(
     (schema, migration): (&Schema, &TableMigration),
     (last, lacked): (&[String], Option<(&ColumnSchema, &str)>),
-    catalog: &dyn Catalog,
-) -> Read<Option<String>> {
+    history: &MigrationHistory,
+) -> Option<String> {
     let advice = format!(
         "to convert the rows, give `migrate` a record of the columns that the last program declared ({})",
         list(last.iter().cloned(), ", ")
     );
     let old = shown(&migration.columns);
-    if let Some((past, lacked)) = superseding_old_rows(schema, migration, catalog)? {
-        let from = list(past.old.iter().cloned(), ", ");
-        return Ok(Some(format!(
-            "`migrate` converts nothing, because the rows were converted from ({from}) before, and its old record ({old}) lacks `{lacked}`, \
-             which they have since; {advice}"
-        )));
+    if let Some(Superseded { by, old: replaced, lacked }) = history.superseding_old_rows(schema, migration) {
+        let from = list(by.old.iter().cloned(), ", ");
+        let why = match (lacked, replaced) {
+            (Some(lacked), _) => format!("lacks `{lacked}`, which they have since"),
+            (None, replaced) => format!("has `{}`, which they no longer have", name(&replaced.unwrap_or_default())),
+        };
+        return Some(format!(
+            "`migrate` converts nothing, because the rows were converted from ({from}) before, and its old record ({old}) {why}; {advice}"
+        ));
     }
-    Ok(lacked.map(|(column, by)| {
+    lacked.map(|(column, by)| {
         format!(
             "`migrate` converts nothing, because its old record has `{}: {}`, and {by} does not; start a version that has it \
-             before, or, {advice}",
+             before, or, {advice}; remove the clause if no rows are to be converted",
             column.name,
             column.shown_type()
         )
-    }))
+    })
 }

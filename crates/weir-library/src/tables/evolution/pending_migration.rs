@@ -5,9 +5,11 @@
 
 use weir::{Failure, FailureKind, Value};
 
-use super::migration_notes::{MigrationProgress, begun_by_another, create_notes, note, notes, shown, shown_columns};
+use super::migration_columns::{is_changed, may_convert};
+use super::migration_notes::{MigrationProgress, note, shown_columns};
 use super::new_table::{self, SchemaChange};
-use super::past_migrations;
+use super::past_migrations::{MigrationHistory, fits_others};
+use super::unconverted_rows::{self, RowsToConvert};
 use crate::tables::catalog::{Catalog, Read, StartCheck};
 use crate::tables::constraint;
 use crate::tables::dialect::{Dialect, OWN_INDEXES};
@@ -36,45 +38,70 @@ pub(super) struct PendingMigration<'s> {
 }
 
 impl<'s> PendingMigration<'s> {
-    /// Returns the migration of a table, unless there is none, or it is done, or the database has no rows of the old type.
+    /// Returns the migration of a table, unless there is none, or it was made, or the database has no rows of the old type.
     pub(super) fn of(schema: &'s Schema, catalog: &dyn Catalog) -> StartCheck<Option<PendingMigration<'s>>> {
         let Some(migration) = &schema.migration else { return Ok(Ok(None)) };
         let known = evolution::known_columns(schema, catalog)?;
-        let notes = notes(schema, migration, catalog)?;
-        let pending = |known, has_begun, last| PendingMigration { schema, migration, known, has_begun, last };
-        let Some([new, last, done]) = notes else {
-            let is_old = differs(schema, migration, &known) && is_old(migration, &known);
-            let may_convert = is_old || has_old(migration, &known) && lacks_new(schema, migration, &known, catalog)?;
-            let converts = may_convert && past_migrations::superseding_old_rows(schema, migration, catalog)?.is_none();
-            return Ok(Ok(converts.then(|| pending(known, false, None))));
-        };
-        if done.as_deref() != Some("0") || known.is_empty() {
+        if known.is_empty() {
             return Ok(Ok(None));
         }
-        if new.as_deref() == Some(&*shown(&schema.columns)) {
-            return Ok(Ok(Some(pending(known, true, last))));
+        let history = MigrationHistory::of(schema, catalog)?;
+        let (has_begun, last) = match history.begun.as_ref().map(|begun| begun.progress.clone()) {
+            Some(MigrationProgress::Behind(last)) => (true, last),
+            _ => (false, None),
+        };
+        if has_begun && let Err(failure) = history.fits(schema) {
+            return Ok(Err(failure));
         }
-        Ok(Err(not_done(&new.unwrap_or_default())))
+        let is_pending = has_begun
+            || !history.has_made(schema, migration)
+                && may_convert((schema, migration), &known, &history)
+                && history.superseding_old_rows(schema, migration).is_none();
+        Ok(Ok(is_pending.then_some(PendingMigration { schema, migration, known, has_begun, last })))
     }
 
     /// Reads the next rows.
     pub(super) fn rows(&self, catalog: &dyn Catalog) -> StartCheck<Vec<Value>> {
-        let columns = list(self.migration.columns.iter().map(|column| quoted(&self.stored_name(column))), ", ");
         let limit = if self.migration.batched { format!(" LIMIT {BATCH}") } else { String::new() };
-        let key = list(self.schema.key.iter().map(|at| name(self.schema, *at)), ", ");
-        let (table, condition) = (quoted(&self.schema.name), self.condition());
-        let sql = format!("SELECT {columns} FROM {table}{condition} ORDER BY {key}{limit}");
-        let rows = catalog.rows(&sql, &self.migration.columns)?;
-        let whole = |row: Vec<Option<Value>>| {
-            let Some(at) = row.iter().position(Option::is_none) else {
-                return Ok(Value::Record(row.into_iter().flatten().collect()));
-            };
-            let known: Vec<Option<&Value>> = row.iter().map(Option::as_ref).collect();
-            let (of, column) = (shown_key(self.schema, self.migration, &known), &self.migration.columns[at]);
-            let (kind, column) = (column.shown_type(), &column.name);
-            Err(Failure::function(format!("{of} has no `{kind}` in the column `{column}`, and cannot be converted")))
+        self.read((&self.condition(), &limit), catalog)
+    }
+
+    /// Fails if a row that is left has no value in a column that the conversion reads: one that was inserted while no program declared it.
+    pub(super) fn has_values(&self, catalog: &dyn Catalog) -> StartCheck<()> {
+        let required = self.migration.columns.iter().filter(|column| !column.optional);
+        let absent = list(required.map(|column| format!("{} IS NULL", quoted(&self.stored_name(column)))), " OR ");
+        let condition = match &*self.condition() {
+            "" => format!(" WHERE {absent}"),
+            left => format!("{left} AND ({absent})"),
         };
-        Ok(rows.into_iter().map(whole).collect())
+        Ok(self.read((&condition, " LIMIT 1"), catalog)?.map(drop))
+    }
+
+    /// Reads the rows of the old type that fulfil a condition, up to a limit.
+    fn read(&self, (condition, limit): (&str, &str), catalog: &dyn Catalog) -> StartCheck<Vec<Value>> {
+        let columns = list(self.migration.columns.iter().map(|column| quoted(&self.stored_name(column))), ", ");
+        let key = list(self.schema.key.iter().map(|at| name(self.schema, *at)), ", ");
+        let table = quoted(&self.schema.name);
+        let sql = format!("SELECT {columns} FROM {table}{condition} ORDER BY {key}{limit}");
+        let mut rows = Vec::new();
+        for row in catalog.rows(&sql, &self.migration.columns)? {
+            match row.iter().position(Option::is_none) {
+                Some(at) => {
+                    let failure = unconverted_rows::lacks_value((self.schema, self.migration), &row, at);
+                    return Ok(Err(self.with_way_on(failure, catalog)?));
+                }
+                None => rows.push(Value::Record(row.into_iter().flatten().collect())),
+            }
+        }
+        Ok(Ok(rows))
+    }
+
+    /// Returns the failure of a conversion, and how to go on if rows are converted.
+    pub(super) fn with_way_on(&self, mut failure: Failure, catalog: &dyn Catalog) -> Read<Failure> {
+        if let Some(how) = self.counted(catalog)?.how_to_go_on() {
+            failure.message = format!("{}; {how}", failure.message).into();
+        }
+        Ok(failure)
     }
 
     /// Fails if the migration cannot begin.
@@ -118,26 +145,27 @@ impl<'s> PendingMigration<'s> {
         }
         match self.rows(catalog)? {
             Ok(rows) if rows == old => {}
-            Ok(_) => return Ok(Err(written_meanwhile(self.schema))),
+            Ok(_) => return Ok(Err(unconverted_rows::written_meanwhile(self.schema))),
             Err(failure) => return Ok(Err(failure)),
         }
         let converted: Result<Vec<Value>, Failure> =
             old.iter().zip(new).map(|(old, new)| self.replacement(old, new)).collect();
         let converted = match converted {
             Ok(converted) => converted,
-            Err(failure) => return Ok(Err(failure)),
+            Err(failure) => return Ok(Err(self.with_way_on(failure, catalog)?)),
         };
         if !self.has_begun {
             self.begin(catalog)?;
         }
         self.write(&converted, catalog)?;
+        let read = shown_columns(&self.migration.columns);
         if self.migration.batched && old.len() == BATCH {
             let last = old.last().map(|row| self.literal(row, catalog.dialect()));
-            note(self.schema, self.migration, MigrationProgress::Behind(last.as_deref()), catalog)?;
+            let new = shown_columns(&self.schema.columns);
+            note(self.schema, (&read, &new), &MigrationProgress::Behind(last), catalog)?;
             return Ok(Ok(true));
         }
-        past_migrations::follow(self.schema, self.migration, catalog)?;
-        note(self.schema, self.migration, MigrationProgress::Done(&self.new_columns()), catalog)?;
+        note(self.schema, (&read, &self.new_columns()), &MigrationProgress::Done, catalog)?;
         Ok(Ok(false))
     }
 
@@ -151,12 +179,11 @@ impl<'s> PendingMigration<'s> {
             }
             Err(failure) => failure,
         };
-        Err(not_converted(self.schema, old, failure))
+        Err(unconverted_rows::not_converted(self.schema, old, failure))
     }
 
     /// Adds the new columns.
     fn begin(&self, catalog: &dyn Catalog) -> Read<()> {
-        create_notes(catalog)?;
         for change in self.changes(catalog)? {
             catalog.execute(&change.sql)?;
         }
@@ -248,8 +275,17 @@ impl<'s> PendingMigration<'s> {
         }
     }
 
+    /// Returns the number of rows that are left, and of those that are converted.
+    pub(super) fn counted(&self, catalog: &dyn Catalog) -> Read<RowsToConvert> {
+        let count =
+            |condition: &str| catalog.number(&format!("SELECT count(*) FROM {}{condition}", quoted(&self.schema.name)));
+        let left = count(&self.condition())?;
+        let converted = if self.has_begun { Some(count("")? - left) } else { None };
+        Ok(RowsToConvert { left, converted })
+    }
+
     /// Returns the condition of rows that are not converted yet.
-    pub(super) fn condition(&self) -> String {
+    fn condition(&self) -> String {
         let key = list(self.schema.key.iter().map(|at| name(self.schema, *at)), ", ");
         self.last.as_ref().map_or_else(String::new, |last| format!(" WHERE ({key}) > ({last})"))
     }
@@ -272,72 +308,6 @@ impl<'s> PendingMigration<'s> {
     }
 }
 
-/// Returns the failure of the `fn` of a migration for a row of the old record, with the key of the row.
-pub(in crate::tables) fn not_converted(schema: &Schema, row: &Value, mut failure: Failure) -> Failure {
-    let Some(migration) = &schema.migration else { return failure };
-    let known: Vec<Option<&Value>> = fields(row).iter().map(Some).collect();
-    let message = format!("{} cannot be converted: {}", shown_key(schema, migration, &known), failure.message);
-    failure.message = message.into();
-    failure
-}
-
-/// Returns the words for a row of the old record, with those of the columns of its key that can be read.
-fn shown_key(schema: &Schema, migration: &TableMigration, row: &[Option<&Value>]) -> String {
-    let known = schema.key.iter().filter_map(|at| {
-        let name = &schema.columns[*at].name;
-        let place = migration.columns.iter().position(|column| column.name == *name)?;
-        Some(format!("the {name} {}", constraint::shown(&migration.columns[place], row[place]?)))
-    });
-    let known: Vec<String> = known.collect();
-    if known.is_empty() { "a row".to_owned() } else { format!("the row with {}", known.join(" and ")) }
-}
-
-/// Returns whether the database has the columns of the old type, also those that the last program has not declared.
-pub(super) fn has_old(migration: &TableMigration, known: &[KnownColumn]) -> bool {
-    !migration.columns.iter().any(|column| is_changed(column, known))
-}
-
-/// Returns whether the database lacks the columns that the old type does not have, or has values of another type in them; or has in one
-/// of them the values from before an earlier migration.
-pub(super) fn lacks_new(
-    schema: &Schema,
-    migration: &TableMigration,
-    known: &[KnownColumn],
-    catalog: &dyn Catalog,
-) -> Read<bool> {
-    let old = shown_columns(&migration.columns);
-    let shown = schema.columns.iter().zip(shown_columns(&schema.columns));
-    let new: Vec<(&ColumnSchema, String)> = shown.filter(|(_, shown)| !old.contains(shown)).collect();
-    if known.is_empty() || new.is_empty() {
-        return Ok(false);
-    }
-    let replaced = past_migrations::replaced_columns(schema, catalog)?;
-    let is_declared = |column: &ColumnSchema| known.iter().any(|known| known.name == column.name && known.declared);
-    let is_from_before = |(column, shown): &(&ColumnSchema, String)| !is_declared(column) && replaced.contains(shown);
-    Ok(new.iter().all(|(column, _)| is_changed(column, known)) || new.iter().any(is_from_before))
-}
-
-/// Returns whether the database has the columns of the old type as the last program has declared them.
-pub(super) fn is_old(migration: &TableMigration, known: &[KnownColumn]) -> bool {
-    let has = |column: &ColumnSchema| {
-        known.iter().any(|known| known.name == column.name && known.declared && known.kind == column.shown_type())
-    };
-    migration.columns.iter().all(has)
-}
-
-/// Returns whether the database lacks a column, or has values of another type in it, or the last program has not declared it; or that
-/// program has declared an old column that this one does not have.
-fn differs(schema: &Schema, migration: &TableMigration, known: &[KnownColumn]) -> bool {
-    let is_declared = |column: &ColumnSchema| known.iter().any(|known| known.name == column.name && known.declared);
-    let (old, new) = (shown_columns(&migration.columns), shown_columns(&schema.columns));
-    let changes = || schema.columns.iter().any(|column| is_changed(column, known) || !is_declared(column));
-    !known.is_empty() && (changes() || old.iter().any(|old| !new.contains(old)))
-}
-
-pub(super) fn is_changed(column: &ColumnSchema, known: &[KnownColumn]) -> bool {
-    !known.iter().any(|known| known.name == column.name && known.kind == column.shown_type())
-}
-
 /// Returns the name of a column that makes room for one of another type. No column of a program has such a name.
 fn replaced_name(column: &str, kind: &str) -> String {
     let kind = if kind.contains('|') { "Enum" } else { kind };
@@ -347,11 +317,6 @@ fn replaced_name(column: &str, kind: &str) -> String {
         end -= 1;
     }
     format!("{} as {kind}", &column[..end])
-}
-
-fn written_meanwhile(schema: &Schema) -> Failure {
-    let message = format!("another program has written `{}` while its rows were converted; start again", schema.name);
-    Failure::new(FailureKind::Conflict, message)
 }
 
 /// Returns a value of a key in SQL.
@@ -369,26 +334,4 @@ fn literal(value: Bound<'_>, dialect: Dialect) -> String {
         (SqlValue::Bytes(bytes), Dialect::Sqlite) => format!("X'{}'", hexadecimal(bytes)),
         (SqlValue::Bytes(bytes), Dialect::Postgres) => format!("'\\x{}'::bytea", hexadecimal(bytes)),
     }
-}
-
-/// Fails if the migration of another program forbids that this one starts.
-pub(super) fn fits_others(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<()> {
-    match no_other_has_begun(schema, catalog)? {
-        Ok(()) => past_migrations::is_not_superseded(schema, catalog),
-        Err(failure) => Ok(Err(failure)),
-    }
-}
-
-/// Fails if a migration of another program is not done. What this one writes into converted rows would be lost if it is the one of the
-/// old rows; and if it has the new columns, the rest would be converted over what it writes.
-fn no_other_has_begun(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<()> {
-    Ok(begun_by_another(schema, catalog)?.map_or(Ok(()), |new| Err(not_done(&new))))
-}
-
-/// Returns the failure of a start in the middle of the migration of another program.
-fn not_done(new: &str) -> Failure {
-    Failure::function(format!(
-        "a migration to other columns ({new}) has begun and is not done; start the program that has begun it, \
-         with its `migrate`"
-    ))
 }

@@ -144,8 +144,8 @@ fn note_of(reference: &TableReference) -> ReferenceNote {
     (reference.source.clone(), reference.names.join(", "), reference.target.clone())
 }
 
-/// Returns the query for a row of the source without a row of the target, and for the number of these rows. `None` if the
-/// other table is not open yet, which will check it.
+/// Returns the query for a row of the source without a row of the target, and for the number of these rows. A target that the database
+/// does not have is empty. `None` if the source is new, or a table has not the columns yet.
 fn dangling(
     reference: &TableReference,
     schema: &Schema,
@@ -158,7 +158,7 @@ fn dangling(
     if is_source && known.is_empty() || !is_source && !catalog.has_columns(source, names)? {
         return Ok(None);
     }
-    let is_new = *target == schema.name && known.is_empty();
+    let is_new = *target == schema.name && known.is_empty() || is_source && !catalog.has_table(target)?;
     if !is_new && !catalog.has_columns(target, key)? {
         return Ok(None);
     }

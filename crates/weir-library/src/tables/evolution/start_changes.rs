@@ -2,15 +2,14 @@
 //!
 //! When a table is opened, and when its rows are converted, the changes are only noted. When all shared values of the program are there,
 //! they are made: first the converted rows of all tables are stored, because a reference of one table may be to a column of another that
-//! is converted. A table whose rows are converted in batches changes before.
+//! is converted. A table whose rows are converted in batches changes before, behind a check of all tables.
 
 use std::cell::Cell;
 
 use super::converted_rows::ConvertedRows;
 use super::migration;
-use super::reference_notes;
-use crate::tables::catalog::{Catalog, StartCheck};
-use crate::tables::evolution;
+use super::pending_migration::PendingMigration;
+use crate::tables::catalog::{Catalog, Read, StartCheck};
 use crate::tables::schema::Schema;
 
 /// A table that is open, and does not have in the database what the program declares.
@@ -18,6 +17,31 @@ use crate::tables::schema::Schema;
 pub(in crate::tables) struct StartingTable {
     pub(in crate::tables) schema: Schema,
     pub(in crate::tables) converted: Option<ConvertedRows>,
+}
+
+/// Checks all tables of a program that are stored in its database, if rows of one are to be converted in batches, because nothing of that is
+/// taken back if the start fails. Returns whether rows are. Leaves the place of the table that it is about in `at`.
+pub(in crate::tables) fn check(tables: &[Schema], at: &Cell<usize>, catalog: &dyn Catalog) -> StartCheck<bool> {
+    if !any_in_batches(tables, catalog)? {
+        return Ok(Ok(false));
+    }
+    for (place, schema) in tables.iter().enumerate().filter(|(_, schema)| schema.is_stored()) {
+        at.set(place);
+        if let Err(failure) = migration::planned((schema, tables), catalog)? {
+            return Ok(Err(failure));
+        }
+    }
+    Ok(Ok(true))
+}
+
+/// Returns whether rows of a table are to be converted in batches.
+fn any_in_batches(tables: &[Schema], catalog: &dyn Catalog) -> Read<bool> {
+    for schema in tables.iter().filter(|schema| schema.is_stored() && schema.converts_in_batches()) {
+        if let Ok(Some(_)) = PendingMigration::of(schema, catalog)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Makes the changes of all tables, and leaves the place of the table that it is about in `at`. The caller makes it a transaction.
@@ -32,7 +56,8 @@ pub(in crate::tables) fn make(tables: &[StartingTable], at: &Cell<usize>, catalo
     // Before the changes of the tables that are referenced, so that the failure is one of the table that declares the reference.
     for (place, table) in tables.iter().enumerate() {
         at.set(place);
-        if let Err(failure) = references_hold(table, catalog)? {
+        let is_converted = table.converted.as_ref().is_some_and(|converted| !converted.new.is_empty());
+        if let Err(failure) = migration::references_hold(&table.schema, is_converted, catalog)? {
             return Ok(Err(failure));
         }
     }
@@ -43,23 +68,4 @@ pub(in crate::tables) fn make(tables: &[StartingTable], at: &Cell<usize>, catalo
         }
     }
     Ok(Ok(()))
-}
-
-/// Fails if rows of a table of the database reference rows that do not exist.
-fn references_hold(StartingTable { schema, converted }: &StartingTable, catalog: &dyn Catalog) -> StartCheck<()> {
-    if schema.references.is_empty() {
-        return Ok(Ok(()));
-    }
-    let known = evolution::known_columns(schema, catalog)?;
-    // A column of another type is a failure of its own.
-    let fits = schema.columns.iter().all(|column| {
-        let known = known.iter().find(|known| known.name == column.name);
-        known.is_none_or(|known| evolution::same_type(column, known).is_ok())
-    });
-    if known.is_empty() || !fits {
-        return Ok(Ok(()));
-    }
-    let is_converted = converted.as_ref().is_some_and(|converted| !converted.new.is_empty());
-    let names: Vec<&str> = known.iter().map(|known| known.name.as_str()).collect();
-    reference_notes::check_own((schema, is_converted), &names, catalog)
 }

@@ -2,7 +2,7 @@
 
 use weir::Value;
 
-use super::{RandomRows, TestDatabase, column, declared, schema};
+use super::{RandomRows, TestDatabase, column, declared, everything, schema};
 use crate::tables::rows::TableRows;
 use crate::tables::schema::{ColumnSchema, IndexSchema, Schema};
 
@@ -42,6 +42,28 @@ fn a_start_adds_what_is_new_and_refuses_what_would_change_rows() {
         // The columns that this one does not declare stay, and do not keep rows from being inserted.
         let table = database.storage().open(schema()).unwrap();
         while table.rows.insert(0, random.row()).is_err() {}
+    }
+}
+
+/// The key of the database keeps its order, by which it still finds rows.
+#[test]
+fn the_columns_of_a_key_may_come_in_another_order() {
+    let columns = || vec![column("a", "Int", false), column("b", "Int", false), column("x", "Text", false)];
+    let pairs = |key| Schema { key, ..declared("pairs", columns()) };
+    let row = |a, b, x: &str| Value::Record([Value::Int(a), Value::Int(b), Value::text(x)].into());
+    for database in TestDatabase::each("key_order") {
+        let storage = database.storage();
+        let rows = [row(1, 2, "first"), row(2, 1, "second")];
+        let table = storage.open(pairs(vec![0, 1])).unwrap();
+        rows.iter().for_each(|row| _ = table.rows.insert(0, row.clone()).unwrap());
+        drop((table, storage));
+        assert!(database.report(&pairs(vec![1, 0])).unwrap().contains("the database has it like this"));
+        let table = database.storage().open(pairs(vec![1, 0])).unwrap();
+        assert_eq!(table.rows.select(0, &everything()).unwrap(), [rows[1].clone(), rows[0].clone()]);
+        let key = Value::Record([Value::Int(2), Value::Int(1)].into());
+        assert_eq!(table.rows.get(0, &key).unwrap(), Some(rows[0].clone()));
+        table.rows.upsert(0, row(1, 2, "changed")).unwrap();
+        assert_eq!(table.rows.select(0, &everything()).unwrap().len(), 2);
     }
 }
 

@@ -7,29 +7,24 @@ use crate::tables::row::fields;
 use crate::tables::schema::{ColumnSchema, Schema, TableMigration};
 
 /// Returns the row of the new type for one of the old type.
-type Conversion = fn(&[Value]) -> Vec<Value>;
+pub(super) type Conversion = fn(&[Value]) -> Vec<Value>;
 
 /// A version of a program. Columns are `name: Type`, behind the key `id: Int`.
-struct Version {
-    columns: &'static str,
+pub(super) struct Version {
+    pub(super) columns: &'static str,
     /// The old columns, and the conversion of a row.
-    migration: Option<(&'static str, Conversion)>,
+    pub(super) migration: Option<(&'static str, Conversion)>,
 }
 
-const FIRST: Version = Version { columns: "price: Int", migration: None };
+pub(super) const FIRST: Version = Version { columns: "price: Int", migration: None };
 /// Counts cents, and adds the currency.
-const SECOND: Version = Version { columns: "price: Int, currency: Text", migration: Some(("price: Int", in_cents)) };
-/// Counts euros again, as the first one.
-const BACK: Version = Version {
-    columns: "price: Int",
-    migration: Some(("price: Int, currency: Text", |old| vec![old[0].clone(), number(&old[1], |cents| cents / 100)])),
-};
-
-fn in_cents(old: &[Value]) -> Vec<Value> {
+pub(super) const SECOND: Version =
+    Version { columns: "price: Int, currency: Text", migration: Some(("price: Int", in_cents)) };
+pub(super) fn in_cents(old: &[Value]) -> Vec<Value> {
     vec![old[0].clone(), number(&old[1], |price| price * 100), Value::text("EUR")]
 }
 
-fn number(value: &Value, change: impl Fn(i64) -> i64) -> Value {
+pub(super) fn number(value: &Value, change: impl Fn(i64) -> i64) -> Value {
     if let Value::Int(number) = value { Value::Int(change(*number)) } else { Value::Absent }
 }
 
@@ -49,7 +44,12 @@ impl Version {
     }
 
     /// Starts the program, and stores this row if it starts. Returns the rows, or why it does not start.
-    fn start(&self, database: &TestDatabase, batched: bool, row: Option<Vec<Value>>) -> Result<String, String> {
+    pub(super) fn start(
+        &self,
+        database: &TestDatabase,
+        batched: bool,
+        row: Option<Vec<Value>>,
+    ) -> Result<String, String> {
         let (schema, storage) = (self.schema(batched), database.storage());
         let promised = database.report(&schema).unwrap();
         let opened = (|| {
@@ -96,7 +96,7 @@ fn shown(row: &Value) -> String {
     fields(row).iter().map(field).collect::<Vec<_>>().join(" ")
 }
 
-fn row(id: i64, price: i64, currency: Option<&str>) -> Option<Vec<Value>> {
+pub(super) fn row(id: i64, price: i64, currency: Option<&str>) -> Option<Vec<Value>> {
     Some([Value::Int(id), Value::Int(price)].into_iter().chain(currency.map(Value::text)).collect())
 }
 
@@ -129,17 +129,49 @@ fn the_version_before_a_migration_that_adds_a_column_is_refused_and_no_row_is_co
     }
 }
 
+/// Rows that a program has inserted which did not declare it have no value there.
 #[test]
-fn a_program_that_converts_the_rows_back_may_start_and_they_are_converted_again_later() {
-    for database in TestDatabase::each("cents_back") {
-        let start = |version: &Version, row| version.start(&database, false, row);
-        assert_eq!(start(&FIRST, row(1, 5, None)), Ok("1 5".to_owned()));
-        for round in 0..2 {
-            assert_eq!(start(&SECOND, None), Ok("1 500 EUR".to_owned()), "{round}");
-            assert_eq!(start(&BACK, None), Ok("1 5".to_owned()), "{round}");
-            assert_eq!(start(&FIRST, None), Ok("1 5".to_owned()), "{round}");
-            assert_eq!(start(&BACK, None), Ok("1 5".to_owned()), "{round}");
+fn an_optional_column_of_the_old_record_has_the_values_of_a_required_one() {
+    const WHY: &str = "the row with the id 0 has no `Text` in the column `name`, and cannot be converted; if a program has inserted it that \
+                       did not declare `name`, ";
+    let named = Version { columns: "name: Text", migration: None };
+    let without = Version { columns: "note: Option(Int)", migration: None };
+    for (name, batched) in [("optional_old", false), ("optional_old_batched", true)] {
+        for database in TestDatabase::each(name) {
+            let start = |version: &Version, row| version.start(&database, batched, row);
+            for id in 1..=4 {
+                start(&named, Some(vec![Value::Int(id), Value::text("ada")])).unwrap();
+            }
+            start(&without, Some(vec![Value::Int(0), Value::none()])).unwrap();
+            let required = Version { columns: "full: Text", migration: Some(("name: Text", |old| old.to_vec())) };
+            let refused = start(&required, None).unwrap_err();
+            assert_eq!(refused, format!("{WHY}give the old record `name: Option(Text)`"));
+            let full = |old: &[Value]| {
+                let name = if old[1] == Value::none() { Value::text("nobody") } else { Value::text("ada") };
+                vec![old[0].clone(), name]
+            };
+            let optional = Version { columns: "full: Text", migration: Some(("name: Option(Text)", full)) };
+            let converted = Ok("0 nobody, 1 ada, 2 ada, 3 ada, 4 ada".to_owned());
+            assert_eq!(start(&optional, None), converted);
+            assert_eq!(start(&optional, None), converted);
+            assert!(start(&named, None).unwrap_err().contains("has converted the rows"));
         }
+    }
+    // One that the program has with another type is a step of its own.
+    for database in TestDatabase::each("optional_old_type") {
+        let start = |version: &Version, row| version.start(&database, false, row);
+        start(&named, Some(vec![Value::Int(1), Value::text("ada")])).unwrap();
+        start(&without, Some(vec![Value::Int(0), Value::none()])).unwrap();
+        let length = |old: &[Value]| vec![old[0].clone(), Value::Int(3)];
+        let required = Version { columns: "name: Int", migration: Some(("name: Text", length)) };
+        let refused = start(&required, None).unwrap_err();
+        let first = "first start a version of the program whose rows have `name: Option(Text)`, and then this one, with an old record that has \
+                     it like that";
+        assert_eq!(refused, format!("{WHY}{first}"));
+        let between = Version { columns: "name: Option(Text)", migration: None };
+        assert_eq!(start(&between, None), Ok("0 -, 1 [ada]".to_owned()));
+        let optional = Version { columns: "name: Int", migration: Some(("name: Option(Text)", length)) };
+        assert_eq!(start(&optional, None), Ok("0 3, 1 3".to_owned()));
     }
 }
 
@@ -201,7 +233,8 @@ fn a_migration_leaves_the_values_of_a_column_that_a_version_before_has_given_up(
             let kept = "1 born [London], 2 born [London], 3 born [London], 4 born [London], 5 born -";
             assert_eq!(start(&both, None), Ok(kept.to_owned()));
             // The name is taken.
-            let again = Version { columns: "city: Text", migration: Some(("name: Int", |old| old.to_vec())) };
+            let again =
+                Version { columns: "name: Int, city: Text", migration: Some(("name: Int", |old| old.to_vec())) };
             let back = Version {
                 columns: "name: Int",
                 migration: Some(("city: Text", |old| vec![old[0].clone(), Value::Int(9)])),
@@ -309,13 +342,48 @@ fn rows_are_converted_if_the_database_has_the_old_columns_that_the_last_program_
             }
             start(&report, Some(vec![Value::Int(0), Value::Int(8)])).unwrap();
             let refused = start(&moved, None).unwrap_err();
-            assert_eq!(refused, "the row with the id 0 has no `Text` in the column `city`, and cannot be converted");
+            let why = "the row with the id 0 has no `Text` in the column `city`, and cannot be converted; if a program has inserted it";
+            assert!(refused.starts_with(why), "{refused}");
             database.execute("DELETE FROM items WHERE id = 0");
             let converted = "1 7 [Ulm] m, 2 7 [Ulm] m, 3 7 [Ulm] m, 4 7 [Ulm] m";
             assert_eq!(start(&moved, None), Ok(converted.to_owned()));
             assert!(start(&lived, None).unwrap_err().contains("has converted the rows"));
             start(&report, None).unwrap();
             assert_eq!(start(&moved, None), Ok(converted.to_owned()));
+        }
+    }
+}
+
+/// The columns of the new record are there, but no program has converted the rows.
+#[test]
+fn a_start_that_does_not_know_which_columns_have_the_values_is_refused() {
+    let removed = |last: &'static str, database: &TestDatabase| {
+        let start = |version: &Version, row| version.start(database, false, row);
+        let both = Version { columns: "a: Text, b: Option(Text)", migration: None };
+        start(&both, Some(vec![Value::Int(1), Value::text("old"), Value::none()])).unwrap();
+        start(&Version { columns: "a: Text", migration: None }, None).unwrap();
+        start(&Version { columns: last, migration: None }, None).unwrap();
+    };
+    let into: Conversion = |old| vec![old[0].clone(), Value::some(old[1].clone())];
+    let moved = Version { columns: "b: Option(Text)", migration: Some(("a: Text", into)) };
+    for database in TestDatabase::each("values_in_either") {
+        for last in ["note: Option(Int)", "b: Option(Text)"] {
+            removed(last, &database);
+            let start = |version: &Version, row| version.start(&database, false, row);
+            let refused = start(&moved, None).unwrap_err();
+            assert!(
+                refused.starts_with(
+                    "`migrate` converts nothing, because its old record has `a: Text`, and the last program does not; start a version \
+                     that has it before, or, "
+                ),
+                "{refused}"
+            );
+            assert!(refused.ends_with("; remove the clause if no rows are to be converted"), "{refused}");
+            start(&Version { columns: "a: Text", migration: None }, None).unwrap();
+            for _ in 0..2 {
+                assert_eq!(start(&moved, None), Ok("1 [old]".to_owned()));
+            }
+            database.execute("DROP TABLE items");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Tables whose rows are converted by one start: all of them, or none.
 
-use weir::{Closing, Failure, Starting, Value};
+use weir::{Closing, Failure, HostType, Starting, Value};
 
 use super::{TestDatabase, column, declared, everything};
 use crate::tables::row::fields;
@@ -146,6 +146,83 @@ fn a_reference_by_a_column_whose_type_a_migration_changes_is_checked_behind_it()
         start(Value::none()).unwrap();
         let wanted = vec![row(1, Value::some(Value::Int(1))), row(2, Value::none())];
         assert_eq!(rows(&database, &new), wanted);
+    }
+}
+
+/// What is converted in batches stays so if the start fails.
+#[test]
+fn a_start_checks_all_tables_before_rows_are_converted_in_batches() {
+    let (old_a, old_b) = (declared("aa", columns("x", "Int", false)), declared("bb", columns("y", "Int", false)));
+    let migration = Some(TableMigration { columns: old_a.columns.clone(), batched: true });
+    let new_a = Schema { migration, ..declared("aa", columns("x2", "Int", false)) };
+    let unique = Schema { indexes: vec![IndexSchema { columns: vec![1], unique: true }], ..old_b.clone() };
+    let other_type = declared("bb", columns("y", "Text", false));
+    let mut required = old_b.clone();
+    required.columns.push(column("z", "Int", false));
+    for database in TestDatabase::each("batches_behind_checks") {
+        let of_a: Vec<Value> = (1..=7).map(|id| row(id, Value::Int(5))).collect();
+        let of_b = [row(1, Value::Int(7)), row(2, Value::Int(7))];
+        filled(&database, &[(&old_a, &of_a), (&old_b, &of_b)]);
+        let check = |b: &Schema| {
+            let storage = database.storage();
+            let checked = storage.check_start(&[new_a.clone().into_value().unwrap(), b.clone().into_value().unwrap()]);
+            storage.close().unwrap();
+            checked.map_err(|(table, failure)| (table.as_str().to_owned(), failure.message.to_string()))
+        };
+        for (b, why) in [
+            (&unique, "`unique (y)` does not hold"),
+            (&other_type, "the column `y` is `Int` in the database"),
+            (&required, "2 rows have no value for the column `z`"),
+        ] {
+            let (table, refused) = check(b).unwrap_err();
+            assert!(table == "bb" && refused.starts_with(why), "{table}: {refused}");
+        }
+        assert_eq!(check(&old_b), Ok(()));
+        assert_eq!(rows(&database, &old_a), of_a);
+    }
+}
+
+/// A start that follows would take it for one that holds.
+#[test]
+fn a_reference_of_before_is_checked_with_the_values_of_several_batches() {
+    let reference = TableReference {
+        source: "parts".to_owned(),
+        columns: vec![1],
+        names: vec!["owner".to_owned()],
+        optional: vec![false],
+        target: "owners".to_owned(),
+        key: vec!["id".to_owned()],
+        cascade: false,
+        stored: true,
+    };
+    let owners = Schema { referenced_by: vec![reference.clone()], ..declared("owners", columns("note", "Text", true)) };
+    let mut of_old = columns("owner", "Int", false);
+    of_old.push(column("size", "Int", false));
+    let old = Schema { references: vec![reference.clone()], ..declared("parts", of_old.clone()) };
+    let migration = Some(TableMigration { columns: of_old, batched: true });
+    let new = Schema { migration, references: vec![reference], ..declared("parts", columns("owner", "Int", false)) };
+    for database in TestDatabase::each("batches_break_reference") {
+        let part = |id| Value::Record([Value::Int(id), Value::Int(1), Value::Int(id)].into());
+        let parts: Vec<Value> = (1..=4).map(part).collect();
+        filled(&database, &[(&owners, &[row(1, Value::none())]), (&old, &parts)]);
+        for _ in 0..2 {
+            let storage = database.storage();
+            storage.prepare(owners.clone()).unwrap();
+            let refused = loop {
+                let old = storage.old_rows(&new).unwrap();
+                let into =
+                    old.iter().map(|old| row(if let Value::Int(id) = fields(old)[0] { id } else { 0 }, Value::Int(9)));
+                match storage.store_converted(&new, &old, into.collect()) {
+                    Ok(more) => assert!(more, "it starts"),
+                    Err(refused) => break refused,
+                }
+            };
+            let wanted =
+                "`references owner: owners` of `parts` does not hold: 4 rows name no row of `owners`, such as 9";
+            assert!(refused.message.contains(wanted), "{refused}");
+            assert!(refused.message.contains("start the program without this `unique` or `references`"), "{refused}");
+            storage.close().unwrap();
+        }
     }
 }
 
