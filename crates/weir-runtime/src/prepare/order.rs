@@ -370,7 +370,7 @@ impl IterationOrders {
 }
 
 /// The atomic steps that have written resources: what uses one of these behind a step waits for its end, also if it takes no lock.
-/// The effect of a transaction is that of its commit, which is a call of one of its tables only.
+/// No call of the step has to use the resource: the deletion of a row deletes rows of other tables, which only the step names.
 #[derive(Default)]
 struct WritingSteps {
     ends: BTreeMap<Resource, NodeId>,

@@ -156,50 +156,43 @@ fn reads_are_answered_while_a_write_of_their_table_waits_for_another_program() {
     }
 }
 
-const EXISTING: &str = r#"use http
+const CASCADE: &str = r#"use http
 
-record Row { id: Int, n: Int }
+record User { id: Int }
+record Post { id: Int, author: Int }
 
-config shop: Text
-
-table theirs: Row key id existing(database: shop, writable: true)
-table others: Row key id existing(database: shop, writable: true)
+table users: User key id
+table posts: Post key id references author: users cascade
 
 service front on http(port: 8080) {
-  post "/" {
-    atomic theirs, others {
-      theirs.upsert(Row { id: 0, n: 1 })?
-      others.upsert(Row { id: 0, n: 1 })?
-    }
-    http.json(theirs[0].map(|row| row.n))
+  put "/begin" {
+    users.upsert(User { id: 1 })?
+    posts.upsert(Post { id: 1, author: 1 })?
+    http.text("begun")
+  }
+  post "/delete" {
+    users.delete(1)?
+    http.json((posts[1] == None, posts.count(|post| post.author == 1)))
   }
 }
 "#;
-/// The second table has a trigger that waits in the commit.
-const EXISTING_TABLES: &str = "CREATE TABLE theirs (id bigint PRIMARY KEY NOT NULL, n bigint NOT NULL);
-    CREATE TABLE others (id bigint PRIMARY KEY NOT NULL, n bigint NOT NULL);
-    CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS
-        'BEGIN PERFORM pg_advisory_xact_lock(20, 40); RETURN NULL; END';
-    CREATE CONSTRAINT TRIGGER waits AFTER INSERT ON others DEFERRABLE INITIALLY DEFERRED
-        FOR EACH ROW EXECUTE FUNCTION wait()";
 
-/// A read waits for the commit of its own flow before it, which is a call of another one of the tables.
+/// A flow reads a table behind its own deletion of rows of another one, which deletes rows of that table. Only the step around the
+/// deletion tells that it does.
 #[test]
-fn a_flow_sees_what_its_transaction_before_has_written_in_any_of_its_tables() {
+fn a_flow_sees_what_its_deletion_before_has_deleted_in_other_tables() {
     let Some(server) = PostgresServer::shared() else { return };
-    let program = Scratch::new("beside-own.weir", EXISTING.as_bytes());
+    let program = Scratch::new("beside-cascade.weir", CASCADE.as_bytes());
     for engine in ENGINES {
-        let schema = format!("beside_own_{}", engine.replace('-', "_"));
-        let option = format!("shop={}", server.schema(&schema));
-        server.execute(&schema, EXISTING_TABLES);
-        let folder = Scratch::folder(&schema);
-        let arguments = ["--data", folder.path(), "--set", &option, "--engine", engine];
-        let served = Served::start(program.path(), &arguments);
-        let lock = OpenTransaction::begin(server, &schema, "SELECT pg_advisory_xact_lock(20, 40)");
-        let request = send(&served, "POST", "/");
+        let schema = format!("beside_cascade_{}", engine.replace('-', "_"));
+        let address = server.schema(&schema);
+        let served = Served::start(program.path(), &["--tables", &address, "--engine", engine]);
+        answers(send(&served, "PUT", "/begin"), "begun");
+        let lock = OpenTransaction::begin(server, &schema, "SELECT id FROM posts WHERE id = 1 FOR UPDATE");
+        let request = send(&served, "POST", "/delete");
         lock.blocks();
         lock.end();
-        answers(request, "1");
+        answers(request, "[true,0]");
         assert_eq!(served.stop().0, Some(0));
     }
 }
