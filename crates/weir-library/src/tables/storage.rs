@@ -222,7 +222,7 @@ impl TableStorage {
 
     /// Checks the tables of a program before rows of one are converted in batches.
     fn check_tables<'s>(&self, tables: &'s [Schema]) -> Result<(), (&'s Schema, Failure)> {
-        let at = Cell::new(0);
+        let at = Cell::new(tables.iter().position(Schema::is_stored).unwrap_or_default());
         let check = || {
             let check = |catalog: &dyn Catalog| start_changes::check(tables, &at, catalog);
             match self.open_database()? {

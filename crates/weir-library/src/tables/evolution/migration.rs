@@ -36,6 +36,14 @@ pub(in crate::tables) fn old_rows(schema: &Schema, catalog: &dyn Catalog) -> Sta
     }
 }
 
+/// Fails if the rows of a table cannot be converted now, such as because a program of another version is running.
+pub(super) fn may_go_on(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<()> {
+    match PendingMigration::of(schema, catalog)? {
+        Ok(Some(pending)) => pending.may_go_on(catalog),
+        other => Ok(other.map(drop)),
+    }
+}
+
 /// Writes converted rows, and returns whether more are left; behind the last batch, the changes of a start are made. The caller makes it a
 /// transaction.
 pub(in crate::tables) fn store(

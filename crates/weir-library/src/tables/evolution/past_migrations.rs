@@ -1,11 +1,11 @@
 //! The history of a table: the migrations that were made of it, in their order. From it follow the programs that do not start, because they
 //! are older than the rows, and the migrations that are not made, because they were.
 //!
-//! A program whose migration was made is *behind* that one. It is *superseded* by the migrations that followed, taken together, and any
-//! other program by those from each one on, if it has an old column and lacks a new one; a column that it converts itself counts as one that
-//! it has. An old column is one that the migrations have replaced. If they have replaced none, and so have only added columns, each column
-//! of before may have another meaning: all count as old ones, except those of the key, and the program lacks all new ones. If they have added
-//! none, an old column suffices that the program does not make anew. Migrations that together lead back to the columns of before supersede nothing.
+//! A program is *superseded* by the migrations from one of the history on, taken together, if it has an old column and lacks a new one. If
+//! its own migration was made, only later ones count. Otherwise a column that it converts counts as one that it has. An old column is one
+//! that the migrations have replaced. If they have replaced none, and so have only added columns, each column of before may have another
+//! meaning: all count as old ones, except those of the key, and the program lacks all new ones. If they have added none, an old column
+//! suffices that the program does not make anew. Migrations that together lead back to the columns of before supersede nothing.
 //!
 //! A migration was made if one of the history replaces a column that it replaces, too, or none like it, and the same for the columns that it
 //! adds: a later version of the program may read or add further ones.
@@ -20,7 +20,7 @@ use crate::tables::sql::list;
 /// The migrations of a table.
 #[derive(Debug, Default)]
 pub(in crate::tables) struct MigrationHistory {
-    /// Those that were made, in their order.
+    /// The migrations that were made, in their order.
     made: Vec<NotedMigration>,
     /// The one that has begun and is not done.
     pub(in crate::tables) begun: Option<NotedMigration>,
@@ -33,7 +33,7 @@ pub(super) struct Superseded {
     pub(super) by: NotedMigration,
     /// A column that they have replaced; `None` if there is only the key.
     pub(super) old: Option<String>,
-    /// The first column that they have added and that is missing; `None` if they have added none.
+    /// The first column that they have added and that is missing, with its type if another one has its name; `None` if they have added none.
     pub(super) lacked: Option<String>,
 }
 
@@ -114,8 +114,8 @@ impl MigrationHistory {
     /// Returns a migration and those behind it as one; `None` if they lead back.
     fn from(&self, at: usize) -> Option<NotedMigration> {
         let first = self.made[at].clone();
-        let behind = self.made[at..].iter().filter(|made| made.step > first.step);
-        behind.fold(Some(first.clone()), |past, next| past?.then(next))
+        let mut behind = self.made[at..].iter().filter(|made| made.step > first.step);
+        behind.try_fold(first.clone(), NotedMigration::then)
     }
 }
 
@@ -152,7 +152,8 @@ impl NotedMigration {
             // A version behind the migration may have given up some of the columns that it has added.
             false => !added.is_empty() && lacked.len() == added.len(),
         };
-        let lacked = lacked.first().map(|column| name(column).to_owned());
+        let shown = |column: &String| if has_name(columns, name(column)) { column } else { name(column) }.to_owned();
+        let lacked = lacked.first().map(|column| shown(column));
         is_superseded.then(|| Superseded { by: self.clone(), old, lacked })
     }
 

@@ -7,7 +7,7 @@
 use std::cell::Cell;
 
 use super::converted_rows::ConvertedRows;
-use super::migration;
+use super::migration::{self, PlannedChanges};
 use super::pending_migration::PendingMigration;
 use crate::tables::catalog::{Catalog, Read, StartCheck};
 use crate::tables::schema::Schema;
@@ -27,7 +27,11 @@ pub(in crate::tables) fn check(tables: &[Schema], at: &Cell<usize>, catalog: &dy
     }
     for (place, schema) in tables.iter().enumerate().filter(|(_, schema)| schema.is_stored()) {
         at.set(place);
-        if let Err(failure) = migration::planned((schema, tables), catalog)? {
+        let checked = match migration::planned((schema, tables), catalog)? {
+            Ok(PlannedChanges::Converting(..)) => migration::may_go_on(schema, catalog)?,
+            planned => planned.map(drop),
+        };
+        if let Err(failure) = checked {
             return Ok(Err(failure));
         }
     }

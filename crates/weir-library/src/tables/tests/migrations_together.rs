@@ -149,7 +149,7 @@ fn a_reference_by_a_column_whose_type_a_migration_changes_is_checked_behind_it()
     }
 }
 
-/// What is converted in batches stays so if the start fails.
+/// Rows that are converted in batches stay so if the start fails.
 #[test]
 fn a_start_checks_all_tables_before_rows_are_converted_in_batches() {
     let (old_a, old_b) = (declared("aa", columns("x", "Int", false)), declared("bb", columns("y", "Int", false)));

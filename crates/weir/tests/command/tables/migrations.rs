@@ -176,7 +176,7 @@ fn with_column(column: &str, ty: &str, rest: &str) -> String {
     )
 }
 
-/// The column that held the old values of the first change is in the way of the second one.
+/// It may be the old version.
 #[test]
 fn a_type_that_changes_once_more_to_the_same_one_is_refused_with_what_to_do() {
     let version = |old: &str, new: &str, clause: &str| {
@@ -194,7 +194,11 @@ fn a_type_that_changes_once_more_to_the_same_one_is_refused_with_what_to_do() {
         for (old, new, wanted) in [
             ("Text", "Int", "0"),
             ("Int", "Text", "0"),
-            ("Text", "Int", "an earlier migration has left the column `value as Text`"),
+            (
+                "Text",
+                "Int",
+                "this one has old ones and no `value: Text`; start that version, or restore a backup from before. The `migrate`",
+            ),
         ] {
             assert_eq!(run().output, "0\n");
             program.write(version(old, new, "migrate Old: changed").as_bytes());
