@@ -151,7 +151,7 @@ fn large_rows_survive_a_power_cut_while_the_log_is_long() {
     }
 }
 
-/// What is done before each cut of the power; the connection stays open until the cut.
+/// Prepares a cut of the power. The connection stays open until the cut.
 type BeforeCut = fn(u64, &Path) -> Option<Connection>;
 
 /// Reads the database until its log is longer than it stays otherwise.
