@@ -76,7 +76,7 @@ fn waits_to_begin(rows: &dyn TableRows, transaction: &Value) -> bool {
 
 /// Returns the units of a search.
 pub(super) fn units_of_search((table, transaction): (&Value, &Value), query: &Value) -> u64 {
-    let search = || DecodedQuery::from_value(query.clone());
+    let search = || DecodedQuery::of(query);
     let is_long = |rows: &dyn TableRows| search().is_ok_and(|query| rows.takes_long(ReadSize::Search(&query.0)));
     units(table, |rows| rows.is_shared() || is_long(rows) || waits_to_begin(rows, transaction))
 }
