@@ -353,14 +353,11 @@ pub fn get_each(table: &Table, transaction: i64, keys: Vec<RowKey>) -> Vec<Resul
     units = units_of_search((table, transaction), (query, arguments)),
     later = search_later((table, transaction), (query, arguments), TableRead::Search)
 )]
-pub fn select(table: &Table, transaction: i64, query: DecodedQuery, arguments: QueryArguments) -> Limited<Vec<Row>> {
+pub fn select(table: &Table, transaction: i64, query: DecodedQuery, arguments: QueryArguments) -> Limited<Elements> {
     let search = TableSearch::for_rows(&table.0.schema, query.0, arguments.0);
     let rows = search.and_then(|search| table.0.rows.select(transaction, &search));
-    Limited(rows.map(|rows| rows.into_iter().map(Generic).collect()))
+    Limited(rows.map(Elements::from))
 }
-
-/// A value of a column.
-type ColumnValue = Generic<'c'>;
 
 /// Returns the values of a column of the rows that fulfil the conditions, in order.
 #[weir::function(internal, reads, sees_snapshot, may_end, units = units_of_search((table, transaction), (query, arguments)))]
@@ -370,10 +367,9 @@ pub fn column(
     query: DecodedQuery,
     arguments: QueryArguments,
     column: usize,
-) -> Limited<Vec<ColumnValue>> {
+) -> Limited<Elements> {
     let search = TableSearch::new(query.0, arguments.0);
-    let values = table.0.rows.column(transaction, &search, column);
-    Limited(values.map(|values| values.into_iter().map(Generic).collect()))
+    Limited(table.0.rows.column(transaction, &search, column).map(Elements::from))
 }
 
 /// A table that a query reads by keys.

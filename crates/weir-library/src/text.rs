@@ -242,10 +242,12 @@ pub fn lines(text: &str) -> Texts {
 #[weir::function(pure, room = joined_length(parts, separator).min(TEXT_BYTES_MAX), units = units::to_join(parts, separator))]
 pub fn join(parts: &Texts, separator: &str) -> Result<Text, TooLong> {
     let mut joined = Text::with_capacity(within_limit(joined_length(parts, separator))?);
-    for (index, part) in parts.iter().enumerate() {
-        joined.push(if index == 0 { "" } else { separator });
+    let mut between = "";
+    parts.each(|part| {
+        joined.push(between);
         joined.push(part);
-    }
+        between = separator;
+    });
     Ok(joined)
 }
 
@@ -340,8 +342,9 @@ fn pieces(text: &str, separator: &str) -> usize {
 }
 
 fn joined_length(parts: &Texts, separator: &str) -> usize {
-    let separators = separator.len().saturating_mul(parts.len().saturating_sub(1));
-    parts.iter().fold(separators, |length, part| length.saturating_add(part.len()))
+    let mut length = separator.len().saturating_mul(parts.len().saturating_sub(1));
+    parts.each(|part| length = length.saturating_add(part.len()));
+    length
 }
 
 fn replaced_length(text: &str, part: &str, by: &str) -> usize {

@@ -23,16 +23,20 @@ impl Texts {
 
     /// Iterates over the texts.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
-        // Mostly they are stored one after the other.
-        let (values, others) = match self.0.as_values() {
-            Some(values) => (values, None),
-            None => (&[][..], Some(self.0.iter())),
-        };
-        values.iter().filter_map(text_of).chain(others.into_iter().flatten().filter_map(|element| match element {
+        self.0.iter().filter_map(|element| match element {
             Cow::Borrowed(value) => text_of(value),
             // Only scalars and records of scalars are not borrowed.
             Cow::Owned(_) => None,
-        }))
+        })
+    }
+
+    /// Calls `visit` with each text.
+    pub(crate) fn each<'t>(&'t self, visit: impl FnMut(&'t str)) {
+        match self.0.as_values() {
+            // Mostly they are stored one after the other, for which an iterator over all forms takes longer.
+            Some(values) => values.iter().filter_map(text_of).for_each(visit),
+            None => self.iter().for_each(visit),
+        }
     }
 }
 

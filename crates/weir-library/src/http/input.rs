@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use weir::{RouteParameter, Type, Value};
 
 pub(super) use crate::input::{InputError, NamedTypes, expected, is_scalar, scalar_or_error};
@@ -71,10 +71,15 @@ pub(super) fn decode_path(part: &str) -> Result<Cow<'_, str>, &'static str> {
     if !is_encoded(part) {
         return Ok(Cow::Borrowed(part));
     }
-    if !is_well_encoded(part) {
-        return Err(LONE_PERCENT);
+    let mut pieces = part.as_bytes().split(|byte| *byte == b'%');
+    let mut decoded = Vec::with_capacity(part.len());
+    decoded.extend_from_slice(pieces.next().unwrap_or_default());
+    for piece in pieces {
+        let (digits, rest) = piece.split_first_chunk().ok_or(LONE_PERCENT)?;
+        decoded.push(encoded_byte(*digits).ok_or(LONE_PERCENT)?);
+        decoded.extend_from_slice(rest);
     }
-    percent_decode_str(part).decode_utf8().map_err(|_| NOT_UTF8)
+    String::from_utf8(decoded).map(Cow::Owned).map_err(|_| NOT_UTF8)
 }
 
 /// Returns the byte that two hexadecimal digits stand for.

@@ -86,7 +86,7 @@ fn column_of(column: &Value) -> usize {
 
 pub(super) fn search_of(table: &Value, query: &Value, arguments: &Value) -> Option<Arc<TableSearch>> {
     let schema = &unique_in_place::<Table>(table)?.0.schema;
-    let query = DecodedQuery::from_value(query.clone()).ok()?;
+    let query = DecodedQuery::of(query).ok()?;
     TableSearch::for_rows(schema, query.0, arguments.clone()).ok().map(Arc::new)
 }
 

@@ -24,6 +24,7 @@ use super::constraint;
 use super::row::fields;
 use super::schema::{Schema, SoftTable, TableSearch};
 
+mod number_tree;
 mod search;
 mod undo_log;
 

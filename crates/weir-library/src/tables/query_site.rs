@@ -98,18 +98,11 @@ thread_local! {
     static MET: RefCell<IndexMap<usize, (Value, Arc<QuerySite>), foldhash::fast::RandomState>> = RefCell::default();
 }
 
-impl HostType for DecodedQuery {
-    fn ty() -> Type {
-        TableQuery::ty()
-    }
-
-    fn define(definitions: &mut Vec<TypeDefinition>) {
-        TableQuery::define(definitions);
-    }
-
-    fn from_value(value: Value) -> Result<Self, Failure> {
-        let Value::Record(parts) = &value else {
-            return TableQuery::from_value(value).map(|query| DecodedQuery(query.into()));
+impl DecodedQuery {
+    /// Returns the query of a constant.
+    pub(super) fn of(value: &Value) -> Result<Self, Failure> {
+        let Value::Record(parts) = value else {
+            return TableQuery::from_value(value.clone()).map(|query| DecodedQuery(query.into()));
         };
         let place = parts.as_ptr().addr();
         MET.with_borrow_mut(|met| {
@@ -120,9 +113,29 @@ impl HostType for DecodedQuery {
                 met.clear();
             }
             let site: Arc<QuerySite> = TableQuery::from_value(value.clone())?.into();
-            met.insert(place, (value, Arc::clone(&site)));
+            met.insert(place, (value.clone(), Arc::clone(&site)));
             Ok(DecodedQuery(site))
         })
+    }
+}
+
+impl HostType for DecodedQuery {
+    fn ty() -> Type {
+        TableQuery::ty()
+    }
+
+    fn define(definitions: &mut Vec<TypeDefinition>) {
+        TableQuery::define(definitions);
+    }
+
+    fn from_value(value: Value) -> Result<Self, Failure> {
+        DecodedQuery::of(&value)
+    }
+
+    #[inline]
+    fn copied(value: &Value) -> Option<Self> {
+        // The constant stays where it is. If it cannot be decoded, `from_value` says why.
+        DecodedQuery::of(value).ok()
     }
 
     fn into_value(self) -> Result<Value, Failure> {

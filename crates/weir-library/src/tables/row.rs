@@ -27,6 +27,11 @@ impl Schema {
     /// # Errors
     /// Fails if a number is NaN.
     pub(super) fn stored(&self, row: Value) -> Result<Value, Failure> {
+        let may_be_number =
+            |value: &Value| matches!(value, Value::Float(_) | Value::Size(_) | Value::Variant(Value::SOME, _));
+        if !fields(&row).iter().any(may_be_number) {
+            return Ok(row);
+        }
         let number = |value: &Value| match value {
             Value::Float(number) => Some(*number),
             Value::Variant(Value::SOME, Some(held)) => match held.first() {

@@ -98,7 +98,7 @@ pub(super) fn units_of_search((table, transaction): (&Value, &Value), (query, ar
 
 fn is_long_search(rows: &dyn TableRows, transaction: &Value, query: &Value) -> bool {
     let is_long = || {
-        let query = DecodedQuery::from_value(query.clone());
+        let query = DecodedQuery::of(query);
         query.is_ok_and(|query| rows.takes_long(ReadSize::Search(&query.0)))
     };
     rows.is_shared() || is_long() || waits_to_begin(rows, transaction)

@@ -70,8 +70,10 @@ impl AccessPath {
                 && columns[..known].contains(&condition.column)
                 && search.equal(condition.column) == Some(value)
         };
-        let accepts_all = search.after.is_none() && search.conditions().all(is_fixed);
-        let of_key = bounded_column((index, columns), known, key).filter(|_| known == columns.len());
+        let are_fixed = search.conditions().all(is_fixed);
+        let accepts_all = search.after.is_none() && are_fixed;
+        // Mostly no condition is left that could bound the keys.
+        let of_key = bounded_column((index, columns), known, key).filter(|_| known == columns.len() && !are_fixed);
         let (least, greatest) = of_key.map_or((None, None), |column| search.bounds(column));
         let keys = (least.cloned(), greatest.cloned());
         let mut path = AccessPath { index, low, high, direction, keys, start: None, accepts_all, is_point };

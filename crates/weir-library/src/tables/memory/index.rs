@@ -119,7 +119,11 @@ impl MemoryIndex {
 
     /// Returns the rows with these values.
     pub(super) fn at(&self, values: &[Value]) -> Option<&IndexedRows> {
-        self.rows.get(values)
+        match values {
+            // A comparison of one value takes less than one of lists.
+            [only] => self.rows.get(&IndexValues::One([only.clone()])),
+            several => self.rows.get(several),
+        }
     }
 
     pub(super) fn insert(&mut self, values: IndexValues, key: &Value, row: Value) {

@@ -1,11 +1,11 @@
-//! A tree of keys in their order. Whole numbers, which most keys are, are kept as such: a comparison is one instruction then, and a
-//! node takes a third of the memory.
+//! A tree of keys in their order. Whole numbers, which most keys are, are kept as such in a tree of their own.
 
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use weir::Value;
+
+use super::number_tree::NumberTree;
 
 /// The least and the greatest key of a visit. The first is not behind the second.
 pub(super) type KeyRange<'k> = (Bound<&'k Value>, Bound<&'k Value>);
@@ -14,13 +14,13 @@ pub(super) type KeyRange<'k> = (Bound<&'k Value>, Bound<&'k Value>);
 #[derive(Debug)]
 pub(super) enum KeyTree<V> {
     /// All keys are an `Int`.
-    Numbers(BTreeMap<i64, V>),
+    Numbers(NumberTree<V>),
     Values(BTreeMap<Value, V>),
 }
 
 impl<V> Default for KeyTree<V> {
     fn default() -> Self {
-        KeyTree::Numbers(BTreeMap::new())
+        KeyTree::Numbers(NumberTree::default())
     }
 }
 
@@ -34,7 +34,7 @@ impl<V> KeyTree<V> {
 
     pub(super) fn insert(&mut self, key: &Value, of_key: V) {
         match (self, key) {
-            (KeyTree::Numbers(numbers), Value::Int(number)) => _ = numbers.insert(*number, of_key),
+            (KeyTree::Numbers(numbers), Value::Int(number)) => numbers.insert(*number, of_key),
             (KeyTree::Values(values), key) => _ = values.insert(key.clone(), of_key),
             (tree, key) => {
                 tree.keep_values();
@@ -45,7 +45,7 @@ impl<V> KeyTree<V> {
 
     pub(super) fn remove(&mut self, key: &Value) {
         match (self, key) {
-            (KeyTree::Numbers(numbers), Value::Int(number)) => _ = numbers.remove(number),
+            (KeyTree::Numbers(numbers), Value::Int(number)) => numbers.remove(*number),
             (KeyTree::Numbers(_), _) => {}
             (KeyTree::Values(values), key) => _ = values.remove(key),
         }
@@ -54,7 +54,7 @@ impl<V> KeyTree<V> {
     /// Returns true if the test holds for a key.
     pub(super) fn any_key(&self, mut test: impl FnMut(&Value) -> bool) -> bool {
         match self {
-            KeyTree::Numbers(numbers) => numbers.keys().any(|number| test(&Value::Int(*number))),
+            KeyTree::Numbers(numbers) => numbers.numbers().any(|number| test(&Value::Int(number))),
             KeyTree::Values(values) => values.keys().any(test),
         }
     }
@@ -64,12 +64,12 @@ impl<V> KeyTree<V> {
     pub(super) fn visit(&self, (low, high): KeyRange<'_>, descending: bool, visit: impl FnMut(&V) -> bool) -> bool {
         match self {
             KeyTree::Numbers(numbers) => {
-                let bounds = number_bound(low, Ordering::Less).zip(number_bound(high, Ordering::Greater));
-                bounds.is_none_or(|range| visit_each(numbers.range(range).map(|(_, of_key)| of_key), descending, visit))
+                let range = least_number(low).zip(greatest_number(high));
+                range.is_none_or(|range| numbers.visit(range, descending, visit))
             }
             KeyTree::Values(values) => {
-                let found = values.range::<Value, _>((low, high)).map(|(_, of_key)| of_key);
-                visit_each(found, descending, visit)
+                let mut found = values.range::<Value, _>((low, high)).map(|(_, of_key)| of_key);
+                if descending { found.rev().all(visit) } else { found.all(visit) }
             }
         }
     }
@@ -77,30 +77,30 @@ impl<V> KeyTree<V> {
     #[cold]
     fn keep_values(&mut self) {
         if let KeyTree::Numbers(numbers) = self {
-            let numbers = std::mem::take(numbers).into_iter();
+            let numbers = std::mem::take(numbers).into_entries();
             *self = KeyTree::Values(numbers.map(|(number, of_key)| (Value::Int(number), of_key)).collect());
         }
     }
 }
 
-fn visit_each<'v, V: 'v>(
-    mut found: impl DoubleEndedIterator<Item = &'v V>,
-    descending: bool,
-    visit: impl FnMut(&V) -> bool,
-) -> bool {
-    if descending { found.rev().all(visit) } else { found.all(visit) }
+/// Returns the least number behind a bound. A value of another type is before all numbers or behind them: `None` if no number is
+/// behind it.
+fn least_number(low: Bound<&Value>) -> Option<i64> {
+    match low {
+        Bound::Unbounded => Some(i64::MIN),
+        Bound::Included(Value::Int(number)) => Some(*number),
+        Bound::Excluded(Value::Int(number)) => number.checked_add(1),
+        Bound::Included(other) | Bound::Excluded(other) => (*other < Value::Int(0)).then_some(i64::MIN),
+    }
 }
 
-/// Returns the bound of numbers that is one of values. A value of another type is before all numbers or behind them: `None` if it is
-/// not on that side of them, so that no number is in the range.
-fn number_bound(bound: Bound<&Value>, outside: Ordering) -> Option<Bound<i64>> {
-    match bound {
-        Bound::Unbounded => Some(Bound::Unbounded),
-        Bound::Included(Value::Int(number)) => Some(Bound::Included(*number)),
-        Bound::Excluded(Value::Int(number)) => Some(Bound::Excluded(*number)),
-        Bound::Included(other) | Bound::Excluded(other) => {
-            (other.cmp(&Value::Int(0)) == outside).then_some(Bound::Unbounded)
-        }
+/// Returns the greatest number before a bound; `None` if no number is before it.
+fn greatest_number(high: Bound<&Value>) -> Option<i64> {
+    match high {
+        Bound::Unbounded => Some(i64::MAX),
+        Bound::Included(Value::Int(number)) => Some(*number),
+        Bound::Excluded(Value::Int(number)) => number.checked_sub(1),
+        Bound::Included(other) | Bound::Excluded(other) => (*other > Value::Int(0)).then_some(i64::MAX),
     }
 }
 
