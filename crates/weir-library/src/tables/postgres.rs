@@ -45,6 +45,8 @@ mod readers;
 mod reads;
 #[cfg(test)]
 mod recovery_tests;
+#[cfg(test)]
+mod refused_connection_tests;
 mod rejoining;
 mod replacement;
 mod row_triggers;
@@ -63,6 +65,7 @@ mod transactions;
 #[cfg(test)]
 mod unanswered_commit_tests;
 mod unanswered_commits;
+mod unused_connections;
 mod value;
 mod whole_transactions;
 mod write_groups;
@@ -92,7 +95,7 @@ use catalog::PostgresCatalog;
 use commit_ends::PlacedCommits;
 use connection::{PostgresConnection, SNAPSHOT};
 use connector::PostgresConnector;
-use durability::{PostgresLog, UnsyncedCommits};
+use durability::{PostgresLog, SyncConnection, UnsyncedCommits};
 use errors::{StatementError, explain, failure};
 pub(super) use io::wait;
 use pipelines::Pipelines;
@@ -101,6 +104,7 @@ use row_triggers::{TABLES_WITH_TRIGGERS, TriggersOfTables};
 pub use scratch::{ScratchSchema, ScratchSchemas};
 pub(super) use table::PostgresTable;
 use time_limits::AnswerTimeLimits;
+use unused_connections::UnusedConnections;
 use write_groups::WriteGroups;
 use writer::PostgresWriter;
 
@@ -125,13 +129,13 @@ pub(super) struct PostgresDatabase {
     unsynced: Arc<UnsyncedCommits>,
     /// The syncs; none for an existing database, and while one is only examined.
     group_commit: OnceLock<Arc<GroupCommit>>,
-    readers: Readers,
+    /// The connection for the syncs.
+    sync_connection: SyncConnection,
+    readers: Arc<Readers>,
     pipelines: Arc<Pipelines>,
     /// The connections on which event loops execute groups of changes.
     group_connections: Arc<Pipelines>,
     groups: WriteGroups,
-    /// The log of the program.
-    log: Option<TableLog>,
     /// True if the log says that a group is no valid statement.
     is_invalid_group_logged: AtomicBool,
     placed_commits: PlacedCommits,
@@ -159,17 +163,25 @@ impl std::fmt::Debug for PostgresDatabase {
 }
 
 impl PostgresDatabase {
-    /// Connects to a database whose tables other programs have declared.
-    pub(super) fn open_existing(address: PostgresAddress) -> Result<PostgresDatabase, Failure> {
-        let mut database = PostgresDatabase::unprepared(address)?;
-        // The one that waits for the disk elsewhere: commits of an existing database wait themselves.
-        database.readers = Readers::new(2);
+    /// Connects to a database whose tables other programs have declared. Warnings are written to the log.
+    pub(super) fn open_existing(address: PostgresAddress, log: Option<TableLog>) -> Result<PostgresDatabase, Failure> {
+        // The second reader is the one that waits for the disk elsewhere: commits of an existing database wait themselves.
+        let database = PostgresDatabase::unprepared(address, (log, 2))?;
         let connection = database.connect().map_err(|error| database.failure(&error))?;
         let mut writer = database.writer.lock();
         writer.turns = Turns::None;
         writer.connect(connection);
         drop(writer);
+        database.begin_reading();
         Ok(database)
+    }
+
+    /// Makes the first connection that reads, so that a start says in the log if it cannot have one.
+    fn begin_reading(&self) {
+        // If it fails, the first statement that reads says why.
+        if let Ok(Some(reader)) = self.take_reader() {
+            self.readers.put(Some(reader));
+        }
     }
 
     /// Reads the tables of the database as they are.
@@ -188,8 +200,8 @@ impl PostgresDatabase {
         log: Option<TableLog>,
         end: ProgramEnd,
     ) -> Result<Arc<PostgresDatabase>, Failure> {
-        let mut database = PostgresDatabase::unprepared(address)?;
-        (database.log, database.end) = (log, end);
+        let mut database = PostgresDatabase::unprepared(address, (log, 1))?;
+        database.end = end;
         let database = Arc::new(database);
         let connection = database.connect().map_err(|error| database.failure(&error))?;
         database.waited(layout::prepare(&connection, &database.connector.address))??;
@@ -209,19 +221,28 @@ impl PostgresDatabase {
         Ok(database)
     }
 
-    fn unprepared(address: PostgresAddress) -> Result<PostgresDatabase, Failure> {
+    /// Returns a database without connections, with this log and the number of connections that it needs to read.
+    fn unprepared(
+        address: PostgresAddress,
+        (log, readers): (Option<TableLog>, usize),
+    ) -> Result<PostgresDatabase, Failure> {
+        let (readers, pipelines, group_connections) = (Arc::new(Readers::new(readers)), Arc::default(), Arc::default());
+        let server = address.server();
+        let unused: [Weak<dyn UnusedConnections>; 3] =
+            [Arc::downgrade(&readers) as _, Arc::downgrade(&pipelines) as _, Arc::downgrade(&group_connections) as _];
+        unused.into_iter().for_each(|connections| unused_connections::note(&server, connections));
         Ok(PostgresDatabase {
-            connector: PostgresConnector::new(address)?,
+            connector: PostgresConnector::new(address, log)?,
             writer: Mutex::default(),
             blocking: BlockingStatement::default(),
             landed: Condvar::new(),
             unsynced: Arc::default(),
             group_commit: OnceLock::new(),
-            readers: Readers::new(1),
-            pipelines: Arc::default(),
-            group_connections: Arc::default(),
+            sync_connection: SyncConnection::default(),
+            readers,
+            pipelines,
+            group_connections,
             groups: WriteGroups::default(),
-            log: None,
             is_invalid_group_logged: AtomicBool::new(false),
             placed_commits: PlacedCommits::default(),
             time_limits: AnswerTimeLimits::default(),
@@ -241,7 +262,7 @@ impl PostgresDatabase {
         address: &PostgresAddress,
         read: impl FnOnce(&PostgresCatalog<'_>) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let database = PostgresDatabase::unprepared(address.clone())?;
+        let database = PostgresDatabase::unprepared(address.clone(), (None, 1))?;
         let connection = database.connect().map_err(|error| database.failure(&error))?;
         database.waited(layout::check(&connection, address))??;
         let catalog = PostgresCatalog::new(&connection, &database);
@@ -257,7 +278,9 @@ impl PostgresDatabase {
                 self.look_for_triggers(catalog)?;
             }
             Ok(applied)
-        })
+        })?;
+        self.begin_reading();
+        Ok(())
     }
 
     /// Notes the triggers, rules and policies that the tables have.
@@ -297,7 +320,7 @@ impl PostgresDatabase {
 
     /// Says in the log that this start waits for another program that converts the rows of a table.
     fn say_who_converts(&self, schema: &Schema) -> Result<(), Failure> {
-        let Some(log) = &self.log else { return Ok(()) };
+        let Some(log) = &self.connector.log else { return Ok(()) };
         let (others, history) = self.look(|catalog| {
             let others = catalog.query(&running_programs::converting(schema))?;
             Ok((others, MigrationHistory::of(schema, catalog)?))

@@ -101,7 +101,8 @@ fn would_change_schema<'s>(
     let examine = || PostgresDatabase::examine(address, |catalog| WouldChange::of(tables, statements, catalog));
     // The server may not have noticed yet that a program has ended. A start waits for that, too.
     let have_ended = || {
-        PostgresDatabase::open_existing(address.clone()).is_ok_and(|database| database.hindering_have_ended(tables.0))
+        PostgresDatabase::open_existing(address.clone(), None)
+            .is_ok_and(|database| database.hindering_have_ended(tables.0))
     };
     match examine()? {
         change if change.changes.is_err() && have_ended() => examine(),
@@ -192,7 +193,7 @@ fn existing_state(
         Ok(format!("  the database has it like this\n{statements}"))
     };
     match place {
-        TableLocation::Postgres(address) => PostgresDatabase::open_existing(address.clone())?.look(state),
+        TableLocation::Postgres(address) => PostgresDatabase::open_existing(address.clone(), None)?.look(state),
         TableLocation::File(file) => Database::open_existing(file)?.look(state),
         TableLocation::Memory | TableLocation::Scratch(_) => Ok(String::new()),
     }

@@ -356,7 +356,7 @@ impl TableStorage {
         if let Some(open) = attached.get(database) {
             return Ok(open.clone());
         }
-        let open = self.existing.open(database)?;
+        let open = self.existing.open(database, self.log.clone())?;
         self.steps_of(constraint).opened(open.clone());
         attached.insert(database.clone(), open.clone());
         Ok(open)

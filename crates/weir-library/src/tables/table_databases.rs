@@ -7,6 +7,7 @@ use weir::Failure;
 
 use super::group_commit::GroupCommit;
 use super::postgres::{PostgresAddress, PostgresDatabase, ScratchSchema};
+use super::table_log::TableLog;
 use crate::tables::sqlite::database::Database;
 
 /// The place of the stored tables of a program.
@@ -64,11 +65,11 @@ impl ExistingDatabases {
         }
     }
 
-    /// Opens a database that a program names.
-    pub(super) fn open(&self, address: &str) -> Result<OpenDatabase, Failure> {
+    /// Opens a database that a program names. Warnings are written to the log.
+    pub(super) fn open(&self, address: &str, log: Option<TableLog>) -> Result<OpenDatabase, Failure> {
         Ok(match self.place(address)? {
             TableLocation::Postgres(address) => {
-                OpenDatabase::Postgres(Arc::new(PostgresDatabase::open_existing(address)?))
+                OpenDatabase::Postgres(Arc::new(PostgresDatabase::open_existing(address, log)?))
             }
             TableLocation::File(file) => OpenDatabase::Sqlite(Arc::new(Database::open_existing(&file)?)),
             TableLocation::Memory | TableLocation::Scratch(_) => {

@@ -54,6 +54,11 @@ impl PostgresAddress {
         PostgresAddress { connections_max, ..self }
     }
 
+    /// Returns the hosts and ports, as a text.
+    pub(super) fn server(&self) -> String {
+        format!("{:?} {:?}", self.config.get_hosts(), self.config.get_ports())
+    }
+
     /// Returns whether a text means an address, perhaps an invalid one, and not a path.
     #[must_use]
     pub fn is_meant(text: &str) -> bool {

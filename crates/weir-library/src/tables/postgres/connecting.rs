@@ -74,7 +74,9 @@ impl PostgresDatabase {
             None => {
                 // One that is not noted in time fails.
                 _ = wait(self.limit(), self.placed_commits_answered());
-                let connected = while_lost(|| self.joined());
+                // Whoever has waited for this one has waited for the refusal of the next one, too.
+                let refused_since = self.connector.spare.indispensable_refused();
+                let connected = while_lost_since(refused_since.unwrap_or_else(Instant::now), || self.joined());
                 let connected = connected.map_err(|error| match error {
                     StatementError::Database(error, _) => StatementError::Unreachable(error),
                     other => other,
@@ -125,11 +127,17 @@ impl PostgresDatabase {
 /// Tries what needs a connection until it succeeds, fails for another reason than a lost connection, or the time to connect again
 /// is over.
 pub(super) fn while_lost<T>(attempt: impl Fn() -> Result<T, StatementError>) -> Result<T, StatementError> {
-    let deadline = Instant::now() + RECONNECT_TIMEOUT;
+    while_lost_since(Instant::now(), attempt)
+}
+
+/// The same, if that has been tried since this time.
+fn while_lost_since<T>(since: Instant, attempt: impl Fn() -> Result<T, StatementError>) -> Result<T, StatementError> {
+    let deadline = since + RECONNECT_TIMEOUT;
     loop {
         match attempt() {
             Err(error) if error.is_lost() && Instant::now() < deadline => {
-                std::thread::sleep(if error.has_no_connection_left() { CROWDED_PAUSE } else { RECONNECT_PAUSE });
+                let was_asked = error.has_no_connection_left() && !matches!(error, StatementError::NoConnection);
+                std::thread::sleep(if was_asked { CROWDED_PAUSE } else { RECONNECT_PAUSE });
             }
             tried => return tried,
         }

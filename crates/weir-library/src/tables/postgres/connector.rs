@@ -12,10 +12,12 @@ use weir::Failure;
 
 use super::address::PostgresAddress;
 use super::connection::PostgresConnection;
-use super::errors::{StatementError, has_been_idle};
+use super::errors::{StatementError, failure, has_been_idle};
 use super::io::{IoThread, wait};
 use super::spare_connections::{ConnectionPermit, SpareConnections};
 use super::tls::PostgresTls;
+use super::unused_connections::{self, ConnectionPurpose};
+use crate::tables::table_log::TableLog;
 
 /// Time for which a program tries to connect to a database that does not answer, such as one that starts again.
 pub(super) const RECONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -23,6 +25,8 @@ pub(super) const RECONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 pub(super) const RECONNECT_PAUSE: Duration = Duration::from_millis(50);
 /// The same for a database that has as many connections as it allows, which costs it a process for each attempt.
 pub(super) const CROWDED_PAUSE: Duration = Duration::from_millis(500);
+/// Number of attempts to connect behind the end of connections that were given back: the server notices it a moment later.
+const GIVEN_BACK_ATTEMPTS: u32 = 10;
 /// Time that the network and the database have beyond the limit of a statement, which the database keeps.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -34,25 +38,67 @@ pub(super) struct PostgresConnector {
     pub(super) tls: Option<PostgresTls>,
     pub(super) io: Arc<IoThread>,
     pub(super) spare: SpareConnections,
+    /// The log of the program, if it has one.
+    pub(super) log: Option<TableLog>,
+    /// True if the log says that the server has refused a connection.
+    is_refusal_logged: Arc<AtomicBool>,
 }
 
 impl PostgresConnector {
-    pub(super) fn new(address: PostgresAddress) -> Result<PostgresConnector, Failure> {
+    /// Returns the connector of an address. Warnings are written to the log.
+    pub(super) fn new(address: PostgresAddress, log: Option<TableLog>) -> Result<PostgresConnector, Failure> {
         let tls = address.trust.as_ref().map(PostgresTls::trusting).transpose()?;
         let spare = SpareConnections::of(address.connections_max);
-        Ok(PostgresConnector { tls, io: Arc::new(IoThread::begin()?), address, spare })
+        let io = Arc::new(IoThread::begin()?);
+        Ok(PostgresConnector { tls, io, address, spare, log, is_refusal_logged: Arc::default() })
     }
 
-    /// Makes a connection that the thread of connections drives.
+    /// Makes a connection that the thread of connections drives, and for which no other one can stand in.
     pub(super) fn connect(&self) -> Result<PostgresConnection, StatementError> {
-        self.connect_on(&self.io.handle, None)
+        let mut attempts = 0;
+        loop {
+            let connected = self.connect_on(&self.io.handle, self.spare.indispensable());
+            let refused = connected.as_ref().err().filter(|error| error.has_no_connection_left());
+            if refused.is_some()
+                && unused_connections::give_back(&self.address.server(), ConnectionPurpose::Indispensable)
+            {
+                attempts = GIVEN_BACK_ATTEMPTS;
+            }
+            if refused.is_none() || attempts == 0 {
+                refused.inspect(|error| self.say_refused(error));
+                return connected;
+            }
+            attempts -= 1;
+            std::thread::sleep(RECONNECT_PAUSE);
+        }
     }
 
     /// Makes a connection that this event loop drives, on another thread than that of the loop. It keeps the permit to its end.
     pub(super) fn connect_on(
         &self,
         event_loop: &Handle,
-        permit: Option<ConnectionPermit>,
+        permit: ConnectionPermit,
+    ) -> Result<PostgresConnection, StatementError> {
+        let purpose = permit.purpose;
+        let connected = self.connected_on(event_loop, permit);
+        match &connected {
+            Ok(_) => self.spare.made(purpose),
+            Err(error) if error.has_no_connection_left() => {
+                self.spare.refused(purpose);
+                if purpose != ConnectionPurpose::Indispensable {
+                    unused_connections::give_back(&self.address.server(), purpose);
+                    self.say_refused(error);
+                }
+            }
+            Err(_) => {}
+        }
+        connected
+    }
+
+    fn connected_on(
+        &self,
+        event_loop: &Handle,
+        permit: ConnectionPermit,
     ) -> Result<PostgresConnection, StatementError> {
         let (config, tls) = (self.address.config.clone(), self.tls.clone());
         let connecting = event_loop.spawn(async move {
@@ -81,6 +127,19 @@ impl PostgresConnector {
         }
     }
 
+    /// Says in the log, once for a database, that the server has no further connection.
+    fn say_refused(&self, error: &StatementError) {
+        let Some(log) = &self.log else { return };
+        let (why, open) = (failure(&self.address, error).message, self.spare.open());
+        // A start that has none fails by itself.
+        if open == 0 || self.is_refusal_logged.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        log.warn(format!(
+            "{why}; this program goes on with the {open} connections that it has there, which its statements share"
+        ));
+    }
+
     /// Blocks the thread until the answer of a statement is there.
     pub(super) fn answered<T>(
         &self,
@@ -99,7 +158,7 @@ impl PostgresConnector {
 /// transaction was idle, which no answer tells.
 async fn driven(
     connection: impl Future<Output = Result<(), Error>>,
-    open: (oneshot::Sender<Infallible>, Option<ConnectionPermit>),
+    open: (oneshot::Sender<Infallible>, ConnectionPermit),
     was_idle: Arc<AtomicBool>,
 ) {
     // Whoever waits for an answer learns how it ends.

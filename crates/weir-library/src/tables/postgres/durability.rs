@@ -36,7 +36,7 @@ use super::commit_numbers::{COUNT_BITS, CommitNumber};
 use super::connection::PostgresConnection;
 use super::connector::{PostgresConnector, RECONNECT_PAUSE, RECONNECT_TIMEOUT};
 use super::errors::{StatementError, failure};
-use super::io::begin_task;
+use super::io::{begin_task, wait};
 use super::sent_statement::SentStatement;
 use super::unanswered_commits::{UnansweredCommit, UnansweredCommits};
 use super::writes_since_crash::WritesSinceCrash;
@@ -288,8 +288,8 @@ impl Drop for LostCommits<'_> {
     }
 }
 
-/// The connection for syncs, unless it is in use or has failed.
-pub(super) type SyncConnection = Arc<Mutex<Option<PostgresConnection>>>;
+/// The connection for syncs; `None` if it has failed. Statements that read use it if the server has no connection for them.
+pub(super) type SyncConnection = Arc<tokio::sync::Mutex<Option<PostgresConnection>>>;
 
 /// The log of a database, and the connection for its syncs.
 pub(super) struct PostgresLog {
@@ -303,12 +303,14 @@ impl PostgresLog {
     /// Connects, before the first commit: as long as this connection lives, the database has not crashed.
     pub(super) fn open(database: &Arc<PostgresDatabase>) -> Result<PostgresLog, StatementError> {
         let (connector, unsynced) = (database.connector.clone(), Arc::clone(&database.unsynced));
-        let connection = Arc::new(Mutex::new(Some(connector.connect()?)));
+        let connection = Arc::clone(&database.sync_connection);
+        *wait(connector.limit(), connection.lock()).ok_or(StatementError::NoAnswer)? = Some(connector.connect()?);
         Ok(PostgresLog { connection, database: Arc::downgrade(database), connector, unsynced })
     }
 
     fn try_sync(&mut self) -> Result<Result<(), Failure>, StatementError> {
-        let open = self.connection.lock().take().filter(|connection| !connection.is_closed());
+        let mut place = wait(self.connector.limit(), self.connection.lock()).ok_or(StatementError::NoAnswer)?;
+        let open = place.take().filter(|connection| !connection.is_closed());
         let connection = match open {
             Some(open) => open,
             None => {
@@ -322,7 +324,7 @@ impl PostgresLog {
         };
         let last = self.unsynced.last();
         self.connector.answered(async { Ok(connection.command(SYNC).await?) })?;
-        *self.connection.lock() = Some(connection);
+        *place = Some(connection);
         if let Some(last) = last {
             self.unsynced.forget(last);
         }
@@ -351,13 +353,15 @@ impl SyncWithoutThread for PostgresSyncs {
         let (place, unsynced, limit) =
             (Arc::clone(&self.connection), Arc::clone(&self.unsynced), self.connector.limit());
         Box::pin(async move {
-            let connection = place.lock().take().ok_or(())?;
+            let mut place = place.lock().await;
+            let connection = place.take().ok_or(())?;
             let last = unsynced.last();
             let synced = timeout(limit, connection.command(SYNC)).await;
             let is_synced = matches!(synced, Ok(Ok(())));
             if synced.is_ok() {
-                *place.lock() = Some(connection);
+                *place = Some(connection);
             }
+            drop(place);
             if let Some(last) = last.filter(|_| is_synced) {
                 unsynced.forget(last);
             }

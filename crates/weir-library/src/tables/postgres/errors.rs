@@ -16,6 +16,9 @@ const WHY_LOST: &str = "the transaction was taken back, because its connection t
 /// column of another program cannot have: a text that is too long or has a NUL, a number out of range.
 const RULES_BROKEN: [&str; 4] = ["23", "22001", "22021", "22003"];
 
+/// The advice for a server that has too many connections.
+const TOO_MANY_CONNECTIONS: &str = "end some programs, raise the limit, or give the plan a smaller `table_connections`";
+
 /// The advice for a table with rules (`CREATE RULE`).
 const NO_RULES: &str = "a rule rewrites statements on this table, and PostgreSQL does not execute this one then: write a trigger instead of \
                         the rule";
@@ -28,6 +31,8 @@ pub(super) enum StatementError {
     Database(Error, usize),
     /// No connection could be made.
     Unreachable(Error),
+    /// The server has no further connection, and the program has none that can execute the statement.
+    NoConnection,
     /// The connection was lost when nobody knows whether the statement has taken effect.
     Unknown,
     /// The connection was lost before the answer to the commit with this mark: the next join tells whether it has taken effect.
@@ -75,16 +80,20 @@ impl StatementError {
         matches!(self, StatementError::Database(error, _) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE))
     }
 
-    /// Returns whether the database has as many connections as it allows.
+    /// Returns whether the server has as many connections as it allows.
     pub(super) fn has_no_connection_left(&self) -> bool {
-        matches!(self, StatementError::Database(error, _) if error.code() == Some(&SqlState::TOO_MANY_CONNECTIONS))
+        match self {
+            StatementError::Database(error, _) => has_too_many_connections(error),
+            StatementError::NoConnection => true,
+            _ => false,
+        }
     }
 
     /// Returns whether the connection has failed, other than at a commit that may have taken effect.
     pub(super) fn is_lost(&self) -> bool {
         match self {
             StatementError::Database(error, _) => is_lost(error),
-            StatementError::NotCommitted => true,
+            StatementError::NotCommitted | StatementError::NoConnection => true,
             _ => false,
         }
     }
@@ -154,8 +163,17 @@ pub(super) fn is_lost(error: &Error) -> bool {
         let io = |error: &Error| error.source().is_some_and(|source| source.is::<std::io::Error>());
         return error.is_closed() || io(error);
     };
-    // The database ends, has crashed, starts, or has ended an idle transaction, or has too many connections.
-    ["57P01", "57P02", "57P03", "25P03", "08006", "08003", "53300"].contains(&code.code())
+    // The database ends, has crashed, starts, or has ended an idle transaction.
+    ["57P01", "57P02", "57P03", "25P03", "08006", "08003"].contains(&code.code()) || has_too_many_connections(error)
+}
+
+/// Returns whether a server, a role or a database has as many connections as it allows, or a connection pooler before them, which says
+/// that by the class of connections.
+fn has_too_many_connections(error: &Error) -> bool {
+    let Some(error) = error.as_db_error() else { return false };
+    let says = |words: &[&str]| words.iter().any(|words| error.message().contains(words));
+    *error.code() == SqlState::TOO_MANY_CONNECTIONS
+        || (error.code().code().starts_with("08") && says(&["too many", "no more connections"]))
 }
 
 /// Returns whether the database itself has answered by this error: it names the place in its source, as a proxy between does not.
@@ -206,6 +224,9 @@ pub(super) fn failure(address: &PostgresAddress, error: &StatementError) -> Fail
     match error {
         StatementError::Database(error, _) | StatementError::Unreachable(error) => explain(address, error),
         StatementError::NotCommitted => Failure::function(WHY_LOST),
+        StatementError::NoConnection => Failure::function(format!(
+            "the database {address} has no further connection, and the program has none that is free: {TOO_MANY_CONNECTIONS}"
+        )),
         StatementError::Unknown | StatementError::Unanswered(_) => Failure::function(format!(
             "the database {address}: the connection was lost while a statement was executed; nobody knows whether it has \
              taken effect"
@@ -275,9 +296,7 @@ fn advice(error: &Error) -> Option<&'static str> {
             "the statement takes longer than its time limit: `?statement_timeout=60s` of the address sets another one"
         }
         "53100" => "its disk is full: free some space; nothing of the statement was written",
-        "53300" => {
-            "it has too many connections: end some programs, raise the limit, or give the plan a smaller `table_connections`"
-        }
+        _ if has_too_many_connections(error) => TOO_MANY_CONNECTIONS,
         "25006" => "it is read-only, such as a standby: use the address of the primary",
         "28P01" | "28000" => "correct the user or the password in its address, or set `PGPASSWORD`",
         "3D000" => "create it with `createdb`, or correct its address",

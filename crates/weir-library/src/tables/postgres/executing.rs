@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use weir::Failure;
 
 use super::connecting::while_lost;
-use super::connection::{Executed, SqlStatement};
+use super::connection::{Executed, PostgresConnection, SqlStatement};
 use super::errors::StatementError;
 use super::whole_transactions::execute_alone;
 use super::writer::PostgresWriter;
@@ -104,17 +104,59 @@ impl PostgresDatabase {
 
     pub(super) fn read_once(&self, statements: &[SqlStatement<'_>]) -> Result<Vec<Executed>, StatementError> {
         self.check()?;
-        let reader = self.readers.take(self.limit(), &self.connector.spare, |permit| {
+        let Some(reader) = self.take_reader()? else { return self.read_without_reader(statements) };
+        let read = self.read_on(&reader, statements);
+        let is_usable = !matches!(read, Err(StatementError::NoAnswer)) && !reader.is_closed();
+        self.readers.put(is_usable.then_some(reader));
+        read
+    }
+
+    /// Takes a connection that reads; `None` if there is none, because the server has no further connection.
+    pub(super) fn take_reader(&self) -> Result<Option<PostgresConnection>, StatementError> {
+        self.readers.take(self.limit(), &self.connector.spare, |permit| {
             let reader = self.connector.connect_on(&self.connector.io.handle, permit)?;
             self.recovered()?;
             Ok(reader)
-        })?;
-        let read = self.answered(async {
-            let prepared = reader.prepare(statements).await?;
-            reader.read_at_one_moment(statements, &prepared).await
-        });
-        let is_usable = !matches!(read, Err(StatementError::NoAnswer)) && !reader.is_closed();
-        self.readers.put(is_usable.then_some(reader));
+        })
+    }
+
+    fn read_on(
+        &self,
+        connection: &PostgresConnection,
+        statements: &[SqlStatement<'_>],
+    ) -> Result<Vec<Executed>, StatementError> {
+        self.answered(async {
+            let prepared = connection.prepare(statements).await?;
+            connection.read_at_one_moment(statements, &prepared).await
+        })
+    }
+
+    /// Executes statements that read on a connection that is there for something else: the one that waits for the disk; in an existing
+    /// database the one that writes, unless it has a transaction.
+    fn read_without_reader(&self, statements: &[SqlStatement<'_>]) -> Result<Vec<Executed>, StatementError> {
+        if let Some(group_commit) = self.group_commit.get() {
+            let mut syncing = wait(self.limit(), self.sync_connection.lock()).ok_or(StatementError::NoAnswer)?;
+            let Some(connection) = syncing.as_ref().filter(|connection| !connection.is_closed()) else {
+                // A sync makes it anew.
+                group_commit.begin_sync();
+                return Err(StatementError::NoConnection);
+            };
+            let read = self.read_on(connection, statements);
+            if matches!(read, Err(StatementError::NoAnswer)) {
+                connection.abort();
+                *syncing = None;
+            }
+            return read;
+        }
+        let _waiting = self.blocking.wait(statements);
+        let mut writer = self.lock_writer();
+        if writer.transaction != 0 {
+            return Err(StatementError::NoConnection);
+        }
+        let read = self.read_on(self.connected(&mut writer)?, statements);
+        if matches!(read, Err(StatementError::NoAnswer)) {
+            writer.cut();
+        }
         read
     }
 

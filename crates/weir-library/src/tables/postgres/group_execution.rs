@@ -193,7 +193,7 @@ impl PostgresDatabase {
         if self.is_invalid_group_logged.swap(true, Ordering::Relaxed) {
             return;
         }
-        let Some(log) = &self.log else { return };
+        let Some(log) = &self.connector.log else { return };
         let tables: BTreeSet<&str> = group.iter().map(|queued| queued.table.schema.name.as_str()).collect();
         let tables: Vec<String> = tables.into_iter().map(|name| format!("`{name}`")).collect();
         let why = explain(&self.connector.address, error).message;

@@ -26,6 +26,7 @@ use super::connection::{Executed, PostgresConnection, SqlStatement};
 use super::connector::PostgresConnector;
 use super::errors::StatementError;
 use super::io::begin_task;
+use super::unused_connections::{ConnectionPurpose, UnusedConnections};
 use super::whole_transactions::prepared_alone;
 
 /// The time of a statement from which others should not wait for it. Chosen by judgement: a read by key takes 0.1 ms.
@@ -89,7 +90,7 @@ impl Pipelines {
         connector.io.handle.spawn_blocking(move || {
             // A crash of the database may be the reason why there is none.
             let connected =
-                connecting.connect_on(&handle, Some(permit)).and_then(|connection| recovered().map(|()| connection));
+                connecting.connect_on(&handle, permit).and_then(|connection| recovered().map(|()| connection));
             let state = match connected {
                 Ok(connection) => PipelineState::Open(Arc::new(Pipeline::new(connection, handle))),
                 Err(_) => PipelineState::Failed(Instant::now()),
@@ -97,6 +98,18 @@ impl Pipelines {
             pipelines.0.lock().insert(id, state);
         });
         None
+    }
+}
+
+impl UnusedConnections for Pipelines {
+    fn give_back(&self, refused: ConnectionPurpose) -> bool {
+        if refused != ConnectionPurpose::Indispensable {
+            return false;
+        }
+        let mut pipelines = self.0.lock();
+        let open = pipelines.values_mut().filter(|state| matches!(state, PipelineState::Open(_)));
+        // Each ends behind the statements that use it.
+        open.map(|state| *state = PipelineState::Failed(Instant::now())).count() > 0
     }
 }
 

@@ -51,7 +51,7 @@ impl ScratchSchemas {
     /// # Errors
     /// Fails if the database cannot be reached, or refuses a statement.
     pub fn begin(address: PostgresAddress) -> Result<Arc<ScratchSchemas>, Failure> {
-        let database = PostgresDatabase::unprepared(address)?;
+        let database = PostgresDatabase::unprepared(address, (None, 1))?;
         let connection = database.connect().map_err(|error| database.failure(&error))?;
         let mut schemas =
             ScratchSchemas { database, connection: Mutex::new(connection), run: 0, last_test: AtomicU32::new(0) };

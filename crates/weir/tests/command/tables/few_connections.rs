@@ -4,6 +4,7 @@ use std::thread;
 
 use test_support::postgres::PostgresServer;
 
+use super::postgres::BUSY;
 use super::{request, text};
 use crate::support::{Scratch, Served};
 
@@ -65,5 +66,34 @@ fn one_of_three_connections_to_an_existing_database_reads_while_another_one_wait
         });
         let (code, said) = served.stop();
         assert!(code == Some(0) && !said.contains("too many connections"), "{engine}: {said}");
+    }
+}
+
+#[test]
+fn a_program_for_which_the_server_has_few_connections_executes_everything_on_those_and_says_so_once() {
+    let Some(server) = PostgresServer::start() else { return };
+    let address = server.schema("refused").replacen("weir@", "clerk@", 1);
+    server.execute("public", "CREATE ROLE clerk LOGIN; GRANT ALL ON SCHEMA refused TO clerk");
+    let program = Scratch::new("refused.weir", BUSY.as_bytes());
+    for (engine, connections) in [("event", 2), ("event", 3), ("event", 5), ("pool", 2), ("elastic", 4)] {
+        server.execute("public", &format!("ALTER ROLE clerk CONNECTION LIMIT {connections}"));
+        let served = Served::start(program.path(), &["--tables", &address, "--engine", engine]);
+        thread::scope(|scope| {
+            for id in 0..6 {
+                let served = &served;
+                scope.spawn(move || {
+                    for method in ["PUT", "POST", "GET", "POST"] {
+                        let answer = request(served, method, &format!("/{id}"));
+                        let status = answer.as_ref().map(|answer| answer.status);
+                        assert_eq!(status, Some(200), "{engine} {connections} {method} {answer:?}");
+                        assert_eq!(served.get("/").status, 200, "{engine} {connections}");
+                    }
+                });
+            }
+        });
+        let (code, said) = served.stop();
+        assert_eq!(code, Some(0), "{engine} {connections}: {said}");
+        let told = said.matches("this program goes on with the").count();
+        assert!(told == 1 || (told == 0 && connections > 2), "{engine} {connections}: {said}");
     }
 }

@@ -301,7 +301,7 @@ fn programs_that_share_tables_tell_each_other_what_they_write() {
 }
 
 /// Reads and writes of all kinds: by keys, queries, changes of one row, and transactions.
-const BUSY: &str = r#"use http
+pub(super) const BUSY: &str = r#"use http
 
 record Count { id: Int, number: Int }
 
