@@ -67,20 +67,20 @@ pub(super) fn unreadable(schema: &Schema, known: Vec<Option<Value>>, dialect: Di
     let values: Vec<Value> = known.into_iter().map(|value| value.unwrap_or(Value::Absent)).collect();
     let key = named(schema, &schema.key, &values);
     let which = if has_key { format!("the row with {key}") } else { "a row".to_owned() };
+    unreadable_value(schema, (&which, column), dialect)
+}
+
+/// Returns the failure of a group, or a sum, of values of a column of which one has another type in the database.
+pub(super) fn unreadable_in_group(schema: &Schema, column: usize, dialect: Dialect) -> Failure {
+    unreadable_value(schema, ("a row", &schema.columns[column]), dialect)
+}
+
+fn unreadable_value(schema: &Schema, (row, column): (&str, &ColumnSchema), dialect: Dialect) -> Failure {
     Failure::function(format!(
-        "{which} in the table `{}` of the database has a value of the column `{}` that is no `{}`; correct it with `{}`",
+        "{row} in the table `{}` of the database has a value of the column `{}` that is no `{}`; correct it with `{}`",
         schema.name,
         column.name,
         column.shown_type(),
-        dialect.shell()
-    ))
-}
-
-/// Returns the failure of a group of which a value is none of its column's type in the database.
-pub(super) fn unreadable_group(schema: &Schema, dialect: Dialect) -> Failure {
-    Failure::function(format!(
-        "a row in the table `{}` of the database has a value that is none of its column's type; correct it with `{}`",
-        schema.name,
         dialect.shell()
     ))
 }

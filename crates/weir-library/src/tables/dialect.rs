@@ -99,12 +99,16 @@ impl Dialect {
         }
     }
 
-    /// Returns the sum of a column of whole numbers as two numbers, the first of which counts 2^32.
-    pub(super) fn sum_in_halves(self, column: &str) -> String {
+    /// Returns the sum of a column of whole numbers as two numbers, the first of which counts 2^32. They are `NULL` if a value of a table
+    /// that other programs have made is no whole number: the operators of SQLite would take another one for it.
+    pub(super) fn sum_in_halves(self, value: &str, column: &ColumnSchema) -> String {
         // SQLite fails if a sum overflows on its way; the sums of the halves of the numbers cannot.
         let as_integer = if self == Dialect::Postgres { "::bigint" } else { "" };
-        let half = |of: String| format!("coalesce(sum({of}), 0){as_integer}");
-        format!("{}, {}", half(format!("{column} >> 32")), half(format!("{column} & 4294967295")))
+        let half = |of: String| match column.existing && self == Dialect::Sqlite {
+            true => format!("CASE WHEN total(typeof({value}) <> 'integer') = 0 THEN coalesce(sum({of}), 0) END"),
+            false => format!("coalesce(sum({of}), 0){as_integer}"),
+        };
+        format!("{}, {}", half(format!("{value} >> 32")), half(format!("{value} & 4294967295")))
     }
 
     /// Returns the options of a new table; `numbered` if its key is one whole number.

@@ -157,29 +157,34 @@ impl TableGrouping {
     }
 
     /// Returns a group from the row of a database. `read` returns the value at a position as one of a column; `None` if
-    /// another program has stored something else there: then so does this.
-    pub(super) fn group(&self, schema: &Schema, read: impl Fn(usize, &ColumnSchema) -> Option<Value>) -> Option<Value> {
+    /// another program has stored something else there: then this fails with the column.
+    pub(super) fn group(
+        &self,
+        schema: &Schema,
+        read: impl Fn(usize, &ColumnSchema) -> Option<Value>,
+    ) -> Result<Value, usize> {
         let number = whole_number();
-        let keys = self.columns.iter().enumerate().map(|(at, column)| read(at, &schema.columns[*column]));
-        let keys: Vec<Value> = keys.collect::<Option<_>>()?;
+        let keys = self.columns.iter().enumerate();
+        let keys = keys.map(|(at, column)| read(at, &schema.columns[*column]).ok_or(*column));
+        let keys: Vec<Value> = keys.collect::<Result<_, _>>()?;
         let mut at = keys.len();
         let mut aggregates = Vec::with_capacity(self.aggregates.len());
         for aggregate in &self.aggregates {
             let value = match &*aggregate.kind {
                 "sum" => {
                     at += 1;
-                    match (read(at - 1, &number)?, read(at, &number)?) {
-                        (Value::Int(high), Value::Int(low)) => in_halves(sum_of(high, low)),
-                        _ => return None,
+                    match (read(at - 1, &number), read(at, &number)) {
+                        (Some(Value::Int(high)), Some(Value::Int(low))) => Some(in_halves(sum_of(high, low))),
+                        _ => None,
                     }
                 }
-                "max" | "min" => read(at, &schema.columns[aggregate.column])?,
-                _ => read(at, &number)?,
+                "max" | "min" => read(at, &schema.columns[aggregate.column]),
+                _ => read(at, &number),
             };
             at += 1;
-            aggregates.push(value);
+            aggregates.push(value.ok_or(aggregate.column)?);
         }
-        Some(group(&keys, aggregates))
+        Ok(group(&keys, aggregates))
     }
 }
 

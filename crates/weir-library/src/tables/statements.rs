@@ -142,8 +142,8 @@ impl TableStatements {
         column: usize,
     ) -> (String, Vec<Bound<'s>>) {
         let (condition, parameters) = self.condition(schema, search);
-        let column = self.dialect.long(name(schema, column), &schema.columns[column]);
-        let halves = self.dialect.sum_in_halves(&column);
+        let of = &schema.columns[column];
+        let halves = self.dialect.sum_in_halves(&self.dialect.long(name(schema, column), of), of);
         (format!("SELECT {halves} FROM {}{condition}", quoted(&schema.name)), parameters)
     }
 

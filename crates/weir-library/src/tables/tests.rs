@@ -22,6 +22,7 @@ mod references;
 mod refused_members;
 mod refusing_triggers;
 mod rejoining;
+mod replaced_files;
 mod row_triggers;
 mod scratch_schemas;
 mod start_access;

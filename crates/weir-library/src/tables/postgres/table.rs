@@ -292,8 +292,8 @@ impl TableRows for PostgresTable {
         let (sql, parameters) = self.statements.group(&self.schema, search, grouping);
         let read = self.read(transaction, (&sql, &parameters))?;
         let group = |row: &Row| grouping.group(&self.schema, |at, column| column_value(row, at, column));
-        let groups: Option<Vec<Value>> = read.rows()?.iter().map(group).collect();
-        groups.ok_or_else(|| constraint::unreadable_group(&self.schema, Dialect::Postgres))
+        let groups: Result<Vec<Value>, usize> = read.rows()?.iter().map(group).collect();
+        groups.map_err(|column| constraint::unreadable_in_group(&self.schema, column, Dialect::Postgres))
     }
 
     fn insert(&self, transaction: i64, row: Value) -> Result<Value, Failure> {

@@ -253,7 +253,7 @@ impl LogMover {
     fn make(&mut self) -> Result<bool, LogError> {
         let (mover, reader) = match self.connections.take() {
             Some(connections) => connections,
-            None => (read_write(&self.path)?, read_only(&self.path)?),
+            None => (self.note.files().connect(read_write)?, self.note.files().connect(read_only)?),
         };
         mover.busy_timeout(READERS_TIMEOUT)?;
         for _ in 0..MOVES_MAX {
@@ -287,6 +287,14 @@ impl LogMover {
         writer.end_group()?;
         writer.end_held_read()?;
         Ok(Some(writer))
+    }
+}
+
+impl Drop for LogMover {
+    fn drop(&mut self) {
+        if let Some((mover, _)) = &self.connections {
+            self.note.files().close_safely(mover);
+        }
     }
 }
 

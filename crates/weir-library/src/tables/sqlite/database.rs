@@ -84,7 +84,7 @@ impl Database {
         let note = Arc::new(LogNote::begin(path, &connection, noted)?);
         let writer = Arc::new(SharedWriter::new(Writer::new(connection)));
         let log_thread = LogThread::begin(path, Arc::clone(&writer), (pages, Arc::clone(&note)), log.clone())?;
-        let log = SqliteLog::new(path, Arc::clone(&writer), (log_thread.clone(), Arc::clone(&note)), log);
+        let log = SqliteLog::new(Arc::clone(&writer), (log_thread.clone(), Arc::clone(&note)), log);
         let group_commit = GroupCommit::begin(log)?;
         writer.lock().commits = Some(Arc::clone(&group_commit));
         Ok(Database {
@@ -303,7 +303,14 @@ impl Database {
     /// Returns a connection that sees the last commit.
     fn reader(&self) -> rusqlite::Result<Connection> {
         let idle = self.readers.lock().pop();
-        idle.map_or_else(|| read_only(&self.path), Ok)
+        idle.map_or_else(|| self.new_reader(), Ok)
+    }
+
+    fn new_reader(&self) -> rusqlite::Result<Connection> {
+        match &self.log {
+            Some((_, note)) => note.files().connect(read_only),
+            None => read_only(&self.path),
+        }
     }
 
     /// Keeps a connection for the next read.
@@ -383,6 +390,8 @@ impl Database {
     /// Moves the log into the database, so that the file alone holds all rows.
     pub(in crate::tables) fn close(&self) -> Result<(), Failure> {
         self.check()?;
+        // What is left of a log that was cut must not be moved.
+        self.log.as_ref().map_or(Ok(()), |(_, note)| note.check_files())?;
         self.readers.lock().clear();
         // Before the writer: a checkpoint waits for that.
         let last = self.log.as_ref().map(|(thread, note)| (thread.without_checkpoints(), note));
@@ -390,7 +399,7 @@ impl Database {
         let Some((_held, note)) = last else {
             return writer.roll_back().map_err(|error| self.failure(&error));
         };
-        let reader = writer.be_idle().and_then(|()| read_only(&self.path)).map_err(|error| self.failure(&error))?;
+        let reader = writer.be_idle().and_then(|()| self.new_reader()).map_err(|error| self.failure(&error))?;
         match move_all(note, &writer.connection, (&writer.connection, &reader), "TRUNCATE") {
             Err(error) if !error.is_busy() => Err(error.explain(&self.path)),
             // If another program reads or writes the database, the log stays, and the next start finds it.
@@ -404,7 +413,7 @@ impl Database {
         self.log.as_ref().map(|(thread, _)| thread.without_checkpoints())
     }
 
-    pub(super) fn failure(&self, error: &rusqlite::Error) -> Failure {
+    pub(in crate::tables) fn failure(&self, error: &rusqlite::Error) -> Failure {
         explain(&self.path, error)
     }
 
@@ -423,8 +432,13 @@ impl Database {
 
 impl Drop for Database {
     fn drop(&mut self) {
+        let mut writer = self.writer.lock();
         // Nobody waits for it any more.
-        _ = self.writer.lock().be_idle();
+        _ = writer.be_idle();
+        if let Some((_, note)) = &self.log {
+            note.files().close_safely(&writer.connection);
+        }
+        drop(writer);
         if let Some(group_commit) = &self.group_commit {
             group_commit.end();
         }

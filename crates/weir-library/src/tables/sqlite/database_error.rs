@@ -23,6 +23,9 @@ pub(in crate::tables) fn explain(path: &Path, error: &rusqlite::Error) -> Failur
         }
         Some(ErrorCode::NotADatabase) => "it is no SQLite database: move it away, or choose a folder with `--data DIR`",
         Some(ErrorCode::PermissionDenied) => "the program has no right to open it",
+        Some(ErrorCode::SystemIoFailure) if has_extended_code(error, ffi::SQLITE_IOERR_SHORT_READ) => {
+            "the file or its log was cut while the program had it open, or the disk failed: restart the program"
+        }
         Some(ErrorCode::SystemIoFailure) => "the disk or the file system failed",
         _ => "",
     };
@@ -72,7 +75,11 @@ pub(super) fn hindered() -> rusqlite::Error {
 
 /// Returns whether another program has hindered a transaction, so that it can be executed again.
 pub(in crate::tables) fn is_hindered(error: &rusqlite::Error) -> bool {
-    matches!(error, rusqlite::Error::SqliteFailure(error, _) if error.extended_code == ffi::SQLITE_BUSY_SNAPSHOT)
+    has_extended_code(error, ffi::SQLITE_BUSY_SNAPSHOT)
+}
+
+fn has_extended_code(error: &rusqlite::Error, code: i32) -> bool {
+    matches!(error, rusqlite::Error::SqliteFailure(error, _) if error.extended_code == code)
 }
 
 /// Returns whether another program holds the database.

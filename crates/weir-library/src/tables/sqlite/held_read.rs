@@ -8,12 +8,12 @@
 //! The connection that writes ends the transaction before it writes, and a checkpoint before it needs all of the log. A thread ends
 //! it after [`HELD_MAX`], so that programs which wait for readers find a moment.
 
-use std::fs::File;
 use std::mem::ManuallyDrop;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
+
+use super::log_index::{IndexHeader, LogIndex};
 
 /// Time for which a transaction is held at most.
 pub(super) const HELD_MAX: Duration = Duration::from_millis(50);
@@ -23,18 +23,13 @@ pub(super) const BETWEEN: Duration = Duration::from_millis(2);
 const COUNTED: u32 = 256;
 /// Time of [`COUNTED`] reads for which a transaction is worth the work of the thread that ends it.
 const COUNTED_MAX: Duration = Duration::from_millis(64);
-/// Length of the header. There are two copies of it; a commit changes the second one first.
-const HEADER: usize = 48;
-
-/// A copy of the header of the index of a log.
-type IndexHeader = [u8; HEADER];
 
 /// The transaction that the reads of a connection share.
 #[derive(Debug, Default)]
 pub(super) struct HeldRead {
     /// The header before the open transaction, if one is open.
     open: Option<IndexHeader>,
-    index: LogIndex,
+    index: HeldIndex,
     /// The reads since `begun`.
     reads: u32,
     begun: Option<Instant>,
@@ -42,15 +37,15 @@ pub(super) struct HeldRead {
     are_frequent: bool,
 }
 
-/// The index of a log.
+/// The index of the log as a connection that reads knows it.
 #[derive(Debug, Default)]
-enum LogIndex {
+enum HeldIndex {
     #[default]
     NotOpened,
-    /// It cannot be read, such as on a system whose files do not show at once what is written to their memory.
+    /// It cannot be read.
     None,
-    /// Is never closed: closing any descriptor of the file would release the locks that SQLite has on it.
-    Opened(ManuallyDrop<File>),
+    /// Is never closed: that would release the locks that SQLite has on it.
+    Opened(ManuallyDrop<LogIndex>),
 }
 
 impl HeldRead {
@@ -104,29 +99,16 @@ impl HeldRead {
     }
 }
 
-impl LogIndex {
+impl HeldIndex {
     fn open(&mut self, connection: &Connection) {
-        if matches!(self, LogIndex::NotOpened) {
-            // SQLite names the file behind a link.
-            let path = connection.path().map(|path| PathBuf::from(format!("{path}-shm")));
-            let file = path.filter(|_| cfg!(target_os = "linux")).and_then(|path| File::open(path).ok());
-            *self = file.map_or(LogIndex::None, |file| LogIndex::Opened(ManuallyDrop::new(file)));
+        if matches!(self, HeldIndex::NotOpened) {
+            let index = LogIndex::open(connection);
+            *self = index.map_or(HeldIndex::None, |index| HeldIndex::Opened(ManuallyDrop::new(index)));
         }
     }
 
-    /// Returns the copy of the header that a commit changes first.
-    #[cfg(unix)]
     fn header(&self) -> Option<IndexHeader> {
-        use std::os::unix::fs::FileExt;
-
-        let LogIndex::Opened(file) = self else { return None };
-        let mut header = [0; HEADER];
-        file.read_exact_at(&mut header, HEADER as u64).ok()?;
-        Some(header)
-    }
-
-    #[cfg(not(unix))]
-    fn header(&self) -> Option<IndexHeader> {
-        None
+        let HeldIndex::Opened(index) = self else { return None };
+        index.header()
     }
 }

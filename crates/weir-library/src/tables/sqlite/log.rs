@@ -1,14 +1,10 @@
 //! The log of an SQLite database: its syncs, and the checkpoints that follow them.
 
-use std::fs::{File, Metadata};
-use std::io::Error;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use weir::Failure;
 
 use super::checkpoint::LogThread;
-use super::database_files::{beside, sync_folder};
 use super::log_note::LogNote;
 use super::shared_writer::SharedWriter;
 use crate::tables::group_commit::{LogSync, SyncFailure};
@@ -16,10 +12,6 @@ use crate::tables::table_log::TableLog;
 
 /// The log of an SQLite database. If a sync fails, the log may hold anything.
 pub(super) struct SqliteLog {
-    path: PathBuf,
-    /// The database when it was opened.
-    opened: Option<Metadata>,
-    log: Option<File>,
     writer: Arc<SharedWriter>,
     thread: LogThread,
     note: Arc<LogNote>,
@@ -29,59 +21,24 @@ pub(super) struct SqliteLog {
 
 impl SqliteLog {
     pub(super) fn new(
-        path: &Path,
         writer: Arc<SharedWriter>,
         (thread, note): (LogThread, Arc<LogNote>),
         program_log: Option<TableLog>,
     ) -> SqliteLog {
-        let opened = std::fs::metadata(path).ok();
-        SqliteLog { path: path.to_owned(), opened, log: None, writer, thread, note, program_log }
-    }
-
-    fn log_path(&self) -> PathBuf {
-        beside(&self.path, "-wal")
+        SqliteLog { writer, thread, note, program_log }
     }
 
     /// Syncs the log, and notes its number if it has a new one.
-    fn sync_file(&mut self) -> std::io::Result<()> {
-        let number = self.note.written();
-        let log = match self.log.take() {
-            Some(log) => log,
-            None => {
-                let log = File::open(self.log_path())?;
-                sync_folder(&self.path)?;
-                log
-            }
-        };
-        // What is written to a file without a name ends with the program.
-        if self.opened.as_ref().is_some_and(|opened| !is_at(opened, &self.path)) {
-            return Err(Error::other(format!("the file {} was removed or replaced", self.path.display())));
-        }
-        let (log_path, state) = (self.log_path(), log.metadata()?);
-        if !is_at(&state, &log_path) {
-            return Err(Error::other(format!("the file {} was removed or replaced", log_path.display())));
-        }
-        let log = self.log.insert(log);
+    fn sync_file(&self) -> std::io::Result<()> {
+        let (number, files) = (self.note.written(), self.note.files());
+        // What is written to a file without a name ends with the program, and so does what is written behind the end of one that was cut.
+        let length = files.check()?;
         #[cfg(test)]
-        super::durable_files::DurableFiles::synced(&self.path, || log.sync_data())?;
+        super::durable_files::DurableFiles::synced(files.database(), || files.log().sync_data())?;
         #[cfg(not(test))]
-        log.sync_data()?;
-        self.note.confirm(number, state.len())
+        files.log().sync_data()?;
+        self.note.confirm(number, length)
     }
-}
-
-/// Returns whether the path leads to the same file as before.
-#[cfg(unix)]
-fn is_at(file: &Metadata, path: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-
-    std::fs::metadata(path).is_ok_and(|now| (now.dev(), now.ino()) == (file.dev(), file.ino()))
-}
-
-/// Returns `true`: only Unix lets anybody remove a file that is open.
-#[cfg(not(unix))]
-fn is_at(_: &Metadata, _: &Path) -> bool {
-    true
 }
 
 impl LogSync for SqliteLog {

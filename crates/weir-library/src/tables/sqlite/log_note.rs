@@ -17,7 +17,7 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use parking_lot::Mutex;
@@ -26,13 +26,12 @@ use weir::Failure;
 
 use super::connection::{read_only, without_log};
 use super::database_error::explain;
-use super::database_files::{LOG_KEPT_MAX, LOG_PAGES_MAX, beside, sync_folder};
+use super::database_files::{LOG, LOG_KEPT_MAX, LOG_PAGES_MAX, beside, sync_folder};
 use super::log_error::LogError;
+use super::open_files::OpenFiles;
 
 /// The end of the name of the note.
 const NOTE: &str = "-note";
-/// The end of the name of the log.
-const LOG: &str = "-wal";
 /// Length of the log of an open database in bytes, at least: that of a log which a checkpoint moves. What was not written yet takes no
 /// room on the disk.
 const LOG_LENGTH: u64 = 4_120 * LOG_PAGES_MAX as u64;
@@ -42,7 +41,7 @@ const NOTE_LENGTH_MAX: u64 = 64;
 /// The note of a database that is open.
 #[derive(Debug)]
 pub(in crate::tables) struct LogNote {
-    database: PathBuf,
+    files: OpenFiles,
     /// The last number that is committed.
     written: AtomicI64,
     note: Mutex<NoteFile>,
@@ -68,8 +67,9 @@ impl LogNote {
         let note = beside(path, NOTE);
         let written = noted.agrees(path, connection)?;
         let file = opened(&note).map_err(|error| unwritable(&note, &error))?;
+        let files = OpenFiles::open(path, connection).map_err(|error| log_unwritable(&beside(path, LOG), &error))?;
         let begun = LogNote {
-            database: path.to_owned(),
+            files,
             written: AtomicI64::new(written),
             note: Mutex::new(NoteFile { file, noted: noted.number }),
         };
@@ -105,29 +105,20 @@ impl LogNote {
              INSERT INTO \"weir_log\" VALUES (1, {next}) ON CONFLICT DO UPDATE SET \"number\" = excluded.\"number\""
         ))?;
         // The transaction has the lock for writers: while the length is set, nobody appends what that would cut off.
-        self.lengthen().map_err(|error| LogError::Log(log_unwritable(&self.log(), &error)))?;
+        self.files.lengthen(LOG_LENGTH).map_err(|error| LogError::Log(self.log_unwritable(&error)))?;
         change.commit()?;
         self.written.store(next, Ordering::Release);
         Ok(())
     }
 
-    /// Makes the log as long as it should be, if another program has cut what it has moved.
-    fn lengthen(&self) -> io::Result<()> {
-        let (log, length) = self.open_log()?;
-        if length < LOG_LENGTH { log.set_len(LOG_LENGTH) } else { Ok(()) }
+    /// Fails if the database or its log was removed, replaced or cut.
+    pub(super) fn check_files(&self) -> Result<(), Failure> {
+        let lost = |error| Failure::function(format!("rows that were acknowledged may be missing: {error}"));
+        self.files.check().map(|_| ()).map_err(lost)
     }
 
-    /// Opens the log, and returns its length, to which others may append at once.
-    fn open_log(&self) -> io::Result<(File, u64)> {
-        let log = File::options().write(true).open(self.log())?;
-        let length = log.metadata()?.len();
-        #[cfg(test)]
-        super::durable_files::DurableFiles::let_others_write(&self.database);
-        Ok((log, length))
-    }
-
-    fn log(&self) -> PathBuf {
-        beside(&self.database, LOG)
+    pub(super) fn files(&self) -> &OpenFiles {
+        &self.files
     }
 
     /// Commits the next number to the log, and keeps checkpoints from moving it while the reader has its transaction.
@@ -150,7 +141,7 @@ impl LogNote {
 
     /// Returns the failure of a note that cannot be written.
     pub(super) fn unwritable(&self, error: &io::Error) -> Failure {
-        unwritable(&beside(&self.database, NOTE), error)
+        unwritable(&beside(self.files.database(), NOTE), error)
     }
 
     /// Syncs the log, and notes the last number.
@@ -159,15 +150,19 @@ impl LogNote {
     /// Fails if the log cannot be synced, or its note not be written.
     pub(in crate::tables) fn sync_log(&self) -> Result<(), Failure> {
         let number = self.written();
-        let length = self.synced_length().map_err(|error| log_unwritable(&self.log(), &error))?;
+        let length = self.synced_length().map_err(|error| self.log_unwritable(&error))?;
         self.confirm(number, length).map_err(|error| self.unwritable(&error))
     }
 
     /// Syncs the log, and returns the length that it has had before.
     fn synced_length(&self) -> io::Result<u64> {
-        let (log, length) = self.open_log()?;
-        log.sync_all()?;
+        let length = self.files.check()?;
+        self.files.log().sync_all()?;
         Ok(length)
+    }
+
+    fn log_unwritable(&self, error: &io::Error) -> Failure {
+        log_unwritable(&self.files.log_path(), error)
     }
 }
 
@@ -194,7 +189,7 @@ impl Noted {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Noted::default(),
             Err(error) => return Err(unreadable(&note, &error)),
         };
-        let log = length(&beside(path, "-wal"));
+        let log = length(&beside(path, LOG));
         // SQLite writes the database before its log, and would remove the log of an empty one.
         if length(path) == 0 && (noted.number > 0 || log > 0) {
             return Err(gone(path));

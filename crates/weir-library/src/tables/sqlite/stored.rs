@@ -140,7 +140,7 @@ impl TableRows for StoredTable {
     fn sum(&self, transaction: i64, search: &TableSearch, column: usize) -> Result<i128, Failure> {
         self.read((transaction, ReadSize::Search(&search.query)), |table, connection| {
             table.sum(connection, search, column)
-        })
+        })?
     }
 
     fn group(&self, transaction: i64, search: &TableSearch, grouping: &TableGrouping) -> Result<Vec<Value>, Failure> {

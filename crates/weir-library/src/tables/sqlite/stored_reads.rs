@@ -11,7 +11,7 @@ use super::sql_table::SqlTable;
 use super::value::sqlite_value;
 use crate::tables::constraint;
 use crate::tables::dialect::Dialect;
-use crate::tables::grouping::TableGrouping;
+use crate::tables::grouping::{TableGrouping, sum_of};
 use crate::tables::join::{KeyPart, with_joined_rows};
 use crate::tables::query_site::{SqlCase, SqlForm};
 use crate::tables::read_work::ReadWork;
@@ -49,7 +49,7 @@ impl TableSnapshot for SqliteSnapshot {
 
     fn sum(self: Box<Self>, search: &TableSearch, column: usize) -> Result<i128, Failure> {
         let table = Arc::clone(&self.table);
-        self.reading(|connection| table.sum(connection, search, column).map(Ok))
+        self.reading(|connection| table.sum(connection, search, column))
     }
 
     fn group(self: Box<Self>, search: &TableSearch, grouping: &TableGrouping) -> Result<Vec<Value>, Failure> {
@@ -127,13 +127,15 @@ impl SqlTable {
         })
     }
 
-    pub(super) fn sum(&self, connection: &Connection, search: &TableSearch, column: usize) -> rusqlite::Result<i128> {
+    pub(super) fn sum(&self, connection: &Connection, search: &TableSearch, column: usize) -> ReadRows<i128> {
         let compose = || self.statements.sum(&self.schema, search, column);
         let (sql, parameters) = self.prepared(search, SqlForm::Sum(column), compose);
         counted(&search.query.work, connection, &sql, |statement| {
-            let halves = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?));
-            let (high, low) = statement.query_row(params_from_iter(&parameters), halves)?;
-            Ok((i128::from(high) << 32) + i128::from(low))
+            let halves = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+            Ok(match statement.query_row(params_from_iter(&parameters), halves)? {
+                (Some(high), Some(low)) => Ok(sum_of(high, low)),
+                _ => Err(constraint::unreadable_in_group(&self.schema, column, Dialect::Sqlite)),
+            })
         })
     }
 
@@ -151,8 +153,8 @@ impl SqlTable {
                 let value = |at, column: &_| sqlite_value(row.get_ref(at).unwrap_or(ValueRef::Null), column);
                 groups.push(grouping.group(&self.schema, value));
             }
-            let whole: Option<Vec<Value>> = groups.into_iter().collect();
-            Ok(whole.ok_or_else(|| constraint::unreadable_group(&self.schema, Dialect::Sqlite)))
+            let whole: Result<Vec<Value>, usize> = groups.into_iter().collect();
+            Ok(whole.map_err(|column| constraint::unreadable_in_group(&self.schema, column, Dialect::Sqlite)))
         })
     }
 

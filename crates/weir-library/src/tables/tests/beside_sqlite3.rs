@@ -10,6 +10,7 @@ use weir::Value;
 
 use super::test_database::TestDatabase;
 use super::{column, declared, everything};
+use crate::tables::grouping::{TableGrouping, average_in};
 use crate::tables::open_table::OpenTable;
 use crate::tables::schema::{ColumnSchema, ExistingTable, Schema, TableReference};
 use crate::tables::storage::TableStorage;
@@ -252,5 +253,30 @@ fn two_programs_that_share_an_existing_database_lose_nothing() {
         });
         assert_eq!(beside.read(0, 1), 1 + added);
         assert!(added >= 200);
+    }
+}
+
+/// SQLite checks no types in such a table, and would add what it makes of the value.
+#[test]
+fn sums_of_values_that_are_no_whole_numbers_fail() {
+    for (at, value) in ["'abc'", "'12 eggs'", "20.5", "1e300", "x'00'"].iter().enumerate() {
+        let beside = Beside::new(&format!("sums-{at}"), Some("wal"));
+        let rows = &beside.table.rows;
+        let average = || rows.group(0, &everything(), &TableGrouping::average(1)).map(|groups| average_in(&groups));
+        assert_eq!((rows.sum(0, &everything(), 1).unwrap(), average().unwrap()), (2, Some(1.0)));
+        beside.other.execute(&format!("INSERT INTO counts VALUES (3, {value})"), []).unwrap();
+        let by_count = TableGrouping { columns: vec![1], ..TableGrouping::average(0) };
+        let failures = [
+            rows.sum(0, &everything(), 1).unwrap_err(),
+            average().unwrap_err(),
+            rows.group(0, &everything(), &by_count).unwrap_err(),
+        ];
+        for failure in failures {
+            let expected = "a row in the table `counts` of the database has a value of the column `count` that is no `Int`; correct \
+                            it with `sqlite3`";
+            assert_eq!(failure.message.to_string(), expected, "{value}");
+        }
+        beside.other.execute("DELETE FROM counts", []).unwrap();
+        assert_eq!((rows.sum(0, &everything(), 1).unwrap(), average().unwrap()), (0, None));
     }
 }

@@ -5,16 +5,13 @@ use test_support::postgres_proxy::{Cut, PostgresProxy};
 use weir::{SeenCommits, Value};
 
 use super::evolution::user;
-use super::{TestDatabase, everything, users};
-use crate::log::LogSettings;
-use crate::output::Outputs;
+use super::{everything, users};
 use crate::tables::open_table::OpenTable;
 use crate::tables::postgres::PostgresAddress;
 use crate::tables::rows::RowChange;
 use crate::tables::schema::{ExistingTable, Schema};
 use crate::tables::storage::TableStorage;
 use crate::tables::table_databases::TableLocation;
-use crate::tables::table_log::TableLog;
 
 /// The number of rows that are written before a crash.
 const ROWS: i64 = 200;
@@ -251,42 +248,5 @@ fn a_group_on_an_event_loop_is_durable_when_it_is_answered_and_several_changes_o
         assert_eq!(after < ROWS, makes_several, "{after} of {ROWS}");
         settle(&storage).unwrap();
         assert_eq!(stored(&server) - before, ROWS);
-    }
-}
-
-/// Rows in a file without a name end with the program, so nobody is told that they are durable.
-#[cfg(unix)]
-#[test]
-fn a_database_that_is_removed_or_replaced_is_noticed() {
-    let remove: fn(&std::path::Path) = |file| std::fs::remove_file(file).unwrap();
-    let replace: fn(&std::path::Path) = |file| {
-        std::fs::copy(file, file.with_extension("copy")).unwrap();
-        std::fs::rename(file.with_extension("copy"), file).unwrap();
-    };
-    for (name, file, change) in
-        [("removed", "test.db", remove), ("replaced", "test.db", replace), ("log", "test.db-wal", remove)]
-    {
-        let database = TestDatabase::sqlite(&format!("{name}-file"));
-        let log = TableLog { outputs: Outputs::capturing(), settings: LogSettings::default() };
-        let storage = database.storage().with_log(log.clone());
-        let table = storage.open(users()).unwrap();
-        table.rows.insert(0, named(1)).unwrap();
-        settle(&storage).unwrap();
-        change(&database.file().with_file_name(file));
-        _ = table.rows.insert(0, named(2));
-        let failure = settle(&storage).unwrap_err();
-        assert!(failure.message.contains(&format!("{file} was removed or replaced")), "{failure}");
-        assert!(table.rows.insert(0, named(3)).is_err(), "{name}");
-        let said = log.outputs.captured().unwrap();
-        assert!(
-            said.starts_with("ERROR cannot make the tables durable") && said.contains("restart the program"),
-            "{said}"
-        );
-        assert_eq!(said.lines().count(), 1, "{said}");
-        // What may have been seen fails, and what was durable before does not.
-        assert!(settle(&storage).is_err());
-        SeenCommits::forget();
-        assert_eq!(table.rows.get(0, &key(1)).unwrap(), Some(named(1)));
-        assert!(storage.settled_at_once(false).unwrap().is_ok());
     }
 }

@@ -1,7 +1,9 @@
 //! Faults of databases that a program notices: other writers, a transaction that does nothing, rules of others, encryption.
 
+use std::fs::File;
 use std::time::Instant;
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use test_support::postgres::PostgresServer;
 use test_support::postgres_proxy::{Cut, PostgresProxy};
 use weir::{FailureKind, Value};
@@ -60,6 +62,32 @@ fn a_statement_that_another_program_hinders_is_tried_again() {
         table.rows.upsert(0, at(3)).unwrap();
     });
     assert_eq!(place(&table), Some(Value::Int(3)));
+}
+
+/// The limit of open files applies to the whole process, so this test has one of its own.
+#[cfg(unix)]
+#[test]
+fn a_program_without_files_left_makes_its_rows_durable() {
+    const ALONE: &str = "WEIR_TEST_ALONE";
+    if std::env::var_os(ALONE).is_none() {
+        let name = "tables::tests::faults::a_program_without_files_left_makes_its_rows_durable";
+        let mut alone = std::process::Command::new(std::env::current_exe().unwrap());
+        let done = alone.args(["--exact", name]).env(ALONE, "").output().unwrap();
+        return assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stdout));
+    }
+    let database = TestDatabase::sqlite("no-files-left");
+    let storage = database.storage();
+    let table = storage.open(users()).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let limit = Rlimit { current: Some(256), ..getrlimit(Resource::Nofile) };
+    setrlimit(Resource::Nofile, limit).unwrap();
+    let taken: Vec<File> = std::iter::from_fn(|| File::open("/dev/null").ok()).collect();
+    for round in 0..3 {
+        table.rows.upsert(0, at(round)).unwrap();
+        runtime.block_on(storage.settled(true)).unwrap();
+    }
+    drop(taken);
+    weir::Closing::close(&storage).unwrap();
 }
 
 /// A change that would wait leaves the thread of its flow, and so do reads until a change has waited for nobody.

@@ -1,11 +1,14 @@
-//! Logs of SQLite that are lost or cut after a kill: a start notices it, and `weir tables` says so.
+//! Logs of SQLite that are lost or cut after a kill: a start notices it, and `weir tables` says so. A program that is running notices
+//! it before it acknowledges anything.
 
 use std::fs::File;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use rusqlite::Connection;
+use weir::Failure;
 
 use super::checkpoints::insert_large;
 use super::{TestDatabase, schema};
@@ -181,6 +184,97 @@ fn the_length_of_the_log_is_set_only_while_nobody_else_writes() {
         note.raise(&writer).unwrap();
         assert_eq!(length(), whole.max(longer));
     }
+}
+
+/// Cuts the log of a program that is running.
+fn cut_log(folder: &TestDatabase, left: u64) {
+    File::options().write(true).open(beside(&folder.file(), "-wal")).unwrap().set_len(left).unwrap();
+}
+
+fn log_length(folder: &TestDatabase) -> u64 {
+    std::fs::metadata(beside(&folder.file(), "-wal")).unwrap().len()
+}
+
+fn opened(folder: &TestDatabase) -> (Arc<Database>, StoredTable) {
+    let database = Arc::new(Database::open(&folder.file(), None).unwrap());
+    let table = StoredTable::open(schema(), Arc::clone(&database)).unwrap();
+    (database, table)
+}
+
+/// Makes rows durable.
+fn insert_durably((database, table): (&Database, &StoredTable), numbers: Range<i64>) {
+    for number in numbers {
+        insert_large(table, number);
+        settle(database).unwrap();
+    }
+}
+
+fn settle(database: &Database) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(database.commits().unwrap().settled())
+}
+
+/// What is written behind the cut makes the log as long as before, or longer.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_program_notices_that_its_log_was_cut_before_it_acknowledges_anything() {
+    for (name, count, divisor) in [("all", 2, u64::MAX), ("a-third", 15, 3), ("all-of-a-long-one", 35, u64::MAX)] {
+        let folder = TestDatabase::sqlite(&format!("cut-{name}"));
+        let (database, table) = opened(&folder);
+        let held = database.without_checkpoints();
+        insert_durably((&database, &table), 0..count);
+        let length = log_length(&folder);
+        cut_log(&folder, length / divisor);
+        insert_large(&table, count);
+        let failure = settle(&database).expect_err(name);
+        assert!(failure.message.contains("test.db-wal was cut; restart the program"), "{name}: {failure}");
+        assert_eq!(log_length(&folder) > length, count == 35, "{name}");
+        drop(held);
+        assert_eq!(database.close().unwrap_err().message, failure.message);
+        drop((table, database));
+        let start = started_with(&folder, &["", "-wal", "-note"]);
+        assert!(start.contains("is lost") || start.contains("was cut"), "{name}: {start}");
+        let copy = copy_of(&folder, &[""]);
+        let other = Connection::open(copy.file()).unwrap();
+        let is_whole = other.query_row("PRAGMA integrity_check", [], |row| row.get::<_, String>(0));
+        assert_eq!(is_whole.as_deref(), Ok("ok"), "{name}");
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_program_that_only_reads_its_cut_log_says_so_and_does_not_move_it() {
+    let folder = TestDatabase::sqlite("cut-and-read");
+    let (database, table) = opened(&folder);
+    insert_durably((&database, &table), 0..3);
+    cut_log(&folder, 0);
+    let query = format!("SELECT count(*) FROM {}", schema().name);
+    let read = database.read((0, false), |connection| connection.query_row(&query, [], |row| row.get::<_, i64>(0)));
+    let failure = database.failure(&read.unwrap_err());
+    assert!(failure.message.contains("its log was cut while the program had it open"), "{failure}");
+    let failure = database.close().unwrap_err();
+    assert!(failure.message.contains("test.db-wal was cut"), "{failure}");
+    drop((table, database));
+    assert!(started_with(&folder, &["", "-wal", "-note"]).contains("is lost"));
+}
+
+#[test]
+fn another_program_may_cut_what_it_has_moved_of_the_log() {
+    let folder = TestDatabase::sqlite("moved-by-another");
+    let (database, table) = opened(&folder);
+    insert_durably((&database, &table), 0..3);
+    let other = Connection::open(folder.file()).unwrap();
+    for number in 3..6 {
+        insert_large(&table, number);
+        database.end_group();
+        other.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+        assert_eq!(log_length(&folder), 0);
+        settle(&database).unwrap();
+        insert_large(&table, 10 + number);
+        settle(&database).unwrap();
+    }
+    database.close().unwrap();
+    assert_eq!(started_with(&folder, &["", "-note"]), "");
 }
 
 #[test]

@@ -1,0 +1,161 @@
+//! The files of an SQLite database that is open, by which the program notices that one of them was removed, replaced or cut.
+//!
+//! SQLite goes on with a file that has no name any more, and takes the zeros of a log that was cut and written again for pages. A file
+//! that was removed or replaced is noticed by its name, which leads to no file or to another one. A log that was cut is shorter than
+//! before, or takes less room on the disk if it was written again. Both is also true of one that has begun anew, and was cut for that by
+//! SQLite, or by another program that has moved it. So the log is then compared with its index.
+
+use std::fs::{File, Metadata};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::Mutex;
+use rusqlite::Connection;
+
+use super::database_error::refused;
+use super::database_files::{LOG, beside};
+use super::log_index::LogIndex;
+
+/// The open files of a database. They are opened at the start, so that a sync needs no file descriptor that the flows may have
+/// used up.
+#[derive(Debug)]
+pub(super) struct OpenFiles {
+    database: PathBuf,
+    /// The database when it was opened, and its log.
+    database_state: Metadata,
+    log_state: Metadata,
+    log: File,
+    /// Is closed after the connections of those who share these files.
+    index: Option<LogIndex>,
+    size: Mutex<LogSize>,
+    is_damaged: AtomicBool,
+}
+
+/// The length of a log in bytes, and the room that it takes on the disk.
+#[derive(Clone, Copy, Debug)]
+struct LogSize {
+    length: u64,
+    room: u64,
+}
+
+impl OpenFiles {
+    /// Opens the log of a database that has been read by the connection.
+    pub(super) fn open(database: &Path, connection: &Connection) -> io::Result<OpenFiles> {
+        let log = File::options().read(true).write(true).open(log_of(database))?;
+        let log_state = log.metadata()?;
+        Ok(OpenFiles {
+            database: database.to_owned(),
+            database_state: std::fs::metadata(database)?,
+            size: Mutex::new(LogSize::of(&log_state)),
+            log_state,
+            log,
+            index: LogIndex::open(connection),
+            is_damaged: AtomicBool::new(false),
+        })
+    }
+
+    pub(super) fn database(&self) -> &Path {
+        &self.database
+    }
+
+    pub(super) fn log(&self) -> &File {
+        &self.log
+    }
+
+    pub(super) fn log_path(&self) -> PathBuf {
+        log_of(&self.database)
+    }
+
+    /// Returns the length of the log. Fails if the database or its log was removed or replaced, or the log was cut.
+    pub(super) fn check(&self) -> io::Result<u64> {
+        self.check_names()?;
+        self.check_log()
+    }
+
+    /// Fails if the database or its log was removed or replaced.
+    fn check_names(&self) -> io::Result<()> {
+        for (state, path) in [(&self.database_state, self.database.clone()), (&self.log_state, self.log_path())] {
+            if !is_at(state, &path) {
+                return Err(self.damaged(format!("the file {} was removed or replaced", path.display())));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the length of the log, to which others may append at once. Fails if it was cut.
+    fn check_log(&self) -> io::Result<u64> {
+        let mut size = self.size.lock();
+        let now = LogSize::of(&self.log.metadata()?);
+        let is_smaller = now.length < size.length || now.room < size.room;
+        if is_smaller && !self.index.as_ref().map_or(Ok(true), |index| index.is_whole(&self.log))? {
+            return Err(self.damaged(format!("the log {} was cut", self.log_path().display())));
+        }
+        *size = now;
+        drop(size);
+        #[cfg(test)]
+        super::durable_files::DurableFiles::let_others_write(&self.database);
+        Ok(now.length)
+    }
+
+    /// Gives the log at least this length. Nobody else writes meanwhile. Fails if it was cut.
+    pub(super) fn lengthen(&self, length: u64) -> io::Result<()> {
+        if self.check_log()? < length {
+            self.log.set_len(length)?;
+            self.size.lock().length = length;
+        }
+        Ok(())
+    }
+
+    /// Opens another connection, which fails if it leads to another file.
+    pub(super) fn connect(&self, open: fn(&Path) -> rusqlite::Result<Connection>) -> rusqlite::Result<Connection> {
+        let connection = open(&self.database)?;
+        self.check_names().map_err(|error| refused(&format!("{error}; restart the program")))?;
+        Ok(connection)
+    }
+
+    /// Has a connection leave the log as it is when it is closed, if a file is damaged: SQLite would move what is left of it.
+    pub(super) fn close_safely(&self, connection: &Connection) {
+        use rusqlite::config::DbConfig;
+
+        if self.is_damaged.load(Ordering::Relaxed) {
+            let set = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
+            debug_assert!(set.is_ok(), "every connection has this setting");
+        }
+    }
+
+    fn damaged(&self, what: String) -> io::Error {
+        self.is_damaged.store(true, Ordering::Relaxed);
+        io::Error::other(what)
+    }
+}
+
+impl LogSize {
+    #[cfg(unix)]
+    fn of(log: &Metadata) -> LogSize {
+        LogSize { length: log.len(), room: std::os::unix::fs::MetadataExt::blocks(log) }
+    }
+
+    #[cfg(not(unix))]
+    fn of(log: &Metadata) -> LogSize {
+        LogSize { length: log.len(), room: log.len() }
+    }
+}
+
+fn log_of(database: &Path) -> PathBuf {
+    beside(database, LOG)
+}
+
+/// Returns whether the path leads to the same file as before.
+#[cfg(unix)]
+fn is_at(file: &Metadata, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+
+    std::fs::metadata(path).is_ok_and(|now| (now.dev(), now.ino()) == (file.dev(), file.ino()))
+}
+
+/// Returns `true`: only Unix lets anybody remove a file that is open.
+#[cfg(not(unix))]
+fn is_at(_: &Metadata, _: &Path) -> bool {
+    true
+}
