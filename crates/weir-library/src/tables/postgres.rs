@@ -79,6 +79,7 @@ use parking_lot::{Condvar, Mutex};
 use weir::Failure;
 
 use super::catalog::{Catalog, StartCheck};
+use super::database_threads::DatabaseThreads;
 use super::group_commit::GroupCommit;
 use super::program_end::ProgramEnd;
 use super::schema::Schema;
@@ -125,6 +126,7 @@ pub(super) struct PostgresDatabase {
     /// The syncs; none for an existing database, and while one is only examined.
     group_commit: OnceLock<Arc<GroupCommit>>,
     readers: Readers,
+    threads: DatabaseThreads,
     pipelines: Arc<Pipelines>,
     /// The connections on which event loops execute groups of changes.
     group_connections: Arc<Pipelines>,
@@ -209,8 +211,10 @@ impl PostgresDatabase {
     }
 
     fn unprepared(address: PostgresAddress) -> Result<PostgresDatabase, Failure> {
+        let connector = PostgresConnector::new(address)?;
         Ok(PostgresDatabase {
-            connector: PostgresConnector::new(address)?,
+            threads: DatabaseThreads::new(connector.io.handle.clone()),
+            connector,
             writer: Mutex::default(),
             blocking: BlockingStatement::default(),
             landed: Condvar::new(),
