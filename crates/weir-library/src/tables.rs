@@ -16,6 +16,7 @@ mod constraint;
 mod cursor;
 mod database_constraints;
 mod database_steps;
+mod database_threads;
 mod dialect;
 mod each_row;
 mod escaped_text;

@@ -6,7 +6,7 @@ use weir::{AwaitedCall, Failure, HostType, Outcome, Value};
 
 use std::sync::Arc;
 
-use super::gathered_rows::elsewhere;
+use super::database_threads::elsewhere;
 use super::later::awaited;
 use super::rows::{TableRead, TableRows};
 use super::{RowKey, Table};
@@ -41,18 +41,27 @@ fn up_to_failure(keys: &[Value], read: impl Fn(&[Value]) -> Result<Vec<Option<Va
     found
 }
 
-/// Begins `get_each` without a thread.
+/// Begins `get_each` without a thread, or on one of the database.
 pub(super) fn get_each_later(table: &Value, transaction: &Value, keys: &Value) -> Option<AwaitedCall> {
     let (Value::Int(0), table) = (transaction, Arc::clone(&unique_in_place::<Table>(table)?.0)) else { return None };
     let (true, handle) = (table.rows.is_shared(), Handle::try_current().ok()?) else { return None };
     let keys = Vec::<RowKey>::from_value(keys.clone()).ok()?;
     let keys: Vec<Value> = keys.into_iter().map(|key| key.0).collect();
-    let begun = table.rows.read_later(&TableRead::Rows(keys.clone()), None)?;
+    let begun = table.rows.read_later(&TableRead::Rows(keys.clone()), None);
+    let thread = if begun.is_none() { Some(table.rows.thread()?) } else { None };
     Some(awaited(async move {
-        if let Ok(Value::List(rows)) = begun.await {
+        if let Some(begun) = begun
+            && let Ok(Value::List(rows)) = begun.await
+        {
             return Outcome::Value(Value::list(rows.into_iter().map(Value::ok).collect()));
         }
-        match elsewhere(&handle, move || Ok(rows_of_each(&*table.rows, 0, &keys))).await {
+        let thread = thread.or_else(|| table.rows.thread());
+        let read = move || Ok(rows_of_each(&*table.rows, 0, &keys));
+        let read = match thread {
+            Some(thread) => thread.read(read).await,
+            None => elsewhere(&handle, read).await,
+        };
+        match read {
             Ok(rows) => Outcome::Value(Value::list(rows.into_iter().map(of_key).collect())),
             Err(failure) => Outcome::Fault(Box::new(failure)),
         }

@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use tokio::runtime::Handle;
 use weir::macros::{FunctionBuilder, PendingBatch, batch, common_argument};
-use weir::{Batch, BatchAnswers, Effects, Failure, Function, Outcome, SeenCommits, Value, World, memory};
+use weir::{Batch, BatchAnswers, Effects, Failure, Function, Outcome, Value, World};
 
+use super::database_threads::elsewhere;
 use super::open_table::OpenTable;
 use super::rows::{ReadSize, TableRead};
 use super::{Row, RowKey, Table};
@@ -84,28 +85,12 @@ async fn rows_of(table: &Arc<OpenTable>, keys: Vec<Value>) -> Result<Vec<Outcome
     if rows.snapshots().is_none() {
         return found(rows.get_all(0, &keys)?);
     }
-    let table = Arc::clone(table);
-    found(elsewhere(&handle, move || table.rows.get_all(0, &keys)).await?)
-}
-
-/// Reads on a thread that may block, and notes the commits that it has seen.
-pub(super) async fn elsewhere<T: Send + 'static>(
-    handle: &Handle,
-    read: impl FnOnce() -> Result<T, Failure> + Send + 'static,
-) -> Result<T, Failure> {
-    let account = memory::carried();
-    let reading = handle.spawn_blocking(move || {
-        let mut seen = SeenCommits::default();
-        let entered = seen.enter();
-        let (found, bytes) = account.run(read);
-        drop(entered);
-        (found, bytes, seen)
-    });
-    let ended = reading.await.map_err(|error| Failure::function(format!("a read of rows ended: {error}")));
-    let (found, bytes, seen) = ended?;
-    memory::take_over(bytes);
-    SeenCommits::add(seen);
-    found
+    let (thread, table) = (rows.thread(), Arc::clone(table));
+    let read = move || table.rows.get_all(0, &keys);
+    match thread {
+        Some(thread) => found(thread.read(read).await?),
+        None => found(elsewhere(&handle, read).await?),
+    }
 }
 
 fn found(rows: Vec<Option<Value>>) -> Result<Vec<Outcome>, Failure> {

@@ -1,5 +1,5 @@
 //! Statements that would hold up the thread of their flow: those of a table in another process, which wait for its answers without
-//! a thread, and long reads of a table in SQLite, which another thread executes.
+//! a thread or on one of its database, and long reads of a table in SQLite, which another thread executes.
 //!
 //! Each function begins a statement, and returns the rest of the call. If that is no part of a transaction, it needs no locks: others
 //! may write the table meanwhile. `None` if a thread has to execute all of it.
@@ -11,6 +11,7 @@ use weir::macros::{answer, catch_panic_async, unique_in_place};
 use weir::{AwaitedCall, CallRest, Failure, Generic, HostType, Outcome, SeenCommits, Settled, Value};
 
 use super::grouping::{TableGrouping, average_in, distinct_in};
+use super::open_table::OpenTable;
 use super::query_site::DecodedQuery;
 use super::rows::{LaterAnswer, RowChange, TableRead, TableSnapshot};
 use super::schema::TableSearch;
@@ -39,7 +40,7 @@ pub(super) fn search_later(
     read_later(table, transaction, || search_of(table, query, arguments).map(read))
 }
 
-/// Begins a statement that computes something from the rows that fulfil its conditions: for a thread, if the table is one in SQLite.
+/// Begins a statement that computes something from the rows that fulfil its conditions, for a thread.
 pub(super) fn computed_later(
     (table, transaction): (&Value, &Value),
     (query, arguments): (&Value, &Value),
@@ -47,6 +48,11 @@ pub(super) fn computed_later(
 ) -> Option<AwaitedCall> {
     let of = unique_in_place::<Table>(table).filter(|_| matches!(transaction, Value::Int(0)))?;
     let search = search_of(table, query, arguments)?;
+    if of.0.rows.is_shared() {
+        let (thread, table) = (of.0.rows.thread()?, SharedRows(Arc::clone(&of.0)));
+        let computed = thread.read(move || compute(Box::new(table), &search));
+        return Some(awaited(async { answer(Limited(computed.await.map(Generic::<'r'>))) }));
+    }
     let snapshot = of.0.rows.snapshot(&TableRead::Search(Arc::clone(&search)))?;
     Some(on_thread(move || compute(snapshot, &search)))
 }
@@ -93,19 +99,52 @@ pub(super) fn search_of(table: &Value, query: &Value, arguments: &Value) -> Opti
 /// Begins a statement that reads: without a thread, or on one that reads the table as it is now.
 fn read_later(table: &Value, transaction: &Value, read: impl FnOnce() -> Option<TableRead>) -> Option<AwaitedCall> {
     let Value::Int(transaction) = *transaction else { return None };
-    let rows = &unique_in_place::<Table>(table)?.0.rows;
+    let table = &unique_in_place::<Table>(table)?.0;
+    let rows = &table.rows;
     let found = match transaction {
         0 if !rows.is_shared() => {
             let read = read()?;
             let snapshot = rows.snapshot(&read)?;
             return Some(on_thread(move || snapshot.read(&read)));
         }
-        0 => rows.read_later(&read()?, None)?,
+        0 => {
+            let read = read()?;
+            match rows.read_later(&read, None) {
+                Some(answer) => answer,
+                None => {
+                    let (thread, table) = (rows.thread()?, Box::new(SharedRows(Arc::clone(table))));
+                    Box::pin(thread.read(move || table.read(&read)))
+                }
+            }
+        }
         _ if rows.is_shared() => rows.read_in_transaction(transaction, &read()?)?,
         _ => return None,
     };
     // Other flows may write meanwhile: the statement sees the table at one moment between its begin and its end.
     Some(awaited(async { answer(Limited(found.await.map(Generic::<'r'>))) }))
+}
+
+/// The rows of a table whose statements are answered by another process. A statement sees them at the moment at which it is executed.
+struct SharedRows(Arc<OpenTable>);
+
+impl TableSnapshot for SharedRows {
+    fn read(self: Box<Self>, read: &TableRead) -> Result<Value, Failure> {
+        let (rows, option) = (&self.0.rows, |row: Option<Value>| row.map_or_else(Value::none, Value::some));
+        Ok(match read {
+            TableRead::Row(key) => option(rows.get(0, key)?),
+            TableRead::Rows(keys) => Value::list(rows.get_all(0, keys)?.into_iter().map(option).collect()),
+            TableRead::Search(search) => Value::list(rows.select(0, search)?),
+            TableRead::Count(search) => Value::Int(rows.count(0, search)?),
+        })
+    }
+
+    fn sum(self: Box<Self>, search: &TableSearch, column: usize) -> Result<i128, Failure> {
+        self.0.rows.sum(0, search, column)
+    }
+
+    fn group(self: Box<Self>, search: &TableSearch, grouping: &TableGrouping) -> Result<Vec<Value>, Failure> {
+        self.0.rows.group(0, search, grouping)
+    }
 }
 
 /// Begins a read of a transaction that is about to write, without a thread.

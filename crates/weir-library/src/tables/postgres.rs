@@ -82,6 +82,7 @@ use parking_lot::{Condvar, Mutex};
 use weir::Failure;
 
 use super::catalog::{Catalog, StartCheck};
+use super::database_threads::DatabaseThreads;
 use super::evolution::migration_notes::MigrationProgress;
 use super::evolution::past_migrations::MigrationHistory;
 use super::group_commit::GroupCommit;
@@ -132,6 +133,7 @@ pub(super) struct PostgresDatabase {
     /// The connection for the syncs.
     sync_connection: SyncConnection,
     readers: Arc<Readers>,
+    threads: DatabaseThreads,
     pipelines: Arc<Pipelines>,
     /// The connections on which event loops execute groups of changes.
     group_connections: Arc<Pipelines>,
@@ -231,8 +233,10 @@ impl PostgresDatabase {
         let unused: [Weak<dyn UnusedConnections>; 3] =
             [Arc::downgrade(&readers) as _, Arc::downgrade(&pipelines) as _, Arc::downgrade(&group_connections) as _];
         unused.into_iter().for_each(|connections| unused_connections::note(&server, connections));
+        let connector = PostgresConnector::new(address, log)?;
         Ok(PostgresDatabase {
-            connector: PostgresConnector::new(address, log)?,
+            threads: DatabaseThreads::new(connector.io.handle.clone()),
+            connector,
             writer: Mutex::default(),
             blocking: BlockingStatement::default(),
             landed: Condvar::new(),

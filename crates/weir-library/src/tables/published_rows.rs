@@ -14,6 +14,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use weir::{Failure, SeenCommits, Value, assert_may_block};
 
+use super::database_threads::DatabaseThread;
 use super::failure_site::FailureSite;
 use super::group_commit::GroupCommit;
 use super::grouping::TableGrouping;
@@ -484,6 +485,10 @@ impl TableRows for PublishedRows {
     fn read_later(&self, read: &TableRead, _notes: Option<ReadNotes>) -> Option<LaterAnswer> {
         let notes = self.rows.commits().map(|commits| ReadNotes::new(&self.recent, commits));
         self.rows.read_later(read, notes)
+    }
+
+    fn thread(&self) -> Option<DatabaseThread> {
+        self.rows.thread()
     }
 
     fn change_later(&self, change: &RowChange, answered: ChangeAnswered) -> Option<LaterChange> {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use weir::{Failure, Value};
 
+use super::database_threads::DatabaseThread;
 use super::failure_site::FailureSite;
 use super::group_commit::GroupCommit;
 use super::grouping::TableGrouping;
@@ -110,6 +111,10 @@ pub(super) trait TableRows: Debug + Send + Sync {
     /// Begins a statement of no transaction that reads, and goes on without a thread; `None` if it needs one. The notes are made when
     /// it is answered.
     fn read_later(&self, _read: &TableRead, _notes: Option<ReadNotes>) -> Option<LaterAnswer> {
+        None
+    }
+    /// Returns a thread of the database for a statement of no transaction that reads; `None` if a thread of the program has to execute it.
+    fn thread(&self) -> Option<DatabaseThread> {
         None
     }
     /// Orders a change that is no part of a transaction before what others begin from now on; it goes on without a thread. `None`

@@ -18,6 +18,7 @@ use super::rows_by_keys::{KeyParameters, row_of, rows_of_keys};
 use super::table_layout::TableLayout;
 use super::value::{Presence, column_value};
 use crate::tables::constraint;
+use crate::tables::database_threads::DatabaseThread;
 use crate::tables::dialect::Dialect;
 use crate::tables::evolution::existing_tables;
 use crate::tables::failure_site::FailureSite;
@@ -377,6 +378,10 @@ impl TableRows for PostgresTable {
             notes.note(&read, &timers).await;
             answer
         }))
+    }
+
+    fn thread(&self) -> Option<DatabaseThread> {
+        self.database.threads.take()
     }
 
     fn change_later(&self, change: &RowChange, answered: ChangeAnswered) -> Option<LaterChange> {

@@ -97,3 +97,75 @@ fn a_program_for_which_the_server_has_few_connections_executes_everything_on_tho
         assert!(told == 1 || (told == 0 && connections > 2), "{engine} {connections}: {said}");
     }
 }
+
+const SLOW_AND_OWN: &str = r#"use http
+
+record Row { id: Int, n: Int }
+
+config other: Text
+
+table own: Row key id
+table slow: Row key id existing(database: other)
+shared begun = 0
+
+service both on http(port: 8080) {
+  get "/begun" { http.text("{begun}") }
+  get "/slow/row" {
+    begun.add(1)
+    http.json(slow[1])
+  }
+  get "/slow/count" {
+    begun.add(1)
+    http.text("{slow.count()}")
+  }
+  get "/slow/sum" {
+    begun.add(1)
+    http.text("{(for row in slow { row.n }).sum()}")
+  }
+  get "/own/row" { http.json(own[1]) }
+  get "/own/count" { http.text("{own.count()}") }
+  get "/own/sum" { http.text("{(for row in own { row.n }).sum()}") }
+  put "/own" { http.text("{own.upsert(Row { id: 1, n: 1 })?}") }
+}
+"#;
+
+/// Without a connection of its event loop, and before it is prepared, a statement waits on a thread.
+#[test]
+fn first_statements_do_not_wait_for_slow_reads_of_another_database_which_wait_for_its_connections() {
+    let Some(server) = PostgresServer::start() else { return };
+    let (other, own) = (server.schema("slow"), server.schema("own"));
+    let sql = |sql: &str| server.execute("slow", sql).trim().to_owned();
+    sql("CREATE TABLE slow (id bigint PRIMARY KEY, n bigint NOT NULL); CREATE TABLE released (number int)");
+    let option = format!("other={other}");
+    let (program, plan) =
+        (Scratch::new("slow.weir", SLOW_AND_OWN.as_bytes()), Scratch::new("slow.toml", b"table_connections = 3\n"));
+    let served = Served::start(program.path(), &["--tables", &own, "--set", &option, "--plan", plan.path()]);
+    let answer = |method: &str, path: &str| {
+        let answer = request(&served, method, path).expect("the program answers");
+        (answer.status, text(&answer).trim().to_owned())
+    };
+    // More than the program has threads for calls that take long, on machines with few cores.
+    let slow = 3 * thread::available_parallelism().map_or(1, std::num::NonZero::get).clamp(4, 20);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            sql("DO $$ BEGIN LOCK TABLE slow IN ACCESS EXCLUSIVE MODE; WHILE NOT EXISTS (SELECT FROM released) LOOP \
+                 PERFORM pg_sleep(0.005); END LOOP; END $$")
+        });
+        let locks =
+            |of: &str| sql(&format!("SELECT count(*) FROM pg_locks WHERE {of} AND relation = 'slow'::regclass"));
+        while locks("granted AND mode = 'AccessExclusiveLock'") != "1" {}
+        let waiting: Vec<_> = (0..slow)
+            .map(|at| scope.spawn(move || answer("GET", ["/slow/row", "/slow/count", "/slow/sum"][at % 3])))
+            .collect();
+        while answer("GET", "/begun").1 != slow.to_string() {}
+        while locks("NOT granted") != "2" {}
+        let first = [("GET", "/own/row"), ("GET", "/own/count"), ("PUT", "/own"), ("GET", "/own/sum")];
+        let first = first.map(|(method, path)| answer(method, path).1);
+        let has_waited = waiting.iter().any(thread::ScopedJoinHandle::is_finished);
+        sql("INSERT INTO released VALUES (1)");
+        assert_eq!(first, ["null", "0", "1", "1"]);
+        assert!(!has_waited);
+        assert!(waiting.into_iter().all(|waiting| waiting.join().expect("the client ends").0 == 200));
+    });
+    assert_eq!(served.stop().0, Some(0));
+}
