@@ -205,7 +205,8 @@ fn name(column: &str) -> &str {
 /// Returns the failure of a start in the middle of the migration of another program.
 fn not_done(begun: &NotedMigration) -> Failure {
     Failure::function(format!(
-        "a migration to other columns ({}) has begun and is not done; start the program that has begun it, with its `migrate`",
+        "a migration to other columns ({}) has begun and is not done; start the program that has begun it, with its `migrate`, or \
+         restore a backup from before",
         list(begun.new.iter().cloned(), ", ")
     ))
 }
