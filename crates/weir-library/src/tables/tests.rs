@@ -14,6 +14,7 @@ mod long_reads;
 mod lost_logs;
 mod migrations;
 mod migrations_together;
+mod own_indexes;
 mod power_cuts;
 mod random_evolution;
 mod references;

@@ -10,7 +10,7 @@ use super::connection::{Executed, PostgresConnection, SqlStatement};
 use super::errors::StatementError;
 use super::running_programs;
 use super::value::column_value;
-use crate::tables::catalog::{Catalog, CatalogColumn, Read, grouped_columns};
+use crate::tables::catalog::{Catalog, CatalogColumn, CatalogIndex, IndexPart, Read, grouped_columns, indexes_of};
 use crate::tables::dialect::Dialect;
 use crate::tables::schema::{ColumnSchema, Schema};
 use crate::tables::sql::list;
@@ -121,12 +121,28 @@ impl Catalog for PostgresCatalog<'_> {
         Ok((self as &dyn Catalog).number(&sql)? > 0)
     }
 
-    fn indexes(&self, table: &str) -> Read<Vec<String>> {
+    fn indexes(&self, table: &str) -> Read<Vec<CatalogIndex>> {
         let table = PostgresCatalog::table(table);
-        let sql = format!(
-            "SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid WHERE i.indrelid = {table}"
-        );
-        Ok(self.query(&sql)?.into_iter().flatten().flatten().collect())
+        // An index that could not be created to its end is not valid. Older servers have no `indnullsnotdistinct`.
+        let rows = self.query(&format!(
+            "SELECT c.relname, i.indisunique, a.attname, i.indisvalid AND i.indisready AND i.indislive AND i.indimmediate
+                    AND i.indpred IS NULL AND m.amname = 'btree' AND k.collated = a.attcollation AND o.opcdefault AND k.ordered = 0
+                    AND (to_jsonb(i) ->> 'indnullsnotdistinct') IS DISTINCT FROM 'true',
+                    EXISTS (SELECT 1 FROM pg_constraint s WHERE s.conindid = i.indexrelid AND s.contype IN ('p', 'u', 'x'))
+             FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am m ON m.oid = c.relam
+             CROSS JOIN unnest(i.indkey::int2[], i.indcollation::oid[], i.indclass::oid[], i.indoption::int2[])
+                        WITH ORDINALITY AS k (column_number, collated, class, ordered, place)
+             LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.column_number
+             LEFT JOIN pg_opclass o ON o.oid = k.class
+             WHERE i.indrelid = {table} AND k.place <= i.indnkeyatts ORDER BY c.relname, k.place"
+        ))?;
+        let part = |row: Vec<Option<String>>| {
+            let [index, unique, column, plain, of_constraint] = <[Option<String>; 5]>::try_from(row).ok()?;
+            let is = |text: Option<String>| text.as_deref() == Some("t");
+            let (unique, plain, of_constraint) = (is(unique), is(plain), is(of_constraint));
+            Some(IndexPart { index: index?, unique, of_constraint, plain, column })
+        };
+        Ok(indexes_of(rows.into_iter().filter_map(part)))
     }
 
     fn numbers_rows(&self, table: &str) -> Read<bool> {
