@@ -24,6 +24,7 @@ mod rejoining;
 mod row_triggers;
 mod scratch_schemas;
 mod start_access;
+mod starts_in_postgres;
 mod statement_groups;
 mod test_database;
 mod without_threads;

@@ -1,13 +1,15 @@
 //! The tables of a schema of PostgreSQL.
 
 use std::cell::Cell;
+use std::time::Duration;
 
 use tokio_postgres::Row;
-use weir::Value;
+use weir::{Failure, Value};
 
 use super::PostgresDatabase;
 use super::connection::{Executed, PostgresConnection, SqlStatement};
 use super::errors::StatementError;
+use super::io::wait;
 use super::running_programs;
 use super::value::column_value;
 use crate::tables::catalog::{Catalog, CatalogColumn, CatalogIndex, IndexPart, Read, grouped_columns, indexes_of};
@@ -22,14 +24,34 @@ pub(in crate::tables) struct PostgresCatalog<'c> {
     pub(super) database: &'c PostgresDatabase,
     /// True if a statement was given up because another program has a lock that it needs.
     pub(super) is_held_up: Cell<bool>,
+    /// Time after which an answer is not waited for any more.
+    limit: Duration,
 }
+
+/// Time limit of the statements of a start, unless that of all statements is longer: no request waits for them, and they create indexes
+/// and check the rows of large tables.
+const START_TIME_LIMIT: Duration = Duration::from_secs(3_600);
 
 /// The limit of the wait for the lock of a statement that changes a table: others that come later wait behind it.
 const LOCK_TIMEOUT: &str = "SET LOCAL lock_timeout = 100";
 
 impl<'c> PostgresCatalog<'c> {
     pub(super) fn new(connection: &'c PostgresConnection, database: &'c PostgresDatabase) -> PostgresCatalog<'c> {
-        PostgresCatalog { connection, database, is_held_up: Cell::new(false) }
+        PostgresCatalog { connection, database, is_held_up: Cell::new(false), limit: database.limit() }
+    }
+
+    /// Returns the tables for a start, in whose transaction this has begun: its statements may take as long as the rows of large tables
+    /// take.
+    pub(super) fn of_start(
+        connection: &'c PostgresConnection,
+        database: &'c PostgresDatabase,
+    ) -> Result<PostgresCatalog<'c>, Failure> {
+        let address = &database.connector.address;
+        let longer = START_TIME_LIMIT.saturating_sub(address.time_limit);
+        let milliseconds = (address.time_limit + longer).as_millis();
+        database.command(connection, &format!("SET LOCAL statement_timeout = {milliseconds}"))?;
+        let catalog = PostgresCatalog::new(connection, database);
+        Ok(PostgresCatalog { limit: catalog.limit + longer, ..catalog })
     }
 }
 
@@ -46,13 +68,20 @@ impl PostgresCatalog<'_> {
 
     fn executed(&self, sql: &str, parameters: &[Bound<'_>]) -> Read<Executed> {
         let statements = [SqlStatement::new(sql, parameters)];
-        let executed = self.database.answered(async {
+        let executed = self.answered(async {
             let prepared = self.connection.prepare(&statements).await?;
             let executed = self.connection.execute(&statements, &prepared).await;
             executed.map_err(|(at, error)| StatementError::Database(error, at))
         });
-        let executed = executed.map_err(|error| self.database.failure(&error))?;
-        Ok(executed.into_iter().next().unwrap_or_default())
+        Ok(executed?.into_iter().next().unwrap_or_default())
+    }
+
+    /// Blocks the thread until the answer is there.
+    fn answered<T>(&self, answer: impl Future<Output = Result<T, StatementError>>) -> Read<T> {
+        wait(self.limit, answer).unwrap_or(Err(StatementError::NoAnswer)).map_err(|error| {
+            self.is_held_up.set(self.is_held_up.get() || error.is_lock_missing());
+            self.database.failure(&error)
+        })
     }
 }
 
@@ -155,7 +184,7 @@ impl Catalog for PostgresCatalog<'_> {
     }
 
     fn query(&self, sql: &str) -> Read<Vec<Vec<Option<String>>>> {
-        self.database.texts(self.connection, sql)
+        self.answered(async { Ok(self.connection.texts(sql).await?) })
     }
 
     fn rows(&self, sql: &str, columns: &[ColumnSchema]) -> Read<Vec<Vec<Option<Value>>>> {
@@ -179,11 +208,7 @@ impl Catalog for PostgresCatalog<'_> {
 
     fn execute(&self, sql: &str) -> Read<()> {
         let sql = format!("{LOCK_TIMEOUT}; {sql}; SET LOCAL lock_timeout TO DEFAULT");
-        let executed = async { Ok(self.connection.command(&sql).await?) };
-        self.database.answered(executed).map_err(|error| {
-            self.is_held_up.set(self.is_held_up.get() || error.is_lock_missing());
-            self.database.failure(&error)
-        })
+        self.answered(async { Ok(self.connection.command(&sql).await?) })
     }
 
     fn note_declared(&self, schema: &Schema) -> Read<()> {
