@@ -2,8 +2,8 @@
 
 use weir::{Failure, Value};
 
-use super::dialect::Dialect;
-use super::schema::{ColumnSchema, Schema};
+use super::dialect::{Dialect, OWN_INDEXES};
+use super::schema::{ColumnSchema, IndexSchema, Schema};
 use super::sql::quoted;
 use super::sql_value::Bound;
 
@@ -33,11 +33,16 @@ pub(super) trait Catalog {
     /// Returns the collation of a column of a key that takes different texts for the same one, if it has such a collation.
     fn key_collation(&self, table: &str, column: &str) -> Read<Option<String>>;
 
+    /// Returns whether the database checks only at the end of a statement or transaction that no two rows agree in these columns.
+    fn defers_key(&self, _table: &str, _columns: &[&str]) -> Read<bool> {
+        Ok(false)
+    }
+
     /// Returns whether the database numbers the rows of a table that another program has declared, in this column.
     fn numbers_column(&self, table: &str, column: &str) -> Read<bool>;
 
-    /// Returns the names of the indexes of a table.
-    fn indexes(&self, table: &str) -> Read<Vec<String>>;
+    /// Returns the indexes of a table.
+    fn indexes(&self, table: &str) -> Read<Vec<CatalogIndex>>;
 
     /// Returns whether the database numbers the rows of a table.
     fn numbers_rows(&self, table: &str) -> Read<bool>;
@@ -95,7 +100,32 @@ pub(super) struct CatalogColumn {
     pub(super) default: Option<String>,
 }
 
+/// An index of a database.
+#[derive(Debug, PartialEq)]
+pub(super) struct CatalogIndex {
+    pub(super) name: String,
+    unique: bool,
+    /// True if it belongs to a constraint of this name, with which it is dropped.
+    pub(super) of_constraint: bool,
+    /// Its columns in their order; `None` if it is not made like those of programs of Weir: of expressions, of a part of the rows, in
+    /// another order of values, or not valid, because it could not be created to its end.
+    columns: Option<Vec<String>>,
+}
+
+impl CatalogIndex {
+    /// Returns whether it is what a program declares.
+    pub(super) fn serves(&self, schema: &Schema, index: &IndexSchema) -> bool {
+        let declared = index.columns.iter().map(|at| &schema.columns[*at].name);
+        self.unique == index.unique && self.columns.as_ref().is_some_and(|columns| columns.iter().eq(declared))
+    }
+}
+
 impl dyn Catalog + '_ {
+    /// Returns the indexes of a table that programs of Weir have made, by their names: others may have some of their own.
+    pub(super) fn own_indexes(&self, table: &str) -> Read<Vec<CatalogIndex>> {
+        Ok(self.indexes(table)?.into_iter().filter(|index| index.name.starts_with(OWN_INDEXES)).collect())
+    }
+
     /// Returns whether the database has the table, with these columns.
     pub(super) fn has_columns(&self, table: &str, columns: &[String]) -> Read<bool> {
         let known = self.columns(table)?;
@@ -146,4 +176,30 @@ pub(super) fn grouped_columns(
         }
     }
     indexes.into_iter().map(|(_, columns, unique)| (columns, unique))
+}
+
+/// A column of an index, or an expression, which has no name.
+pub(super) struct IndexPart {
+    pub(super) index: String,
+    pub(super) unique: bool,
+    pub(super) of_constraint: bool,
+    /// True if the index is made as programs of Weir make it, as far as the catalogue tells for this column.
+    pub(super) plain: bool,
+    pub(super) column: Option<String>,
+}
+
+/// Returns the indexes of these parts, which come one index after the other, and in their order.
+pub(super) fn indexes_of(parts: impl IntoIterator<Item = IndexPart>) -> Vec<CatalogIndex> {
+    let mut indexes: Vec<CatalogIndex> = Vec::new();
+    for IndexPart { index, unique, of_constraint, plain, column } in parts {
+        if indexes.last().is_none_or(|last| last.name != index) {
+            indexes.push(CatalogIndex { name: index, unique, of_constraint, columns: Some(Vec::new()) });
+        }
+        let Some(last) = indexes.last_mut() else { continue };
+        last.columns = last.columns.take().zip(column.filter(|_| plain)).map(|(mut columns, column)| {
+            columns.push(column);
+            columns
+        });
+    }
+    indexes
 }

@@ -11,6 +11,7 @@ pub(super) mod converted_rows;
 pub(super) mod existing_columns;
 pub(super) mod existing_rows;
 pub(super) mod existing_tables;
+mod index_changes;
 pub(super) mod migration;
 mod migration_columns;
 pub(super) mod migration_notes;
@@ -24,10 +25,11 @@ pub(super) mod unconverted_rows;
 
 use weir::Failure;
 
-use self::existing_rows::{UniqueIndex, lacks_no_value, values_differ, variants_are_known};
+use self::existing_rows::{lacks_no_value, values_differ, variants_are_known};
+use self::index_changes::IndexChanges;
 use self::new_table::SchemaChange;
 use super::catalog::{Catalog, Read, StartCheck};
-use super::dialect::{Dialect, OWN_INDEXES};
+use super::dialect::Dialect;
 use super::schema::{ColumnSchema, IndexSchema, Schema};
 use super::sql::{list, quoted};
 
@@ -114,8 +116,8 @@ pub(super) fn changes(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<Vec<
             Err(failure) => return Ok(Err(failure)),
         }
     }
-    let indexes = indexes_changed(schema, &known, catalog)?;
-    Ok(indexes.map(|indexes| changes.into_iter().chain(indexes).collect()))
+    let indexes = IndexChanges::of(schema, &known, catalog)?;
+    Ok(indexes.map(|indexes| indexes.before.into_iter().chain(changes).chain(indexes.behind).collect()))
 }
 
 /// Returns a required column of the last program that this one does not declare, so that its rows have no value there.
@@ -265,7 +267,8 @@ fn key_changed(schema: &Schema, known: &[KnownColumn], catalog: &dyn Catalog) ->
         return part_of_key(new, (program, database));
     }
     if schema.auto && !catalog.numbers_rows(&schema.name)? {
-        return refused("the program numbers the rows (`auto`), and the database does not".to_owned());
+        let why = if catalog.dialect() == Dialect::Postgres { ": `weir_numbers` has no row of the table" } else { "" };
+        return refused(format!("the program numbers the rows (`auto`), and the database does not{why}"));
     }
     Ok(Ok(()))
 }
@@ -336,42 +339,4 @@ pub(super) fn same_type(column: &ColumnSchema, known: &KnownColumn) -> Result<()
         return Err(Failure::function(message));
     }
     Ok(())
-}
-
-/// Returns whether a start gives rows without a value in the column its default.
-fn is_filled(column: &ColumnSchema, known: &[KnownColumn]) -> bool {
-    let known = known.iter().find(|known| known.name == column.name);
-    let may_lack = known.is_some_and(|known| known.nullable && !(known.declared && known.kind == column.shown_type()));
-    may_lack && !column.optional && column.default.is_some()
-}
-
-fn indexes_changed(schema: &Schema, columns: &[KnownColumn], catalog: &dyn Catalog) -> StartCheck<Vec<SchemaChange>> {
-    let dialect = catalog.dialect();
-    let is_filled = |at: &usize| is_filled(&schema.columns[*at], columns);
-    // Other programs may have indexes of their own.
-    let known: Vec<String> =
-        catalog.indexes(&schema.name)?.into_iter().filter(|name| name.starts_with(OWN_INDEXES)).collect();
-    let declared: Vec<(String, &IndexSchema)> =
-        schema.indexes.iter().map(|index| (dialect.index_name(schema, index), index)).collect();
-    let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
-    let mut changes = Vec::new();
-    for gone in known.iter().filter(|known| declared.iter().all(|(name, _)| name != *known)) {
-        if !catalog.others_have_index(gone)? {
-            changes.push(SchemaChange { sql: format!("DROP INDEX {}", quoted(gone)) });
-        }
-    }
-    for (name, index) in &declared {
-        let is_new = !known.contains(name);
-        let filled = index.columns.iter().copied().find(is_filled);
-        if index.unique
-            && (is_new || filled.is_some())
-            && let Err(failure) = (UniqueIndex { schema, index, known: &names, filled, is_new }).check(catalog)?
-        {
-            return Ok(Err(failure));
-        }
-        if is_new {
-            changes.push(new_table::index_created(schema, index, dialect));
-        }
-    }
-    Ok(Ok(changes))
 }

@@ -269,9 +269,8 @@ impl PostgresDatabase {
         let database = PostgresDatabase::unprepared(address.clone(), (None, 1))?;
         let connection = database.connect().map_err(|error| database.failure(&error))?;
         database.waited(layout::check(&connection, address))??;
-        let catalog = PostgresCatalog::new(&connection, &database);
         database.command(&connection, SNAPSHOT)?;
-        read(&catalog)
+        read(&PostgresCatalog::of_start(&connection, &database)?)
     }
 
     /// Makes the changes of the tables of a program that starts, all or none.
@@ -360,9 +359,9 @@ impl PostgresDatabase {
     pub(super) fn changing<T>(&self, change: impl Fn(&dyn Catalog) -> StartCheck<T>) -> Result<T, Failure> {
         let deadline = Instant::now() + self.connector.address.time_limit;
         loop {
-            let (changed, is_held_up) = self.changed_at_once(&change)?;
+            let (changed, is_held_up) = self.changed_at_once(&change).map_err(errors::of_start)?;
             if !is_held_up || Instant::now() >= deadline {
-                return changed;
+                return changed.map_err(errors::of_start);
             }
             std::thread::sleep(HELD_UP_PAUSE);
         }
@@ -376,7 +375,7 @@ impl PostgresDatabase {
         let mut writer = self.writer.lock();
         let connection = self.connected(&mut writer).map_err(|error| failure(&self.connector.address, &error))?;
         self.command(connection, "BEGIN; LOCK TABLE \"weir_database\" IN EXCLUSIVE MODE")?;
-        let catalog = PostgresCatalog::new(connection, self);
+        let catalog = PostgresCatalog::of_start(connection, self)?;
         let changed = change(&catalog);
         let is_changed = matches!(changed, Ok(Ok(_)));
         self.command(connection, if is_changed { "COMMIT" } else { "ROLLBACK" })?;
@@ -427,11 +426,6 @@ impl PostgresDatabase {
 
     fn command(&self, connection: &PostgresConnection, sql: &str) -> Result<(), Failure> {
         self.waited(connection.command(sql))?.map_err(|error| explain(&self.connector.address, &error))
-    }
-
-    /// Returns the rows of a query, with their values as texts.
-    fn texts(&self, connection: &PostgresConnection, sql: &str) -> Result<Vec<Vec<Option<String>>>, Failure> {
-        self.waited(connection.texts(sql))?.map_err(|error| explain(&self.connector.address, &error))
     }
 
     /// Blocks the thread until the answer is there.

@@ -1,5 +1,6 @@
 //! The statements that create a table, its columns and its indexes.
 
+use crate::tables::catalog::CatalogIndex;
 use crate::tables::dialect::Dialect;
 use crate::tables::schema::{ColumnSchema, IndexSchema, Schema};
 use crate::tables::sql::{list, name, quoted};
@@ -46,6 +47,17 @@ pub(super) fn index_created(schema: &Schema, index: &IndexSchema, dialect: Diale
     let columns = list(index.columns.iter().map(|at| name(schema, *at)), ", ");
     let called = quoted(&dialect.index_name(schema, index));
     SchemaChange { sql: format!("CREATE {unique}INDEX {called} ON {} ({columns})", quoted(&schema.name)) }
+}
+
+/// Returns the statement that drops an index of a table.
+pub(super) fn index_dropped(schema: &Schema, index: &CatalogIndex) -> SchemaChange {
+    let name = quoted(&index.name);
+    SchemaChange {
+        sql: match index.of_constraint {
+            true => format!("ALTER TABLE {} DROP CONSTRAINT {name}", quoted(&schema.name)),
+            false => format!("DROP INDEX {name}"),
+        },
+    }
 }
 
 /// Returns the definition of a column. Only one with a default refuses `NULL`: rows that are inserted when the program no

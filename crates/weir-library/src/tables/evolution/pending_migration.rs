@@ -12,7 +12,7 @@ use super::past_migrations::{MigrationHistory, fits_others};
 use super::unconverted_rows::{self, RowsToConvert};
 use crate::tables::catalog::{Catalog, Read, StartCheck};
 use crate::tables::constraint;
-use crate::tables::dialect::{Dialect, OWN_INDEXES};
+use crate::tables::dialect::Dialect;
 use crate::tables::evolution::{self, KnownColumn};
 use crate::tables::insertion::columns_beside_key;
 use crate::tables::row::fields;
@@ -213,8 +213,8 @@ impl<'s> PendingMigration<'s> {
         let mut changes = Vec::new();
         if changed().any(|column| self.known(&column.name).is_some()) {
             // An index would follow the renamed column, and keep the name of one on the new column.
-            let indexes = catalog.indexes(&self.schema.name)?.into_iter().filter(|name| name.starts_with(OWN_INDEXES));
-            changes.extend(indexes.map(|name| SchemaChange { sql: format!("DROP INDEX {}", quoted(&name)) }));
+            let indexes = catalog.own_indexes(&self.schema.name)?;
+            changes.extend(indexes.iter().map(|index| new_table::index_dropped(self.schema, index)));
         }
         for column in changed() {
             if let Some(known) = self.known(&column.name) {

@@ -1,16 +1,18 @@
 //! The tables of a schema of PostgreSQL.
 
 use std::cell::Cell;
+use std::time::Duration;
 
 use tokio_postgres::Row;
-use weir::Value;
+use weir::{Failure, Value};
 
 use super::PostgresDatabase;
 use super::connection::{Executed, PostgresConnection, SqlStatement};
 use super::errors::StatementError;
+use super::io::wait;
 use super::running_programs;
 use super::value::column_value;
-use crate::tables::catalog::{Catalog, CatalogColumn, Read, grouped_columns};
+use crate::tables::catalog::{Catalog, CatalogColumn, CatalogIndex, IndexPart, Read, grouped_columns, indexes_of};
 use crate::tables::dialect::Dialect;
 use crate::tables::schema::{ColumnSchema, Schema};
 use crate::tables::sql::list;
@@ -22,14 +24,34 @@ pub(in crate::tables) struct PostgresCatalog<'c> {
     pub(super) database: &'c PostgresDatabase,
     /// True if a statement was given up because another program has a lock that it needs.
     pub(super) is_held_up: Cell<bool>,
+    /// Time after which an answer is not waited for any more.
+    limit: Duration,
 }
+
+/// Time limit of the statements of a start, unless that of all statements is longer: no request waits for them, and they create indexes
+/// and check the rows of large tables.
+const START_TIME_LIMIT: Duration = Duration::from_secs(3_600);
 
 /// The limit of the wait for the lock of a statement that changes a table: others that come later wait behind it.
 const LOCK_TIMEOUT: &str = "SET LOCAL lock_timeout = 100";
 
 impl<'c> PostgresCatalog<'c> {
     pub(super) fn new(connection: &'c PostgresConnection, database: &'c PostgresDatabase) -> PostgresCatalog<'c> {
-        PostgresCatalog { connection, database, is_held_up: Cell::new(false) }
+        PostgresCatalog { connection, database, is_held_up: Cell::new(false), limit: database.limit() }
+    }
+
+    /// Returns the tables for a start, in whose transaction this has begun: its statements may take as long as the rows of large tables
+    /// take.
+    pub(super) fn of_start(
+        connection: &'c PostgresConnection,
+        database: &'c PostgresDatabase,
+    ) -> Result<PostgresCatalog<'c>, Failure> {
+        let address = &database.connector.address;
+        let longer = START_TIME_LIMIT.saturating_sub(address.time_limit);
+        let milliseconds = (address.time_limit + longer).as_millis();
+        database.command(connection, &format!("SET LOCAL statement_timeout = {milliseconds}"))?;
+        let catalog = PostgresCatalog::new(connection, database);
+        Ok(PostgresCatalog { limit: catalog.limit + longer, ..catalog })
     }
 }
 
@@ -46,13 +68,20 @@ impl PostgresCatalog<'_> {
 
     fn executed(&self, sql: &str, parameters: &[Bound<'_>]) -> Read<Executed> {
         let statements = [SqlStatement::new(sql, parameters)];
-        let executed = self.database.answered(async {
+        let executed = self.answered(async {
             let prepared = self.connection.prepare(&statements).await?;
             let executed = self.connection.execute(&statements, &prepared).await;
             executed.map_err(|(at, error)| StatementError::Database(error, at))
         });
-        let executed = executed.map_err(|error| self.database.failure(&error))?;
-        Ok(executed.into_iter().next().unwrap_or_default())
+        Ok(executed?.into_iter().next().unwrap_or_default())
+    }
+
+    /// Blocks the thread until the answer is there.
+    fn answered<T>(&self, answer: impl Future<Output = Result<T, StatementError>>) -> Read<T> {
+        wait(self.limit, answer).unwrap_or(Err(StatementError::NoAnswer)).map_err(|error| {
+            self.is_held_up.set(self.is_held_up.get() || error.is_lock_missing());
+            self.database.failure(&error)
+        })
     }
 }
 
@@ -111,6 +140,19 @@ impl Catalog for PostgresCatalog<'_> {
         Ok(rows.into_iter().next().and_then(|row| row.into_iter().next().flatten()))
     }
 
+    fn defers_key(&self, table: &str, columns: &[&str]) -> Read<bool> {
+        let (table, number) = (PostgresCatalog::table(table), columns.len());
+        let columns = list(columns.iter().map(|column| Dialect::Postgres.text(column)), ", ");
+        let rows = self.query(&format!(
+            "SELECT bool_or(NOT i.indimmediate) FROM pg_index i
+             WHERE i.indrelid = {table} AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indnkeyatts = {number}
+             AND ARRAY(SELECT a.attname::text FROM unnest(i.indkey::int2[]) WITH ORDINALITY AS k (column_number, place)
+                       JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.column_number
+                       WHERE k.place <= i.indnkeyatts) @> ARRAY[{columns}]::text[]"
+        ))?;
+        Ok(rows.concat() == [Some("t".to_owned())])
+    }
+
     fn numbers_column(&self, table: &str, column: &str) -> Read<bool> {
         let (table, column) = (PostgresCatalog::table(table), Dialect::Postgres.text(column));
         let sql = format!(
@@ -121,12 +163,28 @@ impl Catalog for PostgresCatalog<'_> {
         Ok((self as &dyn Catalog).number(&sql)? > 0)
     }
 
-    fn indexes(&self, table: &str) -> Read<Vec<String>> {
+    fn indexes(&self, table: &str) -> Read<Vec<CatalogIndex>> {
         let table = PostgresCatalog::table(table);
-        let sql = format!(
-            "SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid WHERE i.indrelid = {table}"
-        );
-        Ok(self.query(&sql)?.into_iter().flatten().flatten().collect())
+        // An index that could not be created to its end is not valid. Older servers have no `indnullsnotdistinct`.
+        let rows = self.query(&format!(
+            "SELECT c.relname, i.indisunique, a.attname, i.indisvalid AND i.indisready AND i.indislive AND i.indimmediate
+                    AND i.indpred IS NULL AND m.amname = 'btree' AND k.collated = a.attcollation AND o.opcdefault AND k.ordered = 0
+                    AND (to_jsonb(i) ->> 'indnullsnotdistinct') IS DISTINCT FROM 'true',
+                    EXISTS (SELECT 1 FROM pg_constraint s WHERE s.conindid = i.indexrelid AND s.contype IN ('p', 'u', 'x'))
+             FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am m ON m.oid = c.relam
+             CROSS JOIN unnest(i.indkey::int2[], i.indcollation::oid[], i.indclass::oid[], i.indoption::int2[])
+                        WITH ORDINALITY AS k (column_number, collated, class, ordered, place)
+             LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.column_number
+             LEFT JOIN pg_opclass o ON o.oid = k.class
+             WHERE i.indrelid = {table} AND k.place <= i.indnkeyatts ORDER BY c.relname, k.place"
+        ))?;
+        let part = |row: Vec<Option<String>>| {
+            let [index, unique, column, plain, of_constraint] = <[Option<String>; 5]>::try_from(row).ok()?;
+            let is = |text: Option<String>| text.as_deref() == Some("t");
+            let (unique, plain, of_constraint) = (is(unique), is(plain), is(of_constraint));
+            Some(IndexPart { index: index?, unique, of_constraint, plain, column })
+        };
+        Ok(indexes_of(rows.into_iter().filter_map(part)))
     }
 
     fn numbers_rows(&self, table: &str) -> Read<bool> {
@@ -139,7 +197,7 @@ impl Catalog for PostgresCatalog<'_> {
     }
 
     fn query(&self, sql: &str) -> Read<Vec<Vec<Option<String>>>> {
-        self.database.texts(self.connection, sql)
+        self.answered(async { Ok(self.connection.texts(sql).await?) })
     }
 
     fn rows(&self, sql: &str, columns: &[ColumnSchema]) -> Read<Vec<Vec<Option<Value>>>> {
@@ -163,11 +221,7 @@ impl Catalog for PostgresCatalog<'_> {
 
     fn execute(&self, sql: &str) -> Read<()> {
         let sql = format!("{LOCK_TIMEOUT}; {sql}; SET LOCAL lock_timeout TO DEFAULT");
-        let executed = async { Ok(self.connection.command(&sql).await?) };
-        self.database.answered(executed).map_err(|error| {
-            self.is_held_up.set(self.is_held_up.get() || error.is_lock_missing());
-            self.database.failure(&error)
-        })
+        self.answered(async { Ok(self.connection.command(&sql).await?) })
     }
 
     fn note_declared(&self, schema: &Schema) -> Read<()> {

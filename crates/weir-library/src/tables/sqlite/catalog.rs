@@ -8,7 +8,7 @@ use weir::Value;
 
 use super::database_error::explain;
 use super::value::sqlite_value;
-use crate::tables::catalog::{Catalog, CatalogColumn, Read, grouped_columns};
+use crate::tables::catalog::{Catalog, CatalogColumn, CatalogIndex, IndexPart, Read, grouped_columns, indexes_of};
 use crate::tables::dialect::Dialect;
 use crate::tables::schema::ColumnSchema;
 use crate::tables::sql_value::Bound;
@@ -81,9 +81,18 @@ impl Catalog for SqliteCatalog<'_> {
         Ok(is_number == Some(true) && has_none == Some(false))
     }
 
-    fn indexes(&self, table: &str) -> Read<Vec<String>> {
-        let sql = "SELECT name FROM sqlite_schema WHERE type = 'index' AND tbl_name = ?1";
-        self.read(|connection| connection.prepare(sql)?.query_map([table], |row| row.get(0))?.collect())
+    fn indexes(&self, table: &str) -> Read<Vec<CatalogIndex>> {
+        let sql = "SELECT list.name, list.\"unique\", NOT list.partial AND NOT info.\"desc\" AND info.coll = 'BINARY' COLLATE NOCASE, info.name
+                   FROM pragma_index_list(?1) AS list, pragma_index_xinfo(list.name) AS info
+                   WHERE info.\"key\" ORDER BY list.seq, info.seqno";
+        let part = |row: &rusqlite::Row<'_>| {
+            let (index, unique, plain) = (row.get(0)?, row.get(1)?, row.get::<_, Option<bool>>(2)?);
+            // That of a constraint has a name that SQLite makes.
+            Ok(IndexPart { index, unique, of_constraint: false, plain: plain == Some(true), column: row.get(3)? })
+        };
+        let parts: Vec<IndexPart> =
+            self.read(|connection| connection.prepare(sql)?.query_map([table], part)?.collect())?;
+        Ok(indexes_of(parts))
     }
 
     fn numbers_rows(&self, table: &str) -> Read<bool> {
