@@ -166,6 +166,14 @@ pub(super) fn larger_than_table(schema: &Schema, bytes: u64, capacity: u64) -> F
     broken(format!("a row of {row} is larger than `{}`, whose capacity is {capacity}", schema.name))
 }
 
+/// Returns the failure of a row that takes more bytes than a row of SQLite may.
+pub(super) fn longer_than_a_row(schema: &Schema) -> Failure {
+    broken(format!(
+        "a row of `{}` has more than 1,000,000,000 bytes, or a value of it: SQLite takes no longer ones",
+        schema.name
+    ))
+}
+
 /// Returns the failure of a table whose numbers are used up.
 pub(super) fn no_number_left(schema: &Schema) -> Failure {
     broken(format!("`{}` has used all numbers for its rows", schema.name))

@@ -31,6 +31,14 @@ impl Dialect {
         list((1..=number).map(|number| self.parameter(number)), ", ")
     }
 
+    /// Returns the maximum number of columns of a table.
+    pub(super) fn columns_max(self) -> usize {
+        match self {
+            Dialect::Sqlite => 2_000,
+            Dialect::Postgres => 1_600,
+        }
+    }
+
     /// Returns the type of a column.
     pub(super) fn column_type(self, column: &ColumnSchema) -> &'static str {
         match (self, &*column.kind) {

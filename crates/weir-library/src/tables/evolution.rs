@@ -84,7 +84,9 @@ pub(super) fn changes(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<Vec<
     if let Err(failure) = names_differ_in_case(schema, &known, catalog)? {
         return Ok(Err(failure));
     }
-    if let Err(failure) = names_fit(schema, catalog.dialect()).and_then(|()| indexes_fit(schema, catalog.dialect())) {
+    let dialect = catalog.dialect();
+    let fits = columns_fit(schema, dialect).and_then(|()| names_fit(schema, dialect));
+    if let Err(failure) = fits.and_then(|()| indexes_fit(schema, dialect)) {
         return Ok(Err(failure));
     }
     // The rows of a table that no Weir program has created are none of a reference.
@@ -98,7 +100,7 @@ pub(super) fn changes(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<Vec<
         return Ok(Err(failure));
     }
     if known.is_empty() {
-        return Ok(Ok(new_table::created(schema, catalog.dialect())));
+        return Ok(Ok(new_table::created(schema, dialect)));
     }
     if let Err(failure) = key_changed(schema, &known, catalog)? {
         return Ok(Err(failure));
@@ -118,6 +120,18 @@ pub(super) fn changes(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<Vec<
     }
     let indexes = IndexChanges::of(schema, &known, catalog)?;
     Ok(indexes.map(|indexes| indexes.before.into_iter().chain(changes).chain(indexes.behind).collect()))
+}
+
+/// Fails if the database takes fewer columns.
+fn columns_fit(schema: &Schema, dialect: Dialect) -> Result<(), Failure> {
+    let (count, most) = (schema.columns.len(), dialect.columns_max());
+    if count <= most {
+        return Ok(());
+    }
+    Err(Failure::function(format!(
+        "`{}` has {count} columns, and a table of the database at most {most}: keep some of them in another table",
+        schema.name
+    )))
 }
 
 /// Returns a required column of the last program that this one does not declare, so that its rows have no value there.

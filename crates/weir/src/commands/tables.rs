@@ -16,6 +16,7 @@ use weir_syntax::SourceFile;
 use crate::commands::arguments::TablesArguments;
 use crate::configuration::Configuration;
 use crate::project::Project;
+use crate::run::signals::ignore_file_size;
 use crate::table_location::{existing_databases, table_location};
 use crate::terminal::{ErrorFormat, Terminal};
 use crate::{Exit, Library, plan_file};
@@ -96,6 +97,9 @@ fn back_up(
         let hint = "`pg_dump` copies a PostgreSQL database while programs write it";
         return terminal.fail(Exit::Usage, "`--backup` copies SQLite databases", &[hint]);
     };
+    if let Err(error) = ignore_file_size() {
+        return terminal.fail(Exit::Environment, &format!("cannot make a copy: {error}"), &[]);
+    }
     match backup(file, copy) {
         Ok(bytes) => terminal.print(&format!("{bytes} bytes copied to {}\n", copy.display())),
         Err(_) if !file.exists() && !stores_rows(arguments, library, terminal) => {

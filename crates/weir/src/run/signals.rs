@@ -66,15 +66,30 @@ pub(crate) fn for_each(heard: impl FnMut() -> bool + Send + 'static) -> io::Resu
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let signals = {
         let _inside = runtime.enter();
-        // With a listener, which nobody reads, the signal has no other effect.
-        let file_size = SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw());
-        for kind in [SignalKind::user_defined1(), SignalKind::user_defined2(), file_size] {
-            drop(signal(kind)?);
-        }
+        ignore(&[SignalKind::user_defined1(), SignalKind::user_defined2(), file_size()])?;
         stopping().map(signal).collect::<io::Result<Vec<_>>>()?
     };
     let pass_on = move || runtime.block_on(pass_on(signals, heard));
     thread::Builder::new().name("weir signals".into()).spawn(pass_on).map(drop)
+}
+
+/// Has a write beyond the limit of a file's size fail instead of killing the process.
+///
+/// # Errors
+/// Fails if the system provides no signals.
+pub(crate) fn ignore_file_size() -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let _inside = runtime.enter();
+    ignore(&[file_size()])
+}
+
+fn file_size() -> SignalKind {
+    SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw())
+}
+
+/// With a listener, which nobody reads, a signal has no other effect.
+fn ignore(signals: &[SignalKind]) -> io::Result<()> {
+    signals.iter().try_for_each(|kind| signal(*kind).map(drop))
 }
 
 /// Returns the signals that stop the program.

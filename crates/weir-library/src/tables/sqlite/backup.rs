@@ -9,7 +9,7 @@ use weir::Failure;
 
 use super::connection::read_only;
 use super::database::is_ours;
-use super::database_error::explain;
+use super::database_error::{FILES_LIMITED, explain, limits_files};
 use super::database_files::beside;
 
 /// Copies the database of a program to a new file, which holds the rows of one moment and no unused space. Nobody waits for
@@ -65,6 +65,10 @@ pub(in crate::tables) fn not_copied(database: &Path, copy: &Path, error: &rusqli
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::DatabaseBusy) => {
             explain(database, error)
         }
+        Some(ErrorCode::SystemIoFailure) if limits_files(&[&partial(copy)]) => Failure::function(format!(
+            "cannot write the copy {}: {FILES_LIMITED}; the database is as before",
+            copy.display()
+        )),
         _ => Failure::function(format!("cannot write the copy {}: {error}", copy.display())),
     }
 }

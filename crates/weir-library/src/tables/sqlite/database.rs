@@ -25,7 +25,7 @@ use weir::{Failure, FailureKind, may_block};
 use super::catalog::SqliteCatalog;
 use super::checkpoint::{LogPages, LogThread, move_all};
 use super::connection::{BUSY_TIMEOUT, read_only, read_write};
-use super::database_error::{explain, in_use, is_busy, refused};
+use super::database_error::{explain, explain_read, in_use, is_busy, refused};
 use super::database_files::LOG_KEPT_MAX;
 use super::disk_waits::DiskWaits;
 use super::group_log::Redo;
@@ -415,6 +415,12 @@ impl Database {
 
     pub(in crate::tables) fn failure(&self, error: &rusqlite::Error) -> Failure {
         explain(&self.path, error)
+    }
+
+    /// Returns the failure for an error of a read, which is one of a transaction unless the number is 0.
+    pub(super) fn failure_of_read(&self, transaction: i64, error: &rusqlite::Error) -> Failure {
+        // The cache of a transaction may have to write what was changed before.
+        if transaction == 0 { explain_read(&self.path, error) } else { self.failure_in(transaction, error) }
     }
 
     /// Returns the failure for an error of a statement of a transaction, or of its end. One that another program has hindered is executed

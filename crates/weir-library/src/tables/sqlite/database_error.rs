@@ -1,9 +1,17 @@
 //! Failures of the database, with advice.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rusqlite::{ErrorCode, ffi};
+use rustix::fs::{Access, access};
+use rustix::process::{Resource, getrlimit};
 use weir::{Failure, FailureKind};
+
+use super::database_files::{LOG, beside};
+
+/// The advice for a file that the process may not make longer.
+pub(super) const FILES_LIMITED: &str =
+    "a file has the length that the program may give to files: allow longer ones (`ulimit -f`)";
 
 /// Returns the failure for an error of the database.
 pub(in crate::tables) fn explain(path: &Path, error: &rusqlite::Error) -> Failure {
@@ -26,7 +34,9 @@ pub(in crate::tables) fn explain(path: &Path, error: &rusqlite::Error) -> Failur
         Some(ErrorCode::SystemIoFailure) if has_extended_code(error, ffi::SQLITE_IOERR_SHORT_READ) => {
             "the file or its log was cut while the program had it open, or the disk failed: restart the program"
         }
+        Some(ErrorCode::SystemIoFailure) if limits_files(&[path, &beside(path, LOG)]) => FILES_LIMITED,
         Some(ErrorCode::SystemIoFailure) => "the disk or the file system failed",
+        Some(ErrorCode::TooBig) => "SQLite takes 1,000,000,000 bytes at most for a row and each of its values",
         _ => "",
     };
     let why = match error {
@@ -39,6 +49,35 @@ pub(in crate::tables) fn explain(path: &Path, error: &rusqlite::Error) -> Failur
     }
     let advice = if advice.is_empty() { String::new() } else { format!("; {advice}") };
     Failure::function(format!("the database {}: {why}{advice}", path.display()))
+}
+
+/// Returns the failure for an error of a read, which writes nothing but temporary files.
+pub(in crate::tables) fn explain_read(path: &Path, error: &rusqlite::Error) -> Failure {
+    if error.sqlite_error_code() != Some(ErrorCode::DiskFull) {
+        return explain(path, error);
+    }
+    Failure::function(format!(
+        "the folder {} for temporary files is full: SQLite sorts rows there that no index has in order; free some space, or choose \
+         another folder with `TMPDIR`",
+        temporary_folder().display()
+    ))
+}
+
+/// Returns the folder in which SQLite creates temporary files.
+fn temporary_folder() -> PathBuf {
+    let chosen = ["SQLITE_TMPDIR", "TMPDIR"].into_iter().filter_map(std::env::var_os).map(PathBuf::from);
+    let mut folders = chosen.chain(["/var/tmp", "/usr/tmp", "/tmp"].map(PathBuf::from));
+    let may_write = |folder: &PathBuf| folder.is_dir() && access(folder, Access::WRITE_OK | Access::EXEC_OK).is_ok();
+    folders.find(may_write).unwrap_or_else(|| PathBuf::from("."))
+}
+
+/// Returns whether one of these files has reached the length that the process may give to files.
+pub(super) fn limits_files(files: &[&Path]) -> bool {
+    /// The longest page, with what precedes it in a log.
+    const WRITE_MAX: u64 = (1 << 16) + 24;
+    let length = |file: &&Path| std::fs::metadata(file).map_or(0, |file| file.len());
+    let longest = files.iter().map(length).max().unwrap_or(0);
+    getrlimit(Resource::Fsize).current.is_some_and(|limit| longest + WRITE_MAX > limit)
 }
 
 /// Returns the failure of a folder that has the name of the database.

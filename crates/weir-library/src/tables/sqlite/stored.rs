@@ -65,7 +65,7 @@ impl StoredTable {
         let is_long = if transaction == 0 { self.takes_long(size) } else { is_large(size) };
         let is_short = !is_long;
         let read = self.database.read((transaction, is_short), |connection| read(&self.table, connection));
-        read.map_err(|error| self.database.failure_in(transaction, &error))
+        read.map_err(|error| self.database.failure_of_read(transaction, &error))
     }
 
     /// Runs a statement that writes at most these rows. A broken rule is a failure that names it, and the row.
@@ -92,6 +92,9 @@ impl StoredTable {
 
     /// Returns the failure of a statement that writes a row, or several.
     fn broken(&self, transaction: i64, error: &rusqlite::Error, row: &[Value]) -> Failure {
+        if error.sqlite_error_code() == Some(ErrorCode::TooBig) {
+            return constraint::longer_than_a_row(&self.table.schema);
+        }
         let is_broken = error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation);
         match is_broken {
             true if !is_unique(error) => constraint::refused(&self.table.schema, &error.to_string()),

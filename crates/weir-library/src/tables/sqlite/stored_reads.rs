@@ -61,7 +61,7 @@ impl TableSnapshot for SqliteSnapshot {
 impl SqliteSnapshot {
     fn reading<T>(self, read: impl FnOnce(&Connection) -> ReadRows<T>) -> Result<T, Failure> {
         let SqliteSnapshot { database, snapshot, .. } = self;
-        database.read_snapshot(snapshot, read).map_err(|error| database.failure(&error))?
+        database.read_snapshot(snapshot, read).map_err(|error| database.failure_of_read(0, &error))?
     }
 }
 

@@ -256,6 +256,16 @@ fn two_programs_that_share_an_existing_database_lose_nothing() {
     }
 }
 
+/// A trigger makes it so long, which takes no memory.
+#[test]
+fn a_row_that_is_too_long_for_sqlite_names_the_table_and_the_limit() {
+    let beside = Beside::new("too-long", Some("wal"));
+    let trigger = "CREATE TRIGGER long BEFORE INSERT ON counts BEGIN SELECT zeroblob(1000000001); END";
+    beside.other.execute_batch(trigger).unwrap();
+    let failure = beside.table.rows.insert(0, row(3, 1)).unwrap_err();
+    assert!(failure.message.contains("a row of `counts` has more than 1,000,000,000 bytes"), "{failure}");
+}
+
 /// SQLite checks no types in such a table, and would add what it makes of the value.
 #[test]
 fn sums_of_values_that_are_no_whole_numbers_fail() {

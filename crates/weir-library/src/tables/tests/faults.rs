@@ -1,19 +1,25 @@
 //! Faults of databases that a program notices: other writers, a transaction that does nothing, rules of others, encryption.
 
 use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use test_support::postgres::PostgresServer;
 use test_support::postgres_proxy::{Cut, PostgresProxy};
-use weir::{FailureKind, Value};
+use weir::{FailureKind, SeenCommits, Value};
 
+use super::checkpoints::insert_large;
 use super::evolution::user;
 use super::test_database::{HINDERING_UPDATE, HINDERING_USERS, wait_for};
-use super::{TestDatabase, users};
+use super::{TestDatabase, column, declared, schema, users};
 use crate::tables::open_table::OpenTable;
 use crate::tables::postgres::PostgresAddress;
 use crate::tables::sqlite::connection::{BUSY_TIMEOUT, HELD_TIMEOUT, read_write};
+use crate::tables::sqlite::database::Database;
+use crate::tables::sqlite::database_error::explain_read;
+use crate::tables::sqlite::stored::StoredTable;
 use crate::tables::sqlite::writer::Writer;
 use crate::tables::storage::TableStorage;
 use crate::tables::table_databases::TableLocation;
@@ -64,16 +70,71 @@ fn a_statement_that_another_program_hinders_is_tried_again() {
     assert_eq!(place(&table), Some(Value::Int(3)));
 }
 
-/// The limit of open files applies to the whole process, so this test has one of its own.
+/// Runs a test of this file in a process of its own, because its limits apply to the whole process. Returns false there.
+#[cfg(unix)]
+fn is_run_alone(test: &str, limits: &str) -> bool {
+    const ALONE: &str = "WEIR_TEST_ALONE";
+    if std::env::var_os(ALONE).is_some() {
+        return false;
+    }
+    let mut alone = std::process::Command::new("sh");
+    alone.args(["-c", &format!(r#"{limits}; exec "$0" "$@""#)]).arg(std::env::current_exe().unwrap());
+    let done = alone.args(["--exact", &format!("{}::{test}", module_path!().split_once("::").unwrap().1)]);
+    let done = done.env(ALONE, "").output().unwrap();
+    let said = String::from_utf8_lossy(&done.stdout);
+    assert!(done.status.success() && said.contains("1 passed"), "{said}");
+    true
+}
+
+#[cfg(unix)]
+#[test]
+fn a_limit_of_file_sizes_is_named() {
+    if is_run_alone("a_limit_of_file_sizes_is_named", "trap '' XFSZ; ulimit -f 4000") {
+        return;
+    }
+    let folder = TestDatabase::sqlite("file-sizes");
+    let database = Arc::new(Database::open(&folder.file(), None).unwrap());
+    let table = StoredTable::open(schema(), Arc::clone(&database)).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let _held = database.without_checkpoints();
+    let failure = (0..100).find_map(|number| {
+        insert_large(&table, number);
+        runtime.block_on(database.commits().unwrap().settled_to(SeenCommits::current())).err()
+    });
+    let message = failure.map(|failure| failure.message.to_string()).unwrap_or_default();
+    assert!(
+        message
+            .ends_with("; a file has the length that the program may give to files: allow longer ones (`ulimit -f`)"),
+        "{message}"
+    );
+}
+
+#[test]
+fn a_read_that_finds_no_room_names_the_folder_for_temporary_files() {
+    let full = |code| rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None);
+    let message = |code| explain_read(Path::new("shop.db"), &full(code)).message.to_string();
+    let said = message(rusqlite::ffi::SQLITE_FULL);
+    assert!(said.contains("for temporary files is full") && said.contains("`TMPDIR`"), "{said}");
+    assert!(!said.contains("shop.db"), "{said}");
+    assert!(message(rusqlite::ffi::SQLITE_CORRUPT).contains("the database shop.db: "));
+}
+
+#[test]
+fn a_table_with_more_columns_than_the_database_takes_is_refused() {
+    for database in TestDatabase::each("wide") {
+        let most = if matches!(database, TestDatabase::Sqlite(_)) { 2_000 } else { 1_600 };
+        let columns = (0..=most).map(|at| column(&format!("c{at}"), "Int", false)).collect();
+        let failure = database.storage().open(declared("wide", columns)).unwrap_err();
+        let expected = format!("`wide` has {} columns, and a table of the database at most {most}: ", most + 1);
+        assert!(failure.message.contains(&expected) && failure.message.len() < 200, "{failure}");
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn a_program_without_files_left_makes_its_rows_durable() {
-    const ALONE: &str = "WEIR_TEST_ALONE";
-    if std::env::var_os(ALONE).is_none() {
-        let name = "tables::tests::faults::a_program_without_files_left_makes_its_rows_durable";
-        let mut alone = std::process::Command::new(std::env::current_exe().unwrap());
-        let done = alone.args(["--exact", name]).env(ALONE, "").output().unwrap();
-        return assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stdout));
+    if is_run_alone("a_program_without_files_left_makes_its_rows_durable", "ulimit -n 1024") {
+        return;
     }
     let database = TestDatabase::sqlite("no-files-left");
     let storage = database.storage();

@@ -214,7 +214,7 @@ fn settle(database: &Database) -> Result<(), Failure> {
     runtime.block_on(database.commits().unwrap().settled())
 }
 
-/// What is written behind the cut makes the log as long as before, or longer.
+/// The log may be as long as before, or longer, when something was written behind the cut.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_program_notices_that_its_log_was_cut_before_it_acknowledges_anything() {
