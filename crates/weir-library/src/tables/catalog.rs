@@ -33,6 +33,11 @@ pub(super) trait Catalog {
     /// Returns the collation of a column of a key that takes different texts for the same one, if it has such a collation.
     fn key_collation(&self, table: &str, column: &str) -> Read<Option<String>>;
 
+    /// Returns whether the database checks only at the end of a statement or transaction that no two rows agree in these columns.
+    fn defers_key(&self, _table: &str, _columns: &[&str]) -> Read<bool> {
+        Ok(false)
+    }
+
     /// Returns whether the database numbers the rows of a table that another program has declared, in this column.
     fn numbers_column(&self, table: &str, column: &str) -> Read<bool>;
 

@@ -20,7 +20,8 @@ pub(super) fn taken_in_undeclared(schema: &Schema, (index, columns): (&str, &[&s
     let which = places.map_or_else(|| format!("the same ({names})"), |places| named(schema, &places, row));
     let why = if index.starts_with(OWN_INDEXES) {
         format!(
-            "another version of the program declares `unique ({names})`: stop that version if it is running, and start this one again"
+            "another version of the program declares `unique ({names})`, which holds for all versions while that one runs; if it has \
+             ended, start this one again, which drops it"
         )
     } else if schema.existing.is_some() {
         format!("its unique index `{index}` allows only one")
@@ -170,6 +171,17 @@ pub(super) fn no_number_left(schema: &Schema) -> Failure {
     broken(format!("`{}` has used all numbers for its rows", schema.name))
 }
 
+/// Returns the failure of a table to whose row the database has given no number.
+pub(super) fn no_number_given(schema: &Schema) -> Failure {
+    let failure = no_number_left(schema);
+    let table = Dialect::Postgres.text(&schema.name);
+    broken(format!(
+        "{}, or its row in the table `weir_numbers` of the database is missing: INSERT INTO \"weir_numbers\" VALUES ({table}, 0) gives it \
+         one, and the next number is greater than those of all rows",
+        failure.message
+    ))
+}
+
 /// Returns a value as programs write it.
 pub(super) fn shown(column: &ColumnSchema, value: &Value) -> String {
     match value {
@@ -200,4 +212,22 @@ fn held_value(column: &ColumnSchema, value: &Value) -> String {
 
 fn broken(message: String) -> Failure {
     Failure::new(FailureKind::Constraint, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tables::tests::{column, declared};
+
+    #[test]
+    fn a_unique_of_another_version_is_kept_while_that_one_runs() {
+        let users = declared("users", vec![column("id", "Int", false), column("place", "Text", false)]);
+        let of_other = ("weir unique users (place)", &["place"][..]);
+        let refused = taken_in_undeclared(&users, of_other, &[Value::Int(1), Value::text("Ulm")]);
+        assert_eq!(
+            refused.message.as_str(),
+            "a row of `users` with the place \"Ulm\" exists already, and another version of the program declares `unique (place)`, which \
+             holds for all versions while that one runs; if it has ended, start this one again, which drops it"
+        );
+    }
 }

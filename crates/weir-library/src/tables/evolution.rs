@@ -265,7 +265,8 @@ fn key_changed(schema: &Schema, known: &[KnownColumn], catalog: &dyn Catalog) ->
         return part_of_key(new, (program, database));
     }
     if schema.auto && !catalog.numbers_rows(&schema.name)? {
-        return refused("the program numbers the rows (`auto`), and the database does not".to_owned());
+        let why = if catalog.dialect() == Dialect::Postgres { ": `weir_numbers` has no row of the table" } else { "" };
+        return refused(format!("the program numbers the rows (`auto`), and the database does not{why}"));
     }
     Ok(Ok(()))
 }

@@ -329,9 +329,9 @@ impl PostgresDatabase {
     pub(super) fn changing<T>(&self, change: impl Fn(&dyn Catalog) -> StartCheck<T>) -> Result<T, Failure> {
         let deadline = Instant::now() + self.connector.address.time_limit;
         loop {
-            let (changed, is_held_up) = self.changed_at_once(&change)?;
+            let (changed, is_held_up) = self.changed_at_once(&change).map_err(errors::of_start)?;
             if !is_held_up || Instant::now() >= deadline {
-                return changed;
+                return changed.map_err(errors::of_start);
             }
             std::thread::sleep(HELD_UP_PAUSE);
         }

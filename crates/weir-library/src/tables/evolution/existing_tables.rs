@@ -30,7 +30,7 @@ pub(in crate::tables) fn check(schema: &Schema, catalog: &dyn Catalog) -> StartC
             return refused(why);
         }
     }
-    if let Some(why) = folds_key(schema, existing, catalog)? {
+    if let Some(why) = key_refused(schema, existing, catalog)? {
         return refused(why);
     }
     if is_view && existing.writable {
@@ -79,6 +79,19 @@ pub(in crate::tables) fn as_indexed(schema: &Schema, catalog: &dyn Catalog) -> R
         column.in_nocase_index = nocase.iter().any(|known| catalog.dialect().same_name(known, &column.name));
     }
     Ok(schema)
+}
+
+/// Returns why the key is refused, whatever its columns are.
+fn key_refused(schema: &Schema, existing: &ExistingTable, catalog: &dyn Catalog) -> Read<Option<String>> {
+    let key: Vec<&str> = schema.key.iter().map(|at| schema.columns[*at].name.as_str()).collect();
+    if existing.writable && catalog.defers_key(&schema.name, &key)? {
+        return Ok(Some(format!(
+            "its key ({}) is `DEFERRABLE`, by which PostgreSQL finds no row that an `upsert` replaces: declare it without that in the \
+             database, or leave out `writable: true`",
+            key.join(", ")
+        )));
+    }
+    folds_key(schema, existing, catalog)
 }
 
 /// Returns why a key of texts is refused: the database would take different texts for the same key.

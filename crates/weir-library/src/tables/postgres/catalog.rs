@@ -140,6 +140,19 @@ impl Catalog for PostgresCatalog<'_> {
         Ok(rows.into_iter().next().and_then(|row| row.into_iter().next().flatten()))
     }
 
+    fn defers_key(&self, table: &str, columns: &[&str]) -> Read<bool> {
+        let (table, number) = (PostgresCatalog::table(table), columns.len());
+        let columns = list(columns.iter().map(|column| Dialect::Postgres.text(column)), ", ");
+        let rows = self.query(&format!(
+            "SELECT bool_or(NOT i.indimmediate) FROM pg_index i
+             WHERE i.indrelid = {table} AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indnkeyatts = {number}
+             AND ARRAY(SELECT a.attname::text FROM unnest(i.indkey::int2[]) WITH ORDINALITY AS k (column_number, place)
+                       JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.column_number
+                       WHERE k.place <= i.indnkeyatts) @> ARRAY[{columns}]::text[]"
+        ))?;
+        Ok(rows.concat() == [Some("t".to_owned())])
+    }
+
     fn numbers_column(&self, table: &str, column: &str) -> Read<bool> {
         let (table, column) = (PostgresCatalog::table(table), Dialect::Postgres.text(column));
         let sql = format!(

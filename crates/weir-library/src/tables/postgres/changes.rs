@@ -180,7 +180,7 @@ impl TableLayout {
                 match executed.filter(|executed| executed.rows().is_ok_and(|rows| !rows.is_empty())) {
                     Some(executed) => self.number(executed, 0).map(Value::Int),
                     None if self.may_interfere() => Err(constraint::kept_out(&self.schema)),
-                    None => Err(constraint::no_number_left(&self.schema)),
+                    None => Err(constraint::no_number_given(&self.schema)),
                 }
             }
             RowChange::Insert(row) if executed.is_some() && count == 0 => {

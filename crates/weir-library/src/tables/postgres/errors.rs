@@ -16,6 +16,9 @@ const WHY_LOST: &str = "the transaction was taken back, because its connection t
 /// column of another program cannot have: a text that is too long or has a NUL, a number out of range.
 const RULES_BROKEN: [&str; 4] = ["23", "22001", "22021", "22003"];
 
+/// The advice for a lost connection, while the program runs.
+const CONNECTS_AGAIN: &str = "the next statement connects again";
+
 /// The advice for a table with rules (`CREATE RULE`).
 const NO_RULES: &str = "a rule rewrites statements on this table, and PostgreSQL does not execute this one then: write a trigger instead of \
                         the rule";
@@ -218,6 +221,12 @@ pub(super) fn failure(address: &PostgresAddress, error: &StatementError) -> Fail
     }
 }
 
+/// Returns the failure of a start, whose program ends: no statement follows.
+pub(super) fn of_start(failure: Failure) -> Failure {
+    let advice = "start the program again, which goes on with what is left";
+    Failure::new(failure.kind, failure.message.replace(CONNECTS_AGAIN, advice))
+}
+
 /// Returns whether a policy keeps out a row. The code is that of a right which the user lacks.
 fn is_kept_out(error: &Error) -> bool {
     let checks_policies = |error: &DbError| error.routine() == Some("ExecWithCheckOptions");
@@ -267,7 +276,7 @@ fn advice(error: &Error) -> Option<&'static str> {
         if error.to_string().starts_with("error connecting") {
             return Some("start PostgreSQL, or correct its address");
         }
-        return is_lost(error).then_some("the connection was lost; the next statement connects again");
+        return is_lost(error).then_some(CONNECTS_AGAIN);
     };
     Some(match code.code() {
         "55P03" => "another program that shares the tables has not ended its transaction: try it again",
@@ -287,7 +296,7 @@ fn advice(error: &Error) -> Option<&'static str> {
         }
         "54011" => "a key or an index has at most 32 columns",
         "54000" => "a key or an indexed value has at most 2,700 bytes",
-        "57P01" | "57P02" | "57P03" | "08006" | "08003" => "the next statement connects again",
+        "57P01" | "57P02" | "57P03" | "08006" | "08003" => CONNECTS_AGAIN,
         "25P03" => "the transaction has executed nothing for too long",
         _ => return None,
     })

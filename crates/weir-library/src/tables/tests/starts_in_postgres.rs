@@ -5,7 +5,7 @@ use weir::{Failure, Value};
 
 use super::evolution::{Evolution, user};
 use super::{TestDatabase, column, declared};
-use crate::tables::schema::ColumnSchema;
+use crate::tables::schema::{ColumnSchema, ExistingTable, Schema};
 
 /// Returns the failure of a start, or none, whose update of a row executes this statement first: the row gets the default of a column.
 fn start_with_trigger(evolution: &Evolution, statement: &str) -> Result<(), Failure> {
@@ -30,4 +30,53 @@ fn a_start_has_a_time_limit_of_its_own() {
         let server = PostgresServer::shared().unwrap();
         assert_eq!(server.execute(name, "SELECT allowed FROM seen").trim(), "1h");
     }
+}
+
+/// The program ends, and connects no more.
+#[test]
+fn a_start_that_has_lost_its_connection_says_to_start_again() {
+    for evolution in Evolution::each("start_lost") {
+        let TestDatabase::Postgres(_) = &evolution.database else { continue };
+        let lost = start_with_trigger(&evolution, "PERFORM pg_terminate_backend(pg_backend_pid())").unwrap_err();
+        assert!(lost.message.contains("start the program again, which goes on with what is left"), "{lost}");
+        assert!(!lost.message.contains("next statement"), "{lost}");
+    }
+}
+
+#[test]
+fn a_table_whose_row_of_numbers_is_missing_says_so() {
+    for evolution in Evolution::each("no_numbers") {
+        let TestDatabase::Postgres(_) = &evolution.database else { continue };
+        let lines =
+            Schema { auto: true, ..declared("lines", vec![column("id", "Int", false), column("text", "Text", false)]) };
+        let row = || Value::Record([Value::Int(0), Value::text("x")].into());
+        let table = evolution.database.storage().open(lines.clone()).unwrap();
+        table.rows.insert(0, row()).unwrap();
+        evolution.database.execute("DELETE FROM weir_numbers WHERE \"table\" = 'lines'");
+        let refused = table.rows.insert(0, row()).unwrap_err();
+        let advice = "INSERT INTO \"weir_numbers\" VALUES ('lines', 0)";
+        assert!(refused.message.contains(advice), "{refused}");
+        let promised = evolution.database.report(&lines).unwrap();
+        assert!(promised.contains("`weir_numbers` has no row of the table"), "{promised}");
+        evolution.database.execute(advice);
+        assert_eq!(table.rows.insert(0, row()).unwrap(), Value::Int(2));
+    }
+}
+
+/// No `upsert` would succeed.
+#[test]
+fn a_deferrable_key_of_an_existing_table_that_is_written_is_refused() {
+    let Some(server) = PostgresServer::shared() else { return };
+    let address = server.schema("deferrable_key");
+    server.execute("deferrable_key", "CREATE TABLE parts (id bigint PRIMARY KEY DEFERRABLE)");
+    let opened = |writable| {
+        let columns = vec![ColumnSchema { existing: true, ..column("id", "Int", false) }];
+        let constraint = "tables.parts".to_owned();
+        let existing = Some(ExistingTable { database: address.clone(), writable, constraint });
+        let place = TestDatabase::Postgres("deferrable_key".to_owned());
+        place.storage().open(Schema { existing, ..declared("parts", columns) }).map(|_| ())
+    };
+    let refused = opened(true).unwrap_err();
+    assert!(refused.message.contains("its key (id) is `DEFERRABLE`"), "{refused}");
+    opened(false).unwrap();
 }
