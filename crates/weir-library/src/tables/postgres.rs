@@ -52,6 +52,7 @@ mod recovery_tests;
 mod refused_connection_tests;
 mod rejoining;
 mod replacement;
+mod rights;
 mod row_triggers;
 mod rows_by_keys;
 mod running_programs;
@@ -59,6 +60,7 @@ mod scratch;
 mod script;
 mod sent_statement;
 mod spare_connections;
+mod start_rights;
 mod syncs;
 mod table;
 mod table_layout;
@@ -278,10 +280,12 @@ impl PostgresDatabase {
     pub(super) fn evolve(&self, change: impl Fn(&dyn Catalog) -> StartCheck<()>) -> Result<(), Failure> {
         self.changing(|catalog| {
             let applied = change(catalog)?;
-            if applied.is_ok() {
-                self.look_for_triggers(catalog)?;
+            if applied.is_err() {
+                return Ok(applied);
             }
-            Ok(applied)
+            self.look_for_triggers(catalog)?;
+            let declared = self.declared.lock().clone();
+            Ok(self.lacking_on_tables(|sql| catalog.query(sql), &declared)?.map_or(Ok(()), Err))
         })?;
         self.begin_reading();
         Ok(())
