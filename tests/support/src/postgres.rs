@@ -109,8 +109,34 @@ impl PostgresServer {
         self.folder.join("server.crt")
     }
 
+    /// Starts a standby of this server, which has everything that it has now. It gets more as long as both run.
+    ///
+    /// # Panics
+    /// Panics if it does not start.
+    #[must_use]
+    pub fn standby(&self) -> PostgresServer {
+        let standby = PostgresServer::in_folder().expect("this server is one");
+        let mut copy = standby.program("pg_basebackup");
+        copy.arg("-D").arg(standby.folder.join("data")).args(["-R", "-c", "fast", "--no-sync", "-U", "weir", "-h"]);
+        let copied =
+            copy.arg(&self.folder).arg("-p").arg(self.port.to_string()).output().expect("pg_basebackup is there");
+        assert!(copied.status.success(), "pg_basebackup: {}", String::from_utf8_lossy(&copied.stderr));
+        standby.run();
+        standby
+    }
+
     /// Creates the files of a server.
     fn prepare() -> Option<PostgresServer> {
+        let server = PostgresServer::in_folder()?;
+        // Not the order of bytes, which Weir has to ask for; older versions have no such option.
+        let icu: &[&str] = &["--locale-provider=icu", "--icu-locale=en", "--locale=C.UTF-8"];
+        let made = server.initialize(icu).or_else(|_| server.initialize(&["--locale=C"]));
+        made.unwrap_or_else(|message| panic!("initdb: {message}"));
+        Some(server)
+    }
+
+    /// Returns a server without files, in a folder of its own.
+    fn in_folder() -> Option<PostgresServer> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let Some(programs) = programs() else {
             // Not `eprintln!`: the test harness would hide it.
@@ -125,7 +151,7 @@ impl PostgresServer {
             let owned = Command::new("chown").args(["65534:65534"]).arg(&folder).status();
             assert!(owned.expect("chown is there").success());
         }
-        let server = PostgresServer {
+        Some(PostgresServer {
             programs,
             folder,
             port: 5432,
@@ -133,12 +159,7 @@ impl PostgresServer {
             is_durable: false,
             server: Mutex::default(),
             _keeper: keeper.expect("a shell is there"),
-        };
-        // Not the order of bytes, which Weir has to ask for; older versions have no such option.
-        let icu: &[&str] = &["--locale-provider=icu", "--icu-locale=en", "--locale=C.UTF-8"];
-        let made = server.initialize(icu).or_else(|_| server.initialize(&["--locale=C"]));
-        made.unwrap_or_else(|message| panic!("initdb: {message}"));
-        Some(server)
+        })
     }
 
     /// Creates the files of the server.
@@ -167,13 +188,22 @@ impl PostgresServer {
         let mut log = BufReader::new(server.stderr.take().expect("the log is a pipe")).lines();
         let mut seen = Vec::new();
         let ready = log.by_ref().map_while(Result::ok).any(|line| {
-            let ready = line.contains("ready to accept connections");
+            // A standby accepts `read-only connections`.
+            let ready = line.contains("ready to accept");
             seen.push(line);
             ready
         });
         assert!(ready, "postgres does not start: {}", seen.join("\n"));
         std::thread::spawn(move || log.for_each(drop));
         *self.server.lock().expect("no test panics here") = Some(server);
+    }
+
+    /// Returns whether the server was started, and not ended since.
+    ///
+    /// # Panics
+    /// Panics if another thread has.
+    pub fn is_running(&self) -> bool {
+        self.server.lock().expect("no test panics here").is_some()
     }
 
     /// Ends the server at once, as if it had crashed, and waits for its end.
@@ -275,6 +305,16 @@ impl PostgresServer {
     pub fn address(&self, schema: &str) -> String {
         let folder = self.folder.to_str().expect("a path of ASCII").replace('/', "%2F");
         format!("postgres://weir@{folder}/postgres?options=-csearch_path%3D{schema}")
+    }
+
+    /// Returns the address of a schema on this server or another one, whichever writes.
+    #[must_use]
+    pub fn address_with(&self, other: &PostgresServer, schema: &str) -> String {
+        let folder = |server: &PostgresServer| server.folder.to_str().expect("a path of ASCII").replace('/', "%2F");
+        let (first, second) = (folder(self), folder(other));
+        format!(
+            "postgres://weir@{first},{second}/postgres?target_session_attrs=read-write&options=-csearch_path%3D{schema}"
+        )
     }
 
     /// Returns the socket of the server.

@@ -29,10 +29,13 @@ mod errors;
 mod executing;
 mod expected_rows;
 mod expecting;
+#[cfg(test)]
+mod failover_tests;
 mod flights;
 mod group_execution;
 mod group_statements;
 mod io;
+mod join_answer;
 mod layout;
 mod notifications;
 mod pipelines;
@@ -49,6 +52,7 @@ mod recovery_tests;
 mod refused_connection_tests;
 mod rejoining;
 mod replacement;
+mod rights;
 mod row_triggers;
 mod rows_by_keys;
 mod running_programs;
@@ -56,6 +60,8 @@ mod scratch;
 mod script;
 mod sent_statement;
 mod spare_connections;
+mod start_rights;
+mod syncs;
 mod table;
 mod table_layout;
 mod time_limits;
@@ -96,13 +102,14 @@ use catalog::PostgresCatalog;
 use commit_ends::PlacedCommits;
 use connection::{PostgresConnection, SNAPSHOT};
 use connector::PostgresConnector;
-use durability::{PostgresLog, SyncConnection, UnsyncedCommits};
+use durability::UnsyncedCommits;
 use errors::{StatementError, explain, failure};
 pub(super) use io::wait;
 use pipelines::Pipelines;
 use readers::Readers;
 use row_triggers::{TABLES_WITH_TRIGGERS, TriggersOfTables};
 pub use scratch::{ScratchSchema, ScratchSchemas};
+use syncs::{PostgresLog, SyncConnection};
 pub(super) use table::PostgresTable;
 use time_limits::AnswerTimeLimits;
 use unused_connections::UnusedConnections;
@@ -277,10 +284,12 @@ impl PostgresDatabase {
     pub(super) fn evolve(&self, change: impl Fn(&dyn Catalog) -> StartCheck<()>) -> Result<(), Failure> {
         self.changing(|catalog| {
             let applied = change(catalog)?;
-            if applied.is_ok() {
-                self.look_for_triggers(catalog)?;
+            if applied.is_err() {
+                return Ok(applied);
             }
-            Ok(applied)
+            self.look_for_triggers(catalog)?;
+            let declared = self.declared.lock().clone();
+            Ok(self.lacking_on_tables(|sql| catalog.query(sql), &declared)?.map_or(Ok(()), Err))
         })?;
         self.begin_reading();
         Ok(())

@@ -98,16 +98,22 @@ fn would_change_schema<'s>(
     statements: &[PlacedStatement],
     address: &PostgresAddress,
 ) -> Result<WouldChange<'s>, Failure> {
+    if let Some(failure) = PostgresDatabase::lacking_right(address, tables.0, false)? {
+        return Ok(WouldChange::refused(failure));
+    }
     let examine = || PostgresDatabase::examine(address, |catalog| WouldChange::of(tables, statements, catalog));
     // The server may not have noticed yet that a program has ended. A start waits for that, too.
     let have_ended = || {
         PostgresDatabase::open_existing(address.clone(), None)
             .is_ok_and(|database| database.hindering_have_ended(tables.0))
     };
-    match examine()? {
-        change if change.changes.is_err() && have_ended() => examine(),
-        change => Ok(change),
-    }
+    let change = match examine()? {
+        change if change.changes.is_err() && have_ended() => examine()?,
+        change => change,
+    };
+    let changes = change.migration.is_some() || change.changes.as_ref().is_ok_and(|changes| !changes.is_empty());
+    let lacking = if changes { PostgresDatabase::lacking_right(address, tables.0, true)? } else { None };
+    Ok(lacking.map_or(change, WouldChange::refused))
 }
 
 /// Returns the line of a start that fails.
@@ -210,6 +216,11 @@ struct WouldChange<'s> {
 }
 
 impl<'s> WouldChange<'s> {
+    /// Returns those of a start that fails before it looks at the table.
+    fn refused(failure: Failure) -> WouldChange<'s> {
+        WouldChange { migration: None, changes: Err(failure), old_defaults: Vec::new(), statements: String::new() }
+    }
+
     fn of(
         (schema, schemas): (&'s Schema, &[Schema]),
         statements: &[PlacedStatement],
@@ -236,8 +247,7 @@ fn would_change_file<'s>(
 ) -> Read<WouldChange<'s>> {
     let found = without_links(file).and_then(|path| LogNote::check(&path).and_then(|()| check_writable(&path)));
     if let Err(failure) = found {
-        let (changes, statements) = (Err(failure), String::new());
-        return Ok(WouldChange { changes, old_defaults: Vec::new(), statements });
+        return Ok(WouldChange::refused(failure));
     }
     let opened = if file.exists() { read_only(file) } else { Connection::open_in_memory() };
     let connection = opened.map_err(|error| explain(file, &error))?;

@@ -1,6 +1,7 @@
 //! Addresses of PostgreSQL databases: `postgres://user@host/database`.
 
 use std::fmt;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use percent_encoding::percent_decode_str;
@@ -34,6 +35,8 @@ pub struct PostgresAddress {
     pub(super) connections_max: Option<usize>,
     /// The certificates that are accepted; `None` if connections are not encrypted.
     pub(super) trust: Option<CertificateTrust>,
+    /// The schema of the tables, once it is known.
+    schema: Arc<OnceLock<String>>,
     shown: String,
 }
 
@@ -45,6 +48,7 @@ impl PostgresAddress {
         let options = address.config.get_options().unwrap_or_default().to_owned();
         // The last option counts.
         address.config.options(format!("{options} -csearch_path={schema}")).application_name(schema);
+        address.schema = Arc::default();
         address
     }
 
@@ -52,6 +56,16 @@ impl PostgresAddress {
     #[must_use]
     pub fn with_connections_max(self, connections_max: Option<usize>) -> PostgresAddress {
         PostgresAddress { connections_max, ..self }
+    }
+
+    /// Notes the schema that has the tables.
+    pub(super) fn found_schema(&self, schema: &str) {
+        _ = self.schema.set(schema.to_owned());
+    }
+
+    /// Returns the schema that has the tables, if it is known.
+    pub(super) fn schema(&self) -> Option<&str> {
+        self.schema.get().map(String::as_str)
     }
 
     /// Returns the hosts and ports, as a text.
@@ -114,7 +128,7 @@ impl PostgresAddress {
             Some(CertificateTrust::Authorities(_)) => SslMode::Require,
         });
         let shown = shown(&config);
-        Ok(PostgresAddress { config, time_limit, connections_max: None, trust, shown })
+        Ok(PostgresAddress { config, time_limit, connections_max: None, trust, schema: Arc::default(), shown })
     }
 }
 

@@ -6,7 +6,7 @@
 //!
 //! *Other programs* would see rows that are not durable yet. Therefore each program holds a shared advisory lock while its writer
 //! is connected. A transaction commits without waiting only if it gets that lock exclusively ([`COUNT_COMMIT`](super::commit_numbers::COUNT_COMMIT)), which it does not
-//! beside another program. A program that joins makes durable what is there ([`JOIN`]).
+//! beside another program. A program that joins makes durable what is there ([`JoinAnswer`]).
 //!
 //! *A crash of the database* loses the last commits that are not durable, and cuts all connections. The program executes them
 //! once more, before anything else: no other program of the schema has written meanwhile, so that they do the same. Others, such as
@@ -22,47 +22,23 @@
 //! commits whose connection was lost before their answer (`unanswered_commits`).
 
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::pin::Pin;
-use std::sync::{Arc, Weak};
-use std::time::Instant;
 
 use parking_lot::Mutex;
-use tokio::time::timeout;
 use weir::Failure;
 
-use super::PostgresDatabase;
-use super::commit_marks::{CommitMark, CommitMarks, CommitsAtJoin, row_of};
+use super::commit_marks::{CommitMark, CommitMarks, CommitsAtJoin};
 use super::commit_numbers::{COUNT_BITS, CommitNumber};
 use super::connection::PostgresConnection;
-use super::connector::{PostgresConnector, RECONNECT_PAUSE, RECONNECT_TIMEOUT};
+use super::connector::PostgresConnector;
 use super::errors::{StatementError, failure};
-use super::io::{begin_task, wait};
+use super::join_answer::JoinAnswer;
 use super::sent_statement::SentStatement;
 use super::unanswered_commits::{UnansweredCommit, UnansweredCommits};
 use super::writes_since_crash::WritesSinceCrash;
-use crate::tables::group_commit::{LogSync, SyncAnswer, SyncFailure, SyncWithoutThread};
 
-/// Takes the lock of programs that have joined: from now on, others wait for the disk. The rows of joins long ago are deleted, and those in
-/// which programs count commits that have joined then: one that still runs does not learn by them what a lost connection has done.
-const JOIN: &str = "SELECT pg_advisory_lock_shared((1466263922::bigint << 32) | '\"weir_database\"'::regclass::oid::bigint); \
-    BEGIN; LOCK TABLE \"weir_database\" IN EXCLUSIVE MODE; \
-    INSERT INTO \"weir_numbers\" VALUES ('', 0) ON CONFLICT DO NOTHING; \
-    SELECT \"last\", (SELECT \"last\" FROM \"weir_numbers\" WHERE \"table\" = 'JOINED'), \
-    (SELECT \"last\" FROM \"weir_numbers\" WHERE \"table\" = 'MARKED'), \
-    (SELECT string_agg(\"last\"::text, ' ') FROM \"weir_numbers\" WHERE \"table\" LIKE ' join %') FROM \"weir_numbers\" WHERE \"table\" = ''; \
-    UPDATE \"weir_numbers\" SET \"last\" = (((\"last\" >> 40) + 1) << 40) | (\"last\" & 1099511627775) WHERE \"table\" = ''; \
-    DELETE FROM \"weir_numbers\" WHERE \"table\" LIKE ' joined %'; \
-    INSERT INTO \"weir_numbers\" SELECT 'JOINED', \"last\" >> 40 FROM \"weir_numbers\" WHERE \"table\" = ''; \
-    INSERT INTO \"weir_numbers\" SELECT 'MARKED', (\"last\" >> 40) << 40 FROM \"weir_numbers\" WHERE \"table\" = '' ON CONFLICT DO NOTHING; \
-    INSERT INTO \"weir_numbers\" SELECT ' join ' || (\"last\" >> 40), \"last\" FROM \"weir_numbers\" WHERE \"table\" = ''; \
-    DELETE FROM \"weir_numbers\" WHERE (\"table\" LIKE ' commits %' OR \"table\" LIKE ' join %') \
-    AND (\"last\" >> 40) < (SELECT (\"last\" >> 40) - 1024 FROM \"weir_numbers\" WHERE \"table\" = ''); \
-    COMMIT";
 /// Begins the transaction that executes lost ones once more. It waits for the disk.
 const REDO: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ; LOCK TABLE \"weir_database\" IN EXCLUSIVE MODE; \
     UPDATE \"weir_numbers\" SET \"last\" = \"last\" + 1 WHERE \"table\" = ''";
-/// A commit that waits for the disk. A transaction that writes nothing would not.
-const SYNC: &str = "SELECT pg_logical_emit_message(true, 'weir', '')";
 /// The number of commits after which a sync begins, even if nobody waits for it.
 const UNSYNCED_MAX: usize = 1_000;
 
@@ -87,8 +63,68 @@ struct NotedCommits {
     commits: Vec<UnsyncedCommit>,
     /// The last commit that the database had when this program joined last.
     joined: Option<CommitNumber>,
+    /// The timeline of the server, on which everything is noted.
+    timeline: Option<String>,
+    /// The transaction of the last commit that a standby has got before it was promoted, while what was lost is not executed again.
+    before_promotion: Option<String>,
+    /// The last commit that was seen to be durable, or the last join of this program.
+    durable: Option<CommitNumber>,
+    /// The number of commits that were noted since, which this program has counted.
+    count: i64,
+    /// The highest number among these.
+    last: Option<CommitNumber>,
     /// The commits without an answer.
     unanswered: UnansweredCommits,
+}
+
+impl NotedCommits {
+    /// Notes that this program has joined, and the last commit that it has found.
+    fn joined(&mut self, found: CommitNumber) {
+        self.joined = Some(found);
+        let join = CommitNumber((found.programs() + 1) << COUNT_BITS | found.count());
+        (self.durable, self.last, self.count) = (Some(join), Some(join), 0);
+    }
+
+    /// Returns whether the database has given the number of a commit twice, so that it is an older one than before, such as a backup
+    /// that was restored. Other programs that have joined since count, too.
+    fn is_given_again(&mut self, number: CommitNumber) -> bool {
+        let (Some(joined), Some(last)) = (self.joined, self.last) else { return false };
+        if number.programs() != last.programs() {
+            return false;
+        }
+        self.count += 1;
+        let last = CommitNumber(last.0.max(number.0));
+        self.last = Some(last);
+        self.count > last.count() - joined.count()
+    }
+
+    /// Notes that everything which is noted is on this timeline.
+    fn is_on_timeline(&mut self, timeline: Option<String>) {
+        (self.timeline, self.before_promotion) = (timeline, None);
+    }
+
+    /// Returns the transaction of the last commit that a standby has got before it was promoted, which is empty if nobody knows it; `None` if
+    /// none was promoted. A join of this program hides it, unless it was found then.
+    fn before_promotion(&mut self, joined: &JoinAnswer, is_joined: bool) -> Option<String> {
+        let both = self.timeline.as_ref().zip(joined.timeline.as_ref());
+        both.filter(|(old, new)| old != new)?;
+        let counted = if is_joined { String::new() } else { joined.counted.clone() };
+        Some(self.before_promotion.get_or_insert(counted).clone())
+    }
+
+    /// Returns whether the database has lost commits that were durable. `joins` are the numbers of the last commits that programs have
+    /// found when they joined.
+    fn has_lost_durable(&self, last: CommitNumber, joins: &[CommitNumber]) -> bool {
+        let Some(durable) = self.durable else { return false };
+        match durable.programs() == last.programs() {
+            true => last.count() < durable.count(),
+            false if last.programs() < durable.programs() => true,
+            false => {
+                let mut next = joins.iter().filter(|join| join.programs() == durable.programs() + 1);
+                next.any(|found| found.count() < durable.count())
+            }
+        }
+    }
 }
 
 /// The fate of a commit that was to be noted.
@@ -98,7 +134,7 @@ pub(super) enum NotedCommit {
     Kept,
     /// It is noted, and a sync should begin.
     Due,
-    /// The program has joined once more before, and the database may have lost it.
+    /// The program has joined once more before, and the database may have lost it; or the database is an older one.
     Lost,
 }
 
@@ -116,6 +152,9 @@ impl UnsyncedCommits {
             // To execute it later would overwrite what was written since.
             let is_durable = number.programs() == joined.programs() && number.count() <= joined.count();
             return if is_durable { NotedCommit::Kept } else { NotedCommit::Lost };
+        }
+        if noted.is_given_again(number) {
+            return NotedCommit::Lost;
         }
         // Several tasks note commits.
         let at = noted.commits.partition_point(|commit| commit.number.0 < number.0);
@@ -155,7 +194,9 @@ impl UnsyncedCommits {
 
     /// Forgets the commits up to a number, which are durable.
     pub(super) fn forget(&self, durable: CommitNumber) {
-        self.noted.lock().commits.retain(|commit| commit.number.0 > durable.0);
+        let mut noted = self.noted.lock();
+        noted.commits.retain(|commit| commit.number.0 > durable.0);
+        noted.durable = noted.durable.filter(|before| before.0 > durable.0).or(Some(durable));
     }
 }
 
@@ -164,6 +205,8 @@ enum Recovery {
     Whole,
     /// They cannot be executed once more, for this reason.
     Lost(String),
+    /// The database does not have commits that were durable.
+    Older,
 }
 
 /// Joins the programs of the schema, and executes once more what the database has lost.
@@ -173,14 +216,18 @@ pub(super) fn join(
     unsynced: &UnsyncedCommits,
 ) -> Result<Result<(), Failure>, StatementError> {
     let recovered = connector.answered(recover(connection, connector, unsynced))?;
-    Ok(match recovered {
-        Recovery::Whole => Ok(()),
-        Recovery::Lost(why) => Err(Failure::function(format!(
-            "the database {} has crashed, and has lost what was written last, before it was durable; it cannot be executed once more, \
-             because {why}; start the program again",
-            connector.address
-        ))),
-    })
+    let why = match recovered {
+        Recovery::Whole => return Ok(Ok(())),
+        Recovery::Lost(why) => format!(
+            "has crashed, and has lost what was written last, before it was durable; it cannot be executed once more, because {why}; start \
+             the program again"
+        ),
+        Recovery::Older => "has lost commits that were durable: a standby that was behind has been promoted, a backup was restored, or \
+                            the server does not wait for its disk (`fsync`, `synchronous_commit`); numbers of rows may be given again; \
+                            start the program again"
+            .to_owned(),
+    };
+    Ok(Err(Failure::function(format!("the database {} {why}", connector.address))))
 }
 
 async fn recover(
@@ -188,17 +235,16 @@ async fn recover(
     connector: &PostgresConnector,
     unsynced: &UnsyncedCommits,
 ) -> Result<Recovery, StatementError> {
-    let joined = format!(" joined {:016x}", unsynced.program);
-    let join = JOIN.replace("JOINED", &joined).replace("MARKED", &row_of(unsynced.program));
-    let rows = connection.texts(&join).await?;
-    let text = |column: usize| rows.last().and_then(|row| row.get(column)?.as_deref());
-    let number = |column: usize| text(column).and_then(|text| text.parse().ok());
-    let (last, own_join) = (number(0).map_or(CommitNumber(0), CommitNumber), number(1));
-    let marked = number(2).map(CommitNumber);
-    unsynced.noted.lock().unanswered.tell(CommitsAtJoin { last, own_join, marked });
-    let joins: Vec<CommitNumber> =
-        text(3).unwrap_or_default().split(' ').filter_map(|join| join.parse().ok()).map(CommitNumber).collect();
-    let Some(lost) = LostCommits::take(unsynced, last, &joins) else { return Ok(Recovery::Whole) };
+    let joined = JoinAnswer::of(connection, unsynced.program).await?;
+    let CommitsAtJoin { last, own_join, .. } = joined.commits;
+    unsynced.noted.lock().unanswered.tell(joined.commits);
+    if unsynced.noted.lock().has_lost_durable(last, &joined.joins) {
+        return Ok(Recovery::Older);
+    }
+    let Some(lost) = LostCommits::take(unsynced, last, &joined.joins) else {
+        unsynced.noted.lock().is_on_timeline(joined.timeline);
+        return Ok(Recovery::Whole);
+    };
     let is_own_join = own_join == Some(last.programs()) && last.programs() == lost.of_programs + 1;
     let why = match lost.of_programs == last.programs() || is_own_join {
         false => Some("another program was started since"),
@@ -208,25 +254,12 @@ async fn recover(
         lost.forget();
         return Ok(Recovery::Lost(why.to_owned()));
     }
-    let statements: Vec<&SentStatement> = lost.commit.statements.iter().collect();
-    let redone = async {
-        let writes = WritesSinceCrash::find(connection).await?;
-        connection.command(REDO).await?;
-        if let Some(table) = writes.first_table(&statements, connection).await? {
-            connection.command("ROLLBACK").await?;
-            return Ok(Some(table));
-        }
-        SentStatement::execute(&statements, connection).await?;
-        connection.command("COMMIT").await?;
-        Ok(None)
-    };
-    let redone: Result<Option<String>, tokio_postgres::Error> = redone.await;
+    let redone = execute_again(&lost, &joined, connection).await;
     match redone.map_err(StatementError::from) {
-        Ok(written) => {
+        Ok(why) => {
             lost.forget();
-            Ok(written.map_or(Recovery::Whole, |table| {
-                Recovery::Lost(format!("another program, such as `psql`, has written `{table}` since"))
-            }))
+            unsynced.noted.lock().is_on_timeline(joined.timeline);
+            Ok(why.map_or(Recovery::Whole, Recovery::Lost))
         }
         // The next connection tries it again.
         Err(error) if error.is_lost() => Err(error),
@@ -235,6 +268,32 @@ async fn recover(
             Ok(Recovery::Lost(failure(&connector.address, &error).message.to_string()))
         }
     }
+}
+
+/// Executes lost commits once more. Returns why they cannot be, if others have written since.
+async fn execute_again(
+    lost: &LostCommits<'_>,
+    joined: &JoinAnswer,
+    connection: &PostgresConnection,
+) -> Result<Option<String>, tokio_postgres::Error> {
+    let is_joined = lost.of_programs != joined.commits.last.programs();
+    let before_promotion = lost.unsynced.noted.lock().before_promotion(joined, is_joined);
+    let writes = match before_promotion {
+        None => Some(WritesSinceCrash::behind_checkpoint(connection).await?),
+        Some(counted) => WritesSinceCrash::behind_commit(&counted),
+    };
+    let Some(writes) = writes else {
+        return Ok(Some("nobody knows what other programs have written since a standby was promoted".to_owned()));
+    };
+    let statements: Vec<&SentStatement> = lost.commit.statements.iter().collect();
+    connection.command(REDO).await?;
+    if let Some(why) = writes.found(&statements, connection).await? {
+        connection.command("ROLLBACK").await?;
+        return Ok(Some(why));
+    }
+    SentStatement::execute(&statements, connection).await?;
+    connection.command("COMMIT").await?;
+    Ok(None)
 }
 
 /// Commits that the database has lost, as one commit. They are noted again unless they are forgotten, also if nobody waits any
@@ -253,7 +312,7 @@ impl<'a> LostCommits<'a> {
     /// database has is durable. `joins` are the numbers of the last commits that programs have found when they joined.
     fn take(unsynced: &'a UnsyncedCommits, last: CommitNumber, joins: &[CommitNumber]) -> Option<LostCommits<'a>> {
         let mut noted = unsynced.noted.lock();
-        noted.joined = Some(last);
+        noted.joined(last);
         let mut commits = std::mem::take(&mut noted.commits);
         drop(noted);
         // The program that has joined next has found those that were not lost. Later ones of the same number may be its own.
@@ -284,109 +343,6 @@ impl Drop for LostCommits<'_> {
         if !statements.is_empty() {
             let (number, statements) = (*number, std::mem::take(statements));
             self.unsynced.noted.lock().commits.push(UnsyncedCommit { number, statements });
-        }
-    }
-}
-
-/// The connection for syncs; `None` if it has failed. Statements that read use it if the server has no connection for them.
-pub(super) type SyncConnection = Arc<tokio::sync::Mutex<Option<PostgresConnection>>>;
-
-/// The log of a database, and the connection for its syncs.
-pub(super) struct PostgresLog {
-    connection: SyncConnection,
-    database: Weak<PostgresDatabase>,
-    connector: PostgresConnector,
-    unsynced: Arc<UnsyncedCommits>,
-}
-
-impl PostgresLog {
-    /// Connects, before the first commit: as long as this connection lives, the database has not crashed.
-    pub(super) fn open(database: &Arc<PostgresDatabase>) -> Result<PostgresLog, StatementError> {
-        let (connector, unsynced) = (database.connector.clone(), Arc::clone(&database.unsynced));
-        let connection = Arc::clone(&database.sync_connection);
-        *wait(connector.limit(), connection.lock()).ok_or(StatementError::NoAnswer)? = Some(connector.connect()?);
-        Ok(PostgresLog { connection, database: Arc::downgrade(database), connector, unsynced })
-    }
-
-    fn try_sync(&mut self) -> Result<Result<(), Failure>, StatementError> {
-        let mut place = wait(self.connector.limit(), self.connection.lock()).ok_or(StatementError::NoAnswer)?;
-        let open = place.take().filter(|connection| !connection.is_closed());
-        let connection = match open {
-            Some(open) => open,
-            None => {
-                let connection = self.connector.connect()?;
-                // The writer has the same crash behind it, perhaps without knowing.
-                if let Some(database) = self.database.upgrade() {
-                    database.reconnect()?;
-                }
-                connection
-            }
-        };
-        let last = self.unsynced.last();
-        self.connector.answered(async { Ok(connection.command(SYNC).await?) })?;
-        *place = Some(connection);
-        if let Some(last) = last {
-            self.unsynced.forget(last);
-        }
-        Ok(Ok(()))
-    }
-
-    /// Returns the syncs that need no thread.
-    pub(super) fn without_thread(&self) -> PostgresSyncs {
-        PostgresSyncs {
-            connection: Arc::clone(&self.connection),
-            connector: self.connector.clone(),
-            unsynced: Arc::clone(&self.unsynced),
-        }
-    }
-}
-
-/// Syncs on the thread of connections. One that fails is made once more by a thread, which connects again.
-pub(super) struct PostgresSyncs {
-    connection: SyncConnection,
-    connector: PostgresConnector,
-    unsynced: Arc<UnsyncedCommits>,
-}
-
-impl SyncWithoutThread for PostgresSyncs {
-    fn sync(&self) -> SyncAnswer {
-        let (place, unsynced, limit) =
-            (Arc::clone(&self.connection), Arc::clone(&self.unsynced), self.connector.limit());
-        Box::pin(async move {
-            let mut place = place.lock().await;
-            let connection = place.take().ok_or(())?;
-            let last = unsynced.last();
-            let synced = timeout(limit, connection.command(SYNC)).await;
-            let is_synced = matches!(synced, Ok(Ok(())));
-            if synced.is_ok() {
-                *place = Some(connection);
-            }
-            drop(place);
-            if let Some(last) = last.filter(|_| is_synced) {
-                unsynced.forget(last);
-            }
-            if is_synced { Ok(()) } else { Err(()) }
-        })
-    }
-
-    fn spawn(&self, task: Pin<Box<dyn Future<Output = ()> + Send>>) {
-        begin_task(&self.connector.io.handle, task);
-    }
-}
-
-impl LogSync for PostgresLog {
-    fn sync(&mut self) -> Result<(), SyncFailure> {
-        let deadline = Instant::now() + RECONNECT_TIMEOUT;
-        loop {
-            match self.try_sync() {
-                Ok(synced) => return synced.map_err(|failure| SyncFailure { failure, is_final: true }),
-                Err(error) if error.is_lost() && Instant::now() < deadline => std::thread::sleep(RECONNECT_PAUSE),
-                Err(error) => {
-                    let why = failure(&self.connector.address, &error);
-                    let message = format!("{}; nobody knows whether what was written last is durable", why.message);
-                    return Err(SyncFailure { failure: Failure::new(why.kind, message), is_final: false });
-                }
-            }
         }
     }
 }

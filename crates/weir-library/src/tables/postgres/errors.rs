@@ -8,6 +8,7 @@ use weir::{Failure, FailureKind};
 
 use super::address::PostgresAddress;
 use super::commit_marks::CommitMark;
+use super::rights;
 use crate::tables::transaction_number::refused;
 
 /// Tells why a transaction was taken back that may succeed later.
@@ -277,7 +278,14 @@ pub(super) fn explain(address: &PostgresAddress, error: &Error) -> Failure {
         None => error.source().map_or_else(|| error.to_string(), ToString::to_string),
     };
     let again = conflict(error).map(|cause| format!("; {cause}: try it again"));
-    let advice = if is_for_rules(error) { Some(NO_RULES) } else { advice(error) };
+    let is_denied = code == Some(&SqlState::INSUFFICIENT_PRIVILEGE);
+    let advice = match error.as_db_error() {
+        Some(_) if is_for_rules(error) => Some(NO_RULES.to_owned()),
+        Some(error) if is_denied => {
+            Some(format!("give the user the right: `{}", rights::missing(address, error.message())))
+        }
+        _ => advice(error).map(str::to_owned),
+    };
     let advice = again.or_else(|| Some(format!("; {}", advice?))).unwrap_or_default();
     let kind = match code {
         Some(code) if is_conflict(error) || *code == SqlState::LOCK_NOT_AVAILABLE => FailureKind::Conflict,
@@ -308,10 +316,6 @@ fn advice(error: &Error) -> Option<&'static str> {
         "25006" => "it is read-only, such as a standby: use the address of the primary",
         "28P01" | "28000" => "correct the user or the password in its address, or set `PGPASSWORD`",
         "3D000" => "create it with `createdb`, or correct its address",
-        "42501" => {
-            "give the user the right: a program reads and writes its tables and those of Weir, `weir_…`, and owns both and creates \
-             tables in the schema if a start has something to change: GRANT USAGE, CREATE ON SCHEMA … TO …"
-        }
         "54011" => "a key or an index has at most 32 columns",
         "54000" => "a key or an indexed value has at most 2,700 bytes",
         "57P01" | "57P02" | "57P03" | "08006" | "08003" => CONNECTS_AGAIN,

@@ -14,6 +14,12 @@ const LAYOUT: i32 = 1;
 const FOUND: &str =
     "SELECT current_schema(), to_regclass('weir_database') IS NOT NULL, current_setting('server_encoding')";
 
+/// The first schema of the search path that exists, although it is no current one: the user has no right to use it. The names are quoted.
+const HIDDEN: &str = "SELECT quote_ident(n.nspname), quote_ident(current_user)
+    FROM unnest(string_to_array(current_setting('search_path'), ',')) WITH ORDINALITY AS path (name, place)
+    JOIN pg_namespace n ON n.nspname = CASE WHEN trim(name) = '\"$user\"' THEN current_user ELSE trim(both '\" ' from name) END
+    ORDER BY place LIMIT 1";
+
 /// Creates the tables of Weir if the schema has none.
 pub(super) async fn prepare(connection: &PostgresConnection, address: &PostgresAddress) -> Result<(), Failure> {
     if check(connection, address).await? {
@@ -37,13 +43,20 @@ pub(super) async fn check(connection: &PostgresConnection, address: &PostgresAdd
     let refused = |why: String| Err(Failure::function(format!("the database {address}: {why}")));
     let found = texts(FOUND).await?;
     let [schema, exists, encoding] = found.first().map_or(&[][..], Vec::as_slice) else { return Ok(false) };
-    if schema.is_none() {
-        return refused(
-            "the search path names no schema that exists; create it: `CREATE SCHEMA …`, or name another one: \
-             `?options=-csearch_path%3Dshop`"
+    let Some(schema) = schema.as_deref() else {
+        let hidden = texts(HIDDEN).await?;
+        return refused(match hidden.first().map(Vec::as_slice) {
+            Some([Some(schema), Some(user)]) => {
+                format!(
+                    "the user may not use the schema `{schema}` of the search path: give it the right: `GRANT USAGE ON SCHEMA {schema} TO {user}`"
+                )
+            }
+            _ => "the search path names no schema that exists; create it: `CREATE SCHEMA …`, or name another one: \
+                  `?options=-csearch_path%3Dshop`"
                 .to_owned(),
-        );
-    }
+        });
+    };
+    address.found_schema(schema);
     let encoding = encoding.as_deref().unwrap_or_default();
     if encoding != "UTF8" {
         return refused(format!(
@@ -60,7 +73,7 @@ pub(super) async fn check(connection: &PostgresConnection, address: &PostgresAdd
         Some(LAYOUT) => Ok(true),
         Some(other) if other > LAYOUT => refused(format!(
             "a newer version of Weir has written the tables of the schema `{}`; use that version, or a newer one",
-            schema.as_deref().unwrap_or_default()
+            schema
         )),
         _ => refused("its table `weir_database` is not one of Weir; name another schema".to_owned()),
     }

@@ -79,6 +79,7 @@ impl PostgresDatabase {
         let Some(((number, statements), group_commit)) = unsynced.zip(self.group_commit.get()) else { return Ok(()) };
         let noted = self.unsynced.note(number, statements);
         if noted == NotedCommit::Lost {
+            self.join_later();
             return Err(StatementError::Unknown);
         }
         group_commit.executed();

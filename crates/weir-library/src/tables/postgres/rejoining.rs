@@ -4,6 +4,7 @@
 //! connection that is new declares the tables once more in its turn, as a start does, and compares what a start that it would have
 //! hindered may have changed. If something has, this program must not write, nor read what it does not know: it ends.
 
+use std::sync::Weak;
 use std::time::Duration;
 
 use tokio::time::sleep;
@@ -38,6 +39,13 @@ impl PostgresDatabase {
                 pause = (pause * 2).min(PAUSE_MAX);
             }
         });
+    }
+
+    /// Joins once more, on another thread: the join tells whether the database has gone back to an older state.
+    pub(super) fn join_later(&self) {
+        let Some(database) = self.watched.get().and_then(Weak::upgrade) else { return };
+        // If it fails, the next statement that writes tells the same.
+        drop(self.connector.io.handle.spawn_blocking(move || _ = database.reconnect()));
     }
 
     /// Connects the writer, unless a flow has done that. Returns false if another attempt has to follow.

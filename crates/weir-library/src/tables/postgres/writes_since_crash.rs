@@ -5,6 +5,10 @@
 //! that or a later transaction was written since. A deletion leaves no row, but is counted: the counts begin anew with a crash. Nor does
 //! `TRUNCATE`, which writes the row of the table in the catalog, as what else rewrites a table does.
 //! Writes before a later checkpoint are not noticed, but the program connects again at once, and checkpoints are minutes apart.
+//!
+//! A standby that is promoted makes no checkpoint before it accepts connections: the last one may be older than what the program has
+//! written. There, what was written behind the last commit that the program has counted counts as written by others. That may also be
+//! what the program itself has written in groups, which it does not count.
 
 use tokio_postgres::Error;
 
@@ -16,6 +20,10 @@ use crate::tables::sql::{list, quoted};
 
 /// The first transaction behind the last checkpoint.
 const FIRST: &str = "SELECT split_part(next_xid, ':', 2) FROM pg_control_checkpoint()";
+/// The timeline on which the server writes: each promotion begins another one.
+const TIMELINE: &str = "SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8)";
+/// The number of the first transaction of a database.
+const FIRST_NORMAL: u32 = 3;
 /// The tables of the schema, but for those of Weir, and whether rows of them were deleted, or all replaced.
 const TABLES: &str = "SELECT c.relname, pg_stat_get_tuples_deleted(c.oid) > 0 OR age(c.xmin) <= age('FIRST'::xid) FROM pg_class c \
     WHERE c.relnamespace = to_regnamespace(quote_ident(current_schema())) AND c.relkind IN ('r', 'p') \
@@ -25,20 +33,40 @@ const TABLES: &str = "SELECT c.relname, pg_stat_get_tuples_deleted(c.oid) > 0 OR
 pub(super) struct WritesSinceCrash {
     /// The first transaction behind the crash; `None` if the user has no right to know it.
     first: Option<String>,
+    /// True if it is that of a standby which was promoted instead, and therefore may be one before.
+    is_promoted: bool,
 }
 
 impl WritesSinceCrash {
-    /// Finds their first transaction, outside of transactions.
-    pub(super) async fn find(connection: &PostgresConnection) -> Result<WritesSinceCrash, Error> {
-        match connection.texts(FIRST).await {
-            Ok(rows) => Ok(WritesSinceCrash { first: rows.into_iter().flatten().flatten().next() }),
-            Err(error) if is_lost(&error) => Err(error),
-            Err(_) => Ok(WritesSinceCrash { first: None }),
-        }
+    /// Finds those behind the last checkpoint, outside of transactions.
+    pub(super) async fn behind_checkpoint(connection: &PostgresConnection) -> Result<WritesSinceCrash, Error> {
+        Ok(WritesSinceCrash { first: known(FIRST, connection).await?, is_promoted: false })
+    }
+
+    /// Returns those on a standby that was promoted. `counted` is the transaction of the last commit of the program that it has.
+    pub(super) fn behind_commit(counted: &str) -> Option<WritesSinceCrash> {
+        let first = counted.parse::<u32>().ok()?.wrapping_add(1).max(FIRST_NORMAL);
+        Some(WritesSinceCrash { first: Some(first.to_string()), is_promoted: true })
+    }
+
+    /// Returns why statements cannot be executed once more, if a table that they name was written.
+    pub(super) async fn found(
+        &self,
+        statements: &[&SentStatement],
+        connection: &PostgresConnection,
+    ) -> Result<Option<String>, Error> {
+        let written = self.first_table(statements, connection).await?;
+        Ok(written.map(|table| match self.is_promoted {
+            true => format!(
+                "a standby was promoted, and `{table}` may have been written since by another program, such as `psql`: it has rows \
+                 that are newer than the last commit which this program has counted"
+            ),
+            false => format!("another program, such as `psql`, has written `{table}` since"),
+        }))
     }
 
     /// Returns a table that was written, of those which the statements name.
-    pub(super) async fn first_table(
+    async fn first_table(
         &self,
         statements: &[&SentStatement],
         connection: &PostgresConnection,
@@ -59,5 +87,19 @@ impl WritesSinceCrash {
             return Ok(None);
         }
         Ok(connection.texts(&format!("{written} LIMIT 1")).await?.into_iter().flatten().flatten().next())
+    }
+}
+
+/// Returns the timeline on which the server writes, outside of transactions; `None` if the server does not tell it.
+pub(super) async fn timeline(connection: &PostgresConnection) -> Result<Option<String>, Error> {
+    known(TIMELINE, connection).await
+}
+
+/// Returns the answer to a query; `None` if the user has no right to it.
+async fn known(sql: &str, connection: &PostgresConnection) -> Result<Option<String>, Error> {
+    match connection.texts(sql).await {
+        Ok(rows) => Ok(rows.into_iter().flatten().flatten().next()),
+        Err(error) if is_lost(&error) => Err(error),
+        Err(_) => Ok(None),
     }
 }

@@ -11,10 +11,11 @@ use super::{TestDatabase, column, declared};
 use crate::log::LogSettings;
 use crate::output::Outputs;
 use crate::tables::postgres::PostgresAddress;
+use crate::tables::report::report;
 use crate::tables::row::fields;
 use crate::tables::schema::{ColumnSchema, IndexSchema, Schema, TableMigration};
 use crate::tables::storage::TableStorage;
-use crate::tables::table_databases::TableLocation;
+use crate::tables::table_databases::{ExistingDatabases, TableLocation};
 use crate::tables::table_log::TableLog;
 
 /// Reads the rows of the table until the table `done` has a row, as a backup does.
@@ -218,10 +219,54 @@ fn a_role_that_may_not_create_tables_starts_if_there_is_none_to_create() {
     let table = clerks.open(things([])).unwrap();
     table.rows.insert(0, Value::Record([Value::Int(1)].into())).unwrap();
     let refused = storage().open(things([column("note", "Text", true)])).map(|_| ()).unwrap_err();
-    assert!(
-        refused.message.contains("owns both and creates tables in the schema if a start has something to change"),
-        "{refused}"
+    assert!(refused.message.contains("ALTER TABLE \"things\" OWNER TO \"clerk\""), "{refused}");
+}
+
+/// Otherwise each request would fail.
+#[test]
+fn a_start_and_its_report_name_the_right_that_the_user_lacks_and_the_statement_that_gives_it() {
+    let name = "lacking_rights";
+    let Some((server, database)) = database(name) else { return };
+    let noted = || things([column("note", "Int", true)]);
+    drop(database.storage().open(noted()).unwrap());
+    server.execute(name, "CREATE ROLE reader LOGIN; GRANT USAGE ON SCHEMA lacking_rights TO reader");
+    let grant = "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA lacking_rights TO reader";
+    let given = "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA \"lacking_rights\" TO \"reader\"";
+    let address = server.address(name).replacen("weir@", "reader@", 1);
+    let address = PostgresAddress::parse(&address, None).unwrap();
+    let refused = |schema: Schema, sql: &str| {
+        server.execute(name, &format!("{grant}; {sql}"));
+        let place = TableLocation::Postgres(address.clone());
+        let started = TableStorage::at(place.clone()).open(schema.clone()).map(|_| ());
+        let reported = report((&schema, std::slice::from_ref(&schema)), &[], (&place, &ExistingDatabases::default()));
+        let fails = reported.is_ok_and(|report| report.fails);
+        assert_eq!(fails, started.is_err(), "{sql}: {started:?}");
+        started.err().map_or_else(String::new, |failure| failure.message.to_string())
+    };
+    assert_eq!(refused(noted(), ""), "");
+    let columns = "REVOKE ALL ON things FROM reader; GRANT DELETE ON things TO reader; GRANT SELECT (id, note), INSERT (id, note) ON things TO reader";
+    assert_eq!(refused(noted(), &format!("{columns}; GRANT UPDATE (note) ON things TO reader")), "");
+    server.execute(name, "REVOKE UPDATE (note) ON things FROM reader");
+    let denied = refused(noted(), columns);
+    assert!(denied.contains("no right to UPDATE the column `note` of `things`") && denied.contains(given), "{denied}");
+    server.execute(name, "REVOKE ALL ON things FROM reader");
+    let denied = refused(noted(), "REVOKE DELETE ON things FROM reader");
+    assert!(denied.contains("no right to DELETE `things`") && denied.contains(given), "{denied}");
+    let denied = refused(noted(), "REVOKE UPDATE, DELETE ON weir_database FROM reader");
+    assert!(denied.contains(given) && !denied.contains("CREATE"), "{denied}");
+    let denied = refused(declared("others", vec![column("id", "Int", false)]), "");
+    assert!(denied.contains("GRANT CREATE ON SCHEMA \"lacking_rights\" TO \"reader\""), "{denied}");
+    server.execute(name, "GRANT CREATE ON SCHEMA lacking_rights TO reader");
+    let denied = refused(things([column("note", "Int", true), column("more", "Int", true)]), "");
+    assert!(denied.contains("ALTER TABLE \"things\" OWNER TO \"reader\""), "{denied}");
+    server.execute(name, "ALTER ROLE reader SET default_transaction_read_only = on");
+    assert!(refused(noted(), "").contains("read-only"));
+    server.execute(
+        name,
+        "ALTER ROLE reader RESET default_transaction_read_only; REVOKE USAGE ON SCHEMA lacking_rights FROM reader",
     );
+    let hidden = TableStorage::at(TableLocation::Postgres(address.clone())).open(noted()).map(|_| ()).unwrap_err();
+    assert!(hidden.message.contains("`GRANT USAGE ON SCHEMA lacking_rights TO reader`"), "{hidden}");
 }
 
 #[test]
