@@ -437,6 +437,11 @@ impl PostgresDatabase {
         self.waited(connection.command(sql))?.map_err(|error| explain(&self.connector.address, &error))
     }
 
+    /// Returns the rows of a query, with their values as texts.
+    fn texts(&self, connection: &PostgresConnection, sql: &str) -> Result<Vec<Vec<Option<String>>>, Failure> {
+        self.waited(connection.texts(sql))?.map_err(|error| explain(&self.connector.address, &error))
+    }
+
     /// Blocks the thread until the answer is there.
     fn waited<T>(&self, answer: impl Future<Output = T>) -> Result<T, Failure> {
         wait(self.limit(), answer).ok_or_else(|| failure(&self.connector.address, &StatementError::NoAnswer))

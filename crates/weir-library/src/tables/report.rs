@@ -111,7 +111,8 @@ fn would_change_schema<'s>(
         change if change.changes.is_err() && have_ended() => examine()?,
         change => change,
     };
-    let changes = change.migration.is_some() || change.changes.as_ref().is_ok_and(|changes| !changes.is_empty());
+    let changes =
+        change.changes.as_ref().is_ok_and(|changes| !matches!(changes, PlannedChanges::Plain(none) if none.is_empty()));
     let lacking = if changes { PostgresDatabase::lacking_right(address, tables.0, true)? } else { None };
     Ok(lacking.map_or(change, WouldChange::refused))
 }
@@ -218,7 +219,7 @@ struct WouldChange<'s> {
 impl<'s> WouldChange<'s> {
     /// Returns those of a start that fails before it looks at the table.
     fn refused(failure: Failure) -> WouldChange<'s> {
-        WouldChange { migration: None, changes: Err(failure), old_defaults: Vec::new(), statements: String::new() }
+        WouldChange { changes: Err(failure), old_defaults: Vec::new(), statements: String::new() }
     }
 
     fn of(
