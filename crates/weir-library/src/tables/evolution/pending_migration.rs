@@ -21,6 +21,9 @@ use crate::tables::statements::{TableStatements, parameters};
 
 /// Number of rows of a batch.
 const BATCH: usize = if cfg!(test) { 3 } else { 1_000 };
+/// Number of bytes of the texts and byte strings of a batch, unless it is one row. They are in memory three times: as they were, as they are
+/// converted, and as they are read again.
+const BATCH_BYTES: usize = if cfg!(test) { 1_000 } else { 16 << 20 };
 /// Maximum length of the names of a replaced column and of its type together, in bytes.
 const NAME_MAX: usize = 59;
 
@@ -60,10 +63,11 @@ impl<'s> PendingMigration<'s> {
     /// Reads the next rows.
     pub(super) fn rows(&self, catalog: &dyn Catalog) -> StartCheck<Vec<Value>> {
         let columns = list(self.migration.columns.iter().map(|column| quoted(&self.stored_name(column))), ", ");
-        let limit = if self.migration.batched { format!(" LIMIT {BATCH}") } else { String::new() };
-        let key = list(self.schema.key.iter().map(|at| name(self.schema, *at)), ", ");
-        let (table, condition) = (quoted(&self.schema.name), self.condition());
-        let sql = format!("SELECT {columns} FROM {table}{condition} ORDER BY {key}{limit}");
+        let limit = match self.migration.batched {
+            true => format!(" LIMIT {}", self.batch_length(catalog)?),
+            false => String::new(),
+        };
+        let sql = format!("SELECT {columns} FROM {}{limit}", self.rest());
         let rows = catalog.rows(&sql, &self.migration.columns)?;
         let whole = |row: Vec<Option<Value>>| {
             let Some(at) = row.iter().position(Option::is_none) else {
@@ -75,6 +79,34 @@ impl<'s> PendingMigration<'s> {
             Err(Failure::function(format!("{of} has no `{kind}` in the column `{column}`, and cannot be converted")))
         };
         Ok(rows.into_iter().map(whole).collect())
+    }
+
+    /// Returns the rows that are not converted yet, in the order of their keys, as a part of a query.
+    fn rest(&self) -> String {
+        let key = list(self.schema.key.iter().map(|at| name(self.schema, *at)), ", ");
+        format!("{}{} ORDER BY {key}", quoted(&self.schema.name), self.condition())
+    }
+
+    /// Returns the maximum number of rows of the next batch: fewer if the texts of so many do not fit into one. The database finds the
+    /// lengths of values without reading them.
+    fn batch_length(&self, catalog: &dyn Catalog) -> Read<usize> {
+        let sized = self.migration.columns.iter().filter(|column| matches!(&*column.kind, "Text" | "Bytes"));
+        let lengths = sized.map(|column| format!("coalesce(octet_length({}), 0)", quoted(&self.stored_name(column))));
+        let bytes = lengths.reduce(|all, length| format!("{all} + {length}"));
+        let Some(bytes) = bytes else { return Ok(BATCH) };
+        let key = list(self.schema.key.iter().map(|at| name(self.schema, *at)), ", ");
+        let sql = format!(
+            "SELECT coalesce(sum(CASE WHEN total > {BATCH_BYTES} THEN 1 ELSE 0 END), 0), count(*)
+             FROM (SELECT sum(bytes) OVER (ORDER BY {key} ROWS UNBOUNDED PRECEDING) AS total
+                   FROM (SELECT {key}, {bytes} AS bytes FROM {} LIMIT {BATCH}) AS sizes) AS totals",
+            self.rest()
+        );
+        let rows = catalog.query(&sql)?;
+        let number = |at: usize| rows.first()?.get(at)?.as_ref()?.parse::<usize>().ok();
+        Ok(match (number(0), number(1)) {
+            (Some(beyond), Some(all)) if beyond > 0 => all.saturating_sub(beyond).max(1),
+            _ => BATCH,
+        })
     }
 
     /// Fails if the migration cannot begin.
@@ -116,6 +148,7 @@ impl<'s> PendingMigration<'s> {
         if let Err(failure) = self.may_go_on(catalog)? {
             return Ok(Err(failure));
         }
+        let length = self.batch_length(catalog)?;
         match self.rows(catalog)? {
             Ok(rows) if rows == old => {}
             Ok(_) => return Ok(Err(written_meanwhile(self.schema))),
@@ -131,7 +164,7 @@ impl<'s> PendingMigration<'s> {
             self.begin(catalog)?;
         }
         self.write(&converted, catalog)?;
-        if self.migration.batched && old.len() == BATCH {
+        if self.migration.batched && old.len() == length {
             let last = old.last().map(|row| self.literal(row, catalog.dialect()));
             note(self.schema, self.migration, MigrationProgress::Behind(last.as_deref()), catalog)?;
             return Ok(Ok(true));

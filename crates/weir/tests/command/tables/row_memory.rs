@@ -1,7 +1,7 @@
 //! Statements whose rows are more than their flow may hold: each fails alone, in every store, and the process does not grow with them.
 
 use super::{post, text};
-use crate::support::{Scratch, Served, TableStore, resident_max};
+use crate::support::{Scratch, Served, TableStore, read_answer, resident_max};
 
 const ROWS: &str = r#"use http, list
 
@@ -200,6 +200,49 @@ fn joined_rows_are_charged_as_they_come_and_held_once() {
         }
         let grown = resident_max(&served) - before;
         assert!(grown < GROWTH_MAX, "{} MiB", grown >> 20);
+    }
+}
+
+const SCANS: &str = r#"use http, list
+
+record Doc { id: Int, text: Text }
+table docs: Doc key id
+
+service scans on http(port: 8080) {
+  post "/fill/{from}" (from: Int) {
+    let text = "0123456789abcdef".repeat(25_600)?
+    for id in list.numbers(from, from + 10)? { docs.upsert(Doc { id, text })? }
+    http.text("filled")
+  }
+  get "/count" { http.text("{docs.count()}") }
+  get "/lengths" { http.text("{(for d in docs { d.text.length() }).sum()}") }
+  get "/ends" { http.text("{(for d in docs if d.text.slice(0, 2) == "01" { d.id }).sum()}") }
+  get "/keys" {
+    http.text("{(for id in list.numbers(0, 100)? { match docs[id] { Some(d) => d.text.length(), None => 0 } }).sum()}")
+  }
+}
+"#;
+
+/// A hundred rows are 40 MB, of which a flow may hold 16, and the program holds 64 MB.
+#[test]
+fn queries_of_many_clients_hold_no_more_together_than_the_program_may() {
+    let program = Scratch::new("scans.weir", SCANS.as_bytes());
+    for store in TableStore::each("scans") {
+        for engine in ["event", "pool"] {
+            let limited = store.with(&["--engine", engine, "--memory", "64mb"]);
+            let served = Served::start(program.path(), &limited);
+            for from in (0..100).step_by(10) {
+                assert_eq!(post(&served, &format!("/fill/{from}")).expect("it answers").status, 200);
+            }
+            for path in ["/lengths", "/ends", "/keys"] {
+                let clients: Vec<_> = (0..24).map(|_| served.ask(path)).collect();
+                let statuses: Vec<u16> = clients.into_iter().map(|client| read_answer(client).status).collect();
+                assert!(statuses.iter().all(|status| [500, 503].contains(status)), "{engine} {path}: {statuses:?}");
+            }
+            assert_eq!(text(&served.get("/count")), "100");
+            let resident = resident_max(&served) >> 20;
+            assert!(resident < 64 * 13 / 10, "{engine}: {resident} MiB");
+        }
     }
 }
 
