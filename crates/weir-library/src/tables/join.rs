@@ -1,9 +1,8 @@
 //! Descriptions of joins: the tables whose rows a query reads by keys, such as `users[m.from]` for each row `m`.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
-
 use foldhash::fast::RandomState;
+use indexmap::IndexMap;
+use indexmap::map::Entry;
 use weir::{Failure, Value};
 
 use super::row::fields;
@@ -58,12 +57,12 @@ pub(super) struct JoinedColumns<'s> {
     schema: &'s Schema,
     joined: &'s [(&'s Schema, &'s [KeyPart<'s>])],
     /// The joined rows that were found, by the positions of their columns and their keys.
-    found: HashMap<(usize, Value), Value, RandomState>,
+    found: IndexMap<(usize, Value), Value, RandomState>,
 }
 
 impl<'s> JoinedColumns<'s> {
     pub(super) fn new(schema: &'s Schema, joined: &'s [(&'s Schema, &'s [KeyPart<'s>])]) -> JoinedColumns<'s> {
-        JoinedColumns { schema, joined, found: HashMap::default() }
+        JoinedColumns { schema, joined, found: IndexMap::default() }
     }
 
     /// Returns a row and the `Option` of each joined row. `is_absent` returns whether the value at a position is absent, `row` the row
