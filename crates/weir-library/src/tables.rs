@@ -37,6 +37,7 @@ mod open_table;
 mod page_statement;
 mod postgres;
 mod program_end;
+mod program_owned;
 mod published_rows;
 mod query;
 mod query_plans;

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 use weir_host::memory::{self, MemoryLimits};
-use weir_host::{Failure, Library, Loops, Resource, Text, Type, Value};
+use weir_host::{Failure, FailureKind, Library, Loops, Resource, Text, Type, Value};
 use weir_ir::graph::{Graph, Node, NodeKind, Operand, Program};
 use weir_ir::plan::{Located, Plan, PlanProblem};
 use weir_ir::program::Entry;
@@ -150,6 +150,12 @@ impl fmt::Display for StartError {
                 write!(f, "the plan does not fit: {}", messages.join("; "))
             }
             StartError::Shared(of) => write!(f, "the shared value `{}` cannot be created: {}", of.name, of.failure),
+            StartError::Table(of) if of.failure.kind == FailureKind::Memory => write!(
+                f,
+                "the table `{}` cannot be opened: its rows do not fit into the memory in which they are converted: {}; give this start more \
+                 with `--memory`, or convert them in batches: `migrate … batched`",
+                of.name, of.failure
+            ),
             StartError::Table(of) => write!(f, "the table `{}` cannot be opened: {}", of.name, of.failure),
             StartError::Source(of) => write!(f, "`{}` cannot start: {}", of.name, of.failure),
             // An error with a message of its own is a limit of the runtime.

@@ -24,27 +24,31 @@ const LARGE_BYTES: usize = 1 << 20;
 /// The part of the program's memory that each arena of the system's allocator may keep at its end. Chosen by judgement: with
 /// sixteen arenas, as on two cores, an eighth of the memory.
 const KEPT_PART: u64 = 128;
+/// The part of the program's memory from which on a block is mapped on its own. Smaller than what is kept: large values, such as the
+/// texts of rows, leave gaps in an arena that is kept from shrinking by some small block behind them.
+const MAPPED_PART: u64 = 512;
 /// The least number of bytes, which is what glibc begins with. Less would give back and ask for pages all the time.
 const KEPT_BYTES_MIN: u64 = 128 * 1024;
 /// The greatest number of bytes, which glibc's own adjustment does not exceed either.
 const KEPT_BYTES_MAX: u64 = 32 * 1024 * 1024;
 
-/// Bounds what the system's allocator keeps of what was released, for a program that may hold this many bytes. Blocks beyond the
-/// bound are given back when they are released. Does nothing where the allocator is not glibc's.
+/// Bounds what the system's allocator keeps of what was released, for a program that may hold this many bytes. Large blocks
+/// are given back when they are released. Does nothing where the allocator is not glibc's.
 pub(crate) fn limit_kept(program: u64) {
-    let kept = (program / KEPT_PART).clamp(KEPT_BYTES_MIN, KEPT_BYTES_MAX);
+    let part = |of: u64| (program / of).clamp(KEPT_BYTES_MIN, KEPT_BYTES_MAX);
+    let (kept, mapped) = (part(KEPT_PART), part(MAPPED_PART));
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    for threshold in [libc::M_MMAP_THRESHOLD, libc::M_TRIM_THRESHOLD] {
-        let kept = libc::c_int::try_from(kept).expect("the greatest number fits");
+    for (threshold, bytes) in [(libc::M_MMAP_THRESHOLD, mapped), (libc::M_TRIM_THRESHOLD, kept)] {
+        let bytes = libc::c_int::try_from(bytes).expect("the greatest number fits");
         #[expect(
             unsafe_code,
             reason = "a setting of the system's allocator, for which the standard library has no function"
         )]
         // SAFETY: `mallopt` may be called at any time by any thread, and refuses values that it cannot use.
-        let _is_set = unsafe { libc::mallopt(threshold, kept) };
+        let _is_set = unsafe { libc::mallopt(threshold, bytes) };
     }
     #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
-    let _ = kept;
+    let _ = (kept, mapped);
 }
 
 struct AccountedAllocator;

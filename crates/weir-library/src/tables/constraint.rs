@@ -190,23 +190,38 @@ pub(super) fn no_number_given(schema: &Schema) -> Failure {
     ))
 }
 
-/// Returns a value as programs write it.
+/// Maximum number of characters of a text in a message; they usually suffice to find the value.
+const TEXT_SHOWN_MAX: usize = 100;
+
+/// Returns a value as programs write it, for a message: of a long one, the beginning.
 pub(super) fn shown(column: &ColumnSchema, value: &Value) -> String {
+    written(column, value, |text| match text.char_indices().nth(TEXT_SHOWN_MAX) {
+        Some((end, _)) => format!("{:?}", format!("{}…", &text[..end])),
+        None => format!("{text:?}"),
+    })
+}
+
+/// Returns a value as programs write it, with all of its text.
+pub(super) fn whole(column: &ColumnSchema, value: &Value) -> String {
+    written(column, value, |text| format!("{text:?}"))
+}
+
+fn written(column: &ColumnSchema, value: &Value, quoted: impl Fn(&str) -> String) -> String {
     match value {
         Value::Variant(Value::SOME, Some(held)) if column.optional => {
-            held.first().map_or_else(String::new, |held| held_value(column, held))
+            held.first().map_or_else(String::new, |held| held_value(column, held, quoted))
         }
         Value::Variant(Value::NONE, None) if column.optional => "None".to_owned(),
-        other => held_value(column, other),
+        other => held_value(column, other, quoted),
     }
 }
 
 /// Returns a value that is present. Bytes, which have no literal, have hexadecimal digits.
-fn held_value(column: &ColumnSchema, value: &Value) -> String {
+fn held_value(column: &ColumnSchema, value: &Value, quoted: impl Fn(&str) -> String) -> String {
     /// Bytes that are shown; they usually suffice to find the value.
     const BYTES_SHOWN_MAX: usize = 16;
     match value {
-        Value::Text(text) => format!("{:?}", text.as_str()),
+        Value::Text(text) => quoted(text.as_str()),
         Value::Variant(tag, None) => column.variants.get(*tag as usize).cloned().unwrap_or_default(),
         Value::Bytes(bytes) => {
             let digits = list(bytes.iter().take(BYTES_SHOWN_MAX).map(|byte| format!("{byte:02x}")), "");
@@ -237,5 +252,18 @@ mod tests {
             "a row of `users` with the place \"Ulm\" exists already, and another version of the program declares `unique (place)`, which \
              holds for all versions while that one runs; if it has ended, start this one again, which drops it"
         );
+    }
+
+    #[test]
+    fn a_message_has_the_beginning_of_a_long_value() {
+        let columns = vec![column("name", "Text", false), column("mail", "Text", true)];
+        let schema = Schema { key: vec![0], ..declared("users", columns) };
+        let (long, beginning) = ("€".repeat(1_000_000), "€".repeat(TEXT_SHOWN_MAX));
+        let row = [Value::text(&long), Value::some(Value::text(&long))];
+        let expected =
+            format!("a row of `users` with the name \"{beginning}…\" and the mail \"{beginning}…\" exists already");
+        assert_eq!(taken(&schema, &[0, 1], &row).message.as_str(), expected);
+        assert_eq!(shown(&schema.columns[0], &Value::text(&beginning)), format!("{beginning:?}"));
+        assert_eq!(whole(&schema.columns[0], &Value::text(&long)).len(), long.len() + 2);
     }
 }

@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
+use indexmap::IndexSet;
 use weir::{Failure, Value};
 
 use super::join::KeyPart;
@@ -19,16 +21,15 @@ pub(super) struct JoinedTable<'s> {
 }
 
 impl JoinedTable<'_> {
-    /// Returns the key of the joined row of a row.
-    fn key_in(&self, row: &[Value]) -> Value {
-        let part = |part: &KeyPart<'_>| match part {
-            KeyPart::Column(column) => row[*column].clone(),
-            KeyPart::Value(value) => (*value).clone(),
-        };
-        match &self.parts[..] {
-            [only] => part(only),
-            several => Value::Record(several.iter().map(part).collect()),
-        }
+    /// Returns the joined row of each row, as an `Option`. One that several rows name is read and held once.
+    fn rows_of<'r>(&self, transaction: i64, rows: impl Iterator<Item = &'r Value>) -> Result<Vec<Value>, Failure> {
+        let mut keys: IndexSet<Value, RandomState> = IndexSet::default();
+        let places: Vec<usize> =
+            rows.map(|row| keys.insert_full(KeyPart::key_in(&self.parts, fields(row))).0).collect();
+        let keys: Vec<Value> = keys.into_iter().collect();
+        let found = self.table.rows.get_all(transaction, &keys)?;
+        let found: Vec<Value> = found.into_iter().map(|row| row.map_or_else(Value::none, Value::some)).collect();
+        Ok(places.into_iter().map(|at| found[at].clone()).collect())
     }
 }
 
@@ -58,11 +59,9 @@ impl OpenTable {
         let mut pairs: Vec<(Value, Value)> = found.map(|row| (row.clone(), row)).collect();
         for of in joined {
             let others = if in_database(&of) {
-                rows.iter_mut().map(|parts| parts.next().unwrap_or_else(Value::none)).collect()
+                rows.iter_mut().map(|parts| parts.next().unwrap_or_else(Value::none)).collect::<Vec<Value>>()
             } else {
-                let keys: Vec<Value> = pairs.iter().map(|(row, _)| of.key_in(fields(row))).collect();
-                let found = of.table.rows.get_all(transaction, &keys)?;
-                found.into_iter().map(|row| row.map_or_else(Value::none, Value::some)).collect::<Vec<Value>>()
+                of.rows_of(transaction, pairs.iter().map(|(row, _)| row))?
             };
             for ((_, pair), other) in pairs.iter_mut().zip(others) {
                 *pair = Value::Record([std::mem::replace(pair, Value::Unit), other].into());

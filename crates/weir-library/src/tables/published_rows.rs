@@ -12,7 +12,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use weir::{Failure, SeenCommits, Value, assert_may_block};
+use weir::{Failure, SeenCommits, Value, assert_may_block, memory};
 
 use super::database_threads::DatabaseThread;
 use super::failure_site::FailureSite;
@@ -21,7 +21,8 @@ use super::grouping::TableGrouping;
 use super::in_flight_writes::{ANSWER_PATIENCE, InFlightWrite, WrittenRow};
 use super::join::KeyPart;
 use super::postgres::wait;
-use super::recent_writes::{OpenWrites, PlacedWrites, ReadNotes, RecentWrites, RowWrite};
+use super::program_owned::ProgramOwned;
+use super::recent_writes::{OpenWrites, PlacedWrites, ROWS_MAX, ReadNotes, RecentWrites, RowWrite};
 use super::row::fields;
 use super::rows::{
     ChangeAnswered, CommitEnded, LaterAnswer, LaterChange, LaterEnd, ReadSize, RowChange, TableRead, TableRows,
@@ -136,7 +137,7 @@ impl PublishedRows {
     }
 
     fn changed(&self, old: &Value, new: &Value) -> RowWrite {
-        RowWrite::of_values(self.schema.key_of(fields(old)), vec![old.clone(), new.clone()])
+        RowWrite::of_values(&self.schema.key_of(fields(old)), [old, new])
     }
 
     /// Blocks the thread until the changes that are in flight are answered. If that takes long, the flow has perhaps seen a commit without a
@@ -190,8 +191,8 @@ impl ChangeNotes {
         };
         if let Some(commits) = &self.commits {
             let write = match change {
-                RowChange::Insert(row) => RowWrite::of_value(key.clone(), inserted(&self.schema, row, key)),
-                _ => RowWrite::of_key(key.clone()),
+                RowChange::Insert(row) => RowWrite::of_value(key, &inserted(&self.schema, row, key)),
+                _ => RowWrite::of_key(key),
             };
             self.recent.wrote(commits, &self.open_writes, transaction, write);
         }
@@ -286,7 +287,7 @@ impl TableRows for PublishedRows {
         self.writing(|| {
             let key = self.rows.insert(transaction, row)?;
             self.note(transaction, || {
-                given.map(|given| RowWrite::of_value(key.clone(), inserted(&self.schema, &given, &key)))
+                given.map(|given| RowWrite::of_value(&key, &inserted(&self.schema, &given, &key)))
             });
             self.wrote(transaction, || vec![TableWrite::of_row(&self.schema, &key)]);
             Ok(key)
@@ -297,7 +298,7 @@ impl TableRows for PublishedRows {
         let _in_flight = self.in_flight(transaction, || self.written_row(&RowChange::Upsert(row.clone())));
         self.writing(|| {
             let key = self.rows.upsert(transaction, row)?;
-            self.note(transaction, || [RowWrite::of_key(key.clone())]);
+            self.note(transaction, || [RowWrite::of_key(&key)]);
             self.wrote(transaction, || vec![TableWrite::of_row(&self.schema, &key)]);
             Ok(key)
         })
@@ -307,7 +308,7 @@ impl TableRows for PublishedRows {
         let _in_flight = self.in_flight(transaction, || WrittenRow::Key(key.clone()));
         self.writing(|| {
             let stored = self.rows.replace(transaction, key, row)?;
-            self.note(transaction, || [RowWrite::of_key(key.clone())]);
+            self.note(transaction, || [RowWrite::of_key(key)]);
             self.wrote(transaction, || vec![TableWrite::of_replaced(&self.schema, key)]);
             Ok(stored)
         })
@@ -316,6 +317,7 @@ impl TableRows for PublishedRows {
     fn replace_rows(&self, transaction: i64, old: &[Value], new: Vec<Value>) -> Result<i64, Failure> {
         let written = TableWrite::of_changed(&self.schema, old, &new);
         let changed: Vec<RowWrite> = match self.rows.commits() {
+            Some(_) if old.len() > ROWS_MAX => vec![RowWrite::of_any()],
             Some(_) => old.iter().zip(&new).map(|(old, new)| self.changed(old, new)).collect(),
             None => Vec::new(),
         };
@@ -332,7 +334,7 @@ impl TableRows for PublishedRows {
         let _in_flight = self.in_flight(transaction, || WrittenRow::Key(key.clone()));
         self.writing(|| {
             let deleted = self.rows.delete(transaction, key)?;
-            self.note(transaction, || deleted.then(|| RowWrite::of_key(key.clone())));
+            self.note(transaction, || deleted.then(|| RowWrite::of_key(key)));
             self.wrote(transaction, || if deleted { vec![TableWrite::of_row(&self.schema, key)] } else { Vec::new() });
             Ok(deleted)
         })
@@ -352,8 +354,11 @@ impl TableRows for PublishedRows {
         let _in_flight = self.in_flight(transaction, || WrittenRow::Any);
         self.writing(|| {
             let deleted = self.rows.delete_rows(transaction, rows)?;
-            let each = rows.iter().map(|row| RowWrite::of_value(self.schema.key_of(fields(row)), row.clone()));
-            self.note(transaction, || each);
+            let each = || rows.iter().map(|row| RowWrite::of_value(&self.schema.key_of(fields(row)), row));
+            match rows.len() > ROWS_MAX {
+                true => self.note(transaction, || [RowWrite::of_any()]),
+                false => self.note(transaction, each),
+            }
             self.wrote(transaction, || TableWrite::of_deleted(&self.schema, rows));
             Ok(deleted)
         })
@@ -492,9 +497,11 @@ impl TableRows for PublishedRows {
     }
 
     fn change_later(&self, change: &RowChange, answered: ChangeAnswered) -> Option<LaterChange> {
-        let in_flight = self.recent.in_flight.begin(self.written_row(change));
+        // The task that answers the change may release it behind the end of the flow.
+        let change = &*ProgramOwned::new(|| change.unshared_copy());
+        let in_flight = memory::of_program(|| self.recent.in_flight.begin(self.written_row(change)));
         let (note, change_noted) = (self.noting(), change.clone());
-        let answered: ChangeAnswered = Box::new(move |answer| {
+        let answered = move |answer: &Result<Value, Failure>| {
             if let Ok(value) = answer {
                 note.changed(0, &change_noted, value);
                 if let (RowChange::Insert(_), true) = (&change_noted, note.schema.auto) {
@@ -504,8 +511,8 @@ impl TableRows for PublishedRows {
             // The reads that wait for it look for its commit now.
             drop(in_flight);
             answered(answer);
-        });
-        self.rows.change_later(change, answered)
+        };
+        self.rows.change_later(change, memory::of_program(|| Box::new(answered)))
     }
 
     fn takes_long(&self, read: ReadSize<'_>) -> bool {

@@ -19,20 +19,25 @@ use indexmap::map::Entry;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::runtime::Handle;
 use tokio::time::timeout;
-use weir::{SeenCommits, Value};
+use weir::{SeenCommits, Value, memory};
 
 use super::group_commit::GroupCommit;
 use super::in_flight_writes::{ANSWER_PATIENCE, InFlightWrite, InFlightWrites, WrittenRow};
+use super::program_owned::{text_bytes, unshared_copy};
 use super::row::fields;
 use super::schema::TableSearch;
 use super::table_read::TableRead;
 
 /// Maximum number of rows that are noted for a table; if more are not durable, it counts as written as a whole.
-const ROWS_MAX: usize = 4_096;
+pub(super) const ROWS_MAX: usize = 4_096;
 /// Number of rows below which those that have become durable are not looked for.
 const ROWS_MIN: usize = 64;
 /// Maximum number of values that are noted for a row; of more, nobody knows which conditions they fulfil.
 const VALUES_MAX: usize = 4;
+
+/// Maximum number of bytes of the texts in a value that is noted: it is a copy, and many may be kept. A larger row, or key, counts as
+/// unknown.
+const NOTED_BYTES_MAX: usize = 1_000;
 
 /// The writes of the transaction that is open in the database of the program. There is at most one, as there is one writer. Nothing is
 /// noted of those in other databases, in which each commit is durable when it is executed.
@@ -97,7 +102,7 @@ impl PlacedWrites {
     /// Notes that the transaction was committed.
     pub(super) fn committed(self, commits: &GroupCommit) {
         let commit = commits.executed_count();
-        self.writes.into_iter().for_each(|(table, write)| table.note(commits, commit, write));
+        memory::of_program(|| self.writes.into_iter().for_each(|(table, write)| table.note(commits, commit, write)));
     }
 }
 
@@ -146,19 +151,25 @@ impl RowWrite {
     }
 
     /// A write of a row whose values before are unknown.
-    pub(super) fn of_key(key: Value) -> RowWrite {
-        RowWrite { key: Some(key), values: RowValues::Unknown }
+    pub(super) fn of_key(key: &Value) -> RowWrite {
+        RowWrite { key: noted(key), values: RowValues::Unknown }
     }
 
     /// A write of a row that was inserted or deleted.
-    pub(super) fn of_value(key: Value, value: Value) -> RowWrite {
-        RowWrite { key: Some(key), values: RowValues::One(value) }
+    pub(super) fn of_value(key: &Value, value: &Value) -> RowWrite {
+        RowWrite { key: noted(key), values: noted(value).map_or(RowValues::Unknown, RowValues::One) }
     }
 
     /// A write of a row that had, and then has, one of these values.
-    pub(super) fn of_values(key: Value, values: Vec<Value>) -> RowWrite {
-        RowWrite { key: Some(key), values: RowValues::Several(values) }
+    pub(super) fn of_values(key: &Value, values: [&Value; 2]) -> RowWrite {
+        let values = memory::of_program(|| values.into_iter().map(noted).collect::<Option<Vec<Value>>>());
+        RowWrite { key: noted(key), values: values.map_or(RowValues::Unknown, RowValues::Several) }
     }
+}
+
+/// Returns the value as it is noted, which belongs to the memory of the program: another flow may release it.
+fn noted(value: &Value) -> Option<Value> {
+    (text_bytes(value) <= NOTED_BYTES_MAX).then(|| memory::of_program(|| unshared_copy(value)))
 }
 
 impl RowValues {
@@ -174,15 +185,17 @@ impl RowValues {
 impl RecentWrites {
     /// Notes a write: of a transaction, or one that was committed, if the number is 0.
     pub(super) fn wrote(self: &Arc<Self>, commits: &GroupCommit, open: &OpenWrites, transaction: i64, write: RowWrite) {
-        if transaction == 0 {
-            return self.note(commits, commits.executed_count(), write);
-        }
-        let mut open = open.0.lock();
-        if open.transaction != transaction {
-            // Another one that has ended without a word.
-            *open = TransactionWrites { transaction, writes: Vec::new() };
-        }
-        open.writes.push((Arc::clone(self), write));
+        memory::of_program(|| {
+            if transaction == 0 {
+                return self.note(commits, commits.executed_count(), write);
+            }
+            let mut open = open.0.lock();
+            if open.transaction != transaction {
+                // Another one that has ended without a word.
+                *open = TransactionWrites { transaction, writes: Vec::new() };
+            }
+            open.writes.push((Arc::clone(self), write));
+        });
     }
 
     fn note(&self, commits: &GroupCommit, commit: u64, write: RowWrite) {
@@ -243,7 +256,7 @@ impl RecentWrites {
     fn sorted(&self, commits: &GroupCommit) -> MutexGuard<'_, RecentRows> {
         let mut rows = self.rows.lock();
         if !rows.unsorted.is_empty() {
-            rows.sort(commits.durable());
+            memory::of_program(|| rows.sort(commits.durable()));
         }
         rows
     }
@@ -312,7 +325,7 @@ impl OpenWrites {
         let mut open = self.0.lock();
         if open.transaction == transaction {
             let commit = commits.executed_count();
-            open.writes.drain(..).for_each(|(table, write)| table.note(commits, commit, write));
+            memory::of_program(|| open.writes.drain(..).for_each(|(table, write)| table.note(commits, commit, write)));
         }
     }
 
@@ -322,7 +335,8 @@ impl OpenWrites {
         let is_open = open.transaction == transaction;
         let writes = if is_open { std::mem::take(&mut open.writes) } else { Vec::new() };
         let row = |write: &RowWrite| write.key.clone().map_or(WrittenRow::Any, WrittenRow::Key);
-        let in_flight = writes.iter().map(|(table, write)| table.in_flight.begin(row(write))).collect();
+        let in_flight =
+            memory::of_program(|| writes.iter().map(|(table, write)| table.in_flight.begin(row(write))).collect());
         PlacedWrites { writes, _in_flight: in_flight }
     }
 
@@ -339,7 +353,7 @@ impl OpenWrites {
     pub(super) fn rolled_back(&self, transaction: i64) {
         let mut open = self.0.lock();
         if open.transaction == transaction {
-            open.writes.clear();
+            memory::of_program(|| open.writes.clear());
         }
     }
 }
@@ -352,7 +366,7 @@ mod tests {
     fn rows_that_are_durable_are_forgotten() {
         let mut rows = RecentRows::default();
         for commit in 1..1_000 {
-            rows.unsorted.push((commit, RowWrite::of_key(Value::Int(commit as i64))));
+            rows.unsorted.push((commit, RowWrite::of_key(&Value::Int(commit as i64))));
             let durable = commit.saturating_sub(100);
             rows.sort(durable);
             assert!(rows.by_key.len() <= 202, "{} rows are kept for 100", rows.by_key.len());
@@ -364,11 +378,11 @@ mod tests {
     fn values_of_a_row_are_known_unless_a_write_hides_them() {
         let (mut rows, value) = (RecentRows::default(), |number| Value::Record([Value::Int(number)].into()));
         let key = || Value::Int(1);
-        rows.unsorted.push((1, RowWrite::of_value(key(), value(1))));
-        rows.unsorted.push((2, RowWrite::of_values(key(), vec![value(1), value(2)])));
+        rows.unsorted.push((1, RowWrite::of_value(&key(), &value(1))));
+        rows.unsorted.push((2, RowWrite::of_values(&key(), [&value(1), &value(2)])));
         rows.sort(0);
         assert_eq!(rows.by_key[&key()].values.known().map(<[Value]>::len), Some(3));
-        rows.unsorted.push((3, RowWrite::of_key(key())));
+        rows.unsorted.push((3, RowWrite::of_key(&key())));
         rows.sort(0);
         assert!(rows.by_key[&key()].values.known().is_none() && rows.by_key[&key()].commit == 3);
     }

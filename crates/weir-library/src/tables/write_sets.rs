@@ -12,6 +12,7 @@ use tokio::sync::broadcast;
 use weir::Value;
 
 use super::constraint;
+use super::program_owned::text_bytes;
 use super::row::fields;
 use super::schema::Schema;
 
@@ -88,11 +89,14 @@ impl TableWrite {
 
 /// Returns a key as a program writes it; `None` if it is too long.
 pub(super) fn key_text(schema: &Schema, key: &Value) -> Option<String> {
+    if text_bytes(key) > KEY_BYTES_MAX {
+        return None;
+    }
     let text = match (&schema.key[..], key) {
-        ([only], key) => constraint::shown(&schema.columns[*only], key),
+        ([only], key) => constraint::whole(&schema.columns[*only], key),
         (several, Value::Record(parts)) => {
             let parts = several.iter().zip(parts.iter());
-            let parts: Vec<String> = parts.map(|(at, part)| constraint::shown(&schema.columns[*at], part)).collect();
+            let parts: Vec<String> = parts.map(|(at, part)| constraint::whole(&schema.columns[*at], part)).collect();
             format!("({})", parts.join(", "))
         }
         _ => return None,

@@ -23,6 +23,9 @@ use crate::tables::statements::{TableStatements, parameters};
 
 /// Number of rows of a batch.
 const BATCH: usize = if cfg!(test) { 3 } else { 1_000 };
+/// Number of bytes of the texts and byte strings of a batch, unless it is one row. They are in memory three times: as they were, as they are
+/// converted, and as they are read again.
+const BATCH_BYTES: usize = if cfg!(test) { 1_000 } else { 16 << 20 };
 /// Maximum length of the names of a replaced column and of its type together, in bytes.
 const NAME_MAX: usize = 59;
 
@@ -62,7 +65,10 @@ impl<'s> PendingMigration<'s> {
 
     /// Reads the next rows.
     pub(super) fn rows(&self, catalog: &dyn Catalog) -> StartCheck<Vec<Value>> {
-        let limit = if self.migration.batched { format!(" LIMIT {BATCH}") } else { String::new() };
+        let limit = match self.migration.batched {
+            true => format!(" LIMIT {}", self.batch_length(catalog)?),
+            false => String::new(),
+        };
         self.read((&self.condition(), &limit), catalog)
     }
 
@@ -104,6 +110,34 @@ impl<'s> PendingMigration<'s> {
         Ok(failure)
     }
 
+    /// Returns the rows that are not converted yet, in the order of their keys, as a part of a query.
+    fn rest(&self) -> String {
+        let key = list(self.schema.key.iter().map(|at| name(self.schema, *at)), ", ");
+        format!("{}{} ORDER BY {key}", quoted(&self.schema.name), self.condition())
+    }
+
+    /// Returns the maximum number of rows of the next batch: fewer if the texts of so many do not fit into one. The database finds the
+    /// lengths of values without reading them.
+    fn batch_length(&self, catalog: &dyn Catalog) -> Read<usize> {
+        let sized = self.migration.columns.iter().filter(|column| matches!(&*column.kind, "Text" | "Bytes"));
+        let lengths = sized.map(|column| format!("coalesce(octet_length({}), 0)", quoted(&self.stored_name(column))));
+        let bytes = lengths.reduce(|all, length| format!("{all} + {length}"));
+        let Some(bytes) = bytes else { return Ok(BATCH) };
+        let key = list(self.schema.key.iter().map(|at| name(self.schema, *at)), ", ");
+        let sql = format!(
+            "SELECT coalesce(sum(CASE WHEN total > {BATCH_BYTES} THEN 1 ELSE 0 END), 0), count(*)
+             FROM (SELECT sum(bytes) OVER (ORDER BY {key} ROWS UNBOUNDED PRECEDING) AS total
+                   FROM (SELECT {key}, {bytes} AS bytes FROM {} LIMIT {BATCH}) AS sizes) AS totals",
+            self.rest()
+        );
+        let rows = catalog.query(&sql)?;
+        let number = |at: usize| rows.first()?.get(at)?.as_ref()?.parse::<usize>().ok();
+        Ok(match (number(0), number(1)) {
+            (Some(beyond), Some(all)) if beyond > 0 => all.saturating_sub(beyond).max(1),
+            _ => BATCH,
+        })
+    }
+
     /// Fails if the migration cannot begin.
     pub(super) fn may_go_on(&self, catalog: &dyn Catalog) -> StartCheck<()> {
         if let Err(failure) = self.fits_database(catalog)? {
@@ -143,6 +177,7 @@ impl<'s> PendingMigration<'s> {
         if let Err(failure) = self.may_go_on(catalog)? {
             return Ok(Err(failure));
         }
+        let length = self.batch_length(catalog)?;
         match self.rows(catalog)? {
             Ok(rows) if rows == old => {}
             Ok(_) => return Ok(Err(unconverted_rows::written_meanwhile(self.schema))),
@@ -159,7 +194,7 @@ impl<'s> PendingMigration<'s> {
         }
         self.write(&converted, catalog)?;
         let read = shown_columns(&self.migration.columns);
-        if self.migration.batched && old.len() == BATCH {
+        if self.migration.batched && old.len() == length {
             let last = old.last().map(|row| self.literal(row, catalog.dialect()));
             let new = shown_columns(&self.schema.columns);
             note(self.schema, (&read, &new), &MigrationProgress::Behind(last), catalog)?;

@@ -15,6 +15,7 @@ use super::table_layout::TableLayout;
 use crate::tables::constraint;
 use crate::tables::failure_site::FailureSite;
 use crate::tables::insertion::{columns_beside_key, given_columns};
+use crate::tables::program_owned::ProgramOwned;
 use crate::tables::row::fields;
 use crate::tables::rows::{ChangeAnswered, LaterAnswer, LaterChange, RowChange, TableRows};
 use crate::tables::sql_value::{Bound, key_parameters};
@@ -86,7 +87,8 @@ impl PostgresTable {
             Err(failure) => return Some(Err(failure)),
         };
         let (table, site) = (Arc::clone(&self.layout), site.cloned());
-        let placed = SitedChange { transaction, table, change: change.clone(), site };
+        let kept = ProgramOwned::new(|| change.unshared_copy());
+        let placed = SitedChange { transaction, table, change: kept, site };
         let (parameters, published) = (self.change_parameters(&change), self.publications(&change));
         let statements = self.change_statements(&change, &parameters, &published);
         let row = match &change {

@@ -69,7 +69,7 @@ fn parts_of(changes: &[(&SitedChange, usize)]) -> Vec<Vec<usize>> {
 /// Returns the names of the statements of changes that are statements together; `None` if one is not prepared yet.
 fn names_of(connection: &Arc<PostgresConnection>, changes: &[PlacedChange], part: &[usize]) -> Option<Vec<Arc<str>>> {
     match part {
-        [only] => changes[*only].sent.iter().map(|sent| connection.name_of(&sent.sql)).collect(),
+        [only] => changes[*only].sent.iter().map(|sent| connection.name_of(sent.sql())).collect(),
         several => Some(vec![connection.name_of(changes[*several.first()?].of.statement_of_many()?)?]),
     }
 }
@@ -93,6 +93,7 @@ mod tests {
     use crate::tables::failure_site::FailureSite;
     use crate::tables::postgres::address::PostgresAddress;
     use crate::tables::postgres::table_layout::TableLayout;
+    use crate::tables::program_owned::ProgramOwned;
     use crate::tables::row_change::RowChange;
     use crate::tables::schema::{IndexSchema, Schema};
     use crate::tables::tests::{column, declared};
@@ -108,15 +109,19 @@ mod tests {
         Value::Record([Value::Int(id), Value::Int(0)].into())
     }
 
+    fn kept(change: RowChange) -> ProgramOwned<RowChange> {
+        ProgramOwned::new(|| change)
+    }
+
     fn insert(table: &Arc<TableLayout>, id: i64) -> SitedChange {
-        SitedChange { transaction: 1, table: Arc::clone(table), change: RowChange::Insert(row(id)), site: None }
+        SitedChange { transaction: 1, table: Arc::clone(table), change: kept(RowChange::Insert(row(id))), site: None }
     }
 
     fn replace(table: &Arc<TableLayout>, id: i64) -> SitedChange {
         SitedChange {
             transaction: 1,
             table: Arc::clone(table),
-            change: RowChange::Replace(Value::Int(id), row(id)),
+            change: kept(RowChange::Replace(Value::Int(id), row(id))),
             site: None,
         }
     }
@@ -145,7 +150,7 @@ mod tests {
     #[test]
     fn no_change_that_may_be_refused_moves_before_another_one() {
         let (lines, orders, named) = (table("lines", false), table("orders", false), table("named", true));
-        let upsert = SitedChange { change: RowChange::Upsert(row(1)), ..insert(&orders, 1) };
+        let upsert = SitedChange { change: kept(RowChange::Upsert(row(1))), ..insert(&orders, 1) };
         assert_eq!(
             parts(&[insert(&lines, 1), upsert, insert(&lines, 2)]).len(),
             2,

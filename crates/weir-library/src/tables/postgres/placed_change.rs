@@ -12,6 +12,7 @@ use super::sent_statement::SentStatement;
 use super::table_layout::TableLayout;
 use crate::tables::escaped_text::escaped;
 use crate::tables::failure_site::FailureSite;
+use crate::tables::program_owned::ProgramOwned;
 use crate::tables::row::fields;
 use crate::tables::row_change::RowChange;
 use crate::tables::sql_value::{Bound, SqlValue};
@@ -22,7 +23,8 @@ pub(super) struct SitedChange {
     /// The number of its transaction.
     pub(super) transaction: i64,
     pub(super) table: Arc<TableLayout>,
-    pub(super) change: RowChange,
+    /// Another thread may release it, behind the end of the flow.
+    pub(super) change: ProgramOwned<RowChange>,
     pub(super) site: Option<FailureSite>,
 }
 
@@ -38,7 +40,7 @@ impl SitedChange {
     /// Returns the statement that makes several changes of this kind, and its parameters are lists of those of each; `None` if each
     /// change needs statements of its own.
     pub(super) fn statement_of_many(&self) -> Option<&str> {
-        match &self.change {
+        match &*self.change {
             // The database has to tell which row it has refused.
             RowChange::Insert(_) if self.table.names_keys => self.table.statements.insert_many.as_deref(),
             RowChange::Replace(..) => self.table.statements.replace_many.as_deref(),
@@ -49,12 +51,12 @@ impl SitedChange {
     /// Returns whether a row that others have may be a reason to refuse the change.
     pub(super) fn may_be_refused(&self) -> bool {
         let schema = &self.table.schema;
-        let is_new = matches!(self.change, RowChange::Insert(_) | RowChange::Delete(_));
+        let is_new = matches!(*self.change, RowChange::Insert(_) | RowChange::Delete(_));
         is_new || schema.existing.is_some() || schema.indexes.iter().any(|index| index.unique)
     }
 
     fn key(&self) -> Option<&Value> {
-        match &self.change {
+        match &*self.change {
             RowChange::Replace(key, _) | RowChange::Delete(key) => Some(key),
             RowChange::Insert(_) | RowChange::Upsert(_) => None,
         }
@@ -71,7 +73,7 @@ impl SitedChange {
 
     /// Returns whether the database may have refused this row, of several, with an error.
     fn is_named_by(&self, error: &StatementError) -> bool {
-        let RowChange::Insert(row) = &self.change else { return false };
+        let RowChange::Insert(row) = &*self.change else { return false };
         let Some((columns, values)) = error.broken_key() else { return false };
         let Some(columns) = self.table.columns_named(&columns) else { return false };
         let schema = &self.table.schema;

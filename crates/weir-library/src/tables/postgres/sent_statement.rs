@@ -1,16 +1,23 @@
 //! Statements that own their parameters, so that they can be executed later or once more.
 
+use std::sync::Arc;
+
 use bytes::{Bytes, BytesMut};
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 use tokio_postgres::{Error, Statement};
 
 use super::connection::{PostgresConnection, SqlStatement};
 use super::script::Script;
+use crate::tables::program_owned::ProgramOwned;
 
 /// A statement that was executed, with its parameters as they were sent.
 #[derive(Clone, Debug)]
-pub(super) struct SentStatement {
-    pub(super) sql: String,
+pub(super) struct SentStatement(ProgramOwned<Arc<KeptStatement>>);
+
+/// A statement as it was sent. Another thread may release it, behind the end of its flow.
+#[derive(Debug)]
+struct KeptStatement {
+    sql: String,
     parameters: Vec<SentParameter>,
 }
 
@@ -22,33 +29,41 @@ impl SentStatement {
     /// Returns a statement without parameters.
     #[cfg(test)]
     pub(super) fn of(sql: &str) -> SentStatement {
-        SentStatement { sql: sql.to_owned(), parameters: Vec::new() }
+        SentStatement::new(|| KeptStatement { sql: sql.to_owned(), parameters: Vec::new() })
     }
 
     /// Keeps statements that were executed.
     pub(super) fn keep(statements: &[SqlStatement<'_>], prepared: &[Statement]) -> Vec<SentStatement> {
         let kept = |(statement, prepared): (&SqlStatement<'_>, &Statement)| {
             let sent = statement.parameters.iter().zip(prepared.params());
-            let parameters = sent.map(|(parameter, of)| SentParameter::new(*parameter, of)).collect();
-            SentStatement { sql: statement.sql.to_owned(), parameters }
+            let parameters = || sent.map(|(parameter, of)| SentParameter::new(*parameter, of)).collect();
+            SentStatement::new(|| KeptStatement { sql: statement.sql.to_owned(), parameters: parameters() })
         };
         statements.iter().zip(prepared).map(kept).collect()
+    }
+
+    fn new(kept: impl FnOnce() -> KeptStatement) -> SentStatement {
+        SentStatement(ProgramOwned::new(|| Arc::new(kept())))
+    }
+
+    pub(super) fn sql(&self) -> &str {
+        &self.0.sql
     }
 
     /// Returns about the bytes that it takes.
     pub(super) fn bytes(&self) -> usize {
         let of = |parameter: &SentParameter| parameter.0.as_ref().map_or(0, Bytes::len);
-        self.sql.len() + self.parameters.iter().map(of).sum::<usize>()
+        self.0.sql.len() + self.0.parameters.iter().map(of).sum::<usize>()
     }
 
     /// Returns the statement with its parameters.
     pub(super) fn again(&self) -> SqlStatement<'_> {
-        SqlStatement::new(&self.sql, &self.parameters)
+        SqlStatement::new(&self.0.sql, &self.0.parameters)
     }
 
     /// Appends the statement to a script, in which it has this name; `None` if that is not possible.
     pub(super) fn append_to(&self, script: &mut Script, name: &str, prepared: &Statement) -> Option<()> {
-        script.append(name, (0..self.parameters.len()).map(|at| self.value(at, prepared)))
+        script.append(name, (0..self.0.parameters.len()).map(|at| self.value(at, prepared)))
     }
 
     /// Appends the statement for several rows, of which each is the same statement for one, to a script.
@@ -59,12 +74,12 @@ impl SentStatement {
     ) -> Option<()> {
         let (first, _) = rows.first()?;
         let values = |at: usize| rows.iter().map(move |(row, prepared)| row.value(at, prepared));
-        script.append_lists(name, (0..first.parameters.len()).map(values))
+        script.append_lists(name, (0..first.0.parameters.len()).map(values))
     }
 
     fn value<'s>(&'s self, at: usize, prepared: &'s Statement) -> (Option<&'s [u8]>, &'s Type) {
         let ty = prepared.params().get(at).unwrap_or(&Type::UNKNOWN);
-        (self.parameters.get(at).and_then(|parameter| parameter.0.as_deref()), ty)
+        (self.0.parameters.get(at).and_then(|parameter| parameter.0.as_deref()), ty)
     }
 
     /// Executes statements once more.

@@ -25,7 +25,7 @@ use crate::tables::failure_site::FailureSite;
 use crate::tables::group_commit::GroupCommit;
 use crate::tables::grouping::TableGrouping;
 use crate::tables::insertion::columns_beside_key;
-use crate::tables::join::{KeyPart, with_joined_rows};
+use crate::tables::join::{JoinedColumns, KeyPart};
 use crate::tables::recent_writes::ReadNotes;
 use crate::tables::row::fields;
 use crate::tables::rows::{
@@ -271,9 +271,10 @@ impl TableRows for PostgresTable {
     ) -> Result<Vec<Vec<Value>>, Failure> {
         let (sql, parameters) = self.statements.select_joined(&self.schema, search, joined);
         let read = self.read(transaction, (&sql, &parameters))?;
-        let whole = |row: &Row| {
+        let mut columns = JoinedColumns::new(&self.schema, joined);
+        let mut whole = |row: &Row| {
             let is_absent = |at: usize| row.try_get::<_, Presence>(at).map_or(true, |of| of == Presence::Absent);
-            with_joined_rows(&self.schema, joined, is_absent, |schema, at| row_of(schema, row, at))
+            columns.rows(is_absent, |schema, at| row_of(schema, row, at))
         };
         read.into_rows()?.into_iter().map(|row| whole(&row)).collect()
     }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use weir::{Failure, FailureKind, memory};
+use weir::{Failure, FailureKind};
 
 use super::beginning::{Beginning, PendingBegin, TransactionBegun, Turns};
 use super::commit_marks::{CommitMark, CommitMarks};
@@ -194,15 +194,12 @@ impl PostgresWriter {
     pub(super) fn note_written(&mut self, sent: impl FnOnce() -> Vec<SentStatement>) {
         if self.unsynced.is_some() {
             let sent = sent();
-            let bytes = sent.iter().map(SentStatement::bytes).sum();
+            let bytes: usize = sent.iter().map(SentStatement::bytes).sum();
             self.redo_bytes += bytes;
             if self.redo_bytes > REDO_BYTES_MAX {
-                (self.unsynced, self.waits_for_disk) = (None, true);
-                memory::of_program(|| self.redo = Vec::new());
+                (self.unsynced, self.waits_for_disk, self.redo) = (None, true, Vec::new());
                 return;
             }
-            // It is kept until it is durable, which may be behind the end of the flow.
-            memory::hand_to_program(bytes);
             self.redo.extend(sent);
         }
     }

@@ -76,7 +76,7 @@ impl WritesSinceCrash {
             let [name, deleted] = <[Option<String>; 2]>::try_from(table).ok()?;
             Some((name?, deleted.as_deref() == Some("t")))
         });
-        let is_named = |name: &str| statements.iter().any(|statement| statement.sql.contains(name));
+        let is_named = |name: &str| statements.iter().any(|statement| statement.sql().contains(name));
         let written = tables.filter(|(name, _)| is_named(name)).map(|(name, deleted)| {
             let since = format!("age(xmin) <= age('{first}'::xid)");
             let rows = format!("EXISTS (SELECT 1 FROM {} WHERE {since})", quoted(&name));

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
-use weir::Value;
+use weir::{Value, memory};
 
 use super::database_error::explain;
 use super::value::sqlite_value;
@@ -123,11 +123,18 @@ impl Catalog for SqliteCatalog<'_> {
     }
 
     fn rows(&self, sql: &str, columns: &[ColumnSchema]) -> Read<Vec<Vec<Option<Value>>>> {
-        let row = |row: &rusqlite::Row<'_>| {
-            let value = |(at, column)| Ok(sqlite_value(row.get_ref(at)?, column));
-            columns.iter().enumerate().map(value).collect()
-        };
-        self.read(|connection| connection.prepare_cached(sql)?.query_map([], row)?.collect())
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(sql)?;
+            let (mut rows, mut found) = (statement.query([])?, Vec::new());
+            while let Some(row) = rows.next()? {
+                let value = |(at, column)| Ok(sqlite_value(row.get_ref(at)?, column));
+                found.push(columns.iter().enumerate().map(value).collect::<rusqlite::Result<Vec<_>>>()?);
+                if let Err(failure) = memory::check() {
+                    return Ok(Err(*failure));
+                }
+            }
+            Ok(Ok(found))
+        })?
     }
 
     fn run(&self, sql: &str, parameters: &[Bound<'_>]) -> Read<()> {

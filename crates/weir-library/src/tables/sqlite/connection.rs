@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
+use weir::memory;
 
 /// Time for which a statement waits for another program that writes the database.
 pub(in crate::tables) const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
@@ -12,6 +13,9 @@ pub(in crate::tables) const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
 pub(in crate::tables) const HELD_TIMEOUT: Duration = Duration::from_millis(10);
 /// Number of prepared statements that a connection keeps.
 const PREPARED_MAX: usize = 256;
+/// The part of the program's memory that SQLite takes at most for its caches, which no account of the program counts. Chosen by judgement:
+/// each connection has a cache of 2 MB, and there is one for each read that is under way.
+const CACHES_PART: u64 = 8;
 
 /// Opens a connection that reads and writes.
 pub(in crate::tables) fn read_write(path: &Path) -> rusqlite::Result<Connection> {
@@ -40,9 +44,16 @@ fn open(path: &Path, access: OpenFlags) -> rusqlite::Result<Connection> {
     let connection = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.set_prepared_statement_cache_capacity(PREPARED_MAX);
+    limit_caches(&connection)?;
     // Otherwise a statement with a parameter in its limit is prepared again for each execution, in case another plan fits the value.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     Ok(connection)
+}
+
+/// Bounds the memory of SQLite in the whole process: beyond the limit, caches release their pages before anything is allocated.
+fn limit_caches(connection: &Connection) -> rusqlite::Result<()> {
+    let Some(limit) = memory::program_limit() else { return Ok(()) };
+    connection.query_row(&format!("PRAGMA soft_heap_limit={}", limit / CACHES_PART), [], |_| Ok(()))
 }
 
 #[cfg(test)]

@@ -180,9 +180,9 @@ impl Database {
     }
 
     /// Runs a statement that changes one row, like [`Database::write`].
-    pub(super) fn change_row(&self, transaction: i64, statement: RowStatement) -> rusqlite::Result<RowChanged> {
-        let again = |statement, changed: &RowChanged| Redo::Row(statement, *changed);
-        let execute = |statement: &RowStatement, writer: &Writer| {
+    pub(super) fn change_row(&self, transaction: i64, statement: &RowStatement) -> rusqlite::Result<RowChanged> {
+        let again = |statement: &RowStatement, changed: &RowChanged| Redo::Row(statement.unshared_copy(), *changed);
+        let execute = |statement: &&RowStatement, writer: &Writer| {
             writer.run(&statement.table.schema.name, |connection| statement.execute(connection))
         };
         self.execute((transaction, 1), statement, execute, again)

@@ -6,6 +6,7 @@
 use std::fmt;
 
 use rusqlite::Connection;
+use weir::memory;
 
 use super::database_error::refused;
 use super::row_statement::{RowChanged, RowStatement};
@@ -36,6 +37,8 @@ impl Redo {
 #[derive(Default)]
 pub(super) struct GroupLog {
     statements: Vec<Redo>,
+    /// About the bytes of their rows.
+    bytes: usize,
     /// The number of statements before those of the open member.
     before_member: usize,
 }
@@ -45,8 +48,17 @@ impl GroupLog {
         self.statements.len()
     }
 
-    pub(super) fn push(&mut self, statement: Redo) {
-        self.statements.push(statement);
+    /// Returns about the bytes of the rows that the statements write.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Keeps a statement. It may be released behind the end of its flow, and belongs to the memory of the program.
+    pub(super) fn push(&mut self, statement: impl FnOnce() -> Redo) {
+        memory::of_program(|| self.statements.push(statement()));
+        if let Some(Redo::Row(statement, _)) = self.statements.last() {
+            self.bytes += statement.change.text_bytes();
+        }
     }
 
     /// Notes that the next statements are those of a member.
@@ -81,12 +93,12 @@ impl GroupLog {
 
     /// Forgets the statements of the open member.
     pub(super) fn forget_member(&mut self) {
-        self.statements.truncate(self.before_member);
+        memory::of_program(|| self.statements.truncate(self.before_member));
     }
 
     pub(super) fn clear(&mut self) {
-        self.statements.clear();
-        self.before_member = 0;
+        memory::of_program(|| self.statements.clear());
+        (self.before_member, self.bytes) = (0, 0);
     }
 }
 

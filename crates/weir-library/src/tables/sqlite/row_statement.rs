@@ -29,6 +29,11 @@ pub(in crate::tables) enum RowChanged {
 }
 
 impl RowStatement {
+    /// Returns the statement with rows of its own, which share nothing.
+    pub(super) fn unshared_copy(&self) -> RowStatement {
+        RowStatement { table: Arc::clone(&self.table), change: self.change.unshared_copy() }
+    }
+
     /// Executes the statement. If its row breaks several rules, the error names the first one.
     pub(super) fn execute(&self, connection: &Connection) -> rusqlite::Result<RowChanged> {
         self.changed(connection).map_err(|error| first_broken(&self.table, error, &self.change, connection))

@@ -14,11 +14,13 @@ use super::row_replacement::{RowReplacement, replace_in_place};
 use super::row_statement::{RowChanged, RowStatement};
 use super::sql_table::SqlTable;
 use super::stored_reads::SqliteSnapshot;
+use super::writer::MEMBER_ROWS_MAX;
 use crate::tables::constraint;
 use crate::tables::evolution::existing_tables;
 use crate::tables::group_commit::GroupCommit;
 use crate::tables::grouping::TableGrouping;
 use crate::tables::join::KeyPart;
+use crate::tables::program_owned::{ProgramOwned, unshared_copy};
 use crate::tables::query_site::SqlForm;
 use crate::tables::row::fields;
 use crate::tables::rows::{ReadSize, RowChange, TableRead, TableRows, TableSnapshot, TogetherStatements};
@@ -86,7 +88,7 @@ impl StoredTable {
     fn change(&self, transaction: i64, change: RowChange, row: &[Value]) -> Result<RowChanged, Failure> {
         self.database.check()?;
         let statement = RowStatement { table: Arc::clone(&self.table), change };
-        let changed = self.database.change_row(transaction, statement);
+        let changed = self.database.change_row(transaction, &statement);
         changed.map_err(|error| self.broken(transaction, &error, row))
     }
 
@@ -222,7 +224,13 @@ impl TableRows for StoredTable {
         let rows = schema.replacements(old, new)?;
         let moves = schema.existing.is_none() && schema.moves_unique_values(old, &rows);
         self.database.check()?;
-        let (count, rows) = (rows.len(), Arc::new(rows));
+        // The statement may be kept behind the end of the flow, unless it writes many rows.
+        let copied = |(key, row): &(Value, Value)| match rows.len() > MEMBER_ROWS_MAX {
+            true => (key.clone(), row.clone()),
+            false => (unshared_copy(key), unshared_copy(row)),
+        };
+        let rows = Arc::new(ProgramOwned::new(|| rows.iter().map(copied).collect::<Vec<_>>()));
+        let count = rows.len();
         let (table, replaced) = (Arc::clone(&self.table), Arc::clone(&rows));
         // The place of the row that is written.
         let reached = Arc::new(AtomicUsize::new(0));
@@ -258,7 +266,8 @@ impl TableRows for StoredTable {
     }
 
     fn delete_rows(&self, transaction: i64, rows: &[Value]) -> Result<i64, Failure> {
-        let keys: Vec<Value> = rows.iter().map(|row| self.table.schema.key_of(fields(row))).collect();
+        let key = |row: &Value| unshared_copy(&self.table.schema.key_of(fields(row)));
+        let keys = ProgramOwned::new(|| rows.iter().map(key).collect::<Vec<Value>>());
         let deleted = self.write((transaction, keys.len()), &[], move |table, connection| {
             whole(connection, || {
                 let mut statement = connection.prepare_cached(&table.statements.delete)?;

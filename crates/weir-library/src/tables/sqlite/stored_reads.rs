@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rusqlite::types::ValueRef;
 use rusqlite::{CachedStatement, Connection, StatementStatus, params_from_iter};
-use weir::{Failure, Value, Values};
+use weir::{Failure, Value, Values, memory};
 
 use super::database::{Database, Snapshot};
 use super::sql_table::SqlTable;
@@ -12,7 +12,7 @@ use super::value::sqlite_value;
 use crate::tables::constraint;
 use crate::tables::dialect::Dialect;
 use crate::tables::grouping::{TableGrouping, sum_of};
-use crate::tables::join::{KeyPart, with_joined_rows};
+use crate::tables::join::{JoinedColumns, KeyPart};
 use crate::tables::query_site::{SqlCase, SqlForm};
 use crate::tables::read_work::ReadWork;
 use crate::tables::schema::{PageStart, Schema, TableSearch};
@@ -79,7 +79,7 @@ impl SqlTable {
         let mut statement = connection.prepare_cached(&self.statements.get)?;
         let found = keys.iter().map(|key| {
             let mut rows = statement.query(params_from_iter(self.key(key)))?;
-            Ok(rows.next()?.map(|row| self.row(row)).transpose())
+            Ok(rows.next()?.map(|row| self.row(row).and_then(charged)).transpose())
         });
         found.collect::<rusqlite::Result<Result<Vec<_>, Failure>>>()
     }
@@ -91,7 +91,7 @@ impl SqlTable {
             let mut rows = statement.query(params_from_iter(&parameters))?;
             let mut found = Vec::new();
             while let Some(row) = rows.next()? {
-                match self.row(row) {
+                match self.row(row).and_then(charged) {
                     Ok(row) => found.push(row),
                     Err(failure) => return Ok(Err(failure)),
                 }
@@ -109,13 +109,15 @@ impl SqlTable {
         let (sql, parameters) = self.statements.select_joined(&self.schema, search, joined);
         counted(&search.query.work, connection, &sql, |statement| {
             let mut rows = statement.query(params_from_iter(&parameters))?;
-            let mut found = Vec::new();
+            let (mut columns, mut found) = (JoinedColumns::new(&self.schema, joined), Vec::new());
             while let Some(row) = rows.next()? {
                 let is_absent = |at: usize| matches!(row.get_ref(at), Ok(ValueRef::Null) | Err(_));
-                let whole = |schema: &Schema, at: usize| row_of(schema, row, at);
-                found.push(with_joined_rows(&self.schema, joined, is_absent, whole));
+                match columns.rows(is_absent, |schema, at| row_of(schema, row, at)).and_then(charged) {
+                    Ok(rows) => found.push(rows),
+                    Err(failure) => return Ok(Err(failure)),
+                }
             }
-            Ok(found.into_iter().collect())
+            Ok(Ok(found))
         })
     }
 
@@ -151,10 +153,15 @@ impl SqlTable {
             let mut groups = Vec::new();
             while let Some(row) = rows.next()? {
                 let value = |at, column: &_| sqlite_value(row.get_ref(at).unwrap_or(ValueRef::Null), column);
-                groups.push(grouping.group(&self.schema, value));
+                let group = grouping.group(&self.schema, value);
+                let group =
+                    group.map_err(|column| constraint::unreadable_in_group(&self.schema, column, Dialect::Sqlite));
+                match group.and_then(charged) {
+                    Ok(group) => groups.push(group),
+                    Err(failure) => return Ok(Err(failure)),
+                }
             }
-            let whole: Result<Vec<Value>, usize> = groups.into_iter().collect();
-            Ok(whole.map_err(|column| constraint::unreadable_in_group(&self.schema, column, Dialect::Sqlite)))
+            Ok(Ok(groups))
         })
     }
 
@@ -214,6 +221,12 @@ impl SqlTable {
 /// Returns whether a condition compares with an absent value, which is no parameter.
 fn is_absent(bound: Bound<'_>) -> bool {
     bound.1.optional && bound.stored() == SqlValue::Null
+}
+
+/// Returns a row that is collected with others, or the failure of the flow, which may not hold it, too: so a statement is given up with
+/// the row that is too much.
+fn charged<T>(row: T) -> Result<T, Failure> {
+    memory::check().map(|()| row).map_err(|failure| *failure)
 }
 
 /// Executes a statement, and notes its work.

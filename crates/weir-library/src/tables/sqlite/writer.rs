@@ -28,9 +28,12 @@ use crate::tables::group_commit::GroupCommit;
 use crate::tables::transaction_number::only_reads;
 
 /// Maximum number of rows that a transaction, or a statement, writes as part of a group: what may have to be written again.
-const MEMBER_ROWS_MAX: usize = 256;
+pub(super) const MEMBER_ROWS_MAX: usize = 256;
 /// Maximum number of statements of a group before it is committed.
 const GROUP_STATEMENTS_MAX: usize = 4_096;
+/// The same in bytes of their rows, which the program holds until then. Chosen by judgement: half of what the cache of the connection
+/// takes.
+const GROUP_BYTES_MAX: usize = 8 << 20;
 
 /// The connection that writes.
 #[derive(Debug)]
@@ -137,7 +140,9 @@ impl Writer {
     /// which the member has written too many: readers see by then what the group has written, and need not wait for the statement.
     pub(in crate::tables) fn bound_group(&mut self, rows: usize) -> rusqlite::Result<()> {
         match self.member_rows {
-            Some(written) if written.saturating_add(rows) > MEMBER_ROWS_MAX => self.set_apart(),
+            Some(written) if written.saturating_add(rows) > MEMBER_ROWS_MAX || self.log.bytes() > GROUP_BYTES_MAX => {
+                self.set_apart()
+            }
             None if self.transaction == 0 && rows > MEMBER_ROWS_MAX && self.log.len() > 0 => {
                 self.commit_group()?;
                 self.begin_group()
@@ -178,7 +183,8 @@ impl Writer {
 
     /// Ends the open group if nobody joins it any more.
     fn end_full_group(&mut self) {
-        if self.is_group_due || self.log.len() >= GROUP_STATEMENTS_MAX {
+        let is_full = self.log.len() >= GROUP_STATEMENTS_MAX || self.log.bytes() > GROUP_BYTES_MAX;
+        if self.is_group_due || is_full {
             // If the group is lost, its flows know.
             _ = self.end_group();
         }
@@ -287,13 +293,13 @@ impl Writer {
                 // If the group is lost, its flows know.
                 _ = self.commit_group();
             } else if self.group.is_some() {
-                self.log.push(redo());
+                self.log.push(redo);
             }
         } else if self.connection.is_autocommit() {
             self.refused(transaction, &after_failure_of_disk());
         } else if let Some(written) = &mut self.member_rows {
             *written = written.saturating_add(rows);
-            self.log.push(redo());
+            self.log.push(redo);
         }
     }
 

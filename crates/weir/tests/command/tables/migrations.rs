@@ -1,7 +1,7 @@
 //! `migrate`: rows of another type are converted when a program starts, and a start that was killed goes on.
 
 use super::{post, text};
-use crate::support::{Scratch, Served, TableStore, say, weir};
+use crate::support::{Scratch, Served, TableStore, resident_max, say, weir};
 
 const OLD: &str = r#"use http, list
 
@@ -401,5 +401,58 @@ fn a_failure_of_two_tables_is_said_once_and_that_nothing_changes() {
             failed.contains("the table `items` cannot be opened: `references owner: users` of `items`"),
             "{failed}"
         );
+    }
+}
+
+/// A service whose table has rows of a megabyte, and the next version of it.
+const LARGE: [&str; 2] = [
+    r#"use http, list
+
+record Item { id: Int, text: Text }
+table items: Item key id
+
+service stock on http(port: 8080) {
+  post "/fill/{from}" (from: Int) {
+    let text = "0123456789abcdef".repeat(65_536)?
+    for id in list.numbers(from, from + 10)? { items.upsert(Item { id, text })? }
+    http.text("filled")
+  }
+}
+"#,
+    r#"use http
+
+record OldItem { id: Int, text: Text }
+record Item { id: Int, text: Text, length: Int }
+table items: Item key id migrate OldItem: measured CLAUSE
+
+fn measured(old: OldItem) -> Item { Item { id: old.id, text: old.text, length: old.text.length() } }
+
+service stock on http(port: 8080) {
+  get "/" { http.text("{items.count(|item| item.length == 1_048_576)}") }
+}
+"#,
+];
+
+#[test]
+fn a_migration_that_does_not_fit_into_memory_says_what_to_do_and_a_batched_one_holds_its_batch() {
+    for store in TableStore::each("large-migration") {
+        let program = Scratch::new("large.weir", LARGE[0].as_bytes());
+        let served = Served::start(program.path(), &store.with(&[]));
+        for from in (0..200).step_by(10) {
+            assert_eq!(post(&served, &format!("/fill/{from}")).expect("it answers").status, 200);
+        }
+        served.stop();
+        program.write(LARGE[1].replace("CLAUSE", "").as_bytes());
+        let limited = store.with(&["--memory", "128mb"]);
+        let failed = say(&[&["run", program.path(), "--port", "0"], &limited[..]].concat());
+        assert_eq!(failed.code, 3, "{}", failed.messages);
+        let why = "the table `items` cannot be opened: its rows do not fit into the memory in which they are converted";
+        for part in [why, "give this start more with `--memory`", "`migrate … batched`"] {
+            assert!(failed.messages.contains(part), "{}", failed.messages);
+        }
+        program.write(LARGE[1].replace("CLAUSE", "batched").as_bytes());
+        let served = Served::start(program.path(), &limited);
+        assert_eq!(text(&served.get("/")), "200");
+        assert!(resident_max(&served) < 150 << 20, "{} MiB", resident_max(&served) >> 20);
     }
 }
