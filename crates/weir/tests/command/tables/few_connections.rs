@@ -76,6 +76,8 @@ fn a_program_for_which_the_server_has_few_connections_executes_everything_on_tho
     server.execute("public", "CREATE ROLE clerk LOGIN; GRANT ALL ON SCHEMA refused TO clerk");
     let program = Scratch::new("refused.weir", BUSY.as_bytes());
     for (engine, connections) in [("event", 2), ("event", 3), ("event", 5), ("pool", 2), ("elastic", 4)] {
+        // The server notices some time later that the program before has ended.
+        while server.execute("public", "SELECT count(*) FROM pg_stat_activity WHERE usename = 'clerk'").trim() != "0" {}
         server.execute("public", &format!("ALTER ROLE clerk CONNECTION LIMIT {connections}"));
         let served = Served::start(program.path(), &["--tables", &address, "--engine", engine]);
         thread::scope(|scope| {

@@ -184,7 +184,7 @@ service joins on http(port: 8080) {
 fn joined_rows_are_charged_as_they_come_and_held_once() {
     let program = Scratch::new("joins.weir", JOINS.as_bytes());
     let plan = Scratch::new("joins.toml", b"memory_per_flow = \"4mb\"");
-    for store in TableStore::each("joins") {
+    for store in TableStore::each("joined-memory") {
         let served = Served::start(program.path(), &store.with(&["--plan", plan.path()]));
         for from in (0..400).step_by(10) {
             assert_eq!(post(&served, &format!("/fill-docs/{from}")).expect("it answers").status, 200);
