@@ -153,7 +153,7 @@ impl fmt::Display for StartError {
             StartError::Table(of) if of.failure.kind == FailureKind::Memory => write!(
                 f,
                 "the table `{}` cannot be opened: its rows do not fit into the memory in which they are converted: {}; give this start more \
-                 with `--memory`, or convert them in batches: `migrate … batched`",
+                 with `--memory`; a migration that is not `batched` needs less as `migrate … batched`",
                 of.name, of.failure
             ),
             StartError::Table(of) => write!(f, "the table `{}` cannot be opened: {}", of.name, of.failure),

@@ -80,7 +80,7 @@ pub(super) fn replace(
 #[weir::function(
     internal,
     reads,
-    units = placing_units(table, transaction, storage),
+    units = placing_units((table, transaction), || RowChange::Insert(row.clone()), storage),
     later = change_later((table, transaction), row, RowChange::Insert)
 )]
 pub(super) fn place_insert(
@@ -100,7 +100,7 @@ pub(super) fn place_insert(
 #[weir::function(
     internal,
     reads,
-    units = placing_units(table, transaction, storage),
+    units = placing_units((table, transaction), || RowChange::Upsert(row.clone()), storage),
     later = change_later((table, transaction), row, RowChange::Upsert)
 )]
 pub(super) fn place_upsert(
@@ -121,7 +121,7 @@ pub(super) fn place_upsert(
 #[weir::function(
     internal,
     reads,
-    units = placing_units(table, transaction, storage),
+    units = placing_units((table, transaction), || RowChange::Replace(key.clone(), row.clone()), storage),
     later = change_later((table, transaction), row, |row| RowChange::Replace(key.clone(), row))
 )]
 pub(super) fn place_replace(

@@ -417,8 +417,8 @@ impl TableRows for PublishedRows {
         }))
     }
 
-    fn may_place(&self, transaction: i64) -> bool {
-        self.rows.may_place(transaction)
+    fn may_place(&self, transaction: i64, change: &RowChange) -> bool {
+        self.rows.may_place(transaction, change)
     }
 
     fn place(

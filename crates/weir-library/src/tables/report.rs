@@ -98,7 +98,7 @@ fn would_change_schema<'s>(
     statements: &[PlacedStatement],
     address: &PostgresAddress,
 ) -> Result<WouldChange<'s>, Failure> {
-    if let Some(failure) = PostgresDatabase::lacking_right(address, tables.0, false)? {
+    if let Some(failure) = PostgresDatabase::lacking_right(address, tables.0, &[])? {
         return Ok(WouldChange::refused(failure));
     }
     let examine = || PostgresDatabase::examine(address, |catalog| WouldChange::of(tables, statements, catalog));
@@ -111,9 +111,12 @@ fn would_change_schema<'s>(
         change if change.changes.is_err() && have_ended() => examine()?,
         change => change,
     };
-    let changes =
-        change.changes.as_ref().is_ok_and(|changes| !matches!(changes, PlannedChanges::Plain(none) if none.is_empty()));
-    let lacking = if changes { PostgresDatabase::lacking_right(address, tables.0, true)? } else { None };
+    let lacking = match &change.changes {
+        Ok(PlannedChanges::Plain(changes) | PlannedChanges::Converting(changes, _)) => {
+            PostgresDatabase::lacking_right(address, tables.0, changes)?
+        }
+        Err(_) => None,
+    };
     Ok(lacking.map_or(change, WouldChange::refused))
 }
 

@@ -154,8 +154,8 @@ pub(super) trait TableRows: Debug + Send + Sync {
     fn change_in_transaction(&self, _transaction: i64, _change: &RowChange) -> Option<LaterAnswer> {
         None
     }
-    /// Returns whether changes in a transaction can be placed now.
-    fn may_place(&self, _transaction: i64) -> bool {
+    /// Returns whether a change in a transaction can be placed now. Otherwise it has to be waited for.
+    fn may_place(&self, _transaction: i64, _change: &RowChange) -> bool {
         false
     }
     /// Places a change in a transaction: its answer is known before the database has executed it. If that refuses it, the next

@@ -11,7 +11,7 @@ use weir::{Environment, HostType, Value};
 
 use super::later::search_of;
 use super::query_site::DecodedQuery;
-use super::rows::{ReadSize, TableRead, TableRows};
+use super::rows::{ReadSize, RowChange, TableRead, TableRows};
 use super::storage::TableStorage;
 use super::{JoinInput, Table};
 
@@ -133,9 +133,13 @@ pub(super) fn taking_back_units(table: &Value, transaction: &Value, last: &Value
 }
 
 /// Returns the units of a change that may be placed.
-pub(super) fn placing_units(table: &Value, transaction: &Value, environment: &Environment) -> u64 {
+pub(super) fn placing_units(
+    (table, transaction): (&Value, &Value),
+    change: impl FnOnce() -> RowChange,
+    environment: &Environment,
+) -> u64 {
     let placing = units(table, |rows| match transaction {
-        Value::Int(transaction) if rows.is_shared() => !rows.may_place(*transaction),
+        Value::Int(transaction) if rows.is_shared() => !rows.may_place(*transaction, &change()),
         Value::Int(_) => rows.waits_to_write(),
         _ => false,
     });

@@ -165,13 +165,18 @@ impl TableLayout {
         parameters: &'c [Bound<'c>],
         published: &'c Publications,
     ) -> Option<Vec<SqlStatement<'c>>> {
-        let sql = match change {
+        let own = SqlStatement::new(self.change_sql(change)?, parameters);
+        Some(std::iter::once(own).chain(published.statements()).collect())
+    }
+
+    /// Returns the statement of a change; `None` if it changes nothing.
+    pub(super) fn change_sql(&self, change: &RowChange) -> Option<&str> {
+        Some(match change {
             RowChange::Insert(_) => &self.statements.insert,
             RowChange::Upsert(_) => &self.statements.upsert,
             RowChange::Replace(..) => self.replacement()?,
             RowChange::Delete(_) => &self.statements.delete,
-        };
-        Some(std::iter::once(SqlStatement::new(sql, parameters)).chain(published.statements()).collect())
+        })
     }
 
     /// Returns the answer of a change from that of its own statement.

@@ -14,7 +14,7 @@ use crate::tables::schema::Schema;
 use crate::tables::write_sets::TableWrite;
 
 /// Publishes a payload to the programs that listen, if there are any. The number of the lock is one more than that of the writers.
-const NOTIFY: &str = "SELECT pg_notify('weir_' || md5(current_schema()), $1) \
+pub(super) const NOTIFY: &str = "SELECT pg_notify('weir_' || md5(current_schema()), $1) \
     WHERE NOT pg_try_advisory_xact_lock((1466263923::bigint << 32) | '\"weir_database\"'::regclass::oid::bigint)";
 /// Publishes a row that the table has just numbered, if a program listens: the payload before and behind its number.
 const NOTIFY_NUMBERED: &str = "SELECT pg_notify('weir_' || md5(current_schema()), $1 || \

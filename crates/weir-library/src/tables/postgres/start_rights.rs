@@ -7,6 +7,7 @@ use super::address::PostgresAddress;
 use super::rights::on_all_tables;
 use crate::tables::catalog::Read;
 use crate::tables::dialect::Dialect;
+use crate::tables::evolution::new_table::SchemaChange;
 use crate::tables::schema::Schema;
 use crate::tables::sql::{list, quoted};
 
@@ -26,12 +27,12 @@ const OF_USER: &str = "SELECT current_schema(), quote_ident(current_user), curre
     has_schema_privilege(current_schema(), 'CREATE')";
 
 impl PostgresDatabase {
-    /// Returns why a start would fail for the rights of the user: on the table, and on those of Weir, or, if the start changes the table, also
-    /// to change it.
+    /// Returns why a start would fail for the rights of the user: on the table, and on those of Weir, or, if the start makes these changes of the
+    /// table, also to change it.
     pub(in crate::tables) fn lacking_right(
         address: &PostgresAddress,
         schema: &Schema,
-        changes: bool,
+        changes: &[SchemaChange],
     ) -> Read<Option<Failure>> {
         let database = PostgresDatabase::unprepared(address.clone(), (None, 1))?;
         let connection = database.connect().map_err(|error| database.failure(&error))?;
@@ -47,7 +48,7 @@ impl PostgresDatabase {
                  default_transaction_read_only = off`"
             )));
         }
-        if changes && !is(creates) {
+        if changes.iter().any(|change| change.sql.starts_with("CREATE")) && !is(creates) {
             let own = quoted(own);
             return Ok(failure(format!(
                 "the user may create nothing in the schema {own}: give it the right: `GRANT CREATE ON SCHEMA {own} TO {user}`"
@@ -58,7 +59,7 @@ impl PostgresDatabase {
              AND NOT pg_has_role(relowner, 'USAGE')",
             Dialect::Postgres.text(&schema.name)
         );
-        if changes && !database.texts(&connection, &owned)?.is_empty() {
+        if !changes.is_empty() && !database.texts(&connection, &owned)?.is_empty() {
             let table = quoted(&schema.name);
             return Ok(failure(format!(
                 "only the owner of {table} changes it: `ALTER TABLE {table} OWNER TO {user}`, or start once as its owner"
@@ -88,7 +89,7 @@ impl PostgresDatabase {
     }
 }
 
-/// Returns the rights that statements on tables need, as rows of a query.
+/// Returns the rights that every program with these tables needs, as rows of a query: one that only reads, or only inserts, needs no others.
 fn needed(schemas: &[Schema]) -> String {
     let row = |table: &str, right: &str, column: Option<&str>| {
         let text = |text: &str| Dialect::Postgres.text(text);
@@ -96,12 +97,7 @@ fn needed(schemas: &[Schema]) -> String {
     };
     let of_weir = OF_WEIR.iter().flat_map(|table| ALL.map(|right| row(table, right, None)));
     let of_schema = |schema: &Schema| {
-        let columns = schema.columns.iter().enumerate().flat_map(|(at, column)| {
-            let rights: &[&str] =
-                if schema.key.contains(&at) { &["SELECT", "INSERT"] } else { &["SELECT", "INSERT", "UPDATE"] };
-            rights.iter().map(|right| row(&schema.name, right, Some(&column.name))).collect::<Vec<_>>()
-        });
-        columns.chain([row(&schema.name, "DELETE", None)]).collect::<Vec<_>>()
+        schema.columns.iter().map(|column| row(&schema.name, "SELECT", Some(&column.name))).collect::<Vec<_>>()
     };
     list(of_weir.chain(schemas.iter().flat_map(of_schema)), ", ")
 }

@@ -12,7 +12,7 @@ use super::PostgresDatabase;
 use super::connection::{Executed, SqlStatement};
 use super::errors::StatementError;
 use super::expected_rows::RowOf;
-use super::publications::Publications;
+use super::publications::{NOTIFY, Publications};
 use super::replacement::{PostgresReplacement, fails_without_row, says_no_row};
 use super::rows_by_keys::{KeyParameters, row_of, rows_of_keys};
 use super::table_layout::TableLayout;
@@ -405,8 +405,9 @@ impl TableRows for PostgresTable {
         self.begin_change(transaction, change)
     }
 
-    fn may_place(&self, transaction: i64) -> bool {
-        self.places_changes() && self.database.may_place(transaction)
+    fn may_place(&self, transaction: i64, change: &RowChange) -> bool {
+        let publication = self.schema.existing.is_none().then_some(NOTIFY);
+        self.places_changes() && self.database.may_place(transaction, (self.change_sql(change), publication))
     }
 
     fn place(

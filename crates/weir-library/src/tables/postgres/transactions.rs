@@ -295,15 +295,18 @@ impl PostgresDatabase {
         Some(SentStatement::keep(statements, &prepared?))
     }
 
-    /// Returns whether statements of a transaction can be placed.
-    pub(super) fn may_place(&self, transaction: i64) -> bool {
+    /// Returns whether a statement of a transaction can be placed, with one that publishes what it writes: both are prepared.
+    pub(super) fn may_place(&self, transaction: i64, (sql, publication): (Option<&str>, Option<&str>)) -> bool {
         SeenCommits::may_place()
             && self.check().is_ok()
             && self.writer.try_lock().is_some_and(|mut writer| {
                 writer.transaction == transaction
                     && writer.has_begun(transaction)
-                    && writer.open_connection(transaction).is_some()
                     && writer.placed.lock().has_room()
+                    && writer.open_connection(transaction).is_some_and(|connection| {
+                        let publication = publication.filter(|_| !writer.is_unheard);
+                        sql.into_iter().chain(publication).all(|sql| connection.known(sql).is_some())
+                    })
             })
     }
 

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 /// The end of the name of the log.
 pub(super) const LOG: &str = "-wal";
+/// The end of the name of the note.
+pub(super) const NOTE: &str = "-note";
 /// Number of pages of the log from which it is moved into the database. A page that was written often is moved once, so
 /// that the work for a row falls with this number; a start after a crash reads so many pages.
 pub(in crate::tables) const LOG_PAGES_MAX: u32 = if cfg!(test) { 400 } else { 4_000 };

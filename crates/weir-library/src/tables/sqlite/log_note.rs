@@ -26,12 +26,10 @@ use weir::Failure;
 
 use super::connection::{read_only, without_log};
 use super::database_error::explain;
-use super::database_files::{LOG, LOG_KEPT_MAX, LOG_PAGES_MAX, beside, sync_folder};
+use super::database_files::{LOG, LOG_KEPT_MAX, LOG_PAGES_MAX, NOTE, beside, sync_folder};
 use super::log_error::LogError;
 use super::open_files::OpenFiles;
 
-/// The end of the name of the note.
-const NOTE: &str = "-note";
 /// Length of the log of an open database in bytes, at least: that of a log which a checkpoint moves. What was not written yet takes no
 /// room on the disk.
 const LOG_LENGTH: u64 = 4_120 * LOG_PAGES_MAX as u64;

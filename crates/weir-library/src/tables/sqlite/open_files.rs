@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use rusqlite::Connection;
 
 use super::database_error::refused;
-use super::database_files::{LOG, beside};
+use super::database_files::{LOG, NOTE, beside};
 use super::log_index::LogIndex;
 
 /// The open files of a database. They are opened at the start, so that a sync needs no file descriptor that the flows may have
@@ -75,12 +75,21 @@ impl OpenFiles {
 
     /// Fails if the database or its log was removed or replaced.
     fn check_names(&self) -> io::Result<()> {
-        for (state, path) in [(&self.database_state, self.database.clone()), (&self.log_state, self.log_path())] {
-            if !is_at(state, &path) {
-                return Err(self.damaged(format!("the file {} was removed or replaced", path.display())));
-            }
+        let gone = |path: &Path| format!("the file {} was removed or replaced", path.display());
+        let (database, log) = (&self.database, self.log_path());
+        if !is_at(&self.database_state, database) {
+            // A start would take the log for one of the new file.
+            return Err(self.damaged(format!(
+                "{}: put it back, or, if the new one shall stay, remove {} and {}, which belong to the old one",
+                gone(database),
+                log.display(),
+                beside(database, NOTE).display()
+            )));
         }
-        Ok(())
+        match is_at(&self.log_state, &log) {
+            true => Ok(()),
+            false => Err(self.damaged(gone(&log))),
+        }
     }
 
     /// Returns the length of the log, to which others may append at once. Fails if it was cut.

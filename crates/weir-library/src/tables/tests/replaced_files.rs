@@ -48,7 +48,10 @@ fn no_read_leads_to_a_file_that_has_replaced_the_database() {
         std::fs::rename(&copy, &file).unwrap();
         assert_eq!(count(true), Ok(1), "the connection that writes has the old one");
         let failure = count(false).unwrap_err();
-        assert!(failure.contains(&format!("{replaced} was removed or replaced; restart the program")), "{failure}");
+        assert!(failure.contains(&format!("{replaced} was removed or replaced")), "{failure}");
+        assert!(failure.ends_with("; restart the program"), "{failure}");
+        let names_log = failure.contains("test.db-wal and ") && failure.contains("test.db-note");
+        assert_eq!(names_log, replaced == "test.db", "{failure}");
         assert!(database.close().is_err());
     }
 }
