@@ -46,6 +46,7 @@ mod publications;
 mod queued_change;
 mod readers;
 mod reads;
+mod received_row;
 #[cfg(test)]
 mod recovery_tests;
 #[cfg(test)]

@@ -3,13 +3,13 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use tokio_postgres::Row;
 use weir::{Failure, Value};
 
 use super::PostgresDatabase;
 use super::connection::{Executed, PostgresConnection, SqlStatement};
 use super::errors::StatementError;
 use super::io::wait;
+use super::received_row::ReceivedRow;
 use super::running_programs;
 use super::value::column_value;
 use crate::tables::catalog::{Catalog, CatalogColumn, CatalogIndex, IndexPart, Read, grouped_columns, indexes_of};
@@ -201,7 +201,8 @@ impl Catalog for PostgresCatalog<'_> {
     }
 
     fn rows(&self, sql: &str, columns: &[ColumnSchema]) -> Read<Vec<Vec<Option<Value>>>> {
-        let value = |row: &Row| columns.iter().enumerate().map(|(at, column)| column_value(row, at, column)).collect();
+        let value =
+            |row: &ReceivedRow| columns.iter().enumerate().map(|(at, column)| column_value(row, at, column)).collect();
         Ok(self.executed(sql, &[])?.rows()?.iter().map(value).collect())
     }
 

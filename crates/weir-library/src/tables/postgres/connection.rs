@@ -15,11 +15,12 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Client, Error, Row, SimpleQueryMessage, Statement};
+use tokio_postgres::{Client, Error, SimpleQueryMessage, Statement};
 use weir::{Failure, memory};
 
 use super::errors::StatementError;
 use super::io::{begin_task, in_order};
+use super::received_row::ReceivedRow;
 
 /// Maximum number of prepared statements that a connection keeps.
 const PREPARED_MAX: usize = 256;
@@ -69,7 +70,7 @@ pub(super) struct SqlStatement<'s> {
 #[derive(Debug)]
 pub(super) struct Executed {
     /// Its rows; the failure of the flow if they are more than it may hold.
-    rows: Result<Vec<Row>, Failure>,
+    rows: Result<Vec<ReceivedRow>, Failure>,
     /// The number of rows that it has read or written.
     pub(super) count: u64,
 }
@@ -82,25 +83,23 @@ impl Default for Executed {
 
 impl Executed {
     /// Returns the answer to a statement that reads one row.
-    pub(super) fn of_row(row: Row) -> Executed {
+    pub(super) fn of_row(row: ReceivedRow) -> Executed {
         Executed { rows: Ok(vec![row]), count: 1 }
     }
 
     /// Returns the rows. Fails if they are more than the flow may hold.
-    pub(super) fn rows(&self) -> Result<&[Row], Failure> {
+    pub(super) fn rows(&self) -> Result<&[ReceivedRow], Failure> {
         self.rows.as_deref().map_err(Clone::clone)
     }
 
     /// Returns the rows, each of which can be released by itself. Fails if they are more than the flow may hold.
-    pub(super) fn into_rows(self) -> Result<Vec<Row>, Failure> {
+    pub(super) fn into_rows(self) -> Result<Vec<ReceivedRow>, Failure> {
         self.rows
     }
 
-    /// Charges the flow for a row, and keeps it. Once the flow may not hold more, rows are only received, so that the connection can
-    /// go on.
-    fn receive(&mut self, row: Row) {
-        let bytes = row.raw_size_bytes();
-        memory::take_over(i64::try_from(bytes).unwrap_or(i64::MAX));
+    /// Keeps a row. Once the flow may not hold more, rows are only received, so that the connection can go on.
+    fn receive(&mut self, row: ReceivedRow) {
+        let bytes = row.bytes();
         if let Ok(rows) = &mut self.rows {
             rows.push(row);
             let is_small = rows.len() == 1 && bytes <= SMALL_ROW_BYTES;
@@ -296,14 +295,12 @@ impl PostgresConnection {
         &self,
         prepared: &Statement,
         parameters: &[P],
-    ) -> Result<Option<Row>, Error> {
+    ) -> Result<Option<ReceivedRow>, Error> {
         let parameters = parameters.iter().map(|parameter| parameter as &(dyn ToSql + Sync));
         let mut stream = pin!(of_program(self.client.query_raw(prepared, parameters)).await?);
         let mut first = None;
-        while let Some(row) = poll_fn(|context| stream.as_mut().poll_next(context)).await {
-            let row = row?;
-            memory::take_over(i64::try_from(row.raw_size_bytes()).unwrap_or(i64::MAX));
-            first.get_or_insert(row);
+        while let Some(row) = ReceivedRow::next(stream.as_mut()).await {
+            first.get_or_insert(row?);
         }
         Ok(first)
     }
@@ -311,7 +308,7 @@ impl PostgresConnection {
     async fn executed(&self, prepared: &Statement, statement: &SqlStatement<'_>) -> Result<Executed, Error> {
         let stream = of_program(self.client.query_raw(prepared, statement.parameters.iter().copied())).await?;
         let (mut stream, mut executed) = (pin!(stream), Executed::default());
-        while let Some(row) = poll_fn(|context| stream.as_mut().poll_next(context)).await {
+        while let Some(row) = ReceivedRow::next(stream.as_mut()).await {
             executed.receive(row?);
         }
         executed.count = stream.rows_affected().unwrap_or(0);

@@ -18,14 +18,15 @@ use std::time::{Duration, Instant};
 use indexmap::IndexMap;
 use parking_lot::Mutex;
 use tokio::runtime::{self, Handle};
+use tokio_postgres::Statement;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Row, Statement};
 
 use super::beginning::Beginning;
 use super::connection::{Executed, PostgresConnection, SqlStatement};
 use super::connector::PostgresConnector;
 use super::errors::StatementError;
 use super::io::begin_task;
+use super::received_row::ReceivedRow;
 use super::unused_connections::{ConnectionPurpose, UnusedConnections};
 use super::whole_transactions::prepared_alone;
 
@@ -266,7 +267,7 @@ impl Pipeline {
         (sql, prepared): (&str, &Statement),
         parameters: &[P],
         limit: Duration,
-    ) -> Result<Option<Row>, StatementError> {
+    ) -> Result<Option<ReceivedRow>, StatementError> {
         let sent = Instant::now();
         let expected = ExpectedAnswer::new(self, limit);
         let read = self.connection.row(prepared, parameters).await;

@@ -13,6 +13,7 @@ use super::connection::{Executed, SqlStatement};
 use super::errors::StatementError;
 use super::expected_rows::RowOf;
 use super::publications::{NOTIFY, Publications};
+use super::received_row::ReceivedRow;
 use super::replacement::{PostgresReplacement, fails_without_row, says_no_row};
 use super::rows_by_keys::{KeyParameters, row_of, rows_of_keys};
 use super::table_layout::TableLayout;
@@ -160,7 +161,10 @@ fn read_later(table: &PostgresTable, transaction: i64, read: &TableRead) -> Opti
         let executed = executing.await.map_err(failed)?;
         let option = |row: Option<&Row>| row.map_or(Ok(Value::none()), |row| row_of(&schema, row, 0).map(Value::some));
         match read {
-            TableRead::Row(_) => option(executed.first().map_or(Ok(&[][..]), |executed| executed.rows())?.first()),
+            TableRead::Row(_) => {
+                let found = executed.first().map_or(Ok(&[][..]), |executed| executed.rows())?;
+                option(found.first().map(|row| &**row))
+            }
             TableRead::Rows(keys) => {
                 let rows = rows_of_keys(&schema, &keys, &executed)?.into_iter();
                 list_of(rows.map(|row| Ok(row.map_or_else(Value::none, Value::some))))
@@ -293,7 +297,7 @@ impl TableRows for PostgresTable {
     fn group(&self, transaction: i64, search: &TableSearch, grouping: &TableGrouping) -> Result<Vec<Value>, Failure> {
         let (sql, parameters) = self.statements.group(&self.schema, search, grouping);
         let read = self.read(transaction, (&sql, &parameters))?;
-        let group = |row: &Row| grouping.group(&self.schema, |at, column| column_value(row, at, column));
+        let group = |row: &ReceivedRow| grouping.group(&self.schema, |at, column| column_value(row, at, column));
         let groups: Result<Vec<Value>, usize> = read.rows()?.iter().map(group).collect();
         groups.map_err(|column| constraint::unreadable_in_group(&self.schema, column, Dialect::Postgres))
     }
