@@ -41,6 +41,9 @@ const REDO: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ; LOCK TABLE \"weir_dat
     UPDATE \"weir_numbers\" SET \"last\" = \"last\" + 1 WHERE \"table\" = ''";
 /// The number of commits after which a sync begins, even if nobody waits for it.
 const UNSYNCED_MAX: usize = 1_000;
+/// About the bytes of the statements of commits after which a sync begins, even if nobody waits for it. Chosen by judgement: a flow that
+/// writes large rows waits for the disk only at its end, and the program should not hold them all until then.
+const UNSYNCED_BYTES_MAX: usize = 8 << 20;
 
 /// The commits that may not be durable yet.
 #[derive(Debug)]
@@ -61,6 +64,8 @@ impl Default for UnsyncedCommits {
 struct NotedCommits {
     /// In their order.
     commits: Vec<UnsyncedCommit>,
+    /// About the bytes of those that were noted since the last sync.
+    bytes: usize,
     /// The last commit that the database had when this program joined last.
     joined: Option<CommitNumber>,
     /// The timeline of the server, on which everything is noted.
@@ -144,6 +149,13 @@ struct UnsyncedCommit {
     statements: Vec<SentStatement>,
 }
 
+impl UnsyncedCommit {
+    /// Returns about the bytes of the statements.
+    fn bytes(&self) -> usize {
+        self.statements.iter().map(SentStatement::bytes).sum()
+    }
+}
+
 impl UnsyncedCommits {
     /// Notes a commit.
     pub(super) fn note(&self, number: CommitNumber, statements: Vec<SentStatement>) -> NotedCommit {
@@ -158,8 +170,12 @@ impl UnsyncedCommits {
         }
         // Several tasks note commits.
         let at = noted.commits.partition_point(|commit| commit.number.0 < number.0);
-        noted.commits.insert(at, UnsyncedCommit { number, statements });
-        if noted.commits.len().is_multiple_of(UNSYNCED_MAX) { NotedCommit::Due } else { NotedCommit::Kept }
+        let (before, commit) = (noted.bytes, UnsyncedCommit { number, statements });
+        noted.bytes += commit.bytes();
+        noted.commits.insert(at, commit);
+        let is_due = noted.commits.len().is_multiple_of(UNSYNCED_MAX)
+            || noted.bytes / UNSYNCED_BYTES_MAX > before / UNSYNCED_BYTES_MAX;
+        if is_due { NotedCommit::Due } else { NotedCommit::Kept }
     }
 
     /// Returns the marks of the commits that follow.
@@ -196,6 +212,7 @@ impl UnsyncedCommits {
     pub(super) fn forget(&self, durable: CommitNumber) {
         let mut noted = self.noted.lock();
         noted.commits.retain(|commit| commit.number.0 > durable.0);
+        noted.bytes = noted.commits.iter().map(UnsyncedCommit::bytes).sum();
         noted.durable = noted.durable.filter(|before| before.0 > durable.0).or(Some(durable));
     }
 }
@@ -379,6 +396,16 @@ mod tests {
         assert_eq!(again.of_programs, 4, "this program has joined once more, and no other");
         again.forget();
         assert_eq!(noted(&unsynced), []);
+    }
+
+    #[test]
+    fn a_sync_begins_before_large_commits_are_many() {
+        let unsynced = UnsyncedCommits::default();
+        let sql = "x".repeat(UNSYNCED_BYTES_MAX / 2);
+        let note = |count| unsynced.note(number(3, count), vec![SentStatement::of(&sql)]);
+        assert_eq!([1, 2, 3, 4].map(note), [NotedCommit::Kept, NotedCommit::Due, NotedCommit::Kept, NotedCommit::Due]);
+        unsynced.forget(number(3, 4));
+        assert_eq!([5, 6].map(note), [NotedCommit::Kept, NotedCommit::Due]);
     }
 
     #[test]
