@@ -323,6 +323,16 @@ service shop on http(port: 8080) {
     }
     http.text("{orders.count()}")
   }
+  post "/large-reads" {
+    let title = "0123456789abcdef".repeat(12800)?
+    orders.upsert(Order { id: 3000, title })?
+    let read = fold characters = 0 for id in list.numbers(0, 40)? {
+      let found = (for order in orders if order.id == 3000 { order.title.length() }).sum()
+      time.sleep(1ns)
+      characters + found
+    }
+    http.text("{read / 204800}")
+  }
   post "/deleted" {
     for id in list.numbers(0, 500)? { lines.delete(id)?
       orders.delete(id)? }
@@ -346,7 +356,7 @@ fn a_flow_that_writes_and_reads_in_turns_holds_no_memory_for_it() {
 
 /// Each of these requests writes 1.3 to 2.5 MB, and holds some ten kB of them at a time.
 #[test]
-fn a_flow_is_not_charged_for_what_it_has_written() {
+fn a_flow_is_not_charged_for_what_it_has_written_and_read() {
     let program = Scratch::new("import.weir", IMPORT.as_bytes());
     let plan = Scratch::new("import.toml", b"memory_per_flow = \"1mb\"");
     let written = [
@@ -356,6 +366,7 @@ fn a_flow_is_not_charged_for_what_it_has_written() {
         ("/large-steps", "251"),
         ("/large-keys", "7"),
         ("/large-all", "251"),
+        ("/large-reads", "40"),
     ];
     for store in TableStore::each("written") {
         let served = Served::start(program.path(), &store.with(&["--plan", plan.path()]));
