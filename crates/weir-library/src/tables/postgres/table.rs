@@ -159,12 +159,10 @@ fn read_later(table: &PostgresTable, transaction: i64, read: &TableRead) -> Opti
     Some(Box::pin(async move {
         let failed = |error| database.failure(&error);
         let executed = executing.await.map_err(failed)?;
-        let option = |row: Option<&Row>| row.map_or(Ok(Value::none()), |row| row_of(&schema, row, 0).map(Value::some));
+        let option =
+            |row: Option<&ReceivedRow>| row.map_or(Ok(Value::none()), |row| row_of(&schema, row, 0).map(Value::some));
         match read {
-            TableRead::Row(_) => {
-                let found = executed.first().map_or(Ok(&[][..]), |executed| executed.rows())?;
-                option(found.first().map(|row| &**row))
-            }
+            TableRead::Row(_) => option(executed.first().map_or(Ok(&[][..]), |executed| executed.rows())?.first()),
             TableRead::Rows(keys) => {
                 let rows = rows_of_keys(&schema, &keys, &executed)?.into_iter();
                 list_of(rows.map(|row| Ok(row.map_or_else(Value::none, Value::some))))
