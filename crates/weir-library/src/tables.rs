@@ -11,6 +11,7 @@
 
 mod aggregates;
 mod catalog;
+mod change_notes;
 mod changes;
 mod constraint;
 mod cursor;

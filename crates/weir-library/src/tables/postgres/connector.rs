@@ -135,8 +135,9 @@ impl PostgresConnector {
         if open == 0 || self.is_refusal_logged.swap(true, Ordering::Relaxed) {
             return;
         }
+        let connections = if open == 1 { "one connection".to_owned() } else { format!("{open} connections") };
         log.warn(format!(
-            "{why}; this program goes on with the {open} connections that it has there, which its statements share"
+            "{why}; this program goes on with the {connections} that it has there, for all of its statements"
         ));
     }
 

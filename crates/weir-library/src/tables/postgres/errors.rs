@@ -244,7 +244,7 @@ pub(super) fn failure(address: &PostgresAddress, error: &StatementError) -> Fail
 
 /// Returns the failure of a start, whose program ends: no statement follows.
 pub(super) fn of_start(failure: Failure) -> Failure {
-    let advice = "start the program again, which goes on with what is left";
+    let advice = "start the program again; a `batched` migration goes on behind the rows that are converted";
     Failure::new(failure.kind, failure.message.replace(CONNECTS_AGAIN, advice))
 }
 

@@ -38,7 +38,7 @@ fn a_start_that_has_lost_its_connection_says_to_start_again() {
     for evolution in Evolution::each("start_lost") {
         let TestDatabase::Postgres(_) = &evolution.database else { continue };
         let lost = start_with_trigger(&evolution, "PERFORM pg_terminate_backend(pg_backend_pid())").unwrap_err();
-        assert!(lost.message.contains("start the program again, which goes on with what is left"), "{lost}");
+        assert!(lost.message.contains("start the program again; a `batched` migration goes on"), "{lost}");
         assert!(!lost.message.contains("next statement"), "{lost}");
     }
 }
