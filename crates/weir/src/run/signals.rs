@@ -77,6 +77,7 @@ pub(crate) fn for_each(heard: impl FnMut() -> bool + Send + 'static) -> io::Resu
 ///
 /// # Errors
 /// Fails if the system provides no signals.
+#[cfg(feature = "tools")]
 pub(crate) fn ignore_file_size() -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let _inside = runtime.enter();
