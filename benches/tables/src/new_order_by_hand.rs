@@ -18,6 +18,7 @@ use tokio_postgres::{Client, Error, Row, Statement};
 
 use crate::hand::{PeerResult, answered};
 use crate::notes_in_postgres::connect;
+use crate::notes_in_sqlite::PRAGMAS;
 
 /// The order that a request asks for.
 #[derive(Clone)]
@@ -73,9 +74,7 @@ pub(crate) fn serve(kind: &str, port: u16, folder: &Path, address: Option<String
         return Err(format!("there is no server {kind}").into());
     }
     let writer = Connection::open(folder.join("orders.db"))?;
-    writer.execute_batch(
-        "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-16000; PRAGMA temp_store=MEMORY;",
-    )?;
+    writer.execute_batch(PRAGMAS)?;
     let (orders, waiting) = mpsc::channel();
     std::thread::spawn(move || write(&writer, &waiting).expect("the disk is not full"));
     by_hand::serve(port, move |request| {

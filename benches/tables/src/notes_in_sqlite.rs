@@ -11,8 +11,10 @@ use tokio::sync::oneshot;
 use crate::hand::PeerResult;
 use crate::servers::TEXT;
 
-/// The settings of every connection.
-const PRAGMAS: &str = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=OFF;";
+/// The settings of every connection: the sizes of the cache and of the log are those of Weir.
+pub(crate) const PRAGMAS: &str =
+    "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=OFF; PRAGMA cache_size=-16000;
+    PRAGMA wal_autocheckpoint=4000; PRAGMA journal_size_limit=32960000; PRAGMA temp_store=MEMORY;";
 const SCHEMA: &str =
     "CREATE TABLE notes (id INTEGER PRIMARY KEY AUTOINCREMENT, board TEXT NOT NULL, text TEXT NOT NULL) STRICT;
     CREATE INDEX notes_board ON notes (board, id);";
