@@ -7,7 +7,7 @@ use super::grouping::{TableAggregate, TableGrouping};
 use super::schema::{ColumnSchema, Schema, TableSearch};
 use super::sql::{list, name, quoted};
 use super::sql_value::Bound;
-use super::statements::{NUMBER, TableStatements, ordered};
+use super::statements::{NUMBER, TableStatements, ordered, ordered_in};
 
 /// The position of a row among those that fulfil the conditions. A column cannot have the name.
 const POSITION: &str = "\"the position\"";
@@ -36,31 +36,39 @@ impl TableStatements {
             let test = self.test(part, &of.comparison, Bound(value, column), &mut parameters);
             _ = write!(groups, " {} {test}", if at == 0 { "HAVING" } else { "AND" });
         }
+        let first = first_row(schema, grouping);
+        // PostgreSQL takes the name of a column alone for the aggregate whose function has this name.
+        let prefix = if first.is_some() { format!("{table}.") } else { "\"rows\".".to_owned() };
+        let by_column = |at: usize| ordered_in(&prefix, (schema, self.dialect), at);
         let mut order = String::new();
         for by in &grouping.order {
             let part = match grouping.columns.get(by.part) {
-                Some(column) => ordered(schema, self.dialect, *column),
+                Some(column) => by_column(*column),
                 None => self.part(schema, grouping, by.part).0,
             };
             let direction = if by.descending { " DESC" } else { "" };
             _ = write!(order, "{part}{direction}, ");
         }
+        order.push_str(&match &first {
+            Some(FirstRow::Columns(columns)) => list(columns.iter().map(|at| by_column(*at)), ", "),
+            Some(FirstRow::Least(column)) => format!("min({})", ordered(schema, self.dialect, *column)),
+            None => format!("min({POSITION})"),
+        });
         let mut limit = String::new();
         if search.is_limited() {
             parameters.push(Bound(&search.limit_value, &NUMBER));
             limit = format!(" LIMIT {}", self.dialect.parameter(parameters.len()));
         }
-        let sql = match first_row((schema, self.dialect), grouping) {
-            Some(first) => format!("SELECT {selected} FROM {table}{condition} {groups} ORDER BY {order}{first}{limit}"),
+        let rows = match &first {
+            Some(_) => format!("{table}{condition}"),
             None => {
                 let key = list(schema.key.iter().map(|at| ordered(schema, self.dialect, *at)), ", ");
                 format!(
-                    "SELECT {selected} FROM (SELECT *, row_number() OVER (ORDER BY {key}) AS {POSITION} \
-                     FROM {table}{condition}) AS \"rows\" {groups} ORDER BY {order}min({POSITION}){limit}"
+                    "(SELECT *, row_number() OVER (ORDER BY {key}) AS {POSITION} FROM {table}{condition}) AS \"rows\""
                 )
             }
         };
-        (sql, parameters)
+        (format!("SELECT {selected} FROM {rows} {groups} ORDER BY {order}{limit}"), parameters)
     }
 
     /// Returns a part of a group that conditions and orders name, and the column whose values it has.
@@ -76,19 +84,24 @@ impl TableStatements {
     }
 }
 
+/// The values by which groups have the order of their first rows.
+enum FirstRow<'s> {
+    /// These columns, in which the rows of a group agree.
+    Columns(&'s [usize]),
+    /// The least value of the column.
+    Least(usize),
+}
+
 /// Returns the values by which groups have the order of their first rows; `None` if only the positions of the rows tell it.
-fn first_row((schema, dialect): (&Schema, Dialect), grouping: &TableGrouping) -> Option<String> {
+fn first_row<'s>(schema: &'s Schema, grouping: &TableGrouping) -> Option<FirstRow<'s>> {
     /// Kinds of which every database has a least value.
     const HAVE_MIN: [&str; 6] = ["Int", "Text", "Time", "Duration", "Size", "Enum"];
-    let leads = schema.key.len() >= grouping.columns.len()
-        && schema.key[..grouping.columns.len()].iter().all(|at| grouping.columns.contains(at));
-    if leads {
-        return Some(list(schema.key[..grouping.columns.len()].iter().map(|at| ordered(schema, dialect, *at)), ", "));
+    let leading = schema.key.get(..grouping.columns.len());
+    if let Some(leading) = leading.filter(|leading| leading.iter().all(|at| grouping.columns.contains(at))) {
+        return Some(FirstRow::Columns(leading));
     }
-    match &schema.key[..] {
-        [only] if HAVE_MIN.contains(&&*schema.columns[*only].kind) => {
-            Some(format!("min({})", ordered(schema, dialect, *only)))
-        }
+    match schema.key[..] {
+        [only] if HAVE_MIN.contains(&&*schema.columns[only].kind) => Some(FirstRow::Least(only)),
         _ => None,
     }
 }

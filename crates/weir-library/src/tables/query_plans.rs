@@ -125,6 +125,17 @@ impl SearchStatement {
         })
     }
 
+    /// Returns the names of the other tables that it names.
+    pub(super) fn other_tables<'s>(&'s self, schema: &'s Schema) -> impl Iterator<Item = &'s str> {
+        let (joined, deletes) = match &self.form {
+            StatementForm::Joined(joins) => (&joins[..], false),
+            StatementForm::DeleteRow | StatementForm::Delete => (&[][..], true),
+            _ => (&[][..], false),
+        };
+        let referencing = schema.referenced_by.iter().filter(move |_| deletes).map(|reference| &*reference.source);
+        joined.iter().map(|join| &*join.table).chain(referencing)
+    }
+
     /// Returns the statements in SQL.
     fn sql(&self, schema: &Schema, schemas: &[Schema], dialect: Dialect) -> Vec<StatementSql> {
         let statements = TableStatements::new(schema, dialect);
@@ -277,7 +288,7 @@ fn deletion(schema: &Schema, schemas: &[Schema], dialect: Dialect) -> Vec<Statem
     found
 }
 
-/// Describes statements with their places, SQL, and the plans of the database; without plans if it does not have the table.
+/// Describes statements with their places, SQL, and the plans of the database; without plans if it does not have the tables.
 pub(super) fn described(
     (schema, schemas): (&Schema, &[Schema]),
     statements: &[PlacedStatement],

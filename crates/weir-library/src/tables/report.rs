@@ -1,5 +1,6 @@
 //! A description of a table for people: its columns, and what a start would change in the database.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -232,16 +233,36 @@ impl<'s> WouldChange<'s> {
     ) -> Read<WouldChange<'s>> {
         let (dialect, old_defaults) = (catalog.dialect(), evolution::old_defaults(schema, catalog)?);
         let changes = migration::planned((schema, schemas), catalog)?;
-        let statements = match (&changes, dialect) {
-            (Ok(PlannedChanges::Plain(changes)), _) if changes.is_empty() => {
-                described((schema, schemas), statements, (dialect, Some(catalog)))?
-            }
-            (_, Dialect::Sqlite) => described_after_start((schema, schemas), statements)?,
+        let stays = changes_nothing(&changes) && others_stay((schema, schemas), statements, catalog)?;
+        let statements = match dialect {
+            _ if stays => described((schema, schemas), statements, (dialect, Some(catalog)))?,
+            Dialect::Sqlite => described_after_start((schema, schemas), statements)?,
             // Its plans depend on the rows, and this program changes nothing.
-            (_, Dialect::Postgres) => described((schema, schemas), statements, (dialect, None))?,
+            Dialect::Postgres => described((schema, schemas), statements, (dialect, None))?,
         };
         Ok(WouldChange { changes, old_defaults, statements })
     }
+}
+
+fn changes_nothing(changes: &Result<PlannedChanges, Failure>) -> bool {
+    matches!(changes, Ok(PlannedChanges::Plain(changes)) if changes.is_empty())
+}
+
+/// Returns whether a start changes none of the other tables that the statements on a table name: the database has no plan of a
+/// statement with a table or a column that is still to come.
+fn others_stay(
+    (schema, schemas): (&Schema, &[Schema]),
+    statements: &[PlacedStatement],
+    catalog: &dyn Catalog,
+) -> Read<bool> {
+    let named: BTreeSet<&str> = statements.iter().flat_map(|placed| placed.statement.other_tables(schema)).collect();
+    let others = schemas.iter().filter(|other| named.contains(&*other.name) && other.shares_database(schema));
+    for other in others.filter(|other| other.name != schema.name) {
+        if !changes_nothing(&migration::planned((other, schemas), catalog)?) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 fn would_change_file<'s>(

@@ -313,7 +313,7 @@ pub(super) fn ordered(schema: &Schema, dialect: Dialect, at: usize) -> String {
 }
 
 /// Like [`ordered`], for a row that a prefix names.
-fn ordered_in(prefix: &str, (schema, dialect): (&Schema, Dialect), at: usize) -> String {
+pub(super) fn ordered_in(prefix: &str, (schema, dialect): (&Schema, Dialect), at: usize) -> String {
     let column = format!("{prefix}{}", name(schema, at));
     let variants = &schema.columns[at].variants;
     if variants.is_empty() {

@@ -13,8 +13,12 @@ record Sale { shop: Text, number: Int, kind: Kind, price: Int, weight: Float, bu
 
 record Visit { id: Int, page: Text, user: Int }
 
+// The columns have names of functions of SQL.
+record Word { count: Int, max: Int, min: Int, coalesce: Int }
+
 table sales: Sale key (shop, number) index price
 table visits: Visit key id auto
+table words: Word key (count, max)
 
 fn add(shop: Text, number: Int, kind: Kind, price: Int, buyer: Option(Text)) -> Result((Text, Int)) {
   sales.insert(Sale { shop, number, kind, price, weight: -1.5, buyer, paid: price > 3 })
@@ -29,6 +33,7 @@ fn written() -> Result(Bool) {
   add("ä", 0, Retail, 5, None)?
   for (page, user) in [("/z", 1), ("/a", 2), ("/z", 2), ("/a", 2), ("/m", 1)] {
     visits.insert(Visit { page, user })?
+    words.upsert(Word { count: user, max: user + 1, min: -user, coalesce: 7 })?
   }
   Ok(true)
 }
@@ -92,6 +97,17 @@ fn both() -> List((Text, Text)) {
   }
   let keys = for (key, _) in (for v in visits { v }).group_by(|v| v.page) { key }
   let keys_here = for (key, _) in seen.group_by(|v| v.page) { key }
+  let said = for w in words { w }
+  let named = for ((count, max, min, coalesce), theirs) in
+    (for w in words { w }).group_by(|w| (w.count, w.max, w.min, w.coalesce))
+    order by count desc, max, min, coalesce {
+    (count, theirs.length(), theirs.map(|w| w.max).max(), theirs.map(|w| w.min).min(), theirs.map(|w| w.max).sum())
+  }
+  let named_here = for ((count, max, min, coalesce), theirs) in
+    said.group_by(|w| (w.count, w.max, w.min, w.coalesce))
+    order by count desc, max, min, coalesce {
+    (count, theirs.length(), theirs.map(|w| w.max).max(), theirs.map(|w| w.min).min(), theirs.map(|w| w.max).sum())
+  }
   let first = for (_, theirs) in (for v in visits { v }).group_by(|v| v.page) { (theirs.first(), theirs.length()) }
   let first_here = for (_, theirs) in seen.group_by(|v| v.page) { (theirs.first(), theirs.length()) }
   [
@@ -102,6 +118,7 @@ fn both() -> List((Text, Text)) {
     ("{kinds}", "{kinds_here}"),
     ("{paid}", "{paid_here}"),
     ("{keys}", "{keys_here}"),
+    (json.encode(named), json.encode(named_here)),
     (json.encode(first), json.encode(first_here)),
     ("{(for s in sales if s.price > 0 { s.price }).average()}", "{(all.filter(|s| s.price > 0)).map(|s| s.price).average()}"),
     ("{(for s in sales if s.price > 99 { s.number }).average()}", "{all.filter(|s| s.price > 99).map(|s| s.number).average()}"),

@@ -151,7 +151,7 @@ fn the_sql_is_that_which_the_database_gets() {
         "    SELECT count(*) FROM \"orders\" WHERE \"buyer\" = ?1\n      SCAN orders\n    if the value for `buyer` is \
          absent:\n    SELECT count(*) FROM \"orders\" WHERE \"buyer\" IS NULL\n"
             .to_owned(),
-        "FROM \"orders\" GROUP BY \"shop\" HAVING count(*) > ?1 ORDER BY \"shop\" DESC, min(\"id\")\n".to_owned(),
+        "FROM \"orders\" GROUP BY \"shop\" HAVING count(*) > ?1 ORDER BY \"orders\".\"shop\" DESC, min(\"id\")\n".to_owned(),
         "    then the program keeps the groups with `theirs.map(|o| o.price).sum() > 1`\n    then the program takes the first \
          ones of these\n"
             .to_owned(),
@@ -273,6 +273,43 @@ fn an_index_finds_the_rows_that_are_over_and_no_absent_value_is_less() {
                 "WHERE \"ends\" < ?1\n      SEARCH passes USING COVERING INDEX weir index passes (ends) (ends<?)";
             assert!(tables.contains(found), "{tables}");
             assert!(tables.contains("then the program"), "`!=` is not searched: {tables}");
+        }
+    }
+}
+
+const POSTS: &str = "use http
+
+record User { name: Text }
+record Post { id: Int, author: Text }
+
+table users: User key name
+table posts: Post key id auto references author: users
+
+service board on http(port: 8080) {
+  get \"/\" { http.json(for p in posts { users[p.author] }) }
+  delete \"/{name}\" (name: Text) { http.json(users.delete(name)?) }
+}
+";
+
+#[test]
+fn statements_are_shown_that_name_what_a_start_adds_to_another_table() {
+    let program = Scratch::new("posts.weir", POSTS.as_bytes());
+    let newer = [
+        // A column of a table that is joined, a table that is joined, and a column of a table that references.
+        POSTS.replace("User { name: Text }", "User { name: Text, title: Option(Text) }"),
+        POSTS
+            .replace("table posts", "record Team { name: Text, boss: Text }\ntable teams: Team key name\ntable posts")
+            .replace("{ users[p.author] }", "{ (users[p.author], teams[p.author]) }"),
+        POSTS.replace("author: Text }", "author: Text, title: Option(Text) }"),
+    ];
+    for store in TableStore::each("statements-of-new-columns") {
+        std::fs::write(program.path(), POSTS).expect("the program is ours");
+        Served::start(program.path(), &store.with(&[])).stop();
+        for version in &newer {
+            std::fs::write(program.path(), version).expect("the program is ours");
+            let said = say(&[&["tables", program.path()], &store.with(&[])[..]].concat());
+            assert_eq!(said.code, 0, "{}", said.messages);
+            assert!(said.output.contains("LEFT JOIN"), "{}", said.output);
         }
     }
 }
