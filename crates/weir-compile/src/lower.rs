@@ -81,7 +81,7 @@ use handled_calls::HandledCalls;
 use paired_row::PairedRow;
 use statement_place::StatementPlace;
 use surroundings::{
-    Binding, Callable, CheckedCode, CodeScope, DeferredHandler, InlineFrame, InlineFrameKind, InnerStatement, Names,
+    Binding, Callable, CallingStatement, CheckedCode, CodeScope, DeferredHandler, InlineFrame, InlineFrameKind, Names,
     RefusedCommit, StepScope, Transaction, TriedCall,
 };
 use table_description::GroupedRows;
@@ -190,8 +190,8 @@ struct Lowering<'a, 'd> {
     steps: Vec<StepScope>,
     /// The values of steps behind placed commits that are refused, by the variables of their transactions.
     refused_commits: BTreeMap<Var, RefusedCommit>,
-    /// The statements in a transaction whose functions are around the current expression, innermost last.
-    inner_statements: Vec<InnerStatement>,
+    /// The statements whose functions are around the current expression, innermost last.
+    calling_statements: Vec<CallingStatement>,
     /// The `?` of which the call that is lowered next is the operand.
     tried: Option<TriedCall>,
     /// For each `for` and `fold` around, the number of frames around it.
@@ -242,7 +242,7 @@ impl<'a, 'd> Lowering<'a, 'd> {
             group_patterns: BTreeMap::new(),
             steps: Vec::new(),
             refused_commits: BTreeMap::new(),
-            inner_statements: Vec::new(),
+            calling_statements: Vec::new(),
             tried: None,
             loops: Vec::new(),
             deferred: BTreeMap::new(),

@@ -1,4 +1,7 @@
-//! The race check: reports `race` bodies that access one shared value or constraint concurrently inside an atomic step.
+//! The race check: reports `race` bodies that write a table, and those that access one shared value or constraint concurrently inside an
+//! atomic step.
+//!
+//! A body that loses may have written before it is cancelled or not, and rows are to stay: which ones are there would be a matter of chance.
 //!
 //! The bodies of a `race` run concurrently. Usually each call locks the shared value that it takes. A value that an
 //! atomic step around the race holds is not locked again, so that nothing would keep the bodies apart. The check runs
@@ -11,7 +14,7 @@ use weir_ir::expr::{Atom, Block, Call, Constraint, Op, Origin};
 use weir_syntax::{Code, Diagnostic};
 
 use crate::context::CheckContext;
-use crate::lang_items::is_database;
+use crate::lang_items::{COMMIT, PLACE_COMMIT, ROLL_BACK, TABLES, is_database};
 
 /// Checks one body. Returns whether it contains a race at all.
 pub(crate) fn check(body: &Block, context: &mut CheckContext<'_>) -> bool {
@@ -33,6 +36,9 @@ impl RaceChecker<'_, '_> {
     fn block(&mut self, block: &Block, held: &BTreeSet<Text>) {
         for binding in &block.lets {
             self.has_race |= matches!(binding.op, Op::Race { .. });
+            if let Op::Race { bodies } = &binding.op {
+                self.table_writes(bodies, binding.origin);
+            }
             match &binding.op {
                 Op::Atomic { constraints, body, .. } => {
                     let held = held.iter().cloned().chain(shared_of(constraints)).collect();
@@ -44,6 +50,31 @@ impl RaceChecker<'_, '_> {
             }
             binding.op.blocks().for_each(|body| self.block(body, held));
         }
+    }
+
+    /// Reports the first write of a table in the bodies of a race.
+    fn table_writes(&mut self, bodies: &[Block], race: Origin) {
+        let mut written = None;
+        for body in bodies {
+            body.each_binding(&mut |binding| match &binding.op {
+                Op::Call(call) if written.is_none() => {
+                    written = self.table_written(call).map(|table| (table.clone(), binding.origin))
+                }
+                _ => {}
+            });
+        }
+        if let Some((table, at)) = written {
+            self.report_write(&table, at, race);
+        }
+    }
+
+    /// Returns the table that a call writes. The end of a transaction writes nothing by itself.
+    fn table_written<'c>(&self, call: &'c Call) -> Option<&'c Text> {
+        if !is_statement(call) || [COMMIT, PLACE_COMMIT, ROLL_BACK].contains(&call.function.as_str()) {
+            return None;
+        }
+        let mut accesses = self.shared_arguments(call).into_iter();
+        accesses.find_map(|(name, mode)| (mode == Mode::Write).then_some(name))
     }
 
     fn race(&mut self, bodies: &[Block], held: &BTreeSet<Text>, origin: Origin) {
@@ -67,7 +98,8 @@ impl RaceChecker<'_, '_> {
     fn touched(&self, block: &Block, found: &mut SharedAccesses) {
         block.each_binding(&mut |binding| {
             let accesses = match &binding.op {
-                Op::Call(call) => self.shared_arguments(call),
+                // A table that a body writes is reported by itself.
+                Op::Call(call) if !is_statement(call) => self.shared_arguments(call),
                 Op::Atomic { constraints, .. } => constraints.iter().filter_map(constraint_held).collect(),
                 _ => return,
             };
@@ -88,6 +120,19 @@ impl RaceChecker<'_, '_> {
         arguments.collect()
     }
 
+    fn report_write(&mut self, table: &Text, write: Origin, race: Origin) {
+        let [place, race] = self.context.in_common_body(write, race);
+        let name = self.context.name_at(table, place.span);
+        let mut diagnostic = Diagnostic::new(Code::RaceWritesTable, format!("a body of this race writes `{name}`"))
+            .at(place.span, "may have happened or not if another body wins")
+            .because(race.span, race.named("the race"));
+        if place.function.is_some() {
+            diagnostic = diagnostic.because(self.context.span(write), format!("writes `{name}`"));
+        }
+        let hint = format!("let the race choose a value, and write `{name}` behind it");
+        self.context.report_once(diagnostic.hint(hint));
+    }
+
     fn report(&mut self, name: &Text, first: Origin, second: Origin, race: Origin) {
         let [first, second] = self.context.in_common_body(first, second);
         let diagnostic =
@@ -101,6 +146,11 @@ impl RaceChecker<'_, '_> {
                 .hint(format!("move the race out of `atomic {name}`, or access it in only one body"));
         self.context.report_once(diagnostic);
     }
+}
+
+/// Returns whether a call is a statement on a table.
+fn is_statement(call: &Call) -> bool {
+    call.function.as_str().strip_prefix(TABLES).is_some_and(|name| name.starts_with('.'))
 }
 
 fn shared_of(constraints: &[Constraint]) -> impl Iterator<Item = Text> {

@@ -134,6 +134,7 @@ codes! {
     E0510 TransactionBody,
     E0511 ConstraintBinding,
     E0512 ReadOfShared,
+    E0513 RaceWritesTable,
     E0601 UnknownSource,
     E0602 RouteParameterType,
     E0603 RouteParameter,

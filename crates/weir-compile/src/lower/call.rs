@@ -188,7 +188,7 @@ impl<'a> Lowering<'a, '_> {
         if function.signature.module.as_str() == TABLES {
             return self.table_call(Call::new(path.clone(), site, arguments), &function.signature, ty, span);
         }
-        self.before_effect(&function.signature, span);
+        self.before_call(&function.signature, span);
         self.call_alone(Call::new(path.clone(), site, arguments), &function.signature, ty, span)
     }
 

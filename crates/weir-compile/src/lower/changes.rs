@@ -8,7 +8,7 @@ use weir_syntax::ast::Expr;
 
 use super::own_transactions::OwnStatement;
 use super::tables::{WriteFailure, outside};
-use super::{Binding, InnerStatement, Lowering, TriedCall};
+use super::{Binding, CallingStatement, Lowering, TriedCall};
 use crate::lang_items::TABLES;
 
 impl<'a> Lowering<'a, '_> {
@@ -22,7 +22,7 @@ impl<'a> Lowering<'a, '_> {
     ) -> Atom {
         let (row_type, Type::Result(pair)) = (self.row_type(table), ty) else { return Atom::Value(Value::Unit) };
         let steps = self.steps.len();
-        let inner = self.inner_statement("update", table, span);
+        let statement = self.calling_statement("update", table, span);
         let functions_write = self.may_write_tables([Some(&change), None]);
         self.holding(&OwnStatement { table, deletes: false, functions_write }, ty, span, |lowering| {
             let began = lowering.steps.get(steps).is_some_and(|step| step.transaction.is_some());
@@ -41,7 +41,7 @@ impl<'a> Lowering<'a, '_> {
                     lowering.arm(ArmTest::Tag(Value::SOME), vec![old], |lowering| {
                         let Binding::Callable(change) = change else { return Atom::Value(Value::Unit) };
                         let given = vec![Some(Binding::Atom(old_row))];
-                        let new = lowering.in_function_of(inner.as_ref(), |lowering| {
+                        let new = lowering.in_function_of(&statement, |lowering| {
                             lowering.call_value(change, given, &row_type, (span, &[]))
                         });
                         lowering.replaced(table, (key, new), (ty, failure), span)
@@ -67,14 +67,14 @@ impl<'a> Lowering<'a, '_> {
     ) -> Atom {
         let element = self.row_type(table);
         let functions_write = self.may_write_tables([condition.0.as_ref(), change.as_ref()]);
-        let inner = self.inner_statement("update_all", table, span);
+        let statement = self.calling_statement("update_all", table, span);
         self.holding(&OwnStatement { table, deletes: false, functions_write }, ty, span, |lowering| {
-            lowering.behind_rows_where((table, inner.as_ref()), condition, ty, span, |lowering, old| {
+            lowering.behind_rows_where((table, &statement), condition, ty, span, |lowering, old| {
                 let Some(Binding::Callable(change)) = change else { return Atom::Value(Value::Unit) };
                 let rows = Type::list(element.clone());
                 let new = lowering.collected((old.clone(), ""), (&element, &rows), span, |lowering, item, kept| {
                     let given = vec![Some(Binding::Atom(item.clone()))];
-                    let changed = lowering.in_function_of(inner.as_ref(), |lowering| {
+                    let changed = lowering.in_function_of(&statement, |lowering| {
                         lowering.call_value(change, given, &element, (span, &[]))
                     });
                     lowering.appended(kept, &changed, &rows, span)
@@ -104,9 +104,9 @@ impl<'a> Lowering<'a, '_> {
             let given = bound(vec![Atom::Shared(table.clone()), outside(), query, arguments]);
             return self.call_host(&host("delete_all"), given, ty.clone(), (span, &[]));
         }
-        let inner = self.inner_statement("delete_all", table, span);
+        let statement = self.calling_statement("delete_all", table, span);
         self.holding(&OwnStatement { table, deletes: true, functions_write }, ty, span, |lowering| {
-            lowering.behind_rows_where((table, inner.as_ref()), (condition, written), ty, span, |lowering, rows| {
+            lowering.behind_rows_where((table, &statement), (condition, written), ty, span, |lowering, rows| {
                 let given = bound(vec![Atom::Shared(table.clone()), outside(), rows]);
                 lowering.call_host(&host("delete_rows"), given, ty.clone(), (span, &[]))
             })
@@ -117,7 +117,7 @@ impl<'a> Lowering<'a, '_> {
     /// cannot be read.
     fn behind_rows_where(
         &mut self,
-        (table, inner): (&Text, Option<&InnerStatement>),
+        (table, statement): (&Text, &CallingStatement),
         condition: (Option<Binding<'a>>, Option<&'a Expr>),
         ty: &Type,
         span: Span,
@@ -125,12 +125,12 @@ impl<'a> Lowering<'a, '_> {
     ) -> Atom {
         let divided = self.divided(table, condition.1);
         let (query, arguments) =
-            self.in_function_of(inner, |lowering| lowering.description(table, &divided, Vec::new(), None, span));
+            self.in_function_of(statement, |lowering| lowering.description(table, &divided, Vec::new(), None, span));
         let given = vec![Atom::Shared(table.clone()), outside(), query, arguments];
         let read = ("select", given, Type::list(self.row_type(table)));
         self.behind_read(table, read, (ty, WriteFailure::Returned), span, |lowering, rows| {
-            let rows =
-                lowering.in_function_of(inner, |lowering| lowering.rows_left(table, rows, (condition, &divided), span));
+            let rows = lowering
+                .in_function_of(statement, |lowering| lowering.rows_left(table, rows, (condition, &divided), span));
             then(lowering, rows)
         })
     }

@@ -129,15 +129,17 @@ pub(super) struct Transaction {
     pub(super) is_own: bool,
 }
 
-/// A statement in a transaction that takes a function.
+/// A statement that holds its table while it calls a function.
 #[derive(Clone)]
-pub(super) struct InnerStatement {
+pub(super) struct CallingStatement {
     /// Its name, such as `update`.
     pub(super) name: &'static str,
     pub(super) table: Text,
     pub(super) span: Span,
     /// The number of frames around it.
     pub(super) frame_count: usize,
+    /// True if it is in a transaction.
+    pub(super) is_in_transaction: bool,
     /// The reason why it is in a transaction, if its place in the text does not show it.
     pub(super) around: Option<(Span, &'static str)>,
     /// True if the function is known to write a table.

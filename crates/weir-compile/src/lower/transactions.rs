@@ -9,7 +9,7 @@ use weir_ir::prim::Prim;
 use weir_syntax::ast::AtomicResource;
 use weir_syntax::{Code, Diagnostic, Span};
 
-use super::{Binding, InlineFrameKind, Lowering, Transaction};
+use super::{Binding, InlineFrame, InlineFrameKind, Lowering, Transaction};
 use crate::lang_items::{BEGIN, COMMIT, ROLL_BACK, WAIT_FOR_ATTEMPT};
 
 impl Lowering<'_, '_> {
@@ -42,9 +42,10 @@ impl Lowering<'_, '_> {
         if transaction.is_own {
             return Some((transaction.span, "a transaction, too, whose function contains it"));
         }
-        let call = self.frames.get(step.frame_count)?;
-        let is_call = matches!(call.kind, InlineFrameKind::Function | InlineFrameKind::Route);
-        is_call.then(|| (self.context.located(call.called_at), "called in a transaction"))
+        let is_call =
+            |frame: &&InlineFrame<'_>| matches!(frame.kind, InlineFrameKind::Function | InlineFrameKind::Route);
+        let call = self.frames.iter().skip(step.frame_count).find(is_call)?;
+        Some((self.context.located(call.called_at), "called in a transaction"))
     }
 
     /// Reports what may not be in a transaction, with the call that leads from the transaction to it.
@@ -248,29 +249,42 @@ impl Lowering<'_, '_> {
         self.steps.iter().filter_map(|step| step.transaction.as_ref()).any(|transaction| !transaction.is_own)
     }
 
-    /// Precedes a call that has an effect outside the program. Reports one in a transaction.
-    pub(super) fn before_effect(&mut self, signature: &Signature, span: Span) {
-        if signature.effects.world != World::Writes {
-            return;
-        }
-        if self.is_in_transaction() {
-            let path = signature.path();
-            self.report_in_transaction(match path.as_str() {
-                // No call of the program: it wrote a `backoff`.
-                WAIT_FOR_ATTEMPT => {
-                    Diagnostic::new(Code::TransactionBody, "a `backoff` waits, and may not stand in a transaction")
-                        .at(span, "other flows would wait for its tables during each wait")
-                        .hint("remove the `backoff`, or put the `retry` around the `atomic`")
-                }
-                _ => {
-                    let message = format!("`{path}` has an effect outside of the transaction");
-                    Diagnostic::new(Code::TransactionBody, message)
-                        .at(span, "could not be taken back if the transaction fails")
-                        .hint("move it behind the `atomic`")
-                }
-            });
-        } else if self.steps.is_empty() {
+    /// Precedes a call of a function that is no statement on a table. Reports one in a transaction that has an effect outside of the
+    /// program, and one that waits while tables are held.
+    pub(super) fn before_call(&mut self, signature: &Signature, span: Span) {
+        let effects = &signature.effects;
+        let writes = effects.world == World::Writes;
+        let waits = effects.waits || effects.blocking || effects.leaves_thread;
+        if self.is_in_transaction() && (writes || waits) {
+            self.report_in_transaction(outside_of_transaction(signature, span));
+        } else if waits && !self.calling_statements.is_empty() {
+            self.waits_in_function(signature, span);
+        } else if writes && self.steps.is_empty() {
             self.settle(span);
         }
     }
+}
+
+/// Returns the report of a call in a transaction that has an effect outside of the program, or waits.
+fn outside_of_transaction(signature: &Signature, span: Span) -> Diagnostic {
+    let path = signature.path();
+    // No call of the program: it wrote a `backoff`.
+    if path == WAIT_FOR_ATTEMPT {
+        return Diagnostic::new(Code::TransactionBody, "a `backoff` waits, and may not stand in a transaction")
+            .at(span, "other flows would wait for its tables during each wait")
+            .hint("remove the `backoff`, or put the `retry` around the `atomic`");
+    }
+    // A barrier, such as `time.sleep`, writes only in order to keep its place among the other calls.
+    if signature.effects.world == World::Writes && !signature.effects.barrier {
+        return Diagnostic::new(Code::TransactionBody, format!("`{path}` has an effect outside of the transaction"))
+            .at(span, "could not be taken back if the transaction fails")
+            .hint("move it behind the `atomic`");
+    }
+    let advice = match signature.result {
+        Type::Unit => "move it out of the `atomic`",
+        _ => "call it before the `atomic`, and use its value there",
+    };
+    Diagnostic::new(Code::TransactionBody, format!("`{path}` waits, and may not stand in a transaction"))
+        .at(span, "other flows would wait for its tables meanwhile")
+        .hint(advice)
 }

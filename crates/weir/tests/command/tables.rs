@@ -8,6 +8,7 @@ mod deferred_rules;
 mod existing;
 mod failed_reads;
 mod few_connections;
+mod gate;
 mod groups;
 mod keyed_reads;
 mod large_answers;

@@ -4,11 +4,12 @@ use std::net::TcpStream;
 
 use test_support::postgres::PostgresServer;
 
-use super::several_databases::{Gate, OpenTransaction, open, send};
+use super::gate::{GATE, GATE_ROUTES, send, while_held};
+use super::several_databases::OpenTransaction;
 use super::text;
 use crate::support::{Scratch, Served, TableStore, read_answer};
 
-const PROGRAM: &str = r#"use client, http, list
+const PROGRAM: &str = r#"use client, http, list, random, time
 
 record Row { id: Int, n: Int }
 record Mark { id: Int, of: Int }
@@ -17,44 +18,37 @@ table rows: Row key id index n
 table marks: Mark key id references of: rows
 table others: Row key id
 
-fn waits(port: Int) -> Result(Int) {
-  let answer = client.get("http://127.0.0.1:{port}/", private: true)?
-  Ok(answer.status())
-}
-
 service front on http(port: 8080) {
   put "/begin" {
     for id in list.numbers(0, 3)? { rows.upsert(Row { id, n: 0 })? }
+    marks.delete_all(|mark| mark.id > 0)?
     marks.upsert(Mark { id: 0, of: 0 })?
     others.upsert(Row { id: 0, n: 0 })?
     http.text("begun")
   }
-  post "/transaction/{port}" (port: Int) {
-    atomic rows, marks {
+  post "/held/transaction" {
+    let came = atomic rows, marks {
       rows.upsert(Row { id: 0, n: 1 })?
-      waits(port)?
+      let came = passes()?
       marks.upsert(Mark { id: 1, of: 0 })?
       rows.upsert(Row { id: 1, n: 1 })?
+      came
     }
-    http.json((rows[0].map(|row| row.n), rows[1].map(|row| row.n), marks[1].map(|mark| mark.of)))
+    http.text("{came} {rows[0].map(|row| row.n) else { 0 }} {rows[1].map(|row| row.n) else { 0 }} {marks.count()}")
   }
-  post "/update/{port}" (port: Int) {
-    let new = rows.update(0, |row| {
-      let status = waits(port) else { 0 }
-      Row { ..row, n: status - 199 }
-    })?
-    http.json(new)
+  post "/held/update" {
+    let new = rows.update(0, |row| Row { ..row, n: passes()? })?
+    http.text("{new.map(|row| row.n) else { 0 }} {new != None && rows[0] == new}")
   }
-  post "/update_all/{port}" (port: Int) {
-    let count = rows.update_all(|row| row.id < 2, |row| {
-      let status = if row.id == 1 { waits(port) else { 0 } } else { 200 }
-      Row { ..row, n: status - 199 }
-    })?
-    http.text("{count} {(for row in rows { row.n }).sum()}")
+  post "/held/update_all" {
+    let count = rows.update_all(|row| row.id < 2, |row| Row { ..row, n: if row.id == 1 { passes()? } else { 1 } })?
+    http.text("{rows[1].map(|row| row.n) else { 0 }} {count} {rows[0].map(|row| row.n) else { 0 }}")
   }
   post "/update" { http.json(rows.update(0, |row| Row { ..row, n: row.n + 1 })?) }
   post "/update-others" { http.json(others.update(0, |row| Row { ..row, n: row.n + 1 })?) }
   post "/delete_all" { http.text("{marks.delete_all(|mark| mark.of == 0)?}") }
+
+  // The gate.
 
   get "/row" { http.json(rows[0].map(|row| row.n)) }
   get "/rows" { http.json(for id in list.numbers(0, 3)? { rows[id].map(|row| row.n) }) }
@@ -93,44 +87,39 @@ fn answers(request: TcpStream, expected: &str) {
     assert_eq!((answer.status, text(&answer).trim()), (200, expected));
 }
 
-/// Runs the program under each engine, with each kind of database.
-fn each(name: &str, test: impl Fn(&Served, &str)) {
-    let program = Scratch::new("beside.weir", PROGRAM.as_bytes());
+/// Returns the program with its gate.
+fn program(name: &str) -> Scratch {
+    let routes = PROGRAM.replace("// The gate.", GATE_ROUTES);
+    Scratch::new(name, format!("{routes}{GATE}").as_bytes())
+}
+
+/// Under each engine, with each kind of database, the test reads while a flow that writes waits in the middle of this request; then the flow
+/// ends with this answer.
+fn reads_beside(name: &str, path: &str, expected: &str) {
+    let program = program("beside.weir");
     for engine in ENGINES {
         for store in TableStore::each(&format!("{name}-{}", engine.replace('-', "_"))) {
             let served = Served::start(program.path(), &store.with(&["--engine", engine]));
-            answers(send(&served, "PUT", "/begin"), "begun");
-            test(&served, engine);
+            let begin = || answers(send(&served, "PUT", "/begin"), "begun");
+            assert_eq!(while_held(&served, path, begin, || all_read(&served, engine)), expected, "under {engine}");
             assert_eq!(served.stop().0, Some(0));
         }
     }
 }
 
-/// A flow that writes waits in the middle of this request for the test, which reads meanwhile; then it ends with this answer.
-fn reads_beside(name: &str, path: &str, expected: &str) {
-    each(name, |served, engine| {
-        let gate = Gate::new();
-        let write = send(served, "POST", &format!("{path}/{}", gate.port()));
-        let flow = gate.reached(&write);
-        all_read(served, engine);
-        open(flow);
-        answers(write, expected);
-    });
-}
-
 #[test]
 fn reads_are_answered_while_a_transaction_on_their_table_is_open() {
-    reads_beside("beside_atomic", "/transaction", "[1,1,0]");
+    reads_beside("beside_atomic", "/held/transaction", "1 1 2");
 }
 
 #[test]
 fn reads_are_answered_while_a_row_of_their_table_is_updated() {
-    reads_beside("beside_update", "/update", "{\"id\":0,\"n\":1}");
+    reads_beside("beside_update", "/held/update", "true");
 }
 
 #[test]
 fn reads_are_answered_while_many_rows_of_their_table_are_updated() {
-    reads_beside("beside_update_all", "/update_all", "2 2");
+    reads_beside("beside_update_all", "/held/update_all", "2 1");
 }
 
 /// Reads wait for no write that a lock of another program holds up. Under `staged`, a call that waits for the database blocks the thread of its
@@ -138,7 +127,7 @@ fn reads_are_answered_while_many_rows_of_their_table_are_updated() {
 #[test]
 fn reads_are_answered_while_a_write_of_their_table_waits_for_another_program() {
     let Some(server) = PostgresServer::shared() else { return };
-    let program = Scratch::new("beside-psql.weir", PROGRAM.as_bytes());
+    let program = program("beside-psql.weir");
     for (at, engine) in ENGINES.iter().filter(|engine| **engine != "staged").enumerate() {
         for (kind, lock, path, expected) in [
             ("update", "SELECT n FROM rows WHERE id = 0 FOR UPDATE", "/update", "{\"id\":0,\"n\":1}"),

@@ -1,21 +1,20 @@
 //! Programs with tables in several databases: each database has its own writer, so that a slow one holds up the flows that use it, and
 //! no others.
 //!
-//! A gate of the test keeps a transaction from going on: it asks a server of the test, which answers when all other requests are
-//! answered. They would be answered later if they waited for the transaction, and the test would wait for ever.
+//! A gate keeps a transaction from going on until all other requests are answered. They would be answered later if they waited for the
+//! transaction, and the test would wait for ever.
 
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Stdio};
 use std::thread;
 
 use test_support::postgres::PostgresServer;
 
 use super::existing::Other;
+use super::gate::{GATE, GATE_ROUTES, send, while_held};
 use super::{post, text};
-use crate::support::{PATIENCE, Scratch, Served, TableStore, read_answer};
+use crate::support::{Scratch, Served, TableStore, read_answer};
 
-const PROGRAM: &str = r#"use client, http
+const PROGRAM: &str = r#"use client, http, random, time
 
 record Row { id: Int, n: Int }
 record Mark { id: Int, of: Int }
@@ -30,20 +29,16 @@ shared added = 0
 
 constraint ledger
 
-fn waits(port: Int) -> Result(Int) {
-  let answer = client.get("http://127.0.0.1:{port}/", private: true)?
-  Ok(answer.status())
-}
-
-fn held(port: Int, fails: Bool) -> Result(Int) {
-  atomic theirs {
+fn held(fails: Bool) -> Result(Text) {
+  let came = atomic theirs {
     kept.add(1)
     theirs.upsert(Row { id: 1, n: 1 })?
-    waits(port)?
+    let came = passes()?
     theirs.upsert(Row { id: 2, n: 2 })?
-    if fails { fail("no") }
+    if fails { fail("{came} -1") }
+    came
   }
-  Ok(kept.read())
+  Ok("{came} {kept.read()}")
 }
 
 fn in_own(fails: Bool) -> Result(Int) {
@@ -74,17 +69,19 @@ service front on http(port: 8080) {
     theirs.upsert(Row { id: 0, n: 0 })?
     http.text("begun")
   }
-  post "/gate/before/{port}" (port: Int) {
-    let id = atomic theirs {
-      waits(port)?
-      theirs.upsert(Row { id: 9, n: 9 })?
+  post "/held/before" {
+    let (came, id) = atomic theirs {
+      let came = passes()?
+      (came, theirs.upsert(Row { id: 9, n: 9 })?)
     }
-    http.text("{id}")
+    http.text("{came} {id}")
   }
-  post "/gate/within/{port}" (port: Int, fails: Bool) {
-    let count = held(port, fails) else { -1 }
-    http.text("{count}")
+  post "/held/within" (fails: Bool) {
+    let count = held(fails) else as failure { failure.message() }
+    http.text(count)
   }
+  // The gate.
+
   post "/gate/theirs" { http.json(theirs.update(0, |row| Row { ..row, n: row.n + 1 })?) }
   post "/gate/both" { http.json((for row in own { (row.n, theirs[row.id].map(|their| their.n)) })) }
 
@@ -157,54 +154,6 @@ const OWN: [(&str, &str, &str); 10] = [
     ("GET", "/own/get", "0"),
 ];
 
-/// A server of the test that answers when the test says so.
-pub(super) struct Gate(TcpListener);
-
-impl Gate {
-    pub(super) fn new() -> Gate {
-        Gate(TcpListener::bind("127.0.0.1:0").expect("a port is free"))
-    }
-
-    pub(super) fn port(&self) -> u16 {
-        self.0.local_addr().expect("it listens").port()
-    }
-
-    /// Waits until the flow of a request has come to the gate.
-    pub(super) fn reached(&self, request: &TcpStream) -> TcpStream {
-        let (answered, port) = (request.try_clone().expect("a socket of our own"), self.port());
-        // An answer without the gate ends the test. Later nobody listens any more.
-        thread::spawn(move || {
-            _ = answered.peek(&mut [0]);
-            _ = TcpStream::connect(("127.0.0.1", port));
-        });
-        let (mut stream, _) = self.0.accept().expect("a connection");
-        let mut request = Vec::new();
-        while !request.ends_with(b"\r\n\r\n") {
-            let mut byte = [0];
-            stream.read_exact(&mut byte).expect("the flow of the request comes to the gate");
-            request.extend(byte);
-        }
-        stream
-    }
-}
-
-/// Lets the flow go on that waits at a gate.
-pub(super) fn open(mut flow: TcpStream) {
-    flow.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").expect("the flow waits");
-}
-
-/// Sends a request whose answer is read later.
-pub(super) fn send(served: &Served, method: &str, path: &str) -> TcpStream {
-    let mut stream = served.connect();
-    stream.set_read_timeout(Some(PATIENCE)).expect("a time limit can be set");
-    let head = format!(
-        "{method} {path} HTTP/1.1\r\nHost: {}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
-        served.address
-    );
-    stream.write_all(head.as_bytes()).expect("the request is sent");
-    stream
-}
-
 fn answered(served: &Served, (method, path, expected): (&str, &str, &str)) {
     let answer = read_answer(send(served, method, path));
     assert_eq!((answer.status, text(&answer).trim()), (200, expected), "{method} {path}");
@@ -217,10 +166,16 @@ struct Running<'p> {
     engine: &'p str,
 }
 
+/// Returns the program with its gate.
+fn program() -> Scratch {
+    let routes = PROGRAM.replace("// The gate.", GATE_ROUTES);
+    Scratch::new("several.weir", format!("{routes}{GATE}").as_bytes())
+}
+
 /// Runs the program under an engine with each kind of database for its own tables and for the others. One process serves all that is
 /// tested, because processes take most of the time.
 fn run(engine: &str) {
-    let program = Scratch::new("several.weir", PROGRAM.as_bytes());
+    let program = program();
     let name = format!("several_{}", engine.replace('-', "_"));
     for (own, store) in TableStore::each(&format!("{name}_own")).iter().enumerate() {
         for other in Other::each(&format!("{name}_{own}"), |_| {
@@ -270,13 +225,7 @@ impl Running<'_> {
     }
 
     fn a_transaction_holds_up_no_table_of_the_program(&self) {
-        self.begin();
-        let gate = Gate::new();
-        let held = send(self.served, "POST", &format!("/gate/before/{}", gate.port()));
-        let flow = gate.reached(&held);
-        self.own_tables_go_on();
-        open(flow);
-        assert_eq!(text(&read_answer(held)), "9");
+        assert_eq!(while_held(self.served, "/held/before", || self.begin(), || self.own_tables_go_on()), "9");
     }
 
     /// The end of a step takes back what is open in its own database, and restores its own shared values.
@@ -284,14 +233,10 @@ impl Running<'_> {
         // PostgreSQL takes back a transaction that executes nothing for 3 seconds.
         let fails: &[bool] = if self.other.is_sqlite() { &[false, true] } else { &[] };
         for fails in fails {
-            self.begin();
-            let gate = Gate::new();
-            let held = send(self.served, "POST", &format!("/gate/within/{}?fails={fails}", gate.port()));
-            let flow = gate.reached(&held);
-            self.own_tables_go_on();
-            open(flow);
+            let path = format!("/held/within?fails={fails}");
+            let answer = while_held(self.served, &path, || self.begin(), || self.own_tables_go_on());
             let (count, kept, rows) = if *fails { ("-1", "0", "[[0,0]]") } else { ("1", "1", "[[0,0],[1,1],[2,2]]") };
-            assert_eq!(text(&read_answer(held)), count);
+            assert_eq!(answer, count);
             answered(self.served, ("GET", "/kept", kept));
             answered(self.served, ("GET", "/theirs", rows));
         }
