@@ -245,7 +245,7 @@ impl GroupCommit {
     /// Waits until every commit that was executed before is durable. The sync begins at once: the thread of an event loop may block
     /// for it, so that no turn of the loop ends.
     pub(super) async fn settled(self: &Arc<Self>) -> Result<(), Failure> {
-        self.settle(SeenCommits { last: u64::MAX, ..SeenCommits::default() }, false).await
+        self.settle(SeenCommits { last: SeenCommits::ALL, ..SeenCommits::default() }, false).await
     }
 
     /// Returns whether these commits are durable, and those before, and nothing has failed.

@@ -106,6 +106,18 @@ impl weir::PlacedCalls for TableStorage {
     }
 }
 
+impl weir::DurableCommits for TableStorage {
+    fn settled(&self, seen: SeenCommits) -> Option<weir::Settling> {
+        if seen.last == 0 {
+            return None;
+        }
+        let database = self.database.lock();
+        let commits = Arc::clone(database.as_ref().and_then(OpenDatabase::commits)?);
+        (!commits.is_settled_to(seen))
+            .then(|| Box::pin(async move { commits.settled_to(seen).await }) as weir::Settling)
+    }
+}
+
 impl weir::StepEnds for TableStorage {
     fn of(&self, constraint: &str) -> Option<Arc<dyn weir::StepEnd>> {
         is_database(constraint).then(|| self.steps_of(constraint) as Arc<dyn weir::StepEnd>)
@@ -462,5 +474,5 @@ impl TableStorage {
 /// Returns the commits for which the flow on this thread has to wait; if `all`, those of others, too.
 fn awaited(all: bool) -> SeenCommits {
     let seen = SeenCommits::current();
-    if all { SeenCommits { last: u64::MAX, ..seen } } else { seen }
+    if all { SeenCommits { last: SeenCommits::ALL, ..seen } } else { seen }
 }
