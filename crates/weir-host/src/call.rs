@@ -23,7 +23,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use crate::{Failure, HostType, Outcome, Shared, Text, Value};
+use crate::{Failure, HostType, Outcome, SeenCommits, Shared, Text, Value};
 
 /// Location of an argument of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -89,6 +89,7 @@ pub struct Environment {
     values: Vec<(TypeId, Arc<dyn Any + Send + Sync>)>,
     closing: Vec<Arc<dyn Closing>>,
     placed: Option<Arc<dyn PlacedCalls>>,
+    commits: Option<Arc<dyn DurableCommits>>,
     step_ends: Option<Arc<dyn StepEnds>>,
     starting: Option<Arc<dyn Starting>>,
 }
@@ -113,6 +114,15 @@ pub trait PlacedCalls: Any + Send + Sync {
     /// follows.
     fn failed(&self, group: i64) -> Pin<Box<dyn Future<Output = Option<Failure>> + Send>>;
 }
+
+/// A value of the environment whose functions make commits that others see before they are durable.
+pub trait DurableCommits: Any + Send + Sync {
+    /// Waits until these commits are durable, and those before; `None` if they are. The wait fails if nobody knows whether they are.
+    fn settled(&self, commits: SeenCommits) -> Option<Settling>;
+}
+
+/// A wait until commits are durable.
+pub type Settling = Pin<Box<dyn Future<Output = Result<(), Failure>> + Send>>;
 
 /// A value of the environment in which an atomic step may leave something unfinished, such as a transaction, if it fails or is given up.
 /// All steps that may do that hold one of its constraints.
@@ -162,12 +172,13 @@ impl Environment {
         self.closing.push(value);
     }
 
-    /// Adds a value that is closed when the program ends, whose functions may place calls and prepare changes of a start, and in which
-    /// steps may leave something unfinished.
-    pub fn insert_placing<T: Closing + PlacedCalls + StepEnds + Starting>(&mut self, value: T) {
+    /// Adds a value that is closed when the program ends, whose functions may place calls, make commits and prepare changes of a start,
+    /// and in which steps may leave something unfinished.
+    pub fn insert_placing<T: Closing + PlacedCalls + DurableCommits + StepEnds + Starting>(&mut self, value: T) {
         let value = Arc::new(value);
         self.put(Arc::clone(&value));
         self.placed = Some(Arc::clone(&value) as Arc<dyn PlacedCalls>);
+        self.commits = Some(Arc::clone(&value) as Arc<dyn DurableCommits>);
         self.step_ends = Some(Arc::clone(&value) as Arc<dyn StepEnds>);
         self.starting = Some(Arc::clone(&value) as Arc<dyn Starting>);
         self.closing.push(value);
@@ -193,6 +204,12 @@ impl Environment {
     #[must_use]
     pub fn failed_placed_call(&self, group: i64) -> Option<Pin<Box<dyn Future<Output = Option<Failure>> + Send>>> {
         self.placed.as_ref().map(|placed| placed.failed(group))
+    }
+
+    /// Waits until these commits are durable, and those before; `None` if they are.
+    #[must_use]
+    pub fn settled(&self, commits: SeenCommits) -> Option<Settling> {
+        self.commits.as_ref()?.settled(commits)
     }
 
     /// Returns the value in which steps may leave something unfinished, if there is one.

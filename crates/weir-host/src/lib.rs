@@ -69,8 +69,9 @@ pub mod macros;
 pub use batch::{Batch, BatchAnswers, BatchCode, PendingBatch};
 pub use bytes::Bytes;
 pub use call::{
-    Argument, AwaitedCall, BlockingCode, BlockingJob, Call, CallRest, Closing, DetachedCall, Environment, FunctionCode,
-    ImmediateCode, Pending, PlacedCalls, Settled, Starting, StepEnd, StepEnds, UnitBudget, WaitingCode, WordCode,
+    Argument, AwaitedCall, BlockingCode, BlockingJob, Call, CallRest, Closing, DetachedCall, DurableCommits,
+    Environment, FunctionCode, ImmediateCode, Pending, PlacedCalls, Settled, Settling, Starting, StepEnd, StepEnds,
+    UnitBudget, WaitingCode, WordCode,
 };
 pub use convert::{Borrowable, BorrowedArgument, BorrowedArgumentMut, Generic, HostType, Size};
 pub use event_thread::{assert_may_block, begin_event_thread, may_block};

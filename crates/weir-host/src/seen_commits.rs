@@ -4,7 +4,8 @@
 //! 1. An engine enters the commits of a flow whenever it takes up the flow ([`SeenCommits::enter`]).
 //! 2. Host functions that read what was committed note its number ([`SeenCommits::note`]), and so do those that commit
 //!    ([`SeenCommits::wrote`]). One that runs on another thread passes on what it has noted there ([`SeenCommits::add`]).
-//! 3. The host function that the flow calls before its answer waits for them ([`SeenCommits::current`]).
+//! 3. The host function that the flow calls before its answer waits for them ([`SeenCommits::current`]). Where the flow has no such
+//!    call, the engine waits: before a failure, and before a call that asks somebody outside ([`DurableCommits`](crate::DurableCommits)).
 
 use std::cell::Cell;
 
@@ -34,6 +35,9 @@ const NO_FLOW: i64 = -1;
 pub struct EnteredCommits<'f>(&'f mut SeenCommits);
 
 impl SeenCommits {
+    /// Stands for all commits that were executed so far: the flow may learn of one from another flow.
+    pub const ALL: u64 = u64::MAX;
+
     /// Returns the commits of the flow on this thread.
     #[inline]
     #[must_use]
@@ -77,9 +81,11 @@ impl SeenCommits {
         Some(std::mem::take(&mut self.placed)).filter(|group| *group > 0)
     }
 
-    /// Forgets the commits of the flow on this thread, which has waited for them.
+    /// Forgets the commits of the flow on this thread, which has waited for them. A flow that may learn of any commit may do so again.
     pub fn forget() {
-        CURRENT.set(SeenCommits { placed: CURRENT.get().placed, ..SeenCommits::default() });
+        let SeenCommits { last, placed, .. } = CURRENT.get();
+        let last = if last == SeenCommits::ALL { last } else { 0 };
+        CURRENT.set(SeenCommits { last, first_own: 0, placed });
     }
 
     /// Enters the commits of a flow, which runs on this thread until the result is dropped.
@@ -128,6 +134,16 @@ mod tests {
         assert_eq!(SeenCommits::current().last, 0);
         let _second = second.enter();
         assert_eq!(SeenCommits::current().last, 9);
+    }
+
+    #[test]
+    fn a_flow_that_may_learn_of_any_commit_never_forgets_that() {
+        let mut flow = SeenCommits { last: SeenCommits::ALL, ..SeenCommits::default() };
+        let entered = flow.enter();
+        SeenCommits::wrote(4);
+        SeenCommits::forget();
+        drop(entered);
+        assert_eq!(flow, SeenCommits { last: SeenCommits::ALL, first_own: 0, placed: 0 });
     }
 
     #[test]

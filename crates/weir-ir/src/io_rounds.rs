@@ -28,6 +28,13 @@ mod repeated;
 mod statements;
 mod transactions;
 
+/// Returns whether a flow may learn of what another one has written otherwise than by a table: its answer waits until everything is durable
+/// that was executed before, and not only what it has read.
+#[must_use]
+pub fn waits_for_all_commits(graph: &Graph) -> bool {
+    statements::settles_all(graph)
+}
+
 /// Returns the calls of a flow, in the order of its text.
 #[must_use]
 pub fn io_calls(graph: &Graph, library: &Library, tables: &ExplainedTables) -> Vec<IoCall> {

@@ -34,7 +34,8 @@ use crate::object_pool::{self, Depot, LocalPool, Pooled};
 use crate::step::{Action, Body, NONE, PreparedStep};
 use crate::units::Advanced;
 use action::{Stage, StepExit};
-pub(crate) use exit::{EndingFlow, Finished, FlowExit};
+use exit::EndingFlow;
+pub(crate) use exit::{Finished, FlowExit};
 use repeat::Strips;
 use step_locks::AtomicScope;
 use thread_release::leaves_for_one;
@@ -60,6 +61,7 @@ mod region;
 mod repeat;
 mod scan;
 mod sequential_run;
+mod settling;
 mod slack;
 mod step_locks;
 mod stopped;
@@ -116,8 +118,8 @@ pub(crate) struct Frame {
     /// True if the frame had stopped before it was last advanced.
     has_stopped_before: bool,
     end: Option<FlowExit>,
-    /// The end of the flow, while it waits for calls that it has placed.
-    pub ending: Option<Box<EndingFlow>>,
+    /// The end of the flow, while it waits for calls that it has placed, and until what it has seen is durable.
+    ending: Option<Box<EndingFlow>>,
     /// The transaction that has ended the flow by a failure. It keeps its locks until the calls are answered that it has placed.
     failed_transaction: Option<Box<Timed>>,
 }
@@ -174,7 +176,8 @@ impl Frame {
     #[inline]
     pub(crate) fn take(body: &Body, nested: bool) -> Box<Frame> {
         let mut frame = object_pool::take::<Frame>();
-        (frame.nested, frame.commits) = (nested, SeenCommits::default());
+        frame.nested = nested;
+        frame.commits = SeenCommits { last: body.commits_at_begin, ..SeenCommits::default() };
         frame.until = usize::MAX;
         // Mostly they have their lengths already.
         if frame.slots.len() != body.slots as usize {
@@ -214,14 +217,21 @@ impl Frame {
 
     #[inline]
     fn stop(&mut self) {
+        self.give_up_work();
+        self.seen.clear();
+        (self.end, self.ending) = (None, None);
+        self.low = 0;
+    }
+
+    /// Gives up what is under way, and the locks.
+    #[inline]
+    fn give_up_work(&mut self) {
         self.forks.give_up();
         self.waits.clear();
         self.strips.clear();
         (self.suspended, self.yielded) = (None, false);
         self.scopes.clear();
-        self.seen.clear();
-        (self.end, self.ending, self.failed_transaction) = (None, None, None);
-        self.low = 0;
+        self.failed_transaction = None;
     }
 
     /// Runs a flow as far as possible, until its slice is over, or waits for its end.

@@ -7,9 +7,10 @@
 use std::sync::{Arc, OnceLock};
 
 use weir_host::{
-    Function, FunctionCode, Library, Mode, Passing, Resource, Signature, Text, Type, TypeDefinition, World,
+    Function, FunctionCode, Library, Mode, Passing, Resource, SeenCommits, Signature, Text, Type, TypeDefinition, World,
 };
 use weir_ir::graph::{Graph, Node, NodeKind, Operand, Program};
+use weir_ir::io_rounds::waits_for_all_commits;
 use weir_ir::plan::Plan;
 use weir_ir::program::Flow;
 
@@ -159,6 +160,9 @@ impl<'a> Preparation<'a> {
         }
         regions::form(self.region_rules(), &flow.body, &mut body);
         cuts::insert(&mut body);
+        if waits_for_all_commits(&flow.body) {
+            body.commits_at_begin = SeenCommits::ALL;
+        }
         let ticket_gates = std::mem::take(&mut self.ticket_gates).into();
         Ok(PreparedFlow { name: flow.name.as_str().into(), body, ticket_gates })
     }
@@ -289,6 +293,8 @@ impl<'a> Preparation<'a> {
             fallible: keeps_failure || found.signature.failure.is_some(),
             kept_failure: keeps_failure.then(|| KeptFailure::of(&found.signature)),
             awaits_peer: effects.awaits_peer,
+            // The internal ones read what a peer sends by itself.
+            asks_peer: effects.awaits_peer && effects.world == World::Reads && !found.signature.internal,
             vector: vector_call(found),
             optional: !keeps_failure
                 && found.signature.failure.is_none()

@@ -42,6 +42,9 @@ pub(crate) struct Body {
     pub slots: u32,
     /// The number of switches.
     pub switches: u32,
+    /// The last commit that a flow counts as seen when it begins: [`SeenCommits::ALL`](weir_host::SeenCommits::ALL) if it may learn of any from
+    /// other flows.
+    pub commits_at_begin: u64,
     /// The location of the result; `None` if every execution ends the flow before.
     pub result: Option<Argument>,
     /// The locations of the parts of the result, if it is a tuple of states that the next iteration takes apart: the tuple is

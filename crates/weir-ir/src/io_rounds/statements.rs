@@ -132,6 +132,20 @@ pub(super) fn is_begin(node: &Node) -> bool {
     matches!(&node.kind, NodeKind::Call { function, .. } if function.as_str() == BEGIN)
 }
 
+/// Returns true if a wait of a flow is one for everything that was executed before.
+pub(super) fn settles_all(graph: &Graph) -> bool {
+    let constant = |input: &Operand| match input {
+        Operand::Constant(index) => graph.constants.get(*index as usize),
+        _ => None,
+    };
+    graph.nodes.iter().any(|node| match &node.kind {
+        NodeKind::Call { function, .. } if is_settle(function) => {
+            node.inputs.first().and_then(constant) == Some(&Value::Bool(true))
+        }
+        kind => kind.bodies().iter().any(settles_all),
+    })
+}
+
 /// Returns true if a function waits for the commit of what was written.
 pub(super) fn is_settle(function: &str) -> bool {
     function == SETTLE

@@ -8,7 +8,7 @@ use super::{FlowBatches, FlowState, Means};
 use crate::batching::{
     BatchesInPlace, LatencyGraph, end_slice, has_joined, has_only_prompt_batches, is_awaited, pass_to_senders, resume,
 };
-use crate::frame::{EndingFlow, Finished, Frame};
+use crate::frame::Finished;
 use crate::instance::{Env, ProgramInstance};
 use crate::overload::ThreadQueue;
 use crate::units::Advanced;
@@ -142,8 +142,8 @@ impl FlowState {
         {
             advanced = Advanced::Ready(Finished::Ended(frame.exit_where_stopped(body, failure)));
         }
-        if fails(&advanced) {
-            advanced = behind_placed_calls(frame, advanced, instance, context);
+        if advanced.is_failure() {
+            advanced = frame.settle_failure(advanced, &instance.environment, context);
         }
         if instance.gathers() {
             let waits = matches!(advanced, Advanced::Waits);
@@ -186,27 +186,5 @@ impl FlowState {
         self.computes = computes;
         let computing = &instance.entries[self.key.entry as usize].computing;
         if computes { computing.acquire_unguarded() } else { computing.release() }
-    }
-}
-
-/// Returns true if a flow has ended with a failure.
-#[inline]
-fn fails(advanced: &Advanced<Finished>) -> bool {
-    matches!(advanced, Advanced::Ready(Finished::Ended(exit)) if exit.how.is_err())
-}
-
-/// Waits, before a flow ends with a failure, for the calls that it has placed.
-#[cold]
-fn behind_placed_calls(
-    frame: &mut Frame,
-    advanced: Advanced<Finished>,
-    instance: &ProgramInstance,
-    context: &mut Context<'_>,
-) -> Advanced<Finished> {
-    match frame.commits.take_placed() {
-        Some(group) => {
-            EndingFlow::begin(&mut frame.ending, advanced, instance.environment.failed_placed_call(group), context)
-        }
-        None => advanced,
     }
 }

@@ -18,6 +18,7 @@ use weir_host::{
 
 use super::action::{Ran, Stage};
 use super::long_call::elsewhere;
+use super::settling::behind_seen;
 use super::{AtomicScope, Frame};
 use crate::batching::{Answers, Member};
 use crate::flow_section::{CallQueue, CallSection};
@@ -63,7 +64,7 @@ impl Frame {
             FunctionCode::Waiting(code) if step.locks.is_empty() => {
                 let shared = self.shared_of(step, env);
                 let waiting = code(&mut self.call_of(step, body, env, &shared));
-                self.wait_for(waiting, Vec::new(), step, context)
+                self.wait_for(waiting, Vec::new(), step, env, context)
             }
             _ => self.call_under(all_locks(step), step, body, *env, context),
         }
@@ -252,7 +253,7 @@ impl Frame {
             FunctionCode::Immediate(_) => unreachable!("it was performed above"),
             FunctionCode::Waiting(code) => {
                 let waiting = code(&mut call);
-                self.wait_for(waiting, held, step, context)
+                self.wait_for(waiting, held, step, &env, context)
             }
             FunctionCode::Blocking(code) => match (code(&mut call), env.blocking) {
                 (Ok(job), _) if section.is_some() => {
@@ -351,10 +352,17 @@ impl Frame {
         waiting: Result<Pending, Outcome>,
         held: Vec<HeldLock>,
         step: &CallStep,
+        env: &Env<'_>,
         context: &mut Context<'_>,
     ) -> Ran {
         match waiting {
-            Ok(pending) => self.function((pending, held, step.awaits_peer), step, context),
+            Ok(pending) => {
+                let pending = match step.asks_peer {
+                    true => behind_seen(pending, &env.instance.environment),
+                    false => pending,
+                };
+                self.function((pending, held, step.awaits_peer), step, context)
+            }
             Err(outcome) => {
                 drop(held);
                 self.answer(outcome, step)

@@ -29,36 +29,35 @@ pub(crate) enum Finished {
     SegmentEnd,
 }
 
-/// The failure with which a flow ends, unless a call has failed that it has placed before.
+/// The failure with which a flow ends when a wait is over, unless that gives another one.
 pub(crate) struct EndingFlow {
     /// Taken when it is known.
     exit: Option<FlowExit>,
-    failed: FailedPlacedCall,
+    wait: EndWait,
 }
 
-/// The failure of the first placed call that has failed, if one has.
-type FailedPlacedCall = Pin<Box<dyn Future<Output = Option<Failure>> + Send>>;
+/// A wait before the end of a flow, which may give its failure.
+type EndWait = Pin<Box<dyn Future<Output = Option<Failure>> + Send>>;
 
 impl EndingFlow {
-    /// Waits, before the flow ends with a failure, for the calls that it has placed.
-    #[cold]
-    pub(crate) fn begin(
+    /// Waits before the flow ends with a failure.
+    pub(super) fn begin(
         ending: &mut Option<Box<EndingFlow>>,
         advanced: Advanced<Finished>,
-        placed: Option<FailedPlacedCall>,
+        wait: Option<EndWait>,
         context: &mut Context<'_>,
     ) -> Advanced<Finished> {
-        match (advanced, placed) {
-            (Advanced::Ready(Finished::Ended(exit)), Some(failed)) => {
-                ending.insert(Box::new(EndingFlow { exit: Some(exit), failed })).poll(context)
+        match (advanced, wait) {
+            (Advanced::Ready(Finished::Ended(exit)), Some(wait)) => {
+                ending.insert(Box::new(EndingFlow { exit: Some(exit), wait })).poll(context)
             }
             (advanced, _) => advanced,
         }
     }
 
-    /// Waits for the calls that the flow has placed.
-    pub(crate) fn poll(&mut self, context: &mut Context<'_>) -> Advanced<Finished> {
-        let Poll::Ready(failed) = self.failed.as_mut().poll(context) else { return Advanced::Waits };
+    /// Goes on waiting.
+    pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Advanced<Finished> {
+        let Poll::Ready(failed) = self.wait.as_mut().poll(context) else { return Advanced::Waits };
         let exit = self.exit.take().expect("a flow is not polled after its end");
         let how = failed.map_or(exit.how, |failed| Err(Box::new(failed)));
         Advanced::Ready(Finished::Ended(FlowExit { how, ..exit }))

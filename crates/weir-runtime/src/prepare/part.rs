@@ -23,6 +23,8 @@ pub(super) struct Resolved {
     pub optional: bool,
     /// True if it waits for the peer of a connection.
     pub awaits_peer: bool,
+    /// True if the program calls it to ask a peer, and it only reads.
+    pub asks_peer: bool,
     /// Its form for vectors, if it has one.
     pub vector: Option<VectorCall>,
     /// The passing mode of each parameter.

@@ -75,6 +75,7 @@ impl Assembly<'_> {
             units: u32::try_from(self.graph.nodes.len()).unwrap_or(u32::MAX).max(1),
             slots: self.layout.slots,
             switches: self.shape.switches(),
+            commits_at_begin: 0,
             result,
             result_parts: self.result_parts(),
             waits,
@@ -182,15 +183,8 @@ impl Assembly<'_> {
             && self.shape.decides[id.0 as usize].is_none()
         {
             let (code, out) = (Arc::clone(code), self.layout.port(id, 0));
-            return Ok(Action::Simple(Box::new(SimpleStep {
-                code,
-                path,
-                arguments,
-                dead,
-                changes,
-                vector: call.vector,
-                out,
-            })));
+            let vector = call.vector;
+            return Ok(Action::Simple(Box::new(SimpleStep { code, path, arguments, dead, changes, vector, out })));
         }
         let out = match self.shape.decides[id.0 as usize] {
             Some(switch) => self.decided(switch, call.fallible),
@@ -220,6 +214,7 @@ impl Assembly<'_> {
             within: self.within(id),
             is_whole_step,
             awaits_peer: call.awaits_peer,
+            asks_peer: call.asks_peer,
         })))
     }
 

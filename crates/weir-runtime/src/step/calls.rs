@@ -75,6 +75,8 @@ pub(crate) struct CallStep {
     pub is_whole_step: bool,
     /// True if it waits for the peer of a connection.
     pub awaits_peer: bool,
+    /// True if it only reads, and asks a peer: it begins when what its flow has seen is durable.
+    pub asks_peer: bool,
 }
 
 impl CallStep {
