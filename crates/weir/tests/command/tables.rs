@@ -6,6 +6,7 @@ mod database_faults;
 mod database_kills;
 mod deferred_rules;
 mod existing;
+mod existing_histories;
 mod failed_reads;
 mod few_connections;
 mod groups;
