@@ -13,6 +13,7 @@ mod groups;
 mod keyed_reads;
 mod large_answers;
 mod large_row_kills;
+mod limited_writes;
 mod long_reads;
 mod lost_commits;
 mod migrations;
