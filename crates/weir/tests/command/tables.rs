@@ -5,6 +5,7 @@ mod beside_writes;
 mod database_faults;
 mod database_kills;
 mod deferred_rules;
+mod disk_faults;
 mod existing;
 mod existing_histories;
 mod failed_reads;
