@@ -72,14 +72,7 @@ fn a_write_of_an_existing_database_waits_until_what_was_written_before_is_durabl
     let file = sources.file(program.source());
     let program = weir_compile::compile_program(program, file, &library).expr.unwrap();
     for flow in &program.entries[0].flows {
-        let mut calls = Vec::new();
-        flow.body.each_binding(&mut |binding| {
-            if let Op::Call(call) = &binding.op
-                && let Some(statement) = call.function.as_str().strip_prefix("tables.")
-            {
-                calls.push(statement.to_owned());
-            }
-        });
+        let calls = statements(&flow.body);
         assert_eq!(calls[..2], ["insert", "settle"], "{calls:?}");
         let first_other = &*calls[2];
         assert!(["insert", "begin"].contains(&first_other), "{calls:?}");
@@ -108,4 +101,56 @@ fn a_wait_is_placed_at_the_statement_before_it() {
             assert!(PROGRAM.lines().nth(line).unwrap().contains("// the statement"), "line {}", line + 1);
         }
     }
+}
+
+const FIVE: &str = r#"use http
+
+record Row { id: Int, text: Text }
+
+table rows: Row key id
+
+service board on http(port: 1) {
+  post "/five" (text: Text) {
+    rows.insert(Row { id: 1, text })?
+    rows.insert(Row { id: 2, text })?
+    rows.insert(Row { id: 3, text })?
+    rows.insert(Row { id: 4, text })?
+    rows.insert(Row { id: 5, text })?
+    http.text("written")
+  }
+  post "/list" (text: Text) {
+    let ids = for id in [1, 2, 3, 4, 5] { rows.insert(Row { id, text })? }
+    http.text("{ids}")
+  }
+}
+"#;
+
+/// Returns the statements on tables that a body executes, in the order of the text.
+fn statements(body: &weir_ir::expr::Block) -> Vec<String> {
+    let mut statements = Vec::new();
+    body.each_binding(&mut |binding| {
+        if let Op::Call(call) = &binding.op
+            && let Some(statement) = call.function.as_str().strip_prefix("tables.")
+        {
+            statements.push(statement.to_owned());
+        }
+    });
+    statements
+}
+
+/// A flow waits before its answer, not behind each insertion; and soft tables are never durable.
+#[test]
+fn five_insertions_of_a_flow_have_one_wait_and_those_of_soft_tables_none() {
+    let soft = FIVE.replace("key id\n", "key id soft\n");
+    let found = [FIVE, &soft].map(|text| {
+        let (mut sources, library) = (Sources::new(), weir_library::library());
+        let program = ProgramFiles::in_text("board.weir", text, &library, &mut sources);
+        let file = sources.file(program.source());
+        let program = weir_compile::compile_program(program, file, &library).expr.unwrap();
+        program.entries[0].flows.iter().map(|flow| statements(&flow.body)).collect::<Vec<_>>()
+    });
+    let [one_by_one, in_a_list] = &found[0][..] else { panic!("{found:?}") };
+    assert_eq!(one_by_one[..], ["insert", "insert", "insert", "insert", "insert", "settle"]);
+    assert_eq!(in_a_list[..], ["insert", "settle"]);
+    assert!(found[1].iter().flatten().all(|statement| statement == "insert"), "{found:?}");
 }

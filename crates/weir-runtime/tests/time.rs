@@ -158,6 +158,45 @@ yield %6";
     });
 }
 
+/// Also if another arm goes on behind its step; but not if this one does.
+#[test]
+fn a_limit_has_the_result_of_an_atomic_step_that_is_the_last_thing_of_its_arm() {
+    let body = "
+%1: Option(Int) = within 0ms
+  %2: Int = switch %0
+    value 7
+      %3: Int = atomic (write shared s)
+        %4: Int = call a.wait at last (%0)
+        yield %4
+      yield %3
+    value 8
+      %5: Int = atomic (write shared s)
+        %6: Int = call a.wait at first (%0)
+        yield %6
+      %7: Int = call a.wait at behind (%5)
+      yield %7
+    otherwise
+      %8: Int = call a.wait at alone (%0)
+      yield %8
+  yield %2
+%9: Int = switch %1
+  tag 1 (%10: Int)
+    yield %10
+  otherwise
+    yield -1
+yield %9";
+    every_engine(|name| {
+        let gates = Gates::new();
+        let case = Case::start([gates.waiting("a.wait", World::Writes)], body, options(name, 1));
+        for (x, wanted) in [(7, 7), (8, -1)] {
+            let answer = case.feed.begin(flow(x));
+            gates.next().release();
+            assert_eq!(answer.blocking_recv().unwrap(), Ok(Value::Int(wanted)), "{name}");
+        }
+        case.end();
+    });
+}
+
 #[test]
 fn a_body_that_is_given_up_releases_its_lock() {
     let body = "

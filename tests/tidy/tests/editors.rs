@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use regex::Regex;
 use tidy::root;
 
 /// Returns the words of the grammar in the reference, which stand there in quotes.
@@ -25,6 +26,35 @@ fn every_word_of_the_grammar_is_highlighted() {
         let missing: Vec<_> = missing.filter(|word| !is_known(word, &known)).collect();
         assert!(missing.is_empty(), "{path} does not highlight {missing:?}");
     }
+}
+
+/// The words of clauses are coloured only behind the beginning of a declaration, because they are names elsewhere.
+#[test]
+fn the_clauses_of_a_table_on_one_line_are_highlighted() {
+    let path = root().join("editors/vscode/syntaxes/weir.tmLanguage.json");
+    let grammar = std::fs::read_to_string(path).unwrap_or_default();
+    let rules = grammar.split_once("\"clauses\": {").expect("rules of clauses").1;
+    let begin = pattern(rules, "begin");
+    let words = pattern(rules.split_once("\"clause-words\": {").expect("words of clauses").1, "match");
+    let pages = ["docs/tables.md", "docs/tables-reference.md"];
+    let page: String = pages.iter().filter_map(|page| std::fs::read_to_string(root().join(page)).ok()).collect();
+    let declares = |line: &&str| line.starts_with("table ") || line.starts_with("pub table ");
+    let lines: Vec<&str> = page.lines().filter(declares).filter(|line| line.contains(" key ")).collect();
+    assert!(lines.iter().any(|line| line.starts_with("pub ")), "the pages declare one");
+    for line in lines {
+        assert!(begin.is_match(line), "the editor does not see that a declaration begins: {line}");
+        let found: BTreeSet<&str> = words.find_iter(line).map(|word| word.as_str()).collect();
+        assert!(found.contains("key"), "{line}: {found:?}");
+    }
+}
+
+/// Returns the pattern of a rule with this name, without what it looks for behind a word and before it.
+fn pattern(rule: &str, name: &str) -> Regex {
+    let rest = rule.split_once(&format!("\"{name}\": \"")).expect("a pattern").1;
+    let text = rest.lines().next().and_then(|line| line.trim_end_matches(',').strip_suffix('"')).expect("a text");
+    let text = text.replace("\\\\", "\\");
+    let looks = Regex::new(r"\(\?(?:=|!|<!|<=)(?:[^()\[\]]|\[[^\]]*\])*\)").expect("a pattern");
+    Regex::new(&looks.replace_all(&text, "")).expect("the rest needs no more")
 }
 
 /// Returns whether the grammar has the word, also behind an escape such as `\b`.

@@ -17,19 +17,7 @@ impl Lowering<'_, '_> {
         }
         let compared: Vec<(usize, bool)> = condition.searched.iter().filter_map(compared).collect();
         let equal: Vec<usize> = compared.iter().filter(|(_, equal)| *equal).map(|(column, _)| *column).collect();
-        let mut own: Vec<usize> = Vec::new();
-        for at in order.iter().filter_map(ordered).filter(|at| !equal.contains(at)) {
-            if !own.contains(&at) {
-                own.push(at);
-            }
-        }
-        // An index is followed by the key.
-        while own.last().is_some_and(|last| declared.key.contains(last)) && !declared.has_order(&equal, &own) {
-            own.pop();
-        }
-        if own.is_empty() || declared.has_order(&equal, &own) {
-            return;
-        }
+        let Some(own) = declared.order_without_index(&equal, order) else { return };
         let names =
             |columns: &[usize]| columns.iter().map(|at| declared.columns[*at].name.as_str()).collect::<Vec<_>>();
         let whole = names(&equal.iter().chain(&own).copied().collect::<Vec<_>>());
@@ -45,6 +33,24 @@ impl Lowering<'_, '_> {
         let message = format!("each page of this query sorts all rows of `{table}` that it finds");
         let diagnostic = Diagnostic::new(Code::FullScan, message)
             .at(span, format!("no index has the order by {order}{behind}"))
+            .hint(declared.how_to_index(&index));
+        self.context.report_once(diagnostic);
+    }
+
+    /// Reports a query of the first rows of an order that no index of the table has, if it compares nothing: it sorts the whole table for
+    /// a few rows. The largest and the smallest value of a column are such a query.
+    pub(super) fn order_scan(&mut self, table: &str, condition: &DividedCondition<'_>, order: &[Value], span: Span) {
+        let declared = self.table(table);
+        let compares = condition.searched.iter().any(|condition| compared(condition).is_some());
+        if compares || declared.soft.is_some() || declared.columns.is_empty() || self.is_in_test(span) {
+            return;
+        }
+        let Some(own) = declared.order_without_index(&[], order) else { return };
+        let names: Vec<&str> = own.iter().map(|at| declared.columns[*at].name.as_str()).collect();
+        let index = if let [only] = names[..] { only.to_owned() } else { format!("({})", names.join(", ")) };
+        let order = names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        let diagnostic = Diagnostic::new(Code::FullScan, format!("this query reads all rows of `{table}`"))
+            .at(span, format!("no index has the order by {order}"))
             .hint(declared.how_to_index(&index));
         self.context.report_once(diagnostic);
     }
@@ -76,6 +82,21 @@ impl Lowering<'_, '_> {
 }
 
 impl DeclaredTable {
+    /// Returns the columns of an order that no index has behind the columns which are compared by `==`; `None` if one has them.
+    fn order_without_index(&self, equal: &[usize], order: &[Value]) -> Option<Vec<usize>> {
+        let mut own: Vec<usize> = Vec::new();
+        for at in order.iter().filter_map(ordered).filter(|at| !equal.contains(at)) {
+            if !own.contains(&at) {
+                own.push(at);
+            }
+        }
+        // An index is followed by the key.
+        while own.last().is_some_and(|last| self.key.contains(last)) && !self.has_order(equal, &own) {
+            own.pop();
+        }
+        (!own.is_empty() && !self.has_order(equal, &own)).then_some(own)
+    }
+
     /// Returns whether the key or an index has the columns that are compared by `==`, in any order, and then those of the order.
     fn has_order(&self, equal: &[usize], order: &[usize]) -> bool {
         let has = |index: &Vec<usize>| {

@@ -230,6 +230,9 @@ impl<'a> Lowering<'a, '_> {
         limit: Option<Atom>,
         span: Span,
     ) -> (Atom, Atom) {
+        if limit.is_some() {
+            self.order_scan(table, divided, &order, span);
+        }
         let after = (Atom::Value(Value::Unit), Type::Unit);
         self.description_after(table, divided, order, (limit, after), span)
     }

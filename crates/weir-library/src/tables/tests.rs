@@ -6,6 +6,7 @@ mod beside_sqlite3;
 mod beside_writes;
 mod checkpoints;
 mod crashes;
+mod damaged_pages;
 mod ended_programs;
 mod evolution;
 mod faults;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use weir_host::{Argument, FunctionCode, Mode, Resource, Text, Type, Value};
-use weir_ir::graph::{Constraint, Graph, Node, NodeId, NodeKind, Operand, SwitchArm, arms_of_truth};
+use weir_ir::graph::{Constraint, Control, Graph, Node, NodeId, NodeKind, Operand, SwitchArm, arms_of_truth};
 use weir_ir::prim::Prim;
 
 use super::error::{PrepareError, error};
@@ -326,9 +326,20 @@ impl Assembly<'_> {
         })))
     }
 
-    /// Returns true if only computation follows a node in the text.
+    /// Returns true if only computation follows a node in the text, apart from other arms of the switches around it.
     pub(super) fn is_last_effect(&self, id: NodeId) -> bool {
-        self.graph.nodes[id.0 as usize + 1..].iter().all(computes)
+        let own = self.arms_around(id);
+        let is_in_other_arm = |later: NodeId| {
+            let arms = self.arms_around(later);
+            arms.iter().any(|arm| own.iter().any(|other| arm.switch == other.switch && arm.arm != other.arm))
+        };
+        self.graph.nodes().skip(id.0 as usize + 1).all(|(later, node)| computes(node) || is_in_other_arm(later))
+    }
+
+    /// Returns the arms of switches in which a node is, from the innermost.
+    fn arms_around(&self, id: NodeId) -> Vec<Control> {
+        let outer = |arm: &Control| self.graph.node(arm.switch).control;
+        std::iter::successors(self.graph.node(id).control, outer).collect()
     }
 
     /// Returns the atomic steps around a node, from the innermost.

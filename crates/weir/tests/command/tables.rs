@@ -5,14 +5,18 @@ mod beside_writes;
 mod database_faults;
 mod database_kills;
 mod deferred_rules;
+mod disk_faults;
 mod existing;
+mod existing_histories;
 mod failed_reads;
 mod few_connections;
 mod gate;
 mod groups;
 mod keyed_reads;
+mod kills;
 mod large_answers;
 mod large_row_kills;
+mod limited_writes;
 mod long_reads;
 mod lost_commits;
 mod migrations;
@@ -41,7 +45,6 @@ mod updates;
 mod versions;
 
 use std::io::Write;
-use std::sync::Mutex;
 use std::thread;
 
 use crate::support::{Answer, Scratch, Served, read_answer, say, weir};
@@ -98,67 +101,6 @@ fn request_with(served: &Served, method: &str, path: &str, body: &str) -> Option
 
 fn text(answer: &Answer) -> &str {
     std::str::from_utf8(&answer.body).expect("a text")
-}
-
-/// Number of kills; `WEIR_KILLS` sets another one.
-fn kills() -> u64 {
-    std::env::var("WEIR_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(20)
-}
-
-#[test]
-fn what_was_acknowledged_survives_a_kill_and_no_transaction_is_torn() {
-    eprintln!("{}", survives_kills(&["--data", Scratch::folder("ledger").path()], kills()));
-}
-
-/// Kills a program under load, and looks for what it has acknowledged. Returns the numbers of both.
-fn survives_kills(arguments: &[&str], kills: u64) -> String {
-    // Without `unique`, a write that takes effect twice would be seen.
-    let program = COUNTER.replace("unique (by, number)", "index (by, number)");
-    let program = Scratch::new("ledger.weir", program.as_bytes());
-    let acknowledged: Mutex<Vec<Vec<u64>>> = Mutex::new(vec![Vec::new(); 4]);
-    for round in 0..kills {
-        let served = Served::start(program.path(), arguments);
-        thread::scope(|scope| {
-            for by in 0..4_u64 {
-                let (served, acknowledged) = (&served, &acknowledged);
-                scope.spawn(move || {
-                    for number in round * 1_000.. {
-                        match post(served, &format!("/{by}/{number}")) {
-                            Some(answer) if answer.status == 200 => {
-                                acknowledged.lock().expect("no client fails")[by as usize].push(number);
-                            }
-                            _ => return,
-                        }
-                    }
-                });
-            }
-            let answered = || acknowledged.lock().expect("no client fails").iter().map(Vec::len).sum::<usize>();
-            let before_kill = answered() + 5 + (round % 7) as usize * 4;
-            while answered() < before_kill {
-                thread::yield_now();
-            }
-            served.signal("-KILL");
-        });
-        served.kill();
-    }
-    let served = Served::start(program.path(), arguments);
-    let total = served.get("/total");
-    let (total, rows) = text(&total).split_once(' ').expect("two numbers");
-    assert_eq!(total, rows, "a transaction is torn");
-    let mut count = 0;
-    for (by, numbers) in acknowledged.lock().expect("no client fails").iter().enumerate() {
-        let stored = served.get(&format!("/all/{by}"));
-        let stored: Vec<u64> =
-            text(&stored).trim_matches(['[', ']', '\n']).split(',').filter_map(|n| n.parse().ok()).collect();
-        let lost: Vec<&u64> = numbers.iter().filter(|number| stored.binary_search(number).is_err()).collect();
-        assert!(lost.is_empty(), "acknowledged, and lost: {lost:?}");
-        let doubled: Vec<u64> = stored.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]).collect();
-        assert!(doubled.is_empty(), "sent once, and stored twice: {doubled:?}");
-        count += numbers.len();
-    }
-    assert!(count > 0, "nothing was acknowledged");
-    served.stop();
-    format!("{kills} kills, {count} acknowledged, {rows} stored")
 }
 
 #[test]

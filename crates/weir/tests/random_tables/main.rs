@@ -1,6 +1,6 @@
 //! Differential test: random programs with tables give the same answers under the reference evaluator, with tables in memory,
-//! and under an engine with the tables in memory, in SQLite and in PostgreSQL. Also if the store refuses transactions at random: then they
-//! are executed again.
+//! and on the calling thread with the tables in memory, in SQLite and in PostgreSQL. Also under the engines, which take turns: a program
+//! runs under one of them in each store. Also if the store refuses transactions at random: then they are executed again.
 //!
 //! A program is a sequence of statements, each a flow of its own. Queries stand there twice: as the table computes them, and
 //! as functions on the list of all rows; a statement of which the two differ says so.
@@ -13,6 +13,7 @@ mod gathered;
 mod queries;
 mod statements;
 mod tables;
+mod under_engines;
 
 use std::path::PathBuf;
 
@@ -23,7 +24,7 @@ use weir_ir::expr::Program;
 use weir_ir::graph::Program as GraphProgram;
 use weir_library::http::Response;
 use weir_library::tables::{PostgresAddress, TableLocation, TableStorage};
-use weir_runtime::{Options, run_on_calling_thread};
+use weir_runtime::{ENGINES, Options, run_on_calling_thread};
 use weir_syntax::{SourceFile, Sources, Style, render_all};
 
 use statements::RandomProgram;
@@ -95,7 +96,7 @@ fn evaluated(program: &Program, flows: u64, storage: TableStorage) -> Vec<String
     (0..flows as i64).map(run).map(shown).collect()
 }
 
-/// Returns the answers of the flows under an engine, with these tables. Lists of more than two elements have strips.
+/// Returns the answers of the flows on the calling thread, with these tables. Lists of more than two elements have strips.
 fn executed(graph: &GraphProgram, flows: u64, storage: TableStorage) -> Vec<String> {
     let library = library_of(storage);
     let inputs = (0..flows as i64).map(|flow| vec![Value::Int(flow)]);
@@ -149,12 +150,24 @@ fn same_everywhere(seed: u64) {
         let storage = if refuses { storage.refusing(seed) } else { storage };
         compare(&program, seed, &wanted, name, &executed(&graph, flows, storage));
     }
+    let engine = &ENGINES[(seed % ENGINES.len() as u64) as usize];
+    let under_engine = |place: TableLocation| -> Vec<String> {
+        let answers = under_engines::answers(&graph, library_at(place), flows, engine);
+        answers.into_iter().map(shown).collect()
+    };
+    let place = |store: &str| format!("{store}, under `{}`", engine.name);
+    compare(&program, seed, &wanted, &place("memory"), &under_engine(TableLocation::Memory));
+    let database = ScratchDatabase::new(seed);
+    compare(&program, seed, &wanted, &place("SQLite"), &under_engine(database.place()));
     if seed.is_multiple_of(number("WEIR_RANDOM_TABLES_POSTGRES", POSTGRES_EVERY))
         && let Some(server) = PostgresServer::shared()
     {
-        let address = server.schema(&format!("random_{seed}"));
-        let place = TableLocation::Postgres(PostgresAddress::parse(&address, None).expect("an address"));
-        compare(&program, seed, &wanted, "PostgreSQL", &executed(&graph, flows, TableStorage::at(place)));
+        let location = |name: &str| {
+            let address = server.schema(&format!("random_{name}{seed}"));
+            TableLocation::Postgres(PostgresAddress::parse(&address, None).expect("an address"))
+        };
+        compare(&program, seed, &wanted, "PostgreSQL", &executed(&graph, flows, TableStorage::at(location(""))));
+        compare(&program, seed, &wanted, &place("PostgreSQL"), &under_engine(location("under_")));
     }
 }
 
@@ -222,6 +235,14 @@ fn random_programs_have_every_statement() {
         "auto",
         "unique ",
         "index ",
+        "Bytes",
+        "Time",
+        "Option(Float)",
+        "Option(Level)",
+        "Option(Time)",
+        "Some(it) => it",
+        "12 / r.number",
+        "key name soft",
     ] {
         assert!(all.contains(part), "no program has `{part}`");
     }

@@ -35,9 +35,9 @@ fn order(items: &Items, random: &mut Random) -> String {
 
 fn projection(items: &Items, random: &mut Random) -> String {
     match random.below(3) {
-        0 => "r".to_owned(),
-        1 => format!("r.{}", items.any(random).name),
-        _ => format!("(r.{}, r.{})", items.any(random).name, items.any(random).name),
+        0 => items.shown("r"),
+        1 => items.any(random).shown("r"),
+        _ => format!("({}, {})", items.any(random).shown("r"), items.any(random).shown("r")),
     }
 }
 
@@ -65,7 +65,13 @@ fn aggregate<'i>(items: &'i Items, random: &mut Random) -> (&'i Column, &'static
 pub(crate) fn aggregate_of_query(items: &Items, random: &mut Random) -> String {
     let filter = filter(items, random);
     let (column, function) = aggregate(items, random);
-    let of = |items: &str| format!("(for r in {items}{filter} {{ r.{} }}){function}", column.name);
+    let of = |items: &str| {
+        let value = format!("(for r in {items}{filter} {{ r.{} }}){function}", column.name);
+        if column.kind != Kind::Bytes || function.ends_with(".length()") {
+            return value;
+        }
+        format!("(match {value} {{ Some(it) => Some({}), None => None }})", column.kind.shown("it"))
+    };
     both(&of("items"), &of(ALL))
 }
 
@@ -78,8 +84,12 @@ pub(crate) fn groups(items: &Items, random: &mut Random) -> String {
         if names.len() == 1 { names[0].clone() } else { format!("({})", names.join(", ")) }
     };
     let (key, names) = (named(&|at| format!("r.{}", columns[at].name)), named(&|at| format!("k{at}")));
+    let shown = named(&|at| columns[at].kind.shown(&format!("k{at}")));
     let uses = |random: &mut Random| {
-        let (column, function) = aggregate(items, random);
+        let (column, function) = match aggregate(items, random) {
+            (column, ".max()" | ".min()") if column.kind == Kind::Bytes => (column, ".length()"),
+            other => other,
+        };
         match random.below(3) {
             0 => format!("(for r in theirs {{ r.{} }}){function}", column.name),
             1 if function == ".length()" => "theirs.length()".to_owned(),
@@ -111,7 +121,7 @@ pub(crate) fn groups(items: &Items, random: &mut Random) -> String {
     let limit = if random.below(3) == 0 { format!(" limit {}", random.below(4)) } else { String::new() };
     let of = |items: &str| {
         format!(
-            "for ({names}, theirs) in (for r in {items}{filter} {{ r }}).group_by(|r| {key}){chosen}{order}{limit} {{ ({names}, {}) }}",
+            "for ({names}, theirs) in (for r in {items}{filter} {{ r }}).group_by(|r| {key}){chosen}{order}{limit} {{ ({shown}, {}) }}",
             values.join(", ")
         )
     };
@@ -136,13 +146,15 @@ pub(crate) fn pages(items: &Items, random: &mut Random) -> String {
 struct KeyedRead {
     table: String,
     list: String,
+    /// True if it reads an item.
+    of_items: bool,
 }
 
 /// Returns a read of the owner of a row, or of another item, whose key has columns of the row and literals.
 fn keyed_read(items: &Items, random: &mut Random) -> KeyedRead {
     if random.below(2) == 0 {
         let list = "(for o in owners if o.name == r.owner { o }).first()".to_owned();
-        return KeyedRead { table: "owners[r.owner]".to_owned(), list };
+        return KeyedRead { table: "owners[r.owner]".to_owned(), list, of_items: false };
     }
     let mut part = |at: &usize| {
         let column = &items.columns[*at];
@@ -157,7 +169,8 @@ fn keyed_read(items: &Items, random: &mut Random) -> KeyedRead {
     let tests = items.key.iter().zip(&parts).map(|(at, part)| format!("o.{} == {part}", items.columns[*at].name));
     let tests = tests.collect::<Vec<_>>().join(" && ");
     let key = if parts.len() == 1 { parts[0].clone() } else { format!("({})", parts.join(", ")) };
-    KeyedRead { table: format!("items[{key}]"), list: format!("(for o in {ALL} if {tests} {{ o }}).first()") }
+    let list = format!("(for o in {ALL} if {tests} {{ o }}).first()");
+    KeyedRead { table: format!("items[{key}]"), list, of_items: true }
 }
 
 /// Returns a query that reads other rows by columns of each row, in its body or also in its condition.
@@ -165,7 +178,7 @@ pub(crate) fn join(items: &Items, random: &mut Random) -> String {
     let (filter, order) = (filter(items, random), order(items, random));
     let limit = if random.below(3) == 0 { format!(" limit {}", random.below(5)) } else { String::new() };
     let reads: Vec<KeyedRead> = (0..=random.below(3)).map(|_| keyed_read(items, random)).collect();
-    let column = &items.any(random).name;
+    let column = items.any(random).shown("r");
     let chosen = random.below(3) == 0;
     let test = if random.below(2) == 0 { "!=" } else { "==" };
     let of = |rows: &str, read: fn(&KeyedRead) -> &String| {
@@ -174,8 +187,9 @@ pub(crate) fn join(items: &Items, random: &mut Random) -> String {
             (true, true) => format!(" if {} {test} None", read(&reads[0])),
             (true, false) => format!("{filter} && {} {test} None", read(&reads[0])),
         };
-        let values: Vec<&str> = reads.iter().map(|of| read(of).as_str()).collect();
-        format!("for r in {rows}{filter}{order}{limit} {{ (r.{column}, {}) }}", values.join(", "))
+        let shown = |of: &KeyedRead| if of.of_items { items.shown_option(read(of)) } else { read(of).clone() };
+        let values: Vec<String> = reads.iter().map(shown).collect();
+        format!("for r in {rows}{filter}{order}{limit} {{ ({column}, {}) }}", values.join(", "))
     };
     both(&of("items", |of| &of.table), &of(ALL, |of| &of.list))
 }

@@ -12,6 +12,10 @@ use crate::tables::{Items, Kind};
 /// Number of statements that fill the tables first.
 const FILLING: u64 = 8;
 
+/// Names the times that literals and conditions mention. Between the last one and the greatest `Time` is less than a second.
+const TIMES: &str = "let t0 = time.from_unix(0)?\n  let t1 = time.from_unix(1_800_000_000)?\n  \
+                     let t2 = time.from_unix(9_223_372_036)?\n  ";
+
 /// A random program.
 pub(crate) struct RandomProgram {
     items: Items,
@@ -30,7 +34,9 @@ impl RandomProgram {
         for _ in 0..12 + random.below(12) {
             steps.push(step(&items, &mut random));
         }
-        steps.push("json.encode((for r in items { r }, for o in owners { o }))".to_owned());
+        steps.push(format!("json.encode((for r in items {{ {} }}, for o in owners {{ o }}))", items.shown("r")));
+        let named = |step: &String| step.contains("t0") || step.contains("t1") || step.contains("t2");
+        steps.iter_mut().filter(|step| named(step)).for_each(|step| step.insert_str(0, TIMES));
         RandomProgram { items, ends_flows: seed.is_multiple_of(3), steps }
     }
 
@@ -41,7 +47,7 @@ impl RandomProgram {
         if self.ends_flows {
             return self.text_of_flows();
         }
-        let mut text = format!("use float\nuse http\nuse json\n\n{}\n", self.declarations());
+        let mut text = format!("use bytes, float, hex, http, json, time\n\n{}\n", self.declarations());
         for (at, step) in self.steps.iter().enumerate() {
             _ = write!(
                 text,
@@ -66,7 +72,7 @@ impl RandomProgram {
     }
 
     fn text_of_flows(&self) -> String {
-        let mut text = format!("use float\nuse http\nuse json\n\n{}\n", self.declarations());
+        let mut text = format!("use bytes, float, hex, http, json, time\n\n{}\n", self.declarations());
         text += "service steps on http(port: 8080) {\n  get \"/{n}\" (n: Int) {\n    let said = match n {\n";
         for (at, step) in self.steps.iter().enumerate() {
             _ = writeln!(text, "    {at} => {{\n  {step}\n  }}");
@@ -84,7 +90,7 @@ fn owners() -> String {
 }
 
 fn insert(items: &Items, random: &mut Random) -> String {
-    format!("json.encode(items.insert({})?)", items.row(random, true))
+    items.encoded_key(&format!("items.insert({})?", items.row(random, true)))
 }
 
 /// Returns the row `r` with another value in a column that is no part of the key, or rarely of the key.
@@ -120,8 +126,11 @@ fn step(items: &Items, random: &mut Random) -> String {
 fn write(items: &Items, random: &mut Random) -> String {
     match random.below(12) {
         0 | 1 => insert(items, random),
-        2 => format!("json.encode(items.upsert({})?)", items.row(random, false)),
-        3 => format!("json.encode(items.update({}, |r| {})?)", items.key_literal(random), changed(items, random)),
+        2 => items.encoded_key(&format!("items.upsert({})?", items.row(random, false))),
+        3 => {
+            let update = format!("items.update({}, |r| {})?", items.key_literal(random), changed(items, random));
+            format!("json.encode({})", items.shown_option(&update))
+        }
         4 => {
             format!("json.encode(items.update_all(|r| {}, |r| {})?)", condition(items, random), changed(items, random))
         }
@@ -135,7 +144,7 @@ fn write(items: &Items, random: &mut Random) -> String {
             Kind::Text.literal(random),
             random.below(4)
         ),
-        _ => format!("json.encode(items[{}])", items.key_literal(random)),
+        _ => format!("json.encode({})", items.shown_option(&format!("items[{}]", items.key_literal(random)))),
     }
 }
 
@@ -193,7 +202,13 @@ fn writing_function(items: &Items, random: &mut Random) -> String {
     };
     let change = format!("|r| {{\n    {write}\n    {}\n  }}", changed(items, random));
     with_kind(&match random.below(3) {
-        0 => format!("items.update({}, {change})", items.key_literal(random)),
+        0 => {
+            let update = format!("items.update({}, {change})", items.key_literal(random));
+            if items.shown("r") != "r" {
+                return format!("match {update} {{ Ok(_) => \"done\", Err(failure) => failure.kind() }}");
+            }
+            update
+        }
         1 => format!("items.update_all(|r| {}, {change})", condition(items, random)),
         _ => format!("items.delete_all(|r| {{\n    {write}\n    {}\n  }})", condition(items, random)),
     })
@@ -203,9 +218,10 @@ fn writing_function(items: &Items, random: &mut Random) -> String {
 fn unless_changed(items: &Items, random: &mut Random) -> String {
     format!(
         "let found = atomic items {{\n    let r = items[{}] else {{ fail(\"none\") }}\n    \
-         if r.number != {} {{ fail(\"changed\") }}\n    items.upsert({})?\n  }}\n  json.encode(found)",
+         if r.number != {} {{ fail(\"changed\") }}\n    items.upsert({})?\n  }}\n  {}",
         items.key_literal(random),
         Kind::Int.literal(random),
-        changed(items, random)
+        changed(items, random),
+        items.encoded_key("found")
     )
 }

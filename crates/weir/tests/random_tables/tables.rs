@@ -7,45 +7,78 @@ use test_support::random::Random;
 pub(crate) enum Kind {
     Int,
     Text,
+    Bytes,
     Float,
     Bool,
     Enum,
+    Time,
     Duration,
     Size,
     OptionalInt,
     OptionalText,
+    OptionalFloat,
+    OptionalEnum,
+    OptionalTime,
 }
 
 impl Kind {
-    const ALL: [Kind; 9] = [
+    const ALL: [Kind; 14] = [
         Kind::Int,
         Kind::Text,
+        Kind::Bytes,
         Kind::Float,
         Kind::Bool,
         Kind::Enum,
+        Kind::Time,
         Kind::Duration,
         Kind::Size,
         Kind::OptionalInt,
         Kind::OptionalText,
+        Kind::OptionalFloat,
+        Kind::OptionalEnum,
+        Kind::OptionalTime,
     ];
 
     pub(crate) fn ty(self) -> &'static str {
         match self {
             Kind::Int => "Int",
             Kind::Text => "Text",
+            Kind::Bytes => "Bytes",
             Kind::Float => "Float",
             Kind::Bool => "Bool",
             Kind::Enum => "Level",
+            Kind::Time => "Time",
             Kind::Duration => "Duration",
             Kind::Size => "Size",
             Kind::OptionalInt => "Option(Int)",
             Kind::OptionalText => "Option(Text)",
+            Kind::OptionalFloat => "Option(Float)",
+            Kind::OptionalEnum => "Option(Level)",
+            Kind::OptionalTime => "Option(Time)",
         }
+    }
+
+    /// Returns the kind of the values that are there, if one may be absent.
+    pub(crate) fn present(self) -> Option<Kind> {
+        match self {
+            Kind::OptionalInt => Some(Kind::Int),
+            Kind::OptionalText => Some(Kind::Text),
+            Kind::OptionalFloat => Some(Kind::Float),
+            Kind::OptionalEnum => Some(Kind::Enum),
+            Kind::OptionalTime => Some(Kind::Time),
+            _ => None,
+        }
+    }
+
+    /// Returns whether a column of a key may have it.
+    fn may_be_key(self) -> bool {
+        self != Kind::Float && self.present().is_none()
     }
 
     /// Returns whether `<` compares values.
     pub(crate) fn has_order(self) -> bool {
-        matches!(self, Kind::Int | Kind::Text | Kind::Float | Kind::Duration | Kind::Size)
+        use Kind::{Bytes, Duration, Float, Int, Size, Text, Time};
+        matches!(self, Int | Text | Bytes | Float | Time | Duration | Size)
     }
 
     /// Returns whether `order by` takes values.
@@ -53,29 +86,43 @@ impl Kind {
         self.has_order() || matches!(self, Kind::Bool | Kind::Enum)
     }
 
+    /// Returns what shows a value in JSON, which has no `Bytes`.
+    pub(crate) fn shown(self, value: &str) -> String {
+        if self == Kind::Bytes { format!("hex.encode({value})") } else { value.to_owned() }
+    }
+
     /// Returns a literal, one of few so that rows agree often.
     pub(crate) fn literal(self, random: &mut Random) -> String {
+        if let Some(present) = self.present() {
+            return if random.below(3) == 0 { "None".to_owned() } else { format!("Some({})", present.literal(random)) };
+        }
         let among = |random: &mut Random, texts: &[&str]| texts[random.below(texts.len() as u64) as usize].to_owned();
         match self {
             Kind::Int if random.below(30) == 0 => {
                 among(random, &["9_223_372_036_854_775_807", "-9_223_372_036_854_775_807"])
             }
             Kind::Int => (random.below(5) as i64 - 1).to_string(),
-            Kind::Text => {
-                among(random, &["\"\"", "\"a\"", "\"B\"", "\"ä\"", "\"a\\0b\"", "\"'; --\"", "\"z\\u{1F600}\""])
+            Kind::Text => among(
+                random,
+                &["\"\"", "\"a\"", "\"B\"", "\"ä\"", "\"a\\0b\"", "\"'; --\"", "\"\\u{1}b\"", "\"z\\u{1F600}\""],
+            ),
+            Kind::Bytes => {
+                // Also one that is no text.
+                let texts = ["\"\"", "\"a\"", "\"a\\0\"", "\"B\""].map(|text| format!("bytes.of_text({text})"));
+                let part = "bytes.slice(bytes.of_text(\"ä\"), 1, 2)".to_owned();
+                random.pick(&[&texts[..], &[part]].concat()).clone()
             }
             Kind::Float if random.below(40) == 0 => "float.square_root(-1.0)".to_owned(),
             Kind::Float => among(random, &["-1.5", "0.0", "-0.0", "2.5", "1e300"]),
             Kind::Bool => among(random, &["true", "false"]),
             Kind::Enum => among(random, &["Level.Low", "Level.Middle", "Level.High"]),
+            Kind::Time => among(random, &["t0", "(t0 - 1ms)", "(t0 + 1ms)", "t1", "(t1 + 5s)", "t2"]),
             Kind::Duration => among(random, &["0s", "1ms", "5s"]),
             Kind::Size if random.below(20) == 0 => {
                 among(random, &["9223372036854775806b", "9223372036854775807b", "18446744073709551615b"])
             }
             Kind::Size => among(random, &["0b", "1kb", "3mb"]),
-            Kind::OptionalInt | Kind::OptionalText if random.below(3) == 0 => "None".to_owned(),
-            Kind::OptionalInt => format!("Some({})", Kind::Int.literal(random)),
-            Kind::OptionalText => format!("Some({})", Kind::Text.literal(random)),
+            _ => unreachable!("a value of {self:?} may be absent"),
         }
     }
 }
@@ -87,6 +134,13 @@ pub(crate) struct Column {
     pub(crate) kind: Kind,
 }
 
+impl Column {
+    /// Returns what shows the column of a row in JSON.
+    pub(crate) fn shown(&self, row: &str) -> String {
+        self.kind.shown(&format!("{row}.{}", self.name))
+    }
+}
+
 /// The table `items`, whose rows may reference `owners`.
 #[derive(Debug)]
 pub(crate) struct Items {
@@ -96,6 +150,8 @@ pub(crate) struct Items {
     pub(crate) auto: bool,
     /// The clauses of the declaration.
     clauses: String,
+    /// A clause of the declaration of `owners`, or nothing.
+    clause_of_owners: &'static str,
 }
 
 impl Items {
@@ -109,9 +165,7 @@ impl Items {
         }
         let mut clauses = String::new();
         let auto = random.below(3) == 0;
-        let keys: Vec<usize> = (0..columns.len())
-            .filter(|at| !matches!(columns[*at].kind, Kind::Float | Kind::OptionalInt | Kind::OptionalText))
-            .collect();
+        let keys: Vec<usize> = (0..columns.len()).filter(|at| columns[*at].kind.may_be_key()).collect();
         let mut key = vec![keys[random.below(keys.len() as u64) as usize]];
         for _ in 0..random.below(3) {
             let more = keys[random.below(keys.len() as u64) as usize];
@@ -147,13 +201,16 @@ impl Items {
         if references {
             clauses += &format!(" references owner: owners{}", if cascades { " cascade" } else { "" });
         }
-        match random.below(7) {
-            0 => clauses += " soft",
-            2 => clauses += " soft(capacity: 1kb)",
-            1 => clauses += " soft(at_most: 5)",
-            _ => {}
-        }
-        Items { columns, key, auto, clauses }
+        let soft = ["", " soft", " soft(at_most: 5)", " soft(capacity: 1kb)"];
+        let soft = soft.get(random.below(7) as usize).copied().unwrap_or_default();
+        clauses += soft;
+        // Stored rows do not reference soft ones, and no row references one that may be forgotten.
+        let clause_of_owners = match random.below(6) {
+            0 | 1 if !references || !soft.is_empty() => " soft",
+            2 if !references => " soft(at_most: 4)",
+            _ => "",
+        };
+        Items { columns, key, auto, clauses, clause_of_owners }
     }
 
     /// Returns the declarations of the tables and of their types.
@@ -162,8 +219,9 @@ impl Items {
             self.columns.iter().map(|column| format!("{}: {}", column.name, column.kind.ty())).collect();
         format!(
             "enum Level {{ Low, Middle, High }}\n\nrecord Owner {{ name: Text, age: Int }}\n\nrecord Item {{ {} }}\n\n\
-             table owners: Owner key name\ntable items: Item{}\n",
+             table owners: Owner key name{}\ntable items: Item{}\n",
             fields.join(", "),
+            self.clause_of_owners,
             self.clauses
         )
     }
@@ -191,5 +249,34 @@ impl Items {
     pub(crate) fn key_literal(&self, random: &mut Random) -> String {
         let parts: Vec<String> = self.key.iter().map(|at| self.columns[*at].kind.literal(random)).collect();
         if parts.len() == 1 { parts[0].clone() } else { format!("({})", parts.join(", ")) }
+    }
+
+    /// Returns what shows a row in JSON, which has no `Bytes`.
+    pub(crate) fn shown(&self, row: &str) -> String {
+        if self.columns.iter().all(|column| column.kind != Kind::Bytes) {
+            return row.to_owned();
+        }
+        let parts: Vec<String> = self.columns.iter().map(|column| column.shown(row)).collect();
+        format!("({})", parts.join(", "))
+    }
+
+    /// Returns what shows an `Option` of a row in JSON.
+    pub(crate) fn shown_option(&self, found: &str) -> String {
+        match self.shown("it") {
+            row if row == "it" => found.to_owned(),
+            row => format!("(match {found} {{ Some(it) => Some({row}), None => None }})"),
+        }
+    }
+
+    /// Returns the text of a key.
+    pub(crate) fn encoded_key(&self, key: &str) -> String {
+        let parts: Vec<String> = (0..self.key.len()).map(|at| format!("key.{at}")).collect();
+        let parts = if parts.len() == 1 { vec!["key".to_owned()] } else { parts };
+        let kinds = self.key.iter().map(|at| self.columns[*at].kind);
+        if kinds.clone().all(|kind| kind != Kind::Bytes) {
+            return format!("json.encode({key})");
+        }
+        let shown: Vec<String> = kinds.zip(parts).map(|(kind, part)| kind.shown(&part)).collect();
+        format!("{{\n    let key = {key}\n    json.encode(({}))\n  }}", shown.join(", "))
     }
 }

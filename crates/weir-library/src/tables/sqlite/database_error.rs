@@ -121,6 +121,11 @@ fn has_extended_code(error: &rusqlite::Error, code: i32) -> bool {
     matches!(error, rusqlite::Error::SqliteFailure(error, _) if error.extended_code == code)
 }
 
+/// Returns whether a statement has come to a damaged page.
+pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt)
+}
+
 /// Returns whether another program holds the database.
 pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)

@@ -86,7 +86,16 @@ pub(super) fn not_opened(path: &Path, error: &io::Error) -> Failure {
             path.display(),
             folder.display()
         ),
-        None => format!("cannot open the database {}: {error}; `--data DIR` chooses a folder", path.display()),
+        None => {
+            let is_denied = matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem);
+            let advice = match is_denied {
+                true => {
+                    "give the program the right to read and write it and its folder, or choose another one with `--data DIR`"
+                }
+                false => "`--data DIR` chooses a folder",
+            };
+            format!("cannot open the database {}: {error}; {advice}", path.display())
+        }
     })
 }
 

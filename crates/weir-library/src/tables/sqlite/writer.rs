@@ -19,7 +19,7 @@ use rusqlite::Connection;
 use weir::SeenCommits;
 
 use super::connection::{BUSY_TIMEOUT, HELD_TIMEOUT};
-use super::database_error::{explain, hindered, is_busy};
+use super::database_error::{explain, hindered, is_busy, is_damage};
 use super::group_log::{GroupLog, Redo};
 use super::held_read::HeldRead;
 use super::lost_transaction::{LostTransaction, after_failure_of_disk, is_of_rule};
@@ -307,9 +307,13 @@ impl Writer {
     }
 
     /// Notes that a statement has failed. An error with which the database takes back everything loses the open transaction. The
-    /// group is lost, too, unless a rule of the database has refused the statement: then the others are executed again.
+    /// group is lost, too, unless the error concerns this statement alone: a rule of the database has refused it, or it came to a
+    /// damaged page. Then the others are executed again.
     pub(in crate::tables) fn refused(&mut self, transaction: i64, error: &rusqlite::Error) {
         self.note_outcome(Some(error));
+        if is_damage(error) {
+            self.leave_damaged();
+        }
         if !self.connection.is_autocommit() {
             return;
         }
@@ -322,10 +326,22 @@ impl Writer {
             self.log.forget_member();
         }
         match transaction == 0 || is_member {
-            true if is_of_rule(error) => self.execute_group_again(),
+            true if is_of_rule(error) || is_damage(error) => self.execute_group_again(),
             true => self.lose_group(error),
             false => {}
         }
+    }
+
+    /// Takes back the transaction of the database in which a statement, also one that reads, has come to a damaged page: SQLite then
+    /// refuses everything else that it writes, and its commit.
+    fn leave_damaged(&mut self) {
+        let writes = self.group.is_some() || (self.transaction != 0 && !only_reads(self.transaction));
+        if !writes || self.connection.is_autocommit() {
+            return;
+        }
+        // If it cannot be read, the group is not executed again.
+        self.version = self.data_version().unwrap_or(i64::MIN);
+        _ = self.connection.execute_batch("ROLLBACK");
     }
 
     /// Executes the group again, which the database has taken back with a statement that it has refused, and commits it, so that a

@@ -8,6 +8,7 @@ use std::time::Instant;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use test_support::postgres::PostgresServer;
 use test_support::postgres_proxy::{Cut, PostgresProxy};
+use test_support::random::Random;
 use weir::{FailureKind, SeenCommits, Value};
 
 use super::checkpoints::insert_large;
@@ -265,12 +266,55 @@ fn a_rule_of_another_program_is_named() {
     // The transaction goes on.
     table.rows.insert(7, at(1)).unwrap();
     table.rows.commit(7, true).unwrap();
-    let long = user(&"x".repeat(1 << 20), [Value::Int(1)]);
-    let refused = table.rows.insert(0, long).map(|_| ());
-    // A text of one letter is compressed; only what cannot be is too long.
-    if let Err(refused) = refused {
-        assert!(refused.message.contains("at most 2,700 bytes"), "{refused}");
+}
+
+#[test]
+fn a_key_that_is_too_long_for_an_index_of_postgres_is_refused_with_its_limit() {
+    let Some(server) = PostgresServer::shared() else { return };
+    server.schema("long_keys");
+    let storage = TestDatabase::Postgres("long_keys".to_owned()).storage();
+    let table = storage.open(users()).unwrap();
+    // A text of one letter would be compressed.
+    let mut random = Random::new(1);
+    let mut name = |length| (0..length).map(|_| char::from(b'!' + random.below(90) as u8)).collect::<String>();
+    table.rows.insert(0, user(&name(2_600), [Value::Int(1)])).unwrap();
+    for transaction in [0, 7] {
+        let refused = table.rows.insert(transaction, user(&name(20_000), [Value::Int(1)])).unwrap_err();
+        assert_eq!(refused.kind, FailureKind::Function, "{refused}");
+        assert!(refused.message.ends_with("; a key or an indexed value has at most 2,700 bytes"), "{refused}");
+        assert!(refused.message.len() < 400, "without the key: {refused}");
     }
+    // The transaction goes on.
+    table.rows.insert(7, at(1)).unwrap();
+    table.rows.commit(7, true).unwrap();
+    assert_eq!(place(&table), Some(Value::Int(1)));
+}
+
+/// A trigger stands for the disk: it fails with the code that PostgreSQL has for a full one.
+#[test]
+fn a_full_disk_of_postgres_is_named_and_later_writes_succeed() {
+    let Some(server) = PostgresServer::shared() else { return };
+    server.schema("full_disk");
+    let storage = TestDatabase::Postgres("full_disk".to_owned()).storage();
+    let table = storage.open(users()).unwrap();
+    server.execute(
+        "full_disk",
+        "CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+           RAISE EXCEPTION 'could not extend file' USING ERRCODE = '53100';
+         END $$;
+         CREATE TRIGGER full_disk BEFORE INSERT ON users FOR EACH ROW EXECUTE FUNCTION full_disk()",
+    );
+    for transaction in [0, 7] {
+        let refused = table.rows.insert(transaction, at(1)).unwrap_err();
+        assert_eq!(refused.kind, FailureKind::Function, "{refused}");
+        let advice = "could not extend file; its disk is full: free some space; nothing of the statement was written";
+        assert!(refused.message.ends_with(advice), "{refused}");
+    }
+    table.rows.commit(7, true).unwrap();
+    assert_eq!(place(&table), None);
+    server.execute("full_disk", "DROP TRIGGER full_disk ON users");
+    table.rows.insert(0, at(2)).unwrap();
+    assert_eq!(place(&table), Some(Value::Int(2)));
 }
 
 /// PostgreSQL gives it the code of a right that the user lacks.

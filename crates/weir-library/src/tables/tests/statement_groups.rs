@@ -1,11 +1,16 @@
 //! Groups of statements in SQLite: who reads sees them, and a group that is lost fails the flows that have written in it.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use rusqlite::Connection;
 use weir::{SeenCommits, Value};
 
+use super::evolution::user;
 use super::test_database::TestDatabase;
 use super::{everything, users};
 use crate::tables::group_commit::{GroupCommit, LogSync, SyncFailure};
+use crate::tables::schema::{Schema, SoftTable};
 use crate::tables::sqlite::database::Database;
 use crate::tables::sqlite::group_log::Redo;
 use crate::tables::sqlite::writer::Writer;
@@ -15,6 +20,16 @@ pub(super) struct NoLog;
 
 impl LogSync for NoLog {
     fn sync(&mut self) -> Result<(), SyncFailure> {
+        Ok(())
+    }
+}
+
+/// A log that counts its syncs.
+struct CountedSyncs(Arc<AtomicU64>);
+
+impl LogSync for CountedSyncs {
+    fn sync(&mut self) -> Result<(), SyncFailure> {
+        self.0.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 }
@@ -33,6 +48,46 @@ fn write(writer: &mut Writer, sql: &str) -> rusqlite::Result<()> {
         Err(error) => writer.refused(0, error),
     }
     result
+}
+
+/// Also those of several flows that wait on one event loop.
+#[test]
+fn five_commits_of_a_flow_cost_one_sync() {
+    let syncs = Arc::<AtomicU64>::default();
+    let commits = GroupCommit::begin(CountedSyncs(Arc::clone(&syncs))).unwrap();
+    let written = || {
+        let mut flow = SeenCommits::default();
+        let entered = flow.enter();
+        (0..5).for_each(|_| commits.executed());
+        drop(entered);
+        flow
+    };
+    wait(commits.settled_to(written())).unwrap();
+    assert_eq!((commits.durable(), syncs.load(Ordering::Relaxed)), (5, 1));
+    let (one, other) = (commits.settled_to(written()), commits.settled_to(written()));
+    let (one, other) = wait(async { tokio::join!(one, other) });
+    one.and(other).unwrap();
+    assert_eq!((commits.durable(), syncs.load(Ordering::Relaxed)), (15, 2));
+    wait(commits.settled_to(SeenCommits::default())).unwrap();
+    assert_eq!(syncs.load(Ordering::Relaxed), 2, "nothing was written");
+    commits.end();
+}
+
+#[test]
+fn a_flow_that_has_written_soft_rows_waits_for_no_sync() {
+    let database = TestDatabase::sqlite("no-sync");
+    let storage = database.storage();
+    let soft = Some(SoftTable { ttl: None, at_most: None, capacity: None });
+    let kept = storage.open(Schema { name: "kept".to_owned(), soft, ..users() }).unwrap();
+    let stored = storage.open(users()).unwrap();
+    let mut flow = SeenCommits::default();
+    let _entered = flow.enter();
+    for id in 0..5 {
+        kept.rows.upsert(0, user("ada", [Value::Int(id)])).unwrap();
+    }
+    assert_eq!(SeenCommits::current().last, 0);
+    stored.rows.upsert(0, user("ada", [Value::Int(1)])).unwrap();
+    assert_ne!(SeenCommits::current().last, 0);
 }
 
 #[test]

@@ -10,7 +10,8 @@ use std::time::Instant;
 
 use test_support::postgres::PostgresServer;
 
-use super::{kills, request, text};
+use super::kills::kills;
+use super::{request, text};
 use crate::support::{PATIENCE, Scratch, Served, SetOnDrop};
 
 const WRITERS: u64 = 12;

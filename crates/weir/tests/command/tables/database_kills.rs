@@ -7,7 +7,8 @@ use std::thread;
 
 use test_support::postgres::PostgresServer;
 
-use super::{kills, request, text};
+use super::kills::kills;
+use super::{request, text};
 use crate::support::{Scratch, Served, SetOnDrop};
 
 const WRITERS: u64 = 20;

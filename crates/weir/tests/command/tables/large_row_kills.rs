@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::thread;
 
+use super::kills::kills;
 use super::refused_starts::{LockHolder, READS, database_of};
-use super::{kills, request_with};
+use super::request_with;
 use crate::support::{Scratch, Served, say, weir};
 
 const PROGRAM: &str = r#"use http

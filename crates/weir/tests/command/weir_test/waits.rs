@@ -206,3 +206,52 @@ fn each_body_of_a_race_can_win_in_tests() {
     let said = say(&["test", program.path(), "--time-limit", "20"]);
     assert!(said.output.contains("7 passed in"), "{}{}", said.output, said.messages);
 }
+
+const EXPIRY: &str = r#"use time
+
+record Code { text: Text, user: Text }
+
+table codes: Code key text soft(ttl: 50ms)
+table kept: Code key text soft(ttl: 24h)
+
+fn is_there(text: Text) -> Result(Bool) {
+  atomic codes {
+    codes.upsert(Code { text, user: "ada" })?
+    Ok(codes[text] != None)
+  }
+}
+
+test "a row is there, and then has expired" {
+  expect is_there("a")?
+  time.sleep(50ms)
+  expect codes["a"] == None
+  expect codes.count() == 0 && !codes.exists(|c| c.user == "ada")
+}
+
+test "a row expires while the clock of the test stands" {
+  let begin = time.now()
+  with time.now = || begin {
+    expect is_there("a")?
+    time.sleep(50ms)
+    expect codes["a"] == None && time.now() == begin
+  }
+}
+
+test "a row does not expire by the clock of the test" {
+  let begin = time.now()
+  kept.upsert(Code { text: "a", user: "ada" })?
+  with time.now = || begin + 9_000h {
+    expect kept["a"] != None && time.now() == begin + 9_000h
+  }
+}
+"#;
+
+/// No row expires in a transaction, so that the first read does not depend on the speed of the machine; afterwards the time to live has to
+/// pass.
+#[test]
+fn a_test_reads_a_soft_row_before_and_after_it_has_expired() {
+    let program = Scratch::new("expiry.weir", EXPIRY.as_bytes());
+    let said = say(&["test", program.path()]);
+    assert_eq!(said.code, 0, "{}{}", said.output, said.messages);
+    assert!(said.output.contains("3 passed"), "{}", said.output);
+}
