@@ -1,7 +1,7 @@
 //! The dialects of SQL: how each database spells parameters, types and values.
 
 use super::schema::{ColumnSchema, IndexSchema, Schema};
-use super::sql::list;
+use super::sql::{list, quoted};
 
 /// A dialect of SQL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +18,15 @@ const POSTGRES_INDEX_COLUMNS_MAX: usize = 32;
 pub(super) const OWN_INDEXES: &str = "weir ";
 
 impl Dialect {
+    /// Returns what stands before the columns of a table. SQLite takes a name in double quotes for a text if there is no such column,
+    /// such as when another program has renamed it; behind the name of the table, the statement fails.
+    pub(super) fn prefix(self, schema: &Schema) -> String {
+        match self {
+            Dialect::Sqlite => format!("{}.", quoted(&schema.name)),
+            Dialect::Postgres => String::new(),
+        }
+    }
+
     /// Returns the parameter with this number, from 1.
     pub(super) fn parameter(self, number: usize) -> String {
         match self {

@@ -7,7 +7,7 @@ use super::grouping::{TableAggregate, TableGrouping};
 use super::schema::{ColumnSchema, Schema, TableSearch};
 use super::sql::{list, name, quoted};
 use super::sql_value::Bound;
-use super::statements::{NUMBER, TableStatements, ordered, ordered_in};
+use super::statements::{NUMBER, TableStatements, ordered_in};
 
 /// The position of a row among those that fulfil the conditions. A column cannot have the name.
 const POSITION: &str = "\"the position\"";
@@ -23,35 +23,36 @@ impl TableStatements {
     ) -> (String, Vec<Bound<'s>>) {
         let (condition, mut parameters) = self.condition(schema, search);
         let table = quoted(&schema.name);
-        let column = |at: usize| self.dialect.equal_by(name(schema, at), &schema.columns[at]);
+        let first = first_row(schema, grouping);
+        // PostgreSQL takes the name of a column alone in an order for the aggregate whose function has this name, and SQLite one that is
+        // no column for a text.
+        let prefix = if first.is_some() { format!("{table}.") } else { "\"rows\".".to_owned() };
+        let column = |at: usize| self.dialect.equal_by(format!("{prefix}{}", name(schema, at)), &schema.columns[at]);
         let columns = || grouping.columns.iter().map(|at| column(*at));
-        let aggregates = grouping.aggregates.iter().map(|of| self.dialect.aggregate(schema, of));
+        let aggregates = grouping.aggregates.iter().map(|of| self.dialect.aggregate(schema, &prefix, of));
         let selected = list(columns().chain(aggregates), ", ");
         if grouping.columns.is_empty() {
             return (format!("SELECT {selected} FROM {table}{condition}"), parameters);
         }
         let mut groups = format!("GROUP BY {}", list(columns(), ", "));
         for (at, (of, value)) in grouping.conditions(search).enumerate() {
-            let (part, column) = self.part(schema, grouping, of.part);
+            let (part, column) = self.part(schema, &prefix, (grouping, of.part));
             let test = self.test(part, &of.comparison, Bound(value, column), &mut parameters);
             _ = write!(groups, " {} {test}", if at == 0 { "HAVING" } else { "AND" });
         }
-        let first = first_row(schema, grouping);
-        // PostgreSQL takes the name of a column alone for the aggregate whose function has this name.
-        let prefix = if first.is_some() { format!("{table}.") } else { "\"rows\".".to_owned() };
         let by_column = |at: usize| ordered_in(&prefix, (schema, self.dialect), at);
         let mut order = String::new();
         for by in &grouping.order {
             let part = match grouping.columns.get(by.part) {
                 Some(column) => by_column(*column),
-                None => self.part(schema, grouping, by.part).0,
+                None => self.part(schema, &prefix, (grouping, by.part)).0,
             };
             let direction = if by.descending { " DESC" } else { "" };
             _ = write!(order, "{part}{direction}, ");
         }
         order.push_str(&match &first {
             Some(FirstRow::Columns(columns)) => list(columns.iter().map(|at| by_column(*at)), ", "),
-            Some(FirstRow::Least(column)) => format!("min({})", ordered(schema, self.dialect, *column)),
+            Some(FirstRow::Least(column)) => format!("min({})", by_column(*column)),
             None => format!("min({POSITION})"),
         });
         let mut limit = String::new();
@@ -62,7 +63,9 @@ impl TableStatements {
         let rows = match &first {
             Some(_) => format!("{table}{condition}"),
             None => {
-                let key = list(schema.key.iter().map(|at| ordered(schema, self.dialect, *at)), ", ");
+                let of_table = self.dialect.prefix(schema);
+                let key = schema.key.iter().map(|at| ordered_in(&of_table, (schema, self.dialect), *at));
+                let key = list(key, ", ");
                 format!(
                     "(SELECT *, row_number() OVER (ORDER BY {key}) AS {POSITION} FROM {table}{condition}) AS \"rows\""
                 )
@@ -72,12 +75,18 @@ impl TableStatements {
     }
 
     /// Returns a part of a group that conditions and orders name, and the column whose values it has.
-    fn part<'s>(&self, schema: &'s Schema, grouping: &TableGrouping, at: usize) -> (String, &'s ColumnSchema) {
+    fn part<'s>(
+        &self,
+        schema: &'s Schema,
+        prefix: &str,
+        (grouping, at): (&TableGrouping, usize),
+    ) -> (String, &'s ColumnSchema) {
         match grouping.columns.get(at) {
-            Some(column) => (name(schema, *column), &schema.columns[*column]),
+            Some(column) => (format!("{prefix}{}", name(schema, *column)), &schema.columns[*column]),
             None => {
                 let aggregate = grouping.aggregates.get(at.saturating_sub(grouping.columns.len()));
-                let of = aggregate.map_or_else(|| "count(*)".to_owned(), |of| self.dialect.aggregate(schema, of));
+                let of =
+                    aggregate.map_or_else(|| "count(*)".to_owned(), |of| self.dialect.aggregate(schema, prefix, of));
                 (of, &NUMBER)
             }
         }
@@ -108,10 +117,11 @@ fn first_row<'s>(schema: &'s Schema, grouping: &TableGrouping) -> Option<FirstRo
 
 impl Dialect {
     /// Returns an aggregate; a sum as two numbers.
-    fn aggregate(self, schema: &Schema, aggregate: &TableAggregate) -> String {
+    fn aggregate(self, schema: &Schema, prefix: &str, aggregate: &TableAggregate) -> String {
         let of = &schema.columns[aggregate.column];
-        let column = || self.equal_by(name(schema, aggregate.column), of);
-        let ordered = || self.ordered_by(name(schema, aggregate.column), of);
+        let named = || format!("{prefix}{}", name(schema, aggregate.column));
+        let column = || self.equal_by(named(), of);
+        let ordered = || self.ordered_by(named(), of);
         match &*aggregate.kind {
             "distinct" if of.optional => {
                 let column = column();

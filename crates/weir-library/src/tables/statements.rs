@@ -23,7 +23,7 @@ pub(super) struct TableStatements {
     pub(super) dialect: Dialect,
     /// The columns, separated by commas.
     columns: String,
-    /// The condition that a row has a key: `"name" = ?1`.
+    /// The condition that a row has a key: `"users"."name" = ?1`.
     pub(super) has_key: String,
     /// Reads the row with a key.
     pub(super) get: String,
@@ -48,11 +48,12 @@ pub(super) struct TableStatements {
 impl TableStatements {
     pub(super) fn new(schema: &Schema, dialect: Dialect) -> TableStatements {
         let table = quoted(&schema.name);
-        let columns = columns_in(schema, "");
+        let prefix = dialect.prefix(schema);
+        let columns = columns_in(schema, &prefix);
         let key = schema.key.iter().zip(1..);
         let key = key.map(|(at, number)| {
             let column = &schema.columns[*at];
-            dialect.equality(name(schema, *at), column, &dialect.parameter_of(column, number))
+            dialect.equality(format!("{prefix}{}", name(schema, *at)), column, &dialect.parameter_of(column, number))
         });
         let has_key = list(key, " AND ");
         let replace = replacement(schema, &has_key, dialect);
@@ -142,8 +143,8 @@ impl TableStatements {
         column: usize,
     ) -> (String, Vec<Bound<'s>>) {
         let (condition, parameters) = self.condition(schema, search);
-        let of = &schema.columns[column];
-        let halves = self.dialect.sum_in_halves(&self.dialect.long(name(schema, column), of), of);
+        let (of, named) = (&schema.columns[column], format!("{}{}", self.dialect.prefix(schema), name(schema, column)));
+        let halves = self.dialect.sum_in_halves(&self.dialect.long(named, of), of);
         (format!("SELECT {halves} FROM {}{condition}", quoted(&schema.name)), parameters)
     }
 
@@ -158,7 +159,7 @@ impl TableStatements {
         let (mut sql, mut parameters) = (String::new(), Vec::new());
         for (at, (condition, value)) in search.conditions().enumerate() {
             let bound = Bound(value, &schema.columns[condition.column]);
-            let mut named = name(schema, condition.column);
+            let mut named = format!("{}{}", self.dialect.prefix(schema), name(schema, condition.column));
             if self.dialect == Dialect::Sqlite && is_behind_cursor(search, condition.column, &condition.comparison) {
                 // SQLite searches by one bound of a column, which has to be that of the page: `+` keeps it from this one.
                 named.insert(0, '+');

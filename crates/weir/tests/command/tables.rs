@@ -2,6 +2,7 @@
 
 mod backups;
 mod beside_writes;
+mod changed_columns;
 mod database_faults;
 mod database_kills;
 mod deferred_rules;

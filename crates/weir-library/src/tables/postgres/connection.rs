@@ -18,7 +18,7 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, SimpleQueryMessage, Statement};
 use weir::{Failure, memory};
 
-use super::errors::StatementError;
+use super::errors::{StatementError, is_outdated};
 use super::io::{begin_task, in_order};
 use super::received_row::ReceivedRow;
 
@@ -297,7 +297,8 @@ impl PostgresConnection {
         parameters: &[P],
     ) -> Result<Option<ReceivedRow>, Error> {
         let parameters = parameters.iter().map(|parameter| parameter as &(dyn ToSql + Sync));
-        let mut stream = pin!(of_program(self.client.query_raw(prepared, parameters)).await?);
+        let sent = of_program(self.client.query_raw(prepared, parameters)).await;
+        let mut stream = pin!(sent.map_err(|error| self.forget_outdated(error))?);
         let mut first = None;
         while let Some(row) = ReceivedRow::next(stream.as_mut()).await {
             first.get_or_insert(row?);
@@ -305,8 +306,18 @@ impl PostgresConnection {
         Ok(first)
     }
 
+    /// Forgets all prepared statements if one of them is outdated, so that each is prepared anew for the next attempt. Returns the error.
+    pub(super) fn forget_outdated(&self, error: Error) -> Error {
+        if is_outdated(&error) {
+            self.prepared.lock().clear();
+            self.names.lock().by_sql.clear();
+        }
+        error
+    }
+
     async fn executed(&self, prepared: &Statement, statement: &SqlStatement<'_>) -> Result<Executed, Error> {
-        let stream = of_program(self.client.query_raw(prepared, statement.parameters.iter().copied())).await?;
+        let sent = of_program(self.client.query_raw(prepared, statement.parameters.iter().copied())).await;
+        let stream = sent.map_err(|error| self.forget_outdated(error))?;
         let (mut stream, mut executed) = (pin!(stream), Executed::default());
         while let Some(row) = ReceivedRow::next(stream.as_mut()).await {
             executed.receive(row?);

@@ -106,6 +106,11 @@ impl StatementError {
         matches!(self, StatementError::Database(error, _) if has_been_idle(error))
     }
 
+    /// Returns whether the statement has to be prepared anew.
+    pub(super) fn is_outdated(&self) -> bool {
+        matches!(self, StatementError::Database(error, _) if is_outdated(error))
+    }
+
     /// Returns the name of the unique index that a row breaks, if that is why a statement was refused, and the place of the
     /// statement.
     pub(super) fn broken_index(&self) -> Option<(&str, usize)> {
@@ -160,14 +165,23 @@ fn conflict(error: &Error) -> Option<&'static str> {
     })
 }
 
-/// Returns whether the connection has failed, or cannot be made at the moment.
+/// Returns whether the connection has failed, cannot be made at the moment, or needs the statement prepared anew.
 pub(super) fn is_lost(error: &Error) -> bool {
     let Some(code) = error.code() else {
         let io = |error: &Error| error.source().is_some_and(|source| source.is::<std::io::Error>());
         return error.is_closed() || io(error);
     };
     // The database ends, has crashed, starts, or has ended an idle transaction.
-    ["57P01", "57P02", "57P03", "25P03", "08006", "08003"].contains(&code.code()) || has_too_many_connections(error)
+    ["57P01", "57P02", "57P03", "25P03", "08006", "08003"].contains(&code.code())
+        || has_too_many_connections(error)
+        || is_outdated(error)
+}
+
+/// Returns whether the statement was prepared before another program has changed the types of the columns that it returns. It was not
+/// executed, and is prepared anew (`PostgresConnection::forget_outdated`).
+pub(super) fn is_outdated(error: &Error) -> bool {
+    let revalidates = |error: &DbError| error.routine() == Some("RevalidateCachedQuery");
+    error.code() == Some(&SqlState::FEATURE_NOT_SUPPORTED) && error.as_db_error().is_some_and(revalidates)
 }
 
 /// Returns whether a server, a role or a database has as many connections as it allows, or a connection pooler before them, which says

@@ -94,7 +94,7 @@ impl Script {
         let (mut answers, mut through) = (pin!(answers), 0);
         while let Some(answer) = poll_fn(|context| answers.as_mut().poll_next(context)).await {
             through += usize::from(matches!(
-                answer.map_err(|error| (through, error))?,
+                answer.map_err(|error| (through, connection.forget_outdated(error)))?,
                 SimpleQueryMessage::CommandComplete(_)
             ));
         }

@@ -43,7 +43,7 @@ pub(super) async fn prepared_alone(
         Ok((executed, unsynced))
     };
     answers().inspect_err(|error: &StatementError| {
-        if error.is_lost() {
+        if error.is_lost() && !error.is_outdated() {
             // The next attempt needs another one, also if the end of this one is not noticed yet.
             connection.abort();
         }

@@ -1,0 +1,87 @@
+//! Another program changes the columns of an existing table while the program runs.
+
+use super::existing::Other;
+use super::{post, text};
+use crate::support::{Scratch, Served};
+
+const CUSTOMERS: &str = r#"use http
+
+record Customer { id: Int, name: Text, city: Text }
+
+config shop: Text
+
+table customers: Customer key id existing(database: shop, writable: true)
+
+service front on http(port: 8080) {
+  get "/" { http.json(for c in customers { c }) }
+  get "/one" { http.json(customers[1]) }
+  get "/each" { http.json(for id in [1, 2] { customers[id] }) }
+  get "/count" { http.text("{customers.count(|c| c.city == "city")}") }
+  get "/groups" { http.json(for (city, theirs) in (for c in customers { c }).group_by(|c| c.city) { (city, theirs.length()) }) }
+  get "/together" {
+    let both = atomic customers {
+      let first = customers[1]
+      customers.update(2, |c| Customer { ..c, city: "{c.city}!" })?
+      (first, customers[2])
+    }
+    http.json(both)
+  }
+  post "/update" { http.json(customers.update(1, |c| Customer { ..c, name: "{c.name}!" })?) }
+  post "/delete" { http.text("{customers.delete_all(|c| c.city != "Ulm")?}") }
+}
+"#;
+
+const ROWS: &str = "INSERT INTO customers VALUES (1, 'ada', 'Ulm'), (2, 'bob', 'Bonn')";
+const READS: [&str; 5] = ["/", "/one", "/each", "/count", "/groups"];
+
+fn created(_: &str) -> String {
+    let types = "(id bigint PRIMARY KEY, name varchar(40) NOT NULL, city text NOT NULL)";
+    format!("CREATE TABLE customers {types}; {ROWS}")
+}
+
+#[test]
+fn a_column_that_another_program_renames_fails_the_statements_that_name_it() {
+    for other in Other::each("renamed-columns", created) {
+        let program = Scratch::new("shop.weir", CUSTOMERS.as_bytes());
+        let served = Served::start(program.path(), &["--set", &other.option()]);
+        assert_eq!(text(&served.get("/count")), "0");
+        other.execute("ALTER TABLE customers RENAME COLUMN city TO town");
+        for path in READS.iter().filter(|path| **path != "/count").chain(&["/count", "/together"]) {
+            assert_eq!(served.get(path).status, 500, "{path}: {}", text(&served.get(path)));
+        }
+        for path in ["/update", "/delete"] {
+            assert_eq!(post(&served, path).map(|answer| answer.status), Some(500), "{path}");
+        }
+        other.execute("ALTER TABLE customers RENAME COLUMN town TO city");
+        assert_eq!(text(&served.get("/groups")), r#"[["Ulm",1],["Bonn",1]]"#);
+        served.stop();
+    }
+}
+
+#[test]
+fn statements_go_on_when_another_program_has_made_a_column_wider() {
+    for other in Other::each("wider-columns", created).into_iter().filter(|other| !other.is_sqlite()) {
+        for engine in ["event", "pool"] {
+            let program = Scratch::new("shop.weir", CUSTOMERS.as_bytes());
+            let served = Served::start(program.path(), &["--set", &other.option(), "--engine", engine]);
+            let answers = || {
+                let reads = READS.map(|path| served.get(path));
+                let written = [served.get("/together"), post(&served, "/update").expect("it answers")];
+                let all = reads.into_iter().chain(written);
+                all.map(|answer| (answer.status, text(&answer).to_owned())).collect::<Vec<_>>()
+            };
+            // The statements are prepared on each connection.
+            for _ in 0..6 {
+                assert!(answers().iter().all(|(status, _)| *status == 200), "{:?}", answers());
+            }
+            for wider in ["varchar(80)", "text", "varchar(200)"] {
+                other.execute(&format!("ALTER TABLE customers ALTER COLUMN name TYPE {wider}"));
+                for _ in 0..3 {
+                    let answers = answers();
+                    assert!(answers.iter().all(|(status, _)| *status == 200), "{engine} {wider}: {answers:?}");
+                }
+            }
+            served.stop();
+        }
+    }
+}
