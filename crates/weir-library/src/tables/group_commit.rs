@@ -65,6 +65,8 @@ pub(super) struct GroupCommit {
     visible: AtomicU64,
     /// The number of the last commit that is noted, as all before are, for the reads that depend on it.
     noted: AtomicU64,
+    /// True if nobody knows which rows a commit has written, because the database has triggers: then nothing is noted any more.
+    has_triggers: AtomicBool,
     /// The number of the last commit that is durable.
     durable: AtomicU64,
     /// The failures, and the groups that were lost.
@@ -117,6 +119,7 @@ impl GroupCommit {
             executed: AtomicU64::new(0),
             visible: AtomicU64::new(0),
             noted: AtomicU64::new(0),
+            has_triggers: AtomicBool::new(false),
             durable: AtomicU64::new(0),
             failures: Mutex::default(),
             has_failures: AtomicBool::new(false),
@@ -158,7 +161,20 @@ impl GroupCommit {
 
     /// Notes that the rows are noted which all commits have written so far. One flow writes at a time, so that all are its own.
     pub(super) fn noted(&self) {
-        self.noted.fetch_max(self.executed_count(), Ordering::AcqRel);
+        if !self.has_triggers() {
+            self.noted.fetch_max(self.executed_count(), Ordering::AcqRel);
+        }
+    }
+
+    /// Notes that the database has triggers, before they can write. From then on each commit counts as one that has written any row of any
+    /// table, also if the triggers are removed: what they have written may not be durable.
+    pub(super) fn found_triggers(&self) {
+        self.has_triggers.store(true, Ordering::Release);
+    }
+
+    /// Returns whether each commit counts as one that has written any row of any table.
+    pub(super) fn has_triggers(&self) -> bool {
+        self.has_triggers.load(Ordering::Acquire)
     }
 
     /// Returns whether the rows are noted that the commits up to this one have written.

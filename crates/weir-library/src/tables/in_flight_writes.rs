@@ -20,7 +20,7 @@ use super::table_read::TableRead;
 
 /// Time for which a read waits for the answers of writes that it may have seen. Mostly they come sooner, with the numbers of their commits. A
 /// write that takes longer, such as one that waits for a lock of another program, holds up no read: the flow then waits for a sync that
-/// begins behind the read. Chosen by judgement: such a write takes less than 1 ms, and a sync several.
+/// begins behind the read. For such a write no later read waits. Chosen by judgement: such a write takes less than 1 ms, and a sync several.
 pub(super) const ANSWER_PATIENCE: Duration = Duration::from_millis(5);
 
 /// The writes of a table that are in flight.
@@ -29,7 +29,7 @@ pub(super) struct InFlightWrites {
     /// The number of writes, so that a read beside none does not lock them.
     count: AtomicUsize,
     writes: Mutex<WritesInOrder>,
-    /// Changes when a write ends.
+    /// Changes when a write ends, and when a read has waited in vain.
     ended: watch::Sender<()>,
 }
 
@@ -37,6 +37,8 @@ pub(super) struct InFlightWrites {
 struct WritesInOrder {
     /// The number of the next write.
     next: u64,
+    /// The number of the first write for which no read has waited in vain.
+    overdue_to: u64,
     /// The rows, by the numbers of the writes.
     keys: BTreeMap<u64, WrittenRow>,
     /// The last key that the table has given to a row of a write that was in flight. Later ones are greater.
@@ -61,6 +63,13 @@ pub(super) enum WrittenRow {
 pub(super) struct InFlightWrite {
     number: u64,
     writes: Arc<InFlightWrites>,
+}
+
+/// The writes of a table that were in flight when a read had ended.
+pub(super) struct AwaitedWrites {
+    writes: Arc<InFlightWrites>,
+    /// The number of the write behind the last one.
+    until: u64,
 }
 
 impl InFlightWrites {
@@ -88,18 +97,39 @@ impl InFlightWrites {
         writes.may_be_seen(Some(read), writes.next)
     }
 
-    /// Waits for the writes that are in flight now and that a read may have seen; `None` stands for a read of any rows.
-    pub(super) async fn answered(&self, read: Option<&TableRead>) {
-        if !self.are_any() {
-            return;
-        }
-        let mut ended = self.ended.subscribe();
-        let until = self.writes.lock().next;
-        while self.writes.lock().may_be_seen(read, until) {
+    /// Returns the writes that are in flight now, for a read that has ended; `None` if there are none.
+    pub(super) fn awaited(self: &Arc<Self>) -> Option<AwaitedWrites> {
+        self.are_any().then(|| AwaitedWrites { until: self.writes.lock().next, writes: Arc::clone(self) })
+    }
+}
+
+impl AwaitedWrites {
+    /// Waits for those that a read may have seen; `None` stands for a read of any rows. Returns whether they are answered: false at once if
+    /// another read has waited in vain for one of them.
+    pub(super) async fn answered(&self, read: Option<&TableRead>) -> bool {
+        let mut ended = self.writes.ended.subscribe();
+        loop {
+            {
+                let writes = self.writes.writes.lock();
+                if !writes.may_be_seen(read, self.until) {
+                    return true;
+                }
+                if writes.may_be_seen(read, self.until.min(writes.overdue_to)) {
+                    return false;
+                }
+            }
             if ended.changed().await.is_err() {
-                return;
+                return true;
             }
         }
+    }
+
+    /// Notes that a read has waited for them in vain.
+    pub(super) fn waited_in_vain(&self) {
+        let mut writes = self.writes.writes.lock();
+        writes.overdue_to = writes.overdue_to.max(self.until);
+        drop(writes);
+        self.writes.ended.send_replace(());
     }
 }
 
@@ -156,6 +186,9 @@ impl Drop for InFlightWrite {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
     use super::*;
     use crate::tables::query::{TableCondition, TableQuery};
 
@@ -183,6 +216,30 @@ mod tests {
         assert!(waits(&writes, &row(3)));
         drop(any);
         assert_eq!(writes.count.load(Ordering::SeqCst), 0);
+    }
+
+    #[test]
+    fn a_read_waits_for_no_write_for_which_another_has_waited_in_vain() {
+        let writes = Arc::new(InFlightWrites::default());
+        let (begin, read) = (|| writes.begin(WrittenRow::Key(Value::Int(3))), TableRead::Row(Value::Int(3)));
+        let answered = |awaited: &AwaitedWrites| match pin!(awaited.answered(Some(&read)))
+            .poll(&mut Context::from_waker(Waker::noop()))
+        {
+            Poll::Ready(are_answered) => Some(are_answered),
+            Poll::Pending => None,
+        };
+        let (held, first) = (begin(), writes.awaited().unwrap());
+        assert_eq!(answered(&first), None);
+        let (later, both) = (begin(), writes.awaited().unwrap());
+        first.waited_in_vain();
+        assert_eq!((answered(&first), answered(&both)), (Some(false), Some(false)));
+        // The answer of another write tells nothing about the one that is held up.
+        drop(later);
+        assert_eq!(answered(&both), Some(false));
+        drop(held);
+        assert_eq!(answered(&both), Some(true));
+        let _next = begin();
+        assert_eq!(answered(&writes.awaited().unwrap()), None, "nobody has waited for it in vain");
     }
 
     #[test]

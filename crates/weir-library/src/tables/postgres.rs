@@ -108,7 +108,7 @@ use errors::{StatementError, explain, failure};
 pub(super) use io::wait;
 use pipelines::Pipelines;
 use readers::Readers;
-use row_triggers::{TABLES_WITH_TRIGGERS, TriggersOfTables};
+use row_triggers::{HAS_TRIGGERS, TABLES_WITH_TRIGGERS, TriggersOfTables};
 pub use scratch::{ScratchSchema, ScratchSchemas};
 use syncs::{PostgresLog, SyncConnection};
 pub(super) use table::PostgresTable;
@@ -299,6 +299,9 @@ impl PostgresDatabase {
     /// Notes the triggers, rules and policies that the tables have.
     fn look_for_triggers(&self, catalog: &dyn Catalog) -> Result<(), Failure> {
         self.triggers.note(&catalog.query(TABLES_WITH_TRIGGERS)?);
+        if catalog.query(HAS_TRIGGERS)?.concat() == [Some("t".to_owned())] {
+            self.commits().iter().for_each(|commits| commits.found_triggers());
+        }
         Ok(())
     }
 

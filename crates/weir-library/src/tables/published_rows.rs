@@ -1,29 +1,23 @@
-//! The rows of a table whose commits are published, and whose writes are noted until they are durable.
-//!
-//! A read of no transaction takes no lock of its table, so that others may write while it reads. It sees what was executed before, and notes
-//! on which commit the answer of its flow depends:
-//!
-//! 1. It asks on which commit it depends, and has the database show that. What is executed and not noted yet counts as such a commit.
-//! 2. It reads. Commits are counted before other connections see them.
-//! 3. If others were executed meanwhile, it asks once more. If the database is another process, it waits for the answers of the writes in
-//!    flight before, and for no longer than a moment.
+//! The rows of a table whose commits are published, and whose writes are noted until they are durable. Its reads note what they have seen
+//! (`seen_reads`), and its writes what they have written (`noted_writes`).
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use weir::{Failure, SeenCommits, Value, assert_may_block, memory};
+use weir::{Failure, SeenCommits, Value, memory};
 
-use super::change_notes::{ChangeNotes, inserted};
+use super::change_notes::inserted;
 use super::database_threads::DatabaseThread;
 use super::failure_site::FailureSite;
 use super::group_commit::GroupCommit;
 use super::grouping::TableGrouping;
-use super::in_flight_writes::{ANSWER_PATIENCE, InFlightWrite, WrittenRow};
+use super::in_flight_writes::WrittenRow;
 use super::join::KeyPart;
-use super::postgres::wait;
+use super::own_commits::OwnCommits;
 use super::program_owned::ProgramOwned;
-use super::recent_writes::{OpenWrites, PlacedWrites, ROWS_MAX, ReadNotes, RecentWrites, RowWrite};
+use super::read_notes::ReadNotes;
+use super::recent_writes::{OpenWrites, ROWS_MAX, RecentWrites, RowWrite};
 use super::row::fields;
 use super::rows::{
     ChangeAnswered, CommitEnded, LaterAnswer, LaterChange, LaterEnd, ReadSize, RowChange, TableRead, TableRows,
@@ -32,143 +26,33 @@ use super::rows::{
 use super::schema::{Schema, TableSearch};
 use super::write_sets::{TableWrite, WriteSets};
 
-/// The last commit on which a read depends that began when so many were executed.
-struct ReadDependence {
-    executed: u64,
-    commit: u64,
-}
-
 /// The rows of a table, and the write sets of their program.
 #[derive(Debug)]
 pub(super) struct PublishedRows {
     pub(super) schema: Arc<Schema>,
     pub(super) rows: Box<dyn TableRows>,
-    pub(super) write_sets: Arc<WriteSets>,
+    /// The commits of its database; `None` if each is durable when it is visible.
+    pub(super) commits: Option<Arc<GroupCommit>>,
+    /// The commits of the program's own database, if the table is in that; also if the program reads it as one of another program.
+    pub(super) own: Option<Arc<OwnCommits>>,
     pub(super) recent: Arc<RecentWrites>,
     pub(super) open_writes: Arc<OpenWrites>,
+    pub(super) write_sets: Arc<WriteSets>,
 }
 
 impl PublishedRows {
-    fn wrote(&self, transaction: i64, writes: impl FnOnce() -> Vec<TableWrite>) {
-        self.write_sets.wrote(transaction, writes);
-    }
-
-    /// Notes writes until they are durable.
-    fn note<W: IntoIterator<Item = RowWrite>>(&self, transaction: i64, writes: impl FnOnce() -> W) {
-        if let Some(commits) = self.rows.commits() {
-            for write in writes() {
-                self.recent.wrote(commits, &self.open_writes, transaction, write);
-            }
+    /// Returns the rows of a table of the program's own database, or of another one if there are no commits of that.
+    pub(super) fn new(
+        (schema, rows): (Schema, Box<dyn TableRows>),
+        own: Option<Arc<OwnCommits>>,
+        open_writes: Arc<OpenWrites>,
+        write_sets: Arc<WriteSets>,
+    ) -> PublishedRows {
+        let (commits, recent) = (rows.commits().cloned(), Arc::<RecentWrites>::default());
+        if let Some((own, commits)) = own.as_ref().zip(commits.as_ref()) {
+            own.add(commits, &recent.in_flight);
         }
-    }
-
-    /// Reads what depends on a commit, which the read sees, and the flow has seen. A transaction sees all commits, and waits for
-    /// them at its end.
-    fn reading<T>(
-        &self,
-        transaction: i64,
-        depends_on: impl Fn(&RecentWrites, &GroupCommit) -> u64,
-        read: impl FnOnce() -> Result<T, Failure>,
-    ) -> Result<T, Failure> {
-        let Some(commits) = self.rows.commits().filter(|_| transaction == 0) else { return read() };
-        let dependence = self.dependence(commits, &depends_on);
-        if dependence.commit > 0 {
-            self.rows.show(dependence.commit);
-            SeenCommits::note(dependence.commit);
-        }
-        let found = read();
-        if self.is_shared() {
-            // The read may have seen a change that was in flight, whose commit had no number before its answer.
-            self.wait_for_changes(commits);
-        }
-        self.note_later(commits, &dependence, &depends_on);
-        found
-    }
-
-    /// Returns the last commit on which a read depends that begins now. It is one that was executed and is not noted yet, if there is such:
-    /// another read may have seen it.
-    fn dependence(
-        &self,
-        commits: &GroupCommit,
-        depends_on: &impl Fn(&RecentWrites, &GroupCommit) -> u64,
-    ) -> ReadDependence {
-        let executed = commits.executed_count();
-        let is_noted = commits.are_noted_to(executed) || self.is_shared();
-        ReadDependence { executed, commit: if is_noted { depends_on(&self.recent, commits) } else { executed } }
-    }
-
-    /// Notes that the flow has seen a commit that was executed since a read began, if the read depends on it.
-    fn note_later(
-        &self,
-        commits: &GroupCommit,
-        before: &ReadDependence,
-        depends_on: &impl Fn(&RecentWrites, &GroupCommit) -> u64,
-    ) {
-        if self.is_shared() || commits.executed_count() != before.executed {
-            SeenCommits::note(self.dependence(commits, depends_on).commit);
-        }
-    }
-
-    /// Writes, and has reads know that everything is noted which was executed.
-    fn writing<T>(&self, write: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
-        let written = write();
-        self.rows.commits().into_iter().for_each(|commits| commits.noted());
-        written
-    }
-
-    /// Notes that a write which needs a thread, and is a transaction by itself, is in flight.
-    fn in_flight(&self, transaction: i64, row: impl FnOnce() -> WrittenRow) -> Option<InFlightWrite> {
-        let needs_note = transaction == 0 && self.is_shared() && self.rows.commits().is_some();
-        needs_note.then(|| self.recent.in_flight.begin(row()))
-    }
-
-    /// Notes that the commit of a transaction is in flight, whose database is another process.
-    fn committing(&self, transaction: i64) -> Option<PlacedWrites> {
-        let is_of_process = self.is_shared() && self.rows.commits().is_some();
-        is_of_process.then(|| self.open_writes.place(transaction))
-    }
-
-    fn searching<T>(
-        &self,
-        transaction: i64,
-        search: &TableSearch,
-        read: impl FnOnce() -> Result<T, Failure>,
-    ) -> Result<T, Failure> {
-        self.reading(transaction, |recent, commits| recent.commit_of_search(commits, search), read)
-    }
-
-    fn changed(&self, old: &Value, new: &Value) -> RowWrite {
-        RowWrite::of_values(&self.schema.key_of(fields(old)), [old, new])
-    }
-
-    /// Blocks the thread until the changes that are in flight are answered. If that takes long, the flow has perhaps seen a commit without a
-    /// number.
-    fn wait_for_changes(&self, commits: &GroupCommit) {
-        assert_may_block();
-        let in_flight = &self.recent.in_flight;
-        if in_flight.are_any() && wait(ANSWER_PATIENCE, in_flight.answered(None)).is_none() {
-            SeenCommits::note(commits.count_seen());
-        }
-    }
-
-    /// Returns the row that a change writes.
-    fn written_row(&self, change: &RowChange) -> WrittenRow {
-        match change {
-            RowChange::Insert(row) if self.schema.auto => WrittenRow::Numbered(row.clone(), self.schema.key[0]),
-            RowChange::Insert(row) => WrittenRow::Inserted(self.schema.key_of(fields(row)), row.clone()),
-            RowChange::Upsert(row) => WrittenRow::Key(self.schema.key_of(fields(row))),
-            RowChange::Replace(key, _) | RowChange::Delete(key) => WrittenRow::Key(key.clone()),
-        }
-    }
-
-    fn noting(&self) -> ChangeNotes {
-        ChangeNotes {
-            schema: Arc::clone(&self.schema),
-            commits: self.rows.commits().cloned(),
-            write_sets: Arc::clone(&self.write_sets),
-            recent: Arc::clone(&self.recent),
-            open_writes: Arc::clone(&self.open_writes),
-        }
+        PublishedRows { schema: Arc::new(schema), rows, commits, own, recent, open_writes, write_sets }
     }
 }
 
@@ -225,7 +109,7 @@ impl TableRows for PublishedRows {
     }
 
     fn insert(&self, transaction: i64, row: Value) -> Result<Value, Failure> {
-        let given = self.rows.commits().map(|_| row.clone());
+        let given = self.commits.as_ref().map(|_| row.clone());
         let _in_flight = self.in_flight(transaction, || self.written_row(&RowChange::Insert(row.clone())));
         self.writing(|| {
             let key = self.rows.insert(transaction, row)?;
@@ -259,7 +143,7 @@ impl TableRows for PublishedRows {
 
     fn replace_rows(&self, transaction: i64, old: &[Value], new: Vec<Value>) -> Result<i64, Failure> {
         let written = TableWrite::of_changed(&self.schema, old, &new);
-        let changed: Vec<RowWrite> = match self.rows.commits() {
+        let changed: Vec<RowWrite> = match self.commits {
             Some(_) if old.len() > ROWS_MAX => vec![RowWrite::of_any()],
             Some(_) => old.iter().zip(&new).map(|(old, new)| self.changed(old, new)).collect(),
             None => Vec::new(),
@@ -399,7 +283,7 @@ impl TableRows for PublishedRows {
         if !self.rows.may_place_commit(transaction) {
             return false;
         }
-        let (note, placed) = (self.noting(), Arc::new(Mutex::new(Some(self.open_writes.place(transaction)))));
+        let (note, placed) = (self.noting(), Arc::new(Mutex::new(Some(self.placed(transaction)))));
         let writes = Arc::clone(&placed);
         let noted: CommitEnded = Box::new(move |committed| {
             note.ended(transaction, writes.lock().take(), committed.is_ok());
@@ -431,8 +315,7 @@ impl TableRows for PublishedRows {
     }
 
     fn read_later(&self, read: &TableRead, _notes: Option<ReadNotes>) -> Option<LaterAnswer> {
-        let notes = self.rows.commits().map(|commits| ReadNotes::new(&self.recent, commits));
-        self.rows.read_later(read, notes)
+        self.rows.read_later(read, self.read_notes())
     }
 
     fn thread(&self) -> Option<DatabaseThread> {
@@ -471,7 +354,7 @@ impl TableRows for PublishedRows {
     }
 
     fn snapshot(&self, read: &TableRead) -> Option<Box<dyn TableSnapshot>> {
-        let Some(commits) = self.rows.commits() else { return self.rows.snapshot(read) };
+        let Some(commits) = &self.commits else { return self.rows.snapshot(read) };
         let depends_on = |recent: &RecentWrites, commits: &GroupCommit| recent.commit_of(commits, read);
         let dependence = self.dependence(commits, &depends_on);
         if !self.rows.shows(dependence.commit) {
@@ -484,7 +367,7 @@ impl TableRows for PublishedRows {
     }
 
     fn saw_all_meanwhile(&self) {
-        let Some(commits) = self.rows.commits() else { return };
+        let Some(commits) = &self.commits else { return self.saw_all_of_own() };
         if self.is_shared() {
             self.wait_for_changes(commits);
         }
@@ -496,7 +379,7 @@ impl TableRows for PublishedRows {
     }
 
     fn commits(&self) -> Option<&Arc<GroupCommit>> {
-        self.rows.commits()
+        self.commits.as_ref()
     }
 
     fn show(&self, commit: u64) {
@@ -508,7 +391,7 @@ impl TableRows for PublishedRows {
     }
 
     fn waits_to_see(&self, read: &dyn Fn() -> Option<TableRead>) -> bool {
-        let Some(commits) = self.rows.commits() else { return false };
+        let Some(commits) = &self.commits else { return false };
         let is_visible = |commit| commits.is_visible(commit);
         let executed = commits.executed_count();
         if is_visible(executed) || commits.are_noted_to(executed) && is_visible(self.recent.last()) {
@@ -520,8 +403,8 @@ impl TableRows for PublishedRows {
     }
 
     fn saw_all(&self) {
-        if let Some(commits) = self.rows.commits() {
-            let ReadDependence { commit, .. } = self.dependence(commits, &RecentWrites::commit_of_any);
+        if let Some(commits) = &self.commits {
+            let commit = self.dependence(commits, &RecentWrites::commit_of_any).commit;
             self.rows.show(commit);
             SeenCommits::note(commit);
         }

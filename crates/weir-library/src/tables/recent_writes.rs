@@ -17,12 +17,10 @@ use foldhash::fast::RandomState;
 use indexmap::IndexMap;
 use indexmap::map::Entry;
 use parking_lot::{Mutex, MutexGuard};
-use tokio::runtime::Handle;
-use tokio::time::timeout;
-use weir::{SeenCommits, Value, memory};
+use weir::{Value, memory};
 
 use super::group_commit::GroupCommit;
-use super::in_flight_writes::{ANSWER_PATIENCE, InFlightWrite, InFlightWrites, WrittenRow};
+use super::in_flight_writes::{InFlightWrite, InFlightWrites, WrittenRow};
 use super::program_owned::{text_bytes, unshared_copy};
 use super::row::fields;
 use super::schema::TableSearch;
@@ -48,7 +46,7 @@ pub(super) struct OpenWrites(Mutex<TransactionWrites>);
 #[derive(Debug)]
 pub(super) struct PlacedWrites {
     writes: Vec<(Arc<RecentWrites>, RowWrite)>,
-    _in_flight: Vec<InFlightWrite>,
+    in_flight: Vec<InFlightWrite>,
 }
 
 #[derive(Debug, Default)]
@@ -99,6 +97,12 @@ enum RowValues {
 }
 
 impl PlacedWrites {
+    /// Adds that any rows of a table may be written.
+    pub(super) fn and_any_of(mut self, table: &RecentWrites) -> PlacedWrites {
+        memory::of_program(|| self.in_flight.push(table.in_flight.begin(WrittenRow::Any)));
+        self
+    }
+
     /// Notes that the transaction was committed.
     pub(super) fn committed(self, commits: &GroupCommit) {
         let commit = commits.executed_count();
@@ -113,35 +117,6 @@ pub(super) struct RowWrite {
     key: Option<Value>,
     /// The values of the row before and after.
     values: RowValues,
-}
-
-/// Notes what a flow has seen by a read that goes on without its thread.
-pub(super) struct ReadNotes {
-    recent: Arc<RecentWrites>,
-    commits: Arc<GroupCommit>,
-}
-
-impl ReadNotes {
-    pub(super) fn new(recent: &Arc<RecentWrites>, commits: &Arc<GroupCommit>) -> ReadNotes {
-        ReadNotes { recent: Arc::clone(recent), commits: Arc::clone(commits) }
-    }
-
-    /// Notes what was seen, when the read is answered. What the database has executed before it has read was in flight before the
-    /// answer, or noted. `timers` are used if the flow runs in no event loop.
-    pub(super) async fn note(&self, read: &TableRead, timers: &Handle) {
-        let in_flight = &self.recent.in_flight;
-        if in_flight.may_be_seen(read) {
-            let timers = Handle::try_current().unwrap_or_else(|_| timers.clone());
-            let answered = {
-                let _timers = timers.enter();
-                timeout(ANSWER_PATIENCE, in_flight.answered(Some(read)))
-            };
-            if answered.await.is_err() {
-                SeenCommits::note(self.commits.count_seen());
-            }
-        }
-        SeenCommits::note(self.recent.commit_of(&self.commits, read));
-    }
 }
 
 impl RowWrite {
@@ -337,7 +312,7 @@ impl OpenWrites {
         let row = |write: &RowWrite| write.key.clone().map_or(WrittenRow::Any, WrittenRow::Key);
         let in_flight =
             memory::of_program(|| writes.iter().map(|(table, write)| table.in_flight.begin(row(write))).collect());
-        PlacedWrites { writes, _in_flight: in_flight }
+        PlacedWrites { writes, in_flight }
     }
 
     /// Gives the writes back to a transaction whose commit was not sent.

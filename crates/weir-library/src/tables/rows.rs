@@ -15,7 +15,7 @@ use super::grouping::TableGrouping;
 use super::join::KeyPart;
 use super::memory::MemoryTable;
 use super::query_site::QuerySite;
-use super::recent_writes::ReadNotes;
+use super::read_notes::ReadNotes;
 use super::row::fields;
 pub(super) use super::row_change::RowChange;
 use super::schema::{Schema, TableSearch};

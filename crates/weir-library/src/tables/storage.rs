@@ -16,10 +16,11 @@ use super::database_constraints::{self, is_database};
 use super::database_steps::DatabaseSteps;
 use super::memory::{MemoryTable, TableClock};
 use super::open_table::OpenTable;
+use super::own_commits::OwnCommits;
 use super::postgres::{PostgresDatabase, PostgresTable};
 use super::program_end::ProgramEnd;
 use super::published_rows::PublishedRows;
-use super::recent_writes::{OpenWrites, RecentWrites};
+use super::recent_writes::OpenWrites;
 use super::refusing_rows::{Refusals, RefusingRows};
 use super::rows::TableRows;
 use super::schema::{ExistingTable, Schema};
@@ -54,6 +55,7 @@ pub struct TableStorage {
     tables: Mutex<BTreeMap<String, Arc<OpenTable>>>,
     write_sets: Arc<WriteSets>,
     open_writes: Arc<OpenWrites>,
+    own_commits: Arc<OwnCommits>,
     /// True if the commits of other programs are published.
     listens: Mutex<bool>,
     /// The clock by which rows of soft tables expire.
@@ -77,6 +79,7 @@ impl Default for TableStorage {
             tables: Mutex::default(),
             write_sets: Arc::default(),
             open_writes: Arc::default(),
+            own_commits: Arc::default(),
             listens: Mutex::default(),
             clock: Instant::now,
             refusals: None,
@@ -223,9 +226,8 @@ impl TableStorage {
             None => rows,
         };
         let (write_sets, open_writes) = (Arc::clone(&self.write_sets), Arc::clone(&self.open_writes));
-        let recent = Arc::<RecentWrites>::default();
-        let rows = PublishedRows { schema: Arc::new(schema.clone()), rows, write_sets, recent, open_writes };
-        let rows = Box::new(rows);
+        let own = self.is_in_own_database(&schema).then(|| Arc::clone(&self.own_commits));
+        let rows = Box::new(PublishedRows::new((schema.clone(), rows), own, open_writes, write_sets));
         let steps = self.steps_of(schema.constraint());
         let table = Arc::new(OpenTable { schema, rows, steps });
         self.tables.lock().insert(table.schema.name.clone(), Arc::clone(&table));
@@ -308,6 +310,12 @@ impl TableStorage {
 
     fn is_in_memory(&self, schema: &Schema) -> bool {
         schema.soft.is_some() || matches!(self.place, TableLocation::Memory)
+    }
+
+    /// Returns whether a table is in the program's own database, also if the program reads it as one of another program.
+    fn is_in_own_database(&self, schema: &Schema) -> bool {
+        let place = || schema.existing.as_ref().map(|existing| self.existing.place(&existing.database));
+        !self.is_in_memory(schema) && place().is_none_or(|place| place.is_ok_and(|place| place.may_be(&self.place)))
     }
 
     /// Returns whether other programs may convert the rows of a table as well.

@@ -79,6 +79,22 @@ impl ExistingDatabases {
     }
 }
 
+impl TableLocation {
+    /// Returns whether two places may be one database: one file, or any databases of PostgreSQL, which have several addresses.
+    pub(super) fn may_be(&self, other: &TableLocation) -> bool {
+        match (self, other) {
+            (TableLocation::File(file), TableLocation::File(other)) => {
+                match (file.canonicalize(), other.canonicalize()) {
+                    (Ok(file), Ok(other)) => file == other,
+                    _ => false,
+                }
+            }
+            (TableLocation::Postgres(_), TableLocation::Postgres(_)) => true,
+            _ => false,
+        }
+    }
+}
+
 impl OpenDatabase {
     /// Returns the commits that become durable in groups, if they do.
     pub(super) fn commits(&self) -> Option<&Arc<GroupCommit>> {

@@ -30,6 +30,7 @@ mod start_access;
 mod starts_in_postgres;
 mod statement_groups;
 mod test_database;
+mod unnoted_writes;
 mod without_threads;
 mod write_sets;
 

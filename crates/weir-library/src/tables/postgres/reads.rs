@@ -12,7 +12,7 @@ use super::pipelines::Pipeline;
 use super::rows_by_keys::row_of;
 use super::sent_statement::SentStatement;
 use super::table::PostgresTable;
-use crate::tables::recent_writes::ReadNotes;
+use crate::tables::read_notes::ReadNotes;
 use crate::tables::rows::{LaterAnswer, TableRead, TableRows};
 use crate::tables::sql_value::key_parameters;
 

@@ -27,7 +27,7 @@ use crate::tables::group_commit::GroupCommit;
 use crate::tables::grouping::TableGrouping;
 use crate::tables::insertion::columns_beside_key;
 use crate::tables::join::{JoinedColumns, KeyPart};
-use crate::tables::recent_writes::ReadNotes;
+use crate::tables::read_notes::ReadNotes;
 use crate::tables::row::fields;
 use crate::tables::rows::{
     ChangeAnswered, CommitEnded, LaterAnswer, LaterChange, LaterEnd, RowChange, TableRead, TableRows,

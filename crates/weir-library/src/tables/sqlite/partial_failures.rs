@@ -9,8 +9,9 @@
 
 use rusqlite::Connection;
 
-/// Triggers, and clauses of rules that say what happens to a row which breaks them.
-const PARTIAL: &str = "SELECT DISTINCT tbl_name FROM sqlite_schema WHERE type = 'trigger' OR sql LIKE '%conflict%'";
+/// The tables with triggers, and those with clauses of rules that say what happens to a row which breaks them.
+const PARTIAL: &str = "SELECT tbl_name, max(type = 'trigger') FROM sqlite_schema WHERE type = 'trigger' OR sql LIKE '%conflict%' \
+    GROUP BY tbl_name";
 
 /// The tables on which a statement that fails may leave a part of what it has done.
 #[derive(Debug, Default)]
@@ -18,6 +19,7 @@ pub(super) struct PartialFailures {
     /// The version of the schema in which they were found.
     version: Option<i64>,
     tables: Vec<String>,
+    has_triggers: bool,
     /// True if a statement may change rows of other tables by their foreign keys.
     has_foreign_keys: bool,
 }
@@ -31,7 +33,10 @@ impl PartialFailures {
             return Ok(());
         }
         let mut statement = connection.prepare(PARTIAL)?;
-        self.tables = statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<Vec<String>>>()?;
+        let found = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let found = found.collect::<rusqlite::Result<Vec<(String, bool)>>>()?;
+        self.has_triggers = found.iter().any(|(_, has_triggers)| *has_triggers);
+        self.tables = found.into_iter().map(|(table, _)| table).collect();
         self.has_foreign_keys = number("PRAGMA foreign_keys")? != 0;
         self.version = version;
         Ok(())
@@ -40,6 +45,11 @@ impl PartialFailures {
     /// Returns whether there are such tables.
     pub(super) fn are_possible(&self) -> bool {
         !self.tables.is_empty()
+    }
+
+    /// Returns whether the database has triggers.
+    pub(super) fn has_triggers(&self) -> bool {
+        self.has_triggers
     }
 
     /// Returns whether a statement on a table may leave a part of what it has done.
@@ -81,6 +91,7 @@ mod tests {
         let mut found = |sql: &str| {
             connection.execute_batch(sql).unwrap();
             failures.look(&connection).unwrap();
+            assert_eq!(failures.has_triggers(), failures.may_occur("seats"));
             ["plain", "seats", "rules"].map(|table| failures.may_occur(table))
         };
         let tables =

@@ -260,6 +260,9 @@ impl Writer {
     /// Looks for what may take back the transaction of the database that has just begun, or a part of it.
     fn look_at_schema(&mut self) -> rusqlite::Result<()> {
         self.partial_failures.look(&self.connection)?;
+        if self.partial_failures.has_triggers() {
+            self.commits.iter().for_each(|commits| commits.found_triggers());
+        }
         if self.partial_failures.are_possible() {
             self.version = self.data_version()?;
         }

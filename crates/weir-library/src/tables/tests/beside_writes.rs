@@ -26,13 +26,7 @@ fn row(name: &str, place: i64) -> Value {
 }
 
 fn published(rows: impl TableRows + 'static) -> PublishedRows {
-    PublishedRows {
-        schema: Arc::new(users()),
-        rows: Box::new(rows),
-        write_sets: Arc::default(),
-        recent: Arc::default(),
-        open_writes: Arc::default(),
-    }
+    PublishedRows::new((users(), Box::new(rows)), None, Arc::default(), Arc::default())
 }
 
 /// A table whose reads are published, and the same table without: what that writes is not noted.
@@ -62,7 +56,7 @@ impl Twice {
 }
 
 /// Returns the last commit that a flow has seen behind these reads.
-fn seen(reads: impl FnOnce()) -> u64 {
+pub(super) fn seen(reads: impl FnOnce()) -> u64 {
     let mut flow = SeenCommits::default();
     let entered = flow.enter();
     reads();
