@@ -124,7 +124,7 @@ impl PublishedRows {
     /// Returns the notes of a read that goes on without its thread.
     pub(super) fn read_notes(&self) -> Option<ReadNotes> {
         match (&self.commits, &self.own) {
-            (Some(commits), own) if !commits.has_triggers() || own.is_none() => {
+            (Some(commits), _) if !commits.has_triggers() => {
                 Some(ReadNotes::OfTable(Arc::clone(&self.recent), Arc::clone(commits)))
             }
             (_, own) => own.clone().map(ReadNotes::OfAll),
