@@ -60,14 +60,14 @@ fn every_statement_is_shown_with_its_places_and_its_plan() {
                 "CO-ROUTINE rows\n        SEARCH messages USING INDEX weir index messages (to, read) (to=?)\n        USE TEMP \
                  B-TREE FOR ORDER BY\n      SCAN rows\n      SEARCH joined 1 USING PRIMARY KEY (name=?) LEFT-JOIN",
                 // Without a limit, there is one query.
-                "FROM (SELECT \"id\", \"from\", \"to\", \"size\", \"read\" FROM \"messages\") AS \"rows\" LEFT JOIN \"users\" AS \"joined 1\" \
+                "FROM (SELECT \"messages\".\"id\", \"messages\".\"from\", \"messages\".\"to\", \"messages\".\"size\", \"messages\".\"read\" FROM \"messages\") AS \"rows\" LEFT JOIN \"users\" AS \"joined 1\" \
                  ON \"joined 1\".\"name\" = \"rows\".\"from\" LEFT JOIN \"users\" AS \"joined 2\" ON \"joined 2\".\"name\" = ?1 ORDER BY \
                  \"rows\".\"id\"\n      SCAN messages\n      SEARCH joined 1 USING PRIMARY KEY (name=?) LEFT-JOIN\n      SEARCH joined 2 \
                  USING PRIMARY KEY (name=?) LEFT-JOIN\n  at",
                 "SEARCH messages USING COVERING INDEX weir index messages (to, read) (to=? AND read=?)",
-                "    SELECT coalesce(sum(\"size\" >> 32), 0), coalesce(sum(\"size\" & 4294967295), 0) FROM \"messages\" \
-                 WHERE \"from\" = ?1\n      SCAN messages",
-                "DELETE FROM \"messages\" WHERE \"to\" = ?1\n      SEARCH messages",
+                "    SELECT coalesce(sum(\"messages\".\"size\" >> 32), 0), coalesce(sum(\"messages\".\"size\" & 4294967295), 0) FROM \"messages\" \
+                 WHERE \"messages\".\"from\" = ?1\n      SCAN messages",
+                "DELETE FROM \"messages\" WHERE \"messages\".\"to\" = ?1\n      SEARCH messages",
             ]
         } else {
             &[
@@ -133,34 +133,34 @@ fn the_sql_is_that_which_the_database_gets() {
     let (program, data) = (Scratch::new("shop.weir", SHOP.as_bytes()), Scratch::folder("shown-sql"));
     let said = say(&["tables", program.path(), "--data", data.path()]);
     assert_eq!(said.code, 0, "{}", said.messages);
-    let all = "SELECT \"id\", \"shop\", \"buyer\", \"price\", \"state\" FROM \"orders\"";
+    let all = "SELECT \"orders\".\"id\", \"orders\".\"shop\", \"orders\".\"buyer\", \"orders\".\"price\", \"orders\".\"state\" FROM \"orders\"";
     let shown = [
-        format!("    the first page:\n    {all} WHERE \"shop\" = ?1 ORDER BY \"price\" DESC, \"id\" LIMIT ?2\n"),
+        format!("    the first page:\n    {all} WHERE \"orders\".\"shop\" = ?1 ORDER BY \"price\" DESC, \"id\" LIMIT ?2\n"),
         format!(
-            "    a page behind a cursor:\n    {all} WHERE \"shop\" = ?1 AND \"price\" <= ?2 AND (\"price\" < ?2 OR \
+            "    a page behind a cursor:\n    {all} WHERE \"orders\".\"shop\" = ?1 AND \"price\" <= ?2 AND (\"price\" < ?2 OR \
              (\"price\" = ?2 AND \"id\" > ?3)) ORDER BY \"price\" DESC, \"id\" LIMIT ?4\n"
         ),
         "    then the program keeps the rows with `o.buyer != Some(\"x{o.id}\")`\n".to_owned(),
-        "    SELECT coalesce(sum(\"price\" >> 32), 0), coalesce(sum(\"price\" & 4294967295), 0), count(*) FROM \"orders\" \
-         WHERE \"shop\" = ?1\n"
+        "    SELECT coalesce(sum(\"orders\".\"price\" >> 32), 0), coalesce(sum(\"orders\".\"price\" & 4294967295), 0), count(*) FROM \"orders\" \
+         WHERE \"orders\".\"shop\" = ?1\n"
             .to_owned(),
-        "    SELECT count(DISTINCT \"buyer\") + CASE WHEN count(*) > count(\"buyer\") THEN 1 ELSE 0 END FROM \"orders\" WHERE"
+        "    SELECT count(DISTINCT \"orders\".\"buyer\") + CASE WHEN count(*) > count(\"orders\".\"buyer\") THEN 1 ELSE 0 END FROM \"orders\" WHERE"
             .to_owned(),
         "    then the program keeps the rows with `o.price % 2 == 0`\n    then the program takes the first ones of these\n"
             .to_owned(),
-        "    SELECT count(*) FROM \"orders\" WHERE \"buyer\" = ?1\n      SCAN orders\n    if the value for `buyer` is \
-         absent:\n    SELECT count(*) FROM \"orders\" WHERE \"buyer\" IS NULL\n"
+        "    SELECT count(*) FROM \"orders\" WHERE \"orders\".\"buyer\" = ?1\n      SCAN orders\n    if the value for `buyer` is \
+         absent:\n    SELECT count(*) FROM \"orders\" WHERE \"orders\".\"buyer\" IS NULL\n"
             .to_owned(),
-        "FROM \"orders\" GROUP BY \"shop\" HAVING count(*) > ?1 ORDER BY \"orders\".\"shop\" DESC, min(\"id\")\n".to_owned(),
+        "FROM \"orders\" GROUP BY \"orders\".\"shop\" HAVING count(*) > ?1 ORDER BY \"orders\".\"shop\" DESC, min(\"orders\".\"id\")\n".to_owned(),
         "    then the program keeps the groups with `theirs.map(|o| o.price).sum() > 1`\n    then the program takes the first \
          ones of these\n"
             .to_owned(),
-        "GROUP BY \"shop\", \"state\" HAVING \"shop\" <> ?1 ORDER BY count(*) DESC, min(\"id\") LIMIT ?2\n".to_owned(),
+        "GROUP BY \"orders\".\"shop\", \"orders\".\"state\" HAVING \"orders\".\"shop\" <> ?1 ORDER BY count(*) DESC, min(\"orders\".\"id\") LIMIT ?2\n".to_owned(),
         format!(
-            "    finds the row:\n    {all} WHERE \"id\" = ?1\n      SEARCH orders USING INTEGER PRIMARY KEY (rowid=?)\n    \
-             finds the rows of `items` that go with each:\n    SELECT \"order\", \"place\", \"name\" FROM \"items\" WHERE \
-             \"order\" = ?1 ORDER BY \"place\" LIMIT ?2\n      SEARCH items USING PRIMARY KEY (order=?)\n    deletes each \
-             row:\n    DELETE FROM \"orders\" WHERE \"id\" = ?1\n"
+            "    finds the row:\n    {all} WHERE \"orders\".\"id\" = ?1\n      SEARCH orders USING INTEGER PRIMARY KEY (rowid=?)\n    \
+             finds the rows of `items` that go with each:\n    SELECT \"items\".\"order\", \"items\".\"place\", \"items\".\"name\" FROM \"items\" WHERE \
+             \"items\".\"order\" = ?1 ORDER BY \"place\" LIMIT ?2\n      SEARCH items USING PRIMARY KEY (order=?)\n    deletes each \
+             row:\n    DELETE FROM \"orders\" WHERE \"orders\".\"id\" = ?1\n"
         ),
     ];
     for part in shown {
@@ -190,19 +190,19 @@ fn an_index_finds_the_rows_between_bounds_that_are_read_or_deleted_with_what_bel
     let (program, data) = (Scratch::new("sessions.weir", SESSIONS.as_bytes()), Scratch::folder("bounds"));
     let said = say(&["tables", program.path(), "--data", data.path()]);
     assert_eq!(said.code, 0, "{}", said.messages);
-    let rows = "SELECT \"id\", \"user\", \"ends\" FROM \"sessions\"";
+    let rows = "SELECT \"sessions\".\"id\", \"sessions\".\"user\", \"sessions\".\"ends\" FROM \"sessions\"";
     let found = "SEARCH sessions USING INDEX weir index sessions (ends)";
     let bounded = format!(
-        "{rows} WHERE \"ends\" < ?1 ORDER BY +\"id\" LIMIT ?2\n      {found} (ends<?)\n      USE TEMP B-TREE FOR ORDER BY"
+        "{rows} WHERE \"sessions\".\"ends\" < ?1 ORDER BY +\"id\" LIMIT ?2\n      {found} (ends<?)\n      USE TEMP B-TREE FOR ORDER BY"
     );
     let shown = [
         format!("{bounded}\n    finds the rows of `baskets`"),
         "SEARCH baskets USING INDEX weir index baskets (session) (session=?)".to_owned(),
         format!("{bounded}\n  at"),
         format!(
-            "{rows} WHERE \"ends\" >= ?1 AND \"id\" > ?2 ORDER BY \"id\" LIMIT ?3\n      SEARCH sessions USING INTEGER PRIMARY KEY"
+            "{rows} WHERE \"sessions\".\"ends\" >= ?1 AND \"sessions\".\"id\" > ?2 ORDER BY \"id\" LIMIT ?3\n      SEARCH sessions USING INTEGER PRIMARY KEY"
         ),
-        format!("{rows} WHERE \"ends\" = ?1 ORDER BY \"id\" LIMIT ?2\n      {found} (ends=?)\nbaskets"),
+        format!("{rows} WHERE \"sessions\".\"ends\" = ?1 ORDER BY \"id\" LIMIT ?2\n      {found} (ends=?)\nbaskets"),
     ];
     for part in shown {
         assert!(said.output.contains(&part), "{part} is not in {}", said.output);
@@ -267,10 +267,12 @@ fn an_index_finds_the_rows_that_are_over_and_no_absent_value_is_less() {
         assert_eq!(text(&served.get("/")), format!("[{expected},3,3]"));
         served.stop();
         let tables = say(&[&["tables", program.path()], &store.with(&[])[..]].concat()).output;
-        assert!(!tables.contains("is absent:\n    SELECT count(*) FROM \"passes\" WHERE \"ends\""), "{tables}");
+        assert!(
+            !tables.contains("is absent:\n    SELECT count(*) FROM \"passes\" WHERE \"passes\".\"ends\""),
+            "{tables}"
+        );
         if !store.is_shared() {
-            let found =
-                "WHERE \"ends\" < ?1\n      SEARCH passes USING COVERING INDEX weir index passes (ends) (ends<?)";
+            let found = "WHERE \"passes\".\"ends\" < ?1\n      SEARCH passes USING COVERING INDEX weir index passes (ends) (ends<?)";
             assert!(tables.contains(found), "{tables}");
             assert!(tables.contains("then the program"), "`!=` is not searched: {tables}");
         }
