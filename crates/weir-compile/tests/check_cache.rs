@@ -70,6 +70,21 @@ fn flows_that_move_are_lowered_as_a_first_check_lowers_them() {
     assert_eq!(edited, FLOWS);
 }
 
+/// A transaction whose changes are placed, with failures that leave the flow in it and in a `fn`.
+const PLACED: &str = "record Account { owner: Text, balance: Int }\n\ntable accounts: Account key owner\n\n\
+     fn opened(owner: Text) -> Result(Text) { Ok(accounts.insert(Account { owner, balance: 0 })?) }\n\n\
+     for line in stdio.lines() {\n  atomic accounts {\n    accounts.upsert(Account { owner: line, balance: 1 })?\n    \
+     opened(\"{line}!\")?\n  }\n}\n";
+
+#[test]
+fn the_failures_of_placed_changes_move_with_their_text() {
+    let (library, mut cache) = (weir_library::library(), CheckCache::default());
+    let text = format!("use stdio\n\n{PLACED}");
+    assert_same(&text, &library, &mut cache);
+    assert_eq!(checked(&text, &library, &mut cache).diagnostics, []);
+    assert_same(&format!("use stdio\n\n// Moved.\n{PLACED}"), &library, &mut cache);
+}
+
 const CALLED: &str = "use wire\n\nfn greet() -> Int {\n  let line = wire.connect(\"a\")\n  line.send(\"hello\")\n}\n\n\
      fn twice() -> Int { greet() + greet() }\n";
 
