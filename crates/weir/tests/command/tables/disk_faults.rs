@@ -141,7 +141,6 @@ fn on_small_disk(command: &Command, folder: &Scratch) -> Option<Command> {
         shell
     };
     if !shell("true".as_ref()).status().is_ok_and(|status| status.success()) {
-        eprintln!("skipped: the system mounts no disk for a user");
         return None;
     }
     let mut shell = shell(command.get_program());
@@ -153,7 +152,10 @@ fn on_small_disk(command: &Command, folder: &Scratch) -> Option<Command> {
 fn writes_fail_while_the_disk_is_full_and_succeed_when_it_has_room_again() {
     let (program, data) = (Scratch::new("full.weir", PROGRAM.as_bytes()), Scratch::folder("full-disk"));
     let command = weir(&["run", program.path(), "--port", "0", "--data", data.path()]);
-    let Some(command) = on_small_disk(&command, &data) else { return };
+    let Some(command) = on_small_disk(&command, &data) else {
+        eprintln!("skipped: the system mounts no disk for a user");
+        return;
+    };
     let mut served = Served::spawn(command);
     let large = |served: &Served, id: usize| post(served, &format!("/large/{id}")).map_or(0, |answer| answer.status);
     let refused = (0..100).find(|id| large(&served, *id) != 200).expect("the disk is full");
