@@ -59,6 +59,7 @@ mod overlapping;
 mod region;
 mod repeat;
 mod scan;
+mod sent_reads;
 mod sequential_run;
 mod slack;
 mod step_locks;

@@ -26,8 +26,8 @@ use super::program_owned::ProgramOwned;
 use super::recent_writes::{OpenWrites, PlacedWrites, ROWS_MAX, ReadNotes, RecentWrites, RowWrite};
 use super::row::fields;
 use super::rows::{
-    ChangeAnswered, CommitEnded, LaterAnswer, LaterChange, LaterEnd, ReadSize, RowChange, TableRead, TableRows,
-    TableSnapshot, TogetherStatements,
+    ChangeAnswered, CommitEnded, LaterAnswer, LaterChange, LaterEnd, ReadSize, RowChange, SentRead, TableRead,
+    TableRows, TableSnapshot, TogetherStatements,
 };
 use super::schema::{Schema, TableSearch};
 use super::write_sets::{TableWrite, WriteSets};
@@ -430,7 +430,7 @@ impl TableRows for PublishedRows {
         self.rows.refused(transaction)
     }
 
-    fn read_later(&self, read: &TableRead, _notes: Option<ReadNotes>) -> Option<LaterAnswer> {
+    fn read_later(&self, read: &TableRead, _notes: Option<ReadNotes>) -> Option<SentRead> {
         let notes = self.rows.commits().map(|commits| ReadNotes::new(&self.recent, commits));
         self.rows.read_later(read, notes)
     }

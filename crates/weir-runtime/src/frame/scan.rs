@@ -67,7 +67,10 @@ impl Frame {
         while index < self.limit(body) {
             let step = &body.steps[index];
             if !self.is_seen(index) {
-                if step.depends.meets(&unfinished) || !has_turn(step, place) {
+                if step.depends.meets(&unfinished)
+                    || !has_turn(step, place)
+                    || !self.may_follow_reads(step, &unfinished, body)
+                {
                     step.wait_number.into_iter().for_each(|number| unfinished.insert(number));
                 } else if self.is_chosen(step) {
                     self.cursor = index;
