@@ -199,7 +199,7 @@ struct Connection {
     lost: u64,
     /// The reads that were sent and not executed, with the counts that they read.
     sent: VecDeque<(u64, Arc<AtomicI64>)>,
-    /// What was read, or `None` for a read whose connection was lost.
+    /// The counts that were read, or `None` for a read whose connection was lost.
     answers: BTreeMap<u64, Option<i64>>,
 }
 

@@ -102,7 +102,7 @@ pub(super) enum Stage {
     Moves,
 }
 
-/// What a flow holds while it waits for a function.
+/// The things that a flow holds while it waits for a function.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Meanwhile {
     /// Its thread.
