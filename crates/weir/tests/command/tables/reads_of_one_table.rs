@@ -138,11 +138,7 @@ fn rise(arguments: &[&str], cut: impl Fn()) {
             read
         };
         let readers = [scope.spawn(read), scope.spawn(read), scope.spawn(read)];
-        let before = if let Ok(number) = text(&served.get("/1")).split(' ').next().unwrap_or_default().parse() {
-            number
-        } else {
-            0
-        };
+        let before: u32 = text(&served.get("/1")).split(' ').next().unwrap_or_default().parse().unwrap_or_default();
         for number in 1..=WRITES {
             // One whose connection is lost may fail.
             drop(post(&served, &format!("/{}", before + number)));
