@@ -20,6 +20,7 @@
 
 use std::any::{Any, TypeId};
 use std::future::Future;
+use std::num::NonZeroU64;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -279,6 +280,9 @@ pub struct AwaitedCall {
     /// True if the call keeps its locks until it ends; false if what it does is already ordered before what others begin
     /// from now on.
     pub keeps_locks: bool,
+    /// The number of the connection on which the call is sent when it is first polled, if it only reads and what answers there answers one
+    /// call after the other: a later call on the connection sees at least what this one sees.
+    pub sent_on: Option<NonZeroU64>,
 }
 
 /// The rest of a call that has begun.
@@ -457,7 +461,7 @@ impl DetachedCall {
             return awaited;
         }
         let pending = Box::pin(std::future::ready(Settled { outcome, restored: Vec::new() }));
-        Some(AwaitedCall { rest: CallRest::Awaited(pending), keeps_locks: false })
+        Some(AwaitedCall { rest: CallRest::Awaited(pending), keeps_locks: false, sent_on: None })
     }
 
     fn call<'a>(&'a mut self, units: UnitBudget, awaited: Option<&'a mut Option<AwaitedCall>>) -> Call<'a> {

@@ -40,6 +40,7 @@ extern crate self as weir;
 mod batch;
 mod call;
 mod convert;
+mod earlier_reads;
 mod event_thread;
 mod failure;
 mod issued_ids;
@@ -74,6 +75,7 @@ pub use call::{
     UnitBudget, WaitingCode, WordCode,
 };
 pub use convert::{Borrowable, BorrowedArgument, BorrowedArgumentMut, Generic, HostType, Size};
+pub use earlier_reads::EarlierReads;
 pub use event_thread::{assert_may_block, begin_event_thread, may_block};
 pub use failure::{Failure, FailureKind, PropagationSite};
 pub use issued_ids::IssuedIds;

@@ -6,8 +6,8 @@
 //! calls take the same time. In a `for` whose elements overlap, the rounds are those of one element; in one whose elements
 //! do not, and in `fold` and `loop`, they are those of one round, and each call says so ([`IoCall::in_turn`]).
 //!
-//! A statement on a table is such a call too. Reads of different tables overlap; reads of one table keep the order of the text,
-//! unless they are gathered. A statement under the locks of an atomic step (a write, all in a transaction, a query of several
+//! A statement on a table is such a call too. Reads of different tables overlap, and so do reads of one table by keys, queries and counts,
+//! which are sent one behind the other on one connection. All other reads of one table keep the order of the text, unless they are gathered. A statement under the locks of an atomic step (a write, all in a transaction, a query of several
 //! tables) begins when everything before it has ended, and nothing behind it begins before it has ended. In a transaction a flow
 //! may run ahead ([`Ahead`]); a commit of the transaction is one statement, and what takes it back is none, since the flow then
 //! fails.

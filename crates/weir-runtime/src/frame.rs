@@ -60,6 +60,7 @@ mod overlapping;
 mod region;
 mod repeat;
 mod scan;
+mod sent_reads;
 mod sequential_run;
 mod settling;
 mod slack;

@@ -287,6 +287,7 @@ impl<'a> Preparation<'a> {
         let sees_snapshot =
             effects.sees_snapshot && state.is_none() && node.uses.iter().all(|used| used.mode == Mode::Read);
         let reads_elsewhere = effects.leaves_thread && locks.is_empty() && only_reads;
+        let may_be_sent = effects.leaves_thread && sees_snapshot && !self.is_in_step(node);
         Ok(Resolved {
             code: found.code.clone(),
             path: path.into(),
@@ -307,6 +308,7 @@ impl<'a> Preparation<'a> {
             state,
             gatherer,
             reads_elsewhere,
+            may_be_sent,
             section: self.section_of_call(node, found),
         })
     }

@@ -128,6 +128,8 @@ pub(crate) struct PreparedStep {
     pub wait_number: Option<u32>,
     /// The numbers of all earlier steps that it depends on, directly or not.
     pub depends: WaitSet,
+    /// The numbers of the earlier reads of the same value on which it does not depend if it is sent behind them on one connection.
+    pub follows: WaitSet,
     /// True if all later steps depend on this one, which may wait.
     pub is_awaited_by_all: bool,
     /// The iteration orders that this step is part of: the next iteration waits until the step has run.

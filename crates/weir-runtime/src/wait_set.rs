@@ -69,6 +69,12 @@ impl WaitSet {
         self.first & !other.first == 0 && self.more.iter().zip(others).all(|(word, other)| word & !other == 0)
     }
 
+    /// Returns true if the set has no number.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.first == 0 && self.more.iter().all(|word| *word == 0)
+    }
+
     /// Returns true if the set has this number.
     pub(crate) fn contains(&self, number: u32) -> bool {
         let word = match number / u64::BITS {
@@ -110,6 +116,7 @@ mod tests {
         for one in some {
             let numbers = BTreeSet::from_iter(one.iter().copied());
             assert!(set(one).numbers().eq(numbers.iter().copied()));
+            assert_eq!(set(one).is_empty(), numbers.is_empty());
             assert!((0..WAIT_NUMBERS).all(|number| set(one).contains(number) == numbers.contains(&number)));
             for other in some {
                 let others = BTreeSet::from_iter(other.iter().copied());

@@ -255,7 +255,7 @@ fn begins_long_call(begun: std::sync::mpsc::Sender<oneshot::Sender<()>>) -> Func
                 _ = released.await;
                 Settled { outcome: Outcome::Value(Value::Int(HOLDS)), restored: Vec::new() }
             });
-            *awaited = Some(AwaitedCall { rest: CallRest::Awaited(pending), keeps_locks: true });
+            *awaited = Some(AwaitedCall { rest: CallRest::Awaited(pending), keeps_locks: true, sent_on: None });
         }
         Outcome::ExceedsUnits
     }));

@@ -52,7 +52,7 @@ impl LongCalls {
                     this.begin();
                     Settled { outcome: Outcome::Value(Value::Int(7)), restored: Vec::new() }
                 });
-                *awaited = Some(AwaitedCall { rest: CallRest::Awaited(pending), keeps_locks });
+                *awaited = Some(AwaitedCall { rest: CallRest::Awaited(pending), keeps_locks, sent_on: None });
             }
             Outcome::ExceedsUnits
         }));
@@ -70,7 +70,7 @@ impl LongCalls {
                     this.run();
                     Settled { outcome: Outcome::Value(Value::Int(7)), restored: Vec::new() }
                 };
-                *awaited = Some(AwaitedCall { rest: CallRest::Job(Box::new(job)), keeps_locks });
+                *awaited = Some(AwaitedCall { rest: CallRest::Job(Box::new(job)), keeps_locks, sent_on: None });
             }
             Outcome::ExceedsUnits
         }));

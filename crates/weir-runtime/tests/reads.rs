@@ -4,16 +4,22 @@
 //! them. So answers are those of the evaluator only if all reads of each value are made in the order of the text.
 #![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 
+use std::any::Any;
+use std::collections::{BTreeMap, VecDeque};
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
 use test_support::flows::gates::{Gates, function, immediate, int, library, on_shared};
 use test_support::flows::random_cases::seeds;
 use test_support::flows::{Feed, one_flow, options, started};
 use test_support::random::Random;
-use weir_host::{Call, FunctionCode, Library, Outcome, Passing, Settled, Type, Value, World};
+use weir_host::{
+    AwaitedCall, Call, CallRest, EarlierReads, FunctionCode, HostValue, Library, Outcome, Passing, Settled, Type,
+    TypeDefinition, TypeShape, Unique, Value, World,
+};
 use weir_ir::evaluate::Evaluator;
 use weir_runtime::{ENGINES, start};
 
@@ -160,6 +166,197 @@ fn a_flow_makes_the_reads_of_each_shared_value_in_order() {
             running.wait().unwrap();
         }
     }
+}
+
+/// A value whose reads see a snapshot of it.
+struct Store;
+
+impl HostValue for Store {
+    fn type_name(&self) -> &'static str {
+        "a.Store"
+    }
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
+    }
+    fn into_any_box(self: Box<Self>) -> Box<dyn Any + Send + Sync> {
+        self
+    }
+    fn snapshots(&self) -> Option<NonZeroUsize> {
+        NonZeroUsize::new(1)
+    }
+}
+
+/// A connection to something that executes one read after the other. When it is lost, another one takes its place.
+#[derive(Default)]
+struct Connection {
+    /// The number of connections that were here before.
+    lost: u64,
+    /// The reads that were sent and not executed, with the counts that they read.
+    sent: VecDeque<(u64, Arc<AtomicI64>)>,
+    /// The counts that were read, or `None` for a read whose connection was lost.
+    answers: BTreeMap<u64, Option<i64>>,
+}
+
+/// Something else that executes reads: on connections of its own, which are lost now and then, or on threads.
+#[derive(Default)]
+struct Elsewhere {
+    connections: [Mutex<Connection>; 2],
+    /// A source of numbers, each of which stands for a decision.
+    decisions: AtomicU64,
+    /// The number of reads that were sent behind another one, and of those among them that were lost.
+    behind: AtomicUsize,
+    lost: AtomicUsize,
+}
+
+impl Elsewhere {
+    fn decide(&self, choices: u64) -> u64 {
+        Random::new(self.decisions.fetch_add(1, Ordering::SeqCst)).below(choices)
+    }
+
+    /// Begins a read without a thread, or not at all.
+    fn begin(self: &Arc<Self>, count: &Arc<AtomicI64>) -> Option<AwaitedCall> {
+        let (this, count, yields) = (Arc::clone(self), Arc::clone(count), self.decide(4) as i64);
+        let at = match self.decide(8) {
+            0 => return None,
+            1 => None,
+            choice => Some(usize::from(choice == 2)),
+        };
+        let outcome = async move {
+            let read = match at {
+                Some(at) => this.executed(at, &count, yields).await,
+                None => None,
+            };
+            let read = match read {
+                Some(read) => read,
+                None => {
+                    Yields(yields).await;
+                    count.fetch_add(1, Ordering::SeqCst)
+                }
+            };
+            Settled { outcome: Outcome::Value(Value::Int(read)), restored: Vec::new() }
+        };
+        let number = |at: usize| 2 * self.connections[at].lock().unwrap().lost + at as u64 + 1;
+        let sent_on = at.map(number).and_then(NonZeroU64::new);
+        Some(AwaitedCall { rest: CallRest::Awaited(Box::pin(outcome)), keeps_locks: false, sent_on })
+    }
+
+    /// Sends a read on a connection, and returns what it has read; `None` if the connection is lost, and the earlier reads of the flow have
+    /// been made by other means.
+    async fn executed(&self, at: usize, count: &Arc<AtomicI64>, yields: i64) -> Option<i64> {
+        let number = self.decisions.fetch_add(1, Ordering::SeqCst);
+        let is_behind = {
+            let mut connection = self.connections[at].lock().unwrap();
+            connection.sent.push_back((number, Arc::clone(count)));
+            connection.sent.len() > 1
+        };
+        self.behind.fetch_add(usize::from(is_behind), Ordering::SeqCst);
+        Yields(yields).await;
+        let is_lost = self.decide(6) == 0;
+        let read = self.connections[at].lock().unwrap().answer(number, is_lost);
+        if read.is_none() {
+            self.lost.fetch_add(usize::from(is_behind), Ordering::SeqCst);
+            EarlierReads::answered().await;
+        }
+        read
+    }
+}
+
+impl Connection {
+    /// Executes what was sent up to this read, unless the connection is lost, and returns its answer.
+    fn answer(&mut self, number: u64, is_lost: bool) -> Option<i64> {
+        if is_lost {
+            self.lost += 1;
+            let sent = self.sent.drain(..);
+            self.answers.extend(sent.map(|(number, _)| (number, None)));
+        }
+        while !self.answers.contains_key(&number) {
+            let (next, count) = self.sent.pop_front().expect("it was sent");
+            self.answers.insert(next, Some(count.fetch_add(1, Ordering::SeqCst)));
+        }
+        self.answers[&number]
+    }
+}
+
+/// Returns a library like [`counting`] whose reads are executed elsewhere.
+fn counting_elsewhere(elsewhere: &Arc<Elsewhere>) -> Library {
+    let store = || ("on", Type::Named("a.Store".into()), Passing::Borrow);
+    let looks = ["a.look_s", "a.look_t", "a.look_u"].map(|path| {
+        let (elsewhere, count) = (Arc::clone(elsewhere), Arc::<AtomicI64>::default());
+        let mut look = immediate(path, &[store(), ("x", Type::Int, Passing::Value)], move |call| {
+            if call.declare_units(1 << 40) {
+                return Outcome::Value(Value::Int(count.fetch_add(1, Ordering::SeqCst)));
+            }
+            if let Some(awaited) = call.awaited.take() {
+                *awaited = elsewhere.begin(&count);
+            }
+            Outcome::ExceedsUnits
+        });
+        let effects = &mut look.signature.effects;
+        (effects.declares_units, effects.leaves_thread, effects.sees_snapshot) = (true, true, true);
+        look
+    });
+    let mut make = immediate("a.store", &[], |_| Outcome::Value(Value::Unique(Unique::new(Box::new(Store)))));
+    make.signature.result = Type::Named("a.Store".into());
+    let shape = TypeShape::Opaque { shareable: false };
+    make.types.push(TypeDefinition { name: "a.Store".into(), doc: "".into(), shape });
+    let change = ("on", Type::Named("a.Store".into()), Passing::Change);
+    let set = immediate("a.set", &[change, ("x", Type::Int, Passing::Value)], |call| Outcome::Value(call.value(1)));
+    let others = counting().modules.into_values().flat_map(|module| module.functions.into_values());
+    let others = others.filter(|function| !function.signature.name.starts_with("look_"));
+    library(looks.into_iter().chain([make, set]).chain(others))
+}
+
+/// Returns the body of a flow like [`Straight::body`] that also writes the shared values, behind everything else, if its result is 99.
+fn writing(seed: u64) -> String {
+    let body = Straight::body(seed);
+    let (reads, result) = body.rsplit_once("yield %").unwrap();
+    let result: u64 = result.parse().unwrap();
+    let sets: Vec<String> = (3..)
+        .zip(SHARED)
+        .map(|(at, name)| format!("    %{}: Int = call a.set at set_{name} (shared {name}, %0)\n", result + at))
+        .collect();
+    format!(
+        "{reads}%{0}: Bool = equal(%{result}, 99)\n%{1}: Int = switch %{0}\n  value true\n{2}    yield %0\n  otherwise\n    \
+         yield %{result}\nyield %{1}",
+        result + 1,
+        result + 2,
+        sets.concat()
+    )
+}
+
+/// Reads are sent behind others on one connection where that is possible.
+#[test]
+fn a_flow_sees_the_reads_in_order_that_are_executed_elsewhere() {
+    let shared = SHARED
+        .map(|name| format!("shared {name}: a.Store\n  %0: a.Store = call a.store at make_{name} ()\n  yield %0\n"));
+    let (mut behind, mut lost) = (0, 0);
+    for seed in seeds(PROGRAMS) {
+        let program = one_flow(&shared.concat(), &writing(seed));
+        let of_evaluator = counting_elsewhere(&Arc::default());
+        let mut evaluator = Evaluator::new(&program, &of_evaluator).map_err(|_| "no shared value").unwrap();
+        let answers: Vec<_> = (0..4).map(|x| evaluator.run(0, 0, vec![Value::Int(x)]).unwrap()).collect();
+        for row in ENGINES {
+            let elsewhere = Arc::new(Elsewhere { decisions: AtomicU64::new(seed << 32), ..Elsewhere::default() });
+            let (feed, mut library) = (Feed::new(), counting_elsewhere(&elsewhere));
+            feed.put(&mut library, "test", "feed");
+            let running = start(&weir_ir::optimize(&program, &library), &library, options(row.name, 2)).unwrap();
+            for (x, answer) in (0..).zip(&answers) {
+                let found = feed.run(vec![Value::Int(x)]);
+                assert_eq!(found.as_ref(), Ok(answer), "seed {seed}, {}\n{}", row.name, weir_ir::print::expr(&program));
+            }
+            drop(feed);
+            running.wait().unwrap();
+            behind += elsewhere.behind.load(Ordering::SeqCst);
+            lost += elsewhere.lost.load(Ordering::SeqCst);
+        }
+    }
+    assert!(behind > 0 && lost > 0, "{behind} reads were sent behind others, and {lost} of them were lost");
 }
 
 #[test]

@@ -10,8 +10,8 @@ use super::orders::{common_resource, enclosed, end};
 use super::referenced_rows::executed_by;
 use super::repeated::Repetition;
 use super::statements::{
-    expected_read, has_commits, holds_up_flow, is_begin, is_commit, is_gathered_read, is_placed, is_settle,
-    may_be_held_up, reads_unchanged, table_of, writes_table, writes_tables,
+    expected_read, has_commits, holds_up_flow, is_begin, is_commit, is_gathered_read, is_placed, is_sent_read,
+    is_settle, may_be_held_up, reads_unchanged, table_of, writes_table, writes_tables,
 };
 use super::transactions::{RunningTransaction, awaits_change};
 use crate::graph::{Graph, Node, NodeId, NodeKind, Operand};
@@ -199,7 +199,7 @@ impl Moments<'_> {
             let reads_unchanged = |node| reads_unchanged(graph, node, &self.tables.unchanged);
             if self.is_placed_after(node, other) {
                 return earlier.begins.clone();
-            } else if reads_unchanged(node) && reads_unchanged(other) {
+            } else if (reads_unchanged(node) && reads_unchanged(other)) || are_sent_together((node, other), body) {
                 return earlier.begins.clone().because(|why| order.unwrap_or(why));
             }
         }
@@ -328,7 +328,7 @@ impl Moments<'_> {
 
     /// Returns the moment behind the earlier statements of a flow that hold it up, and for a statement also behind those on its table: the
     /// graph orders it behind the last of these, which may be in an arm that is not taken, and that one behind the others. A statement on
-    /// a table that no flow changes comes behind their beginnings.
+    /// a table that no flow changes comes behind their beginnings, and so does a read behind reads, if all are sent.
     fn behind_statements(
         &self,
         graph: &Graph,
@@ -338,7 +338,11 @@ impl Moments<'_> {
         body: &ExecutedBody,
     ) -> Moment {
         let node = graph.node(id);
-        let keeps_order = body.repetition.may_be_given_up || !reads_unchanged(graph, node, &self.tables.unchanged);
+        let is_unchanged = reads_unchanged(graph, node, &self.tables.unchanged);
+        let overlaps = |earlier: NodeId| {
+            let is_sent = || are_sent_together((node, graph.node(earlier)), body);
+            !body.repetition.may_be_given_up && (is_unchanged || is_sent())
+        };
         let table = table_of(graph, node).filter(|_| !is_gathered_read(node));
         let is_of_table = |earlier: NodeId| table.is_some() && table_of(graph, graph.node(earlier)) == table;
         let skips = |earlier| seen.ending.skipped_for(graph, earlier, id).is_some();
@@ -350,7 +354,8 @@ impl Moments<'_> {
             let order = || common_resource(graph, node, graph.node(earlier.id));
             let why = if is_of_table(earlier.id) { order() } else { None };
             let moments = seen.of(earlier.id);
-            let behind = if earlier.holds_up || keeps_order { &moments.ends } else { &moments.begins };
+            let waits = earlier.holds_up || !overlaps(earlier.id);
+            let behind = if waits { &moments.ends } else { &moments.begins };
             begins.or_later(behind.clone().because(|_| why.unwrap_or(WaitReason::Statement)))
         })
     }
@@ -384,6 +389,12 @@ impl Moments<'_> {
             _ => false,
         }
     }
+}
+
+/// Returns true if two nodes of a body are reads that are sent one behind the other, before the first is answered.
+fn are_sent_together((node, other): (&Node, &Node), body: &ExecutedBody) -> bool {
+    let is_sent = |node: &Node| !body.repetition.in_step && node.within.is_none() && is_sent_read(node);
+    is_sent(node) && is_sent(other)
 }
 
 /// A statement, or a node with statements in a body.

@@ -16,6 +16,8 @@ pub(super) struct Repetition {
     pub(super) is_map: bool,
     /// True if an execution may be given up while it waits.
     pub(super) may_be_given_up: bool,
+    /// True if it is in an atomic step.
+    pub(super) in_step: bool,
 }
 
 impl Repetition {
@@ -29,17 +31,18 @@ impl Repetition {
     pub(super) fn inside(&self, graph: &Graph, node: &Node, library: &Library) -> Repetition {
         let in_turn = self.in_turn_of(graph, node, library);
         let may_be_given_up = self.may_be_given_up || node.cancels_bodies();
+        let in_step = self.in_step || node.within.is_some();
         match &node.kind {
-            NodeKind::Map { .. } => Repetition { for_each: true, in_turn, is_map: true, may_be_given_up },
+            NodeKind::Map { .. } => Repetition { for_each: true, in_turn, is_map: true, may_be_given_up, in_step },
             NodeKind::Fold { .. } | NodeKind::Loop { .. } => {
                 let in_turn = in_turn.or(Some(TurnReason::Loop {
                     word: node.kind.word(),
                     at: node.origin,
                     exit: node.kind.exit(),
                 }));
-                Repetition { in_turn, is_map: false, may_be_given_up, ..self.clone() }
+                Repetition { in_turn, is_map: false, may_be_given_up, in_step, for_each: self.for_each }
             }
-            _ => Repetition { in_turn, is_map: false, may_be_given_up, ..self.clone() },
+            _ => Repetition { in_turn, is_map: false, may_be_given_up, in_step, for_each: self.for_each },
         }
     }
 }

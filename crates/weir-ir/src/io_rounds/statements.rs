@@ -40,6 +40,9 @@ const NO_STATEMENTS: [&str; 7] = [
     PLACE_COMMIT,
 ];
 
+/// The functions whose reads of a table in PostgreSQL are sent one behind the other on one connection, before the first is answered.
+const SENT_READS: [&str; 4] = ["tables.get", "tables.get_all", "tables.select", "tables.count"];
+
 /// The function that reads a row with others, wherever their reads stand: nothing waits for it but what needs its answer.
 const GATHERED_READ: &str = "tables.row";
 
@@ -72,6 +75,12 @@ pub(super) fn holds_up_flow(graph: &Graph, node: &Node, unchanged: &BTreeSet<Tex
 pub(super) fn reads_unchanged(graph: &Graph, node: &Node, unchanged: &BTreeSet<Text>) -> bool {
     let only_reads = || node.uses.iter().all(|usage| usage.mode == Mode::Read && !usage.held);
     !is_gathered_read(node) && table_of(graph, node).is_some_and(|table| unchanged.contains(table)) && only_reads()
+}
+
+/// Returns true if the node, which is in no atomic step, is a read of a table that is sent before the earlier ones are answered.
+pub(super) fn is_sent_read(node: &Node) -> bool {
+    let only_reads = || node.uses.iter().all(|usage| usage.mode == Mode::Read && !usage.held);
+    matches!(&node.kind, NodeKind::Call { function, .. } if SENT_READS.contains(&function.as_str())) && only_reads()
 }
 
 /// Returns true if the node reads a row with others.

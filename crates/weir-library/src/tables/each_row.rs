@@ -51,7 +51,7 @@ pub(super) fn get_each_later(table: &Value, transaction: &Value, keys: &Value) -
     let thread = if begun.is_none() { Some(table.rows.thread()?) } else { None };
     Some(awaited(async move {
         if let Some(begun) = begun
-            && let Ok(Value::List(rows)) = begun.await
+            && let Ok(Value::List(rows)) = begun.answer.await
         {
             return Outcome::Value(Value::list(rows.into_iter().map(Value::ok).collect()));
         }

@@ -75,8 +75,8 @@ async fn rows_of(table: &Arc<OpenTable>, keys: Vec<Value>) -> Result<Vec<Outcome
     let waits = !is_long && rows.waits_to_see(&|| Some(TableRead::Rows(keys.clone())));
     let (Ok(handle), true) = (Handle::try_current(), is_long || waits) else { return found(rows.get_all(0, &keys)?) };
     let read = TableRead::Rows(keys);
-    if let Some(answer) = rows.read_later(&read, None) {
-        return listed(answer.await?);
+    if let Some(sent) = rows.read_later(&read, None) {
+        return listed(sent.answer.await?);
     }
     if let Some(snapshot) = rows.snapshot(&read) {
         return listed(elsewhere(&handle, move || snapshot.read(&read)).await?);

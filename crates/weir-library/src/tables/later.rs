@@ -101,6 +101,7 @@ fn read_later(table: &Value, transaction: &Value, read: impl FnOnce() -> Option<
     let Value::Int(transaction) = *transaction else { return None };
     let table = &unique_in_place::<Table>(table)?.0;
     let rows = &table.rows;
+    let mut sent_on = None;
     let found = match transaction {
         0 if !rows.is_shared() => {
             let read = read()?;
@@ -110,7 +111,10 @@ fn read_later(table: &Value, transaction: &Value, read: impl FnOnce() -> Option<
         0 => {
             let read = read()?;
             match rows.read_later(&read, None) {
-                Some(answer) => answer,
+                Some(sent) => {
+                    sent_on = Some(sent.connection);
+                    sent.answer
+                }
                 None => {
                     let (thread, table) = (rows.thread()?, Box::new(SharedRows(Arc::clone(table))));
                     Box::pin(thread.read(move || table.read(&read)))
@@ -121,7 +125,8 @@ fn read_later(table: &Value, transaction: &Value, read: impl FnOnce() -> Option<
         _ => return None,
     };
     // Other flows may write meanwhile: the statement sees the table at one moment between its begin and its end.
-    Some(awaited(async { answer(Limited(found.await.map(Generic::<'r'>))) }))
+    let answered = awaited(async { answer(Limited(found.await.map(Generic::<'r'>))) });
+    Some(AwaitedCall { sent_on, ..answered })
 }
 
 /// The rows of a table whose statements are answered by another process. A statement sees them at the moment at which it is executed.
@@ -164,12 +169,12 @@ pub(super) fn awaited(outcome: impl Future<Output = Outcome> + Send + 'static) -
         let answered = pin!(async { Ok(outcome.await) });
         Settled { outcome: catch_panic_async(answered).await, restored: Vec::new() }
     });
-    AwaitedCall { rest: CallRest::Awaited(pending), keeps_locks: false }
+    AwaitedCall { rest: CallRest::Awaited(pending), keeps_locks: false, sent_on: None }
 }
 
 fn on_thread(read: impl FnOnce() -> Result<Value, Failure> + Send + 'static) -> AwaitedCall {
     let job = move || Settled { outcome: answer(Limited(read().map(Generic::<'r'>))), restored: Vec::new() };
-    AwaitedCall { rest: CallRest::Job(Box::new(job)), keeps_locks: false }
+    AwaitedCall { rest: CallRest::Job(Box::new(job)), keeps_locks: false, sent_on: None }
 }
 
 /// Returns the outcome of a statement that can fail. The failure of a change that was placed before, or of the transaction, is no

@@ -20,8 +20,8 @@ use super::read_notes::ReadNotes;
 use super::recent_writes::{OpenWrites, ROWS_MAX, RecentWrites, RowWrite};
 use super::row::fields;
 use super::rows::{
-    ChangeAnswered, CommitEnded, LaterAnswer, LaterChange, LaterEnd, ReadSize, RowChange, TableRead, TableRows,
-    TableSnapshot, TogetherStatements,
+    ChangeAnswered, CommitEnded, LaterAnswer, LaterChange, LaterEnd, ReadSize, RowChange, SentRead, TableRead,
+    TableRows, TableSnapshot, TogetherStatements,
 };
 use super::schema::{Schema, TableSearch};
 use super::write_sets::{TableWrite, WriteSets};
@@ -314,7 +314,7 @@ impl TableRows for PublishedRows {
         self.rows.refused(transaction)
     }
 
-    fn read_later(&self, read: &TableRead, _notes: Option<ReadNotes>) -> Option<LaterAnswer> {
+    fn read_later(&self, read: &TableRead, _notes: Option<ReadNotes>) -> Option<SentRead> {
         self.rows.read_later(read, self.read_notes())
     }
 

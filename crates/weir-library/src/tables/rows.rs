@@ -1,7 +1,7 @@
 //! The statements of a table, wherever it is kept.
 
 use std::fmt::Debug;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -32,6 +32,13 @@ pub(super) enum ReadSize<'s> {
 
 /// The answer of a statement that needs no thread.
 pub(super) type LaterAnswer = Pin<Box<dyn Future<Output = Result<Value, Failure>> + Send>>;
+
+/// A statement that reads and needs no thread.
+pub(super) struct SentRead {
+    /// The number of the connection on which it is sent when the answer is first polled.
+    pub(super) connection: NonZeroU64,
+    pub(super) answer: LaterAnswer,
+}
 
 /// The end of a transaction that needs no thread.
 pub(super) type LaterEnd = Pin<Box<dyn Future<Output = Result<(), Failure>> + Send>>;
@@ -110,7 +117,7 @@ pub(super) trait TableRows: Debug + Send + Sync {
     }
     /// Begins a statement of no transaction that reads, and goes on without a thread; `None` if it needs one. The notes are made when
     /// it is answered.
-    fn read_later(&self, _read: &TableRead, _notes: Option<ReadNotes>) -> Option<LaterAnswer> {
+    fn read_later(&self, _read: &TableRead, _notes: Option<ReadNotes>) -> Option<SentRead> {
         None
     }
     /// Returns a thread of the database for a statement of no transaction that reads; `None` if a thread of the program has to execute it.

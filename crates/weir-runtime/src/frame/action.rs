@@ -1,5 +1,6 @@
 //! Actions of steps: primitives, switches, selects and bodies. Calls are in `call.rs`, atomic steps in `atomic.rs`.
 
+use std::num::NonZeroU64;
 use std::task::Context;
 
 use weir_host::{Argument, Failure, Pending, Value};
@@ -78,8 +79,8 @@ pub(super) enum Stage {
     Ticket(usize),
     /// The step waits for its locks.
     Locks(LockAcquisition),
-    /// The step waits for its function, under these locks; true if the flow holds no thread meanwhile.
-    Function(Pending, Vec<HeldLock>, bool),
+    /// The step waits for its function, under these locks.
+    Function(Pending, Vec<HeldLock>, Meanwhile),
     /// The step waits for its batch.
     Batched(Member),
     /// The step waits for its repeated body, or the body yields.
@@ -99,6 +100,16 @@ pub(super) enum Stage {
     Refused,
     /// The flow moves to the section of the step.
     Moves,
+}
+
+/// The things that a flow holds while it waits for a function.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Meanwhile {
+    /// Its thread.
+    Thread,
+    Nothing,
+    /// Nothing: the call only reads, and was sent on the connection with this number ([`AwaitedCall::sent_on`](weir_host::AwaitedCall)).
+    Sent(NonZeroU64),
 }
 
 /// An atomic step that has its locks, and makes the values of its sessions. Dropping it releases the locks.
@@ -141,7 +152,7 @@ impl Stage {
     /// and run on another thread, for batches, and for locks and turns.
     pub(super) fn leaves_thread(&self) -> bool {
         match self {
-            Stage::Function(.., leaves_thread) => *leaves_thread,
+            Stage::Function(.., meanwhile) => *meanwhile != Meanwhile::Thread,
             Stage::RegionCall(..) | Stage::RegionJoin(_) => true,
             Stage::Batched(_) | Stage::Making(_) | Stage::Ticket(_) | Stage::Locks(_) => true,
             Stage::Body(run) => run.leaves_thread(),
@@ -152,7 +163,7 @@ impl Stage {
 
     /// Returns true if the step waits for a call that holds neither a thread nor locks meanwhile.
     pub(super) fn awaits_peer(&self) -> bool {
-        matches!(self, Stage::Function(_, held, true) if held.is_empty())
+        matches!(self, Stage::Function(_, held, meanwhile) if held.is_empty() && *meanwhile != Meanwhile::Thread)
     }
 }
 
@@ -308,8 +319,8 @@ impl Frame {
             (Stage::Locks(locks), Action::Call(call)) => {
                 self.call_under(locks, call, body, env, context).spend_call(&env)
             }
-            (Stage::Function(pending, held, leaves_thread), Action::Call(call)) => {
-                self.function((pending, held, leaves_thread), call, context).spend_call(&env)
+            (Stage::Function(pending, held, meanwhile), Action::Call(call)) => {
+                self.function((pending, held, meanwhile), call, context).spend_call(&env)
             }
             (Stage::Function(pending, ..), Action::Simple(call)) => {
                 self.long_simple_ended(pending, call, context).spend_call(&env)

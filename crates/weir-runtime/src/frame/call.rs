@@ -12,11 +12,11 @@ use std::task::{Context, Poll};
 
 use smallvec::SmallVec;
 use weir_host::{
-    Argument, AwaitedCall, Call, CallRest, FunctionCode, ImmediateCode, Mode, Outcome, Pending, Settled, Shared,
-    UnitBudget, Value,
+    Argument, AwaitedCall, Call, CallRest, EarlierReads, FunctionCode, ImmediateCode, Mode, Outcome, Pending, Settled,
+    Shared, UnitBudget, Value,
 };
 
-use super::action::{Ran, Stage};
+use super::action::{Meanwhile, Ran, Stage};
 use super::long_call::elsewhere;
 use super::settling::behind_seen;
 use super::{AtomicScope, Frame};
@@ -112,7 +112,7 @@ impl Frame {
     }
 
     /// Performs a call that returns immediately. One that takes long goes on without its thread, or runs on a thread that may block,
-    /// with its locks.
+    /// with its locks. A read that is not sent behind the earlier ones, as it should, begins when they are answered.
     fn immediate(
         &mut self,
         code: &Arc<ImmediateCode>,
@@ -122,13 +122,14 @@ impl Frame {
         env: Env<'_>,
         context: &mut Context<'_>,
     ) -> Ran {
+        let behind = self.connection_before(self.cursor, body);
         let shared = self.shared_of(step, &env);
         if let Some(section) = self.other_section(step, env)
             && let Some(detached) = self.call_of(step, body, &env, &shared).detach()
         {
             let long = LongCall { call: detached, code: Arc::clone(code), path: Arc::clone(&step.path) };
             let pending = long.begin_on(CallThreads::Section(section), held, Vec::new(), env);
-            return self.function((pending, Vec::new(), true), step, context);
+            return self.function((pending, Vec::new(), Meanwhile::Nothing), step, context);
         }
         let mut begun = None;
         let (outcome, declared) = {
@@ -141,12 +142,16 @@ impl Frame {
             drop(held);
             return self.answer(outcome, step);
         }
+        if behind.is_some() && begun.as_ref().and_then(|begun| begun.sent_on) != behind {
+            return Ran::wait(Stage::Locks(LockAcquisition::new([])));
+        }
+        let _earlier = behind.map(|_| EarlierReads::unanswered());
         let detached =
             if begun.is_some() || step.changes { None } else { self.call_of(step, body, &env, &shared).detach() };
         let job = detached.map(|detached| {
             let code = Arc::clone(code);
             let rest = CallRest::Job(Box::new(move || detached.run(&*code)));
-            AwaitedCall { rest, keeps_locks: true }
+            AwaitedCall { rest, keeps_locks: true, sent_on: None }
         });
         let Some(begun) = begun.or(job) else {
             let mut call = self.call_of(step, body, &env, &shared);
@@ -178,8 +183,9 @@ impl Frame {
                 self.slots[*index as usize].clear();
             }
         }
+        let meanwhile = begun.sent_on.map_or(Meanwhile::Nothing, Meanwhile::Sent);
         let pending = LongCall::rest(begun, held, scopes, Arc::clone(&step.path), env);
-        self.function((pending, Vec::new(), true), step, context)
+        self.function((pending, Vec::new(), meanwhile), step, context)
     }
 
     /// Returns the shared values of a call if some of them belong to the session; otherwise returns an empty list, and
@@ -259,7 +265,7 @@ impl Frame {
                 (Ok(job), _) if section.is_some() => {
                     let threads = section.map_or(CallThreads::Blocking, CallThreads::BlockingIn);
                     let pending = elsewhere((job, threads), held, Vec::new(), Arc::clone(&step.path), env);
-                    self.function((pending, Vec::new(), false), step, context)
+                    self.function((pending, Vec::new(), Meanwhile::Thread), step, context)
                 }
                 (Ok(job), BlockingPlacement::InPlace) => {
                     env.instance.at_rest();
@@ -271,7 +277,7 @@ impl Frame {
                     let scopes = self.scopes_around(&step.within);
                     let job = (job, CallThreads::Blocking);
                     let pending = elsewhere(job, held, scopes, Arc::clone(&step.path), env);
-                    self.function((pending, Vec::new(), false), step, context)
+                    self.function((pending, Vec::new(), Meanwhile::Thread), step, context)
                 }
                 (Err(fault), _) => self.answer(Outcome::Fault(fault), step),
             },
@@ -361,7 +367,8 @@ impl Frame {
                     true => behind_seen(pending, &env.instance.environment),
                     false => pending,
                 };
-                self.function((pending, held, step.awaits_peer), step, context)
+                let meanwhile = if step.awaits_peer { Meanwhile::Nothing } else { Meanwhile::Thread };
+                self.function((pending, held, meanwhile), step, context)
             }
             Err(outcome) => {
                 drop(held);
@@ -372,12 +379,12 @@ impl Frame {
 
     pub(super) fn function(
         &mut self,
-        (mut pending, held, leaves_thread): (Pending, Vec<HeldLock>, bool),
+        (mut pending, held, meanwhile): (Pending, Vec<HeldLock>, Meanwhile),
         step: &CallStep,
         context: &mut Context<'_>,
     ) -> Ran {
         match pending.as_mut().poll(context) {
-            Poll::Pending => Ran::wait(Stage::Function(pending, held, leaves_thread)),
+            Poll::Pending => Ran::wait(Stage::Function(pending, held, meanwhile)),
             Poll::Ready(settled) => {
                 drop(pending);
                 drop(held);

@@ -65,7 +65,7 @@ impl FrameWave {
             if frame.is_seen(node) {
                 continue;
             }
-            if step.depends.meets(&unfinished) {
+            if step.depends.meets(&unfinished) || step.follows.meets(&unfinished) {
                 step.wait_number.into_iter().for_each(|number| unfinished.insert(number));
                 continue;
             }

@@ -67,7 +67,7 @@ impl Frame {
         while index < self.limit(body) {
             let step = &body.steps[index];
             if !self.is_seen(index) {
-                if step.depends.meets(&unfinished) || !has_turn(step, place) {
+                if self.has_to_wait(step, &unfinished, place, body) {
                     step.wait_number.into_iter().for_each(|number| unfinished.insert(number));
                 } else if self.is_chosen(step) {
                     self.cursor = index;
@@ -117,6 +117,18 @@ impl Frame {
             index += 1;
         }
         self.pass_seen(body);
+    }
+
+    /// Returns true if a step waits for one that is unfinished, or for the turn of its iteration.
+    #[inline]
+    fn has_to_wait(
+        &self,
+        step: &PreparedStep,
+        unfinished: &WaitSet,
+        place: Option<IterationTurn<'_>>,
+        body: &Body,
+    ) -> bool {
+        step.depends.meets(unfinished) || !has_turn(step, place) || !self.may_follow_reads(step, unfinished, body)
     }
 
     #[inline]

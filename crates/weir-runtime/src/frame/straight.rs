@@ -11,7 +11,7 @@ use weir_host::{Call, Failure, Outcome, Pending, UnitBudget, Value};
 use weir_ir::evaluate::failure_of;
 
 use super::Frame;
-use super::action::{Ran, Stage, StepExit};
+use super::action::{Meanwhile, Ran, Stage, StepExit};
 use crate::instance::Env;
 use crate::region::LongCall;
 use crate::step::{Action, Body, NONE, PreparedStep, SimpleStep};
@@ -166,7 +166,7 @@ impl Frame {
         match if step.changes { None } else { call.detach() } {
             Some(detached) => {
                 let long = LongCall { call: detached, code: Arc::clone(&step.code), path: Arc::clone(&step.path) };
-                Ran::wait(Stage::Function(long.begin(Vec::new(), Vec::new(), env), Vec::new(), true))
+                Ran::wait(Stage::Function(long.begin(Vec::new(), Vec::new(), env), Vec::new(), Meanwhile::Nothing))
             }
             None => {
                 call.units = UnitBudget::UNLIMITED;
@@ -184,7 +184,7 @@ impl Frame {
         context: &mut Context<'_>,
     ) -> Ran {
         match pending.as_mut().poll(context) {
-            Poll::Pending => Ran::wait(Stage::Function(pending, Vec::new(), true)),
+            Poll::Pending => Ran::wait(Stage::Function(pending, Vec::new(), Meanwhile::Nothing)),
             Poll::Ready(settled) => answered(settled.outcome, step, &mut self.slots).unwrap_or(Ran::Next),
         }
     }

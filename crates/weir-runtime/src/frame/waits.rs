@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use weir_host::EarlierReads;
 use weir_trace::{Detail, EventKind};
 
 use super::action::{Ran, Stage};
@@ -99,7 +100,8 @@ impl Frame {
         progressed
     }
 
-    /// Polls a pending step; returns `None` if it is a batched call that is not answered, which stays where it is.
+    /// Polls a pending step; returns `None` if it is a batched call that is not answered, or a read that begins behind others, which stays
+    /// where it is.
     #[inline]
     fn poll_wait(&mut self, index: usize, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> Option<Ran> {
         let node = self.waits[index].node;
@@ -109,6 +111,11 @@ impl Frame {
             self.end_stage(index);
             return Some(self.take_answers(answers, &body.steps[node]).spend_call(&env));
         }
+        let is_early = self.awaits_reads(index, body);
+        if is_early && matches!(self.waits[index].stage.as_deref(), Some(Stage::Locks(_))) {
+            return None;
+        }
+        let _earlier = is_early.then(EarlierReads::unanswered);
         let stage = self.take_stage(index)?;
         self.cursor = node;
         Some(self.go_on(node, stage, body, env, context))

@@ -12,6 +12,9 @@
 //! waits for both. In a body that may be given up nothing is relaxed, because one of the effects could be missing then. Calls that
 //! read a value which no flow changes, and may go on without the thread of the flow, need one another only to begin, too.
 //!
+//! A read of a shared value outside of steps comes after the earlier ones of its body. It does not depend on those that were sent on the
+//! connection on which it is sent, which is known only when it begins ([`StepOrder::follows`], `frame/sent_reads.rs`).
+//!
 //! *Iteration orders* keep the iterations of one `map` in order: one for each resource that the body writes, and one
 //! for early ends of the flow, because effects of later iterations wait for these. In a body that may be given up while it
 //! waits, a wait counts as an end. A step of an iteration order waits
@@ -44,6 +47,8 @@ pub(super) struct StepOrder {
     pub numbers: Vec<Option<u32>>,
     /// The numbers of the nodes that each node depends on.
     pub depends: Vec<WaitSet>,
+    /// The numbers of the reads before each node on which it does not depend if it is sent behind them.
+    pub follows: Vec<WaitSet>,
     /// True for each node that may wait and on which all later nodes depend.
     pub awaited_by_all: Vec<bool>,
     /// The iteration orders that each node is part of.
@@ -76,6 +81,7 @@ impl StepOrder {
         let mut order = StepOrder {
             numbers: vec![None; count],
             depends: vec![WaitSet::default(); count],
+            follows: vec![WaitSet::default(); count],
             awaited_by_all: vec![false; count],
             signals_orders: vec![0; count],
             awaits_orders: vec![0; count],
@@ -136,6 +142,13 @@ impl StepOrder {
                 if places && is_placed_after(node, &parts[index], *earlier, &parts[at]) {
                     depends.insert_all(&self.depends[at]);
                     placed.insert_all(&through[at]);
+                } else if places
+                    && may_follow(node, &parts[index], *earlier, &parts[at])
+                    && !users[index].contains(earlier)
+                {
+                    depends.insert_all(&self.depends[at]);
+                    placed.insert_all(&through[at]);
+                    self.follows[index].insert_all(&through[at]);
                 } else {
                     depends.insert_all(&self.depends[at]);
                     depends.insert_all(&through[at]);
@@ -308,6 +321,13 @@ impl<'a> Queued<'a> {
             && !self.graph.nodes[index].inputs.iter().any(is_moved);
         call.section.filter(|_| is_fit)
     }
+}
+
+/// Returns true if a node needs an earlier one only to be sent, if it is sent behind it on the same connection: both read a shared value.
+fn may_follow(node: &Node, part: &NodePart, earlier: NodeId, earlier_part: &NodePart) -> bool {
+    let is_input = node.inputs.iter().any(|input| matches!(input, Operand::Port(from, _) if *from == earlier));
+    let is_branch = node.control.is_some_and(|control| control.switch == earlier);
+    part.may_be_sent() && earlier_part.may_be_sent() && !is_input && !is_branch
 }
 
 /// Returns true if a node needs an earlier one only to be placed: both call the same batched function, whose calls keep

@@ -40,6 +40,9 @@ pub(super) struct Resolved {
     /// True if the call may go on without the thread of its flow, and takes no lock because no flow changes the values that it
     /// reads: others begin meanwhile, as they do behind a call that may wait for a lock.
     pub reads_elsewhere: bool,
+    /// True if it is a read, in no atomic step, of values that have snapshots, and may be sent without the thread of its flow: later ones
+    /// may begin meanwhile if they are sent on the same connection.
+    pub may_be_sent: bool,
     /// The section whose threads run the call, while its flow waits elsewhere.
     pub section: Option<CallSection>,
 }
@@ -89,6 +92,11 @@ impl NodePart {
     /// Returns true if the node is a call that reads values which no flow changes, maybe without the thread of its flow.
     pub(super) fn reads_elsewhere(&self) -> bool {
         self.call.as_ref().is_some_and(|call| call.reads_elsewhere)
+    }
+
+    /// Returns true if the node is a read that may be sent behind others.
+    pub(super) fn may_be_sent(&self) -> bool {
+        self.call.as_ref().is_some_and(|call| call.may_be_sent)
     }
 
     /// Returns the gatherer of the node's calls.

@@ -102,6 +102,7 @@ impl Assembly<'_> {
             then: id.0 + 1,
             wait_number: self.order.numbers[index],
             depends: self.order.depends[index].clone(),
+            follows: self.order.follows[index].clone(),
             is_awaited_by_all: self.order.awaited_by_all[index],
             signals_orders: self.order.signals_orders[index],
             awaits_orders: self.order.awaits_orders[index],

@@ -28,6 +28,7 @@ mod placed;
 mod placed_faults;
 mod postgres;
 mod query_plans;
+mod reads_of_one_table;
 mod refused_reads;
 mod refused_starts;
 mod refused_statements;

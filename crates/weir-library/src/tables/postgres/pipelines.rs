@@ -11,6 +11,7 @@
 //! A statement also needs a thread as long as the connection is being made, and until the statement is prepared there.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -116,6 +117,8 @@ impl UnusedConnections for Pipelines {
 
 /// A connection on which statements share round trips.
 pub(super) struct Pipeline {
+    /// A number that no other connection of the process has.
+    number: NonZeroU64,
     connection: PostgresConnection,
     handle: Handle,
     begin: Instant,
@@ -189,7 +192,9 @@ impl SlowStatement {
 
 impl Pipeline {
     fn new(connection: PostgresConnection, handle: Handle) -> Pipeline {
+        static NUMBERS: AtomicU64 = AtomicU64::new(0);
         Pipeline {
+            number: NonZeroU64::MIN.saturating_add(NUMBERS.fetch_add(1, Ordering::Relaxed)),
             connection,
             handle,
             begin: Instant::now(),
@@ -201,6 +206,11 @@ impl Pipeline {
             is_given_up: AtomicBool::new(false),
             known: Mutex::default(),
         }
+    }
+
+    /// Returns a number that no other connection has: the database executes the statements that are sent here one after the other.
+    pub(super) fn number(&self) -> NonZeroU64 {
+        self.number
     }
 
     /// Returns the prepared statements, unless one of them needs a thread.

@@ -30,7 +30,7 @@ use crate::tables::join::{JoinedColumns, KeyPart};
 use crate::tables::read_notes::ReadNotes;
 use crate::tables::row::fields;
 use crate::tables::rows::{
-    ChangeAnswered, CommitEnded, LaterAnswer, LaterChange, LaterEnd, RowChange, TableRead, TableRows,
+    ChangeAnswered, CommitEnded, LaterAnswer, LaterChange, LaterEnd, RowChange, SentRead, TableRead, TableRows,
     TogetherStatements,
 };
 use crate::tables::schema::{Schema, TableSearch};
@@ -121,8 +121,12 @@ impl PostgresTable {
     }
 }
 
-/// Begins a statement that reads, in a transaction unless its number is 0, and goes on without a thread.
-fn read_later(table: &PostgresTable, transaction: i64, read: &TableRead) -> Option<LaterAnswer> {
+/// Begins a statement that reads, and goes on without a thread. `begin` begins its statements in SQL, and says on which connection.
+fn read_later<C>(
+    table: &PostgresTable,
+    read: &TableRead,
+    begin: impl FnOnce(&[SqlStatement<'_>]) -> Option<(C, StatementsAnswered)>,
+) -> Option<(C, LaterAnswer)> {
     let schema = Arc::clone(&table.schema);
     let read = read.clone();
     let (keys, searched);
@@ -148,15 +152,9 @@ fn read_later(table: &PostgresTable, transaction: i64, read: &TableRead) -> Opti
         return None;
     }
     let database = Arc::clone(&table.database);
-    let executing: StatementsAnswered = match transaction {
-        0 => shared(table.database.read_later(&statements)?),
-        number => match expected_later(table, number, (&read, &statements)) {
-            Some(expected) => expected,
-            None => shared(table.database.execute_later(number, &statements, true)?),
-        },
-    };
+    let (connection, executing) = begin(&statements)?;
     drop(statements);
-    Some(Box::pin(async move {
+    let answer = Box::pin(async move {
         let failed = |error| database.failure(&error);
         let executed = executing.await.map_err(failed)?;
         let option =
@@ -179,7 +177,8 @@ fn read_later(table: &PostgresTable, transaction: i64, read: &TableRead) -> Opti
                 Ok(Value::Int(number))
             }
         }
-    }))
+    });
+    Some((connection, answer))
 }
 
 /// Waits for rows that a transaction has asked for; `None` if it has not.
@@ -369,18 +368,22 @@ impl TableRows for PostgresTable {
         _ = self.database.roll_back(transaction);
     }
 
-    fn read_later(&self, read: &TableRead, notes: Option<ReadNotes>) -> Option<LaterAnswer> {
+    fn read_later(&self, read: &TableRead, notes: Option<ReadNotes>) -> Option<SentRead> {
         if let TableRead::Row(_) = read {
             return self.read_row_later(read.clone(), notes);
         }
-        let answer = read_later(self, 0, read)?;
-        let Some(notes) = notes else { return Some(answer) };
+        let begin = |statements: &[SqlStatement<'_>]| {
+            self.database.read_later(statements).map(|(connection, executed)| (connection, shared(executed)))
+        };
+        let (connection, answer) = read_later(self, read, begin)?;
+        let Some(notes) = notes else { return Some(SentRead { connection, answer }) };
         let (read, timers) = (read.clone(), self.database.connector.io.handle.clone());
-        Some(Box::pin(async move {
+        let answer = Box::pin(async move {
             let answer = answer.await;
             notes.note(&read, &timers).await;
             answer
-        }))
+        });
+        Some(SentRead { connection, answer })
     }
 
     fn thread(&self) -> Option<DatabaseThread> {
@@ -392,7 +395,12 @@ impl TableRows for PostgresTable {
     }
 
     fn read_in_transaction(&self, transaction: i64, read: &TableRead) -> Option<LaterAnswer> {
-        read_later(self, transaction, read)
+        let begin = |statements: &[SqlStatement<'_>]| {
+            let expected = expected_later(self, transaction, (read, statements));
+            let begun = || self.database.execute_later(transaction, statements, true).map(shared);
+            Some(((), expected.or_else(begun)?))
+        };
+        read_later(self, read, begin).map(|((), answer)| answer)
     }
 
     fn expect(&self, transaction: i64, keys: &mut dyn Iterator<Item = Value>) {

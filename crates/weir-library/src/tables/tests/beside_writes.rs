@@ -183,7 +183,7 @@ fn a_write_without_an_answer_holds_up_no_read() {
         let found = runtime.block_on(async {
             loop {
                 match table.read_later(&read, None) {
-                    Some(answer) => return answer.await,
+                    Some(read) => return read.answer.await,
                     None => tokio::task::yield_now().await,
                 }
             }

@@ -66,7 +66,7 @@ fn insert(name: &str, place: i64) -> RowChange {
 async fn read(table: &OpenTable, of: TableRead) -> Result<Value, Failure> {
     loop {
         match table.rows.read_later(&of, None) {
-            Some(answer) => return answer.await,
+            Some(read) => return read.answer.await,
             None => tokio::task::yield_now().await,
         }
     }
@@ -353,7 +353,7 @@ fn a_read_is_executed_again_when_its_connection_is_lost() {
             let exclusive = "SELECT count(*) FROM pg_locks WHERE relation = 'users'::regclass AND granted
                 AND mode = 'AccessExclusiveLock'";
             wait_for(server, "lost_reads", exclusive, "1");
-            let reads = (0..5).map(|_| tokio::spawn(table.rows.read_later(&row("ada"), None).unwrap()));
+            let reads = (0..5).map(|_| tokio::spawn(table.rows.read_later(&row("ada"), None).unwrap().answer));
             let reads: Vec<_> = reads.collect();
             tokio::task::spawn_blocking(move || {
                 let waiting = "SELECT count(*) > 0 FROM pg_locks WHERE NOT granted AND relation = 'users'::regclass";
@@ -409,7 +409,7 @@ fn a_read_knows_the_commit_of_a_change_that_was_in_flight() {
             // The reads find nothing. Nobody knows yet what two of them may have seen.
             let mut reads = Vec::new();
             for (of, what) in [(&table, row("ada")), (&other, of_number(2)), (&table, row("eve"))] {
-                reads.push(Box::pin(seen_by(of.rows.read_later(&what, None).unwrap())));
+                reads.push(Box::pin(seen_by(of.rows.read_later(&what, None).unwrap().answer)));
             }
             {
                 let (eve, seen) = reads.pop().expect("three reads").await;
@@ -447,7 +447,7 @@ fn reads_of_other_tables_do_not_wait_behind_one_that_a_lock_holds_up() {
         let holding = std::thread::spawn(move || _ = server.execute(name, lock));
         let held = "SELECT count(*) FROM pg_locks WHERE granted AND relation = 'users'::regclass AND mode = 'AccessExclusiveLock'";
         wait_for(server, name, held, "1");
-        let mut waiting = locked.rows.read_later(&row("ada"), None).expect("it needs no thread");
+        let mut waiting = locked.rows.read_later(&row("ada"), None).expect("it needs no thread").answer;
         poll_fn(|context| {
             assert!(waiting.as_mut().poll(context).is_pending());
             Poll::Ready(())
