@@ -21,9 +21,10 @@ use crate::tables::evolution::reference_notes::shown_columns;
 use crate::tables::evolution::unconverted_rows::RowsToConvert;
 use crate::tables::sqlite::catalog::SqliteCatalog;
 use crate::tables::sqlite::connection::read_only;
-use crate::tables::sqlite::database::{Database, is_ours};
+use crate::tables::sqlite::database::Database;
+use crate::tables::sqlite::database_format::is_ours;
 use crate::tables::sqlite::log_note::LogNote;
-use crate::tables::sqlite::start_access::{check_unlocked, check_writable, without_links};
+use crate::tables::sqlite::start_access::{check_beside_writable, check_openable, check_unlocked, without_links};
 
 /// The description of a table.
 #[derive(Debug)]
@@ -249,7 +250,12 @@ fn would_change_file<'s>(
     statements: &[PlacedStatement],
     file: &Path,
 ) -> Read<WouldChange<'s>> {
-    let found = without_links(file).and_then(|path| LogNote::check(&path).and_then(|()| check_writable(&path)));
+    // In the order of a start.
+    let found = without_links(file).and_then(|path| {
+        check_openable(&path)?;
+        LogNote::check(&path)?;
+        check_beside_writable(&path)
+    });
     if let Err(failure) = found {
         return Ok(WouldChange::refused(failure));
     }
@@ -257,6 +263,8 @@ fn would_change_file<'s>(
     let connection = opened.map_err(|error| explain(file, &error))?;
     // All checks see the same rows, while a program writes them.
     let snapshot = connection.unchecked_transaction().map_err(|error| explain(file, &error))?;
-    is_ours(&snapshot).map_err(|error| explain(file, &error))?;
+    if let Err(error) = is_ours(&snapshot) {
+        return Ok(WouldChange::refused(explain(file, &error)));
+    }
     WouldChange::of((schema, schemas), statements, &SqliteCatalog { connection: &snapshot, path: file })
 }

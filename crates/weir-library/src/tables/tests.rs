@@ -23,6 +23,7 @@ mod references;
 mod refused_members;
 mod refusing_triggers;
 mod rejoining;
+mod replaced_databases;
 mod replaced_files;
 mod row_triggers;
 mod scratch_schemas;
