@@ -99,7 +99,7 @@ pub use join::TableJoin;
 use open_table::OpenTable;
 pub use postgres::{PostgresAddress, ScratchSchema, ScratchSchemas};
 pub use query_plans::{PlacedStatement, SearchStatement, StatementCall};
-pub use report::{TableReport, check_lock, check_start, report};
+pub use report::{TableReport, check_others, check_start, report};
 use schema::TableSearch;
 pub use schema::{
     ColumnSchema, ExistingTable, IndexSchema, RowOrder, Schema, SoftTable, TableCondition, TableMigration, TableQuery,

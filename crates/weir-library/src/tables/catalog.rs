@@ -44,6 +44,9 @@ pub(super) trait Catalog {
     /// Returns the indexes of a table.
     fn indexes(&self, table: &str) -> Read<Vec<CatalogIndex>>;
 
+    /// Returns what has a name that an index cannot have then; `None` if the name is free.
+    fn holder_of_name(&self, name: &str) -> Read<Option<NameHolder>>;
+
     /// Returns whether the database numbers the rows of a table.
     fn numbers_rows(&self, table: &str) -> Read<bool>;
 
@@ -85,6 +88,15 @@ pub(super) trait Catalog {
     fn others_have_index(&self, _name: &str) -> Read<bool> {
         Ok(false)
     }
+}
+
+/// An object of a database that has a name.
+#[derive(Debug)]
+pub(super) struct NameHolder {
+    /// Its kind, in the words of statements: `index`, `materialized view`.
+    pub(super) kind: String,
+    /// The table of an index.
+    pub(super) table: Option<String>,
 }
 
 /// A column of a database.

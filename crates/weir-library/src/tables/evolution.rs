@@ -12,6 +12,7 @@ pub(super) mod existing_columns;
 pub(super) mod existing_rows;
 pub(super) mod existing_tables;
 mod index_changes;
+mod index_names;
 pub(super) mod migration;
 mod migration_columns;
 pub(super) mod migration_notes;
@@ -30,8 +31,8 @@ use self::index_changes::IndexChanges;
 use self::new_table::SchemaChange;
 use super::catalog::{Catalog, Read, StartCheck};
 use super::dialect::Dialect;
-use super::schema::{ColumnSchema, IndexSchema, Schema};
-use super::sql::{list, quoted};
+use super::schema::{ColumnSchema, Schema};
+use super::sql::quoted;
 
 /// A column as the database has it.
 #[derive(Debug)]
@@ -97,6 +98,9 @@ pub(super) fn changes(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<Vec<
     }
     let names: Vec<&str> = known.iter().map(|known| known.name.as_str()).collect();
     if let Err(failure) = reference_notes::check(schema, &names, catalog)? {
+        return Ok(Err(failure));
+    }
+    if let Err(failure) = index_names::are_free(schema, &catalog.own_indexes(&schema.name)?, catalog)? {
         return Ok(Err(failure));
     }
     if known.is_empty() {
@@ -190,14 +194,10 @@ fn is_free(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<()> {
 /// Fails if the key or an index has more columns than one of the database may have.
 fn indexes_fit(schema: &Schema, dialect: Dialect) -> Result<(), Failure> {
     let Some(most) = dialect.most_indexed_columns() else { return Ok(()) };
-    let shown = |index: &IndexSchema| {
-        let columns = index.columns.iter().map(|at| schema.columns[*at].name.clone());
-        format!("`{} ({})`", if index.unique { "unique" } else { "index" }, list(columns, ", "))
-    };
     let indexes = schema.indexes.iter().map(|index| (index.columns.len(), Some(index)));
     let all = std::iter::once((schema.key.len(), None)).chain(indexes);
     let Some((columns, index)) = all.into_iter().find(|(columns, _)| *columns > most) else { return Ok(()) };
-    let what = index.map_or_else(|| "the key".to_owned(), shown);
+    let what = index.map_or_else(|| "the key".to_owned(), |index| new_table::shown_index(schema, index));
     Err(Failure::function(format!(
         "{what} of `{}` has {columns} columns, and in PostgreSQL a key, `unique` or `index` has at most {most}: declare one of fewer \
          columns, such as `key id auto`",

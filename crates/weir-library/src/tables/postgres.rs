@@ -61,6 +61,7 @@ mod scratch;
 mod script;
 mod sent_statement;
 mod spare_connections;
+mod start_connections;
 mod start_rights;
 mod syncs;
 mod table;
@@ -110,6 +111,7 @@ use pipelines::Pipelines;
 use readers::Readers;
 use row_triggers::{HAS_TRIGGERS, TABLES_WITH_TRIGGERS, TriggersOfTables};
 pub use scratch::{ScratchSchema, ScratchSchemas};
+pub(super) use start_connections::{CONNECTIONS_OF_EXISTING, CONNECTIONS_OF_START, PostgresConnections};
 use syncs::{PostgresLog, SyncConnection};
 pub(super) use table::PostgresTable;
 use time_limits::AnswerTimeLimits;
@@ -275,7 +277,7 @@ impl PostgresDatabase {
         read: impl FnOnce(&PostgresCatalog<'_>) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         let database = PostgresDatabase::unprepared(address.clone(), (None, 1))?;
-        let connection = database.connect().map_err(|error| database.failure(&error))?;
+        let connection = database.connect_to_look()?;
         database.waited(layout::check(&connection, address))??;
         database.command(&connection, SNAPSHOT)?;
         read(&PostgresCatalog::of_start(&connection, &database)?)
@@ -367,8 +369,8 @@ impl PostgresDatabase {
         Ok(())
     }
 
-    /// Makes changes of a start, all or none. While another program has a lock that they need, such as `pg_dump`, they are tried again:
-    /// who waits for a lock of a table holds up all who read the table later.
+    /// Makes changes of a start, all or none. While another program has a lock that they need, such as `pg_dump`, or changes the same, they
+    /// are tried again: who waits for a lock of a table holds up all who read the table later.
     pub(super) fn changing<T>(&self, change: impl Fn(&dyn Catalog) -> StartCheck<T>) -> Result<T, Failure> {
         let deadline = Instant::now() + self.connector.address.time_limit;
         loop {

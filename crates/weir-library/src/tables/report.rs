@@ -1,6 +1,7 @@
 //! A description of a table for people: its columns, and what a start would change in the database.
 
-use std::collections::BTreeSet;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -10,7 +11,9 @@ use weir::Failure;
 use super::catalog::{Catalog, Read};
 use super::dialect::Dialect;
 use super::evolution;
-use super::postgres::{PostgresAddress, PostgresDatabase};
+use super::postgres::{
+    CONNECTIONS_OF_EXISTING, CONNECTIONS_OF_START, PostgresAddress, PostgresConnections, PostgresDatabase,
+};
 use super::query_plans::{PlacedStatement, described, described_after_start};
 use super::schema::{ColumnSchema, Schema};
 use super::sqlite::database_error::explain;
@@ -22,9 +25,10 @@ use crate::tables::evolution::reference_notes::shown_columns;
 use crate::tables::evolution::unconverted_rows::RowsToConvert;
 use crate::tables::sqlite::catalog::SqliteCatalog;
 use crate::tables::sqlite::connection::read_only;
-use crate::tables::sqlite::database::{Database, is_ours};
+use crate::tables::sqlite::database::Database;
+use crate::tables::sqlite::database_format::is_ours;
 use crate::tables::sqlite::log_note::LogNote;
-use crate::tables::sqlite::start_access::{check_unlocked, check_writable, without_links};
+use crate::tables::sqlite::start_access::{check_beside_writable, check_openable, check_unlocked, without_links};
 
 /// The description of a table.
 #[derive(Debug)]
@@ -102,7 +106,17 @@ fn would_change_schema<'s>(
     if let Some(failure) = PostgresDatabase::lacking_right(address, tables.0, &[])? {
         return Ok(WouldChange::refused(failure));
     }
-    let examine = || PostgresDatabase::examine(address, |catalog| WouldChange::of(tables, statements, catalog));
+    let examine = || {
+        PostgresDatabase::examine(address, |catalog| {
+            let change = WouldChange::of(tables, statements, catalog)?;
+            if !matches!(change.changes, Ok(PlannedChanges::Converting(..))) {
+                return Ok(change);
+            }
+            // A program of the old version has to end before.
+            let may_go_on = migration::may_go_on(tables.0, catalog)?;
+            Ok(may_go_on.map_or_else(WouldChange::refused, |()| change))
+        })
+    };
     // The server may not have noticed yet that a program has ended. A start waits for that, too.
     let have_ended = || {
         PostgresDatabase::open_existing(address.clone(), None)
@@ -147,16 +161,31 @@ pub fn check_start((schema, schemas): (&Schema, &[Schema]), place: &TableLocatio
     change.changes.map(drop)
 }
 
-/// Checks whether a start would fail because another program holds a lock of the database that the start needs. Changes nothing.
-/// Does not look at a database that a Weir program has open.
+/// Checks whether a start would fail because of other programs: in SQLite, because one holds a lock of the database that the start needs,
+/// and in PostgreSQL, because they have too many connections. Changes nothing. Does not look at an SQLite database that a Weir program has
+/// open.
 ///
 /// # Errors
 /// Fails with why a start would fail.
-pub fn check_lock(place: &TableLocation) -> Result<(), Failure> {
-    match place {
-        TableLocation::File(file) => without_links(file).and_then(|path| check_unlocked(&path)),
-        TableLocation::Memory | TableLocation::Scratch(_) | TableLocation::Postgres(_) => Ok(()),
+pub fn check_others(
+    schemas: &[Schema],
+    (place, existing): (&TableLocation, &ExistingDatabases),
+) -> Result<(), Failure> {
+    if let TableLocation::File(file) = place
+        && schemas.iter().any(Schema::is_stored)
+    {
+        without_links(file).and_then(|path| check_unlocked(&path))?;
     }
+    let mut connected: BTreeMap<Option<&str>, PostgresConnections> = BTreeMap::new();
+    for schema in schemas.iter().filter(|schema| schema.soft.is_none()) {
+        let database = schema.existing.as_ref().map(|existing| &*existing.database);
+        let place = database.map_or_else(|| Ok(place.clone()), |database| existing.place(database))?;
+        if let (TableLocation::Postgres(address), Entry::Vacant(of_database)) = (place, connected.entry(database)) {
+            let count = if schema.is_stored() { CONNECTIONS_OF_START } else { CONNECTIONS_OF_EXISTING };
+            of_database.insert(PostgresConnections::open(address, count)?);
+        }
+    }
+    Ok(())
 }
 
 /// Describes the columns, indexes and references of a table.
@@ -270,7 +299,12 @@ fn would_change_file<'s>(
     statements: &[PlacedStatement],
     file: &Path,
 ) -> Read<WouldChange<'s>> {
-    let found = without_links(file).and_then(|path| LogNote::check(&path).and_then(|()| check_writable(&path)));
+    // In the order of a start.
+    let found = without_links(file).and_then(|path| {
+        check_openable(&path)?;
+        LogNote::check(&path)?;
+        check_beside_writable(&path)
+    });
     if let Err(failure) = found {
         return Ok(WouldChange::refused(failure));
     }
@@ -278,6 +312,8 @@ fn would_change_file<'s>(
     let connection = opened.map_err(|error| explain(file, &error))?;
     // All checks see the same rows, while a program writes them.
     let snapshot = connection.unchecked_transaction().map_err(|error| explain(file, &error))?;
-    is_ours(&snapshot).map_err(|error| explain(file, &error))?;
+    if let Err(error) = is_ours(&snapshot) {
+        return Ok(WouldChange::refused(explain(file, &error)));
+    }
     WouldChange::of((schema, schemas), statements, &SqliteCatalog { connection: &snapshot, path: file })
 }

@@ -8,9 +8,11 @@ pub(super) mod connection;
 pub(super) mod database;
 pub(super) mod database_error;
 pub(super) mod database_files;
+pub(super) mod database_format;
 pub(super) mod disk_waits;
 #[cfg(test)]
 pub(super) mod durable_files;
+pub(super) mod file_stamp;
 pub(super) mod group_log;
 pub(super) mod held_read;
 pub(super) mod log;

@@ -9,7 +9,7 @@ use weir_host::{HostType, Text, Value};
 use weir_ir::expr::{Atom, Block, Let, Op, Origin, Program, Var};
 use weir_ir::prim::Prim;
 use weir_library::tables::{
-    PlacedStatement, Schema, SearchStatement, StatementCall, TableLocation, backup, check_lock, report,
+    PlacedStatement, Schema, SearchStatement, StatementCall, TableLocation, backup, check_others, report,
 };
 use weir_syntax::SourceFile;
 
@@ -64,8 +64,7 @@ pub(crate) fn tables(arguments: &TablesArguments, library: &Library, terminal: &
         }
     }
     // A start that fails for another reason does not get that far.
-    let asks = !fails && schemas.iter().any(is_stored);
-    if asks && let Err(failure) = check_lock(&place) {
+    if !fails && let Err(failure) = check_others(&schemas, (&place, &existing)) {
         (printed, fails) = (format!("{printed}a start fails: {failure}\n"), true);
     }
     if fails && ["  a start runs: ", "  a start converts "].iter().any(|change| printed.contains(change)) {

@@ -12,6 +12,7 @@
 use weir::{Failure, Value};
 
 use super::converted_rows;
+use super::index_names;
 use super::migration_columns::{has_old, is_changed, is_old, is_readable, lacks_new};
 use super::migration_notes::{MigrationProgress, forget, note, shown_columns};
 use super::new_table::SchemaChange;
@@ -37,7 +38,7 @@ pub(in crate::tables) fn old_rows(schema: &Schema, catalog: &dyn Catalog) -> Sta
 }
 
 /// Fails if the rows of a table cannot be converted now, such as because a program of another version is running.
-pub(super) fn may_go_on(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<()> {
+pub(in crate::tables) fn may_go_on(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<()> {
     match PendingMigration::of(schema, catalog)? {
         Ok(Some(pending)) => pending.may_go_on(catalog),
         other => Ok(other.map(drop)),
@@ -255,6 +256,9 @@ pub(in crate::tables) fn planned(
         Err(failure) => return Ok(Err(failure)),
     };
     if let Err(failure) = pending.fits_database(catalog)? {
+        return Ok(Err(failure));
+    }
+    if let Err(failure) = index_names::are_free(schema, &catalog.own_indexes(&schema.name)?, catalog)? {
         return Ok(Err(failure));
     }
     // Rows that others have written may lack values.

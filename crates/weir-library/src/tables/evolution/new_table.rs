@@ -49,6 +49,12 @@ pub(super) fn index_created(schema: &Schema, index: &IndexSchema, dialect: Diale
     SchemaChange { sql: format!("CREATE {unique}INDEX {called} ON {} ({columns})", quoted(&schema.name)) }
 }
 
+/// Returns an index as programs declare it: `unique (owner, title)`.
+pub(super) fn shown_index(schema: &Schema, index: &IndexSchema) -> String {
+    let columns = index.columns.iter().map(|at| schema.columns[*at].name.clone());
+    format!("`{} ({})`", if index.unique { "unique" } else { "index" }, list(columns, ", "))
+}
+
 /// Returns the statement that drops an index of a table.
 pub(super) fn index_dropped(schema: &Schema, index: &CatalogIndex) -> SchemaChange {
     let name = quoted(&index.name);

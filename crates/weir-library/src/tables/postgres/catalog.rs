@@ -12,7 +12,9 @@ use super::io::wait;
 use super::received_row::ReceivedRow;
 use super::running_programs;
 use super::value::column_value;
-use crate::tables::catalog::{Catalog, CatalogColumn, CatalogIndex, IndexPart, Read, grouped_columns, indexes_of};
+use crate::tables::catalog::{
+    Catalog, CatalogColumn, CatalogIndex, IndexPart, NameHolder, Read, grouped_columns, indexes_of,
+};
 use crate::tables::dialect::Dialect;
 use crate::tables::schema::{ColumnSchema, Schema};
 use crate::tables::sql::list;
@@ -22,7 +24,7 @@ use crate::tables::sql_value::Bound;
 pub(in crate::tables) struct PostgresCatalog<'c> {
     pub(super) connection: &'c PostgresConnection,
     pub(super) database: &'c PostgresDatabase,
-    /// True if a statement was given up because another program has a lock that it needs.
+    /// True if a statement was given up because another program has a lock that it needs, or changes the same.
     pub(super) is_held_up: Cell<bool>,
     /// Time after which an answer is not waited for any more.
     limit: Duration,
@@ -79,7 +81,8 @@ impl PostgresCatalog<'_> {
     /// Blocks the thread until the answer is there.
     fn answered<T>(&self, answer: impl Future<Output = Result<T, StatementError>>) -> Read<T> {
         wait(self.limit, answer).unwrap_or(Err(StatementError::NoAnswer)).map_err(|error| {
-            self.is_held_up.set(self.is_held_up.get() || error.is_lock_missing());
+            let is_held_up = error.is_lock_missing() || error.is_change_beside_another();
+            self.is_held_up.set(self.is_held_up.get() || is_held_up);
             self.database.failure(&error)
         })
     }
@@ -185,6 +188,21 @@ impl Catalog for PostgresCatalog<'_> {
             Some(IndexPart { index: index?, unique, of_constraint, plain, column })
         };
         Ok(indexes_of(rows.into_iter().filter_map(part)))
+    }
+
+    fn holder_of_name(&self, name: &str) -> Read<Option<NameHolder>> {
+        let name = PostgresCatalog::table(name);
+        let rows = self.query(&format!(
+            "SELECT CASE c.relkind WHEN 'i' THEN 'index' WHEN 'I' THEN 'index' WHEN 'v' THEN 'view' WHEN 'S' THEN 'sequence'
+                    WHEN 'm' THEN 'materialized view' WHEN 'f' THEN 'foreign table' WHEN 'c' THEN 'type' ELSE 'table' END, t.relname
+             FROM pg_class c LEFT JOIN pg_index i ON i.indexrelid = c.oid LEFT JOIN pg_class t ON t.oid = i.indrelid
+             WHERE c.oid = {name}"
+        ))?;
+        let holder = |row: Vec<Option<String>>| {
+            let [kind, table] = <[Option<String>; 2]>::try_from(row).ok()?;
+            Some(NameHolder { kind: kind?, table })
+        };
+        Ok(rows.into_iter().find_map(holder))
     }
 
     fn numbers_rows(&self, table: &str) -> Read<bool> {

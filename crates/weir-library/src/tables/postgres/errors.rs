@@ -18,13 +18,18 @@ const WHY_LOST: &str = "the transaction was taken back, because its connection t
 const RULES_BROKEN: [&str; 4] = ["23", "22001", "22021", "22003"];
 
 /// The advice for a server that has too many connections.
-const TOO_MANY_CONNECTIONS: &str = "end some programs, raise the limit, or give the plan a smaller `table_connections`";
+const TOO_MANY_CONNECTIONS: &str = "end some programs, give their plans a smaller `table_connections`, or raise the limit: a program \
+    needs two connections, or one to an existing database";
 /// The advice for a lost connection, while the program runs.
 const CONNECTS_AGAIN: &str = "the next statement connects again";
 
 /// The advice for a table with rules (`CREATE RULE`).
 const NO_RULES: &str = "a rule rewrites statements on this table, and PostgreSQL does not execute this one then: write a trigger instead of \
                         the rule";
+
+/// The advice for errors that a server itself never gives: the program prepares statements, and holds locks as long as it is connected.
+const OF_POOLER: &str = "a connection pooler stands before the server that changes connections between transactions: use the address of the \
+    server itself, or a pool of sessions";
 
 /// An error of a statement.
 #[derive(Debug)]
@@ -81,6 +86,11 @@ impl StatementError {
     /// Returns whether another program has a lock that the statement needs, and the time to wait for it is over.
     pub(super) fn is_lock_missing(&self) -> bool {
         matches!(self, StatementError::Database(error, _) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE))
+    }
+
+    /// Returns whether another program changes the same table, index or column at the same time, such as by `CREATE INDEX CONCURRENTLY`.
+    pub(super) fn is_change_beside_another(&self) -> bool {
+        matches!(self, StatementError::Database(error, _) if is_change_beside_another(error))
     }
 
     /// Returns whether the server has as many connections as it allows.
@@ -182,6 +192,12 @@ pub(super) fn is_lost(error: &Error) -> bool {
 pub(super) fn is_outdated(error: &Error) -> bool {
     let revalidates = |error: &DbError| error.routine() == Some("RevalidateCachedQuery");
     error.code() == Some(&SqlState::FEATURE_NOT_SUPPORTED) && error.as_db_error().is_some_and(revalidates)
+}
+
+/// Returns whether the database could not note a change of a table, because another program had just noted one. Its message is English.
+fn is_change_beside_another(error: &Error) -> bool {
+    let says_so = |error: &DbError| error.message().starts_with("tuple concurrently");
+    error.code() == Some(&SqlState::INTERNAL_ERROR) && error.as_db_error().is_some_and(says_so)
 }
 
 /// Returns whether a server, a role or a database has as many connections as it allows, or a connection pooler before them, which says
@@ -315,6 +331,11 @@ fn advice(error: &Error) -> Option<&'static str> {
                 "`?sslrootcert=FILE` names the authority of its certificate; `?sslmode=disable` does not encrypt",
             );
         }
+        if error.source().is_some_and(|why| why.to_string() == "password missing") {
+            return Some(
+                "the server asks for one: set `PGPASSWORD`, or give it in the address: `postgres://USER:PASSWORD@…`",
+            );
+        }
         if error.to_string().starts_with("error connecting") {
             return Some("start PostgreSQL, or correct its address");
         }
@@ -327,8 +348,18 @@ fn advice(error: &Error) -> Option<&'static str> {
         }
         "53100" => "its disk is full: free some space; nothing of the statement was written",
         _ if has_too_many_connections(error) => TOO_MANY_CONNECTIONS,
-        "25006" => "it is read-only, such as a standby: use the address of the primary",
-        "28P01" | "28000" => "correct the user or the password in its address, or set `PGPASSWORD`",
+        _ if is_change_beside_another(error) => {
+            "another program changes the same table or its indexes, such as by `CREATE INDEX CONCURRENTLY`: start again when that has ended"
+        }
+        "25006" => {
+            "it is read-only, such as a standby, or for the user: use the address of the primary, or another user"
+        }
+        "28P01" => "correct the user or the password in its address, or set `PGPASSWORD`",
+        "28000" => {
+            "correct the user in its address, or have the server let that user in (`CREATE ROLE … LOGIN`, `pg_hba.conf`)"
+        }
+        "26000" | "42P05" => OF_POOLER,
+        "08P01" if error.to_string().contains("startup parameter") => OF_POOLER,
         "3D000" => "create it with `createdb`, or correct its address",
         "54011" => "a key or an index has at most 32 columns",
         "54000" => "a key or an indexed value has at most 2,700 bytes",

@@ -7,9 +7,13 @@ use super::writes_since_crash;
 
 /// Takes the lock of programs that have joined: from now on, others wait for the disk. The rows of joins long ago are deleted, and those in
 /// which programs count commits that have joined then: one that still runs does not learn by them what a lost connection has done.
+/// The rows of joins have their numbers in their names, by which no number is given again if somebody has set the numbers back.
 const JOIN: &str = "SELECT pg_advisory_lock_shared((1466263922::bigint << 32) | '\"weir_database\"'::regclass::oid::bigint); \
     BEGIN; LOCK TABLE \"weir_database\" IN EXCLUSIVE MODE; \
     INSERT INTO \"weir_numbers\" VALUES ('', 0) ON CONFLICT DO NOTHING; \
+    UPDATE \"weir_numbers\" SET \"last\" = (joins.last << 40) | (\"weir_numbers\".\"last\" & 1099511627775) \
+    FROM (SELECT max(substring(\"table\" FROM '^ join ([0-9]{1,7})$')::bigint) AS last FROM \"weir_numbers\" WHERE \"table\" LIKE ' join %') \
+    AS joins WHERE \"table\" = '' AND (\"weir_numbers\".\"last\" >> 40) < joins.last; \
     SELECT \"last\", (SELECT \"last\" FROM \"weir_numbers\" WHERE \"table\" = 'JOINED'), \
     (SELECT \"last\" FROM \"weir_numbers\" WHERE \"table\" = 'MARKED'), \
     (SELECT string_agg(\"last\"::text, ' ') FROM \"weir_numbers\" WHERE \"table\" LIKE ' join %'), xmin FROM \"weir_numbers\" WHERE \"table\" = ''; \

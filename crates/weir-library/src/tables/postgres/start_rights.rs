@@ -35,7 +35,7 @@ impl PostgresDatabase {
         changes: &[SchemaChange],
     ) -> Read<Option<Failure>> {
         let database = PostgresDatabase::unprepared(address.clone(), (None, 1))?;
-        let connection = database.connect().map_err(|error| database.failure(&error))?;
+        let connection = database.connect_to_look()?;
         let found = database.texts(&connection, OF_USER)?;
         // A schema that is missing has a message of its own.
         let Some([Some(own), Some(user), reads, creates]) = found.first().map(Vec::as_slice) else { return Ok(None) };

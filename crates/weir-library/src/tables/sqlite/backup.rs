@@ -7,10 +7,13 @@ use std::path::{Path, PathBuf};
 use rusqlite::ErrorCode;
 use weir::Failure;
 
-use super::connection::read_only;
-use super::database::is_ours;
+use super::connection::{read_only, read_write};
 use super::database_error::{FILES_LIMITED, explain, limits_files};
 use super::database_files::beside;
+use super::database_format::is_ours;
+use super::file_stamp;
+use super::log_note::Noted;
+use super::start_access::without_links;
 
 /// Copies the database of a program to a new file, which holds the rows of one moment and no unused space. Nobody waits for
 /// it. Returns the size of the copy in bytes.
@@ -25,15 +28,18 @@ pub fn backup(database: &Path, copy: &Path) -> Result<u64, Failure> {
     if copy.exists() {
         return Err(Failure::function(format!("{} exists already; choose another name", copy.display())));
     }
+    without_links(database).map_or(Ok(()), |path| Noted::check_log_owner(&path))?;
     let connection = read_only(database).map_err(|error| explain(database, &error))?;
     is_ours(&connection).map_err(|error| explain(database, &error))?;
     // The copy gets its name when it is complete.
     let partial = partial(copy);
     File::create_new(&partial).map_err(|error| cannot_write(copy, &error))?;
     let written = connection.execute("VACUUM INTO ?1", [partial.to_string_lossy()]);
+    // The log of the database is none of the copy.
+    let written = written.and_then(|_| file_stamp::renew(&read_write(&partial)?));
     let finished = written
         .map_err(|error| not_copied(database, copy, &error))
-        .and_then(|_| finish(&partial, copy).map_err(|error| cannot_write(copy, &error)));
+        .and_then(|()| finish(&partial, copy).map_err(|error| cannot_write(copy, &error)));
     if finished.is_err() {
         // The first failure is the one that counts. SQLite leaves the journal of a copy that it could not write.
         for file in [beside(&partial, "-journal"), partial] {

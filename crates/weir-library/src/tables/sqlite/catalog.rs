@@ -8,7 +8,9 @@ use weir::{Value, memory};
 
 use super::database_error::explain;
 use super::value::sqlite_value;
-use crate::tables::catalog::{Catalog, CatalogColumn, CatalogIndex, IndexPart, Read, grouped_columns, indexes_of};
+use crate::tables::catalog::{
+    Catalog, CatalogColumn, CatalogIndex, IndexPart, NameHolder, Read, grouped_columns, indexes_of,
+};
 use crate::tables::dialect::Dialect;
 use crate::tables::schema::ColumnSchema;
 use crate::tables::sql_value::Bound;
@@ -93,6 +95,13 @@ impl Catalog for SqliteCatalog<'_> {
         let parts: Vec<IndexPart> =
             self.read(|connection| connection.prepare(sql)?.query_map([table], part)?.collect())?;
         Ok(indexes_of(parts))
+    }
+
+    fn holder_of_name(&self, name: &str) -> Read<Option<NameHolder>> {
+        let sql = "SELECT type, CASE type WHEN 'index' THEN tbl_name END FROM sqlite_schema
+                   WHERE type <> 'trigger' AND name = ?1 COLLATE NOCASE";
+        let holder = |row: &rusqlite::Row<'_>| Ok(NameHolder { kind: row.get(0)?, table: row.get(1)? });
+        self.read(|connection| connection.query_row(sql, [name], holder).optional())
     }
 
     fn numbers_rows(&self, table: &str) -> Read<bool> {

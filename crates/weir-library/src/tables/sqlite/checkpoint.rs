@@ -266,16 +266,19 @@ impl LogMover {
             }
         }
         let Some(writer) = self.idle_writer()? else { return Ok(false) };
-        let is_moved = move_all(&self.note, &writer.connection, (&mover, &reader), "RESTART")?;
+        let moved = move_all(&self.note, &writer.connection, (&mover, &reader), "RESTART")?;
         #[cfg(test)]
         super::durable_files::DurableFiles::moved(&self.path);
-        if is_moved {
+        if moved.is_whole {
             self.pages.0.store(0, Ordering::Relaxed);
         }
-        self.note.raise(&writer.connection)?;
+        match moved.is_in_file {
+            true => self.note.raise_behind_log(&writer.connection)?,
+            false => self.note.raise(&writer.connection)?,
+        }
         drop(writer);
         self.connections = Some((mover, reader));
-        Ok(is_moved)
+        Ok(moved.is_whole)
     }
 
     /// Locks the connection that writes, which has no transaction; `None` if one takes long.
@@ -298,16 +301,16 @@ impl Drop for LogMover {
     }
 }
 
-/// Moves all of the log, and returns whether nobody has hindered it. The thread has the connection that writes for itself.
+/// Moves all of the log, unless somebody hinders it. The thread has the connection that writes for itself.
 pub(in crate::tables) fn move_all(
     note: &LogNote,
     writer: &Connection,
     (mover, reader): (&Connection, &Connection),
     mode: &str,
-) -> Result<bool, LogError> {
+) -> Result<MovedPages, LogError> {
     note.hold_back(writer, reader)?;
     moved_before(note, mover, reader)?;
-    Ok(checkpoint(mover, mode)?.is_whole)
+    Ok(checkpoint(mover, mode)?)
 }
 
 /// Moves what is in the log before the number that the reader holds back.
@@ -323,8 +326,10 @@ pub(in crate::tables) fn moved_before(
 
 /// The outcome of a checkpoint.
 pub(in crate::tables) struct MovedPages {
-    /// True if nobody has hindered it.
-    is_whole: bool,
+    /// True if nobody has hindered it: the log begins anew.
+    pub(in crate::tables) is_whole: bool,
+    /// True if all of the log is in the database.
+    is_in_file: bool,
     /// The number of pages at the start of the log that are in the database.
     pages: u32,
 }
@@ -332,7 +337,8 @@ pub(in crate::tables) struct MovedPages {
 /// Makes a checkpoint.
 fn checkpoint(connection: &Connection, mode: &str) -> rusqlite::Result<MovedPages> {
     connection.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |row| {
-        let pages = u32::try_from(row.get::<_, i64>(2)?).unwrap_or(0);
-        Ok(MovedPages { is_whole: row.get::<_, i64>(0)? == 0, pages })
+        let (all, moved) = (row.get::<_, i64>(1)?, row.get::<_, i64>(2)?);
+        let pages = u32::try_from(moved).unwrap_or(0);
+        Ok(MovedPages { is_whole: row.get::<_, i64>(0)? == 0, is_in_file: all == moved, pages })
     })
 }

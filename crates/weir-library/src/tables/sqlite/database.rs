@@ -25,8 +25,9 @@ use weir::{Failure, FailureKind, may_block};
 use super::catalog::SqliteCatalog;
 use super::checkpoint::{LogPages, LogThread, move_all};
 use super::connection::{BUSY_TIMEOUT, read_only, read_write};
-use super::database_error::{explain, explain_read, in_use, is_busy, refused};
+use super::database_error::{explain, explain_read, in_use, is_busy};
 use super::database_files::LOG_KEPT_MAX;
+use super::database_format::{APPLICATION_ID, LAYOUT, is_ours};
 use super::disk_waits::DiskWaits;
 use super::group_log::Redo;
 use super::log::SqliteLog;
@@ -40,10 +41,6 @@ use crate::tables::group_commit::GroupCommit;
 use crate::tables::table_log::TableLog;
 use crate::tables::transaction_number::{only_reads, refused as refused_in};
 
-/// Marks the database of a Weir program: `Weir` in ASCII.
-const APPLICATION_ID: i32 = 0x5765_6972;
-/// The version of the layout of the database.
-const LAYOUT: i32 = 2;
 /// Size of the cache of the connection that writes, in KiB: pages of a group that do not fit are written more than once.
 const WRITER_CACHE_KIB: u32 = 16_000;
 /// Maximum number of readers that wait for their next use.
@@ -489,27 +486,4 @@ fn connect_at_once(path: &Path, pages: &LogPages) -> rusqlite::Result<Connection
     ))?;
     pages.count(&mut connection)?;
     Ok(connection)
-}
-
-/// Fails if the database is that of another program or of another version.
-pub(in crate::tables) fn is_ours(connection: &Connection) -> rusqlite::Result<()> {
-    let pragma = |name: &str| connection.query_row(&format!("PRAGMA {name}"), [], |row| row.get::<_, i32>(0));
-    let (application, layout) = (pragma("application_id")?, pragma("user_version")?);
-    let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
-    if tables == 0 {
-        return Ok(());
-    }
-    if application != APPLICATION_ID {
-        return Err(refused("it is the database of another program; `--data DIR` chooses a folder"));
-    }
-    if layout < LAYOUT {
-        return Err(refused(
-            "a development version of Weir has written it, before tables were released; move it away, and copy its rows \
-             with `sqlite3`",
-        ));
-    }
-    if layout > LAYOUT {
-        return Err(refused("a newer version of Weir has written it; use that version, or a newer one"));
-    }
-    Ok(())
 }

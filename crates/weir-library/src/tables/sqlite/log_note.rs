@@ -14,6 +14,8 @@
 //! If another program, such as `sqlite3`, moves the log of a program that was killed, the file of the database gets the last number
 //! at whatever moment that was: nothing is lost, and the start agrees. A loss behind that is not noticed, nor is one of what a log
 //! has grown by since the last number.
+//!
+//! The note also says which file the log belongs to ([`file_stamp`](super::file_stamp)).
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
@@ -27,6 +29,7 @@ use weir::Failure;
 use super::connection::{read_only, without_log};
 use super::database_error::explain;
 use super::database_files::{LOG, LOG_KEPT_MAX, LOG_PAGES_MAX, NOTE, beside, sync_folder};
+use super::file_stamp::{DatabaseStamp, DatabaseStamps, StampedLog, salts_of};
 use super::log_error::LogError;
 use super::open_files::OpenFiles;
 
@@ -34,7 +37,7 @@ use super::open_files::OpenFiles;
 /// room on the disk.
 const LOG_LENGTH: u64 = 4_120 * LOG_PAGES_MAX as u64;
 /// Maximum number of bytes of a note that are read.
-const NOTE_LENGTH_MAX: u64 = 64;
+const NOTE_LENGTH_MAX: u64 = 256;
 
 /// The note of a database that is open.
 #[derive(Debug)]
@@ -49,14 +52,24 @@ pub(in crate::tables) struct LogNote {
 struct NoteFile {
     file: File,
     noted: i64,
+    /// The least length of the log that is noted.
+    log_length: u64,
+    /// The stamps that the file of the database may have; `None` if they are not known.
+    stamps: Option<DatabaseStamps>,
+    /// True if the file has these stamps.
+    has_stamps: bool,
+    /// The salts of the log in which the last stamp was committed.
+    salts: Option<u64>,
 }
 
 /// The contents of a note.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::tables) struct Noted {
     number: i64,
     /// The least length of the log.
     log_length: u64,
+    /// The log and the stamps of its file; `None` if they were not known.
+    log: Option<StampedLog>,
 }
 
 impl LogNote {
@@ -66,20 +79,30 @@ impl LogNote {
         let written = noted.agrees(path, connection)?;
         let file = opened(&note).map_err(|error| unwritable(&note, &error))?;
         let files = OpenFiles::open(path, connection).map_err(|error| log_unwritable(&beside(path, LOG), &error))?;
-        let begun = LogNote {
-            files,
-            written: AtomicI64::new(written),
-            note: Mutex::new(NoteFile { file, noted: noted.number }),
-        };
+        let begun = LogNote { files, written: AtomicI64::new(written), note: Mutex::new(NoteFile::of(file, noted)) };
+        let stamp = begun.begin_stamps(connection)?;
         // One that reads first would not wait for another program before it writes.
         let change = Transaction::new_unchecked(connection, TransactionBehavior::Immediate);
-        begun.raise_in(change).map_err(|error| error.explain(path))?;
+        begun.raise_in(change, stamp).map_err(|error| error.explain(path))?;
+        begun.note.lock().salts = salts_of(begun.files.log());
         begun.sync_log()?;
         sync_folder(path).map_err(|error| begun.unwritable(&error))?;
         Ok(begun)
     }
 
-    /// Fails if a start would, because the log is lost or cut. Changes nothing. A program may have the database open.
+    /// Notes the stamps that the file may have from now on. Returns the one that is to be committed first, if there is one.
+    fn begin_stamps(&self, connection: &Connection) -> Result<Option<DatabaseStamp>, Failure> {
+        let path = self.files.database();
+        let at_start = DatabaseStamps::at_start(path, connection).map_err(|error| explain(path, &error))?;
+        let Some((stamps, first)) = at_start else { return Ok(None) };
+        let mut note = self.note.lock();
+        (note.stamps, note.has_stamps) = (Some(stamps), false);
+        let written = note.write_stamps(self.files.log());
+        written.map_err(|error| self.unwritable(&error)).map(|()| first)
+    }
+
+    /// Fails if a start would, because the log is lost or cut, or belongs to another file. Changes nothing. A program may have the
+    /// database open.
     pub(in crate::tables) fn check(path: &Path) -> Result<(), Failure> {
         let noted = Noted::before_start(path)?;
         if noted.number == 0 {
@@ -93,15 +116,37 @@ impl LogNote {
     /// Commits the next number to the log, which is not shorter than it should be afterwards. Nobody else writes by this connection.
     /// Does not wait for another program that writes.
     pub(in crate::tables) fn raise(&self, connection: &Connection) -> Result<(), LogError> {
-        self.raise_in(connection.unchecked_transaction())
+        let stamped = self.note.lock().salts;
+        if stamped != salts_of(self.files.log()) {
+            // Another program has moved all of the log, which has begun anew.
+            return self.raise_behind_log(connection);
+        }
+        self.raise_in(connection.unchecked_transaction(), None)
     }
 
-    fn raise_in(&self, change: rusqlite::Result<Transaction<'_>>) -> Result<(), LogError> {
+    /// Does the same when all of the log is in the file, and commits the next stamp.
+    pub(super) fn raise_behind_log(&self, connection: &Connection) -> Result<(), LogError> {
+        let mut note = self.note.lock();
+        note.write_stamps(self.files.log()).map_err(|error| LogError::Log(self.unwritable(&error)))?;
+        let moved = DatabaseStamp::of(connection)?;
+        let next = note.stamps.map_or_else(|| DatabaseStamp::random(connection), |noted| Ok(noted.next))?;
+        let stamps = DatabaseStamps::behind(moved, next, connection)?;
+        self.raise_in(connection.unchecked_transaction(), Some(next))?;
+        (note.stamps, note.has_stamps, note.salts) = (Some(stamps), false, salts_of(self.files.log()));
+        Ok(())
+    }
+
+    fn raise_in(
+        &self,
+        change: rusqlite::Result<Transaction<'_>>,
+        stamp: Option<DatabaseStamp>,
+    ) -> Result<(), LogError> {
         let (next, change) = (self.written.load(Ordering::Relaxed) + 1, change?);
         change.execute_batch(&format!(
             "CREATE TABLE IF NOT EXISTS \"weir_log\" (\"id\" INTEGER PRIMARY KEY, \"number\" INTEGER NOT NULL) STRICT;
              INSERT INTO \"weir_log\" VALUES (1, {next}) ON CONFLICT DO UPDATE SET \"number\" = excluded.\"number\""
         ))?;
+        stamp.map_or(Ok(()), |stamp| stamp.write(&change))?;
         // The transaction has the lock for writers: while the length is set, nobody appends what that would cut off.
         self.files.lengthen(LOG_LENGTH).map_err(|error| LogError::Log(self.log_unwritable(&error)))?;
         change.commit()?;
@@ -134,7 +179,7 @@ impl LogNote {
     /// Notes a number that was committed before a sync, if that was not done yet, and the length of the log.
     pub(super) fn confirm(&self, number: i64, log_length: u64) -> io::Result<()> {
         let mut note = self.note.lock();
-        if note.noted < number { note.write(number, log_length) } else { Ok(()) }
+        if note.noted < number { note.write((number, log_length), self.files.log()) } else { Ok(()) }
     }
 
     /// Returns the failure of a note that cannot be written.
@@ -165,14 +210,25 @@ impl LogNote {
 }
 
 impl NoteFile {
-    fn write(&mut self, number: i64, log_length: u64) -> io::Result<()> {
+    fn of(file: File, Noted { number, log_length, .. }: Noted) -> NoteFile {
+        NoteFile { file, noted: number, log_length, stamps: None, has_stamps: false, salts: None }
+    }
+
+    /// Notes the stamps, if that was not done yet.
+    fn write_stamps(&mut self, log: &File) -> io::Result<()> {
+        if self.has_stamps { Ok(()) } else { self.write((self.noted, self.log_length), log) }
+    }
+
+    fn write(&mut self, (number, log_length): (i64, u64), log: &File) -> io::Result<()> {
         // A longer log is cut when it begins anew.
         let log_length = log_length.min(u64::from(LOG_KEPT_MAX));
+        let log = salts_of(log).zip(self.stamps).map(|(salts, stamps)| StampedLog { salts, stamps });
+        let log = log.map_or_else(StampedLog::shown_unknown, |log| log.to_string());
         self.file.rewind()?;
         // Always of one length, so that it needs no more room on the disk.
-        self.file.write_all(format!("{number:019} {log_length:010}\n").as_bytes())?;
+        self.file.write_all(format!("{number:019} {log_length:010} {log}\n").as_bytes())?;
         self.file.sync_data()?;
-        self.noted = number;
+        (self.noted, self.log_length, self.has_stamps) = (number, log_length, true);
         Ok(())
     }
 }
@@ -181,17 +237,13 @@ impl Noted {
     /// Reads the note of a database that is not open: SQLite would move what is left of a log when it closes the database. Fails if
     /// the log was cut, or the database is gone.
     pub(in crate::tables) fn before_start(path: &Path) -> Result<Noted, Failure> {
-        let (note, length) = (beside(path, NOTE), |path: &Path| std::fs::metadata(path).map_or(0, |file| file.len()));
-        let noted = match File::open(&note) {
-            Ok(file) => Noted::read(&file, &note)?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Noted::default(),
-            Err(error) => return Err(unreadable(&note, &error)),
-        };
-        let log = length(&beside(path, LOG));
+        let length = |path: &Path| std::fs::metadata(path).map_or(0, |file| file.len());
+        let (noted, log) = (Noted::beside(path)?, length(&beside(path, LOG)));
         // SQLite writes the database before its log, and would remove the log of an empty one.
         if length(path) == 0 && (noted.number > 0 || log > 0) {
             return Err(gone(path));
         }
+        noted.check_owner(path)?;
         if log >= noted.log_length {
             return Ok(noted);
         }
@@ -205,6 +257,27 @@ impl Noted {
         }
     }
 
+    /// Fails if the log of a database belongs to another file.
+    pub(super) fn check_log_owner(path: &Path) -> Result<(), Failure> {
+        // Only a start needs a note that can be read.
+        Noted::beside(path).map_or(Ok(()), |noted| noted.check_owner(path))
+    }
+
+    fn check_owner(self, path: &Path) -> Result<(), Failure> {
+        let is_of_another = self.log.is_some_and(|noted| noted.is_of_another_file(path, &beside(path, LOG)));
+        // A program that has the database open may have moved the log meanwhile.
+        if is_of_another && Noted::beside(path)? == self { Err(of_another_file(path)) } else { Ok(()) }
+    }
+
+    fn beside(path: &Path) -> Result<Noted, Failure> {
+        let note = beside(path, NOTE);
+        match File::open(&note) {
+            Ok(file) => Noted::read(&file, &note),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Noted::default()),
+            Err(error) => Err(unreadable(&note, &error)),
+        }
+    }
+
     /// Reads a note. One that was not written yet is empty, or has zeros after a power cut.
     fn read(file: &File, note: &Path) -> Result<Noted, Failure> {
         let mut text = Vec::new();
@@ -215,11 +288,13 @@ impl Noted {
         std::str::from_utf8(&text).ok().and_then(Noted::parse).ok_or_else(|| damaged(note))
     }
 
-    /// Parses `number length`. Notes of older versions have no length.
+    /// Parses `number length log`. Notes of older versions have no log, or only the number.
     fn parse(text: &str) -> Option<Noted> {
-        let text = text.strip_suffix('\n')?;
-        let (number, log_length) = text.split_once(' ').unwrap_or((text, "0"));
-        Some(Noted { number: number.parse().ok()?, log_length: log_length.parse().ok()? })
+        let mut parts = text.strip_suffix('\n')?.splitn(3, ' ');
+        let number = parts.next()?.parse().ok()?;
+        let log_length = parts.next().map_or(Ok(0), str::parse).ok()?;
+        let log = parts.next().map_or(Some(None), StampedLog::parse)?;
+        Some(Noted { number, log_length, log })
     }
 
     /// Returns the number of the database. Fails if that is smaller than the noted one.
@@ -263,6 +338,15 @@ fn gone(path: &Path) -> Failure {
     ))
 }
 
+fn of_another_file(path: &Path) -> Failure {
+    let path = path.display();
+    Failure::function(format!(
+        "the log {path}-wal belongs to another file than {path}, such as to the former database when a backup has replaced it, and would \
+         damage this one: to go on with {path}, remove {path}-wal and {path}{NOTE}; to keep the rows that are in the log, put the file back \
+         to which it belongs"
+    ))
+}
+
 fn cut(path: &Path) -> Failure {
     let path = path.display();
     Failure::function(format!(
@@ -284,7 +368,8 @@ fn unreadable(note: &Path, error: &io::Error) -> Failure {
     Failure::function(format!("cannot read {}, which notes the log of the database: {error}{advice}", note.display()))
 }
 
-fn unwritable(note: &Path, error: &io::Error) -> Failure {
+/// Returns the failure of a note that cannot be written.
+pub(super) fn unwritable(note: &Path, error: &io::Error) -> Failure {
     let advice = advice(error);
     Failure::function(format!("cannot write {}, which notes the log of the database: {error}{advice}", note.display()))
 }

@@ -10,12 +10,13 @@ use weir::Failure;
 
 use super::connection::read_write;
 use super::database_error::{explain, is_folder};
-use super::database_files::beside;
+use super::database_files::{LOG, NOTE, beside};
+use super::log_note::unwritable;
 
 /// The ends of the names of the files beside a database that a start writes.
-const WRITTEN_BESIDE: [&str; 3] = ["-wal", "-shm", "-note"];
+const WRITTEN_BESIDE: [&str; 3] = [NOTE, LOG, "-shm"];
 /// The files without which a database that was moved may lack rows.
-const MOVED_WITH: [&str; 2] = ["-wal", "-note"];
+const MOVED_WITH: [&str; 2] = [LOG, NOTE];
 /// Maximum number of links that are followed, as in Linux.
 const LINKS_MAX: usize = 40;
 
@@ -35,15 +36,29 @@ pub(in crate::tables) fn without_links(database: &Path) -> Result<PathBuf, Failu
     }
 }
 
-/// Fails if a start could not write a database, or make it. Changes nothing.
-pub(in crate::tables) fn check_writable(database: &Path) -> Result<(), Failure> {
+/// Fails if a start could not open a database to write it, or make it. Changes nothing.
+pub(in crate::tables) fn check_openable(database: &Path) -> Result<(), Failure> {
+    if database.is_dir() {
+        return Err(is_folder(database));
+    }
+    check_writable(database, &[database.to_owned()])
+}
+
+/// Fails if a start could not write the files beside a database, or make them. Changes nothing.
+pub(in crate::tables) fn check_beside_writable(database: &Path) -> Result<(), Failure> {
+    check_writable(database, &WRITTEN_BESIDE.map(|end| beside(database, end)))
+}
+
+fn check_writable(database: &Path, files: &[PathBuf]) -> Result<(), Failure> {
     let folder = database.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut is_missing = false;
-    for file in std::iter::once(database.to_owned()).chain(WRITTEN_BESIDE.map(|end| beside(database, end))) {
-        match access(&file, Access::READ_OK | Access::WRITE_OK) {
+    for file in files {
+        match access(file, Access::READ_OK | Access::WRITE_OK) {
             Ok(()) => {}
             Err(rustix::io::Errno::NOENT) => is_missing = true,
-            Err(refused) => return Err(not_opened(&file, &refused.into())),
+            Err(refused) if file == database => return Err(not_opened(file, &refused.into())),
+            Err(refused) if *file == beside(database, NOTE) => return Err(unwritable(file, &refused.into())),
+            Err(refused) => return Err(not_written(database, file, &refused.into())),
         }
     }
     match access(folder, Access::WRITE_OK | Access::EXEC_OK) {
@@ -97,6 +112,14 @@ pub(super) fn not_opened(path: &Path, error: &io::Error) -> Failure {
             format!("cannot open the database {}: {error}; {advice}", path.display())
         }
     })
+}
+
+fn not_written(database: &Path, file: &Path, error: &io::Error) -> Failure {
+    Failure::function(format!(
+        "the database {}: cannot write {}: {error}; give the program the right to write this file and its folder",
+        database.display(),
+        file.display()
+    ))
 }
 
 fn left_beside_link(database: &Path, path: &Path, left: &Path) -> Failure {

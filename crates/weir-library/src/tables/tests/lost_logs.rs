@@ -19,7 +19,7 @@ use crate::tables::sqlite::log_note::{LogNote, Noted};
 use crate::tables::sqlite::stored::StoredTable;
 
 /// Copies these files of a database into an empty folder.
-fn copy_of(folder: &TestDatabase, ends: &[&str]) -> TestDatabase {
+pub(super) fn copy_of(folder: &TestDatabase, ends: &[&str]) -> TestDatabase {
     // A program of before may still close its files.
     static COPIES: AtomicU32 = AtomicU32::new(0);
     let copy = TestDatabase::sqlite(&format!("log-lost-copy-{}", COPIES.fetch_add(1, Ordering::Relaxed)));
@@ -30,7 +30,7 @@ fn copy_of(folder: &TestDatabase, ends: &[&str]) -> TestDatabase {
 }
 
 /// Returns why a start fails, also once more, after `weir tables` has promised it; an empty text if it does not.
-fn started(database: &TestDatabase) -> String {
+pub(super) fn started(database: &TestDatabase) -> String {
     let promised = database.report(&schema()).unwrap();
     let start = || {
         let storage = database.storage();
@@ -149,7 +149,7 @@ fn a_kill_within_a_checkpoint_is_no_lost_log() {
         moved_before(&note, &mover, &reader).unwrap();
         check_kill(&folder, "a part is moved", true);
         insert();
-        assert!(move_all(&note, &writer, (&mover, &reader), "RESTART").unwrap());
+        assert!(move_all(&note, &writer, (&mover, &reader), "RESTART").unwrap().is_whole);
         check_kill(&folder, "all is moved", false);
         note.raise(&writer).unwrap();
         check_kill(&folder, "the log has begun anew", false);
@@ -209,7 +209,7 @@ fn insert_durably((database, table): (&Database, &StoredTable), numbers: Range<i
     }
 }
 
-fn settle(database: &Database) -> Result<(), Failure> {
+pub(super) fn settle(database: &Database) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(database.commits().unwrap().settled())
 }

@@ -105,3 +105,43 @@ fn an_index_on_columns_that_stay_is_created_before_columns_change() {
         assert!(of_mail < added && added < of_place, "{promised}");
     }
 }
+
+/// Such as a view of somebody, or an index of a table that was renamed.
+#[test]
+fn what_has_the_name_of_a_declared_index_is_named_with_the_table_and_the_way_on() {
+    let takers = [
+        ("TABLE {} (a int)", "table", ""),
+        ("VIEW {} AS SELECT 1 AS a", "view", ""),
+        ("INDEX {} ON before (mail)", "index", " of the table `before`"),
+        ("SEQUENCE {}", "sequence", ""),
+        ("MATERIALIZED VIEW {} AS SELECT 1 AS a", "materialized view", ""),
+    ];
+    for evolution in Evolution::each("taken_names") {
+        let is_sqlite = matches!(evolution.database, TestDatabase::Sqlite(_));
+        let (mail, unique) = ([column("mail", "Text", true)], [IndexSchema { columns: vec![1], unique: true }]);
+        // Makes the database one of Weir.
+        evolution.database.storage().open(declared("others", vec![column("name", "Text", false)])).unwrap();
+        evolution.database.execute("CREATE TABLE before (mail text)");
+        for is_new in [true, false] {
+            if !is_new {
+                evolution.start(&mail, &[], |_| ()).unwrap();
+            }
+            for (created, kind, of_table) in takers.iter().take(if is_sqlite { 3 } else { takers.len() }) {
+                let (name, keyword) = ("\"weir unique users (mail)\"", kind.to_uppercase());
+                evolution.database.execute(&format!("CREATE {}", created.replace("{}", name)));
+                let refused = evolution.start(&mail, &unique, |_| ()).unwrap_err();
+                let is_renamed = !is_sqlite || *kind == "table";
+                let way = if is_renamed {
+                    format!("ALTER {keyword} {name} RENAME TO …")
+                } else {
+                    format!("DROP {keyword} {name}")
+                };
+                let what = format!("the database has the {kind} `weir unique users (mail)`{of_table}, and ");
+                assert!(refused.contains(&format!("{what}`unique (mail)` of `users` needs this name")), "{refused}");
+                assert!(refused.contains(&format!("it: `{way}`")) && refused.ends_with("and start again"), "{refused}");
+                evolution.database.execute(&format!("DROP {keyword} {name}"));
+            }
+        }
+        evolution.start(&mail, &unique, |_| ()).unwrap();
+    }
+}

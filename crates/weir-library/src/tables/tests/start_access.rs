@@ -74,6 +74,28 @@ fn a_folder_that_is_missing_fails_the_start() {
     assert!(report.fails && report.text.contains(&format!("a start fails: {refused}")), "{}", report.text);
 }
 
+#[test]
+fn what_is_in_the_way_of_the_database_is_told_before_in_the_words_of_the_start() {
+    let database = TestDatabase::sqlite("in-the-way");
+    let in_folder = |name: &str| database.file().with_file_name(name);
+    std::fs::create_dir(in_folder("folder.db")).unwrap();
+    std::fs::write(in_folder("text.db"), "no database ".repeat(1_000)).unwrap();
+    Connection::open(in_folder("other.db")).unwrap().execute_batch("CREATE TABLE t (a)").unwrap();
+    let cases = [
+        (in_folder("folder.db"), "is a folder: move it away"),
+        (in_folder("text.db"), "it is no SQLite database"),
+        (in_folder("other.db"), "it is the database of another program"),
+        (in_folder("text.db").join("test.db"), "cannot open the database"),
+    ];
+    for (file, why) in cases {
+        let place = TableLocation::File(file);
+        let refused = TableStorage::at(place.clone()).open(users()).unwrap_err().message.to_string();
+        assert!(refused.contains(why), "{refused}");
+        let report = report((&users(), &[users()]), &[], (&place, &ExistingDatabases::default())).unwrap();
+        assert!(report.fails && report.text.contains(&format!("a start fails: {refused}")), "{}", report.text);
+    }
+}
+
 /// Fails if a part of a start that another program hinders does not wait so long for it.
 fn check_waits(least: Duration, start: impl FnOnce() -> Option<String>) {
     let begun = Instant::now();

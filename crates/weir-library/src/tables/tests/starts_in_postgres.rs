@@ -32,6 +32,18 @@ fn a_start_has_a_time_limit_of_its_own() {
     }
 }
 
+/// As `CREATE INDEX CONCURRENTLY` does at moments that no test can choose.
+#[test]
+fn a_start_that_meets_another_change_of_the_same_table_tries_again() {
+    for evolution in Evolution::each("start_beside_change") {
+        let TestDatabase::Postgres(_) = &evolution.database else { continue };
+        evolution.database.execute("CREATE SEQUENCE attempts");
+        let hinder =
+            "IF nextval('attempts') = 1 THEN RAISE 'tuple concurrently updated' USING ERRCODE = 'XX000'; END IF";
+        start_with_trigger(&evolution, hinder).unwrap();
+    }
+}
+
 /// The program ends, and connects no more.
 #[test]
 fn a_start_that_has_lost_its_connection_says_to_start_again() {
@@ -60,6 +72,30 @@ fn a_table_whose_row_of_numbers_is_missing_says_so() {
         assert!(promised.contains("`weir_numbers` has no row of the table"), "{promised}");
         evolution.database.execute(advice);
         assert_eq!(table.rows.insert(0, row()).unwrap(), Value::Int(2));
+    }
+}
+
+/// As somebody does who wants to begin anew, or who restores a copy of the table.
+#[test]
+fn a_start_goes_on_behind_numbers_that_were_set_back() {
+    let lines =
+        Schema { auto: true, ..declared("lines", vec![column("id", "Int", false), column("text", "Text", false)]) };
+    let row = || Value::Record([Value::Int(0), Value::text("x")].into());
+    for database in TestDatabase::each("numbers_set_back") {
+        let set_back = match database {
+            TestDatabase::Sqlite(_) => "UPDATE sqlite_sequence SET seq = 0",
+            TestDatabase::Postgres(_) => "UPDATE weir_numbers SET last = 0",
+        };
+        for start in 0..3 {
+            let storage = database.storage();
+            let table = storage.open(lines.clone()).unwrap();
+            for number in [1, 2] {
+                assert_eq!(table.rows.insert(0, row()).unwrap(), Value::Int(2 * start + number), "{database:?}");
+            }
+            weir::Closing::close(&storage).unwrap();
+            drop((table, storage));
+            database.execute(set_back);
+        }
     }
 }
 

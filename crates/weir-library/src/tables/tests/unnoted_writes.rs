@@ -73,7 +73,7 @@ fn seen_by_reads(table: &OpenTable) -> Vec<u64> {
         runtime.block_on(async {
             while table.rows.is_shared() {
                 match table.rows.read_later(&read, None) {
-                    Some(answer) => return drop(answer.await.unwrap()),
+                    Some(answer) => return drop(answer.answer.await.unwrap()),
                     None => tokio::task::yield_now().await,
                 }
             }

@@ -5,8 +5,8 @@ use std::thread;
 use test_support::postgres::PostgresServer;
 
 use super::postgres::BUSY;
-use super::{request, text};
-use crate::support::{Scratch, Served};
+use super::{COUNTER, request, text};
+use crate::support::{Scratch, Served, say};
 
 const EXISTING: &str = r#"use http
 
@@ -67,6 +67,26 @@ fn one_of_three_connections_to_an_existing_database_reads_while_another_one_wait
         let (code, said) = served.stop();
         assert!(code == Some(0) && !said.contains("too many connections"), "{engine}: {said}");
     }
+}
+
+#[test]
+fn too_few_connections_for_a_start_are_shown_before() {
+    let Some(server) = PostgresServer::start() else { return };
+    let address = server.schema("few").replacen("weir@", "clerk@", 1);
+    server.execute("public", "CREATE ROLE clerk LOGIN CONNECTION LIMIT 1; GRANT ALL ON SCHEMA few TO clerk");
+    let program = Scratch::new("few.weir", COUNTER.as_bytes());
+    let shown = || say(&["tables", program.path(), "--tables", &address]);
+    let started = say(&["run", program.path(), "--port", "0", "--tables", &address]);
+    let why = "too many connections for role \"clerk\"";
+    assert!(started.code == 3 && started.messages.contains(why), "{} {}", started.code, started.messages);
+    let refused = shown();
+    assert_eq!(refused.code, 1, "{}", refused.messages);
+    let line = refused.output.lines().find(|line| line.starts_with("a start fails: "));
+    assert!(line.is_some_and(|line| line.contains(why)), "{}", refused.output);
+    server.execute("public", "ALTER ROLE clerk CONNECTION LIMIT 2");
+    let allowed = shown();
+    assert_eq!(allowed.code, 0, "{} {}", allowed.output, allowed.messages);
+    assert_eq!(Served::start(program.path(), &["--tables", &address]).stop().0, Some(0));
 }
 
 #[test]

@@ -225,7 +225,7 @@ fn a_start_that_postgres_prevents_says_why() {
     assert!(refused(&server.address("missing")).contains("the search path names no schema that exists"));
     let nobody = address.replace("postgres://weir@", "postgres://stranger:secret@");
     let said = refused(&nobody);
-    assert!(said.contains("correct the user or the password") && !said.contains("secret"), "{said}");
+    assert!(said.contains("correct the user in its address") && !said.contains("secret"), "{said}");
     let said = refused(&address.replace("/postgres?", "/shop?"));
     assert!(said.contains("create it with `createdb`"), "{said}");
     let said = refused("postgres://weir@127.0.0.1:1/shop");

@@ -47,6 +47,9 @@ fn rows_are_not_converted_while_a_program_of_the_old_version_runs() {
     let refused = say(&["run", new.path(), "--port", "0", "--tables", &address]);
     let wanted = "another program that is running has other columns of `users`";
     assert!(refused.code != 0 && refused.messages.contains(wanted), "{} {}", refused.code, refused.messages);
+    let promised = || say(&["tables", new.path(), "--tables", &address]);
+    let shown = promised();
+    assert!(shown.code == 1 && shown.output.contains(&format!("a start fails: {wanted}")), "{}", shown.output);
     // Also behind a connection that was lost.
     let cut = "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND classid = 1466263924 AND pid <> \
                pg_backend_pid() AND objid = (hashtext('versions_migrate users')::bigint & 4294967295)::oid";
@@ -56,6 +59,8 @@ fn rows_are_not_converted_while_a_program_of_the_old_version_runs() {
     assert!(refused.messages.contains(wanted), "{}", refused.messages);
     assert_eq!(text(&served.get("/count")), "2");
     served.stop();
+    let shown = promised();
+    assert!(shown.code == 0 && shown.output.contains("a start converts 2 rows"), "{}", shown.output);
     let both = [(); 2].map(|()| Served::start(new.path(), &tables));
     assert_eq!(status(&both[1], "/3/Ulm"), Some(200));
     for served in both {
