@@ -22,8 +22,8 @@ use crate::tables::schema::Schema;
 /// Maximum of the pause between attempts to join again.
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 /// Time after which a connection that keeps too much memory is closed. Chosen by judgement: a program that writes large rows all the time
-/// connects once a second.
-const GIVE_BACK_PAUSE: Duration = Duration::from_secs(1);
+/// joins so often, and the database keeps what it needs to know of a lost commit for some joins only (`join_answer`).
+const GIVE_BACK_PAUSE: Duration = Duration::from_secs(30);
 /// Begins the turn in which a program declares its tables once more.
 const BEGIN: &str = "BEGIN; LOCK TABLE \"weir_database\" IN EXCLUSIVE MODE";
 
@@ -58,7 +58,7 @@ impl PostgresDatabase {
 
     /// Closes the connection that writes if it keeps too much memory. Returns false if another attempt has to follow, because a
     /// transaction uses it.
-    fn give_back_writer(&self) -> bool {
+    pub(super) fn give_back_writer(&self) -> bool {
         let mut writer = self.lock_writer();
         if !writer.connection.as_ref().is_some_and(|connection| connection.keeps_too_much()) {
             return true;
@@ -117,7 +117,7 @@ async fn give_back_when_grown(database: &Weak<PostgresDatabase>, grown: &Notify)
         grown.notified().await;
         let mut is_given_back = false;
         while !is_given_back {
-            // The statement, or its transaction, is in progress.
+            // The statement, or its transaction, is in progress. It is not waited for, because others follow.
             sleep(GIVE_BACK_PAUSE).await;
             let Some(database) = database.upgrade() else { return };
             let giving_back = tokio::task::spawn_blocking(move || database.give_back_writer());
