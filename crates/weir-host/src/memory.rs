@@ -37,8 +37,8 @@ mod thread_account;
 
 pub use carried::{CarriedAccount, carried};
 pub use charging::{
-    Entered, balance, charge, enter, enter_program, hand_to_program, of_program, set_opening_balance,
-    take_opening_balance, take_over,
+    Entered, balance, charge, enter, enter_program, hand_to_program, of_program, of_program_measured,
+    set_opening_balance, take_opening_balance, take_over,
 };
 pub use limits::{MemoryLimits, flow_limit, is_full, program_limit};
 pub use reached_limit::ReachedLimit;

@@ -91,10 +91,16 @@ pub fn charge(bytes: i64) {
 
 /// Runs `work` on the account of the program: for buffers and caches that outlive the flow that fills them.
 pub fn of_program<R>(work: impl FnOnce() -> R) -> R {
+    of_program_measured(work).0
+}
+
+/// The same. Also returns the bytes by which the program has grown.
+pub fn of_program_measured<R>(work: impl FnOnce() -> R) -> (R, i64) {
     let before = account(ThreadAccount::bytes);
     let result = work();
-    account(|account| charge(before.wrapping_sub(account.bytes())));
-    result
+    let grown = account(ThreadAccount::bytes).wrapping_sub(before);
+    charge(grown.wrapping_neg());
+    (result, grown)
 }
 
 /// Takes over bytes that another thread has allocated, such as one that receives rows: the running flow, or those for which the thread

@@ -36,6 +36,9 @@ mod group_execution;
 mod group_statements;
 mod io;
 mod join_answer;
+mod kept_room;
+#[cfg(test)]
+mod kept_room_tests;
 mod layout;
 mod notifications;
 mod pipelines;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::future::poll_fn;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Waker};
@@ -12,14 +12,15 @@ use futures_core::Stream;
 use indexmap::IndexMap;
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 use tokio::task::AbortHandle;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Client, Error, SimpleQueryMessage, Statement};
+use tokio_postgres::{Client, Error, RowStream, SimpleQueryMessage, Statement};
 use weir::{Failure, memory};
 
 use super::errors::{StatementError, is_outdated};
 use super::io::{begin_task, in_order};
+use super::kept_room::KeptRoom;
 use super::received_row::ReceivedRow;
 
 /// Maximum number of prepared statements that a connection keeps.
@@ -39,6 +40,7 @@ pub(super) struct PostgresConnection {
     /// The statements that are being prepared for later.
     preparing: Mutex<BTreeSet<String>>,
     names: Mutex<ScriptNames>,
+    room: KeptRoom,
     driver: AbortHandle,
     /// True if the driver was told to end.
     is_aborted: AtomicBool,
@@ -126,6 +128,7 @@ impl PostgresConnection {
             prepared: Mutex::default(),
             preparing: Mutex::default(),
             names: Mutex::default(),
+            room: KeptRoom::default(),
             driver,
             is_aborted: AtomicBool::new(false),
             was_idle,
@@ -147,6 +150,16 @@ impl PostgresConnection {
         self.was_idle.load(Ordering::Relaxed)
     }
 
+    /// Returns whether its buffers keep so much room that it should not be used any more.
+    pub(super) fn keeps_too_much(&self) -> bool {
+        self.room.is_too_large()
+    }
+
+    /// Returns who is told when they keep more.
+    pub(super) fn room_grown(&self) -> Arc<Notify> {
+        Arc::clone(&self.room.grown)
+    }
+
     /// Closes the connection at once, also for others that use it: the database is not waited for.
     pub(super) fn abort(&self) {
         self.is_aborted.store(true, Ordering::Relaxed);
@@ -155,7 +168,7 @@ impl PostgresConnection {
 
     /// Executes commands without parameters. They are sent when this is first polled.
     pub(super) async fn command(&self, sql: &str) -> Result<(), Error> {
-        of_program(self.client.batch_execute(sql)).await
+        self.send(self.client.batch_execute(sql)).await
     }
 
     /// Sends a command without parameters, whose answer nobody waits for.
@@ -254,7 +267,7 @@ impl PostgresConnection {
         &self,
         sql: &str,
     ) -> Result<impl Stream<Item = Result<SimpleQueryMessage, Error>> + use<>, Error> {
-        of_program(self.client.simple_query_raw(sql)).await
+        self.send(self.client.simple_query_raw(sql)).await
     }
 
     /// Executes prepared statements one after the other. They are sent together, when this is first polled. Fails with the
@@ -297,10 +310,9 @@ impl PostgresConnection {
         parameters: &[P],
     ) -> Result<Option<ReceivedRow>, Error> {
         let parameters = parameters.iter().map(|parameter| parameter as &(dyn ToSql + Sync));
-        let sent = of_program(self.client.query_raw(prepared, parameters)).await;
-        let mut stream = pin!(sent.map_err(|error| self.forget_outdated(error))?);
+        let mut stream = pin!(self.send(self.client.query_raw(prepared, parameters)).await?);
         let mut first = None;
-        while let Some(row) = ReceivedRow::next(stream.as_mut()).await {
+        while let Some(row) = self.next_row(stream.as_mut()).await {
             first.get_or_insert(row?);
         }
         Ok(first)
@@ -316,20 +328,33 @@ impl PostgresConnection {
     }
 
     async fn executed(&self, prepared: &Statement, statement: &SqlStatement<'_>) -> Result<Executed, Error> {
-        let sent = of_program(self.client.query_raw(prepared, statement.parameters.iter().copied())).await;
-        let stream = sent.map_err(|error| self.forget_outdated(error))?;
+        let stream = self.send(self.client.query_raw(prepared, statement.parameters.iter().copied())).await?;
         let (mut stream, mut executed) = (pin!(stream), Executed::default());
-        while let Some(row) = ReceivedRow::next(stream.as_mut()).await {
+        while let Some(row) = self.next_row(stream.as_mut()).await {
             executed.receive(row?);
         }
         executed.count = stream.rows_affected().unwrap_or(0);
         Ok(executed)
     }
-}
 
-/// Sends a message, whose memory belongs to the program: the driver of the connection releases it, perhaps on another thread and
-/// later than the flow that sends goes on.
-async fn of_program<S: Future>(sending: S) -> S::Output {
-    let mut sending = pin!(sending);
-    poll_fn(|context| memory::of_program(|| sending.as_mut().poll(context))).await
+    /// Sends a message, whose memory belongs to the program: the driver of the connection releases it, perhaps on another thread and
+    /// later than the flow that sends goes on.
+    async fn send<T>(&self, sending: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+        let mut sending = pin!(sending);
+        let sent = poll_fn(|context| {
+            let (polled, allocated) = memory::of_program_measured(|| sending.as_mut().poll(context));
+            self.room.sent(allocated);
+            polled
+        });
+        sent.await.map_err(|error| self.forget_outdated(error))
+    }
+
+    /// Returns the next row of an answer.
+    async fn next_row(&self, stream: Pin<&mut RowStream>) -> Option<Result<ReceivedRow, Error>> {
+        let row = ReceivedRow::next(stream).await;
+        if let Some(Ok(row)) = &row {
+            self.room.received(row.bytes());
+        }
+        row
+    }
 }

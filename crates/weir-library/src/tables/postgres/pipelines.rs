@@ -12,8 +12,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU64;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use indexmap::IndexMap;
@@ -94,12 +94,22 @@ impl Pipelines {
             let connected =
                 connecting.connect_on(&handle, permit).and_then(|connection| recovered().map(|()| connection));
             let state = match connected {
-                Ok(connection) => PipelineState::Open(Arc::new(Pipeline::new(connection, handle))),
+                Ok(connection) => {
+                    PipelineState::Open(Arc::new(Pipeline::new(connection, handle, Arc::downgrade(&pipelines))))
+                }
                 Err(_) => PipelineState::Failed(Instant::now()),
             };
             pipelines.0.lock().insert(id, state);
         });
         None
+    }
+
+    /// Has a connection end behind the statements that use it. Another one is made for later ones.
+    fn remove(&self, pipeline: &Arc<Pipeline>) {
+        let (mut pipelines, id) = (self.0.lock(), pipeline.handle.id());
+        if matches!(pipelines.get(&id), Some(PipelineState::Open(open)) if Arc::ptr_eq(open, pipeline)) {
+            pipelines.swap_remove(&id);
+        }
     }
 }
 
@@ -121,6 +131,8 @@ pub(super) struct Pipeline {
     number: NonZeroU64,
     connection: PostgresConnection,
     handle: Handle,
+    /// The connections of which it is one.
+    of: Weak<Pipelines>,
     begin: Instant,
     /// The number of statements without an answer.
     unanswered: AtomicUsize,
@@ -191,12 +203,13 @@ impl SlowStatement {
 }
 
 impl Pipeline {
-    fn new(connection: PostgresConnection, handle: Handle) -> Pipeline {
+    fn new(connection: PostgresConnection, handle: Handle, of: Weak<Pipelines>) -> Pipeline {
         static NUMBERS: AtomicU64 = AtomicU64::new(0);
         Pipeline {
             number: NonZeroU64::MIN.saturating_add(NUMBERS.fetch_add(1, Ordering::Relaxed)),
             connection,
             handle,
+            of,
             begin: Instant::now(),
             unanswered: AtomicUsize::new(0),
             first_since_ns: AtomicU64::new(0),
@@ -334,24 +347,25 @@ impl Pipeline {
     }
 
     /// Gives the connection up if it does not answer for longer than the limit, as long as answers are expected.
-    async fn watch(self: Arc<Self>, limit: Duration) {
-        let (mut answers, mut since) = (self.answers.load(Ordering::Relaxed), Instant::now());
+    async fn watch(watched: Weak<Self>, mut answers: u64, limit: Duration) {
+        let mut since = Instant::now();
         loop {
             tokio::time::sleep(WATCH_PERIOD).await;
-            let now = self.answers.load(Ordering::Relaxed);
+            let Some(pipeline) = watched.upgrade() else { return };
+            let now = pipeline.answers.load(Ordering::Relaxed);
             if now != answers {
                 (answers, since) = (now, Instant::now());
             }
-            if self.unanswered.load(Ordering::Acquire) == 0 {
-                self.is_watched.store(false, Ordering::SeqCst);
+            if pipeline.unanswered.load(Ordering::Acquire) == 0 {
+                pipeline.is_watched.store(false, Ordering::SeqCst);
                 // One that was sent meanwhile may have found the connection watched.
-                if self.unanswered.load(Ordering::SeqCst) == 0 || self.is_watched.swap(true, Ordering::SeqCst) {
+                if pipeline.unanswered.load(Ordering::SeqCst) == 0 || pipeline.is_watched.swap(true, Ordering::SeqCst) {
                     return;
                 }
                 since = Instant::now();
             } else if since.elapsed() > limit {
-                self.is_given_up.store(true, Ordering::Relaxed);
-                self.connection.abort();
+                pipeline.is_given_up.store(true, Ordering::Relaxed);
+                pipeline.connection.abort();
                 return;
             }
         }
@@ -367,7 +381,8 @@ impl<'p> ExpectedAnswer<'p> {
             pipeline.note_first();
         }
         if !pipeline.is_watched.load(Ordering::SeqCst) && !pipeline.is_watched.swap(true, Ordering::SeqCst) {
-            begin_task(&pipeline.handle, Arc::clone(pipeline).watch(limit));
+            let answers = pipeline.answers.load(Ordering::Relaxed);
+            begin_task(&pipeline.handle, Pipeline::watch(Arc::downgrade(pipeline), answers, limit));
         }
         ExpectedAnswer(pipeline)
     }
@@ -378,6 +393,9 @@ impl Drop for ExpectedAnswer<'_> {
         self.0.note_first();
         self.0.answers.fetch_add(1, Ordering::Relaxed);
         self.0.unanswered.fetch_sub(1, Ordering::Release);
+        if self.0.connection.keeps_too_much() {
+            self.0.of.upgrade().inspect(|pipelines| pipelines.remove(self.0));
+        }
     }
 }
 

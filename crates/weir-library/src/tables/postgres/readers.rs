@@ -81,9 +81,9 @@ impl Readers {
         pool
     }
 
-    /// Puts a connection back, unless it cannot be used any more.
+    /// Puts a connection back, unless it cannot be used any more, or keeps too much memory.
     pub(super) fn put(&self, reader: Option<PostgresConnection>) {
-        let Some(reader) = reader else { return drop(self.ended()) };
+        let Some(reader) = reader.filter(|reader| !reader.keeps_too_much()) else { return drop(self.ended()) };
         let mut pool = self.pool.lock();
         pool.busy -= 1;
         pool.idle.push(reader);

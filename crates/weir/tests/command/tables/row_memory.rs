@@ -1,5 +1,7 @@
 //! Statements whose rows are more than their flow may hold: each fails alone, in every store, and the process does not grow with them.
 
+use std::time::{Duration, Instant};
+
 use super::{post, text};
 use crate::support::{Scratch, Served, TableStore, read_answer, resident_max};
 
@@ -102,6 +104,9 @@ const TOO_MANY: [&str; 12] = [
 /// The bytes by which the process may grow: some flows, buffers of connections and caches, but not the 20 MB of rows, nor the 40 MB of
 /// large ones.
 const GROWTH_MAX: u64 = 16 << 20;
+
+/// Far more time than a program needs to release what flows have held.
+const RELEASED_WITHIN: Duration = Duration::from_secs(30);
 
 #[test]
 fn rows_that_are_more_than_a_flow_may_hold_fail_it_in_every_store() {
@@ -243,6 +248,42 @@ fn queries_of_many_clients_hold_no_more_together_than_the_program_may() {
             let resident = resident_max(&served) >> 20;
             assert!(resident < 64 * 13 / 10, "{engine}: {resident} MiB");
         }
+    }
+}
+
+const LARGE_ROWS: &str = r#"use http, text
+
+record Doc { id: Int, t: Text }
+table docs: Doc key id
+
+service large on http(port: 8080) {
+  post "/fill/{id}" (id: Int) { http.text("{docs.upsert(Doc { id, t: text.repeat("x", 3_000_000)? })?}") }
+  get "/page" { http.text("{(for d in docs limit 3 { d.t.length() }).sum()}") }
+  get "/ping" { http.text("pong") }
+}
+"#;
+
+/// Each connection has received or sent some megabytes; all together more than the program may hold.
+#[test]
+fn connections_without_a_statement_leave_the_memory_of_the_program_to_others() {
+    let program = Scratch::new("large.weir", LARGE_ROWS.as_bytes());
+    for store in TableStore::each("large-rows") {
+        let served = Served::start(program.path(), &store.with(&["--memory", "64mb"]));
+        for id in 0..3 {
+            assert_eq!(post(&served, &format!("/fill/{id}")).expect("it answers").status, 200);
+        }
+        assert_eq!(text(&served.get("/page")), "9000000");
+        for _ in 0..4 {
+            let clients: Vec<_> = (0..24).map(|_| served.ask("/page")).collect();
+            let statuses: Vec<u16> = clients.into_iter().map(|client| read_answer(client).status).collect();
+            assert!(statuses.iter().all(|status| [200, 500, 503].contains(status)), "{statuses:?}");
+        }
+        // What the last flows held is released a moment later.
+        let begin = Instant::now();
+        while served.get("/page").status != 200 {
+            assert!(begin.elapsed() < RELEASED_WITHIN, "nothing is in progress, and requests fail");
+        }
+        assert_eq!(text(&served.get("/ping")), "pong");
     }
 }
 
