@@ -5,7 +5,7 @@ use std::ops::Range;
 use weir_host::{Library, Parameter};
 use weir_ir::expr::{InlinedCall, InlinedCallId, Origin};
 use weir_syntax::ast::Tree;
-use weir_syntax::{Diagnostic, Parsed, SourceId, Span};
+use weir_syntax::{Code, Diagnostic, Parsed, SourceId, Span};
 
 use crate::bypassed_handlers::HandlerUses;
 use crate::checked::QueryRest;
@@ -121,6 +121,13 @@ impl<'a> CheckContext<'a> {
     pub(crate) fn report(&mut self, diagnostic: Diagnostic) {
         let diagnostic = self.relocated(diagnostic);
         self.diagnostics.push(diagnostic);
+    }
+
+    /// Adds a hint to the diagnostics with this code that follow the first `before`.
+    pub(crate) fn advise_since(&mut self, before: usize, code: Code, hint: &str) {
+        for diagnostic in self.diagnostics[before..].iter_mut().filter(|diagnostic| diagnostic.code == code) {
+            *diagnostic = diagnostic.clone().hint(hint);
+        }
     }
 
     pub(crate) fn report_all(&mut self, diagnostics: impl IntoIterator<Item = Diagnostic>) {

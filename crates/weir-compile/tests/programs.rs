@@ -39,6 +39,24 @@ fn main() -> Text {
     assert_eq!(shown(text), "10 3 192 0 192 11/2");
 }
 
+/// An enum may have variants with the names of those of `Option` and `Result`: the expected type decides which one is meant.
+#[test]
+fn variants_with_the_names_of_outcomes() {
+    let text = "
+enum Access { None, Some(Int), Ok, Read }
+fn found(n: Int) -> Option(Int) { if n > 0 { Some(n) } else { None } }
+fn checked(n: Int) -> Result(Int) { if n > 0 { Ok(n) } else { Err(Failure(\"no\")) } }
+fn level(access: Access) -> Int { match access { None => 0, Some(n) => n, Ok => 8, Read => 9 } }
+fn main() -> Text {
+  let plain = None
+  let is_lost = found(0) == None
+  let n = match found(2) { Some(n) => n, None => 0 }
+  let Ok(m) = checked(3) else { return \"failed\" }
+  \"{is_lost} {n} {m} {level(plain)} {level(Some(5))} {level(Ok)} {level(Read)}\"
+}";
+    assert_eq!(shown(text), "true 2 3 0 5 8 9");
+}
+
 #[test]
 fn matching() {
     let text = "

@@ -31,6 +31,38 @@ fn unknown_methods_and_paths_are_distinguished() {
     assert_eq!(head.header("content-type"), Some("text/plain; charset=utf-8"));
 }
 
+/// A literal path is more specific than one with a parameter, for its own methods: it doesn't hide the routes of others.
+#[test]
+fn the_most_specific_route_of_the_method_of_a_request_answers_it() {
+    let text = |name: &str| vec![parameter(name, Type::Text, Path)];
+    let service = Service::start(vec![
+        route("POST", "/items/search", vec![]),
+        route("GET", "/items/{id}", text("id")),
+        route("PUT", "/{kind}/new", text("kind")),
+        route("DELETE", "/{rest..}", text("rest")),
+        route("POST", "/files/", vec![]),
+        route("GET", "/files/{path..}", text("path")),
+    ]);
+    assert_eq!(service.told("POST", "/items/search", ""), "200 ");
+    assert_eq!(service.told("GET", "/items/search", ""), "200 search");
+    assert_eq!(service.told("DELETE", "/items/search", ""), "200 items/search");
+    assert_eq!(service.told("PUT", "/items/new", ""), "200 items");
+    assert_eq!(service.told("GET", "/items/new", ""), "200 new");
+    assert_eq!(service.told("GET", "/files/", ""), "200 ");
+    assert_eq!(service.told("POST", "/files/", ""), "200 ");
+    let head = service.ask("HEAD", "/items/search", "");
+    assert_eq!((head.status, head.header("content-length")), (200, Some("6")));
+    let allowed = |method, path| {
+        let answer = service.ask(method, path, "");
+        (answer.status, answer.header("allow").map(str::to_owned))
+    };
+    let all = |status, methods: &str| (status, Some(format!("{methods}, OPTIONS")));
+    assert_eq!(allowed("PUT", "/items/search"), all(405, "POST, GET, DELETE, HEAD"));
+    assert_eq!(allowed("OPTIONS", "/items/search"), all(204, "POST, GET, DELETE, HEAD"));
+    assert_eq!(allowed("PATCH", "/items/new"), all(405, "GET, PUT, DELETE, HEAD"));
+    assert_eq!(allowed("PUT", "/files/"), all(405, "POST, GET, DELETE, HEAD"));
+}
+
 #[test]
 fn a_route_beyond_ascii_is_found_in_every_encoding() {
     let text = |name: &str| vec![parameter(name, Type::Text, Path)];

@@ -71,14 +71,17 @@ pub(super) struct ResolvedVariant {
 }
 
 impl TypeChecker<'_, '_> {
-    /// Resolves an upper-case word to a variant: of the expected enum, or of an enum of the program.
+    /// Resolves an upper-case word to a variant: of the expected type, or else of an enum of the program.
     pub(super) fn variant(&mut self, name: &str, expected: Option<&Ty>) -> Option<ResolvedVariant> {
-        if let Some(enum_name) = expected.map(|ty| self.inference.shallow(ty)).as_ref().and_then(Ty::name)
+        let expected = expected.map(|ty| self.inference.shallow(ty));
+        if let Some(enum_name) = expected.as_ref().and_then(Ty::name)
             && let Some(found) = self.variant_of(enum_name, name)
         {
             return Some(found);
         }
-        if let Some(enums) = self.typed.declarations.here().variants.get(name) {
+        let is_of_outcome =
+            matches!((&expected, name), (Some(Ty::Option(_)), "None" | "Some") | (Some(Ty::Result(_)), "Ok" | "Err"));
+        if let Some(enums) = self.typed.declarations.here().variants.get(name).filter(|_| !is_of_outcome) {
             let first = enums.first()?.clone();
             return self.variant_of(&first, name);
         }

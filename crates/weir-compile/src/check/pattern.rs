@@ -80,7 +80,11 @@ impl<'a> TypeChecker<'a, '_> {
         let diagnostic =
             Diagnostic::new(Code::PatternType, format!("this pattern matches `{found}`, but the value is `{wanted}`"))
                 .at(span, format!("matches `{found}` only"));
-        self.report(diagnostic);
+        let is_unwrapped = matches!(&wanted, Ty::Result(pair) if self.inference.unify(&found, &pair.0));
+        self.report(match is_unwrapped {
+            true => diagnostic.hint("unwrap the value first, with `?` or `else { … }`"),
+            false => diagnostic,
+        });
     }
 
     fn range(&mut self, span: Span, low: Option<&Literal>, high: Option<&Literal>, ty: &Ty) {

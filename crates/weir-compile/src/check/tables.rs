@@ -2,7 +2,7 @@
 
 use weir_host::{Mode, Passing, Resource, TypeShape};
 use weir_syntax::ast::{
-    AtomicResource, Expr, ExprKind, Name, Pattern, PatternKind, QueryClauses, QueryOrder, UnaryOperator,
+    Argument, AtomicResource, Expr, ExprKind, Name, Pattern, PatternKind, QueryClauses, QueryOrder, UnaryOperator,
 };
 use weir_syntax::{Code, Diagnostic, Span};
 
@@ -102,8 +102,9 @@ impl<'a> TypeChecker<'a, '_> {
         given: CallArguments<'a>,
     ) -> Ty {
         let given = CallArguments { object: Some((object, Ty::named(TABLE))), ..given };
+        let statement = self.meant_statement(name, given.arguments);
         let declared = &self.typed.declarations.tables[table];
-        let Some((target, parameters, result)) = table_statements::statement(name.as_str(), declared) else {
+        let Some((target, parameters, result)) = table_statements::statement(statement, declared) else {
             self.no_statement(object, name);
             return self.ignore(given);
         };
@@ -132,8 +133,28 @@ impl<'a> TypeChecker<'a, '_> {
             place: None,
         };
         let taken = std::iter::once(table_parameter(passing)).chain(parameters.into_iter().map(of)).collect();
+        let (before, first) = (self.context.reported(), given.arguments.first());
         self.arguments(&format!("{}.{name}", shown(object)), target, taken, given);
+        if let (Some(first), "exists") = (first.filter(|first| !is_closure(first)), name.as_str()) {
+            let key = self.context.text_at(first.value.span);
+            let hint = format!("ask for the row with a key: `{}[{key}] != None`", shown(object));
+            self.context.advise_since(before, Code::TypeMismatch, &hint);
+        }
         result
+    }
+
+    /// Returns the name of a statement, or of the one on all rows that is meant if a condition stands in the place of the key.
+    fn meant_statement<'n>(&mut self, name: &'n Name, arguments: &[Argument]) -> &'n str {
+        let all = match (name.as_str(), arguments) {
+            ("delete", [first]) if is_closure(first) => "delete_all",
+            ("update", [first, _]) if is_closure(first) => "update_all",
+            (statement, _) => return statement,
+        };
+        let diagnostic = Diagnostic::new(Code::TypeMismatch, format!("`{name}` takes the key of a row"))
+            .at(arguments[0].value.span, "this is a condition")
+            .suggest(format!("`{all}` is for all rows that fulfil a condition"), name.span, all);
+        self.report(diagnostic);
+        all
     }
 
     /// Notes that a record literal is a new row of a table, so that it may leave out columns. Reports a number that the
@@ -286,6 +307,10 @@ impl<'a> TypeChecker<'a, '_> {
     fn no_query(&mut self, span: Span, message: &str, hint: &str) {
         self.report(Diagnostic::new(Code::QueryForm, message).at(span, "not possible here").hint(hint));
     }
+}
+
+fn is_closure(argument: &Argument) -> bool {
+    matches!(argument.value.kind, ExprKind::Closure { .. })
 }
 
 /// Returns the name that a pattern binds.

@@ -149,9 +149,9 @@ impl RoutedRequest<'_> {
             return Err(Box::new(answer));
         }
         // Not moved into the result, because it is large.
-        let found = routes.at(&path);
+        let found = routes.at(self.method, &path);
         let found = match policy.cross_origin.answers_preflight(self.method, self.fields) {
-            true => routes.methods(&path, found.as_ref()),
+            true => routes.methods(&path),
             false => routes.find(self.method, &path, found.as_ref()),
         };
         match found {

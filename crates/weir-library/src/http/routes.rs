@@ -27,17 +27,37 @@ pub(super) struct Routes {
     routes: std::sync::Arc<[Route]>,
     /// For each route, the source of each of its parameters.
     sources: Vec<Vec<ParameterSource>>,
-    router: Router<usize>,
-    paths: Vec<PathRoutes>,
-    /// The methods of all routes, for `OPTIONS *`.
-    allow: HeaderValue,
+    /// In the order in which the methods are declared first, and `HEAD` last.
+    methods: Vec<MethodRoutes>,
 }
 
-/// The routes of one path pattern.
-struct PathRoutes {
-    pattern: String,
-    methods: Vec<(Method, usize)>,
-    allow: HeaderValue,
+/// The routes that answer the requests of one method. Each method has a router of its own, because a path finds the most specific
+/// pattern in a router: that of another method must not hide a pattern which the path matches too.
+struct MethodRoutes {
+    method: Method,
+    router: Router<usize>,
+    patterns: Vec<(String, usize)>,
+}
+
+impl MethodRoutes {
+    /// Adds a route with a pattern of `matchit`.
+    fn add(&mut self, pattern: String, route: usize) -> Result<(), String> {
+        if self.patterns.iter().any(|(other, _)| *other == pattern) {
+            return Err("is defined twice".into());
+        }
+        self.router.insert(pattern.clone(), route).map_err(|error| error.to_string())?;
+        self.patterns.push((pattern, route));
+        Ok(())
+    }
+
+    /// Lets the rest of a path be empty, unless another route has the path without a rest.
+    fn match_empty_rests(&mut self) {
+        for (pattern, route) in &self.patterns {
+            if let Some((before, _)) = pattern.split_once("{*") {
+                _ = self.router.insert(before, *route);
+            }
+        }
+    }
 }
 
 /// Part of a request that holds a parameter.
@@ -92,7 +112,7 @@ pub(super) struct BodyInput {
     pub(super) form: Option<FormEncoding>,
 }
 
-/// The routes of a path, and the parts of the path that fill the pattern's placeholders.
+/// The route of a method and a path, and the parts of the path that fill the pattern's placeholders.
 pub(super) type PathMatch<'r, 'p> = Match<'r, 'p, &'r usize>;
 
 /// The header of a request, and from where it came.
@@ -152,19 +172,12 @@ impl Routes {
     /// # Errors
     /// Fails if two routes have the same method and path, or if a request cannot hold a parameter of the given type.
     pub(super) fn new(routes: std::sync::Arc<[Route]>) -> Result<Routes, Failure> {
-        let mut all =
-            Routes { routes, sources: Vec::new(), router: Router::new(), paths: Vec::new(), allow: allow(&[]) };
+        let mut all = Routes { routes, sources: Vec::new(), methods: Vec::new() };
         for index in 0..all.routes.len() {
             all.add(index)?;
         }
-        for (at, path) in all.paths.iter_mut().enumerate() {
-            path.allow = allow(&path.methods);
-            // The rest of a path may be empty, unless another route has the path without a rest.
-            if let Some((before, _)) = path.pattern.split_once("{*") {
-                _ = all.router.insert(before, at);
-            }
-        }
-        all.allow = allow(&all.paths.iter().flat_map(|path| path.methods.clone()).collect::<Vec<_>>());
+        all.answer_head();
+        all.methods.iter_mut().for_each(MethodRoutes::match_empty_rests);
         Ok(all)
     }
 
@@ -178,21 +191,17 @@ impl Routes {
         };
         let sources: Vec<_> = route.parameters.iter().map(source_of).collect::<Result<_, _>>().map_err(refused)?;
         let method = Method::from_bytes(route.method.as_bytes()).map_err(|error| refused(error.to_string()))?;
-        let at = match self.paths.iter().position(|path| path.pattern == pattern) {
-            Some(at) => at,
-            None => {
-                let at = self.paths.len();
-                self.router.insert(pattern.clone(), at).map_err(|error| refused(error.to_string()))?;
-                self.paths.push(PathRoutes { pattern, methods: Vec::new(), allow: HeaderValue::from_static("") });
-                at
-            }
-        };
-        if self.paths[at].methods.iter().any(|(other, _)| *other == method) {
-            return Err(refused("is defined twice".into()));
-        }
-        self.paths[at].methods.push((method, index));
+        of_method(&mut self.methods, method).add(pattern, index).map_err(refused)?;
         self.sources.push(sources);
         Ok(())
+    }
+
+    /// Lets the routes of `GET` answer `HEAD`, unless a path has a route of its own for it.
+    fn answer_head(&mut self) {
+        let of_get = self.methods.iter().find(|of| of.method == Method::GET).map(|of| of.patterns.clone());
+        for (pattern, route) in of_get.into_iter().flatten() {
+            _ = of_method(&mut self.methods, Method::HEAD).add(pattern, route);
+        }
     }
 
     /// Checks that no route has this path, which the server answers itself.
@@ -200,18 +209,19 @@ impl Routes {
     /// # Errors
     /// Fails if one has it.
     pub(super) fn leave_to_server(&self, path: &str) -> Result<(), Failure> {
-        match self.paths.iter().find(|routes| routes.pattern == path) {
-            Some(_) => Err(Failure::argument(format!("the path of `health`, {path:?}, is also that of a route"))),
-            None => Ok(()),
+        match self.methods.iter().flat_map(|of| &of.patterns).any(|(pattern, _)| pattern == path) {
+            true => Err(Failure::argument(format!("the path of `health`, {path:?}, is also that of a route"))),
+            false => Ok(()),
         }
     }
 
-    /// Finds the routes of a path, which is normalized.
-    pub(super) fn at<'r, 'p>(&'r self, path: &'p str) -> Option<PathMatch<'r, 'p>> {
-        self.router.at(path).ok()
+    /// Finds the most specific route of a method and a path, which is normalized. `HEAD` uses the route of `GET`.
+    #[inline]
+    pub(super) fn at<'r, 'p>(&'r self, method: &Method, path: &'p str) -> Option<PathMatch<'r, 'p>> {
+        self.methods.iter().find(|of| of.method == *method)?.router.at(path).ok()
     }
 
-    /// Finds the route of a request among those of its path. `HEAD` uses the route of `GET`.
+    /// Returns what a request gets whose method and path have this route, if any.
     #[inline]
     pub(super) fn find<'f, 'r, 'p>(
         &self,
@@ -219,31 +229,29 @@ impl Routes {
         path: &str,
         found: Option<&'f PathMatch<'r, 'p>>,
     ) -> RouteMatch<'f, 'r, 'p> {
-        if path == "*" {
-            return RouteMatch::Options(self.allow.clone());
-        }
-        let Some(found) = found else { return RouteMatch::NotFound };
-        let PathRoutes { methods, allow, .. } = &self.paths[*found.value];
-        let route_of = |method: &Method| methods.iter().find(|(other, _)| other == method).map(|(_, route)| *route);
-        let route = route_of(method).or_else(|| route_of(&Method::GET).filter(|_| method == Method::HEAD));
-        match route {
-            Some(route) => RouteMatch::Route(route, &found.params),
-            None if method == Method::OPTIONS => RouteMatch::Options(allow.clone()),
-            None => RouteMatch::OtherMethods(allow.clone()),
+        match found {
+            Some(found) => RouteMatch::Route(*found.value, &found.params),
+            None => match self.methods(path) {
+                RouteMatch::Options(allow) if path != "*" && method != Method::OPTIONS => {
+                    RouteMatch::OtherMethods(allow)
+                }
+                methods => methods,
+            },
         }
     }
 
     /// Returns the methods of a path, for a preflight.
-    pub(super) fn methods<'f, 'r, 'p>(
-        &self,
-        path: &str,
-        found: Option<&'f PathMatch<'r, 'p>>,
-    ) -> RouteMatch<'f, 'r, 'p> {
-        match found {
-            _ if path == "*" => RouteMatch::Options(self.allow.clone()),
-            Some(found) => RouteMatch::Options(self.paths[*found.value].allow.clone()),
-            None => RouteMatch::NotFound,
+    #[cold]
+    pub(super) fn methods<'f, 'r, 'p>(&self, path: &str) -> RouteMatch<'f, 'r, 'p> {
+        let matching = self.methods.iter().filter(|of| path == "*" || of.router.at(path).is_ok());
+        let mut names: Vec<&str> = matching.map(|of| of.method.as_str()).collect();
+        if names.is_empty() && path != "*" {
+            return RouteMatch::NotFound;
         }
+        if !names.contains(&"OPTIONS") {
+            names.push("OPTIONS");
+        }
+        RouteMatch::Options(HeaderValue::try_from(names.join(", ")).expect("methods are tokens"))
     }
 
     /// Appends the inputs of the route's flow to `inputs`. Returns the index of the input that is the body, which is
@@ -330,6 +338,15 @@ impl Routes {
         let Route { parameters, types, .. } = &self.routes[route];
         decoded_body(&parameters[input.parameter], NamedTypes(types), input.form.as_ref(), body)
     }
+}
+
+/// Returns the routes of a method, to which one is added.
+fn of_method(methods: &mut Vec<MethodRoutes>, method: Method) -> &mut MethodRoutes {
+    let at = methods.iter().position(|of| of.method == method).unwrap_or_else(|| {
+        methods.push(MethodRoutes { method, router: Router::new(), patterns: Vec::new() });
+        methods.len() - 1
+    });
+    &mut methods[at]
 }
 
 /// Parses a body as a parameter of a route.
@@ -425,22 +442,6 @@ fn check(parameter: &RouteParameter, place: &ParameterSource, definitions: Named
 
 fn cannot_hold(parameter: &RouteParameter) -> String {
     format!("that part of a request cannot hold `{}: {}`", parameter.name, parameter.ty)
-}
-
-fn allow(methods: &[(Method, usize)]) -> HeaderValue {
-    let mut names: Vec<&str> = Vec::new();
-    for (method, _) in methods {
-        if !names.contains(&method.as_str()) {
-            names.push(method.as_str());
-        }
-    }
-    if names.contains(&"GET") && !names.contains(&"HEAD") {
-        names.push("HEAD");
-    }
-    if !names.contains(&"OPTIONS") {
-        names.push("OPTIONS");
-    }
-    HeaderValue::try_from(names.join(", ")).expect("methods are tokens")
 }
 
 fn path_input(

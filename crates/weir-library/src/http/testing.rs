@@ -23,7 +23,7 @@ use super::request_body::{BodyHead, RequestBody};
 use super::request_fields::RequestFields;
 use super::request_policy::{RequestPolicy, RoutedRequest, refusal};
 use super::response::Response;
-use super::routes::{RouteMatch, Routes};
+use super::routes::Routes;
 use super::server::Limits;
 use crate::Limited;
 use crate::client::ClientResponse;
@@ -238,9 +238,7 @@ impl TestedService {
     /// Returns `true` if the route of a request takes a form.
     fn takes_form(&self, method: &Method, url: &Uri) -> bool {
         let path = normalized_path(url.path());
-        let found = self.routes.at(&path);
-        let RouteMatch::Route(route, _) = self.routes.find(method, &path, found.as_ref()) else { return false };
-        self.routes.takes_form(route)
+        self.routes.at(method, &path).is_some_and(|found| self.routes.takes_form(*found.value))
     }
 
     fn matched(&self, head: &RoutedRequest<'_>, body: Bytes) -> Result<(usize, Vec<Value>), Box<Response>> {

@@ -19,6 +19,11 @@ pub(super) trait Catalog {
     /// Returns the columns of a table in their order; none if there is no such table.
     fn columns(&self, table: &str) -> Read<Vec<CatalogColumn>>;
 
+    /// Returns the columns of a table that another program has declared, also those that the database computes.
+    fn columns_of_existing(&self, table: &str) -> Read<Vec<CatalogColumn>> {
+        self.columns(table)
+    }
+
     /// Returns whether a table is a view.
     fn is_view(&self, table: &str) -> Read<bool>;
 
@@ -110,6 +115,8 @@ pub(super) struct CatalogColumn {
     pub(super) nullable: bool,
     /// The default, in SQL.
     pub(super) default: Option<String>,
+    /// True if the database computes it from other columns.
+    pub(super) generated: bool,
 }
 
 /// An index of a database.

@@ -45,6 +45,9 @@ impl Parser<'_> {
             diagnostic = diagnostic.hint("put `{` here, and `}` after the last line of the body");
         } else if let (true, Some(advice)) = (what == "`{`", self.sql_advice()) {
             diagnostic = diagnostic.hint(advice);
+        } else if what == "`,` or `)`" && self.at(TokenKind::Equal) && !self.line_broke_off() {
+            let name = &self.text[self.previous_span().range()];
+            diagnostic = diagnostic.hint(format!("name an argument with a colon: `{name}: …`"));
         } else if matches!(what, "an expression" | "a type" | "a pattern") && self.at_reserved_name() {
             diagnostic = diagnostic.hint(format!("`{}` is a reserved word, and no name", self.token_text()));
         } else if let Some((word, weir_form)) = self.dialect_word() {

@@ -25,8 +25,12 @@ impl Parser<'_> {
         self.expect(T::Colon, "`:` and the type of the rows");
         let row = self.ty();
         let mut clauses = Vec::new();
-        while let Some(clause) = self.table_clause() {
-            clauses.push(clause);
+        loop {
+            match self.table_clause() {
+                Some(clause) => clauses.push(clause),
+                None if self.unknown_table_clause() => {}
+                None => break,
+            }
         }
         TableDeclaration { name, row, clauses }
     }
@@ -89,7 +93,9 @@ impl Parser<'_> {
             match clause {
                 Clause::Condition => {
                     self.bump();
-                    clauses.condition = Some(self.head());
+                    let start = self.span();
+                    let condition = self.head();
+                    clauses.condition = Some(self.equals_in_condition(start, condition));
                 }
                 Clause::Order => {
                     self.bump();

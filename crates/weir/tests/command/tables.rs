@@ -12,6 +12,7 @@ mod existing_histories;
 mod failed_reads;
 mod few_connections;
 mod gate;
+mod generated_columns;
 mod groups;
 mod keyed_reads;
 mod kills;

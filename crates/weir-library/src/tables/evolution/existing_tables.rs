@@ -16,7 +16,7 @@ pub(in crate::tables) fn check(schema: &Schema, catalog: &dyn Catalog) -> StartC
         let table = &schema.name;
         Ok(Err(Failure::function(format!("the table `{table}` of the existing database {}: {why}", shown(existing)))))
     };
-    let known = catalog.columns(&schema.name)?;
+    let known = catalog.columns_of_existing(&schema.name)?;
     if known.is_empty() {
         return refused("there is no such table or view; its name is that of the declaration".to_owned());
     }
@@ -26,7 +26,7 @@ pub(in crate::tables) fn check(schema: &Schema, catalog: &dyn Catalog) -> StartC
             let names: Vec<String> = known.iter().map(|known| format!("`{}`", known.name)).collect();
             return refused(format!("it has no column `{}`, but {}", column.name, names.join(", ")));
         };
-        if let Err(why) = fits(column, known, (dialect, is_view)) {
+        if let Err(why) = fits(column, known, (dialect, is_view)).and_then(|()| may_be_written(known, existing)) {
             return refused(why);
         }
     }
@@ -137,6 +137,18 @@ fn fits(column: &ColumnSchema, known: &CatalogColumn, (dialect, is_view): (Diale
     if known.nullable && !known.key && !column.optional && !is_view {
         let (name, ty) = (&column.name, column.shown_type());
         return Err(format!("the column `{name}` may be NULL: the field is an `Option`, as in `{name}: Option({ty})`"));
+    }
+    Ok(())
+}
+
+/// Fails if rows are written with a column that the database computes.
+fn may_be_written(known: &CatalogColumn, existing: &ExistingTable) -> Result<(), String> {
+    if existing.writable && known.generated {
+        return Err(format!(
+            "the database computes its column `{}`, and no row is written with it: leave out the field, and read it in a view, \
+             or leave out `writable: true`",
+            known.name
+        ));
     }
     Ok(())
 }

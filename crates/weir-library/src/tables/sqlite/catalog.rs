@@ -34,11 +34,18 @@ impl Catalog for SqliteCatalog<'_> {
     }
 
     fn columns(&self, table: &str) -> Read<Vec<CatalogColumn>> {
+        Ok(self.columns_of_existing(table)?.into_iter().filter(|column| !column.generated).collect())
+    }
+
+    fn columns_of_existing(&self, table: &str) -> Read<Vec<CatalogColumn>> {
         let column = |row: &rusqlite::Row<'_>| {
             let (name, sql_type, key) = (row.get(0)?, row.get(1)?, row.get(2)?);
-            Ok(CatalogColumn { name, sql_type, key, nullable: row.get(3)?, default: row.get(4)? })
+            let (nullable, default, generated) = (row.get(3)?, row.get(4)?, row.get(5)?);
+            Ok(CatalogColumn { name, sql_type, key, nullable, default, generated })
         };
-        let sql = "SELECT name, type, pk > 0, \"notnull\" = 0, dflt_value FROM pragma_table_info(?1) ORDER BY cid";
+        // 1 is a parameter of a virtual table, which `SELECT *` does not show; 2 and 3 are generated columns.
+        let sql = "SELECT name, type, pk > 0, \"notnull\" = 0, dflt_value, hidden > 1
+                   FROM pragma_table_xinfo(?1) WHERE hidden <> 1 ORDER BY cid";
         self.read(|connection| connection.prepare_cached(sql)?.query_map([table], column)?.collect())
     }
 

@@ -1,8 +1,28 @@
 //! Dialect recovery for tables and queries, whose clauses have other words and another order in SQL.
 
 use super::{Parser, begins_operand};
+use crate::ast::TableClauseKind;
 use crate::token::TokenKind as T;
 use crate::{Code, Diagnostic, Span};
+
+/// Words that begin clauses of tables in SQL, also on a line of their own, with advice.
+const CLAUSES_OF_SQL: &[(&str, &str)] = &[
+    ("foreign", "write `references column: table`"),
+    ("indexes", "write `index column`"),
+    ("not_null", "leave it out: only a column whose type is an `Option` may lack a value"),
+    ("primary", "write `key column`"),
+];
+
+/// Words behind a clause of a table which it does not have, with advice.
+const WORDS_OF_CLAUSES: &[(&str, &str)] = &[
+    ("asc", "leave it out: queries read an index in either direction"),
+    ("auto", "write it behind the column of the key: `key id auto`"),
+    ("batched", "write it behind the `fn` of a migration: `migrate Old: converted batched`"),
+    ("cascade", "write it behind the table of a reference: `references column: table cascade`"),
+    ("desc", "leave it out: queries read an index in either direction"),
+    ("not", "leave it out: only a column whose type is an `Option` may lack a value"),
+    ("on", "a row that is referenced is not deleted, unless `cascade` follows: `references column: table cascade`"),
+];
 
 impl Parser<'_> {
     /// Returns true if `where` comes next with a condition, and reports it as `if`.
@@ -13,6 +33,29 @@ impl Parser<'_> {
             self.report_substitution(self.span(), "if");
         }
         found
+    }
+
+    /// Reports a word that begins no clause of a table, and skips it with what belongs to it. Returns false if there is none.
+    pub(in crate::parser) fn unknown_table_clause(&mut self) -> bool {
+        let word = self.token_text().to_owned();
+        let advice_of = |words: &[(&str, &'static str)]| {
+            words.iter().find(|(theirs, _)| *theirs == word).map(|(_, advice)| (*advice).to_owned())
+        };
+        let of_sql = advice_of(CLAUSES_OF_SQL);
+        let is_clause = self.at(T::Word) && (of_sql.is_some() || !self.at_new_line());
+        if !is_clause || self.reported_at.replace(self.at) == Some(self.at) {
+            return false;
+        }
+        let all = || format!("the clauses are `{}`", TableClauseKind::WORDS.join("`, `"));
+        let advice = of_sql.or_else(|| advice_of(WORDS_OF_CLAUSES)).unwrap_or_else(all);
+        let message = format!("`{word}` begins no clause of a table");
+        let diagnostic = Diagnostic::new(Code::UnexpectedToken, message).at(self.span(), "not a clause");
+        self.report(diagnostic.hint(advice));
+        self.bump();
+        if !TableClauseKind::WORDS.contains(&self.token_text()) {
+            self.skip_line();
+        }
+        true
     }
 
     /// Drops `asc` behind a column of an order.

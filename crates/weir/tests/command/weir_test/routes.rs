@@ -40,6 +40,7 @@ service api on http(port: 8080, body_bytes_max: 100b) {
     todos.push(todo)
     http.json(todo, status: 201)
   }
+  delete "/todos/99" (cookie visitor: Text = "") { http.text("gone") }
   get "/visits" (cookie visitor: Text = "") { http.text("{visits.add(1)}") }
   get "/login" (cookie visitor: Text = "") { http.redirect("/") |> http.with_cookie("visitor", "me")? }
   put "/raw" (body raw: Bytes, cookie visitor: Text = "") { http.ok(raw) }
@@ -59,6 +60,7 @@ test "a todo is kept" {
   expect todo.text()? == "\{\"id\":7,\"title\":\"Rest\"\}"
   expect todo.header("content-type") == Some("application/json")
   expect api.get("/todos/99").text()? == "ninety-nine"
+  expect api.delete("/todos/99").text()? == "gone"
   expect api.head("/todos/99").header("content-length") == Some("11")
 }
 test "refusals" {
