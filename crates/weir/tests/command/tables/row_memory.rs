@@ -267,7 +267,7 @@ service large on http(port: 8080) {
 #[test]
 fn connections_without_a_statement_leave_the_memory_of_the_program_to_others() {
     let program = Scratch::new("large.weir", LARGE_ROWS.as_bytes());
-    for store in TableStore::each("large-rows") {
+    for store in TableStore::each("idle-connections") {
         let served = Served::start(program.path(), &store.with(&["--memory", "64mb"]));
         for id in 0..3 {
             assert_eq!(post(&served, &format!("/fill/{id}")).expect("it answers").status, 200);
