@@ -7,11 +7,12 @@ use crate::tables::dialect::Dialect;
 use crate::tables::schema::ColumnSchema;
 
 impl Dialect {
-    /// Returns the parameter with this number, from 1, for a value of a column.
+    /// Returns the parameter with this number, from 1, for a value of a column. In PostgreSQL it has the type of the value, whatever type
+    /// another program has given the column.
     pub(in crate::tables) fn parameter_of(self, column: &ColumnSchema, number: usize) -> String {
-        match (self, column.existing) {
-            (Dialect::Postgres, true) => format!("{}::{}", self.parameter(number), self.column_type(column)),
-            _ => self.parameter(number),
+        match self {
+            Dialect::Postgres => format!("{}::{}", self.parameter(number), self.column_type(column)),
+            Dialect::Sqlite => self.parameter(number),
         }
     }
 

@@ -21,9 +21,14 @@ struct KeptStatement {
     parameters: Vec<SentParameter>,
 }
 
-/// A parameter as it was sent; `None` is `NULL`.
+/// A parameter as it was sent.
 #[derive(Clone, Debug)]
-struct SentParameter(Option<Bytes>);
+enum SentParameter {
+    Null,
+    Value(Bytes),
+    /// It has no form of the type that the database wants, for this reason, and is refused each time.
+    Refused(String),
+}
 
 impl SentStatement {
     /// Returns a statement without parameters.
@@ -52,7 +57,7 @@ impl SentStatement {
 
     /// Returns about the bytes that it takes.
     pub(super) fn bytes(&self) -> usize {
-        let of = |parameter: &SentParameter| parameter.0.as_ref().map_or(0, Bytes::len);
+        let of = |parameter: &SentParameter| parameter.bytes().map_or(0, <[u8]>::len);
         self.0.sql.len() + self.0.parameters.iter().map(of).sum::<usize>()
     }
 
@@ -63,6 +68,7 @@ impl SentStatement {
 
     /// Appends the statement to a script, in which it has this name; `None` if that is not possible.
     pub(super) fn append_to(&self, script: &mut Script, name: &str, prepared: &Statement) -> Option<()> {
+        self.is_accepted().then_some(())?;
         script.append(name, (0..self.0.parameters.len()).map(|at| self.value(at, prepared)))
     }
 
@@ -73,13 +79,19 @@ impl SentStatement {
         name: &str,
     ) -> Option<()> {
         let (first, _) = rows.first()?;
+        rows.iter().all(|(row, _)| row.is_accepted()).then_some(())?;
         let values = |at: usize| rows.iter().map(move |(row, prepared)| row.value(at, prepared));
         script.append_lists(name, (0..first.0.parameters.len()).map(values))
     }
 
     fn value<'s>(&'s self, at: usize, prepared: &'s Statement) -> (Option<&'s [u8]>, &'s Type) {
         let ty = prepared.params().get(at).unwrap_or(&Type::UNKNOWN);
-        (self.0.parameters.get(at).and_then(|parameter| parameter.0.as_deref()), ty)
+        (self.0.parameters.get(at).and_then(SentParameter::bytes), ty)
+    }
+
+    /// Returns whether the database takes each parameter.
+    fn is_accepted(&self) -> bool {
+        !self.0.parameters.iter().any(|parameter| matches!(parameter, SentParameter::Refused(_)))
     }
 
     /// Executes statements once more.
@@ -93,19 +105,28 @@ impl SentStatement {
 impl SentParameter {
     fn new(parameter: &(dyn ToSql + Sync), of: &Type) -> SentParameter {
         let mut bytes = BytesMut::new();
-        // It was sent before, so that it can be encoded.
         match parameter.to_sql_checked(of, &mut bytes) {
-            Ok(IsNull::No) => SentParameter(Some(bytes.freeze())),
-            Ok(IsNull::Yes) | Err(_) => SentParameter(None),
+            Ok(IsNull::No) => SentParameter::Value(bytes.freeze()),
+            Ok(IsNull::Yes) => SentParameter::Null,
+            Err(error) => SentParameter::Refused(error.to_string()),
         }
+    }
+
+    fn bytes(&self) -> Option<&[u8]> {
+        if let SentParameter::Value(bytes) = self { Some(bytes) } else { None }
     }
 }
 
 impl ToSql for SentParameter {
     fn to_sql(&self, _: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
-        let Some(bytes) = &self.0 else { return Ok(IsNull::Yes) };
-        out.extend_from_slice(bytes);
-        Ok(IsNull::No)
+        match self {
+            SentParameter::Null => Ok(IsNull::Yes),
+            SentParameter::Value(bytes) => {
+                out.extend_from_slice(bytes);
+                Ok(IsNull::No)
+            }
+            SentParameter::Refused(why) => Err(why.as_str().into()),
+        }
     }
 
     fn accepts(_: &Type) -> bool {

@@ -1,5 +1,7 @@
 //! Another program changes the columns of an existing table while the program runs.
 
+use test_support::postgres::PostgresServer;
+
 use super::existing::Other;
 use super::{post, text};
 use crate::support::{Scratch, Served};
@@ -83,5 +85,72 @@ fn statements_go_on_when_another_program_has_made_a_column_wider() {
             }
             served.stop();
         }
+    }
+}
+
+const ITEMS: &str = r#"use http
+
+record Item { id: Int, n: Int, x: Option(Int), paid: Bool }
+
+table items: Item key id
+
+service front on http(port: 8080) {
+  get "/" { http.json(for i in items { (i.id, i.n, i.x) }) }
+  get "/found" { http.json((items.count(|i| i.n > 10), for i in items if i.n <= 12 { i.id }, items[1] == None)) }
+  post "/fill/{id}" (id: Int) { http.json(items.insert(Item { id, n: 10, x: None, paid: false })?) }
+  post "/add/{id}" (id: Int) { http.json(items.update(id, |i| Item { ..i, n: i.n + 1, x: Some(i.n) })?) }
+  post "/both" {
+    let both = atomic items {
+      items.upsert(Item { id: 1, n: 20, x: Some(1), paid: false })?
+      items.update_all(|i| i.id == 2, |i| Item { ..i, n: 21, x: Some(2) })?
+    }
+    http.json(both)
+  }
+  post "/pay/{id}" (id: Int) { http.json(items.update(id, |i| Item { ..i, paid: true })?) }
+}
+"#;
+
+/// The values of parameters have the types of the program, and the database converts them, or refuses the statement.
+#[test]
+fn nothing_is_lost_when_another_program_has_given_a_column_another_type() {
+    let Some(server) = PostgresServer::shared() else { return };
+    for (engine, restarts) in [("event", false), ("pool", false), ("event", true)] {
+        let schema = format!("other_types_{engine}_{restarts}");
+        server.schema(&schema);
+        let (program, address) = (Scratch::new("items.weir", ITEMS.as_bytes()), server.address(&schema));
+        let start = || Served::start(program.path(), &["--tables", &address, "--engine", engine]);
+        let mut served = start();
+        let posted = |served: &Served, path: &str| {
+            let answer = post(served, path).expect("it answers");
+            (answer.status, text(&answer).to_owned())
+        };
+        for id in 1..4 {
+            assert_eq!(posted(&served, &format!("/fill/{id}")).0, 200);
+            assert_eq!(posted(&served, &format!("/add/{id}")).0, 200);
+        }
+        server.execute(&schema, "ALTER TABLE items ALTER n TYPE integer, ALTER x TYPE smallint");
+        if restarts {
+            served.stop();
+            served = start();
+        }
+        for _ in 0..2 {
+            assert_eq!(text(&served.get("/found")), "[3,[1,2,3],false]");
+        }
+        for id in 1..4 {
+            let (status, row) = posted(&served, &format!("/add/{id}"));
+            assert_eq!((status, row), (200, format!(r#"{{"id":{id},"n":12,"x":11,"paid":false}}"#)));
+        }
+        assert_eq!(text(&served.get("/")), "[[1,12,11],[2,12,11],[3,12,11]]");
+        for _ in 0..2 {
+            assert_eq!(posted(&served, "/both"), (200, "1".to_owned()));
+        }
+        assert_eq!(text(&served.get("/")), "[[1,20,1],[2,21,2],[3,12,11]]");
+        // No number is a truth value.
+        server.execute(&schema, "ALTER TABLE items ALTER paid TYPE integer USING 0");
+        for _ in 0..3 {
+            assert_eq!(posted(&served, "/pay/3").0, 500);
+        }
+        assert_eq!(server.execute(&schema, "SELECT id, n, x, paid FROM items WHERE id = 3").trim(), "3|12|11|0");
+        served.stop();
     }
 }

@@ -75,7 +75,7 @@ fn every_statement_is_shown_with_its_places_and_its_plan() {
                 "Sort Key: messages.size DESC, messages.id\n",
                 "Bitmap Index Scan on \"weir index messages (to, read)\"",
                 "Seq Scan on messages\n              Filter: (\"from\" = $1)",
-                "    DELETE FROM \"messages\" WHERE \"to\" = $1\n      Delete on messages",
+                "    DELETE FROM \"messages\" WHERE \"to\" = $1::text\n      Delete on messages",
             ]
         };
         for plan in plans {
