@@ -159,8 +159,8 @@ impl StampedLog {
         let Ok(file) = without_log(path) else { return false };
         match is_ours(&file).and_then(|()| DatabaseStamp::of(&file)) {
             Ok(Some(stamp)) => !allowed.contains(&stamp),
-            // A log that was moved in part may hide the table of the stamp, but not all tables.
-            Ok(None) => self.stamps.of_file != self.stamps.of_log && has_no_table(&file),
+            // A log that was moved in part may hide the table of the stamp in other pages than the first, but not all tables.
+            Ok(None) => self.stamps.of_file != self.stamps.of_log && (has_no_table(&file) || has_short_schema(path)),
             // Of another program, or no database. Other errors may be those of a log that was moved in part.
             Err(error) => matches!(error.sqlite_error_code(), Some(ErrorCode::CannotOpen | ErrorCode::NotADatabase)),
         }
@@ -180,6 +180,16 @@ pub(super) fn renew(copy: &Connection) -> rusqlite::Result<()> {
         Some(_) => DatabaseStamp::random(copy)?.write(copy),
         None => Ok(()),
     }
+}
+
+/// Returns whether the first page has all of the schema: it is a leaf of the tree in which SQLite keeps that, and a page is moved as a
+/// whole.
+fn has_short_schema(path: &Path) -> bool {
+    /// The kind of the first page is behind the header of the file.
+    const KIND_AT: u64 = 100;
+    const LEAF_OF_TABLE: u8 = 13;
+    let mut kind = [0];
+    File::open(path).and_then(|file| read_at(&file, &mut kind, KIND_AT)).is_ok() && kind == [LEAF_OF_TABLE]
 }
 
 fn has_no_table(file: &Connection) -> bool {

@@ -245,6 +245,7 @@ impl Noted {
         }
         noted.check_owner(path)?;
         if log >= noted.log_length {
+            noted.check_number(path)?;
             return Ok(noted);
         }
         // Another program may have moved the log, and begun a new one.
@@ -255,6 +256,17 @@ impl Noted {
             _ if log == 0 => Err(lost(path)),
             _ => Err(cut(path)),
         }
+    }
+
+    /// Fails if the database has a smaller number together with its log, such as an older one that was put there. A connection that
+    /// writes would move that log when it is closed.
+    fn check_number(self, path: &Path) -> Result<(), Failure> {
+        if self.number == 0 {
+            return Ok(());
+        }
+        // What cannot be read fails the start, too, with what has to be done.
+        let number = read_only(path).and_then(|database| number_of(&database));
+        if number.is_ok_and(|number| number < self.number) { Err(lost(path)) } else { Ok(()) }
     }
 
     /// Fails if the log of a database belongs to another file.

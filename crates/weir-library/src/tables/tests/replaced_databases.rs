@@ -128,6 +128,43 @@ fn a_log_beside_a_file_that_has_replaced_its_database_is_refused_before_anything
     assert_eq!(rows_of(&killed), 2);
 }
 
+/// Such as a backup that an older version has made.
+#[test]
+fn a_log_beside_a_file_without_a_stamp_is_refused_if_its_database_had_one() {
+    let mut writing = Writing::begin(TestDatabase::sqlite("stampless"), 2);
+    writing.start_again();
+    writing.insert(2);
+    let replaced = writing.killed();
+    let copied = replaced.file().with_file_name("copy");
+    backup(&writing.folder.file(), &copied).unwrap();
+    Connection::open(&copied).unwrap().execute_batch("DROP TABLE weir_stamp; VACUUM").unwrap();
+    copy(&copied, replaced.file()).unwrap();
+    let before = ALL.map(|end| std::fs::read(beside(&replaced.file(), end)).unwrap());
+    assert!(started(&replaced).contains("test.db-wal belongs to another file than"));
+    assert!(ALL.map(|end| std::fs::read(beside(&replaced.file(), end)).unwrap()) == before);
+}
+
+/// Nothing of it is moved into the database, so that the right log can be put back.
+#[test]
+fn an_older_log_beside_its_database_is_refused_before_anything_is_written() {
+    let mut writing = Writing::begin(TestDatabase::sqlite("older-log"), 0);
+    writing.insert(3);
+    let older = writing.killed();
+    writing.insert(3);
+    writing.start_again();
+    writing.insert(3);
+    let right = writing.killed();
+    let mixed = copy_of(&right, &ALL);
+    copy(beside(&older.file(), "-wal"), beside(&mixed.file(), "-wal")).unwrap();
+    let before = ALL.map(|end| std::fs::read(beside(&mixed.file(), end)).unwrap());
+    let refused = started(&mixed);
+    assert!(refused.contains("put the log back"), "{refused}");
+    assert!(ALL.map(|end| std::fs::read(beside(&mixed.file(), end)).unwrap()) == before);
+    copy(beside(&right.file(), "-wal"), beside(&mixed.file(), "-wal")).unwrap();
+    assert_eq!(started(&mixed), "");
+    assert_eq!(rows_of(&mixed), writing.rows);
+}
+
 /// The files of one moment start. With the file of one moment, and log and note of a later one: the start fails, or all rows are there.
 #[test]
 fn files_that_belong_together_are_never_refused_and_others_damage_nothing() {
