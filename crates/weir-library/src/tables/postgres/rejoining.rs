@@ -97,9 +97,10 @@ impl PostgresDatabase {
         let look =
             |schema: &Schema| missed_starts::changes(schema, &catalog).map(|why| Some((schema.name.clone(), why?)));
         let found = declared.iter().map(look).find(|found| !matches!(found, Ok(None)));
-        self.look_for_triggers(&catalog).map_err(StatementError::TakenBack)?;
-        // The locks of the declarations are those of the connection. If it was lost, this fails.
+        let looked = self.look_for_triggers(&catalog);
+        // The locks of the declarations are those of the connection. If it was lost, this fails, and the join is tried again.
         command("COMMIT")?;
+        looked.map_err(StatementError::TakenBack)?;
         match found.transpose().map_err(StatementError::TakenBack)?.flatten() {
             None => Ok(Ok(())),
             Some((table, why)) => Ok(Err(Failure::function(format!(
