@@ -281,8 +281,17 @@ fn key_changed(schema: &Schema, known: &[KnownColumn], catalog: &dyn Catalog) ->
         return part_of_key(new, (program, database));
     }
     if schema.auto && !catalog.numbers_rows(&schema.name)? {
-        let why = if catalog.dialect() == Dialect::Postgres { ": `weir_numbers` has no row of the table" } else { "" };
-        return refused(format!("the program numbers the rows (`auto`), and the database does not{why}"));
+        let why = match catalog.dialect() {
+            Dialect::Postgres => format!(
+                ": `weir_numbers` has no row of the table, which INSERT INTO \"weir_numbers\" VALUES ({}, 0) adds if somebody has \
+                 deleted it; otherwise",
+                Dialect::Postgres.text(&schema.name)
+            ),
+            Dialect::Sqlite => ";".to_owned(),
+        };
+        let message =
+            format!("the program numbers the rows (`auto`), and the database does not{why} give the table a new name");
+        return Ok(Err(Failure::function(message)));
     }
     Ok(Ok(()))
 }
