@@ -21,6 +21,7 @@ use weir_host::{
     TypeDefinition, TypeShape, Unique, Value, World,
 };
 use weir_ir::evaluate::Evaluator;
+use weir_ir::expr::Program;
 use weir_runtime::{ENGINES, start};
 
 /// The programs that are tried; `WEIR_SEEDS=400..4000` tries others.
@@ -146,25 +147,30 @@ impl Straight {
     }
 }
 
+/// Compares the answers of a program to four numbers under each engine, with a library of its own, with those of the evaluator.
+#[track_caller]
+fn check_engines(program: &Program, seed: u64, of_evaluator: &Library, of_engine: &mut dyn FnMut() -> Library) {
+    let mut evaluator = Evaluator::new(program, of_evaluator).map_err(|_| "no shared value").unwrap();
+    let answers: Vec<_> = (0..4).map(|x| evaluator.run(0, 0, vec![Value::Int(x)]).unwrap()).collect();
+    for row in ENGINES {
+        let (feed, mut library) = (Feed::new(), of_engine());
+        feed.put(&mut library, "test", "feed");
+        let running = start(&weir_ir::optimize(program, &library), &library, options(row.name, 2)).unwrap();
+        for (x, answer) in (0..).zip(&answers) {
+            let found = feed.run(vec![Value::Int(x)]);
+            assert_eq!(found.as_ref(), Ok(answer), "seed {seed}, {}\n{}", row.name, weir_ir::print::expr(program));
+        }
+        drop(feed);
+        running.wait().unwrap();
+    }
+}
+
 #[test]
 fn a_flow_makes_the_reads_of_each_shared_value_in_order() {
     let shared: String = SHARED.iter().map(|name| format!("shared {name}: Int\n  yield 0\n")).collect();
     for seed in seeds(PROGRAMS) {
         let program = one_flow(&shared, &Straight::body(seed));
-        let of_evaluator = counting();
-        let mut evaluator = Evaluator::new(&program, &of_evaluator).map_err(|_| "no shared value").unwrap();
-        let answers: Vec<_> = (0..4).map(|x| evaluator.run(0, 0, vec![Value::Int(x)]).unwrap()).collect();
-        for row in ENGINES {
-            let (feed, mut library) = (Feed::new(), counting());
-            feed.put(&mut library, "test", "feed");
-            let running = start(&weir_ir::optimize(&program, &library), &library, options(row.name, 2)).unwrap();
-            for (x, answer) in (0..).zip(&answers) {
-                let found = feed.run(vec![Value::Int(x)]);
-                assert_eq!(found.as_ref(), Ok(answer), "seed {seed}, {}\n{}", row.name, weir_ir::print::expr(&program));
-            }
-            drop(feed);
-            running.wait().unwrap();
-        }
+        check_engines(&program, seed, &counting(), &mut counting);
     }
 }
 
@@ -338,23 +344,14 @@ fn a_flow_sees_the_reads_in_order_that_are_executed_elsewhere() {
     let (mut behind, mut lost) = (0, 0);
     for seed in seeds(PROGRAMS) {
         let program = one_flow(&shared.concat(), &writing(seed));
-        let of_evaluator = counting_elsewhere(&Arc::default());
-        let mut evaluator = Evaluator::new(&program, &of_evaluator).map_err(|_| "no shared value").unwrap();
-        let answers: Vec<_> = (0..4).map(|x| evaluator.run(0, 0, vec![Value::Int(x)]).unwrap()).collect();
-        for row in ENGINES {
+        let mut of_engines = Vec::new();
+        check_engines(&program, seed, &counting_elsewhere(&Arc::default()), &mut || {
             let elsewhere = Arc::new(Elsewhere { decisions: AtomicU64::new(seed << 32), ..Elsewhere::default() });
-            let (feed, mut library) = (Feed::new(), counting_elsewhere(&elsewhere));
-            feed.put(&mut library, "test", "feed");
-            let running = start(&weir_ir::optimize(&program, &library), &library, options(row.name, 2)).unwrap();
-            for (x, answer) in (0..).zip(&answers) {
-                let found = feed.run(vec![Value::Int(x)]);
-                assert_eq!(found.as_ref(), Ok(answer), "seed {seed}, {}\n{}", row.name, weir_ir::print::expr(&program));
-            }
-            drop(feed);
-            running.wait().unwrap();
-            behind += elsewhere.behind.load(Ordering::SeqCst);
-            lost += elsewhere.lost.load(Ordering::SeqCst);
-        }
+            of_engines.push(Arc::clone(&elsewhere));
+            counting_elsewhere(&elsewhere)
+        });
+        behind += of_engines.iter().map(|of| of.behind.load(Ordering::SeqCst)).sum::<usize>();
+        lost += of_engines.iter().map(|of| of.lost.load(Ordering::SeqCst)).sum::<usize>();
     }
     assert!(behind > 0 && lost > 0, "{behind} reads were sent behind others, and {lost} of them were lost");
 }
