@@ -109,6 +109,8 @@ pub(super) struct NameHolder {
 pub(super) struct CatalogColumn {
     pub(super) name: String,
     pub(super) sql_type: String,
+    /// The collation of texts, if the database tells it.
+    pub(super) collation: Option<String>,
     /// True if it is part of the key.
     pub(super) key: bool,
     /// True if it accepts `NULL`.

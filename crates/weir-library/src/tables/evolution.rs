@@ -40,6 +40,8 @@ pub(super) struct KnownColumn {
     pub(super) name: String,
     /// The type in the program that declared it last.
     pub(super) kind: String,
+    /// The type in the database, and the collation of texts, if it tells that.
+    stored_type: (String, Option<String>),
     key: bool,
     /// True if the database accepts `NULL`.
     nullable: bool,
@@ -169,7 +171,8 @@ pub(super) fn known_columns(schema: &Schema, catalog: &dyn Catalog) -> Read<Vec<
     let known = columns.into_iter().map(|column| {
         let note = notes.iter().find(|note| note[0].as_ref() == Some(&column.name));
         KnownColumn {
-            kind: note.and_then(|note| note[1].clone()).unwrap_or(column.sql_type),
+            kind: note.and_then(|note| note[1].clone()).unwrap_or_else(|| column.sql_type.clone()),
+            stored_type: (column.sql_type, column.collation),
             declared: note.is_some_and(|note| note[2].as_deref() == Some("1")),
             name: column.name,
             key: column.key,
@@ -311,11 +314,12 @@ fn column_changed(
         return Ok(checked.map(|()| Some(SchemaChange { sql })));
     };
     let declared = column.shown_type();
+    let same = if known.kind == declared { Ok(()) } else { same_type(column, known) };
+    if let Err(failure) = same.and_then(|()| stored_type_changed(schema, column, known, dialect)) {
+        return Ok(Err(failure));
+    }
     if known.declared && known.kind == declared {
         return Ok(Ok(None));
-    }
-    if let Err(failure) = same_type(column, known) {
-        return Ok(Err(failure));
     }
     if !column.variants.is_empty()
         && let Err(failure) = variants_are_known(schema, column, catalog)?
@@ -341,6 +345,30 @@ fn column_changed(
         }
         None => Ok(lacks_no_value(schema, column, &absent, catalog)?.map(|()| None)),
     }
+}
+
+/// Fails if another program than Weir's has given a column another type, by which sums and the order of texts would be others.
+fn stored_type_changed(
+    schema: &Schema,
+    column: &ColumnSchema,
+    known: &KnownColumn,
+    dialect: Dialect,
+) -> Result<(), Failure> {
+    let (expected, (stored, collation)) = (dialect.column_type(column), &known.stored_type);
+    // A column of SQLite has the type of its values, whoever has declared it.
+    if dialect == Dialect::Sqlite || (stored == expected && collation.as_ref().is_none_or(|name| name == "C")) {
+        return Ok(());
+    }
+    let in_order = collation.as_ref().map_or_else(String::new, |name| format!(" with the collation `{name}`"));
+    let (table, name) = (quoted(&schema.name), quoted(&column.name));
+    Err(Failure::function(format!(
+        "somebody has changed the column `{}`: it is {stored}{in_order} in the database, which stores `{}` as {expected}{}; this gives it \
+         its type again: ALTER TABLE {table} ALTER COLUMN {name} TYPE {expected}{}",
+        column.name,
+        column.shown_type(),
+        dialect.collation(column),
+        dialect.collation(column),
+    )))
 }
 
 /// Fails if the values of a column have another type in the database. The variants of an enum may be others.

@@ -131,7 +131,7 @@ impl Dialect {
             "distinct" => format!("count(DISTINCT {})", column()),
             "max" => format!("max({})", ordered()),
             "min" => format!("min({})", ordered()),
-            "sum" => self.sum_in_halves(&self.long(column(), of), of),
+            "sum" => self.sum_in_halves(&self.long(column()), of),
             _ => "count(*)".to_owned(),
         }
     }

@@ -71,14 +71,14 @@ fn numbered_insertion(schema: &Schema, given: &[usize]) -> String {
     let values = list(values, "");
     format!(
         "WITH n AS (UPDATE \"weir_numbers\" SET \"last\" = {last} + 1 WHERE \"table\" = {of} AND {last} < {} RETURNING \"last\")
-         INSERT INTO {table} ({key}{names}) SELECT n.\"last\"{values} FROM n RETURNING {key}",
+         INSERT INTO {table} ({key}{names}) SELECT n.\"last\"{values} FROM n RETURNING {key}::bigint",
         i64::MAX
     )
 }
 
 /// Returns the statement that inserts several rows into a table of the program in PostgreSQL, in the order of its parameters: one
-/// list for each of [`given_columns`]. A table that numbers its rows returns their numbers, or none if too few are left. `None` if
-/// nothing is given.
+/// list for each of [`given_columns`]. A table that numbers its rows returns their numbers, a `NULL` if it has numbers and the database has
+/// kept all rows out, and nothing if too few numbers are left. `None` if nothing is given.
 pub(super) fn insertion_of_many(schema: &Schema) -> Option<String> {
     let (given, table) = (given_columns(schema), quoted(&schema.name));
     if given.is_empty() || schema.existing.is_some() {
@@ -100,8 +100,9 @@ pub(super) fn insertion_of_many(schema: &Schema) -> Option<String> {
     let (last, count) = (last_number(schema), format!("cardinality(CAST($1 AS {of_count}[]))"));
     Some(format!(
         "WITH n AS (UPDATE \"weir_numbers\" SET \"last\" = {last} + {count} WHERE \"table\" = {of} AND {last} <= {} - {count}
-         RETURNING \"last\") INSERT INTO {table} ({key}, {names})
-         SELECT n.\"last\" - {count} + r.at, {values} FROM n, {rows} ORDER BY r.at RETURNING {key}",
+         RETURNING \"last\"), i AS (INSERT INTO {table} ({key}, {names})
+         SELECT n.\"last\" - {count} + r.at, {values} FROM n, {rows} ORDER BY r.at RETURNING {key}::bigint AS \"key\")
+         SELECT i.\"key\" FROM n LEFT JOIN i ON true",
         i64::MAX
     ))
 }

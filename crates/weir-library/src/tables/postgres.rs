@@ -62,6 +62,7 @@ mod rows_by_keys;
 mod running_programs;
 mod scratch;
 mod script;
+mod search_path;
 mod sent_statement;
 mod spare_connections;
 mod start_connections;

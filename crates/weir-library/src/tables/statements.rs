@@ -144,7 +144,7 @@ impl TableStatements {
     ) -> (String, Vec<Bound<'s>>) {
         let (condition, parameters) = self.condition(schema, search);
         let (of, named) = (&schema.columns[column], format!("{}{}", self.dialect.prefix(schema), name(schema, column)));
-        let halves = self.dialect.sum_in_halves(&self.dialect.long(named, of), of);
+        let halves = self.dialect.sum_in_halves(&self.dialect.long(named), of);
         (format!("SELECT {halves} FROM {}{condition}", quoted(&schema.name)), parameters)
     }
 

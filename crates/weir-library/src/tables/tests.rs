@@ -4,6 +4,7 @@ mod agreement;
 mod beside_others;
 mod beside_sqlite3;
 mod beside_writes;
+mod changed_by_others;
 mod checkpoints;
 mod crashes;
 mod damaged_pages;

@@ -42,8 +42,8 @@ impl Dialect {
         if column.existing && is_text { format!("{value} COLLATE {collation}") } else { value }
     }
 
-    /// Returns a whole number of a column with 64 bits.
-    pub(in crate::tables) fn long(self, value: String, column: &ColumnSchema) -> String {
-        if column.existing && self == Dialect::Postgres { format!("{value}::bigint") } else { value }
+    /// Returns a whole number with 64 bits, also if another program has given its column fewer.
+    pub(in crate::tables) fn long(self, value: String) -> String {
+        if self == Dialect::Postgres { format!("{value}::bigint") } else { value }
     }
 }

@@ -97,18 +97,20 @@ impl Catalog for PostgresCatalog<'_> {
         let table = PostgresCatalog::table(table);
         let rows = self.query(&format!(
             "SELECT a.attname, format_type(a.atttypid, a.atttypmod), coalesce(a.attnum = ANY (i.indkey), false),
-                    NOT a.attnotnull, pg_get_expr(d.adbin, d.adrelid), a.attgenerated <> ''
+                    NOT a.attnotnull, pg_get_expr(d.adbin, d.adrelid), a.attgenerated <> '',
+                    (SELECT collname FROM pg_collation c WHERE c.oid = a.attcollation)
              FROM pg_attribute a
              LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
              LEFT JOIN pg_index i ON i.indrelid = a.attrelid AND i.indisprimary
              WHERE a.attrelid = {table} AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum"
         ))?;
         let column = |row: Vec<Option<String>>| {
-            let [name, sql_type, key, nullable, default, generated] = <[Option<String>; 6]>::try_from(row).ok()?;
+            let [name, sql_type, key, nullable, default, generated, collation] =
+                <[Option<String>; 7]>::try_from(row).ok()?;
             let is = |text: Option<String>| text.as_deref() == Some("t");
             let default = default.map(|default| without_type(&default).to_owned());
             let (key, nullable, generated) = (is(key), is(nullable), is(generated));
-            Some(CatalogColumn { name: name?, sql_type: sql_type?, key, nullable, default, generated })
+            Some(CatalogColumn { name: name?, sql_type: sql_type?, collation, key, nullable, default, generated })
         };
         Ok(rows.into_iter().filter_map(column).collect())
     }

@@ -184,8 +184,13 @@ impl TableLayout {
         let count = executed.map_or(0, |executed| executed.count);
         match change {
             RowChange::Insert(_) if self.schema.auto => {
-                match executed.filter(|executed| executed.rows().is_ok_and(|rows| !rows.is_empty())) {
-                    Some(executed) => self.number(executed, 0).map(Value::Int),
+                match executed.map(Executed::rows).transpose()?.and_then(<[_]>::first) {
+                    // A view that somebody has put in the place of the table may tell no key.
+                    Some(row) => row
+                        .try_get::<_, Option<i64>>(0)
+                        .map_err(|error| self.failure(&StatementError::from(error)))?
+                        .map(Value::Int)
+                        .ok_or_else(|| constraint::kept_out(&self.schema)),
                     None if self.may_interfere() => Err(constraint::kept_out(&self.schema)),
                     None => Err(constraint::no_number_given(&self.schema)),
                 }

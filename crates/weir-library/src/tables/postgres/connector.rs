@@ -14,6 +14,7 @@ use super::address::PostgresAddress;
 use super::connection::PostgresConnection;
 use super::errors::{StatementError, failure, has_been_idle};
 use super::io::{IoThread, wait};
+use super::search_path::SearchPath;
 use super::spare_connections::{ConnectionPermit, SpareConnections};
 use super::tls::PostgresTls;
 use super::unused_connections::{self, ConnectionPurpose};
@@ -38,6 +39,7 @@ pub(super) struct PostgresConnector {
     pub(super) tls: Option<PostgresTls>,
     pub(super) io: Arc<IoThread>,
     pub(super) spare: SpareConnections,
+    search_path: SearchPath,
     /// The log of the program, if it has one.
     pub(super) log: Option<TableLog>,
     /// True if the log says that the server has refused a connection.
@@ -50,7 +52,8 @@ impl PostgresConnector {
         let tls = address.trust.as_ref().map(PostgresTls::trusting).transpose()?;
         let spare = SpareConnections::of(address.connections_max);
         let io = Arc::new(IoThread::begin()?);
-        Ok(PostgresConnector { tls, io, address, spare, log, is_refusal_logged: Arc::default() })
+        let (search_path, is_refusal_logged) = Default::default();
+        Ok(PostgresConnector { tls, io, address, spare, search_path, log, is_refusal_logged })
     }
 
     /// Makes a connection that the thread of connections drives, and for which no other one can stand in.
@@ -100,7 +103,7 @@ impl PostgresConnector {
         event_loop: &Handle,
         permit: ConnectionPermit,
     ) -> Result<PostgresConnection, StatementError> {
-        let (config, tls) = (self.address.config.clone(), self.tls.clone());
+        let (config, tls, search_path) = (self.address.config.clone(), self.tls.clone(), self.search_path.clone());
         let connecting = event_loop.spawn(async move {
             let (open, end) = oneshot::channel();
             let was_idle = Arc::new(AtomicBool::new(false));
@@ -114,6 +117,7 @@ impl PostgresConnector {
                     (client, tokio::spawn(driven(connection, (open, permit), Arc::clone(&was_idle))))
                 }
             };
+            search_path.set(&client).await?;
             Ok(PostgresConnection::new(client, (driver.abort_handle(), end, was_idle)))
         });
         let abort = connecting.abort_handle();

@@ -7,6 +7,7 @@ use weir::{Failure, Value};
 use super::connection::{Executed, SqlStatement};
 use super::publications::{GroupPublications, Publications};
 use super::queued_change::QueuedChange;
+use super::received_row::ReceivedRow;
 use super::table_layout::TableLayout;
 use crate::tables::constraint;
 use crate::tables::insertion::given_columns;
@@ -115,22 +116,39 @@ fn inserted_keys(
     (executed, is_whole_group): (&Executed, bool),
 ) -> Option<Vec<Result<Value, Failure>>> {
     let TableLayout { schema, triggers, .. } = &*group.get(*members.first()?)?.table;
-    if executed.count != members.len() as u64 {
-        if schema.auto && executed.count == 0 && is_whole_group {
-            return None;
-        }
+    let is_out_of_numbers = schema.auto && executed.count == 0;
+    if is_out_of_numbers && is_whole_group {
+        return None;
+    }
+    let inserted = match executed.rows() {
+        Ok(rows) if schema.auto => numbers_of(rows),
+        Ok(_) => Vec::new(),
+        Err(failure) => return Some(members.iter().map(|_| Err(failure.clone())).collect()),
+    };
+    let count = if schema.auto { inserted.len() as u64 } else { executed.count };
+    if count != members.len() as u64 {
         // Nobody knows which ones. From now on, each is a statement.
         triggers.have_kept_row();
-        let failure = constraint::some_kept_out(schema, (executed.count, members.len()));
+        let failure = match members {
+            _ if is_out_of_numbers => constraint::no_number_given(schema),
+            [_] if schema.auto => constraint::kept_out(schema),
+            [only] => constraint::not_inserted(schema, inserted_row(&group[*only].change)),
+            several => constraint::some_kept_out(schema, (count, several.len())),
+        };
         return Some(members.iter().map(|_| Err(failure.clone())).collect());
     }
     if !schema.auto {
         let answer = |at: &usize| group[*at].table.change_answer(&group[*at].change, None);
         return Some(members.iter().map(answer).collect());
     }
-    let mut numbers: Vec<i64> = executed.rows().ok()?.iter().map(|row| row.try_get(0).ok()).collect::<Option<_>>()?;
+    Some(inserted.into_iter().map(|number| Ok(Value::Int(number))).collect())
+}
+
+/// Returns the numbers of inserted rows in their order, without those that the database has not told.
+fn numbers_of(rows: &[ReceivedRow]) -> Vec<i64> {
+    let mut numbers: Vec<i64> = rows.iter().filter_map(|row| row.try_get::<_, Option<i64>>(0).ok().flatten()).collect();
     numbers.sort_unstable();
-    Some(numbers.into_iter().map(|number| Ok(Value::Int(number))).collect())
+    numbers
 }
 
 impl<'g> GroupPart<'g> {

@@ -41,7 +41,7 @@ impl Catalog for SqliteCatalog<'_> {
         let column = |row: &rusqlite::Row<'_>| {
             let (name, sql_type, key) = (row.get(0)?, row.get(1)?, row.get(2)?);
             let (nullable, default, generated) = (row.get(3)?, row.get(4)?, row.get(5)?);
-            Ok(CatalogColumn { name, sql_type, key, nullable, default, generated })
+            Ok(CatalogColumn { name, sql_type, collation: None, key, nullable, default, generated })
         };
         // 1 is a parameter of a virtual table, which `SELECT *` does not show; 2 and 3 are generated columns.
         let sql = "SELECT name, type, pk > 0, \"notnull\" = 0, dflt_value, hidden > 1
