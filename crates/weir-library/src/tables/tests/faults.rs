@@ -249,6 +249,29 @@ fn connections_that_are_cut_while_they_are_made_are_made_again() {
     }
 }
 
+/// A program that joins the others again looks what has changed meanwhile, and for triggers.
+#[test]
+fn a_transaction_goes_on_when_the_connection_is_lost_while_it_is_made_anew() {
+    let Some(server) = PostgresServer::shared() else { return };
+    server.schema("cut_at_join");
+    let proxy = PostgresProxy::start(server);
+    let address = PostgresAddress::parse(&proxy.address("cut_at_join"), None).unwrap();
+    let storage = TableStorage::at(TableLocation::Postgres(address));
+    let table = storage.open(users()).unwrap();
+    table.rows.upsert(0, at(1)).unwrap();
+    let of_join =
+        ["LOCK TABLE \"weir_database\"", "pg_attribute", "pg_trigger", "pg_rewrite", "pg_advisory_lock_shared"];
+    for (nth, text) in (1..).zip(of_join) {
+        let transaction = number(nth, true);
+        proxy.lose_statements(text, 3);
+        proxy.cut(&[]);
+        let found = table.rows.get(transaction, &Value::text("ada"));
+        assert_eq!(found, Ok(Some(at(1))), "the connection is lost at {text:?}");
+        table.rows.commit(transaction, true).unwrap();
+        assert_eq!(proxy.statements_left(), 0, "no statement has {text:?}: the test shows nothing");
+    }
+}
+
 #[test]
 fn a_rule_of_another_program_is_named() {
     let Some(server) = PostgresServer::shared() else { return };
