@@ -159,7 +159,8 @@ pub(super) struct TriedCall {
     pub(super) of: Option<CallTarget>,
 }
 
-/// A handler that runs after an atomic step, when its locks are released, or after a loop, whose rounds it then does not end.
+/// A handler that runs after an atomic step, when its locks are released, after a loop, whose rounds it then does not end, or after a race,
+/// which the body with the failure has won.
 #[derive(Clone)]
 pub(super) struct DeferredHandler<'a> {
     pub(super) handler: &'a FailureHandler,
@@ -169,6 +170,8 @@ pub(super) struct DeferredHandler<'a> {
     pub(super) step: usize,
     /// The number of loops around the loop in which the failure arose.
     pub(super) around_loop: usize,
+    /// The number of races around the race in which the failure arose.
+    pub(super) around_race: usize,
     /// The type of what leaves them: the failure, or a tuple of it and the arguments that the handler uses.
     pub(super) leaves: Type,
 }
