@@ -129,6 +129,14 @@ pub(super) struct Transaction {
     pub(super) is_own: bool,
 }
 
+impl Transaction {
+    /// Returns the place of the word `atomic`.
+    pub(super) fn head(&self) -> Span {
+        let Span { source, start, end } = self.span;
+        Span { source, start, end: end.min(start.saturating_add("atomic".len() as u32)) }
+    }
+}
+
 /// A statement that holds its table while it calls a function.
 #[derive(Clone)]
 pub(super) struct CallingStatement {
