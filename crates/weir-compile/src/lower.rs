@@ -196,7 +196,9 @@ struct Lowering<'a, 'd> {
     tried: Option<TriedCall>,
     /// For each `for` and `fold` around, the number of frames around it.
     loops: Vec<usize>,
-    /// The handlers that run after the steps and loops in which the failure arose, by the exits that carry the failures.
+    /// For each `race` around, the number of frames around it.
+    races: Vec<usize>,
+    /// The handlers that run after the steps, loops and races in which the failure arose, by the exits that carry the failures.
     deferred: BTreeMap<InlineFrameId, DeferredHandler<'a>>,
     handled_calls: HandledCalls,
     /// The `fn`s of the program that are inlined, by their indices.
@@ -245,6 +247,7 @@ impl<'a, 'd> Lowering<'a, 'd> {
             calling_statements: Vec::new(),
             tried: None,
             loops: Vec::new(),
+            races: Vec::new(),
             deferred: BTreeMap::new(),
             handled_calls: HandledCalls::new(typed),
             inlined: BTreeSet::new(),

@@ -204,15 +204,15 @@ for line in files.lines("log") {
 }
 "#;
     let (program, library) = program(text);
-    assert!(handlers_in_steps(&program.entries[0].flows[0].body, false).is_empty());
+    assert!(handlers_inside(&program.entries[0].flows[0].body, false).is_empty());
     let mut evaluator = weir_ir::evaluate::Evaluator::new(&program, &library).unwrap();
     for line in ["missing", "deep", "there"] {
         assert_eq!(evaluator.run(0, 0, vec![Value::text(line)]).unwrap(), Value::Unit, "{line}");
     }
 }
 
-/// Returns the calls of the handlers' functions inside of steps.
-fn handlers_in_steps(block: &weir_ir::expr::Block, inside: bool) -> Vec<String> {
+/// Returns the calls of the handlers' functions inside of steps and races.
+fn handlers_inside(block: &weir_ir::expr::Block, inside: bool) -> Vec<String> {
     use weir_ir::expr::Op;
     let of_binding = |binding: &weir_ir::expr::Let| {
         let here = match &binding.op {
@@ -221,11 +221,40 @@ fn handlers_in_steps(block: &weir_ir::expr::Block, inside: bool) -> Vec<String> 
             }
             _ => Vec::new(),
         };
-        let inside = inside || matches!(binding.op, Op::Atomic { .. });
-        let below = binding.op.blocks().flat_map(|inner| handlers_in_steps(inner, inside)).collect::<Vec<_>>();
+        let inside = inside || matches!(binding.op, Op::Atomic { .. } | Op::Race { .. });
+        let below = binding.op.blocks().flat_map(|inner| handlers_inside(inner, inside)).collect::<Vec<_>>();
         [here, below].concat()
     };
     block.lets.iter().flat_map(of_binding).collect()
+}
+
+/// Another body could win while the handler waits otherwise.
+#[test]
+fn a_failure_in_a_race_is_handled_after_the_race() {
+    let text = r#"
+use accounts, counter, files, wire
+shared book = accounts.new()
+fn checked(name: Text) -> Int {
+  on failure of files.read as failure { wire.log("{counter.count()} {failure} in checked") 
+    3 }
+  race { files.read(name)?.length(), 2 }
+}
+on failure of files.read as failure { wire.log("{counter.count()} {failure}") }
+for line in files.lines("log") {
+  let first = race {
+    { for part in [line] { files.read(part)? }
+      1 }
+    atomic book { race { files.read(line)?.length(), 2 } }
+  }
+  checked(line)
+}
+"#;
+    let (program, library) = program(text);
+    assert_eq!(handlers_inside(&program.entries[0].flows[0].body, false), Vec::<String>::new());
+    let mut evaluator = weir_ir::evaluate::Evaluator::new(&program, &library).unwrap();
+    for line in ["missing", "there"] {
+        assert_eq!(evaluator.run(0, 0, vec![Value::text(line)]).unwrap(), Value::Unit, "{line}");
+    }
 }
 
 #[test]

@@ -17,6 +17,7 @@ mod health;
 mod http2_fields;
 mod input;
 mod max_age;
+mod method_routes;
 mod parameters;
 mod problem_details;
 mod query;

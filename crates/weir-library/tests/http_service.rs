@@ -63,6 +63,51 @@ fn the_most_specific_route_of_the_method_of_a_request_answers_it() {
     assert_eq!(allowed("PUT", "/files/"), all(405, "POST, GET, DELETE, HEAD"));
 }
 
+/// `{name}` goes before `{name..}` where paths first differ, in one method, too.
+#[test]
+fn parameters_go_before_rests_of_paths() {
+    let texts = |names: &[&str]| names.iter().map(|name| parameter(name, Type::Text, Path)).collect::<Vec<_>>();
+    let service = Service::start(vec![
+        route("GET", "/items/{id}", texts(&["id"])),
+        route("GET", "/items/{path..}", texts(&["path"])),
+        route("GET", "/{kind}/new", texts(&["kind"])),
+        route("GET", "/{any..}", texts(&["any"])),
+        route("PUT", "/img-{id}", texts(&["id"])),
+        route("PUT", "/{name}.png", texts(&["name"])),
+        route("POST", "/a/{x}/y", texts(&["x"])),
+        route("POST", "/a/{z..}", texts(&["z"])),
+        route("POST", "/{x}/{z..}", texts(&["x", "z"])),
+        route("DELETE", "/a/{x}", texts(&["x"])),
+        route("HEAD", "/items/{one}", texts(&["one"])),
+        route("HEAD", "/users/{rest..}", texts(&["rest"])),
+        route("GET", "/users/{id}", texts(&["id"])),
+    ]);
+    let expected = [
+        ("GET", "/items/7", "200 7"),
+        ("GET", "/items/new", "200 new"),
+        ("GET", "/items/7/new", "200 7/new"),
+        ("GET", "/items/", "200 "),
+        ("GET", "/other/new", "200 other"),
+        ("GET", "/other/new/x", "200 other/new/x"),
+        ("GET", "/users/9/new", "200 users/9/new"),
+        ("PUT", "/img-1.png", "200 1.png"),
+        ("PUT", "/1.png", "200 1"),
+        ("POST", "/a/b/y", "200 b"),
+        ("POST", "/a/b/z", "200 b/z"),
+        ("POST", "/a/", "200 "),
+        ("POST", "/b/y", "200 b|y"),
+    ];
+    for (method, path, answer) in expected {
+        assert_eq!(service.told(method, path, ""), answer, "{method} {path}");
+    }
+    let length = |path| service.ask("HEAD", path, "").header("content-length").map(str::to_owned);
+    assert_eq!(length("/users/9"), Some("1".into()), "of `get`");
+    assert_eq!(length("/users/9/new"), Some("5".into()), "of `head`");
+    let allowed = |path| service.ask("PATCH", path, "").header("allow").map(str::to_owned);
+    assert_eq!(allowed("/a/b").as_deref(), Some("GET, POST, DELETE, HEAD, OPTIONS"));
+    assert_eq!(allowed("/1.png").as_deref(), Some("GET, PUT, HEAD, OPTIONS"));
+}
+
 #[test]
 fn a_route_beyond_ascii_is_found_in_every_encoding() {
     let text = |name: &str| vec![parameter(name, Type::Text, Path)];

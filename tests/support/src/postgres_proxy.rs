@@ -41,6 +41,8 @@ struct ProxyState {
     lost_commits: AtomicUsize,
     /// The number of commits whose answers are still to be lost.
     lost_commit_answers: AtomicUsize,
+    /// Part of the text of statements that are to be lost, and their number.
+    lost_statements: Mutex<(String, usize)>,
     open: Mutex<Vec<UnixStream>>,
     /// True while answers are held back.
     is_held: Mutex<bool>,
@@ -98,6 +100,17 @@ impl PostgresProxy {
     /// Cuts the connections on which the next commits are sent, behind these: the server executes them, and the client gets no answer.
     pub fn lose_commit_answers(&self, count: usize) {
         self.state.lost_commit_answers.store(count, Ordering::SeqCst);
+    }
+
+    /// Cuts the connections on which the next statements with this text are prepared or executed as a text, before the server gets them.
+    pub fn lose_statements(&self, text: &str, count: usize) {
+        *locked(&self.state.lost_statements) = (text.to_owned(), count);
+    }
+
+    /// Returns the number of statements that are still to be lost.
+    #[must_use]
+    pub fn statements_left(&self) -> usize {
+        locked(&self.state.lost_statements).1
     }
 
     /// Returns the number of commits that are still to be lost, or to get no answer.
@@ -177,12 +190,23 @@ impl ProxyState {
         self.has_other.fetch_or(!sent.starts_with(BIND), Ordering::SeqCst);
     }
 
+    /// Returns whether what a client sends has the text of a statement that is to be lost.
+    fn is_lost_statement(&self, sent: &[u8]) -> bool {
+        let mut lost = locked(&self.lost_statements);
+        let (text, left) = &mut *lost;
+        let is_lost = *left > 0 && sent.windows(text.len()).any(|part| part == text.as_bytes());
+        *left -= usize::from(is_lost);
+        is_lost
+    }
+
     /// Returns what becomes of what a client sends, which may be a commit.
     fn forwarding(&self, sent: &[u8]) -> Forwarding {
         let is_next = |left: &AtomicUsize| {
             left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left: usize| left.checked_sub(1)).is_ok()
         };
-        if !sent.windows(COMMIT.len()).any(|message| message == COMMIT) {
+        if self.is_lost_statement(sent) {
+            Forwarding::EndBefore
+        } else if !sent.windows(COMMIT.len()).any(|message| message == COMMIT) {
             Forwarding::GoOn
         } else if is_next(&self.lost_commits) {
             Forwarding::EndBefore

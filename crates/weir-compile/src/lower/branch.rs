@@ -166,10 +166,12 @@ impl<'a> Lowering<'a, '_> {
         OpenBlock { lets: Vec::new(), end }
     }
 
-    /// Returns a block that exits to this target, or the handler that was deferred to the end of a step or loop, if this is behind it.
+    /// Returns a block that exits to this target, or the handler that was deferred to the end of a step, loop or race, if this is behind it.
     fn exit_or_handle(&mut self, target: InlineFrameId, (leaving, how): (Atom, LoopExit), span: Span) -> OpenBlock {
         let is_behind = |deferred: &&DeferredHandler<'_>| {
-            self.steps.len() <= deferred.step && self.loops.len() <= deferred.around_loop
+            self.steps.len() <= deferred.step
+                && self.loops.len() <= deferred.around_loop
+                && self.races.len() <= deferred.around_race
         };
         match self.deferred.get(&target).filter(is_behind).cloned() {
             Some(deferred) => self.build_block(|lowering| lowering.handle_deferred(&deferred, leaving, span)),

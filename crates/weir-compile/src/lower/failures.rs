@@ -5,7 +5,8 @@
 //! the failure as its `Err`. A handler runs in its own frame: it sees that frame's parameters, its value is that
 //! frame's result, and its own failures go to the handlers further out. A failure in an atomic step leaves the step before
 //! its handler runs, unless the handler is inside the step: no other flow waits for a handler (Flux §2.4). A failure in a `for` or
-//! `fold` leaves the loop before a handler of the flow runs, so that calls in its rounds gather as those in a `fn` do.
+//! `fold` leaves the loop before a handler of the flow runs, so that calls in its rounds gather as those in a `fn` do. A failure in a body of
+//! a `race` leaves the race, which that body has won, before a handler outside of the race runs: no other body can win meanwhile.
 
 use weir_host::{FailureKind, Text, Type, Value};
 use weir_ir::expr::{Atom, LoopExit};
@@ -59,12 +60,14 @@ impl<'a> Lowering<'a, '_> {
                 // Behind the `return` of a flow no round would ask for anything.
                 let ends_flow = self.frames[at].kind == InlineFrameKind::Flow;
                 let around_loop = self.loops.iter().position(|frame_count| ends_flow && *frame_count > at);
-                if (step, around_loop) == (None, None) {
+                let around_race = self.races.iter().position(|frame_count| *frame_count > at);
+                if (step, around_loop, around_race) == (None, None, None) {
                     return self.handle(at, handler, (failure, arguments), span);
                 }
                 let step = step.unwrap_or(self.steps.len());
                 let around_loop = around_loop.unwrap_or(self.loops.len());
-                return self.defer((step, around_loop), (at, handler), (failure, ty), arguments);
+                let around_race = around_race.unwrap_or(self.races.len());
+                return self.defer((step, around_loop, around_race), (at, handler), (failure, ty), arguments);
             }
             if let Some(function) = self.frames[at].function.clone() {
                 failed.push(CallTarget::Function(function));
@@ -205,10 +208,10 @@ impl<'a> Lowering<'a, '_> {
         (self.prim(Prim::Propagate, vec![failure, sites], Type::Failure, span), at)
     }
 
-    /// Leaves the step or loop with the failure, and with the arguments that the handler uses; the handler follows it.
+    /// Leaves the step, loop or race with the failure, and with the arguments that the handler uses; the handler follows it.
     fn defer(
         &mut self,
-        (step, around_loop): (usize, usize),
+        (step, around_loop, around_race): (usize, usize, usize),
         (frame, handler): (usize, &'a FailureHandler),
         (failure, ty): (Atom, &Type),
         arguments: ArgumentAtoms,
@@ -227,10 +230,11 @@ impl<'a> Lowering<'a, '_> {
             let parts = [leaving].into_iter().chain(used).collect();
             leaving = self.prim(Prim::Record, parts, leaves.clone(), handler.span);
         }
-        let deferred = DeferredHandler { handler, frame, step, around_loop, leaves };
+        let deferred = DeferredHandler { handler, frame, step, around_loop, around_race, leaves };
         let same = |known: &DeferredHandler<'_>| {
             known.handler.span == handler.span
-                && (known.frame, known.step, known.around_loop) == (frame, step, around_loop)
+                && (known.frame, known.step) == (frame, step)
+                && (known.around_loop, known.around_race) == (around_loop, around_race)
                 && known.leaves == deferred.leaves
         };
         let known = self.deferred.iter().find_map(|(id, known)| same(known).then_some(*id));
@@ -254,7 +258,7 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    /// Handles the failure with which a step was left.
+    /// Handles the failure with which a step, loop or race was left.
     pub(super) fn handle_deferred(&mut self, deferred: &DeferredHandler<'a>, left: Atom, span: Span) -> Atom {
         let types = match &deferred.leaves {
             Type::Tuple(types) if !deferred.handler.arguments.is_empty() => types,

@@ -9,7 +9,7 @@ use weir_host::{Signature, Text, Type};
 use weir_ir::expr::Atom;
 use weir_syntax::{Code, Diagnostic, Span};
 
-use super::{CallingStatement, InlineFrame, InlineFrameKind, Lowering};
+use super::{CallingStatement, Lowering};
 use crate::lang_items::WAIT_FOR_ATTEMPT;
 
 impl Lowering<'_, '_> {
@@ -21,7 +21,7 @@ impl Lowering<'_, '_> {
             span,
             frame_count: self.frames.len(),
             is_in_transaction: self.steps.iter().any(|step| step.transaction.is_some()),
-            around: self.called_in_transaction(),
+            around: self.called_in_transaction(span),
             is_reported: false,
         }
     }
@@ -87,9 +87,8 @@ impl Lowering<'_, '_> {
         let mut diagnostic = Diagnostic::new(Code::TransactionBody, message)
             .at(span, format!("other flows would wait for `{table}` meanwhile"))
             .because(*place, format!("holds `{table}` while its function runs"));
-        let is_call = |frame: &&InlineFrame<'_>| frame.kind == InlineFrameKind::Function && frame.called_at != *place;
-        if let Some(call) = self.frames.iter().skip(*frame_count).find(is_call) {
-            diagnostic = diagnostic.because(self.context.located(call.called_at), "called in the function");
+        if let Some(call) = self.call_in(*place, *frame_count, span) {
+            diagnostic = diagnostic.because(call, "called in the function");
         }
         self.context.report_once(diagnostic.hint(advice));
     }

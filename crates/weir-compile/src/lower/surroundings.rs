@@ -129,6 +129,14 @@ pub(super) struct Transaction {
     pub(super) is_own: bool,
 }
 
+impl Transaction {
+    /// Returns the place of the word `atomic`.
+    pub(super) fn head(&self) -> Span {
+        let Span { source, start, end } = self.span;
+        Span { source, start, end: end.min(start.saturating_add("atomic".len() as u32)) }
+    }
+}
+
 /// A statement that holds its table while it calls a function.
 #[derive(Clone)]
 pub(super) struct CallingStatement {
@@ -159,7 +167,8 @@ pub(super) struct TriedCall {
     pub(super) of: Option<CallTarget>,
 }
 
-/// A handler that runs after an atomic step, when its locks are released, or after a loop, whose rounds it then does not end.
+/// A handler that runs after an atomic step, when its locks are released, after a loop, whose rounds it then does not end, or after a race,
+/// which the body with the failure has won.
 #[derive(Clone)]
 pub(super) struct DeferredHandler<'a> {
     pub(super) handler: &'a FailureHandler,
@@ -169,6 +178,8 @@ pub(super) struct DeferredHandler<'a> {
     pub(super) step: usize,
     /// The number of loops around the loop in which the failure arose.
     pub(super) around_loop: usize,
+    /// The number of races around the race in which the failure arose.
+    pub(super) around_race: usize,
     /// The type of what leaves them: the failure, or a tuple of it and the arguments that the handler uses.
     pub(super) leaves: Type,
 }

@@ -9,7 +9,7 @@ use weir_ir::prim::Prim;
 use weir_syntax::ast::AtomicResource;
 use weir_syntax::{Code, Diagnostic, Span};
 
-use super::{Binding, InlineFrame, InlineFrameKind, Lowering, Transaction};
+use super::{Binding, InlineFrameKind, Lowering, Transaction};
 use crate::lang_items::{BEGIN, COMMIT, ROLL_BACK, WAIT_FOR_ATTEMPT};
 
 impl Lowering<'_, '_> {
@@ -34,27 +34,40 @@ impl Lowering<'_, '_> {
         self.context.report_once(diagnostic);
     }
 
-    /// Returns the place in the innermost transaction by which the flow comes to the current expression, and how; `None` if the transaction
-    /// itself contains the expression.
-    pub(super) fn called_in_transaction(&self) -> Option<(Span, &'static str)> {
+    /// Returns the place in the innermost transaction by which the flow comes to an expression, and how; `None` if the transaction itself
+    /// contains the expression.
+    pub(super) fn called_in_transaction(&self, of: Span) -> Option<(Span, &'static str)> {
         let step = self.steps.iter().rfind(|step| step.transaction.is_some())?;
         let transaction = step.transaction.as_ref()?;
         if transaction.is_own {
             return Some((transaction.span, "a transaction, too, whose function contains it"));
         }
-        let is_call =
-            |frame: &&InlineFrame<'_>| matches!(frame.kind, InlineFrameKind::Function | InlineFrameKind::Route);
-        let call = self.frames.iter().skip(step.frame_count).find(is_call)?;
-        Some((self.context.located(call.called_at), "called in a transaction"))
+        let call = self.call_in(transaction.span, step.frame_count, of)?;
+        Some((call, "called in a transaction"))
     }
 
-    /// Reports what may not be in a transaction, with the call that leads from the transaction to it.
-    fn report_in_transaction(&mut self, diagnostic: Diagnostic) {
-        let diagnostic = match self.called_in_transaction() {
-            Some((place, how)) => diagnostic.because(place, how),
+    /// Returns the call by which the flow leaves a text for that of an expression, such as a call of a `fn`, or of a function that a test
+    /// replaces by a closure; `None` if the text contains the expression. `frame_count` is the number of frames around the text.
+    pub(super) fn call_in(&self, text: Span, frame_count: usize, of: Span) -> Option<Span> {
+        let text = self.context.located(text);
+        if text.contains(self.context.located(of)) {
+            return None;
+        }
+        let calls = self.frames.iter().skip(frame_count).filter(|frame| frame.kind != InlineFrameKind::Retry);
+        let mut calls = calls.map(|frame| self.context.located(frame.called_at));
+        calls.rfind(|call| text.contains(*call) && *call != text)
+    }
+
+    /// Reports what may not be in a transaction, with the transaction and the call that leads from there to it.
+    fn report_in_transaction(&mut self, (diagnostic, span): (Diagnostic, Span)) {
+        let Some((place, how)) = self.called_in_transaction(span) else { return self.context.report_once(diagnostic) };
+        let innermost = self.steps.iter().rev().find_map(|step| step.transaction.as_ref());
+        let named = innermost.filter(|transaction| !transaction.is_own).map(|transaction| transaction.head());
+        let diagnostic = match named {
+            Some(head) => diagnostic.because(self.context.located(head), "the transaction"),
             None => diagnostic,
         };
-        self.context.report_once(diagnostic);
+        self.context.report_once(diagnostic.because(place, how));
     }
 
     pub(super) fn not_named(&mut self, table: &Text, transaction: &Transaction, span: Span) {
@@ -63,7 +76,7 @@ impl Lowering<'_, '_> {
             Diagnostic::new(Code::TransactionBody, format!("the transaction writes `{table}`, which it does not name"))
                 .at(span, "written here")
                 .hint(hint);
-        self.report_in_transaction(diagnostic);
+        self.report_in_transaction((diagnostic, span));
     }
 
     /// Returns the advice to name a table in a transaction, in the names of the file.
@@ -96,7 +109,7 @@ impl Lowering<'_, '_> {
             let diagnostic = Diagnostic::new(Code::TransactionBody, "a transaction inside a transaction")
                 .at(span, "begins while another one is open")
                 .hint("name all tables in the outer `atomic`, and leave out the inner one");
-            self.report_in_transaction(diagnostic);
+            self.report_in_transaction((diagnostic, span));
         }
         self.one_database(&tables, span);
         let number = self.begin_transaction(span);
@@ -256,7 +269,7 @@ impl Lowering<'_, '_> {
         let writes = effects.world == World::Writes;
         let waits = effects.waits || effects.blocking || effects.leaves_thread;
         if self.is_in_transaction() && (writes || waits) {
-            self.report_in_transaction(outside_of_transaction(signature, span));
+            self.report_in_transaction((outside_of_transaction(signature, span), span));
         } else if waits && !self.calling_statements.is_empty() {
             self.waits_in_function(signature, span);
         } else if writes && self.steps.is_empty() {

@@ -46,8 +46,10 @@ impl<'a> Lowering<'a, '_> {
     /// Lowers `race { a, b }`. If one body may exit a `fn`, all yield control-flow values.
     pub(super) fn race(&mut self, expr: &'a Expr, bodies: &'a [Expr]) -> Atom {
         let ty = self.ty(expr);
+        self.races.push(self.frames.len());
         let drafts: Vec<OpenBlock> =
             bodies.iter().map(|body| self.build_block(|lowering| lowering.expr(body))).collect();
+        self.races.pop();
         let mut exits = BlockExits::default();
         drafts.iter().for_each(|open_block| open_block.add_exits(&mut exits));
         let yields = drafts.iter().any(OpenBlock::yields);

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use bytes::Bytes;
 use hyper::Method;
 use hyper::header::{HeaderMap, HeaderValue};
-use matchit::{Match, Params, Router};
+use matchit::Params;
 use weir::{Failure, ParameterFrom, Route, RouteParameter, Type, TypeShape, Value};
 
 use super::client_address::TrustedProxies;
@@ -15,6 +15,7 @@ use super::encrypted_cookies::CookieKeys;
 use super::fields;
 use super::form_body::{self, FormEncoding};
 use super::input::{InputError, NamedTypes, decode_path, encode_path, is_scalar, left_out, scalar_or_error};
+use super::method_routes::{MethodRoutes, PathMatch, next_placeholder, of_method};
 use super::query::Query;
 use super::type_description::description;
 use crate::json::decode;
@@ -29,35 +30,6 @@ pub(super) struct Routes {
     sources: Vec<Vec<ParameterSource>>,
     /// In the order in which the methods are declared first, and `HEAD` last.
     methods: Vec<MethodRoutes>,
-}
-
-/// The routes that answer the requests of one method. Each method has a router of its own, because a path finds the most specific
-/// pattern in a router: that of another method must not hide a pattern which the path matches too.
-struct MethodRoutes {
-    method: Method,
-    router: Router<usize>,
-    patterns: Vec<(String, usize)>,
-}
-
-impl MethodRoutes {
-    /// Adds a route with a pattern of `matchit`.
-    fn add(&mut self, pattern: String, route: usize) -> Result<(), String> {
-        if self.patterns.iter().any(|(other, _)| *other == pattern) {
-            return Err("is defined twice".into());
-        }
-        self.router.insert(pattern.clone(), route).map_err(|error| error.to_string())?;
-        self.patterns.push((pattern, route));
-        Ok(())
-    }
-
-    /// Lets the rest of a path be empty, unless another route has the path without a rest.
-    fn match_empty_rests(&mut self) {
-        for (pattern, route) in &self.patterns {
-            if let Some((before, _)) = pattern.split_once("{*") {
-                _ = self.router.insert(before, *route);
-            }
-        }
-    }
 }
 
 /// Part of a request that holds a parameter.
@@ -111,9 +83,6 @@ pub(super) struct BodyInput {
     /// The encoding of a form.
     pub(super) form: Option<FormEncoding>,
 }
-
-/// The route of a method and a path, and the parts of the path that fill the pattern's placeholders.
-pub(super) type PathMatch<'r, 'p> = Match<'r, 'p, &'r usize>;
 
 /// The header of a request, and from where it came.
 pub(super) struct RequestSender<'r> {
@@ -177,13 +146,15 @@ impl Routes {
             all.add(index)?;
         }
         all.answer_head();
-        all.methods.iter_mut().for_each(MethodRoutes::match_empty_rests);
+        for of in &mut all.methods {
+            of.prepare().map_err(|(index, reason)| refused(&all.routes[index], &reason))?;
+        }
         Ok(all)
     }
 
     fn add(&mut self, index: usize) -> Result<(), Failure> {
         let route = &self.routes[index];
-        let refused = |reason: String| Failure::function(format!("route {} {}: {reason}", route.method, route.pattern));
+        let refused = |reason: String| refused(route, &reason);
         let (pattern, names) = without_names(&route.pattern);
         let source_of = |parameter: &RouteParameter| {
             let place = source_of(parameter, &names, NamedTypes(&route.types))?;
@@ -191,14 +162,14 @@ impl Routes {
         };
         let sources: Vec<_> = route.parameters.iter().map(source_of).collect::<Result<_, _>>().map_err(refused)?;
         let method = Method::from_bytes(route.method.as_bytes()).map_err(|error| refused(error.to_string()))?;
-        of_method(&mut self.methods, method).add(pattern, index).map_err(refused)?;
+        of_method(&mut self.methods, method).add(pattern, index).map_err(|error| refused(error.into()))?;
         self.sources.push(sources);
         Ok(())
     }
 
     /// Lets the routes of `GET` answer `HEAD`, unless a path has a route of its own for it.
     fn answer_head(&mut self) {
-        let of_get = self.methods.iter().find(|of| of.method == Method::GET).map(|of| of.patterns.clone());
+        let of_get = self.methods.iter().find(|of| of.method == Method::GET).map(|of| of.patterns().to_vec());
         for (pattern, route) in of_get.into_iter().flatten() {
             _ = of_method(&mut self.methods, Method::HEAD).add(pattern, route);
         }
@@ -209,7 +180,7 @@ impl Routes {
     /// # Errors
     /// Fails if one has it.
     pub(super) fn leave_to_server(&self, path: &str) -> Result<(), Failure> {
-        match self.methods.iter().flat_map(|of| &of.patterns).any(|(pattern, _)| pattern == path) {
+        match self.methods.iter().flat_map(MethodRoutes::patterns).any(|(pattern, _)| pattern == path) {
             true => Err(Failure::argument(format!("the path of `health`, {path:?}, is also that of a route"))),
             false => Ok(()),
         }
@@ -218,7 +189,7 @@ impl Routes {
     /// Finds the most specific route of a method and a path, which is normalized. `HEAD` uses the route of `GET`.
     #[inline]
     pub(super) fn at<'r, 'p>(&'r self, method: &Method, path: &'p str) -> Option<PathMatch<'r, 'p>> {
-        self.methods.iter().find(|of| of.method == *method)?.router.at(path).ok()
+        self.methods.iter().find(|of| of.method == *method)?.at(path)
     }
 
     /// Returns what a request gets whose method and path have this route, if any.
@@ -243,7 +214,7 @@ impl Routes {
     /// Returns the methods of a path, for a preflight.
     #[cold]
     pub(super) fn methods<'f, 'r, 'p>(&self, path: &str) -> RouteMatch<'f, 'r, 'p> {
-        let matching = self.methods.iter().filter(|of| path == "*" || of.router.at(path).is_ok());
+        let matching = self.methods.iter().filter(|of| path == "*" || of.at(path).is_some());
         let mut names: Vec<&str> = matching.map(|of| of.method.as_str()).collect();
         if names.is_empty() && path != "*" {
             return RouteMatch::NotFound;
@@ -340,13 +311,9 @@ impl Routes {
     }
 }
 
-/// Returns the routes of a method, to which one is added.
-fn of_method(methods: &mut Vec<MethodRoutes>, method: Method) -> &mut MethodRoutes {
-    let at = methods.iter().position(|of| of.method == method).unwrap_or_else(|| {
-        methods.push(MethodRoutes { method, router: Router::new(), patterns: Vec::new() });
-        methods.len() - 1
-    });
-    &mut methods[at]
+/// Returns the failure of a service with a route that cannot be.
+fn refused(route: &Route, reason: &str) -> Failure {
+    Failure::function(format!("route {} {}: {reason}", route.method, route.pattern))
 }
 
 /// Parses a body as a parameter of a route.
@@ -379,7 +346,7 @@ pub(super) fn decoded_body(
 /// Placeholders are numbered, so that routes of one path may name them differently; returns the names as well.
 fn without_names(pattern: &str) -> (String, Vec<&str>) {
     let (mut numbered, mut names, mut left) = (String::new(), Vec::new(), pattern);
-    while let Some((before, name, after)) = next_parameter(left) {
+    while let Some((before, name, after)) = next_placeholder(left) {
         let rest_of_path = name.ends_with("..");
         let star = if rest_of_path { "*" } else { "" };
         numbered.push_str(&format!("{}{{{star}{}}}", encode_path(before), names.len()));
@@ -388,12 +355,6 @@ fn without_names(pattern: &str) -> (String, Vec<&str>) {
     }
     numbered.push_str(&encode_path(left));
     (numbered, names)
-}
-
-fn next_parameter(pattern: &str) -> Option<(&str, &str, &str)> {
-    let (before, rest) = pattern.split_once('{')?;
-    let (name, after) = rest.split_once('}')?;
-    Some((before, name, after))
 }
 
 /// Returns the part of a request that holds the parameter; `names` are the placeholders of the pattern.

@@ -4,7 +4,7 @@ use weir::{Failure, FailureKind, Value};
 
 use super::dialect::{Dialect, OWN_INDEXES};
 use super::schema::{ColumnSchema, Schema, TableReference};
-use super::sql::list;
+use super::sql::{list, quoted};
 
 /// Returns the failure of a row whose values in these columns another row has.
 pub(super) fn taken(schema: &Schema, columns: &[usize], row: &[Value]) -> Failure {
@@ -177,6 +177,19 @@ pub(super) fn longer_than_a_row(schema: &Schema) -> Failure {
 /// Returns the failure of a table whose numbers are used up.
 pub(super) fn no_number_left(schema: &Schema) -> Failure {
     broken(format!("`{}` has used all numbers for its rows", schema.name))
+}
+
+/// Returns the failure of an insertion into an existing table of PostgreSQL, to whose row the database has given the number of another row:
+/// rows were inserted with numbers of their own, as by the copy of a table.
+pub(super) fn number_taken(schema: &Schema, number: &str) -> Failure {
+    let (table, key) = (&schema.name, &schema.columns[schema.key[0]].name);
+    let (table_text, key_text) = (Dialect::Postgres.text(&quoted(table)), Dialect::Postgres.text(key));
+    broken(format!(
+        "the database has given a new row of `{table}` the {key} {number}, which another row has: its sequence is behind the rows; SELECT \
+         setval(pg_get_serial_sequence({table_text}, {key_text}), (SELECT max({}) FROM {})) sets it to the greatest number",
+        quoted(key),
+        quoted(table)
+    ))
 }
 
 /// Returns the failure of a table to whose row the database has given no number.

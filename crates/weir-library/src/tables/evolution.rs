@@ -65,7 +65,8 @@ pub(super) fn apply(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<()> {
     };
     for change in changes {
         if let Err(failure) = catalog.execute(&change.sql) {
-            return Ok(Err(Failure::function(format!("{failure}; the statement was {}", change.sql))));
+            let message = format!("{failure}; the statement was {}", change.sql);
+            return Ok(Err(Failure::new(failure.kind, message)));
         }
     }
     let table = dialect.text(&schema.name);

@@ -34,6 +34,7 @@ mod failover_tests;
 mod flights;
 mod group_execution;
 mod group_statements;
+mod held_up_starts;
 mod io;
 mod join_answer;
 mod kept_room;
@@ -110,6 +111,7 @@ use connection::{PostgresConnection, SNAPSHOT};
 use connector::PostgresConnector;
 use durability::UnsyncedCommits;
 use errors::{StatementError, explain, failure};
+use held_up_starts::HELD_UP_PAUSE;
 pub(super) use io::wait;
 use pipelines::Pipelines;
 use readers::Readers;
@@ -126,11 +128,7 @@ use writer::PostgresWriter;
 /// Time that the end of a program leaves to what is still under way: less than the runtime leaves to the end of all outputs.
 const CLOSE_WITHIN: Duration = Duration::from_millis(300);
 
-/// Time after which a start tries again to take a lock that another program has. Chosen by judgement: the readers of a table wait for a
-/// fifth of the time at most.
-const HELD_UP_PAUSE: Duration = Duration::from_millis(400);
-
-/// Period in which a start says that it still waits for another program, which converts rows.
+/// Period in which a start says that it still waits for another program.
 const STILL_WAITING_PERIOD: Duration = Duration::from_secs(10);
 
 /// The database of a program.
@@ -371,34 +369,6 @@ impl PostgresDatabase {
             self.look(|catalog| catalog.query(&sql).map(|_| ()))?;
         }
         Ok(())
-    }
-
-    /// Makes changes of a start, all or none. While another program has a lock that they need, such as `pg_dump`, or changes the same, they
-    /// are tried again: who waits for a lock of a table holds up all who read the table later.
-    pub(super) fn changing<T>(&self, change: impl Fn(&dyn Catalog) -> StartCheck<T>) -> Result<T, Failure> {
-        let deadline = Instant::now() + self.connector.address.time_limit;
-        loop {
-            let (changed, is_held_up) = self.changed_at_once(&change).map_err(errors::of_start)?;
-            if !is_held_up || Instant::now() >= deadline {
-                return changed.map_err(errors::of_start);
-            }
-            std::thread::sleep(HELD_UP_PAUSE);
-        }
-    }
-
-    /// Tries changes of a start, in a turn of this program. Returns their result, and whether a lock of another program was in the way.
-    fn changed_at_once<T>(
-        &self,
-        change: impl Fn(&dyn Catalog) -> StartCheck<T>,
-    ) -> Result<(Result<T, Failure>, bool), Failure> {
-        let mut writer = self.writer.lock();
-        let connection = self.connected(&mut writer).map_err(|error| failure(&self.connector.address, &error))?;
-        self.command(connection, "BEGIN; LOCK TABLE \"weir_database\" IN EXCLUSIVE MODE")?;
-        let catalog = PostgresCatalog::of_start(connection, self)?;
-        let changed = change(&catalog);
-        let is_changed = matches!(changed, Ok(Ok(_)));
-        self.command(connection, if is_changed { "COMMIT" } else { "ROLLBACK" })?;
-        Ok((changed.and_then(|changed| changed), catalog.is_held_up.get()))
     }
 
     /// Returns the commits that become durable in groups; `None` if each is durable when it is executed.

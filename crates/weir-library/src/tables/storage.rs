@@ -154,11 +154,12 @@ impl weir::Starting for TableStorage {
             };
             changed.map_err(|failure| (&tables[at.get()], failure))
         };
-        let changed = match (change(), &database) {
-            (Err((table, _)), OpenDatabase::Postgres(database)) if database.hindering_have_ended(&table.schema) => {
+        let changed = change();
+        let changed = match (&changed, &database) {
+            (Err((table, why)), OpenDatabase::Postgres(database)) if database.may_start_now(why, &table.schema) => {
                 change()
             }
-            (changed, _) => changed,
+            _ => changed,
         };
         changed.map_err(|(table, failure)| failed(table, failure))
     }
@@ -242,7 +243,7 @@ impl TableStorage {
             match self.open_database()? {
                 OpenDatabase::Sqlite(database) => database.changing(check),
                 OpenDatabase::Postgres(database) => match database.changing(check) {
-                    Err(_) if database.hindering_have_ended(&tables[at.get()]) => database.changing(check),
+                    Err(why) if database.may_start_now(&why, &tables[at.get()]) => database.changing(check),
                     checked => checked,
                 },
             }
@@ -270,7 +271,7 @@ impl TableStorage {
             database.begin_conversion(schema)?;
         }
         let rows = match read() {
-            Err(_) if database.hindering_have_ended(schema) => read(),
+            Err(why) if database.may_start_now(&why, schema) => read(),
             rows => rows,
         };
         if !rows.as_ref().is_ok_and(|rows| !rows.is_empty()) {

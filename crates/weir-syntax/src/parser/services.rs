@@ -234,6 +234,10 @@ impl Parser<'_> {
                 self.invalid_path(name.span, "duplicate path parameter", "second occurrence");
             }
         }
+        if let Some(name) = second_in_segment(path) {
+            let label = "second parameter between two `/`";
+            self.invalid_path(name.span, "each part of a path between two `/` holds one parameter", label);
+        }
         let not_last = path.parts.iter().rev().skip(1).find_map(|part| match part {
             PathPart::Rest(name) => Some(name.span),
             _ => None,
@@ -258,6 +262,18 @@ impl Parser<'_> {
     fn invalid_path(&mut self, span: Span, message: &str, label: &str) {
         self.report(Diagnostic::new(Code::InvalidRoutePath, message).at(span, label));
     }
+}
+
+/// Returns the first parameter of a path that is not the only one between two `/`.
+fn second_in_segment(path: &RoutePath) -> Option<&Name> {
+    let mut is_second = false;
+    path.parts.iter().find_map(|part| match part {
+        PathPart::Literal(text) => {
+            is_second &= !text.contains('/');
+            None
+        }
+        PathPart::Parameter(name) | PathPart::Rest(name) => std::mem::replace(&mut is_second, true).then_some(name),
+    })
 }
 
 fn declares(parameter: &Parameter, name: &Name) -> bool {

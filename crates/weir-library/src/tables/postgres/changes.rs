@@ -234,7 +234,13 @@ impl TableLayout {
             Some((index, _)) if !row.is_empty() && self.schema.existing.is_none() => self.taken((index, error), row),
             // Another program has named the index.
             Some(_) if !row.is_empty() => {
-                let columns = error.broken_key().and_then(|(columns, _)| self.columns_named(&columns));
+                let key = error.broken_key();
+                let columns = key.as_ref().and_then(|(columns, _)| self.columns_named(columns));
+                if let (Some((_, number)), RowChange::Insert(_), true) = (&key, change, self.schema.auto)
+                    && columns.as_ref() == Some(&self.schema.key)
+                {
+                    return constraint::number_taken(&self.schema, number);
+                }
                 columns.map_or_else(|| self.failure(error), |columns| constraint::taken(&self.schema, &columns, row))
             }
             _ => self.failure(error),

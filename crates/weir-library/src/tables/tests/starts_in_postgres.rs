@@ -4,8 +4,15 @@ use test_support::postgres::PostgresServer;
 use weir::{Failure, Value};
 
 use super::evolution::{Evolution, user};
+use super::test_database::wait_for;
 use super::{TestDatabase, column, declared};
+use crate::log::LogSettings;
+use crate::output::Outputs;
+use crate::tables::postgres::PostgresAddress;
 use crate::tables::schema::{ColumnSchema, ExistingTable, Schema};
+use crate::tables::storage::TableStorage;
+use crate::tables::table_databases::TableLocation;
+use crate::tables::table_log::TableLog;
 
 /// Returns the failure of a start, or none, whose update of a row executes this statement first: the row gets the default of a column.
 fn start_with_trigger(evolution: &Evolution, statement: &str) -> Result<(), Failure> {
@@ -41,6 +48,51 @@ fn a_start_that_meets_another_change_of_the_same_table_tries_again() {
         let hinder =
             "IF nextval('attempts') = 1 THEN RAISE 'tuple concurrently updated' USING ERRCODE = 'XX000'; END IF";
         start_with_trigger(&evolution, hinder).unwrap();
+    }
+}
+
+/// Holds a table as `CREATE INDEX CONCURRENTLY` does that waits for others, until the table `released` has a row.
+const HOLDING: &str = "DO $$ BEGIN
+    LOCK TABLE users IN SHARE UPDATE EXCLUSIVE MODE;
+    WHILE NOT EXISTS (SELECT 1 FROM released) LOOP
+        PERFORM pg_sleep(0.01);
+    END LOOP;
+END $$";
+
+#[test]
+fn a_start_that_another_program_holds_up_says_by_whom_and_waits_once() {
+    for evolution in Evolution::each("start_held_up") {
+        let TestDatabase::Postgres(name) = &evolution.database else { continue };
+        let server = PostgresServer::shared().unwrap();
+        evolution.start(&[column("mail", "Text", true)], &[], |_| ()).unwrap();
+        evolution.database.execute("CREATE TABLE released (at int)");
+        let new = declared(
+            "users",
+            vec![column("name", "Text", false), column("mail", "Text", true), column("at", "Int", true)],
+        );
+        let log = TableLog { outputs: Outputs::capturing(), settings: LogSettings::default() };
+        std::thread::scope(|scope| {
+            scope.spawn(|| server.execute(name, HOLDING));
+            let held = "SELECT count(*) FROM pg_locks WHERE relation = 'users'::regclass AND mode = 'ShareUpdateExclusiveLock' AND granted";
+            wait_for(server, name, held, "1");
+            let limited = format!("{}&statement_timeout=1s", server.address(name));
+            let storage = TableStorage::at(TableLocation::Postgres(PostgresAddress::parse(&limited, None).unwrap()));
+            let refused = storage.open(new.clone()).map(|_| ()).unwrap_err();
+            assert!(refused.message.contains("the statement was ALTER TABLE \"users\""), "{refused}");
+            // It has waited for as long as it may.
+            assert!(!storage.postgres().may_start_now(&refused, &new), "{refused}");
+            assert!(storage.postgres().may_start_now(&Failure::function("an older version runs"), &new));
+
+            let storage = evolution.database.storage().with_log(log.clone());
+            let starting = scope.spawn(move || storage.open(new).map(|_| ()));
+            while !log.outputs.captured().unwrap().contains("the start waits for up to 30 s") {
+                std::thread::yield_now();
+            }
+            server.execute(name, "INSERT INTO released VALUES (1)");
+            starting.join().unwrap().unwrap();
+        });
+        let said = log.outputs.captured().unwrap();
+        assert!(said.contains("the process ") && said.contains("DO $$ BEGIN LOCK TABLE users IN SHARE"), "{said}");
     }
 }
 
