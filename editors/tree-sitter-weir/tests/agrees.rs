@@ -141,6 +141,23 @@ fn every_mended_example_of_a_diagnostic_is_read() {
 }
 
 #[test]
+fn every_program_of_the_documentation_is_read() {
+    let mut read = String::new();
+    for path in files(&root().join("docs"), ".md") {
+        let page = fs::read_to_string(&path).expect("it is read");
+        // The words behind `weir` say what tests do with a program.
+        let blocks = page.split("```weir").skip(1).filter_map(|block| block.split("```").next()?.split_once('\n'));
+        for (_, program) in blocks.filter(|(_, program)| is_right(program)) {
+            assert_read(&path.to_string_lossy(), program);
+            read += program;
+        }
+    }
+    for part in ["pub table ", ".group_by(", " limit 2\n", "existing("] {
+        assert!(read.contains(part), "no program has `{part}`");
+    }
+}
+
+#[test]
 fn the_queries_name_only_what_there_is() {
     Query::new(&LANGUAGE.into(), HIGHLIGHTS_QUERY).expect("the query is right");
 }

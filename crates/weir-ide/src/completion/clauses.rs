@@ -1,7 +1,7 @@
 //! Completion of clauses: behind a table, in the head of a query, and between the members of a service.
 
 use weir_compile::Symbol;
-use weir_syntax::ast::{Item, ItemKind, Method, Service, TableClauseKind, TableDeclaration};
+use weir_syntax::ast::{ExprKind, Item, ItemKind, Method, Service, TableClauseKind, TableDeclaration};
 
 use super::{Completion, CompletionKind};
 use crate::document::Document;
@@ -37,7 +37,13 @@ impl Document {
         let last = written.split_whitespace().last().unwrap_or_default();
         let open = written.rfind('(').filter(|open| !written[*open..].contains(')'));
         let opened_by = open.and_then(|open| written[..open].split_whitespace().last());
+        let part = open.and_then(|open| written[open + 1..].rsplit(',').next());
+        // The name of the part whose value follows.
+        let named = part.and_then(|part| part.split_once(':')).map(|(name, _)| name.trim());
         match (opened_by, last) {
+            (Some("existing"), _) if named == Some("database") => self.texts(),
+            (Some("existing"), _) if named == Some("writable") => words(&["false", "true"]),
+            (Some(_), _) if named.is_some() => Vec::new(),
             (Some("soft"), _) => words(SOFT_WORDS),
             (Some("existing"), _) => words(EXISTING_WORDS),
             (Some(_), _) | (None, "key" | "index" | "unique" | "references") => self.columns(table),
@@ -50,6 +56,16 @@ impl Document {
                 found
             }
         }
+    }
+
+    /// Returns the `config`s and `const`s of texts, which may name a database.
+    fn texts(&self) -> Vec<Completion> {
+        let is_text = |item: &&Item| match &item.kind {
+            ItemKind::Config(config) => !config.secret && self.file().slice(config.ty.span) == "Text",
+            ItemKind::Constant(constant) => matches!(constant.value.kind, ExprKind::Text(_)),
+            _ => false,
+        };
+        self.items().filter(is_text).flat_map(|item| self.declared(item, "")).collect()
     }
 
     /// Returns the types of rows, the tables that a row can reference, or the `fn`s that can migrate rows.

@@ -51,10 +51,22 @@ fn completions_fit_the_place() {
         "record User { name: Text, age: Int }\ntable users: User key id a<|>",
         "record User { name: Text, age: Int }\ntable users: User\n  key name\n  index (name, <|>)",
         "record User { name: Text, age: Int }\ntable users: User key name soft(<|>)",
+        "record User { name: Text, age: Int }\ntable users: User key name unique <|>",
+        "record User { name: Text, age: Int }\ntable users: User key name default(<|>)",
+        "record User { name: Text, age: Int }\ntable users: User key name default(age: <|>)",
+        "record User { name: Text, age: Int }\ntable users: User key name existing(<|>)",
+        "config crm: Text\nconfig size: Int\nconst file = \"crm.db\"\nsecret token: Text\nrecord User { name: Text }\n\
+         table users: User key name existing(database: <|>)",
+        "config crm: Text\nrecord User { name: Text }\n\
+         table users: User key name existing(database: crm, w<|>)",
+        "config crm: Text\nrecord User { name: Text }\n\
+         table users: User key name existing(database: crm, writable: <|>)",
         "record User { name: Text }\ntable users: User key name\ntable posts: User key name references name: <|>",
         "record User { name: Text }\ntable users: User key name migrate User: <|>\nfn f(old: User) -> User { old }",
+        "record User { name: Text }\ntable users: User key name migrate User: f b<|>\nfn f(old: User) -> User { old }",
         "record User { name: Text }\ntable users: User key name\n<|>",
         "record User { name: Text }\ntable users: User key name\nfn f() { for u in users or<|> { u } }",
+        "record User { name: Text }\ntable users: User key name\nfn f() { for u in users order by u.name de<|> { u } }",
         "use http\nservice s on http(port: 1) {\n  get \"/\" { http.text(\"\") }\n  <|>\n}",
     ];
     let mut out = String::new();

@@ -1,6 +1,6 @@
 //! Tables, and the clauses of queries.
 
-use super::comments::range;
+use super::comments::{lines, range};
 use super::doc::Doc;
 use super::parentheses::Tightness;
 use super::{SourcePrinter, joined};
@@ -10,9 +10,10 @@ impl SourcePrinter<'_> {
     /// Prints a table on one line, or each clause on a line of its own.
     pub(super) fn table(&mut self, table: &TableDeclaration) -> Doc {
         let head = Doc::text(format!("table {}: ", table.name)).then(self.ty(&table.row));
-        let clauses: Vec<Doc> =
-            table.clauses.iter().map(|clause| Doc::line(" ").then(self.table_clause(clause))).collect();
-        head.then(Doc::concat(clauses).nest()).group()
+        let Some(last) = table.clauses.last() else { return head };
+        let (region, place) = (table.row.span.end..last.span.end, |clause: &TableClause| range(clause.span));
+        let clauses = self.attach_comments(&table.clauses, region, place, Self::table_clause);
+        head.then(Doc::line(" ").then(lines(clauses, &Doc::line(" "))).nest()).group()
     }
 
     fn table_clause(&mut self, clause: &TableClause) -> Doc {
