@@ -40,6 +40,7 @@ mod paired_row;
 mod pattern;
 mod placing;
 mod queries;
+mod reads_together;
 mod references;
 mod refused_commits;
 mod refused_reads;

@@ -91,7 +91,6 @@ use self::statement_units::{
 };
 use crate::Limited;
 pub use database_constraints::is_database;
-use expecting::EXPECTED_MAX;
 pub use expecting::ExpectedKeyPart;
 pub use failure_site::{FailureSite, PassedPlace};
 pub use grouping::{TableAggregate, TableGrouping};
@@ -113,7 +112,8 @@ pub use write_sets::{TableWrite, WriteSet};
 
 weir::library! {
     /// Statements on tables. Programs call them on a declared table.
-    pub(crate) tables: open, begin, commit, place_commit, committed, roll_back, settle, expect, expect_each, get,
+    pub(crate) tables: open, begin, commit, place_commit, committed, roll_back, settle, expecting::expect, expecting::expect_each,
+        expecting::expect_select, expecting::expect_count, get,
         reads_to_change::get_to_change, reads_to_change::select_to_change, gathered_rows::row, get_all, get_each,
         select, column, joined_table, join, count,
         aggregates::sum, aggregates::average, aggregates::distinct, aggregates::group, check_cursor, next_page,
@@ -282,32 +282,6 @@ fn settled_at_once(all: &Value, environment: &Environment) -> Option<Result<(), 
         all => environment.get::<TableStorage>()?.settled_at_once(*all == Value::Bool(true)),
     }
 }
-
-/// Asks for the row with the key, which the transaction is about to read.
-#[weir::function(internal, reads)]
-pub fn expect(table: &Table, transaction: i64, key: &RowKey) {
-    table.0.rows.expect(transaction, &mut std::iter::once(key.0.clone()));
-}
-
-/// Asks for the rows that the transaction is about to read for each element of a list. A part of their keys is a field of the
-/// element, or one of the values outside.
-#[weir::function(internal, reads)]
-pub fn expect_each(
-    table: &Table,
-    transaction: i64,
-    list: &Elements,
-    key: Vec<ExpectedKeyPart>,
-    outside: OutsideValues,
-) {
-    if table.0.rows.is_shared() {
-        let mut keys =
-            list.iter().take(EXPECTED_MAX).filter_map(|element| expecting::key_of(&element, &key, &outside.0));
-        table.0.rows.expect(transaction, &mut keys);
-    }
-}
-
-/// The values of keys that are no fields of elements, as a tuple, and `()` behind them; `()` if there are none.
-type OutsideValues = Generic<'u'>;
 
 /// Returns the row with the key.
 #[weir::function(

@@ -14,6 +14,8 @@ use crate::postgres::PostgresServer;
 const READY: &[u8] = b"Z\0\0\0\x05I";
 /// The beginning of the messages by which a client executes a statement.
 const BIND: &[u8] = b"B\0\0";
+/// The message by which a client begins a transaction, behind its length: what follows is sent without waiting for its answer.
+const BEGIN: &[u8] = b"BEGIN ";
 /// The message by which a client commits.
 const COMMIT: &[u8] = b"Q\0\0\0\x0bCOMMIT\0";
 /// The message by which a client has a prepared statement be executed.
@@ -187,7 +189,8 @@ impl ProxyState {
     fn count(&self, sent: &[u8]) {
         let executed = sent.windows(EXECUTE.len()).filter(|message| *message == EXECUTE).count();
         self.executed.fetch_add(executed, Ordering::SeqCst);
-        self.has_other.fetch_or(!sent.starts_with(BIND), Ordering::SeqCst);
+        let begins = sent.starts_with(b"Q") && sent.get(5..).is_some_and(|sent| sent.starts_with(BEGIN));
+        self.has_other.fetch_or(!begins && !sent.starts_with(BIND), Ordering::SeqCst);
     }
 
     /// Returns whether what a client sends has the text of a statement that is to be lost.

@@ -179,7 +179,7 @@ impl Lowering<'_, '_> {
         let path: Text = format!("{TABLES}.{function}").into();
         let site = self.unique(format!("{}.{function}", site.as_str())).into();
         let arguments = [Atom::Shared(table), Atom::Var(transaction)].into_iter().chain(more).collect();
-        let bound = self.vars.variable("", Type::Unit);
+        let bound = self.vars.variable("", if function == "expect" { Type::Bool } else { Type::Unit });
         lets.push(Let { bound, op: Op::Call(Call::new(path, site, arguments)), origin });
         lets
     }

@@ -48,6 +48,7 @@ impl Lowering<'_, '_> {
                         behind = (may_place && self.may_place_commits(body, transaction)).then_some(transaction);
                     }
                     self.expect_rows(body, transaction);
+                    self.send_reads_together(body, transaction);
                 }
             }
             binding.op.blocks_mut().for_each(|inner| self.place_changes_in(inner, is_inside));

@@ -57,6 +57,8 @@ pub enum Ahead {
     PlacedBehindFirst,
     /// The rows are asked for as soon as their keys are known, before the flow comes to the statement.
     AskedEarly,
+    /// The statement is sent together with the reads before it.
+    SentTogether,
 }
 
 impl IoCall {

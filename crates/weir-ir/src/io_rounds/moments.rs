@@ -266,13 +266,16 @@ impl Moments<'_> {
         let once = Repetition::default();
         let repetition = if ends_flow { &once } else { &body.repetition };
         let asked_early = self.transaction.asked(&node.name, begins);
-        let asked = asked_early.as_ref().unwrap_or(begins);
+        let asked = asked_early.as_ref().map_or(begins, |(asked, _)| asked);
         let is_placed = is_placed(function) && !awaits_change(graph, node, &self.tables.awaited);
         let ahead = match () {
             () if is_placed && self.transaction.has_begun() => Some(Ahead::Placed),
             () if is_placed && repetition.for_each => Some(Ahead::PlacedBehindFirst),
-            () if asked_early.is_some() => Some(Ahead::AskedEarly),
-            () => None,
+            // The first of the reads that are sent together runs ahead of nothing.
+            () => asked_early.as_ref().map(|(_, ahead)| *ahead).filter(|ahead| match ahead {
+                Ahead::SentTogether => asked.round < begins.round,
+                _ => true,
+            }),
         };
         let signature = self.library.function(function).map(|function| &function.signature);
         let batch = signature.and_then(|signature| signature.batch);
@@ -290,7 +293,7 @@ impl Moments<'_> {
             batch_max: batch.map(|batch| batch.at_most),
             common: others.map(|(_, input)| body.common(graph, number, input)).collect(),
             for_each: repetition.for_each,
-            in_turn: in_turn.filter(|_| ahead.is_none()),
+            in_turn: in_turn.filter(|_| matches!(ahead, None | Some(Ahead::SentTogether))),
             ahead,
             wait: asked.wait.clone(),
             arms: body.arms_around(graph, number, node),

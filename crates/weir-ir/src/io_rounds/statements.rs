@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use weir_host::{Mode, Resource, Text, Value};
 
+use super::io_call::Ahead;
 use crate::graph::{Graph, Node, NodeKind, Operand};
 
 /// The module whose functions are statements if they take a table.
@@ -28,12 +29,14 @@ const COMMITTED: &str = "tables.committed";
 /// The beginning of the names of changes that are sent without waiting for their answer.
 const PLACED: &str = "tables.place_";
 
-/// The functions that take a table and are no statements: one names it for a query that is joined with it, two ask early for rows
-/// that a statement reads, and two compute the cursors of a page.
-const NO_STATEMENTS: [&str; 7] = [
+/// The functions that take a table and are no statements: one names it for a query that is joined with it, four ask early for what a
+/// statement reads, and two compute the cursors of a page.
+const NO_STATEMENTS: [&str; 9] = [
     "tables.joined_table",
     "tables.expect",
     "tables.expect_each",
+    "tables.expect_select",
+    "tables.expect_count",
     "tables.check_cursor",
     "tables.next_page",
     ROLL_BACK,
@@ -46,8 +49,9 @@ const SENT_READS: [&str; 4] = ["tables.get", "tables.get_all", "tables.select", 
 /// The function that reads a row with others, wherever their reads stand: nothing waits for it but what needs its answer.
 const GATHERED_READ: &str = "tables.row";
 
-/// The names of calls that ask early for rows: the name of the read, and one of these.
-const EXPECTATIONS: [&str; 2] = [".expect", ".expect_each"];
+/// The names of calls that ask early for what a statement reads: the name of the read, and one of these.
+const EXPECTATIONS: [(&str, Ahead); 3] =
+    [(".expect", Ahead::AskedEarly), (".expect_each", Ahead::AskedEarly), (".together", Ahead::SentTogether)];
 
 /// Returns the table of a statement, if the node of the graph is one.
 pub(super) fn table_of<'a>(graph: &Graph, node: &'a Node) -> Option<&'a Text> {
@@ -111,10 +115,10 @@ pub(super) fn is_placed(function: &str) -> bool {
     function.starts_with(PLACED)
 }
 
-/// Returns the name of the read whose rows the node asks for early, if it does that.
-pub(super) fn expected_read(node: &Node) -> Option<&str> {
+/// Returns the name of the read for whose answer the node asks early, if it does that, and the way in which the flow runs ahead of it.
+pub(super) fn expected_read(node: &Node) -> Option<(&str, Ahead)> {
     let name = node.name.as_str();
-    EXPECTATIONS.iter().find_map(|ending| name.strip_suffix(ending))
+    EXPECTATIONS.iter().find_map(|(ending, ahead)| Some((name.strip_suffix(ending)?, *ahead)))
 }
 
 /// Returns true if a flow writes a table.

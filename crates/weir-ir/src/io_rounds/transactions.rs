@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use indexmap::IndexMap;
 use weir_host::Text;
 
+use super::io_call::Ahead;
 use super::moment::Moment;
 use super::statements::{is_placed, table_of, writes_table};
 use crate::graph::{Graph, Node, NodeKind};
@@ -18,19 +19,19 @@ use crate::graph::{Graph, Node, NodeKind};
 pub(super) struct RunningTransaction {
     /// True if one of its statements has been answered.
     has_begun: bool,
-    /// The moments at which it asks early for rows, by the names of the calls that read these.
-    expected: IndexMap<Text, Moment>,
+    /// The moments at which it asks early for what calls read, by the names of these calls, and the ways in which it does.
+    expected: IndexMap<Text, (Moment, Ahead)>,
 }
 
 impl RunningTransaction {
-    /// Notes that it asks for the rows of a read.
-    pub(super) fn ask(&mut self, read: &str, at: Moment) {
-        self.expected.insert(read.into(), at);
+    /// Notes that it asks for the answer of a read, unless it has done that before.
+    pub(super) fn ask(&mut self, (read, ahead): (&str, Ahead), at: Moment) {
+        self.expected.entry(read.into()).or_insert((at, ahead));
     }
 
-    /// Returns the moment at which the rows of a read were asked for, if that was before.
-    pub(super) fn asked(&self, read: &Text, before: &Moment) -> Option<Moment> {
-        self.expected.get(read).filter(|asked| asked.round <= before.round).cloned()
+    /// Returns the moment at which the answer of a read was asked for, if that was before.
+    pub(super) fn asked(&self, read: &Text, before: &Moment) -> Option<(Moment, Ahead)> {
+        self.expected.get(read).filter(|(asked, _)| asked.round <= before.round).cloned()
     }
 
     pub(super) fn has_begun(&self) -> bool {

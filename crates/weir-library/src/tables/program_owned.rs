@@ -8,7 +8,7 @@ use std::ops::Deref;
 use weir::{Value, memory};
 
 /// A value that belongs to the memory of the program.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub(super) struct ProgramOwned<T>(Option<T>);
 
 impl<T> ProgramOwned<T> {

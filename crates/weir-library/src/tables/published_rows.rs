@@ -226,8 +226,12 @@ impl TableRows for PublishedRows {
         self.rows.read_in_transaction(transaction, read)
     }
 
-    fn expect(&self, transaction: i64, keys: &mut dyn Iterator<Item = Value>) {
-        self.rows.expect(transaction, keys);
+    fn expect(&self, transaction: i64, keys: &mut dyn Iterator<Item = Value>) -> bool {
+        self.rows.expect(transaction, keys)
+    }
+
+    fn expect_found(&self, transaction: i64, read: &TableRead) -> bool {
+        self.rows.expect_found(transaction, read)
     }
 
     fn has_row(&self, transaction: i64, key: &Value) -> bool {

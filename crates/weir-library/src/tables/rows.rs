@@ -151,8 +151,14 @@ pub(super) trait TableRows: Debug + Send + Sync {
     fn read_in_transaction(&self, _transaction: i64, _read: &TableRead) -> Option<LaterAnswer> {
         None
     }
-    /// Asks for the rows with these keys, which a transaction is about to read.
-    fn expect(&self, _transaction: i64, _keys: &mut dyn Iterator<Item = Value>) {}
+    /// Asks for the rows with these keys, which a transaction is about to read. Returns whether all are asked for.
+    fn expect(&self, _transaction: i64, _keys: &mut dyn Iterator<Item = Value>) -> bool {
+        false
+    }
+    /// Asks for the answer of a search or count, which a transaction is about to execute. Returns whether it is asked for.
+    fn expect_found(&self, _transaction: i64, _read: &TableRead) -> bool {
+        false
+    }
     /// Returns whether a transaction has the row with a key, so that its read needs not wait.
     fn has_row(&self, _transaction: i64, _key: &Value) -> bool {
         false

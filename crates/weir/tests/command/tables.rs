@@ -30,6 +30,7 @@ mod placed_faults;
 mod postgres;
 mod query_plans;
 mod reads_of_one_table;
+mod reads_of_transactions;
 mod refused_reads;
 mod refused_starts;
 mod refused_statements;

@@ -223,6 +223,7 @@ fn random_programs_have_every_statement() {
         ".min()",
         ".unique().length()",
         "atomic ",
+        "for _ in [1, 2] {",
         "fail(",
         "owners[r.owner]",
         "number_at(",

@@ -178,8 +178,12 @@ fn transaction(items: &Items, random: &mut Random) -> String {
         text += "    if items.count() > 3 { fail(\"given up\") }\n";
     }
     let all: Vec<String> = (0..count).map(|at| format!("s{at}")).collect();
-    _ = write!(text, "    [{}]\n  }}\n  json.encode(found)", all.join(", "));
-    text
+    _ = write!(text, "    [{}]\n  }}", all.join(", "));
+    if random.below(3) > 0 {
+        // The second time, the database has the statements prepared, and those that follow each other are sent together.
+        text = format!("let found = for _ in [1, 2] {{\n{text}\n  found\n  }}");
+    }
+    text + "\n  json.encode(found)"
 }
 
 /// Returns a statement that gives the kind of its failure instead of passing it on.

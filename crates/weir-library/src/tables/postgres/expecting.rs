@@ -6,22 +6,24 @@ use tokio_postgres::Statement;
 use weir::Value;
 
 use super::connection::{Executed, PostgresConnection, SqlStatement};
-use super::expected_rows::{ExpectedRows, RowAnswer, RowOf, RowsAnswer};
+use super::expected_rows::{ExpectedRows, RowOf, RowsAnswer, StatementAnswer};
 use super::rows_by_keys::key_of_row;
 use super::sent_statement::SentStatement;
 use super::table::PostgresTable;
+use crate::tables::rows::TableRead;
 use crate::tables::sql_value::{Bound, key_parameters};
 
 impl PostgresTable {
-    /// Asks for the rows with these keys, which a transaction is about to read: by one statement, if that is prepared.
-    pub(super) fn expect_rows(&self, transaction: i64, keys: &mut dyn Iterator<Item = Value>) {
+    /// Asks for the rows with these keys, which a transaction is about to read: by one statement, if that is prepared. Returns whether
+    /// they are asked for.
+    pub(super) fn expect_rows(&self, transaction: i64, keys: &mut dyn Iterator<Item = Value>) -> bool {
         let keys: Vec<Value> = keys.collect();
         let together = self.statements.get_many.as_deref().filter(|_| keys.len() > 1);
         let together = together.filter(|sql| self.database.is_prepared(sql));
         let sql = together.unwrap_or(&self.statements.get);
         self.database.expect(transaction, sql, |connection, prepared, expected| {
-            let lacking = keys.into_iter().map(|key| self.row_of_key(key)).filter(|row| expected.lacks(row));
-            let lacking: Vec<RowOf> = lacking.collect();
+            let rows: Vec<RowOf> = keys.into_iter().map(|key| self.row_of_key(key)).collect();
+            let lacking: Vec<RowOf> = rows.iter().filter(|row| expected.lacks(row)).cloned().collect();
             match together {
                 Some(_) => self.ask_together(connection, prepared, (lacking, expected)),
                 None => lacking.into_iter().for_each(|row| {
@@ -29,10 +31,26 @@ impl PostgresTable {
                     expected.ask(row, answer);
                 }),
             }
-        });
+            expected.has_all(&rows)
+        })
     }
 
-    fn row_answer(&self, connection: &Arc<PostgresConnection>, prepared: &Statement, key: &Value) -> RowAnswer {
+    /// Asks for the answer of a search or count, which a transaction is about to execute. Returns whether it is asked for.
+    pub(super) fn expect_found(&self, transaction: i64, read: &TableRead) -> bool {
+        let (sql, parameters) = match read {
+            TableRead::Search(search) => self.statements.select(&self.schema, search),
+            TableRead::Count(search) => self.statements.count(&self.schema, search),
+            TableRead::Row(_) | TableRead::Rows(_) => return false,
+        };
+        self.database.expect(transaction, &sql, |connection, prepared, expected| {
+            let sent = kept(&[SqlStatement::new(&sql, &parameters)], &prepared);
+            let query = sent.first().cloned();
+            let answer = Box::pin(executed(connection, &prepared, sent));
+            query.is_some_and(|query| expected.ask_query(query, answer))
+        })
+    }
+
+    fn row_answer(&self, connection: &Arc<PostgresConnection>, prepared: &Statement, key: &Value) -> StatementAnswer {
         let key = key_parameters(&self.schema, key);
         let sent = kept(&[SqlStatement::new(&self.statements.get, &key)], prepared);
         let executed = executed(connection, prepared, sent);

@@ -75,6 +75,7 @@ impl PostgresWriter {
         let Some(beginning) = Beginning::prepared(connection, self.turns) else { return false };
         let mut begun = beginning.pending(connection);
         self.begin(transaction);
+        self.is_unanswered = true;
         match begun.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Pending => self.begun = Some(begun),
             Poll::Ready(Ok(begun)) => self.note_begun(Some(begun)),

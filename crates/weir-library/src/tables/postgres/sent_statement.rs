@@ -11,18 +11,18 @@ use super::script::Script;
 use crate::tables::program_owned::ProgramOwned;
 
 /// A statement that was executed, with its parameters as they were sent.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct SentStatement(ProgramOwned<Arc<KeptStatement>>);
 
 /// A statement as it was sent. Another thread may release it, behind the end of its flow.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 struct KeptStatement {
     sql: String,
     parameters: Vec<SentParameter>,
 }
 
 /// A parameter as it was sent.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 enum SentParameter {
     Null,
     Value(Bytes),

@@ -11,7 +11,7 @@ use weir::{Failure, Generic, HostType, Value};
 use super::PostgresDatabase;
 use super::connection::{Executed, SqlStatement};
 use super::errors::StatementError;
-use super::expected_rows::RowOf;
+use super::expected_rows::{ExpectedRead, RowOf};
 use super::publications::{NOTIFY, Publications};
 use super::received_row::ReceivedRow;
 use super::replacement::{PostgresReplacement, fails_without_row, says_no_row};
@@ -181,24 +181,28 @@ fn read_later<C>(
     Some((connection, answer))
 }
 
-/// Waits for rows that a transaction has asked for; `None` if it has not.
+/// Waits for what a transaction has asked for; `None` if it has not.
 fn expected_later(
     table: &PostgresTable,
     transaction: i64,
     (read, statements): (&TableRead, &[SqlStatement<'_>]),
 ) -> Option<StatementsAnswered> {
-    let rows: Vec<RowOf> = match read {
-        TableRead::Row(key) => vec![table.row_of_key(key.clone())],
-        TableRead::Rows(keys) => keys.iter().map(|key| table.row_of_key(key.clone())).collect(),
-        TableRead::Search(_) | TableRead::Count(_) => return None,
-    };
     let database = Arc::clone(&table.database);
-    if !database.has_expected(transaction, &rows) {
+    let of = match read {
+        TableRead::Row(key) => ExpectedRead::Rows(vec![table.row_of_key(key.clone())]),
+        TableRead::Rows(keys) => ExpectedRead::Rows(keys.iter().map(|key| table.row_of_key(key.clone())).collect()),
+        TableRead::Search(_) | TableRead::Count(_) => {
+            let is_any = database.has_expected_queries(transaction);
+            ExpectedRead::Query(is_any.then(|| database.keep(statements)).flatten()?.pop()?)
+        }
+    };
+    if !database.has_expected(transaction, &of) {
         return None;
     }
     let sent = database.keep(statements)?;
     Some(Box::pin(async move {
-        match database.expected_answered(transaction, &rows).await {
+        let answered = database.expected_answered(transaction, &of).await;
+        match database.refused_in(transaction, answered)? {
             Some(executed) => Ok(executed),
             None => {
                 let executed = database.execute_again(transaction, sent, true).await?;
@@ -232,7 +236,7 @@ impl TableRows for PostgresTable {
             0 => Vec::new(),
             _ => keys.iter().map(|key| self.row_of_key(key.clone())).collect(),
         };
-        if let Some(found) = self.database.expected_rows(transaction, &rows) {
+        if let Some(found) = self.database.expected_rows(transaction, rows) {
             return rows_of_keys(&self.schema, keys, &found);
         }
         if keys.is_empty() {
@@ -403,12 +407,16 @@ impl TableRows for PostgresTable {
         read_later(self, read, begin).map(|((), answer)| answer)
     }
 
-    fn expect(&self, transaction: i64, keys: &mut dyn Iterator<Item = Value>) {
-        self.expect_rows(transaction, keys);
+    fn expect(&self, transaction: i64, keys: &mut dyn Iterator<Item = Value>) -> bool {
+        self.expect_rows(transaction, keys)
+    }
+
+    fn expect_found(&self, transaction: i64, read: &TableRead) -> bool {
+        PostgresTable::expect_found(self, transaction, read)
     }
 
     fn has_row(&self, transaction: i64, key: &Value) -> bool {
-        self.database.expected_rows(transaction, &[self.row_of_key(key.clone())]).is_some()
+        self.database.expected_rows(transaction, vec![self.row_of_key(key.clone())]).is_some()
     }
 
     fn change_in_transaction(&self, transaction: i64, change: &RowChange) -> Option<LaterAnswer> {

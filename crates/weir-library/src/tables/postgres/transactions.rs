@@ -15,7 +15,7 @@ use weir::{Failure, SeenCommits};
 use super::PostgresDatabase;
 use super::connection::{Executed, PostgresConnection, SqlStatement};
 use super::errors::StatementError;
-use super::expected_rows::{ExpectedRows, RowOf};
+use super::expected_rows::{ExpectedRead, ExpectedRows, RowOf};
 use super::io::on_thread;
 use super::placed_change::{PlacedChange, SitedChange};
 use super::placed_statements::PlacedStatements;
@@ -199,54 +199,80 @@ impl PostgresDatabase {
         writer.transaction == transaction && (writer.is_in_flight() || writer.placed.lock().are_any())
     }
 
-    /// Has a transaction ask for rows that it is about to read, and begins it with them if it has not begun. `ask` gets the
-    /// connection.
+    /// Has a transaction ask for what it is about to read, and begins it with that if it has not begun. `ask` gets the connection, and
+    /// returns whether it has asked.
     pub(super) fn expect(
         &self,
         transaction: i64,
         sql: &str,
-        ask: impl FnOnce(&Arc<PostgresConnection>, Statement, &mut ExpectedRows),
-    ) {
+        ask: impl FnOnce(&Arc<PostgresConnection>, Statement, &mut ExpectedRows) -> bool,
+    ) -> bool {
         // Nobody asks under the evaluator, which executes statements on its thread.
         if !SeenCommits::may_place() || self.check().is_err() {
-            return;
+            return false;
         }
-        let Some(mut writer) = self.writer.try_lock() else { return };
+        let Some(mut writer) = self.writer.try_lock() else { return false };
         let may_begin = writer.transaction == transaction || self.groups.are_idle();
-        let Some(connection) = writer.open_connection(transaction).filter(|_| may_begin) else { return };
-        let Some(prepared) = connection.known(sql) else { return };
+        let Some(connection) = writer.open_connection(transaction).filter(|_| may_begin) else { return false };
+        let Some(prepared) = connection.known(sql) else { return false };
         if !writer.send_begin(transaction, &connection) {
-            return;
+            return false;
         }
         writer.placed.lock().send();
         let expected = Arc::clone(&writer.expected);
-        ask(&connection, prepared, &mut expected.lock());
+        ask(&connection, prepared, &mut expected.lock())
     }
 
-    /// Returns whether a transaction has asked for these rows.
-    pub(super) fn has_expected(&self, transaction: i64, rows: &[RowOf]) -> bool {
+    /// Returns whether a transaction has asked for what a statement reads.
+    pub(super) fn has_expected(&self, transaction: i64, of: &ExpectedRead) -> bool {
+        self.asks(transaction, |expected| expected.has(of))
+    }
+
+    /// Returns whether a transaction has asked for answers of queries that its flow has not read.
+    pub(super) fn has_expected_queries(&self, transaction: i64) -> bool {
+        self.asks(transaction, ExpectedRows::has_queries)
+    }
+
+    fn asks(&self, transaction: i64, has_asked: impl FnOnce(&ExpectedRows) -> bool) -> bool {
         self.writer.try_lock().is_some_and(|writer| {
-            writer.transaction == transaction && transaction != 0 && writer.expected.lock().has_all(rows)
+            writer.transaction == transaction && transaction != 0 && has_asked(&writer.expected.lock())
         })
     }
 
     /// Returns rows that a transaction has asked for, if all are there.
-    pub(super) fn expected_rows(&self, transaction: i64, rows: &[RowOf]) -> Option<Vec<Arc<Executed>>> {
-        match self.poll_expected(transaction, rows, &mut Context::from_waker(Waker::noop())) {
+    pub(super) fn expected_rows(&self, transaction: i64, rows: Vec<RowOf>) -> Option<Vec<Arc<Executed>>> {
+        let of = ExpectedRead::Rows(rows);
+        match self.poll_expected(transaction, &of, &mut Context::from_waker(Waker::noop())) {
             Poll::Ready(executed) => executed,
             Poll::Pending => None,
         }
     }
 
-    /// Waits for rows that a transaction has asked for; `None` if they have to be read, such as after a failure.
-    pub(super) async fn expected_answered(&self, transaction: i64, rows: &[RowOf]) -> Option<Vec<Arc<Executed>>> {
-        self.limited(poll_fn(|context| self.poll_expected(transaction, rows, context))).await.ok().flatten()
+    /// Waits for what a transaction has asked for; `None` if that has to be read, such as after a failure. If the transaction has no
+    /// other answer, the read begins it anew.
+    pub(super) async fn expected_answered(
+        &self,
+        transaction: i64,
+        of: &ExpectedRead,
+    ) -> Result<Option<Vec<Arc<Executed>>>, StatementError> {
+        let answered = self.limited(poll_fn(|context| self.poll_expected(transaction, of, context))).await;
+        if let Ok(Some(_)) = answered {
+            return Ok(answered.ok().flatten());
+        }
+        let mut writer = self.writer.lock();
+        let is_open = writer.transaction == transaction;
+        match answered {
+            Ok(_) if is_open && writer.is_unanswered => writer.take_back(),
+            Err(_) if is_open => writer.cut(),
+            _ => {}
+        }
+        answered.map_err(|_| StatementError::NoAnswer)
     }
 
     fn poll_expected(
         &self,
         transaction: i64,
-        rows: &[RowOf],
+        of: &ExpectedRead,
         context: &mut Context<'_>,
     ) -> Poll<Option<Vec<Arc<Executed>>>> {
         if transaction == 0 {
@@ -259,21 +285,19 @@ impl PostgresDatabase {
         if writer.poll_begun(context).is_pending() {
             return Poll::Pending;
         }
-        let mut expected = writer.expected.lock();
-        let mut executed = Vec::with_capacity(rows.len());
-        for row in rows {
-            match expected.poll(row, context) {
-                Poll::Ready(Ok(answer)) => executed.push(answer),
-                Poll::Ready(Err(_)) => return Poll::Ready(None),
-                Poll::Pending => {
-                    drop(expected);
-                    // Their answers may be before that of the row.
-                    _ = writer.placed.lock().poll_sent(context);
-                    return Poll::Pending;
-                }
+        let answered = writer.expected.lock().poll_answer(of, context);
+        match answered {
+            Poll::Ready(Ok(executed)) if !executed.is_empty() => {
+                writer.is_unanswered = false;
+                Poll::Ready(Some(executed))
+            }
+            Poll::Ready(_) => Poll::Ready(None),
+            Poll::Pending => {
+                // The answers of placed changes may be before it.
+                _ = writer.placed.lock().poll_sent(context);
+                Poll::Pending
             }
         }
-        Poll::Ready(Some(executed).filter(|executed| !executed.is_empty()))
     }
 
     /// Returns whether a statement is prepared on the connection that writes. Otherwise it will be.

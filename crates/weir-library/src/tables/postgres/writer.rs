@@ -52,6 +52,8 @@ pub(super) struct PostgresWriter {
     pub(super) flights: u64,
     /// Its beginning, which was sent and whose answer nobody has taken yet.
     pub(super) begun: Option<PendingBegin>,
+    /// True if it has asked for what it is about to read, and its flow has no answer of it.
+    pub(super) is_unanswered: bool,
     /// True if a statement of it was sent that may write.
     has_written: bool,
     /// The rows that it has asked for.
@@ -168,11 +170,13 @@ impl PostgresWriter {
             self.forget_placed();
         }
         self.transaction = transaction;
+        self.is_unanswered = false;
     }
 
     /// Notes that the open transaction is about to write a row; `None` stands for any rows.
     pub(super) fn note_write(&mut self, of: Option<&RowOf>) {
         self.has_written = true;
+        self.is_unanswered = false;
         self.expected.lock().written(of);
     }
 

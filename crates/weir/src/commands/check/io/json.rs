@@ -48,6 +48,7 @@ fn call_of(call: &IoCall, flow: &FlowCalls, places: &Places<'_>) -> Value {
         Some(Ahead::Placed) => json!("placed"),
         Some(Ahead::PlacedBehindFirst) => json!("placed-behind-first"),
         Some(Ahead::AskedEarly) => json!("asked-early"),
+        Some(Ahead::SentTogether) => json!("sent-together"),
     };
     object["waits"] = match &call.wait {
         None => Value::Null,

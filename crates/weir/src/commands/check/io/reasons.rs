@@ -101,6 +101,7 @@ pub(super) const fn ahead(ahead: Ahead) -> &'static str {
             "sent without waiting for the answer, but for the first, which begins the transaction"
         }
         Ahead::AskedEarly => "asked for as soon as the key is known",
+        Ahead::SentTogether => "sent together with the reads before it",
     }
 }
 

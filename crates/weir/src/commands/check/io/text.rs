@@ -92,7 +92,8 @@ fn repeated(call: &IoCall, places: &Places<'_>) -> Option<String> {
         }
         Some(at_most) => Some(format!("for each element, in batches of at most {}", grouped(at_most as u64))),
     };
-    if let Some(ahead) = call.ahead {
+    // Reads that are sent together are made again in each round of a loop.
+    if let (Some(ahead), None) = (call.ahead, &call.in_turn) {
         let each = together.map_or_else(String::new, |together| format!("{together}, "));
         return Some(each + reasons::ahead(ahead));
     }
