@@ -260,14 +260,16 @@ pub(super) fn failure(address: &PostgresAddress, error: &StatementError) -> Fail
         StatementError::NoConnection => Failure::function(format!(
             "the database {address} has no further connection, and the program has none that is free: {TOO_MANY_CONNECTIONS}"
         )),
-        StatementError::Unknown | StatementError::Unanswered(_) => Failure::function(format!(
-            "the database {address}: the connection was lost while a statement was executed; nobody knows whether it has \
-             taken effect"
-        )),
-        StatementError::NoAnswer => Failure::function(format!(
-            "the database {address} has not answered within {} s; it may carry out the statement later",
-            address.time_limit.as_secs()
-        )),
+        StatementError::Unknown | StatementError::Unanswered(_) => {
+            let why =
+                "the connection was lost while a statement was executed; nobody knows whether it has taken effect";
+            Failure::new(FailureKind::Uncertain, format!("the database {address}: {why}"))
+        }
+        StatementError::NoAnswer => {
+            let limit = address.time_limit.as_secs();
+            let why = format!("has not answered within {limit} s; it may carry out the statement later");
+            Failure::new(FailureKind::Uncertain, format!("the database {address} {why}"))
+        }
         StatementError::TakenBack(failure) => failure.clone(),
     }
 }
