@@ -17,6 +17,7 @@ use super::test_database::{HINDERING_UPDATE, HINDERING_USERS, wait_for};
 use super::{TestDatabase, column, declared, schema, users};
 use crate::tables::open_table::OpenTable;
 use crate::tables::postgres::PostgresAddress;
+use crate::tables::program_end::ProgramEnd;
 use crate::tables::sqlite::connection::{BUSY_TIMEOUT, HELD_TIMEOUT, read_write};
 use crate::tables::sqlite::database::Database;
 use crate::tables::sqlite::database_error::explain_read;
@@ -94,7 +95,7 @@ fn a_limit_of_file_sizes_is_named() {
         return;
     }
     let folder = TestDatabase::sqlite("file-sizes");
-    let database = Arc::new(Database::open(&folder.file(), None).unwrap());
+    let database = Arc::new(Database::open(&folder.file(), None, ProgramEnd::default()).unwrap());
     let table = StoredTable::open(schema(), Arc::clone(&database)).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let _held = database.without_checkpoints();
