@@ -43,6 +43,8 @@ pub(crate) const COMMITTED: &str = "tables.committed";
 pub(crate) const ROLL_BACK: &str = "tables.roll_back";
 /// The function that waits before a further attempt of a `retry` with a `backoff`.
 pub(crate) const WAIT_FOR_ATTEMPT: &str = "time.wait_for_attempt";
+/// The function that returns the kind of a failure.
+pub(crate) const FAILURE_KIND: &str = "failure.kind";
 /// The function that waits until commits are durable.
 pub(crate) const SETTLE: &str = "tables.settle";
 

@@ -6,6 +6,7 @@
 
 mod aggregates;
 mod atomic;
+mod attempt_values;
 mod attempts;
 mod block_builder;
 mod bodies;
@@ -46,6 +47,7 @@ mod refused_commits;
 mod refused_reads;
 mod repeat;
 mod restoring;
+mod retried_writes;
 mod service_call;
 mod settling;
 mod show;

@@ -64,6 +64,8 @@ pub enum FailureKind {
     Constraint,
     /// A transaction of another program was in the way of one, also when it was tried again.
     Conflict,
+    /// The connection to a database was lost, or had no answer, so that nobody knows whether a write has taken effect.
+    Uncertain,
     /// The program failed deliberately.
     Program,
 }
@@ -159,6 +161,7 @@ impl FailureKind {
             FailureKind::Memory => "memory",
             FailureKind::Constraint => "constraint",
             FailureKind::Conflict => "conflict",
+            FailureKind::Uncertain => "uncertain",
             FailureKind::Program => "program",
         }
     }

@@ -17,6 +17,7 @@ use weir_syntax::ast::{Block, Expr, FailureHandler, ItemKind, Pattern, PatternKi
 use super::block_builder::{InlineFrameId, Terminator};
 use super::handled_calls::ArgumentAtoms;
 use super::{Binding, Callable, DeferredHandler, InlineFrame, InlineFrameKind, Lowering};
+use crate::lang_items::FAILURE_KIND;
 use crate::typed_tree::{CallTarget, FailureTarget};
 use crate::types::Ty;
 
@@ -126,7 +127,7 @@ impl<'a> Lowering<'a, '_> {
         then: impl FnOnce(&mut Self) -> Atom,
     ) -> Atom {
         let given = vec![Some(Binding::Atom(failure.clone()))];
-        let of = self.call_host(&Text::from("failure.kind"), given, Type::Text, (span, &[]));
+        let of = self.call_host(&FAILURE_KIND.into(), given, Type::Text, (span, &[]));
         let mut is_of_kind = Atom::Value(Value::Bool(false));
         for (at, kind) in kinds.iter().enumerate() {
             let of = of.clone();

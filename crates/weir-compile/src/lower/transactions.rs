@@ -135,7 +135,7 @@ impl Lowering<'_, '_> {
     }
 
     /// Returns whether a call writes a table, and does not only end a transaction.
-    fn writes_table(&self, call: &Call) -> bool {
+    pub(super) fn writes_table(&self, call: &Call) -> bool {
         let parameters = self.context.library.function(&call.function).map(|function| &function.signature.parameters);
         let mut passed = call.arguments.iter().zip(parameters.into_iter().flatten());
         let is_end = [COMMIT, ROLL_BACK].contains(&call.function.as_str());

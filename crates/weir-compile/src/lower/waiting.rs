@@ -8,8 +8,8 @@ use weir_syntax::{Code, Diagnostic, Span};
 
 use super::block_builder::{BlockExits, InlineFrameId, OpenBlock};
 use super::branch::FallibleValue;
-use super::{InlineFrame, InlineFrameKind, Lowering, Names};
-use crate::lang_items::{TABLES, WAIT_FOR_ATTEMPT};
+use super::{Binding, InlineFrame, InlineFrameKind, Lowering, Names};
+use crate::lang_items::{FAILURE_KIND, TABLES, WAIT_FOR_ATTEMPT};
 
 /// The back-off of `retry` doubles after each try while it is shorter than this: a minute, in nanoseconds.
 const BACKOFF_DOUBLES_UP_TO_NS: i64 = 60_000_000_000;
@@ -96,19 +96,29 @@ impl<'a> Lowering<'a, '_> {
             let wait = backoff.as_ref().map(|_| lowering.prim(Prim::Field(2), vec![before], Type::Duration, span));
             let nothing = Atom::Value(Value::Int(0));
             let first = lowering.prim(Prim::Equal, vec![tried.clone(), nothing], Type::Bool, span);
+            let mut writes_tables = false;
+            let mut one_try = |lowering: &mut Self| {
+                let (outcome, writes) = lowering.one_try(body, &result, span);
+                writes_tables = writes;
+                outcome
+            };
             let outcome = match &wait {
-                None => lowering.one_try(body, &result, span),
+                None => one_try(lowering),
                 Some(wait) => {
                     let waited = lowering.wait_before(first.clone(), wait.clone(), span);
-                    let arm =
-                        lowering.arm(ArmTest::Otherwise, Vec::new(), |lowering| lowering.one_try(body, &result, span));
+                    let arm = lowering.arm(ArmTest::Otherwise, Vec::new(), one_try);
                     lowering.switch(waited, vec![arm], &result, span)
                 }
             };
             let one = Atom::Value(Value::Int(1));
             let tried = lowering.prim(Prim::Add, vec![tried, one], Type::Int, span);
             let wait = wait.map(|wait| lowering.next_wait(first, wait, span));
-            lowering.tried((tried, outcome, wait), (&result, &state_type, &pair), tries, span)
+            let kept =
+                lowering.prim(Prim::Variant(Value::SOME), vec![outcome.clone()], Type::option(result.clone()), span);
+            let next = [tried.clone(), kept].into_iter().chain(wait).collect();
+            let next = lowering.prim(Prim::Record, next, state_type.clone(), span);
+            let done = lowering.is_last_try((tried, outcome), (&result, writes_tables), tries, span);
+            lowering.prim(Prim::Record, vec![next, done], pair.clone(), span)
         });
         let (none, outcome) = (Atom::Value(Value::Int(0)), Atom::Value(Value::none()));
         let init = [none, outcome].into_iter().chain(backoff).collect();
@@ -127,7 +137,7 @@ impl<'a> Lowering<'a, '_> {
     /// Warns of a call inside a `retry` that changes the outside world and is not declared as repeatable.
     pub(super) fn retried(&mut self, signature: &Signature, span: Span) {
         let within = self.frames.iter().any(|frame| frame.kind == InlineFrameKind::Retry);
-        // A transaction that fails changes nothing.
+        // Whether a write of a table may be repeated depends on what follows it (`retried_writes`).
         let of_tables = signature.module.as_str() == TABLES;
         if !within || of_tables || signature.effects.world != World::Writes || signature.effects.idempotent {
             return;
@@ -150,7 +160,7 @@ impl<'a> Lowering<'a, '_> {
             span,
             |_| Self::constant_true(),
             |lowering| {
-                let given = vec![Some(super::Binding::Atom(wait))];
+                let given = vec![Some(Binding::Atom(wait))];
                 let slept = lowering.call_host(&WAIT_FOR_ATTEMPT.into(), given, Type::Unit, (span, &[]));
                 lowering.prim(Prim::Equal, vec![slept, Atom::Value(Value::Unit)], Type::Bool, span)
             },
@@ -178,8 +188,8 @@ impl<'a> Lowering<'a, '_> {
         )
     }
 
-    /// Lowers one try, whose result includes the failure of a `?` inside.
-    fn one_try(&mut self, body: &'a Block, result: &Type, span: Span) -> Atom {
+    /// Lowers one try, whose result includes the failure of a `?` inside. Also returns whether it writes tables.
+    fn one_try(&mut self, body: &'a Block, result: &Type, span: Span) -> (Atom, bool) {
         self.frame_count += 1;
         let id = InlineFrameId(self.frame_count);
         let site = self.frame().call_path.clone();
@@ -206,31 +216,40 @@ impl<'a> Lowering<'a, '_> {
             }
         });
         open_block.resolve_exits(id);
+        self.report_repeated_writes(&open_block);
+        let writes_tables = self.writes_tables_in(&open_block);
         let outcome = self.join(open_block, result, span);
         self.frames.pop();
-        outcome
+        (outcome, writes_tables)
     }
 
-    /// Returns the pair of the next state and whether the loop is done: after a success or the last try.
-    fn tried(
+    /// Returns whether the loop is done: after a success, after the last try, and after the failure of a write of which nobody knows
+    /// whether it has taken effect, because another try may write twice.
+    fn is_last_try(
         &mut self,
-        (tried, outcome, wait): (Atom, Atom, Option<Atom>),
-        (result, state, pair): (&Type, &Type, &Type),
+        (tried, outcome): (Atom, Atom),
+        (result, writes_tables): (&Type, bool),
         tries: u64,
         span: Span,
     ) -> Atom {
-        let kept = self.prim(Prim::Variant(Value::SOME), vec![outcome.clone()], Type::option(result.clone()), span);
-        let next = [tried.clone(), kept].into_iter().chain(wait).collect();
-        let next = self.prim(Prim::Record, next, state.clone(), span);
-        let fine = self.prim(Prim::IsVariant(Value::OK), vec![outcome], Type::Bool, span);
         let bound = Atom::Value(Value::Int(i64::try_from(tries).unwrap_or(i64::MAX)));
-        let done = self.choose(
-            fine,
-            &Type::Bool,
-            span,
-            |_| Self::constant_true(),
-            |lowering| lowering.prim(Prim::GreaterOrEqual, vec![tried, bound], Type::Bool, span),
-        );
-        self.prim(Prim::Record, vec![next, done], pair.clone(), span)
+        let was_last = |lowering: &mut Self| lowering.prim(Prim::GreaterOrEqual, vec![tried, bound], Type::Bool, span);
+        let fails_by_failure = matches!(result, Type::Result(pair) if pair.1 == Type::Failure);
+        if !writes_tables || !fails_by_failure {
+            let fine = self.prim(Prim::IsVariant(Value::OK), vec![outcome], Type::Bool, span);
+            return self.choose(fine, &Type::Bool, span, |_| Self::constant_true(), was_last);
+        }
+        let failure = self.vars.variable("", Type::Failure);
+        let given = vec![Some(Binding::Atom(Atom::Var(failure.var)))];
+        let arms = vec![
+            self.arm(ArmTest::Tag(Value::ERR), vec![failure], |lowering| {
+                let kind = lowering.call_host(&FAILURE_KIND.into(), given, Type::Text, (span, &[]));
+                let uncertain = Atom::Value(Value::text(FailureKind::Uncertain.name()));
+                let is_uncertain = lowering.prim(Prim::Equal, vec![kind, uncertain], Type::Bool, span);
+                lowering.choose(is_uncertain, &Type::Bool, span, |_| Self::constant_true(), was_last)
+            }),
+            self.arm(ArmTest::Otherwise, Vec::new(), |_| Self::constant_true()),
+        ];
+        self.switch(outcome, arms, &Type::Bool, span)
     }
 }

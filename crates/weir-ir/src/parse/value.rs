@@ -8,7 +8,7 @@ use super::cursor::Cursor;
 use super::error::ParseResult;
 use crate::print::is_type_word;
 
-const KINDS: [FailureKind; 11] = [
+const KINDS: [FailureKind; 12] = [
     FailureKind::Function,
     FailureKind::Arithmetic,
     FailureKind::Argument,
@@ -18,6 +18,7 @@ const KINDS: [FailureKind; 11] = [
     FailureKind::Limit,
     FailureKind::Constraint,
     FailureKind::Conflict,
+    FailureKind::Uncertain,
     FailureKind::Memory,
     FailureKind::Program,
 ];

@@ -167,9 +167,9 @@ pub(super) fn larger_than_table(schema: &Schema, bytes: u64, capacity: u64) -> F
 }
 
 /// Returns the failure of a row that takes more bytes than a row of SQLite may.
-pub(super) fn longer_than_a_row(schema: &Schema) -> Failure {
+pub(super) fn longer_than_a_row(schema: &Schema, (database, bytes): (&str, &str)) -> Failure {
     broken(format!(
-        "a row of `{}` has more than 1,000,000,000 bytes, or a value of it: SQLite takes no longer ones",
+        "a row of `{}` has more than {bytes} bytes, or a value of it: {database} takes no longer ones",
         schema.name
     ))
 }

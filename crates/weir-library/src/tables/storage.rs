@@ -397,7 +397,9 @@ impl TableStorage {
         }
         let opened = match &self.place {
             TableLocation::Memory => return Err(Failure::function("the tables are kept in memory")),
-            TableLocation::File(file) => OpenDatabase::Sqlite(Arc::new(Database::open(file, self.log.clone())?)),
+            TableLocation::File(file) => {
+                OpenDatabase::Sqlite(Arc::new(Database::open(file, self.log.clone(), self.end.clone())?))
+            }
             TableLocation::Postgres(address) => {
                 OpenDatabase::Postgres(PostgresDatabase::open(address.clone(), self.log.clone(), self.end.clone())?)
             }

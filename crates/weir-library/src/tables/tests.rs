@@ -10,6 +10,7 @@ mod crashes;
 mod damaged_pages;
 mod ended_programs;
 mod evolution;
+mod failed_syncs;
 mod faults;
 mod group_members;
 mod held_reads;

@@ -22,6 +22,12 @@ use crate::tables::sql_value::{Bound, key_parameters};
 use crate::tables::statements::parameters;
 use crate::tables::write_sets::TableWrite;
 
+/// Maximum number of bytes of the texts and byte strings of a row. A message has 1 GiB at most, in which a text or byte string may take
+/// two bytes for each of its own: those that are escaped, and those of placed changes.
+const ROW_BYTES_MAX: usize = 500_000_000;
+/// The same of a change that is executed together with up to 255 others, as one message.
+const QUEUED_BYTES_MAX: usize = 1 << 20;
+
 impl PostgresTable {
     /// Executes a change.
     pub(super) fn change(&self, transaction: i64, change: RowChange) -> Result<Value, Failure> {
@@ -51,6 +57,10 @@ impl PostgresTable {
     pub(super) fn begin_change(&self, transaction: i64, change: &RowChange) -> Option<LaterAnswer> {
         // The thread of a statement gives the failure of a row that cannot be stored.
         let change = self.stored_change(change.clone()).ok()?;
+        // A large row is a statement of its own.
+        if change.text_bytes() > QUEUED_BYTES_MAX {
+            return None;
+        }
         if self.may_answer_unreadable_row(&change) {
             return None;
         }
@@ -105,6 +115,10 @@ impl PostgresTable {
     pub(super) fn queue_change(&self, change: &RowChange, answered: ChangeAnswered) -> Option<LaterChange> {
         // The thread of a statement gives the failure of a row that cannot be stored.
         let change = self.stored_change(change.clone()).ok()?;
+        // A large row is a statement of its own.
+        if change.text_bytes() > QUEUED_BYTES_MAX {
+            return None;
+        }
         let (queued, answer) = QueuedChange::new((Arc::clone(&self.layout), change), answered);
         let is_further = SeenCommits::current().first_own != 0;
         if self.database.groups.push(is_further, || queued)? {
@@ -121,7 +135,7 @@ impl PostgresTable {
 impl TableLayout {
     /// Returns a change with its row as the database stores it.
     pub(super) fn stored_change(&self, change: RowChange) -> Result<RowChange, Failure> {
-        Ok(match change {
+        let change = match change {
             RowChange::Insert(row) => RowChange::Insert(self.schema.stored(row)?),
             RowChange::Upsert(row) => RowChange::Upsert(self.schema.stored(row)?),
             RowChange::Replace(key, row) => {
@@ -129,7 +143,17 @@ impl TableLayout {
                 RowChange::Replace(key, row)
             }
             RowChange::Delete(key) => RowChange::Delete(key),
-        })
+        };
+        self.check_length(change.text_bytes())?;
+        Ok(change)
+    }
+
+    /// Fails if a row with texts and byte strings of so many bytes is too long for a message.
+    pub(super) fn check_length(&self, text_bytes: usize) -> Result<(), Failure> {
+        match text_bytes > ROW_BYTES_MAX {
+            true => Err(constraint::longer_than_a_row(&self.schema, ("PostgreSQL", "500,000,000"))),
+            false => Ok(()),
+        }
     }
 
     pub(super) fn change_parameters<'c>(&'c self, change: &'c RowChange) -> Vec<Bound<'c>> {

@@ -260,14 +260,16 @@ pub(super) fn failure(address: &PostgresAddress, error: &StatementError) -> Fail
         StatementError::NoConnection => Failure::function(format!(
             "the database {address} has no further connection, and the program has none that is free: {TOO_MANY_CONNECTIONS}"
         )),
-        StatementError::Unknown | StatementError::Unanswered(_) => Failure::function(format!(
-            "the database {address}: the connection was lost while a statement was executed; nobody knows whether it has \
-             taken effect"
-        )),
-        StatementError::NoAnswer => Failure::function(format!(
-            "the database {address} has not answered within {} s; it may carry out the statement later",
-            address.time_limit.as_secs()
-        )),
+        StatementError::Unknown | StatementError::Unanswered(_) => {
+            let why =
+                "the connection was lost while a statement was executed; nobody knows whether it has taken effect";
+            Failure::new(FailureKind::Uncertain, format!("the database {address}: {why}"))
+        }
+        StatementError::NoAnswer => {
+            let limit = address.time_limit.as_secs();
+            let why = format!("has not answered within {limit} s; it may carry out the statement later");
+            Failure::new(FailureKind::Uncertain, format!("the database {address} {why}"))
+        }
         StatementError::TakenBack(failure) => failure.clone(),
     }
 }
@@ -362,11 +364,25 @@ fn advice(error: &Error) -> Option<&'static str> {
         "08P01" if error.to_string().contains("startup parameter") => OF_POOLER,
         "3D000" => "create it with `createdb`, or correct its address",
         "54011" => "a key or an index has at most 32 columns",
-        "54000" => "a key or an indexed value has at most 2,700 bytes",
+        "54000" => return error.as_db_error().and_then(size_advice),
         "57P01" | "57P02" | "57P03" | "08006" | "08003" => CONNECTS_AGAIN,
         "25P03" => "the transaction has executed nothing for too long",
         _ => return None,
     })
+}
+
+/// Returns the advice for a size that is beyond a limit of the database, by the place in its source: the code is that of all such limits.
+fn size_advice(error: &DbError) -> Option<&'static str> {
+    match error.routine()? {
+        "_bt_check_third_page" | "index_form_tuple" | "index_form_tuple_context" => {
+            Some("a key or an indexed value has at most 2,700 bytes")
+        }
+        "RelationGetBufferForTuple" => Some(
+            "a row has at most 8,160 bytes beside long texts and bytes, which it keeps elsewhere, such as those of 1,000 numbers: move columns to \
+             another table",
+        ),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

@@ -27,6 +27,7 @@ use crate::tables::group_commit::GroupCommit;
 use crate::tables::grouping::TableGrouping;
 use crate::tables::insertion::columns_beside_key;
 use crate::tables::join::{JoinedColumns, KeyPart};
+use crate::tables::program_owned::text_bytes;
 use crate::tables::read_notes::ReadNotes;
 use crate::tables::row::fields;
 use crate::tables::rows::{
@@ -318,6 +319,7 @@ impl TableRows for PostgresTable {
     fn replace_rows(&self, transaction: i64, old: &[Value], new: Vec<Value>) -> Result<i64, Failure> {
         let published = self.published(&TableWrite::of_changed(&self.schema, old, &new));
         let rows = self.schema.replacements(old, new)?;
+        rows.iter().try_for_each(|(_, row)| self.check_length(text_bytes(row)))?;
         // No statement is sent for nothing.
         if rows.is_empty() {
             return Ok(0);

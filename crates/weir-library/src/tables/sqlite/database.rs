@@ -38,6 +38,7 @@ use super::start_access::{not_opened, without_links};
 use super::writer::Writer;
 use crate::tables::catalog::{Catalog, StartCheck};
 use crate::tables::group_commit::GroupCommit;
+use crate::tables::program_end::ProgramEnd;
 use crate::tables::table_log::TableLog;
 use crate::tables::transaction_number::{only_reads, refused as refused_in};
 
@@ -73,7 +74,7 @@ pub(super) struct Snapshot(Connection);
 
 impl Database {
     /// Opens the database, and creates it if it is new.
-    pub(in crate::tables) fn open(path: &Path, log: Option<TableLog>) -> Result<Database, Failure> {
+    pub(in crate::tables) fn open(path: &Path, log: Option<TableLog>, end: ProgramEnd) -> Result<Database, Failure> {
         let path = &*without_links(path)?;
         let lock = locked(path)?;
         let (pages, noted) = (LogPages::default(), Noted::before_start(path)?);
@@ -81,7 +82,7 @@ impl Database {
         let note = Arc::new(LogNote::begin(path, &connection, noted)?);
         let writer = Arc::new(SharedWriter::new(Writer::new(connection)));
         let log_thread = LogThread::begin(path, Arc::clone(&writer), (pages, Arc::clone(&note)), log.clone())?;
-        let log = SqliteLog::new(Arc::clone(&writer), (log_thread.clone(), Arc::clone(&note)), log);
+        let log = SqliteLog::new(Arc::clone(&writer), (log_thread.clone(), Arc::clone(&note)), (log, end));
         let group_commit = GroupCommit::begin(log)?;
         writer.lock().commits = Some(Arc::clone(&group_commit));
         Ok(Database {

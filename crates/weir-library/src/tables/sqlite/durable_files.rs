@@ -22,6 +22,9 @@ const YIELDS: usize = 100;
 /// The files whose syncs are noted.
 static NOTED: Mutex<BTreeMap<PathBuf, Arc<Mutex<DurableFiles>>>> = Mutex::new(BTreeMap::new());
 
+/// The databases whose logs cannot be synced, with the number of syncs that fail before the next ones succeed.
+static FAILING: Mutex<BTreeMap<PathBuf, usize>> = Mutex::new(BTreeMap::new());
+
 /// The contents of a database and its log that a power cut leaves at least.
 #[derive(Clone, Default)]
 pub(in crate::tables) struct DurableFiles {
@@ -35,6 +38,22 @@ impl DurableFiles {
         let files = Arc::new(Mutex::new(DurableFiles::default()));
         NOTED.lock().insert(database.to_owned(), Arc::clone(&files));
         files
+    }
+
+    /// Has the next syncs of the log fail, as on a broken disk.
+    pub(in crate::tables) fn fail_syncs(database: &Path, count: usize) {
+        FAILING.lock().insert(database.to_owned(), count);
+    }
+
+    /// Fails if a sync of the log is to fail.
+    pub(super) fn fail(database: &Path) -> std::io::Result<()> {
+        match FAILING.lock().get_mut(database) {
+            Some(left) if *left > 0 => {
+                *left -= 1;
+                Err(rustix::io::Errno::IO.into())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Runs a sync of the log. What was written before is durable afterwards.

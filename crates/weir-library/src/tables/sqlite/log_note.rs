@@ -200,7 +200,7 @@ impl LogNote {
     /// Syncs the log, and returns the length that it has had before.
     fn synced_length(&self) -> io::Result<u64> {
         let length = self.files.check()?;
-        self.files.log().sync_all()?;
+        self.files.sync(File::sync_all)?;
         Ok(length)
     }
 

@@ -8,6 +8,7 @@
 use std::fs::{File, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
@@ -29,7 +30,11 @@ pub(super) struct OpenFiles {
     /// Is closed after the connections of those who share these files.
     index: Option<LogIndex>,
     size: Mutex<LogSize>,
-    is_damaged: AtomicBool,
+    /// True if a file was removed, replaced or cut.
+    has_changed: AtomicBool,
+    /// The reason why the log could not be synced. The operating system tells it once: a later sync succeeds, although what was to be
+    /// synced is perhaps lost.
+    failed_sync: OnceLock<String>,
 }
 
 /// The length of a log in bytes, and the room that it takes on the disk.
@@ -51,7 +56,8 @@ impl OpenFiles {
             log_state,
             log,
             index: LogIndex::open(connection),
-            is_damaged: AtomicBool::new(false),
+            has_changed: AtomicBool::new(false),
+            failed_sync: OnceLock::new(),
         })
     }
 
@@ -67,10 +73,31 @@ impl OpenFiles {
         log_of(&self.database)
     }
 
-    /// Returns the length of the log. Fails if the database or its log was removed or replaced, or the log was cut.
+    /// Returns the length of the log. Fails if the database or its log was removed or replaced, if the log was cut, and if a sync has
+    /// failed before.
     pub(super) fn check(&self) -> io::Result<u64> {
+        if let Some(why) = self.failed_sync.get() {
+            return Err(io::Error::other(why.clone()));
+        }
         self.check_names()?;
         self.check_log()
+    }
+
+    /// Syncs the log.
+    pub(super) fn sync(&self, sync: impl FnOnce(&File) -> io::Result<()>) -> io::Result<()> {
+        #[cfg(test)]
+        super::durable_files::DurableFiles::fail(&self.database).inspect_err(|error| self.fail(error))?;
+        sync(&self.log).inspect_err(|error| self.fail(error))
+    }
+
+    /// Notes that the log could not be synced.
+    pub(super) fn fail(&self, error: &io::Error) {
+        _ = self.failed_sync.set(error.to_string());
+    }
+
+    /// Returns true if a file was removed, replaced or cut.
+    pub(super) fn has_changed(&self) -> bool {
+        self.has_changed.load(Ordering::Relaxed)
     }
 
     /// Fails if the database or its log was removed or replaced.
@@ -79,7 +106,7 @@ impl OpenFiles {
         let (database, log) = (&self.database, self.log_path());
         if !is_at(&self.database_state, database) {
             // A start would take the log for one of the new file.
-            return Err(self.damaged(format!(
+            return Err(self.changed(format!(
                 "{}: put it back, or, if the new one shall stay, remove {} and {}, which belong to the old one",
                 gone(database),
                 log.display(),
@@ -88,7 +115,7 @@ impl OpenFiles {
         }
         match is_at(&self.log_state, &log) {
             true => Ok(()),
-            false => Err(self.damaged(gone(&log))),
+            false => Err(self.changed(gone(&log))),
         }
     }
 
@@ -98,7 +125,7 @@ impl OpenFiles {
         let now = LogSize::of(&self.log.metadata()?);
         let is_smaller = now.length < size.length || now.room < size.room;
         if is_smaller && !self.index.as_ref().map_or(Ok(true), |index| index.is_whole(&self.log))? {
-            return Err(self.damaged(format!("the log {} was cut", self.log_path().display())));
+            return Err(self.changed(format!("the log {} was cut", self.log_path().display())));
         }
         *size = now;
         drop(size);
@@ -123,18 +150,19 @@ impl OpenFiles {
         Ok(connection)
     }
 
-    /// Has a connection leave the log as it is when it is closed, if a file is damaged: SQLite would move what is left of it.
+    /// Has a connection leave the log as it is when it is closed, if a file has changed or a sync has failed: SQLite would move what is
+    /// left of it.
     pub(super) fn close_safely(&self, connection: &Connection) {
         use rusqlite::config::DbConfig;
 
-        if self.is_damaged.load(Ordering::Relaxed) {
+        if self.has_changed() || self.failed_sync.get().is_some() {
             let set = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
             debug_assert!(set.is_ok(), "every connection has this setting");
         }
     }
 
-    fn damaged(&self, what: String) -> io::Error {
-        self.is_damaged.store(true, Ordering::Relaxed);
+    fn changed(&self, what: String) -> io::Error {
+        self.has_changed.store(true, Ordering::Relaxed);
         io::Error::other(what)
     }
 }

@@ -95,7 +95,7 @@ impl StoredTable {
     /// Returns the failure of a statement that writes a row, or several.
     fn broken(&self, transaction: i64, error: &rusqlite::Error, row: &[Value]) -> Failure {
         if error.sqlite_error_code() == Some(ErrorCode::TooBig) {
-            return constraint::longer_than_a_row(&self.table.schema);
+            return constraint::longer_than_a_row(&self.table.schema, ("SQLite", "1,000,000,000"));
         }
         let is_broken = error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation);
         match is_broken {

@@ -12,6 +12,7 @@ use super::test_database::TestDatabase;
 use super::{everything, users};
 use crate::tables::in_flight_writes::WrittenRow;
 use crate::tables::postgres::PostgresTable;
+use crate::tables::program_end::ProgramEnd;
 use crate::tables::published_rows::PublishedRows;
 use crate::tables::rows::{TableRead, TableRows};
 use crate::tables::sqlite::database::Database;
@@ -40,7 +41,7 @@ struct Twice {
 impl Twice {
     fn new(name: &str) -> Twice {
         let place = TestDatabase::sqlite(name);
-        let database = Arc::new(Database::open(&place.file(), None).unwrap());
+        let database = Arc::new(Database::open(&place.file(), None, ProgramEnd::default()).unwrap());
         let plain = StoredTable::open(users(), Arc::clone(&database)).unwrap();
         let published = published(StoredTable::new(users(), Arc::clone(&database)));
         Twice { _place: place, database, published, plain }
@@ -144,7 +145,7 @@ fn a_long_statement_ends_the_group_before_it_so_that_readers_need_not_wait() {
         assert_eq!(numbers.seen(), [1]);
     }
     let place = TestDatabase::sqlite("long_reads_of_members");
-    let database = Database::open(&place.file(), None).unwrap();
+    let database = Database::open(&place.file(), None, ProgramEnd::default()).unwrap();
     let execute = |transaction, sql: &'static str| {
         database.write((transaction, 1), "rows", move |connection| connection.execute_batch(sql)).unwrap();
     };

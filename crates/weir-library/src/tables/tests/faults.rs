@@ -17,6 +17,7 @@ use super::test_database::{HINDERING_UPDATE, HINDERING_USERS, wait_for};
 use super::{TestDatabase, column, declared, schema, users};
 use crate::tables::open_table::OpenTable;
 use crate::tables::postgres::PostgresAddress;
+use crate::tables::program_end::ProgramEnd;
 use crate::tables::schema::{ColumnSchema, ExistingTable, Schema};
 use crate::tables::sqlite::connection::{BUSY_TIMEOUT, HELD_TIMEOUT, read_write};
 use crate::tables::sqlite::database::Database;
@@ -95,7 +96,7 @@ fn a_limit_of_file_sizes_is_named() {
         return;
     }
     let folder = TestDatabase::sqlite("file-sizes");
-    let database = Arc::new(Database::open(&folder.file(), None).unwrap());
+    let database = Arc::new(Database::open(&folder.file(), None, ProgramEnd::default()).unwrap());
     let table = StoredTable::open(schema(), Arc::clone(&database)).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let _held = database.without_checkpoints();
@@ -338,6 +339,57 @@ fn a_key_that_is_too_long_for_an_index_of_postgres_is_refused_with_its_limit() {
     table.rows.insert(7, at(1)).unwrap();
     table.rows.commit(7, true).unwrap();
     assert_eq!(place(&table), Some(Value::Int(1)));
+}
+
+#[test]
+fn a_row_with_too_many_columns_for_a_page_of_postgres_is_refused_with_its_limit() {
+    let Some(server) = PostgresServer::shared() else { return };
+    server.schema("wide_rows");
+    let storage = TestDatabase::Postgres("wide_rows".to_owned()).storage();
+    let columns = (0..1_100).map(|number| column(&format!("c{number}"), "Int", number > 0)).collect();
+    let table = storage.open(declared("wide", columns)).unwrap();
+    let row = |key, values| {
+        let of = |number| if number < values { Value::some(Value::Int(i64::MAX)) } else { Value::none() };
+        Value::Record([Value::Int(key)].into_iter().chain((1..1_100).map(of)).collect())
+    };
+    table.rows.insert(0, row(1, 980)).unwrap();
+    for transaction in [0, 7] {
+        let refused = table.rows.insert(transaction, row(2, 1_100)).unwrap_err();
+        assert_eq!(refused.kind, FailureKind::Function, "{refused}");
+        assert!(refused.message.contains("row is too big: size 88"), "{refused}");
+        assert!(
+            refused.message.ends_with("such as those of 1,000 numbers: move columns to another table"),
+            "{refused}"
+        );
+    }
+    table.rows.insert(7, row(3, 980)).unwrap();
+    table.rows.commit(7, true).unwrap();
+}
+
+#[test]
+fn a_row_that_is_too_long_for_a_message_to_postgres_is_refused_with_its_limit() {
+    let Some(server) = PostgresServer::shared() else { return };
+    server.schema("long_rows");
+    let storage = TestDatabase::Postgres("long_rows".to_owned()).storage();
+    let columns = vec![column("id", "Int", false), column("data", "Bytes", true)];
+    let table = storage.open(declared("files", columns)).unwrap();
+    let row = |data| Value::Record([Value::Int(1), Value::some(data)].into_iter().collect());
+    let short = row(Value::bytes(vec![1]));
+    table.rows.insert(0, short.clone()).unwrap();
+    let long = row(Value::bytes(vec![0; 500_000_001]));
+    for transaction in [0, 7] {
+        let refused = [
+            table.rows.upsert(transaction, long.clone()),
+            table.rows.replace(transaction, &Value::Int(1), long.clone()),
+            table.rows.replace_rows(transaction, std::slice::from_ref(&short), vec![long.clone()]).map(Value::Int),
+        ];
+        for refused in refused.map(Result::unwrap_err) {
+            assert_eq!(refused.kind, FailureKind::Constraint, "{refused}");
+            assert!(refused.message.ends_with("500,000,000 bytes, or a value of it: PostgreSQL takes no longer ones"));
+        }
+    }
+    table.rows.commit(7, true).unwrap();
+    assert_eq!(table.rows.get(0, &Value::Int(1)).unwrap(), Some(short));
 }
 
 /// A trigger stands for the disk: it fails with the code that PostgreSQL has for a full one.

@@ -6,11 +6,12 @@ use std::time::Duration;
 use rusqlite::Connection;
 
 use super::TestDatabase;
+use crate::tables::program_end::ProgramEnd;
 use crate::tables::sqlite::database::Database;
 
 /// Opens a database with an empty table `t`.
 fn opened(folder: &TestDatabase) -> Database {
-    let database = Database::open(&folder.file(), None).unwrap();
+    let database = Database::open(&folder.file(), None, ProgramEnd::default()).unwrap();
     database.write((0, 1), "t", |connection| connection.execute_batch("CREATE TABLE t (a)")).unwrap();
     database.end_group();
     database

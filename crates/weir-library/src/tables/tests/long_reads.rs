@@ -7,6 +7,7 @@ use weir::Value;
 
 use super::test_database::TestDatabase;
 use super::users;
+use crate::tables::program_end::ProgramEnd;
 use crate::tables::rows::{ReadSize, TableRows};
 use crate::tables::schema::{TableCondition, TableQuery, TableSearch};
 use crate::tables::sqlite::database::Database;
@@ -16,7 +17,7 @@ use crate::tables::storage::TableStorage;
 #[test]
 fn reads_by_keys_leave_the_threads_of_their_flows_while_the_disk_is_slow() {
     let file = TestDatabase::sqlite("disk-waits");
-    let database = Arc::new(Database::open(&file.file(), None).unwrap());
+    let database = Arc::new(Database::open(&file.file(), None, ProgramEnd::default()).unwrap());
     let table = StoredTable::open(users(), Arc::clone(&database)).unwrap();
     assert!(!table.takes_long(ReadSize::Rows(1)));
     let waited = Duration::from_millis(1);

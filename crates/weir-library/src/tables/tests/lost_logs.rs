@@ -12,6 +12,7 @@ use weir::Failure;
 
 use super::checkpoints::insert_large;
 use super::{TestDatabase, schema};
+use crate::tables::program_end::ProgramEnd;
 use crate::tables::sqlite::checkpoint::{move_all, moved_before};
 use crate::tables::sqlite::database::Database;
 use crate::tables::sqlite::database_files::beside;
@@ -96,7 +97,7 @@ fn a_start_notices_that_the_log_of_a_program_that_was_killed_is_lost_or_cut() {
     let folder = TestDatabase::sqlite("log-lost");
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     for round in 0..2 {
-        let database = Arc::new(Database::open(&folder.file(), None).unwrap());
+        let database = Arc::new(Database::open(&folder.file(), None, ProgramEnd::default()).unwrap());
         let table = StoredTable::open(schema(), Arc::clone(&database)).unwrap();
         // Before the first checkpoint, and behind several.
         for count in [1, 60] {
@@ -120,7 +121,7 @@ fn a_start_notices_that_the_log_of_a_program_that_was_killed_is_lost_or_cut() {
         assert_eq!(started_with(&folder, &["", "-note"]), "", "the program has ended as usual");
     }
     // Another program has moved the log.
-    let database = Arc::new(Database::open(&folder.file(), None).unwrap());
+    let database = Arc::new(Database::open(&folder.file(), None, ProgramEnd::default()).unwrap());
     let table = StoredTable::open(schema(), Arc::clone(&database)).unwrap();
     insert_large(&table, 5_000);
     database.end_group();
@@ -196,7 +197,7 @@ fn log_length(folder: &TestDatabase) -> u64 {
 }
 
 fn opened(folder: &TestDatabase) -> (Arc<Database>, StoredTable) {
-    let database = Arc::new(Database::open(&folder.file(), None).unwrap());
+    let database = Arc::new(Database::open(&folder.file(), None, ProgramEnd::default()).unwrap());
     let table = StoredTable::open(schema(), Arc::clone(&database)).unwrap();
     (database, table)
 }
@@ -302,7 +303,9 @@ fn a_note_that_is_damaged_or_cannot_be_written_is_explained() {
 fn a_full_disk_is_named_when_the_note_is_made() {
     let folder = TestDatabase::sqlite("note-on-full-disk");
     std::os::unix::fs::symlink("/dev/full", beside(&folder.file(), "-note")).unwrap();
-    let failure =
-        Database::open(&folder.file(), None).err().map(|failure| failure.message.to_string()).unwrap_or_default();
+    let failure = Database::open(&folder.file(), None, ProgramEnd::default())
+        .err()
+        .map(|failure| failure.message.to_string())
+        .unwrap_or_default();
     assert!(failure.contains("cannot write") && failure.contains("free some space"), "{failure}");
 }

@@ -10,6 +10,7 @@ use super::checkpoints::insert_large;
 use super::lost_logs::{copy_of, settle, started};
 use super::{TestDatabase, schema};
 use crate::tables::backup;
+use crate::tables::program_end::ProgramEnd;
 use crate::tables::sqlite::database::Database;
 use crate::tables::sqlite::database_files::beside;
 use crate::tables::sqlite::stored::StoredTable;
@@ -38,7 +39,7 @@ impl Writing {
     }
 
     fn start(&mut self) {
-        let database = Arc::new(Database::open(&self.folder.file(), None).unwrap());
+        let database = Arc::new(Database::open(&self.folder.file(), None, ProgramEnd::default()).unwrap());
         let table = StoredTable::open(schema(), Arc::clone(&database)).unwrap();
         self.open = Some((database, table));
     }

@@ -10,6 +10,7 @@ use super::evolution::user;
 use super::{TestDatabase, users};
 use crate::log::LogSettings;
 use crate::output::Outputs;
+use crate::tables::program_end::ProgramEnd;
 use crate::tables::rows::TableRows;
 use crate::tables::sqlite::database::Database;
 use crate::tables::sqlite::stored::StoredTable;
@@ -33,7 +34,7 @@ fn settle(storage: &TableStorage) -> Result<(), Failure> {
 fn no_read_leads_to_a_file_that_has_replaced_the_database() {
     for (name, replaced) in [("read-database", "test.db"), ("read-log", "test.db-wal")] {
         let folder = TestDatabase::sqlite(name);
-        let database = Arc::new(Database::open(&folder.file(), None).unwrap());
+        let database = Arc::new(Database::open(&folder.file(), None, ProgramEnd::default()).unwrap());
         let table = StoredTable::open(users(), Arc::clone(&database)).unwrap();
         table.insert(0, named(1)).unwrap();
         database.end_group();

@@ -10,6 +10,7 @@ use super::evolution::user;
 use super::test_database::TestDatabase;
 use super::{everything, users};
 use crate::tables::group_commit::{GroupCommit, LogSync, SyncFailure};
+use crate::tables::program_end::ProgramEnd;
 use crate::tables::schema::{Schema, SoftTable};
 use crate::tables::sqlite::database::Database;
 use crate::tables::sqlite::group_log::Redo;
@@ -177,7 +178,7 @@ fn reads_see_every_statement_that_was_executed_before() {
 #[test]
 fn a_short_read_uses_the_connection_that_writes_unless_a_transaction_is_open() {
     let place = TestDatabase::sqlite("read-by-writer");
-    let database = Database::open(&place.file(), None).unwrap();
+    let database = Database::open(&place.file(), None, ProgramEnd::default()).unwrap();
     database.write((0, 1), "rows", |connection| connection.execute_batch("CREATE TABLE rows (data)")).unwrap();
     database.end_group();
     let count = "SELECT count(*) FROM rows";

@@ -230,6 +230,17 @@ fn a_lost_connection_fails_the_change_that_it_carries_and_no_other() {
     assert_eq!((place(&table, "first"), place(&table, "3")), (None, Some(Value::Int(1))));
 }
 
+/// A message that executes 256 changes together is bounded, too.
+#[test]
+fn a_large_row_is_not_executed_together_with_others() {
+    let Some(server) = PostgresServer::shared() else { return };
+    server.schema("large_row");
+    let storage = TestDatabase::Postgres("large_row".to_owned()).storage();
+    let table = storage.open(users()).unwrap();
+    let is_queued = |length| table.rows.change_later(&insert(&"x".repeat(length), 1), Box::new(|_| {})).is_some();
+    assert_eq!((is_queued(1 << 20), is_queued((1 << 20) + 1)), (true, false));
+}
+
 /// The database has answered that it ends the connection before it has read the commit.
 #[test]
 fn a_change_whose_connection_the_database_ends_is_executed_again() {

@@ -10,9 +10,11 @@ const PROGRAM: &str = r#"use http
 
 record Account { owner: Text, balance: Int }
 record Seen { number: Int, balance: Int }
+record Note { id: Int, text: Text }
 
 table accounts: Account key owner
 table seen: Seen key number auto soft(at_most: 1000)
+table notes: Note key id auto
 shared counted = 0
 
 fn balance(owner: Text) -> Result(Int) {
@@ -27,6 +29,13 @@ service bank on http(port: 8080) {
   post "/open" {
     accounts.upsert(Account { owner: "ada", balance: 5 })?
     http.text("5")
+  }
+  post "/noted" {
+    let noted = retry(3) { notes.insert(Note { text: "once" })? }
+    match noted {
+      Ok(id) => http.text("{id}")
+      Err(failure) => http.text("{failure.kind()}, {notes.count()} noted")
+    }
   }
   post "/read" {
     let found = atomic accounts { accounts["ada"] else { fail("no account") } }
@@ -140,5 +149,18 @@ fn nobody_knows_the_end_of_a_single_change_whose_connection_is_lost() {
     assert_eq!(answered(&served, "/open").0, 500);
     assert_eq!(proxy.commits_left(), 0, "the test shows nothing");
     served.wait_for("nobody knows whether it has taken effect");
+    assert_eq!(served.stop().0, Some(0));
+}
+
+#[test]
+fn a_retry_repeats_no_change_of_which_nobody_knows_whether_it_has_taken_effect() {
+    let Some(server) = PostgresServer::shared() else { return };
+    let (program, proxy) = (Scratch::new("bank.weir", PROGRAM.as_bytes()), PostgresProxy::start(server));
+    server.schema("retried_change");
+    let served = Served::start(program.path(), &["--tables", &proxy.address("retried_change")]);
+    assert_eq!(answered(&served, "/noted"), (200, "1".to_owned()));
+    proxy.lose_commit_answers(1);
+    assert_eq!(answered(&served, "/noted"), (200, "uncertain, 2 noted".to_owned()));
+    assert_eq!(proxy.commits_left(), 0, "the test shows nothing");
     assert_eq!(served.stop().0, Some(0));
 }
