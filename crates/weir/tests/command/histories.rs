@@ -23,7 +23,7 @@ use std::thread;
 use test_support::postgres::PostgresServer;
 use test_support::random::Random;
 
-use crate::support::{Scratch, Served, read_answer};
+use crate::support::{ENGINES, Scratch, Served, read_answer};
 use check::{History, Operation, Transaction};
 
 pub(crate) const PROGRAM: &str = r#"use http
@@ -120,7 +120,6 @@ service cells on http(port: 8080) {
 }
 "#;
 
-pub(crate) const ENGINES: [&str; 7] = ["event", "pool", "staged", "elastic", "dedicated", "thread-per-flow", "manual"];
 const CLIENTS: u64 = 6;
 const KEYS: u64 = 6;
 
@@ -296,7 +295,7 @@ fn transactions_have_an_order_in_postgres_under_every_engine() {
 fn transactions_of_several_programs_have_an_order() {
     let Some(server) = PostgresServer::shared() else { return };
     let stored = PROGRAM.replace(" soft(at_most: 1_000)", "");
-    for (seed, engine) in (1..).zip(["event", "pool"]) {
+    for (seed, engine) in (1..).zip(ENGINES) {
         let address = server.schema(&format!("several_{seed}"));
         have_an_order(&stored, 3, &["--tables", &address, "--engine", engine], seed);
     }

@@ -12,6 +12,9 @@ use test_support::postgres::PostgresServer;
 /// Time limit for a response, even on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
+/// The names of all engines.
+pub(crate) const ENGINES: [&str; 7] = ["event", "pool", "staged", "elastic", "dedicated", "thread-per-flow", "manual"];
+
 /// Returns the root of the repository.
 pub(crate) fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -69,6 +72,11 @@ impl TableStore {
             TableStore { option: ["--tables".to_owned(), address], _folder: None }
         });
         std::iter::once(sqlite).chain(postgres).collect()
+    }
+
+    /// Returns each engine with one of the databases, in turns. The turn says which one is the first.
+    pub(crate) fn in_turns(stores: &[TableStore], turn: usize) -> impl Iterator<Item = (&'static str, &TableStore)> {
+        ENGINES.into_iter().zip(stores.iter().cycle().skip(turn))
     }
 
     /// Returns the arguments of a program that uses it.

@@ -7,7 +7,7 @@ use test_support::postgres::PostgresServer;
 use super::gate::{GATE, GATE_ROUTES, send, while_held};
 use super::several_databases::OpenTransaction;
 use super::text;
-use crate::support::{Scratch, Served, TableStore, read_answer};
+use crate::support::{ENGINES, Scratch, Served, TableStore, read_answer};
 
 const PROGRAM: &str = r#"use client, http, list, random, time
 
@@ -72,7 +72,6 @@ const READS: [(&str, &str); 8] = [
     ("/page", "[0,0]"),
     ("/join", "[[0,0]]"),
 ];
-const ENGINES: [&str; 5] = ["event", "pool", "staged", "dedicated", "thread-per-flow"];
 
 /// Has all reads answered, which see the table as it was before the write.
 fn all_read(served: &Served, engine: &str) {
@@ -93,33 +92,31 @@ fn program(name: &str) -> Scratch {
     Scratch::new(name, format!("{routes}{GATE}").as_bytes())
 }
 
-/// Under each engine, with each kind of database, the test reads while a flow that writes waits in the middle of this request; then the flow
-/// ends with this answer.
-fn reads_beside(name: &str, path: &str, expected: &str) {
-    let program = program("beside.weir");
-    for engine in ENGINES {
-        for store in TableStore::each(&format!("{name}-{}", engine.replace('-', "_"))) {
-            let served = Served::start(program.path(), &store.with(&["--engine", engine]));
-            let begin = || answers(send(&served, "PUT", "/begin"), "begun");
-            assert_eq!(while_held(&served, path, begin, || all_read(&served, engine)), expected, "under {engine}");
-            assert_eq!(served.stop().0, Some(0));
-        }
+/// Under each engine, in each of these turns of the stores, the test reads while a flow that writes waits in the middle of this request; then
+/// the flow ends with this answer.
+fn reads_beside(name: &str, turns: &[usize], path: &str, expected: &str) {
+    let (program, stores) = (program("beside.weir"), TableStore::each(name));
+    for (engine, store) in turns.iter().flat_map(|turn| TableStore::in_turns(&stores, *turn)) {
+        let served = Served::start(program.path(), &store.with(&["--engine", engine]));
+        let begin = || answers(send(&served, "PUT", "/begin"), "begun");
+        assert_eq!(while_held(&served, path, begin, || all_read(&served, engine)), expected, "under {engine}");
+        assert_eq!(served.stop().0, Some(0));
     }
 }
 
 #[test]
 fn reads_are_answered_while_a_transaction_on_their_table_is_open() {
-    reads_beside("beside_atomic", "/held/transaction", "1 1 2");
+    reads_beside("beside_atomic", &[0, 1], "/held/transaction", "1 1 2");
 }
 
 #[test]
 fn reads_are_answered_while_a_row_of_their_table_is_updated() {
-    reads_beside("beside_update", "/held/update", "true");
+    reads_beside("beside_update", &[0], "/held/update", "true");
 }
 
 #[test]
 fn reads_are_answered_while_many_rows_of_their_table_are_updated() {
-    reads_beside("beside_update_all", "/held/update_all", "2 1");
+    reads_beside("beside_update_all", &[1], "/held/update_all", "2 1");
 }
 
 /// Reads wait for no write that a lock of another program holds up. Under `staged`, a call that waits for the database blocks the thread of its

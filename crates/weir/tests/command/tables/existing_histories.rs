@@ -1,7 +1,8 @@
 //! Random transactions on an existing database, whose programs do not take turns in PostgreSQL: is there an order that explains them?
 
 use super::existing::Other;
-use crate::histories::{ENGINES, PROGRAM, have_an_order};
+use crate::histories::{PROGRAM, have_an_order};
+use crate::support::ENGINES;
 
 /// The reads are transactions, too: only these are `SERIALIZABLE`.
 #[test]

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::thread;
 
 use super::{post, text};
-use crate::support::{Scratch, Served};
+use crate::support::{ENGINES, Scratch, Served};
 
 /// Without `unique`, a write that takes effect twice would be seen.
 const PROGRAM: &str = r#"use http
@@ -68,8 +68,6 @@ service ledger on http(port: 8080) {
   get "/marks" { http.json(for mark in marks if mark.by == 3 { mark.number }) }
 }
 "#;
-
-const ENGINES: [&str; 7] = ["event", "pool", "elastic", "staged", "manual", "dedicated", "thread-per-flow"];
 
 /// Transactions, some with soft rows, single insertions, and changes of several rows.
 const CLIENTS: usize = 4;

@@ -4,7 +4,7 @@ use test_support::postgres::PostgresServer;
 use test_support::postgres_proxy::PostgresProxy;
 
 use super::{post, text};
-use crate::support::{Scratch, Served};
+use crate::support::{ENGINES, Scratch, Served};
 
 const PROGRAM: &str = r#"use http
 
@@ -76,8 +76,6 @@ service bank on http(port: 8080) {
   get "/changes" { http.text("{counted} {seen.count()}") }
 }
 "#;
-
-const ENGINES: [&str; 7] = ["event", "pool", "elastic", "staged", "manual", "dedicated", "thread-per-flow"];
 
 /// Returns the status and the text of an answer.
 fn answered(served: &Served, path: &str) -> (u16, String) {

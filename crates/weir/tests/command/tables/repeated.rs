@@ -6,7 +6,7 @@ use std::thread;
 use test_support::postgres::PostgresServer;
 
 use super::{post, text};
-use crate::support::{Answer, Scratch, Served, say};
+use crate::support::{Answer, ENGINES, Scratch, Served, say};
 
 const PROGRAM: &str = r#"use http
 
@@ -185,7 +185,6 @@ service bank on http(port: 8080) {
 }
 "#;
 
-const ENGINES: [&str; 7] = ["event", "pool", "elastic", "staged", "manual", "dedicated", "thread-per-flow"];
 const WAYS: [&str; 7] = ["awaited", "limited", "placed", "counted", "returned", "updated", "each"];
 
 /// Processes of the server that wait for a row.

@@ -7,7 +7,7 @@ use test_support::postgres::PostgresServer;
 
 use super::soft::with_short_files;
 use super::{post, text};
-use crate::support::{Scratch, Served, TableStore, say};
+use crate::support::{ENGINES, Scratch, Served, TableStore, say};
 
 const PROGRAM: &str = r#"use http
 
@@ -147,18 +147,15 @@ test "a transaction that is taken back restores shared values" {
 }
 "#;
 
-const ENGINES: [&str; 4] = ["event", "pool", "staged", "elastic"];
-
-/// Calls `check` for a program that is served by each engine from each store.
-fn served(name: &str, program: &str, check: impl Fn(&Served, &str)) {
+/// Calls `check` for a program that is served by each engine in each of these turns of the stores: in both, each engine has each store.
+fn served(name: &str, turns: &[usize], program: &str, check: impl Fn(&Served, &str)) {
     let program = Scratch::new(&format!("{name}.weir"), program.as_bytes());
-    for store in TableStore::each(name) {
-        for engine in ENGINES {
-            let options = store.with(&["--engine", engine]);
-            let served = Served::start(program.path(), &options);
-            check(&served, &format!("{options:?}"));
-            served.stop();
-        }
+    let stores = TableStore::each(name);
+    for (engine, store) in turns.iter().flat_map(|turn| TableStore::in_turns(&stores, *turn)) {
+        let options = store.with(&["--engine", engine]);
+        let served = Served::start(program.path(), &options);
+        check(&served, &format!("{options:?}"));
+        served.stop();
     }
 }
 
@@ -179,7 +176,7 @@ fn a_transaction_that_is_taken_back_restores_shared_values_in_tests() {
 
 #[test]
 fn a_transaction_that_is_taken_back_restores_shared_values() {
-    served("restored", PROGRAM, |served, how| {
+    served("restored", &[0, 1], PROGRAM, |served, how| {
         assert_eq!(get(served, "/"), "true", "{how}");
         for way in ["stored", "soft", "flow", "memory"] {
             let before = get(served, "/state");
@@ -193,7 +190,7 @@ fn a_transaction_that_is_taken_back_restores_shared_values() {
 
 #[test]
 fn a_transaction_that_is_taken_back_restores_values_of_its_session() {
-    served("restored-own", PROGRAM, |served, how| {
+    served("restored-own", &[0], PROGRAM, |served, how| {
         // A user of its own for each engine, because the rows stay.
         let user = how.chars().filter(char::is_ascii_alphanumeric).collect::<String>();
         let path = format!("/own/{user}");
@@ -206,7 +203,7 @@ fn a_transaction_that_is_taken_back_restores_values_of_its_session() {
 
 #[test]
 fn transactions_that_are_taken_back_beside_others_restore_only_their_changes() {
-    served("restored-beside", PROGRAM, |served, how| {
+    served("restored-beside", &[1], PROGRAM, |served, how| {
         thread::scope(|scope| {
             for way in ["stored", "soft", "stored", "soft"] {
                 scope.spawn(move || {
@@ -283,7 +280,7 @@ fn a_statement_that_fails_in_a_transaction_leaves_what_its_function_has_written_
     let program = Scratch::new("restored-handled-test.weir", HANDLED.as_bytes());
     let said = say(&["test", program.path()]);
     assert_eq!(said.code, 0, "{}{}", said.output, said.messages);
-    served("restored-handled", HANDLED, |served, how| {
+    served("restored-handled", &[0], HANDLED, |served, how| {
         let answer = post(served, "/").expect("the program answers");
         assert_eq!(text(&answer).trim(), "constraint -1 5 [1, 2] [1, 2]", "{how}");
     });

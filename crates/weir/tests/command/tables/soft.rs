@@ -7,7 +7,7 @@ use std::thread;
 use test_support::postgres::PostgresServer;
 
 use super::{post, request, text};
-use crate::support::{Scratch, Served, TableStore, read_answer, weir};
+use crate::support::{ENGINES, Scratch, Served, TableStore, read_answer, weir};
 
 /// Each route but `/places` looks at both kinds of tables.
 const VISITS: &str = r#"use failure, http
@@ -103,7 +103,6 @@ const ROUTES: [&str; 12] = [
     "GET /counted",
     "GET /grouped",
 ];
-const ENGINES: [&str; 6] = ["event", "pool", "staged", "elastic", "dedicated", "thread-per-flow"];
 /// Number of requests of each client.
 const REQUESTS: usize = 15;
 
