@@ -10,6 +10,7 @@ mod damaged_pages;
 mod ended_programs;
 mod evolution;
 mod faults;
+mod folding_indexes;
 mod group_members;
 mod held_reads;
 mod long_reads;
