@@ -35,8 +35,8 @@ pub(super) trait Catalog {
         Ok(Vec::new())
     }
 
-    /// Returns the collation of a column of a key that takes different texts for the same one, if it has such a collation.
-    fn key_collation(&self, table: &str, column: &str) -> Read<Option<String>>;
+    /// Returns the collation of a column of a key that takes different texts for the same one, if the column or a unique index has one.
+    fn key_collation(&self, table: &str, column: &str) -> Read<Option<KeyCollation>>;
 
     /// Returns whether the database checks only at the end of a statement or transaction that no two rows agree in these columns.
     fn defers_key(&self, _table: &str, _columns: &[&str]) -> Read<bool> {
@@ -93,6 +93,14 @@ pub(super) trait Catalog {
     fn others_have_index(&self, _name: &str) -> Read<bool> {
         Ok(false)
     }
+}
+
+/// A collation that takes different texts for the same one.
+#[derive(Debug)]
+pub(super) struct KeyCollation {
+    pub(super) name: String,
+    /// The unique index that has it; `None` if it is that of the column.
+    pub(super) index: Option<String>,
 }
 
 /// An object of a database that has a name.

@@ -31,14 +31,41 @@ pub(super) fn upsertion(schema: &Schema, dialect: Dialect) -> String {
     let all: Vec<usize> = (0..schema.columns.len()).collect();
     let others = columns_beside_key(schema);
     let set = list(others.iter().map(|at| format!("{0} = excluded.{0}", name(schema, *at))), ", ");
-    let keys = list(schema.key.iter().map(|at| name(schema, *at)), ", ");
+    let keys = list(schema.key.iter().map(|at| key_part(schema, *at, dialect)), ", ");
     let action = if set.is_empty() { "NOTHING".to_owned() } else { format!("UPDATE SET {set}") };
     let insertion = plain_insertion(schema, &all, dialect);
     let numbered = match (dialect, schema.auto) {
         (Dialect::Postgres, true) if schema.existing.is_none() => number_taken(schema),
         _ => String::new(),
     };
-    format!("{numbered}{insertion} ON CONFLICT ({keys}) DO {action}")
+    let same_key = match (dialect, &schema.existing) {
+        (Dialect::Postgres, Some(_)) if !set.is_empty() => format!(" WHERE {}", has_excluded_key(schema)),
+        _ => String::new(),
+    };
+    format!("{numbered}{insertion} ON CONFLICT ({keys}) DO {action}{same_key}")
+}
+
+/// Returns a column of the key, by whose unique index the database finds the row that is replaced. With its collation no other index is
+/// meant, such as one of another program for which different texts are equal: it refuses the row.
+fn key_part(schema: &Schema, at: usize, dialect: Dialect) -> String {
+    let (column, named) = (&schema.columns[at], name(schema, at));
+    match (&*column.kind, dialect) {
+        ("Text" | "Enum", Dialect::Sqlite) => format!("{named} COLLATE BINARY"),
+        // Others give a column of theirs the collation that they choose: `has_excluded_key` tells other keys apart.
+        (_, Dialect::Postgres) if schema.existing.is_none() => format!("{named}{}", dialect.collation(column)),
+        _ => named,
+    }
+}
+
+/// Returns the condition that the row which is found has the key of the one that is not inserted.
+fn has_excluded_key(schema: &Schema) -> String {
+    let table = if is_named_excluded(schema) { quoted("rows") } else { quoted(&schema.name) };
+    list(schema.key.iter().map(|at| format!("{table}.{0} = excluded.{0}", name(schema, *at))), " AND ")
+}
+
+/// Returns whether the table has the name of the rows that are not inserted.
+fn is_named_excluded(schema: &Schema) -> bool {
+    schema.name.eq_ignore_ascii_case("excluded")
 }
 
 /// Returns the columns that are not part of the key.
@@ -53,8 +80,7 @@ fn plain_insertion(schema: &Schema, columns: &[usize], dialect: Dialect) -> Stri
     }
     let names = list(columns.iter().map(|at| name(schema, *at)), ", ");
     let values = columns.iter().zip(1..).map(|(at, number)| dialect.parameter_of(&schema.columns[*at], number));
-    // The rows that are not inserted have this name.
-    let alias = if schema.name.eq_ignore_ascii_case("excluded") { " AS \"rows\"" } else { "" };
+    let alias = if is_named_excluded(schema) { " AS \"rows\"" } else { "" };
     format!("INSERT INTO {}{alias} ({names}) VALUES ({})", quoted(&schema.name), list(values, ", "))
 }
 

@@ -12,6 +12,7 @@ mod ended_programs;
 mod evolution;
 mod failed_syncs;
 mod faults;
+mod folding_indexes;
 mod group_members;
 mod held_reads;
 mod long_reads;

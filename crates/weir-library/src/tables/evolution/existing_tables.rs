@@ -5,7 +5,7 @@
 
 use weir::Failure;
 
-use crate::tables::catalog::{Catalog, CatalogColumn, Read, StartCheck};
+use crate::tables::catalog::{Catalog, CatalogColumn, KeyCollation, Read, StartCheck};
 use crate::tables::dialect::Dialect;
 use crate::tables::schema::{ColumnSchema, ExistingTable, Schema};
 
@@ -101,10 +101,14 @@ fn folds_key(schema: &Schema, existing: &ExistingTable, catalog: &dyn Catalog) -
         return Ok(None);
     }
     for column in schema.key.iter().map(|at| &schema.columns[*at]) {
-        if let Some(collation) = catalog.key_collation(&schema.name, &column.name)? {
+        if let Some(KeyCollation { name, index }) = catalog.key_collation(&schema.name, &column.name)? {
+            let (place, change) = match index {
+                Some(index) => (format!(" in the unique index `{index}`"), "make that without it"),
+                None => (String::new(), "change the collation of the column"),
+            };
             return Ok(Some(format!(
-                "its key `{}` has the collation `{collation}`, by which different texts are the same key, and a program compares \
-                 them by their bytes: change the collation of the column, or declare another key",
+                "its key `{}` has the collation `{name}`{place}, by which different texts are the same key, and a program compares \
+                 them by their bytes: {change}, or declare another key",
                 column.name
             )));
         }

@@ -13,7 +13,7 @@ use super::received_row::ReceivedRow;
 use super::running_programs;
 use super::value::column_value;
 use crate::tables::catalog::{
-    Catalog, CatalogColumn, CatalogIndex, IndexPart, NameHolder, Read, grouped_columns, indexes_of,
+    Catalog, CatalogColumn, CatalogIndex, IndexPart, KeyCollation, NameHolder, Read, grouped_columns, indexes_of,
 };
 use crate::tables::dialect::Dialect;
 use crate::tables::schema::{ColumnSchema, Schema};
@@ -137,13 +137,21 @@ impl Catalog for PostgresCatalog<'_> {
         Ok(grouped_columns(rows.into_iter().filter_map(part)).collect())
     }
 
-    fn key_collation(&self, table: &str, column: &str) -> Read<Option<String>> {
+    fn key_collation(&self, table: &str, column: &str) -> Read<Option<KeyCollation>> {
         let (table, column) = (PostgresCatalog::table(table), Dialect::Postgres.text(column));
         let rows = self.query(&format!(
-            "SELECT c.collname FROM pg_attribute a JOIN pg_collation c ON c.oid = a.attcollation
-             WHERE a.attrelid = {table} AND a.attname = {column} AND NOT c.collisdeterministic"
+            "WITH a AS (SELECT attnum, attcollation FROM pg_attribute WHERE attrelid = {table} AND attname = {column})
+             SELECT c.collname, k.index
+             FROM (SELECT NULL AS index, attcollation AS collated FROM a
+                   UNION ALL
+                   SELECT n.relname, k.collated FROM pg_index i JOIN pg_class n ON n.oid = i.indexrelid
+                   CROSS JOIN unnest(i.indkey::int2[], i.indcollation::oid[]) AS k (column_number, collated)
+                   JOIN a ON a.attnum = k.column_number
+                   WHERE i.indrelid = {table} AND i.indisunique) AS k
+             JOIN pg_collation c ON c.oid = k.collated WHERE NOT c.collisdeterministic ORDER BY k.index NULLS FIRST"
         ))?;
-        Ok(rows.into_iter().next().and_then(|row| row.into_iter().next().flatten()))
+        let first = rows.into_iter().next().and_then(|row| <[Option<String>; 2]>::try_from(row).ok());
+        Ok(first.and_then(|[name, index]| Some(KeyCollation { name: name?, index })))
     }
 
     fn defers_key(&self, table: &str, columns: &[&str]) -> Read<bool> {

@@ -94,7 +94,9 @@ impl TableLayout {
         }
         let broken = error.broken_key().map(|(columns, _)| columns).unwrap_or_default();
         let is_key = |name: &&str| schema.key.iter().any(|at| schema.columns[*at].name == **name);
-        if broken.iter().all(is_key) {
+        // An index of another program may take different keys for the same.
+        let is_of_key = schema.existing.is_some() || index.contains("_pkey");
+        if is_of_key && broken.iter().all(is_key) {
             return constraint::taken(schema, &schema.key, row);
         }
         constraint::taken_in_undeclared(schema, (index, &broken), row)

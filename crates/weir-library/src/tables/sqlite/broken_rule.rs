@@ -7,6 +7,7 @@ use rusqlite::{Connection, ffi, params_from_iter};
 use weir::Value;
 
 use super::sql_table::SqlTable;
+use crate::tables::dialect::Dialect;
 use crate::tables::row::fields;
 use crate::tables::row_change::RowChange;
 use crate::tables::sql::{list, name, quoted};
@@ -24,22 +25,25 @@ pub(in crate::tables) fn first_broken(
     };
     let rusqlite::Error::SqliteFailure(code, Some(message)) = &error else { return error };
     // The row is not written then. That of a statement that a trigger has refused may still be there.
-    let is_of_table = is_unique(&error) && table.columns_in(message).is_some();
-    if !is_of_table || table.schema.existing.is_some() {
-        return error;
-    }
+    let Some(named) = table.columns_in(message).filter(|_| is_unique(&error)) else { return error };
     let inserts = matches!(change, RowChange::Insert(_));
     let (schema, code) = (&table.schema, *code);
-    let key = (inserts && !schema.auto).then_some(&schema.key);
-    let unique = schema.indexes.iter().filter(|index| index.unique).map(|index| &index.columns);
-    let is_broken = |columns: &&Vec<usize>| is_taken(table, columns, (row, inserts), connection).unwrap_or(false);
-    match key.into_iter().chain(unique).find(is_broken) {
-        Some(columns) => {
-            let names = columns.iter().map(|at| format!("{}.{}", schema.name, schema.columns[*at].name));
-            let message = format!("UNIQUE constraint failed: {}", list(names, ", "));
+    let is_own = schema.existing.is_none();
+    let key = (is_own && inserts && !schema.auto).then_some(&schema.key);
+    let unique = schema.indexes.iter().filter(|index| is_own && index.unique).map(|index| &index.columns);
+    let is_broken = |columns: &[usize]| is_taken(table, columns, (row, inserts), connection);
+    if let Some(columns) = key.into_iter().chain(unique).find(|columns| is_broken(columns).unwrap_or(false)) {
+        let names = columns.iter().map(|at| format!("{}.{}", schema.name, schema.columns[*at].name));
+        let message = format!("UNIQUE constraint failed: {}", list(names, ", "));
+        return rusqlite::Error::SqliteFailure(code, Some(message));
+    }
+    match is_broken(&named) {
+        Ok(false) => {
+            let message =
+                format!("{message}, by an index for which other values are equal, such as one with `COLLATE NOCASE`");
             rusqlite::Error::SqliteFailure(code, Some(message))
         }
-        None => error,
+        _ => error,
     }
 }
 
@@ -61,7 +65,9 @@ fn is_taken(
         return Ok(false);
     }
     let equal = |columns: &[usize], from: usize| {
-        let each = columns.iter().enumerate().map(|(at, column)| format!("{} = ?{}", name(schema, *column), from + at));
+        let each = columns.iter().enumerate().map(|(at, column)| {
+            Dialect::Sqlite.equality(name(schema, *column), &schema.columns[*column], &format!("?{}", from + at))
+        });
         list(each, " AND ")
     };
     let own_key: &[usize] = if inserts { &[] } else { &schema.key };

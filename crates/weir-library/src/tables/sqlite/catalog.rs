@@ -9,7 +9,7 @@ use weir::{Value, memory};
 use super::database_error::explain;
 use super::value::sqlite_value;
 use crate::tables::catalog::{
-    Catalog, CatalogColumn, CatalogIndex, IndexPart, NameHolder, Read, grouped_columns, indexes_of,
+    Catalog, CatalogColumn, CatalogIndex, IndexPart, KeyCollation, NameHolder, Read, grouped_columns, indexes_of,
 };
 use crate::tables::dialect::Dialect;
 use crate::tables::schema::ColumnSchema;
@@ -72,11 +72,14 @@ impl Catalog for SqliteCatalog<'_> {
         self.read(|connection| connection.prepare(sql)?.query_map([table], |row| row.get(0))?.collect())
     }
 
-    fn key_collation(&self, table: &str, column: &str) -> Read<Option<String>> {
-        // A unique index has its own collation; by it the database finds the row that a write replaces.
-        let sql = "SELECT info.coll FROM pragma_index_list(?1) AS list, pragma_index_xinfo(list.name) AS info
-                   WHERE list.\"unique\" AND info.\"key\" AND info.name = ?2 COLLATE NOCASE AND info.coll <> 'BINARY' COLLATE NOCASE";
-        self.read(|connection| connection.query_row(sql, [table, column], |row| row.get(0)).optional())
+    fn key_collation(&self, table: &str, column: &str) -> Read<Option<KeyCollation>> {
+        // A unique index has its own collation. That of a constraint has a name that SQLite makes.
+        let sql = "SELECT info.coll, CASE list.origin WHEN 'c' THEN list.name END
+                   FROM pragma_index_list(?1) AS list, pragma_index_xinfo(list.name) AS info
+                   WHERE list.\"unique\" AND info.\"key\" AND info.name = ?2 COLLATE NOCASE AND info.coll <> 'BINARY' COLLATE NOCASE
+                   ORDER BY list.origin = 'c'";
+        let collation = |row: &rusqlite::Row<'_>| Ok(KeyCollation { name: row.get(0)?, index: row.get(1)? });
+        self.read(|connection| connection.query_row(sql, [table, column], collation).optional())
     }
 
     fn numbers_column(&self, table: &str, column: &str) -> Read<bool> {

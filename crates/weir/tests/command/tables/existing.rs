@@ -128,7 +128,8 @@ config shop: Text
 table folded: Visit key name existing(database: shop, writable: true)
 
 service front on http(port: 8080) {
-  get "/" { http.text("{folded.count()}") }
+  get "/" { http.text("{for visit in folded { visit.name }}") }
+  put "/{name}" (name: Text) { http.text("{folded.upsert(Visit { name, count: 1 })?}") }
 }
 "#;
 
@@ -147,6 +148,18 @@ fn a_key_whose_collation_ignores_case_is_refused() {
         ));
         let said = say(&["tables", program.path(), "--set", &other.option()]).output;
         let why = format!("its key `name` has the collation `{collation}`, by which different texts are the same key");
+        assert!(said.contains(&why), "{said}");
+        other
+            .execute("DROP TABLE folded; CREATE TABLE folded (name TEXT PRIMARY KEY NOT NULL, count INTEGER NOT NULL)");
+        let served = Served::start(program.path(), &["--set", &other.option()]);
+        let put = |name: &str| request(&served, "PUT", &format!("/{name}")).expect("an answer").status;
+        assert_eq!(put("ada"), 200);
+        other.execute(&format!("CREATE UNIQUE INDEX folded_name ON folded (name COLLATE {collation})"));
+        assert_eq!([put("Ada"), put("ada")], [409, 200]);
+        assert_eq!(text(&served.get("/")).trim(), r#"["ada"]"#);
+        served.stop();
+        let said = say(&["tables", program.path(), "--set", &other.option()]).output;
+        let why = format!("its key `name` has the collation `{collation}` in the unique index `folded_name`, by which");
         assert!(said.contains(&why), "{said}");
     }
 }
