@@ -81,14 +81,14 @@ struct WriteState {
     is_earlier: bool,
 }
 
-/// What was written, by the variant that a value is.
+/// The writes on a path, by the variant that a value is.
 #[derive(Clone, Default)]
 struct WrittenByVariant {
-    /// What was written if the variant is not known.
+    /// The writes if the variant is not known.
     all: Written,
     /// The variants that the value may be; the others are those of `rest`.
     variants: BTreeMap<u32, WrittenVariant>,
-    /// What was written if the value is another variant; `None` if it is none.
+    /// The writes if the value is another variant; `None` if it is none.
     rest: Option<Written>,
 }
 
@@ -103,9 +103,9 @@ struct AttemptCheck<'l> {
     declarations: &'l Declarations,
     values: AttemptValues<'l>,
     variants: BTreeMap<Var, WrittenByVariant>,
-    /// What was written on the current path; `None` if the place is unreachable.
+    /// The writes on the current path; `None` if the place is unreachable.
     path: Option<Written>,
-    /// What was written where the body of the innermost `within` may have been cancelled.
+    /// The writes at the places where the body of the innermost `within` may have been cancelled.
     given_up: Option<Written>,
     /// The statements that write, with the table and the function.
     statements: BTreeMap<Var, (Text, Text, Origin)>,
