@@ -125,7 +125,15 @@ pub(super) fn not_inserted(schema: &Schema, row: &[Value]) -> Failure {
     ))
 }
 
-/// Returns the failure of an insertion that the database has left out, into a table that numbers its rows.
+/// Returns the failure of an insertion that a trigger of SQLite has left out, into a table that numbers its rows.
+pub(super) fn not_numbered(schema: &Schema) -> Failure {
+    broken(format!(
+        "the database has not written a row of `{}`: a trigger or rule of the database has kept it out",
+        schema.name
+    ))
+}
+
+/// Returns the same failure of a database that does not tell whether a number is left.
 pub(super) fn kept_out(schema: &Schema) -> Failure {
     broken(format!(
         "the database has not written a row of `{}`: a trigger or rule of the database has kept it out, or all numbers are used",

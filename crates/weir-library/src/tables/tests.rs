@@ -19,6 +19,7 @@ mod long_reads;
 mod lost_logs;
 mod migrations;
 mod migrations_together;
+mod numbered_rows;
 mod old_versions;
 mod own_indexes;
 mod power_cuts;

@@ -118,7 +118,7 @@ impl Catalog for SqliteCatalog<'_> {
         let sql = "SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = ?1";
         let sql: Option<String> =
             self.read(|connection| connection.query_row(sql, [table], |row| row.get(0)).optional())?;
-        Ok(sql.unwrap_or_default().contains("AUTOINCREMENT"))
+        Ok(sql.unwrap_or_default().to_ascii_uppercase().contains("AUTOINCREMENT"))
     }
 
     fn same_but_for_case(&self, table: &str) -> Read<Option<String>> {

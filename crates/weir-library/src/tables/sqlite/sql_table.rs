@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use rusqlite::{Connection, params_from_iter};
+use rusqlite::{Connection, ErrorCode, ffi, params_from_iter};
 use weir::{Failure, Value};
 
 use crate::tables::constraint;
@@ -73,9 +73,9 @@ impl SqlTable {
                 return Ok(None);
             }
         }
-        connection
-            .prepare_cached(&self.statements.insert)?
-            .execute(params_from_iter(self.bound(&self.inserted, row)))?;
+        let mut insertion = connection.prepare_cached(&self.statements.insert)?;
+        let inserted = insertion.execute(params_from_iter(self.bound(&self.inserted, row)));
+        inserted.map_err(|error| self.used_up_by_others(error, connection))?;
         let number = connection.last_insert_rowid();
         self.note_number(number);
         Ok(Some(number))
@@ -86,6 +86,18 @@ impl SqlTable {
         if self.schema.auto && number == i64::MAX {
             self.may_be_used_up.store(true, Ordering::Relaxed);
         }
+    }
+
+    /// Returns the error of an insertion. If another program has given the last number meanwhile, SQLite says that the disk is full, and has
+    /// taken back the transaction of the database, also what others have written in it.
+    fn used_up_by_others(&self, error: rusqlite::Error, connection: &Connection) -> rusqlite::Error {
+        let is_full = error.sqlite_error_code() == Some(ErrorCode::DiskFull);
+        if !is_full || !self.schema.auto || !self.has_last_number(connection) {
+            return error;
+        }
+        self.may_be_used_up.store(true, Ordering::Relaxed);
+        let code = ffi::Error { code: ErrorCode::ConstraintViolation, extended_code: ffi::SQLITE_FULL };
+        rusqlite::Error::SqliteFailure(code, Some(constraint::no_number_left(&self.schema).message.to_string()))
     }
 
     /// Returns whether the last number is given.
@@ -114,4 +126,10 @@ impl SqlTable {
         };
         named.split(',').map(column).collect()
     }
+}
+
+/// Returns whether the error says that another program has given the last number of a table.
+pub(super) fn is_used_up(error: &rusqlite::Error) -> bool {
+    error.sqlite_error().is_some_and(|error| error.extended_code == ffi::SQLITE_FULL)
+        && error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation)
 }

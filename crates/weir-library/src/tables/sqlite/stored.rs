@@ -12,7 +12,7 @@ use super::database::Database;
 use super::partial_failures::whole;
 use super::row_replacement::{RowReplacement, replace_in_place};
 use super::row_statement::{RowChanged, RowStatement};
-use super::sql_table::SqlTable;
+use super::sql_table::{SqlTable, is_used_up};
 use super::stored_reads::SqliteSnapshot;
 use super::writer::MEMBER_ROWS_MAX;
 use crate::tables::constraint;
@@ -99,6 +99,7 @@ impl StoredTable {
         }
         let is_broken = error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation);
         match is_broken {
+            true if is_used_up(error) => constraint::no_number_left(&self.table.schema),
             true if !is_unique(error) => constraint::refused(&self.table.schema, &error.to_string()),
             true if !row.is_empty() => self.table.taken(error, row),
             _ => self.database.failure_in(transaction, error),
@@ -181,6 +182,7 @@ impl TableRows for StoredTable {
         match self.change(transaction, RowChange::Insert(row.clone()), fields(&row))? {
             RowChanged::NoNumberLeft => Err(constraint::no_number_left(schema)),
             RowChanged::Numbered(number) => Ok(Value::Int(number)),
+            RowChanged::Rows(0) if schema.auto => Err(constraint::not_numbered(schema)),
             RowChanged::Rows(0) => Err(constraint::not_inserted(schema, fields(&row))),
             RowChanged::Rows(_) => Ok(schema.key_of(fields(&row))),
         }
