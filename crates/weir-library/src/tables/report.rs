@@ -234,7 +234,7 @@ fn existing_state(
     };
     match place {
         TableLocation::Postgres(address) => PostgresDatabase::open_existing(address.clone(), None)?.look(state),
-        TableLocation::File(file) => Database::open_existing(file)?.look(state),
+        TableLocation::File(file) => Database::open_existing(file, None)?.look(state),
         TableLocation::Memory | TableLocation::Scratch(_) => Ok(String::new()),
     }
 }

@@ -297,7 +297,7 @@ fn what_is_no_database_of_weir_is_refused() {
     assert!(folder.report(&schema()).unwrap().contains(&format!("a start fails: {is_folder}")));
     let copied = crate::tables::sqlite::backup::backup(&file, &file.with_extension("copy")).unwrap_err();
     assert!(copied.message.starts_with(&is_folder), "{copied}");
-    let existing = crate::tables::sqlite::database::Database::open_existing(&file).unwrap_err();
+    let existing = crate::tables::sqlite::database::Database::open_existing(&file, None).unwrap_err();
     assert!(existing.message.starts_with("there is a folder instead of the database"), "{existing}");
     std::fs::remove_dir(&file).unwrap();
     let open = Arc::new(folder.storage());

@@ -29,6 +29,7 @@ use super::database_error::{explain, explain_read, in_use, is_busy};
 use super::database_files::LOG_KEPT_MAX;
 use super::database_format::{APPLICATION_ID, LAYOUT, is_ours};
 use super::disk_waits::DiskWaits;
+use super::existing_files::ExistingFiles;
 use super::group_log::Redo;
 use super::log::SqliteLog;
 use super::log_note::{LogNote, Noted};
@@ -63,6 +64,8 @@ pub(in crate::tables) struct Database {
     group_commit: Option<Arc<GroupCommit>>,
     /// The thread that makes checkpoints and ends held reads, and the note of the log; `None` for a database of other programs.
     log: Option<(LogThread, Arc<LogNote>)>,
+    /// The files of a database of other programs. Closed after the connections.
+    existing: Option<Arc<ExistingFiles>>,
     /// Keeps other programs out. Closed last: closing any descriptor of the file would release SQLite's locks.
     _lock: Option<File>,
 }
@@ -74,11 +77,11 @@ pub(super) struct Snapshot(Connection);
 impl Database {
     /// Opens the database, and creates it if it is new.
     pub(in crate::tables) fn open(path: &Path, log: Option<TableLog>) -> Result<Database, Failure> {
-        let path = &*without_links(path)?;
+        let (name, path) = (path, &*without_links(path)?);
         let lock = locked(path)?;
         let (pages, noted) = (LogPages::default(), Noted::before_start(path)?);
         let connection = connect(path, &pages).map_err(|error| explain(path, &error))?;
-        let note = Arc::new(LogNote::begin(path, &connection, noted)?);
+        let note = Arc::new(LogNote::begin(path, &connection, noted)?.named(name));
         let writer = Arc::new(SharedWriter::new(Writer::new(connection)));
         let log_thread = LogThread::begin(path, Arc::clone(&writer), (pages, Arc::clone(&note)), log.clone())?;
         let log = SqliteLog::new(Arc::clone(&writer), (log_thread.clone(), Arc::clone(&note)), log);
@@ -92,12 +95,13 @@ impl Database {
             disk_waits: DiskWaits::none(),
             group_commit: Some(group_commit),
             log: Some((log_thread, note)),
+            existing: None,
             _lock: Some(lock),
         })
     }
 
     /// Opens a database that other programs have made and may use meanwhile, and leaves its settings as they are.
-    pub(in crate::tables) fn open_existing(path: &Path) -> Result<Database, Failure> {
+    pub(in crate::tables) fn open_existing(path: &Path, log: Option<TableLog>) -> Result<Database, Failure> {
         if !path.exists() || path.is_dir() {
             let found = if path.is_dir() { "a folder instead of the" } else { "no" };
             let path = path.display();
@@ -116,7 +120,10 @@ impl Database {
         let mode = connection.query_row("PRAGMA journal_mode", [], |row| row.get::<_, String>(0));
         let has_snapshots = mode.is_ok_and(|mode| mode == "wal");
         let writer = Arc::new(SharedWriter::new(Writer::new(connection)));
+        let files = ExistingFiles::open(path, (&connection, has_snapshots), log);
+        let files = Arc::new(files.map_err(|error| not_opened(path, &error))?);
         Ok(Database {
+        writer.lock().existing = Some(Arc::clone(&files));
             path: path.to_owned(),
             writer,
             readers: Mutex::default(),
@@ -125,6 +132,7 @@ impl Database {
             group_commit: None,
             log: None,
             _lock: None,
+            existing: Some(files),
         })
     }
 
@@ -195,7 +203,10 @@ impl Database {
         let mut writer = self.writer.lock();
         writer.enter(transaction)?;
         writer.bound_group(rows)?;
-        let written = execute(&statement, &writer);
+        let written = match &self.existing {
+            Some(files) if transaction == 0 => files.around(|| execute(&statement, &writer)),
+            _ => execute(&statement, &writer),
+        };
         match &written {
             Ok(answer) => writer.executed(transaction, rows, || again(statement, answer)),
             Err(error) => writer.refused(transaction, error),
@@ -300,6 +311,8 @@ impl Database {
     /// Returns a connection that sees the last commit.
     fn reader(&self) -> rusqlite::Result<Connection> {
         let idle = self.readers.lock().pop();
+        // Otherwise a new reader would see another file than those that are open.
+        self.existing.as_ref().map_or(Ok(()), |files| files.check())?;
         idle.map_or_else(|| self.new_reader(), Ok)
     }
 
@@ -442,6 +455,9 @@ impl Drop for Database {
             note.files().close_safely(&writer.connection);
         }
         drop(writer);
+        if let Some(files) = &self.existing {
+            files.close_safely(&writer.connection);
+        }
         if let Some(group_commit) = &self.group_commit {
             group_commit.end();
         }
