@@ -27,7 +27,7 @@ use super::checkpoint::{LogPages, LogThread, move_all};
 use super::connection::{BUSY_TIMEOUT, read_only, read_write};
 use super::database_error::{explain, explain_read, in_use, is_busy};
 use super::database_files::LOG_KEPT_MAX;
-use super::database_format::{APPLICATION_ID, LAYOUT, is_ours};
+use super::database_format::{APPLICATION_ID, CONVERT_EXISTING, CONVERT_OWN, LAYOUT, has_utf8, is_ours};
 use super::disk_waits::DiskWaits;
 use super::existing_files::ExistingFiles;
 use super::group_log::Redo;
@@ -113,17 +113,18 @@ impl Database {
             connection.execute_batch("PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON")?;
             // A file that is no database is noticed when it is read first.
             connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0))?;
+            has_utf8(&connection, CONVERT_EXISTING)?;
             Ok(connection)
         });
         let connection = opened.map_err(|error| explain(path, &error))?;
         // No program changes the mode from now on: it would need the database for itself.
         let mode = connection.query_row("PRAGMA journal_mode", [], |row| row.get::<_, String>(0));
         let has_snapshots = mode.is_ok_and(|mode| mode == "wal");
-        let writer = Arc::new(SharedWriter::new(Writer::new(connection)));
         let files = ExistingFiles::open(path, (&connection, has_snapshots), log);
         let files = Arc::new(files.map_err(|error| not_opened(path, &error))?);
-        Ok(Database {
+        let writer = Arc::new(SharedWriter::new(Writer::new(connection)));
         writer.lock().existing = Some(Arc::clone(&files));
+        Ok(Database {
             path: path.to_owned(),
             writer,
             readers: Mutex::default(),
@@ -131,8 +132,8 @@ impl Database {
             disk_waits: DiskWaits::none(),
             group_commit: None,
             log: None,
-            _lock: None,
             existing: Some(files),
+            _lock: None,
         })
     }
 
@@ -310,9 +311,9 @@ impl Database {
 
     /// Returns a connection that sees the last commit.
     fn reader(&self) -> rusqlite::Result<Connection> {
-        let idle = self.readers.lock().pop();
         // Otherwise a new reader would see another file than those that are open.
         self.existing.as_ref().map_or(Ok(()), |files| files.check())?;
+        let idle = self.readers.lock().pop();
         idle.map_or_else(|| self.new_reader(), Ok)
     }
 
@@ -454,10 +455,10 @@ impl Drop for Database {
         if let Some((_, note)) = &self.log {
             note.files().close_safely(&writer.connection);
         }
-        drop(writer);
         if let Some(files) = &self.existing {
             files.close_safely(&writer.connection);
         }
+        drop(writer);
         if let Some(group_commit) = &self.group_commit {
             group_commit.end();
         }
@@ -495,6 +496,7 @@ fn connect(path: &Path, pages: &LogPages) -> rusqlite::Result<Connection> {
 fn connect_at_once(path: &Path, pages: &LogPages) -> rusqlite::Result<Connection> {
     let mut connection = read_write(path)?;
     is_ours(&connection)?;
+    has_utf8(&connection, CONVERT_OWN)?;
     connection.execute_batch(&format!(
         "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=OFF;
          PRAGMA cache_size=-{WRITER_CACHE_KIB}; PRAGMA journal_size_limit={LOG_KEPT_MAX};
