@@ -38,3 +38,14 @@ fn texts_in_utf_16_are_refused() {
     }
     opened(&folder, NAMES, false).unwrap();
 }
+
+/// It would find no row that it leaves out.
+#[test]
+fn an_index_of_some_rows_is_none_of_the_table() {
+    let folder = TestDatabase::sqlite("existing-partial");
+    let partial = format!("{NAMES}; CREATE INDEX some ON names (name) WHERE id = 1");
+    let failure = opened(&folder, &partial, true).unwrap_err();
+    assert!(failure.message.contains("it has no index for `index (name)`"), "{failure}");
+    opened(&folder, &partial, false).unwrap();
+    opened(&folder, &format!("{partial}; CREATE INDEX all_rows ON names (name)"), true).unwrap();
+}
