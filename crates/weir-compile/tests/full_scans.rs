@@ -8,7 +8,9 @@ use weir_syntax::{Code, Sources};
 fn advice(body: &str) -> Vec<String> {
     let text = format!(
         "use http\n\nrecord Message {{ id: Int, to: Text, sent: Time, size: Int }}\n\n\
-         table messages: Message key id auto index (to, size)\ntable recent: Message key id auto soft\n\n\
+         enum State {{ Open, Closed }}\n\nrecord Task {{ to: Text, id: Int, state: State, read: Bool, seen: Bool }}\n\n\
+         table messages: Message key id auto index (to, size)\ntable recent: Message key id auto soft\n\
+         table tasks: Task key (to, id) index state index read\n\n\
          service board on http(port: 1) {{\n  get \"/\" {{\n    let found = {body}\n    http.json(found)\n  }}\n}}\n"
     );
     let (mut sources, library) = (Sources::new(), weir_library::library());
@@ -49,5 +51,39 @@ fn values_that_an_index_has_in_order_are_not_reported() {
     ] {
         let found = advice(body);
         assert!(found.is_empty(), "{body}: {found:?}");
+    }
+}
+
+#[test]
+fn a_later_column_of_the_key_and_a_bool_need_an_index_of_their_own() {
+    for (body, index) in [
+        ("(for t in tasks { t.id }).max()", "`index id`"),
+        ("for t in tasks order by t.id limit 3 { t.to }", "`index id`"),
+        ("(for t in tasks { t.seen }).min()", "`index seen`"),
+    ] {
+        let found = advice(body);
+        assert!(found.len() == 1 && found[0].contains(index), "{body}: {found:?}");
+    }
+    for body in ["(for t in tasks { t.to }).max()", "(for t in tasks { t.read }).max()"] {
+        assert_eq!(advice(body), [] as [String; 0], "{body}");
+    }
+}
+
+/// A database has the names of the variants.
+#[test]
+fn no_index_has_the_order_of_an_enum() {
+    for body in ["(for t in tasks { t.state }).max()", "for t in tasks order by t.state desc limit 3 { t.id }"] {
+        let found = advice(body);
+        let says_why = |said: &String| {
+            said.contains("no index has the order by `state`") && said.contains("order by another column")
+        };
+        assert!(found.len() == 1 && says_why(&found[0]) && !found[0].contains("`index state`"), "{body}: {found:?}");
+    }
+}
+
+#[test]
+fn the_order_of_two_comparisons_makes_no_difference() {
+    for body in ["tasks.count(|t| t.id < 3 && t.to < \"b\")", "tasks.count(|t| t.to < \"b\" && t.id < 3)"] {
+        assert_eq!(advice(body), [] as [String; 0], "{body}");
     }
 }

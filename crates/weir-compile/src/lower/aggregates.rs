@@ -23,8 +23,8 @@ pub(super) enum ListAggregate {
     Distinct,
 }
 
-/// The kinds of columns that have an order which every database has, too.
-const ORDERED: [&str; 7] = ["Int", "Float", "Text", "Bytes", "Time", "Duration", "Size"];
+/// The kinds of columns by which every database orders rows as programs do.
+const ORDERED: [&str; 9] = ["Bool", "Int", "Float", "Text", "Bytes", "Time", "Duration", "Size", "Enum"];
 
 /// A query whose body is a column, or the row: then there is none.
 struct ColumnQuery<'a> {

@@ -20,8 +20,7 @@ impl Lowering<'_, '_> {
         let Some(own) = declared.order_without_index(&equal, order) else { return };
         let names =
             |columns: &[usize]| columns.iter().map(|at| declared.columns[*at].name.as_str()).collect::<Vec<_>>();
-        let whole = names(&equal.iter().chain(&own).copied().collect::<Vec<_>>());
-        let index = if let [only] = whole[..] { only.to_owned() } else { format!("({})", whole.join(", ")) };
+        let whole: Vec<usize> = equal.iter().chain(&own).copied().collect();
         let behind = match &equal[..] {
             [] => String::new(),
             _ => format!(
@@ -33,7 +32,7 @@ impl Lowering<'_, '_> {
         let message = format!("each page of this query sorts all rows of `{table}` that it finds");
         let diagnostic = Diagnostic::new(Code::FullScan, message)
             .at(span, format!("no index has the order by {order}{behind}"))
-            .hint(declared.how_to_index(&index));
+            .hint(declared.how_to_order(&whole, &own));
         self.context.report_once(diagnostic);
     }
 
@@ -47,11 +46,10 @@ impl Lowering<'_, '_> {
         }
         let Some(own) = declared.order_without_index(&[], order) else { return };
         let names: Vec<&str> = own.iter().map(|at| declared.columns[*at].name.as_str()).collect();
-        let index = if let [only] = names[..] { only.to_owned() } else { format!("({})", names.join(", ")) };
         let order = names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
         let diagnostic = Diagnostic::new(Code::FullScan, format!("this query reads all rows of `{table}`"))
             .at(span, format!("no index has the order by {order}"))
-            .hint(declared.how_to_index(&index));
+            .hint(declared.how_to_order(&own, &own));
         self.context.report_once(diagnostic);
     }
 
@@ -69,14 +67,14 @@ impl Lowering<'_, '_> {
         }
         let compared: Vec<(usize, bool)> = condition.searched.iter().filter_map(compared).collect();
         let proposed = proposed_index(&compared);
-        if proposed.is_empty() || declared.begins_with_one_of(&proposed) {
+        let columns: Vec<usize> = compared.iter().map(|(column, _)| *column).collect();
+        if proposed.is_empty() || declared.begins_with_one_of(&columns) {
             return;
         }
         let names: Vec<&str> = proposed.iter().map(|at| declared.columns[*at].name.as_str()).collect();
-        let index = if let [only] = names[..] { only.to_owned() } else { format!("({})", names.join(", ")) };
         let diagnostic = Diagnostic::new(Code::FullScan, format!("this query reads all rows of `{table}`"))
             .at(span, format!("neither the key nor an index begins with {}", listed(&names)))
-            .hint(declared.how_to_index(&index));
+            .hint(declared.how_to_index(&proposed));
         self.context.report_once(diagnostic);
     }
 }
@@ -90,11 +88,23 @@ impl DeclaredTable {
                 own.push(at);
             }
         }
-        // An index is followed by the key.
-        while own.last().is_some_and(|last| self.key.contains(last)) && !self.has_order(equal, &own) {
-            own.pop();
+        // An index is followed by the key, so the end of the order may be the beginning of that.
+        let is_followed = |kept: usize| {
+            let (kept, end) = own.split_at(kept);
+            let rest = self.key.iter().filter(|at| !equal.contains(at) && !kept.contains(at));
+            end.iter().eq(rest.take(end.len())) && !self.has_enum(end)
+        };
+        let followed: Vec<usize> = (0..=own.len()).filter(|kept| is_followed(*kept)).collect();
+        if followed.iter().any(|kept| self.has_order(equal, &own[..*kept])) {
+            return None;
         }
-        (!own.is_empty() && !self.has_order(equal, &own)).then_some(own)
+        own.truncate(followed.first().copied().unwrap_or(own.len()));
+        Some(own)
+    }
+
+    /// Returns whether one of these columns has variants, whose order no index has: a database has their names.
+    fn has_enum(&self, columns: &[usize]) -> bool {
+        columns.iter().any(|at| self.columns[*at].kind == "Enum")
     }
 
     /// Returns whether the key or an index has the columns that are compared by `==`, in any order, and then those of the order.
@@ -105,11 +115,25 @@ impl DeclaredTable {
             let (first, rest) = index.split_at(split);
             first.iter().all(|at| equal.contains(at)) && rest.starts_with(order)
         };
-        self.indexes.iter().map(|(index, _)| index).chain([&self.key]).any(has)
+        !self.has_enum(order) && self.indexes.iter().map(|(index, _)| index).chain([&self.key]).any(has)
     }
 
-    /// Returns the advice to give the table an index.
-    fn how_to_index(&self, index: &str) -> String {
+    /// Returns the advice to give the table an index of columns, the last of which have an order.
+    fn how_to_order(&self, columns: &[usize], order: &[usize]) -> String {
+        match order.iter().find(|at| self.has_enum(&[**at])) {
+            None => self.how_to_index(columns),
+            Some(at) => format!(
+                "an index has the names of the variants of `{}`, not their order: order by another column, such as an `Int`, and \
+                 add an index of that",
+                self.columns[*at].name
+            ),
+        }
+    }
+
+    /// Returns the advice to give the table an index of columns.
+    fn how_to_index(&self, columns: &[usize]) -> String {
+        let names: Vec<&str> = columns.iter().map(|at| self.columns[*at].name.as_str()).collect();
+        let index = if let [only] = names[..] { only.to_owned() } else { format!("({})", names.join(", ")) };
         match self.existing {
             None => format!("add an index to the table: `index {index}`"),
             // A start creates none, and fails if it is declared and not there.

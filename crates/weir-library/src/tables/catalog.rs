@@ -27,7 +27,7 @@ pub(super) trait Catalog {
     /// Returns whether a table is a view.
     fn is_view(&self, table: &str) -> Read<bool>;
 
-    /// Returns the columns of each index of a table, its primary key included, and whether no two rows agree in them.
+    /// Returns the columns of each index of all rows of a table, its primary key included, and whether no two rows agree in them.
     fn indexed_columns(&self, table: &str) -> Read<Vec<(Vec<String>, bool)>>;
 
     /// Returns the columns of a table that have an index which ignores the case of letters.

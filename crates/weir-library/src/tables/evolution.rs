@@ -42,6 +42,8 @@ pub(super) struct KnownColumn {
     pub(super) kind: String,
     /// The type in the database, and the collation of texts, if it tells that.
     stored_type: (String, Option<String>),
+    /// True if a Weir program has made it.
+    noted: bool,
     key: bool,
     /// True if the database accepts `NULL`.
     nullable: bool,
@@ -172,13 +174,14 @@ pub(super) fn known_columns(schema: &Schema, catalog: &dyn Catalog) -> Read<Vec<
     let known = columns.into_iter().map(|column| {
         let note = notes.iter().find(|note| note[0].as_ref() == Some(&column.name));
         KnownColumn {
+            noted: note.is_some(),
             kind: note.and_then(|note| note[1].clone()).unwrap_or_else(|| column.sql_type.clone()),
             stored_type: (column.sql_type, column.collation),
             declared: note.is_some_and(|note| note[2].as_deref() == Some("1")),
             name: column.name,
             key: column.key,
             nullable: column.nullable,
-            default: column.default,
+            default: column.default.filter(|_| !column.generated),
         }
     });
     Ok(known.collect())
@@ -309,6 +312,11 @@ fn column_changed(
 ) -> StartCheck<Option<SchemaChange>> {
     let (table, dialect) = (quoted(&schema.name), catalog.dialect());
     let Some(known) = known else {
+        // One that the database computes.
+        let of_others = catalog.columns_of_existing(&schema.name)?;
+        if of_others.iter().any(|known| dialect.same_name(&known.name, &column.name)) {
+            return Ok(Err(made_by_others(column)));
+        }
         let sql = format!("ALTER TABLE {table} ADD COLUMN {}", new_table::definition(column, dialect));
         let is_given = column.optional || column.default.is_some();
         let checked = if is_given { Ok(()) } else { lacks_no_value(schema, column, "TRUE", catalog)? };
@@ -372,8 +380,19 @@ fn stored_type_changed(
     )))
 }
 
+/// Returns the failure of a column that no Weir program has made.
+fn made_by_others(column: &ColumnSchema) -> Failure {
+    Failure::function(format!(
+        "another program has added a column `{}` to the table; drop it, or give the field a new name",
+        column.name
+    ))
+}
+
 /// Fails if the values of a column have another type in the database. The variants of an enum may be others.
 pub(super) fn same_type(column: &ColumnSchema, known: &KnownColumn) -> Result<(), Failure> {
+    if !known.noted {
+        return Err(made_by_others(column));
+    }
     const PLAIN: [&str; 8] = ["Bool", "Int", "Float", "Text", "Bytes", "Time", "Duration", "Size"];
     let held =
         |kind: &str| kind.strip_prefix("Option(").and_then(|kind| kind.strip_suffix(')')).unwrap_or(kind).to_owned();

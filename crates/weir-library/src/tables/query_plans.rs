@@ -98,12 +98,12 @@ impl SearchStatement {
         let query = argument(2).and_then(|value| TableQuery::from_value(value).ok());
         let column = || argument(4).and_then(|value| usize::from_value(value).ok());
         let form = match (function.strip_prefix("tables.")?, &query) {
-            ("get", _) => StatementForm::Row,
+            ("get" | "get_to_change", _) => StatementForm::Row,
             ("row", _) => StatementForm::GatheredRow,
             ("get_all" | "get_each", _) => StatementForm::RowOfEach,
             ("delete", _) => StatementForm::DeleteRow,
             (_, None) => return None,
-            ("select", _) => StatementForm::Rows,
+            ("select" | "select_to_change", _) => StatementForm::Rows,
             ("join", _) => StatementForm::Joined(Vec::from_value(argument(4)?).ok()?),
             ("count", _) => StatementForm::Count,
             ("sum", _) => StatementForm::Sum(column()?),

@@ -26,7 +26,7 @@ use crate::tables::evolution::unconverted_rows::RowsToConvert;
 use crate::tables::sqlite::catalog::SqliteCatalog;
 use crate::tables::sqlite::connection::read_only;
 use crate::tables::sqlite::database::Database;
-use crate::tables::sqlite::database_format::is_ours;
+use crate::tables::sqlite::database_format::{CONVERT_OWN, has_utf8, is_ours};
 use crate::tables::sqlite::log_note::LogNote;
 use crate::tables::sqlite::start_access::{check_beside_writable, check_openable, check_unlocked, without_links};
 
@@ -72,7 +72,7 @@ pub fn report(
     }
     let WouldChange { changes, old_defaults, statements } = match place {
         TableLocation::Memory | TableLocation::Scratch(_) => return Ok(TableReport { text, fails: false }),
-        TableLocation::File(file) => would_change_file((schema, schemas), statements, file)?,
+        TableLocation::File(file) => would_change_file((schema, schemas), statements, file),
         TableLocation::Postgres(address) => would_change_schema((schema, schemas), statements, address)?,
     };
     for (column, default) in old_defaults {
@@ -153,7 +153,7 @@ pub fn check_start((schema, schemas): (&Schema, &[Schema]), place: &TableLocatio
     let tables = (schema, schemas);
     let change = match place {
         TableLocation::Memory | TableLocation::Scratch(_) => return Ok(()),
-        TableLocation::File(file) => would_change_file(tables, &[], file)?,
+        TableLocation::File(file) => would_change_file(tables, &[], file),
         TableLocation::Postgres(address) => {
             PostgresDatabase::examine(address, |catalog| WouldChange::of(tables, &[], catalog))?
         }
@@ -234,7 +234,7 @@ fn existing_state(
     };
     match place {
         TableLocation::Postgres(address) => PostgresDatabase::open_existing(address.clone(), None)?.look(state),
-        TableLocation::File(file) => Database::open_existing(file)?.look(state),
+        TableLocation::File(file) => Database::open_existing(file, None)?.look(state),
         TableLocation::Memory | TableLocation::Scratch(_) => Ok(String::new()),
     }
 }
@@ -294,26 +294,30 @@ fn others_stay(
     Ok(true)
 }
 
+/// Returns what a start would change in a file. It fails if the file cannot be read.
 fn would_change_file<'s>(
+    tables: (&'s Schema, &[Schema]),
+    statements: &[PlacedStatement],
+    file: &Path,
+) -> WouldChange<'s> {
+    would_change_readable_file(tables, statements, file).unwrap_or_else(WouldChange::refused)
+}
+
+fn would_change_readable_file<'s>(
     (schema, schemas): (&'s Schema, &[Schema]),
     statements: &[PlacedStatement],
     file: &Path,
 ) -> Read<WouldChange<'s>> {
     // In the order of a start.
-    let found = without_links(file).and_then(|path| {
-        check_openable(&path)?;
-        LogNote::check(&path)?;
-        check_beside_writable(&path)
-    });
-    if let Err(failure) = found {
-        return Ok(WouldChange::refused(failure));
-    }
+    let path = without_links(file)?;
+    check_openable(&path)?;
+    LogNote::check(&path)?;
+    check_beside_writable(&path)?;
     let opened = if file.exists() { read_only(file) } else { Connection::open_in_memory() };
     let connection = opened.map_err(|error| explain(file, &error))?;
     // All checks see the same rows, while a program writes them.
     let snapshot = connection.unchecked_transaction().map_err(|error| explain(file, &error))?;
-    if let Err(error) = is_ours(&snapshot) {
-        return Ok(WouldChange::refused(explain(file, &error)));
-    }
+    let is_usable = is_ours(&snapshot).and_then(|()| has_utf8(&snapshot, CONVERT_OWN));
+    is_usable.map_err(|error| explain(file, &error))?;
     WouldChange::of((schema, schemas), statements, &SqliteCatalog { connection: &snapshot, path: file })
 }

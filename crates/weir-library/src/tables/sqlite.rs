@@ -12,6 +12,7 @@ pub(super) mod database_format;
 pub(super) mod disk_waits;
 #[cfg(test)]
 pub(super) mod durable_files;
+pub(super) mod existing_files;
 pub(super) mod file_stamp;
 pub(super) mod group_log;
 pub(super) mod held_read;

@@ -71,7 +71,7 @@ impl ExistingDatabases {
             TableLocation::Postgres(address) => {
                 OpenDatabase::Postgres(Arc::new(PostgresDatabase::open_existing(address, log)?))
             }
-            TableLocation::File(file) => OpenDatabase::Sqlite(Arc::new(Database::open_existing(&file)?)),
+            TableLocation::File(file) => OpenDatabase::Sqlite(Arc::new(Database::open_existing(&file, log)?)),
             TableLocation::Memory | TableLocation::Scratch(_) => {
                 return Err(Failure::function("an existing database is a file, or has an address"));
             }

@@ -25,6 +25,7 @@ mod own_indexes;
 mod power_cuts;
 mod random_evolution;
 mod references;
+mod refused_existing;
 mod refused_members;
 mod refusing_triggers;
 mod rejoining;
@@ -301,9 +302,17 @@ fn what_is_no_database_of_weir_is_refused() {
     assert!(folder.report(&schema()).unwrap().contains(&format!("a start fails: {is_folder}")));
     let copied = crate::tables::sqlite::backup::backup(&file, &file.with_extension("copy")).unwrap_err();
     assert!(copied.message.starts_with(&is_folder), "{copied}");
-    let existing = crate::tables::sqlite::database::Database::open_existing(&file).unwrap_err();
+    let existing = crate::tables::sqlite::database::Database::open_existing(&file, None).unwrap_err();
     assert!(existing.message.starts_with("there is a folder instead of the database"), "{existing}");
     std::fs::remove_dir(&file).unwrap();
+    let other = "PRAGMA encoding='UTF-16le'; CREATE TABLE a (b); DROP TABLE a";
+    rusqlite::Connection::open(&file).unwrap().execute_batch(other).unwrap();
+    let encoding = "its encoding is UTF-16le, in which SQLite orders texts otherwise than programs do; remove it if it has no rows";
+    assert!(refused(&folder.storage()).contains(encoding), "{}", refused(&folder.storage()));
+    let report = folder.report(&schema()).unwrap();
+    assert!(report.contains("a start fails: ") && report.contains(encoding), "{report}");
+    // Beside the note of the start, it would be one that was emptied.
+    ["", "-note", "-wal", "-shm"].iter().for_each(|end| _ = std::fs::remove_file(format!("{}{end}", file.display())));
     let open = Arc::new(folder.storage());
     let _table = open.open(schema()).unwrap();
     assert!(refused(&folder.storage()).contains("uses the database"), "{}", refused(&folder.storage()));

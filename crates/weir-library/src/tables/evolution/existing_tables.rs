@@ -158,7 +158,7 @@ fn may_be_written(known: &CatalogColumn, existing: &ExistingTable) -> Result<(),
 }
 
 impl Dialect {
-    fn same_name(self, one: &str, other: &str) -> bool {
+    pub(super) fn same_name(self, one: &str, other: &str) -> bool {
         if self.ignores_case() { one.eq_ignore_ascii_case(other) } else { one == other }
     }
 

@@ -125,10 +125,10 @@ impl Catalog for PostgresCatalog<'_> {
     fn indexed_columns(&self, table: &str) -> Read<Vec<(Vec<String>, bool)>> {
         let table = PostgresCatalog::table(table);
         let rows = self.query(&format!(
-            "SELECT i.indexrelid, i.indisunique AND i.indpred IS NULL AND i.indisvalid, a.attname
+            "SELECT i.indexrelid, i.indisunique AND i.indisvalid, a.attname
              FROM pg_index i CROSS JOIN unnest(i.indkey::int2[]) WITH ORDINALITY AS k (column_number, place)
              LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.column_number
-             WHERE i.indrelid = {table} AND k.place <= i.indnkeyatts ORDER BY 1, k.place"
+             WHERE i.indrelid = {table} AND i.indpred IS NULL AND k.place <= i.indnkeyatts ORDER BY 1, k.place"
         ))?;
         let part = |row: Vec<Option<String>>| {
             let [number, unique, column] = <[Option<String>; 3]>::try_from(row).ok()?;

@@ -58,8 +58,9 @@ impl Catalog for SqliteCatalog<'_> {
         let key = "SELECT name FROM pragma_table_info(?1) WHERE pk > 0 ORDER BY pk";
         let key: Vec<String> =
             self.read(|connection| connection.prepare(key)?.query_map([table], |row| row.get(0))?.collect())?;
-        let sql = "SELECT list.seq, list.\"unique\" AND NOT list.partial, info.name
-                   FROM pragma_index_list(?1) AS list, pragma_index_info(list.name) AS info ORDER BY list.seq, info.seqno";
+        let sql = "SELECT list.seq, list.\"unique\", info.name
+                   FROM pragma_index_list(?1) AS list, pragma_index_info(list.name) AS info
+                   WHERE NOT list.partial ORDER BY list.seq, info.seqno";
         let part = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
         let parts: Vec<(i64, bool, Option<String>)> =
             self.read(|connection| connection.prepare(sql)?.query_map([table], part)?.collect())?;

@@ -27,8 +27,9 @@ use super::checkpoint::{LogPages, LogThread, move_all};
 use super::connection::{BUSY_TIMEOUT, read_only, read_write};
 use super::database_error::{explain, explain_read, in_use, is_busy};
 use super::database_files::LOG_KEPT_MAX;
-use super::database_format::{APPLICATION_ID, LAYOUT, is_ours};
+use super::database_format::{APPLICATION_ID, CONVERT_EXISTING, CONVERT_OWN, LAYOUT, has_utf8, is_ours};
 use super::disk_waits::DiskWaits;
+use super::existing_files::ExistingFiles;
 use super::group_log::Redo;
 use super::log::SqliteLog;
 use super::log_note::{LogNote, Noted};
@@ -64,6 +65,8 @@ pub(in crate::tables) struct Database {
     group_commit: Option<Arc<GroupCommit>>,
     /// The thread that makes checkpoints and ends held reads, and the note of the log; `None` for a database of other programs.
     log: Option<(LogThread, Arc<LogNote>)>,
+    /// The files of a database of other programs. Closed after the connections.
+    existing: Option<Arc<ExistingFiles>>,
     /// Keeps other programs out. Closed last: closing any descriptor of the file would release SQLite's locks.
     _lock: Option<File>,
 }
@@ -75,11 +78,11 @@ pub(super) struct Snapshot(Connection);
 impl Database {
     /// Opens the database, and creates it if it is new.
     pub(in crate::tables) fn open(path: &Path, log: Option<TableLog>, end: ProgramEnd) -> Result<Database, Failure> {
-        let path = &*without_links(path)?;
+        let (name, path) = (path, &*without_links(path)?);
         let lock = locked(path)?;
         let (pages, noted) = (LogPages::default(), Noted::before_start(path)?);
         let connection = connect(path, &pages).map_err(|error| explain(path, &error))?;
-        let note = Arc::new(LogNote::begin(path, &connection, noted)?);
+        let note = Arc::new(LogNote::begin(path, &connection, noted)?.named(name));
         let writer = Arc::new(SharedWriter::new(Writer::new(connection)));
         let log_thread = LogThread::begin(path, Arc::clone(&writer), (pages, Arc::clone(&note)), log.clone())?;
         let log = SqliteLog::new(Arc::clone(&writer), (log_thread.clone(), Arc::clone(&note)), (log, end));
@@ -93,12 +96,13 @@ impl Database {
             disk_waits: DiskWaits::none(),
             group_commit: Some(group_commit),
             log: Some((log_thread, note)),
+            existing: None,
             _lock: Some(lock),
         })
     }
 
     /// Opens a database that other programs have made and may use meanwhile, and leaves its settings as they are.
-    pub(in crate::tables) fn open_existing(path: &Path) -> Result<Database, Failure> {
+    pub(in crate::tables) fn open_existing(path: &Path, log: Option<TableLog>) -> Result<Database, Failure> {
         if !path.exists() || path.is_dir() {
             let found = if path.is_dir() { "a folder instead of the" } else { "no" };
             let path = path.display();
@@ -110,13 +114,17 @@ impl Database {
             connection.execute_batch("PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON")?;
             // A file that is no database is noticed when it is read first.
             connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0))?;
+            has_utf8(&connection, CONVERT_EXISTING)?;
             Ok(connection)
         });
         let connection = opened.map_err(|error| explain(path, &error))?;
         // No program changes the mode from now on: it would need the database for itself.
         let mode = connection.query_row("PRAGMA journal_mode", [], |row| row.get::<_, String>(0));
         let has_snapshots = mode.is_ok_and(|mode| mode == "wal");
+        let files = ExistingFiles::open(path, (&connection, has_snapshots), log);
+        let files = Arc::new(files.map_err(|error| not_opened(path, &error))?);
         let writer = Arc::new(SharedWriter::new(Writer::new(connection)));
+        writer.lock().existing = Some(Arc::clone(&files));
         Ok(Database {
             path: path.to_owned(),
             writer,
@@ -125,6 +133,7 @@ impl Database {
             disk_waits: DiskWaits::none(),
             group_commit: None,
             log: None,
+            existing: Some(files),
             _lock: None,
         })
     }
@@ -196,7 +205,10 @@ impl Database {
         let mut writer = self.writer.lock();
         writer.enter(transaction)?;
         writer.bound_group(rows)?;
-        let written = execute(&statement, &writer);
+        let written = match &self.existing {
+            Some(files) if transaction == 0 => files.around(|| execute(&statement, &writer)),
+            _ => execute(&statement, &writer),
+        };
         match &written {
             Ok(answer) => writer.executed(transaction, rows, || again(statement, answer)),
             Err(error) => writer.refused(transaction, error),
@@ -300,6 +312,8 @@ impl Database {
 
     /// Returns a connection that sees the last commit.
     fn reader(&self) -> rusqlite::Result<Connection> {
+        // Otherwise a new reader would see another file than those that are open.
+        self.existing.as_ref().map_or(Ok(()), |files| files.check())?;
         let idle = self.readers.lock().pop();
         idle.map_or_else(|| self.new_reader(), Ok)
     }
@@ -442,6 +456,9 @@ impl Drop for Database {
         if let Some((_, note)) = &self.log {
             note.files().close_safely(&writer.connection);
         }
+        if let Some(files) = &self.existing {
+            files.close_safely(&writer.connection);
+        }
         drop(writer);
         if let Some(group_commit) = &self.group_commit {
             group_commit.end();
@@ -480,6 +497,7 @@ fn connect(path: &Path, pages: &LogPages) -> rusqlite::Result<Connection> {
 fn connect_at_once(path: &Path, pages: &LogPages) -> rusqlite::Result<Connection> {
     let mut connection = read_write(path)?;
     is_ours(&connection)?;
+    has_utf8(&connection, CONVERT_OWN)?;
     connection.execute_batch(&format!(
         "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=OFF;
          PRAGMA cache_size=-{WRITER_CACHE_KIB}; PRAGMA journal_size_limit={LOG_KEPT_MAX};

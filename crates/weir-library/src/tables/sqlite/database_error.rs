@@ -24,6 +24,9 @@ pub(in crate::tables) fn explain(path: &Path, error: &rusqlite::Error) -> Failur
     let code = error.sqlite_error_code();
     let advice = match code {
         Some(ErrorCode::DiskFull) => "the disk is full: free some space; nothing of the statement was written",
+        Some(ErrorCode::ReadOnly) if has_extended_code(error, ffi::SQLITE_READONLY_DBMOVED) => {
+            "its file was removed or replaced: put it back, or restart the program for the new one"
+        }
         Some(ErrorCode::ReadOnly) => "it is read-only: give the program the right to write the file and its folder",
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => "another program reads or writes it: end that one",
         Some(ErrorCode::DatabaseCorrupt) => {

@@ -31,3 +31,22 @@ pub(in crate::tables) fn is_ours(connection: &Connection) -> rusqlite::Result<()
     }
     Ok(())
 }
+
+/// Fails if SQLite orders the texts of the database otherwise than programs do, with advice: it compares their bytes, and those of UTF-16
+/// have another order.
+pub(in crate::tables) fn has_utf8(connection: &Connection, advice: &str) -> rusqlite::Result<()> {
+    let encoding: String = connection.query_row("PRAGMA encoding", [], |row| row.get(0))?;
+    match &*encoding {
+        "UTF-8" => Ok(()),
+        _ => Err(refused(&format!(
+            "its encoding is {encoding}, in which SQLite orders texts otherwise than programs do; {advice}"
+        ))),
+    }
+}
+
+/// The advice for the database of a program that somebody has made in another encoding.
+pub(in crate::tables) const CONVERT_OWN: &str = "remove it if it has no rows, or choose a folder with `--data DIR`, and copy its rows \
+                                                 with `sqlite3`";
+/// The advice for a database of other programs in another encoding.
+pub(in crate::tables) const CONVERT_EXISTING: &str =
+    "make a copy in UTF-8, such as by `sqlite3 OLD .dump | sqlite3 NEW`, and name that one";

@@ -90,6 +90,11 @@ impl LogNote {
         Ok(begun)
     }
 
+    /// Returns the note of a database to which a link of this name leads, or that has this name.
+    pub(super) fn named(self, name: &Path) -> LogNote {
+        LogNote { files: self.files.named(name), ..self }
+    }
+
     /// Notes the stamps that the file may have from now on. Returns the one that is to be committed first, if there is one.
     fn begin_stamps(&self, connection: &Connection) -> Result<Option<DatabaseStamp>, Failure> {
         let path = self.files.database();

@@ -23,6 +23,8 @@ use super::log_index::LogIndex;
 #[derive(Debug)]
 pub(super) struct OpenFiles {
     database: PathBuf,
+    /// The path by which the program names the database, such as that of a link.
+    name: PathBuf,
     /// The database when it was opened, and its log.
     database_state: Metadata,
     log_state: Metadata,
@@ -51,6 +53,7 @@ impl OpenFiles {
         let log_state = log.metadata()?;
         Ok(OpenFiles {
             database: database.to_owned(),
+            name: database.to_owned(),
             database_state: std::fs::metadata(database)?,
             size: Mutex::new(LogSize::of(&log_state)),
             log_state,
@@ -59,6 +62,11 @@ impl OpenFiles {
             has_changed: AtomicBool::new(false),
             failed_sync: OnceLock::new(),
         })
+    }
+
+    /// Returns the files of a database to which a link of this name leads, or that has this name.
+    pub(super) fn named(self, name: &Path) -> OpenFiles {
+        OpenFiles { name: name.to_owned(), ..self }
     }
 
     pub(super) fn database(&self) -> &Path {
@@ -103,16 +111,14 @@ impl OpenFiles {
     /// Fails if the database or its log was removed or replaced.
     fn check_names(&self) -> io::Result<()> {
         let gone = |path: &Path| format!("the file {} was removed or replaced", path.display());
-        let (database, log) = (&self.database, self.log_path());
-        if !is_at(&self.database_state, database) {
-            // A start would take the log for one of the new file.
-            return Err(self.changed(format!(
-                "{}: put it back, or, if the new one shall stay, remove {} and {}, which belong to the old one",
-                gone(database),
-                log.display(),
-                beside(database, NOTE).display()
-            )));
+        if !is_at(&self.database_state, &self.database) {
+            return Err(self.changed(database_gone(&self.database)));
         }
+        if !is_at(&self.database_state, &self.name) {
+            let (name, database) = (self.name.display(), self.database.display());
+            return Err(self.changed(format!("{name} does not lead to {database} any more: put the link back")));
+        }
+        let log = self.log_path();
         match is_at(&self.log_state, &log) {
             true => Ok(()),
             false => Err(self.changed(gone(&log))),
@@ -183,9 +189,32 @@ fn log_of(database: &Path) -> PathBuf {
     beside(database, LOG)
 }
 
+fn gone(file: &Path) -> String {
+    format!("the file {} was removed or replaced", file.display())
+}
+
+/// Returns that a database was removed or replaced, and what to do: a start would take its log for one of the new file.
+pub(super) fn database_gone(database: &Path) -> String {
+    let left: Vec<String> = [LOG, NOTE]
+        .map(|end| beside(database, end))
+        .iter()
+        .filter(|left| left.exists())
+        .map(|left| left.display().to_string())
+        .collect();
+    let gone = gone(database);
+    match left.len() {
+        0 => gone,
+        count => format!(
+            "{gone}: put it back, or, if the new one shall stay, remove {}, which {} to the old one",
+            left.join(" and "),
+            if count == 1 { "belongs" } else { "belong" }
+        ),
+    }
+}
+
 /// Returns whether the path leads to the same file as before.
 #[cfg(unix)]
-fn is_at(file: &Metadata, path: &Path) -> bool {
+pub(super) fn is_at(file: &Metadata, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
 
     std::fs::metadata(path).is_ok_and(|now| (now.dev(), now.ino()) == (file.dev(), file.ino()))
@@ -193,6 +222,6 @@ fn is_at(file: &Metadata, path: &Path) -> bool {
 
 /// Returns `true`: only Unix lets anybody remove a file that is open.
 #[cfg(not(unix))]
-fn is_at(_: &Metadata, _: &Path) -> bool {
+pub(super) fn is_at(_: &Metadata, _: &Path) -> bool {
     true
 }

@@ -22,6 +22,7 @@ use weir::SeenCommits;
 
 use super::connection::{BUSY_TIMEOUT, HELD_TIMEOUT};
 use super::database_error::{explain, is_busy, is_damage};
+use super::existing_files::ExistingFiles;
 use super::group_log::{GroupLog, Redo};
 use super::held_read::HeldRead;
 use super::lost_transaction::{LostTransaction, after_failure_of_disk, is_of_rule};
@@ -47,6 +48,8 @@ pub(in crate::tables) struct Writer {
     lost: Option<LostTransaction>,
     /// The commits of the database; `None` if each is durable when it is executed, so that there are no groups.
     pub(in crate::tables) commits: Option<Arc<GroupCommit>>,
+    /// The files of a database of other programs.
+    pub(super) existing: Option<Arc<ExistingFiles>>,
     /// The number of the first commit of the open group, if one is open.
     pub(super) group: Option<u64>,
     /// The number of the commit that is being made, if it is one by itself.
@@ -76,6 +79,7 @@ impl Writer {
             transaction: 0,
             lost: None,
             commits: None,
+            existing: None,
             group: None,
             counted: None,
             member_rows: None,
@@ -248,10 +252,16 @@ impl Writer {
 
     /// Begins a transaction of the database.
     fn begin(&mut self) -> rusqlite::Result<()> {
+        self.check_existing()?;
         self.end_held_read()?;
         let begun = self.begin_immediate();
         self.note_outcome(begun.as_ref().err());
         begun
+    }
+
+    /// Fails if a file of a database of other programs was removed or replaced.
+    fn check_existing(&self) -> rusqlite::Result<()> {
+        self.existing.as_ref().map_or(Ok(()), |files| files.check())
     }
 
     fn begin_immediate(&mut self) -> rusqlite::Result<()> {
@@ -393,7 +403,10 @@ impl Writer {
         if only_reads(transaction) {
             return self.execute("COMMIT").inspect_err(|_| _ = self.connection.execute_batch("ROLLBACK"));
         }
-        self.counted(|writer| writer.execute("COMMIT").inspect_err(|_| _ = writer.connection.execute_batch("ROLLBACK")))
+        self.counted(|writer| {
+            writer.execute("COMMIT").inspect_err(|_| _ = writer.connection.execute_batch("ROLLBACK"))
+        })?;
+        self.check_existing()
     }
 
     /// Makes a commit, which is counted before readers see it: they ask afterwards how many commits there were.

@@ -15,6 +15,7 @@ use crate::tables::open_table::OpenTable;
 use crate::tables::schema::{ColumnSchema, ExistingTable, Schema, TableReference};
 use crate::tables::storage::TableStorage;
 use crate::tables::table_databases::ExistingDatabases;
+use crate::tables::table_log::TableLog;
 use crate::tables::transaction_number::only_reading;
 
 /// Time for which the other program waits for what is not to last.
@@ -42,7 +43,7 @@ impl Beside {
                 let other = Connection::open(existing_file(&folder)).unwrap();
                 let create = "CREATE TABLE counts (id INTEGER PRIMARY KEY NOT NULL, count INTEGER NOT NULL)";
                 other.execute_batch(&format!("PRAGMA journal_mode={journal}; {create}")).unwrap();
-                let (storage, table) = existing(&folder);
+                let (storage, table) = existing(&folder, None);
                 (storage, table, other)
             }
         };
@@ -80,23 +81,24 @@ fn counts() -> Schema {
     declared("counts", vec![column("id", "Int", false), column("count", "Int", false)])
 }
 
-fn existing_file(folder: &TestDatabase) -> std::path::PathBuf {
+pub(super) fn existing_file(folder: &TestDatabase) -> std::path::PathBuf {
     folder.file().with_file_name("existing.db")
 }
 
-/// Opens the table of a database that another program has made.
-fn existing(folder: &TestDatabase) -> (TableStorage, Arc<OpenTable>) {
+/// Opens the table of a database that another program has made, and writes to the log.
+pub(super) fn existing(folder: &TestDatabase, log: Option<TableLog>) -> (TableStorage, Arc<OpenTable>) {
     let databases =
         ExistingDatabases { folder: folder.file().parent().unwrap().to_owned(), ..ExistingDatabases::default() };
     let columns = counts().columns.into_iter().map(|column| ColumnSchema { existing: true, ..column }).collect();
     let of =
         ExistingTable { database: "existing.db".to_owned(), writable: true, constraint: "tables.counts".to_owned() };
     let storage = folder.storage().with_existing(databases);
+    let storage = log.into_iter().fold(storage, TableStorage::with_log);
     let table = storage.open(Schema { existing: Some(of), ..declared("counts", columns) }).unwrap();
     (storage, table)
 }
 
-fn row(id: i64, count: i64) -> Value {
+pub(super) fn row(id: i64, count: i64) -> Value {
     Value::Record([Value::Int(id), Value::Int(count)].into())
 }
 
@@ -246,7 +248,7 @@ fn nothing_is_lost_beside_another_program_that_adds() {
 fn two_programs_that_share_an_existing_database_lose_nothing() {
     for journal in ["wal", "delete"] {
         let beside = Beside::new("shares", Some(journal));
-        let (storage, table) = existing(&beside.folder);
+        let (storage, table) = existing(&beside.folder, None);
         let added: i64 = thread::scope(|scope| {
             let adding = scope.spawn(|| add_ones(&storage, &table));
             add_ones(&beside.storage, &beside.table) + adding.join().unwrap()

@@ -45,6 +45,37 @@ fn a_start_adds_what_is_new_and_refuses_what_would_change_rows() {
     }
 }
 
+/// A type of the database says nothing of a type of the program, and nobody writes what the database computes.
+#[test]
+fn a_column_that_another_program_has_added_is_refused() {
+    for database in TestDatabase::each("added_column") {
+        let things = |columns: Vec<ColumnSchema>| {
+            declared("things", [vec![column("id", "Int", false), column("n", "Int", false)], columns].concat())
+        };
+        drop(database.storage().open(things(Vec::new())).unwrap());
+        let (int, kept) = if database.shell() == "psql" { ("bigint", "STORED") } else { ("INTEGER", "VIRTUAL") };
+        database.execute(&format!(
+            "ALTER TABLE things ADD COLUMN plain {int};
+             ALTER TABLE things ADD COLUMN state TEXT;
+             ALTER TABLE things ADD COLUMN twice {int} GENERATED ALWAYS AS (n + 1) {kept}"
+        ));
+        for (name, kind) in [("plain", "Int"), ("state", "Enum"), ("twice", "Int")] {
+            for (optional, default) in [(true, None), (false, Some("5".to_owned()))] {
+                let default = default.filter(|_| kind == "Int");
+                let new = things(vec![ColumnSchema { default, ..column(name, kind, optional) }]);
+                let failure = database.storage().open(new.clone()).map(|_| ()).unwrap_err();
+                let why = format!(
+                    "another program has added a column `{name}` to the table; drop it, or give the field a new name"
+                );
+                assert!(failure.message.ends_with(&why), "{database:?}: {failure}");
+                let report = database.report(&new).unwrap();
+                assert!(report.contains("a start fails: ") && report.contains(&why), "{report}");
+            }
+        }
+        database.storage().open(things(Vec::new())).unwrap();
+    }
+}
+
 /// The key of the database keeps its order, by which it still finds rows.
 #[test]
 fn the_columns_of_a_key_may_come_in_another_order() {

@@ -1,15 +1,18 @@
 //! Files of SQLite that are removed or replaced while a program has them open.
 #![cfg(unix)]
 
+use std::path::Path;
 use std::sync::Arc;
 
 use rusqlite::Connection;
 use weir::{Failure, SeenCommits, Value};
 
+use super::beside_sqlite3::{existing, existing_file, row};
 use super::evolution::user;
 use super::{TestDatabase, users};
 use crate::log::LogSettings;
 use crate::output::Outputs;
+use crate::tables::open_table::OpenTable;
 use crate::tables::program_end::ProgramEnd;
 use crate::tables::rows::TableRows;
 use crate::tables::sqlite::database::Database;
@@ -91,4 +94,91 @@ fn a_database_that_is_removed_or_replaced_is_noticed() {
         assert_eq!(table.rows.get(0, &key(1)).unwrap(), Some(named(1)));
         assert!(storage.settled_at_once(false).unwrap().is_ok());
     }
+}
+
+/// Makes an existing database with two rows of `counts`, which the program opens, and a copy of it that is whole. Returns the log of
+/// the program as well.
+fn existing_with_copy(folder: &TestDatabase, journal: &str) -> (TableStorage, Arc<OpenTable>, TableLog) {
+    let file = existing_file(folder);
+    let create = "CREATE TABLE counts (id INTEGER PRIMARY KEY NOT NULL, count INTEGER NOT NULL)";
+    let other = Connection::open(&file).unwrap();
+    let rows = "INSERT INTO counts VALUES (1, 1), (2, 1)";
+    let copy = file.with_extension("copy");
+    other
+        .execute_batch(&format!("PRAGMA journal_mode={journal}; {create}; {rows}; VACUUM INTO '{}'", copy.display()))
+        .unwrap();
+    Connection::open(&copy).unwrap().execute_batch(&format!("PRAGMA journal_mode={journal}")).unwrap();
+    let log = TableLog { outputs: Outputs::capturing(), settings: LogSettings::default() };
+    let (storage, table) = existing(folder, Some(log.clone()));
+    (storage, table, log)
+}
+
+/// SQLite goes on with a log that has no database, or no name, and says nothing.
+#[test]
+fn an_existing_database_that_is_removed_or_replaced_is_noticed_before_a_write_is_acknowledged() {
+    use std::fs::{remove_file, rename};
+
+    let replace: fn(&Path) = |file| rename(file.with_extension("copy"), file).unwrap();
+    let remove: fn(&Path) = |file| remove_file(file).unwrap();
+    let away: fn(&Path) = |file| rename(file, file.with_extension("old")).unwrap();
+    let remove_log: fn(&Path) = |file| remove_file(format!("{}-wal", file.display())).unwrap();
+    let changes =
+        [("replace", replace, "wal"), ("remove", remove, "wal"), ("away", away, "wal"), ("log", remove_log, "wal")];
+    for (name, change, journal) in changes.into_iter().chain([("replace", replace, "delete")]) {
+        let folder = TestDatabase::sqlite(&format!("existing-{name}-{journal}"));
+        let (storage, table, log) = existing_with_copy(&folder, journal);
+        table.rows.insert(0, row(3, 1)).unwrap();
+        let open = storage.begin(false);
+        table.rows.insert(open, row(4, 1)).unwrap();
+        let file = existing_file(&folder);
+        change(&file);
+        let missed = format!("existing.db{} was removed or replaced", if name == "log" { "-wal" } else { "" });
+        let is_refused = |written: Result<(), Failure>| {
+            let failure = written.unwrap_err();
+            let by_sqlite = "its file was removed or replaced";
+            assert!(failure.message.contains(&missed) || failure.message.contains(by_sqlite), "{name}: {failure}");
+        };
+        is_refused(table.rows.commit(open, true));
+        is_refused(table.rows.insert(0, row(5, 1)).map(|_| ()));
+        is_refused(table.rows.get(0, &Value::Int(1)).map(|_| ()));
+        let next = storage.begin(false);
+        is_refused(table.rows.insert(next, row(6, 1)).map(|_| ()));
+        let said = log.outputs.captured().unwrap();
+        assert!(said.starts_with("ERROR the database ") && said.contains(&missed), "{said}");
+        assert!(said.contains("; restart the program: until then, nothing more is written to it"), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+        drop((table, storage));
+        if name == "replace" {
+            // As the message says.
+            assert_eq!(
+                said.contains("remove ") && said.contains("-wal, which belongs to the old one"),
+                journal == "wal"
+            );
+            _ = remove_file(format!("{}-wal", file.display()));
+            let ids = "SELECT group_concat(id) || (SELECT integrity_check FROM pragma_integrity_check) FROM counts";
+            let found = Connection::open(&file).unwrap().query_row(ids, [], |row| row.get::<_, String>(0));
+            assert_eq!(found.unwrap(), "1,2ok");
+        }
+    }
+}
+
+/// Another program moves the log into the database, cuts it, and writes a new one.
+#[test]
+fn what_other_programs_do_with_the_log_of_an_existing_database_is_no_loss() {
+    let folder = TestDatabase::sqlite("existing-moved");
+    let (storage, table, log) = existing_with_copy(&folder, "wal");
+    let other = Connection::open(existing_file(&folder)).unwrap();
+    for id in 3..40 {
+        table.rows.insert(0, row(id, 1)).unwrap();
+        if id % 3 == 0 {
+            other.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+        }
+        other.execute("INSERT INTO counts VALUES (?1, 1)", [100 + id]).unwrap();
+        if id % 7 == 0 {
+            other.execute_batch("VACUUM").unwrap();
+        }
+    }
+    drop((table, storage));
+    assert_eq!(other.query_row("SELECT count(*) FROM counts", [], |row| row.get(0)), Ok(76));
+    assert_eq!(log.outputs.captured().unwrap_or_default(), "");
 }

@@ -139,3 +139,18 @@ fn a_program_ends_beside_another_one_that_writes() {
     let table = database.storage().open(users()).unwrap();
     assert!(table.rows.get(0, &Value::text("eve")).unwrap().is_some());
 }
+
+/// The rows would go to a file that a start does not find.
+#[test]
+fn a_link_that_is_switched_under_a_program_is_noticed() {
+    let database = with_row("switched");
+    let _far = moved(&database, &["", "-note"]);
+    let storage = database.storage();
+    let table = storage.open(users()).unwrap();
+    std::fs::remove_file(database.file()).unwrap();
+    symlink(database.file().with_extension("other"), database.file()).unwrap();
+    _ = table.rows.insert(0, user("eve", [Value::Int(3)]));
+    let settled = tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(storage.settled(true));
+    let failure = settled.unwrap_err();
+    assert!(failure.message.contains("any more: put the link back"), "{failure}");
+}

@@ -315,3 +315,33 @@ fn statements_are_shown_that_name_what_a_start_adds_to_another_table() {
         }
     }
 }
+
+const TASKS: &str = r#"use http
+
+record Task { id: Int, owner: Text, due: Int }
+
+table tasks: Task key id auto index owner
+
+service board on http(port: 8080) {
+  put "/{id}" (id: Int, due: Int) { http.json(tasks.update(id, |t| Task { ..t, due })?) }
+  put "/of/{owner}" (owner: Text, due: Int) { http.json(tasks.update_all(|t| t.owner == owner, |t| Task { ..t, due })?) }
+  delete "/of/{owner}" (owner: Text) { http.json(tasks.delete_all(|t| t.owner == owner && t.id % 2 == 0)?) }
+}
+"#;
+
+#[test]
+fn statements_that_read_the_rows_which_they_change_are_shown() {
+    let (program, data) = (Scratch::new("tasks.weir", TASKS.as_bytes()), Scratch::folder("shown-changes"));
+    let said = say(&["tables", program.path(), "--data", data.path()]);
+    assert_eq!(said.code, 0, "{}", said.messages);
+    for (line, by) in [
+        (8, "PRIMARY KEY (rowid=?)"),
+        (9, "INDEX weir index tasks (owner) (owner=?)"),
+        (10, "INDEX weir index tasks (owner) (owner=?)"),
+    ] {
+        let place = format!("  at {}:{line}:", program.path());
+        let (_, shown) = said.output.split_once(&place).unwrap_or_else(|| panic!("{}", said.output));
+        let shown = shown.split("  at ").next().unwrap_or_default();
+        assert!(shown.contains("SELECT") && shown.contains(by), "{line}: {shown}");
+    }
+}
