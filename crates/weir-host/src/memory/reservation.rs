@@ -19,6 +19,22 @@ impl Reservation {
         (used.saturating_add(bytes) <= PROGRAM_LIMIT.load(Ordering::Relaxed)).then_some(reservation)
     }
 
+    /// Reserves room of the program that leaves as much free as it takes, as a flow has to; `None` if there is not enough.
+    #[must_use]
+    pub fn leaving_as_much(bytes: u64) -> Option<Reservation> {
+        let reservation = Reservation::beyond_limit(bytes);
+        let left = PROGRAM_LIMIT.load(Ordering::Relaxed).saturating_sub(TOTAL.load(Ordering::Relaxed));
+        (signed(bytes) <= left).then_some(reservation)
+    }
+
+    /// Reserves room of the program, also if there is not enough.
+    #[must_use]
+    pub fn beyond_limit(bytes: u64) -> Reservation {
+        let bytes = signed(bytes);
+        TOTAL.fetch_add(bytes, Ordering::Relaxed);
+        Reservation(bytes)
+    }
+
     /// Gives back what has been allocated meanwhile.
     pub fn shrink(&mut self, bytes: usize) {
         let bytes = i64::try_from(bytes).unwrap_or(i64::MAX).min(self.0);

@@ -12,6 +12,7 @@
 //! database whether it has taken effect (`unanswered_commits`).
 
 mod address;
+mod arriving_messages;
 mod beginning;
 mod blocking_statement;
 mod catalog;
@@ -41,6 +42,9 @@ mod kept_room;
 mod kept_room_tests;
 mod layout;
 mod notifications;
+mod paced_socket;
+#[cfg(test)]
+mod paced_socket_tests;
 mod pipelines;
 mod placed_change;
 mod placed_commits;
@@ -63,6 +67,7 @@ mod running_programs;
 mod scratch;
 mod script;
 mod sent_statement;
+mod sockets;
 mod spare_connections;
 mod start_connections;
 mod start_rights;

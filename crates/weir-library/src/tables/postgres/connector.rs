@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
-use tokio_postgres::{Error, NoTls};
 use weir::Failure;
 
 use super::address::PostgresAddress;
 use super::connection::PostgresConnection;
 use super::errors::{StatementError, failure, has_been_idle};
 use super::io::{IoThread, wait};
+use super::sockets::{Driver, connect};
 use super::spare_connections::{ConnectionPermit, SpareConnections};
 use super::tls::PostgresTls;
 use super::unused_connections::{self, ConnectionPurpose};
@@ -104,16 +104,8 @@ impl PostgresConnector {
         let connecting = event_loop.spawn(async move {
             let (open, end) = oneshot::channel();
             let was_idle = Arc::new(AtomicBool::new(false));
-            let (client, driver) = match tls {
-                Some(tls) => {
-                    let (client, connection) = config.connect(tls).await?;
-                    (client, tokio::spawn(driven(connection, (open, permit), Arc::clone(&was_idle))))
-                }
-                None => {
-                    let (client, connection) = config.connect(NoTls).await?;
-                    (client, tokio::spawn(driven(connection, (open, permit), Arc::clone(&was_idle))))
-                }
-            };
+            let (client, connection) = connect(&config, tls).await?;
+            let driver = tokio::spawn(driven(connection, (open, permit), Arc::clone(&was_idle)));
             Ok(PostgresConnection::new(client, (driver.abort_handle(), end, was_idle)))
         });
         let abort = connecting.abort_handle();
@@ -157,11 +149,7 @@ impl PostgresConnector {
 
 /// Drives a connection. What is `open` is dropped at its end, also if the driver is aborted. Notes whether it has ended because its
 /// transaction was idle, which no answer tells.
-async fn driven(
-    connection: impl Future<Output = Result<(), Error>>,
-    open: (oneshot::Sender<Infallible>, ConnectionPermit),
-    was_idle: Arc<AtomicBool>,
-) {
+async fn driven(connection: Driver, open: (oneshot::Sender<Infallible>, ConnectionPermit), was_idle: Arc<AtomicBool>) {
     // Whoever waits for an answer learns how it ends.
     if connection.await.is_err_and(|error| has_been_idle(&error)) {
         was_idle.store(true, Ordering::Relaxed);
