@@ -11,11 +11,13 @@ pub mod flows;
 #[cfg(feature = "generator")]
 pub mod generator;
 pub mod long_program;
+mod own_process;
 pub mod postgres;
 pub mod postgres_proxy;
 pub mod random;
 mod wakers;
 
+pub use own_process::is_run_alone;
 pub use wakers::CountingWaker;
 
 use std::pin::pin;

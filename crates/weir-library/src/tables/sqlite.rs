@@ -5,6 +5,7 @@ pub(super) mod broken_rule;
 pub(super) mod catalog;
 pub(super) mod checkpoint;
 pub(super) mod connection;
+pub(super) mod counted_memory;
 pub(super) mod database;
 pub(super) mod database_error;
 pub(super) mod database_files;

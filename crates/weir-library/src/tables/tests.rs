@@ -33,6 +33,7 @@ mod replaced_databases;
 mod replaced_files;
 mod row_triggers;
 mod scratch_schemas;
+mod sorted_rows;
 mod start_access;
 mod starts_in_postgres;
 mod statement_groups;

@@ -7,6 +7,8 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use weir::memory;
 
+use super::counted_memory;
+
 /// Time for which a statement waits for another program that writes the database.
 pub(in crate::tables) const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
 /// The same at least, also if a statement has just waited in vain.
@@ -41,6 +43,7 @@ pub(super) fn without_log(path: &Path) -> rusqlite::Result<Connection> {
 }
 
 fn open(path: &Path, access: OpenFlags) -> rusqlite::Result<Connection> {
+    counted_memory::begin();
     let connection = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.set_prepared_statement_cache_capacity(PREPARED_MAX);

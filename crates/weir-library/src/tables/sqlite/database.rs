@@ -25,6 +25,7 @@ use weir::{Failure, FailureKind, may_block};
 use super::catalog::SqliteCatalog;
 use super::checkpoint::{LogPages, LogThread, move_all};
 use super::connection::{BUSY_TIMEOUT, read_only, read_write};
+use super::counted_memory::reading;
 use super::database_error::{explain, explain_read, in_use, is_busy};
 use super::database_files::LOG_KEPT_MAX;
 use super::database_format::{APPLICATION_ID, CONVERT_EXISTING, CONVERT_OWN, LAYOUT, has_utf8, is_ours};
@@ -269,7 +270,7 @@ impl Database {
             return value;
         }
         let reader = self.reader()?;
-        let value = self.disk_waits.during(|| statement(&reader))?;
+        let value = self.disk_waits.during(|| reading(|| statement(&reader)))?;
         self.keep_reader(reader);
         Ok(value)
     }
@@ -304,7 +305,7 @@ impl Database {
         Snapshot(reader): Snapshot,
         read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> rusqlite::Result<T> {
-        let value = self.disk_waits.during(|| read(&reader))?;
+        let value = self.disk_waits.during(|| reading(|| read(&reader)))?;
         reader.prepare_cached("COMMIT")?.execute([])?;
         self.keep_reader(reader);
         Ok(value)

@@ -7,6 +7,7 @@ use rustix::fs::{Access, access};
 use rustix::process::{Resource, getrlimit};
 use weir::{Failure, FailureKind};
 
+use super::counted_memory::take_refusal;
 use super::database_files::{LOG, beside};
 
 /// The advice for a file that the process may not make longer.
@@ -20,6 +21,9 @@ pub(in crate::tables) fn explain(path: &Path, error: &rusqlite::Error) -> Failur
     }
     if is_hindered(error) {
         return Failure::new(FailureKind::Conflict, error.to_string());
+    }
+    if let Some(refusal) = take_refusal(error) {
+        return refusal;
     }
     let code = error.sqlite_error_code();
     let advice = match code {

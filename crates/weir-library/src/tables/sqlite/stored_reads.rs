@@ -6,6 +6,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{CachedStatement, Connection, StatementStatus, params_from_iter};
 use weir::{Failure, Value, Values, memory};
 
+use super::counted_memory::CountedStatement;
 use super::database::{Database, Snapshot};
 use super::sql_table::SqlTable;
 use super::value::sqlite_value;
@@ -87,10 +88,10 @@ impl SqlTable {
     pub(super) fn select(&self, connection: &Connection, search: &TableSearch) -> ReadRows<Vec<Value>> {
         let compose = || self.statements.select(&self.schema, search);
         let (sql, parameters) = self.prepared(search, SqlForm::Rows, compose);
-        counted(&search.query.work, connection, &sql, |statement| {
+        counted(&search.query.work, connection, &sql, |statement, counted| {
             let mut rows = statement.query(params_from_iter(&parameters))?;
             let mut found = Vec::new();
-            while let Some(row) = rows.next()? {
+            while let Some(row) = counted.next(&mut rows)? {
                 match self.row(row).and_then(charged) {
                     Ok(row) => found.push(row),
                     Err(failure) => return Ok(Err(failure)),
@@ -107,10 +108,10 @@ impl SqlTable {
         joined: &[(&Schema, &[KeyPart<'_>])],
     ) -> ReadRows<Vec<Vec<Value>>> {
         let (sql, parameters) = self.statements.select_joined(&self.schema, search, joined);
-        counted(&search.query.work, connection, &sql, |statement| {
+        counted(&search.query.work, connection, &sql, |statement, counted| {
             let mut rows = statement.query(params_from_iter(&parameters))?;
             let (mut columns, mut found) = (JoinedColumns::new(&self.schema, joined), Vec::new());
-            while let Some(row) = rows.next()? {
+            while let Some(row) = counted.next(&mut rows)? {
                 let is_absent = |at: usize| matches!(row.get_ref(at), Ok(ValueRef::Null) | Err(_));
                 match columns.rows(is_absent, |schema, at| row_of(schema, row, at)).and_then(charged) {
                     Ok(rows) => found.push(rows),
@@ -124,17 +125,17 @@ impl SqlTable {
     pub(super) fn count(&self, connection: &Connection, search: &TableSearch) -> rusqlite::Result<i64> {
         let compose = || self.statements.count(&self.schema, search);
         let (sql, parameters) = self.prepared(search, SqlForm::Count, compose);
-        counted(&search.query.work, connection, &sql, |statement| {
-            statement.query_row(params_from_iter(&parameters), |row| row.get(0))
+        counted(&search.query.work, connection, &sql, |statement, counted| {
+            counted.only_row(statement.query(params_from_iter(&parameters))?, |row| row.get(0))
         })
     }
 
     pub(super) fn sum(&self, connection: &Connection, search: &TableSearch, column: usize) -> ReadRows<i128> {
         let compose = || self.statements.sum(&self.schema, search, column);
         let (sql, parameters) = self.prepared(search, SqlForm::Sum(column), compose);
-        counted(&search.query.work, connection, &sql, |statement| {
+        counted(&search.query.work, connection, &sql, |statement, counted| {
             let halves = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
-            Ok(match statement.query_row(params_from_iter(&parameters), halves)? {
+            Ok(match counted.only_row(statement.query(params_from_iter(&parameters))?, halves)? {
                 (Some(high), Some(low)) => Ok(sum_of(high, low)),
                 _ => Err(constraint::unreadable_in_group(&self.schema, column, Dialect::Sqlite)),
             })
@@ -148,10 +149,10 @@ impl SqlTable {
         grouping: &TableGrouping,
     ) -> ReadRows<Vec<Value>> {
         let (sql, parameters) = self.statements.group(&self.schema, search, grouping);
-        counted(&search.query.work, connection, &sql, |statement| {
+        counted(&search.query.work, connection, &sql, |statement, counted| {
             let mut rows = statement.query(params_from_iter(&parameters))?;
             let mut groups = Vec::new();
-            while let Some(row) = rows.next()? {
+            while let Some(row) = counted.next(&mut rows)? {
                 let value = |at, column: &_| sqlite_value(row.get_ref(at).unwrap_or(ValueRef::Null), column);
                 let group = grouping.group(&self.schema, value);
                 let group =
@@ -229,17 +230,23 @@ fn charged<T>(row: T) -> Result<T, Failure> {
     memory::check().map(|()| row).map_err(|failure| *failure)
 }
 
+/// The bytes of large values that SQLite copies in about the time of a step of its machine.
+const BYTES_OF_STEP: usize = 1024;
+
 /// Executes a statement, and notes its work.
 fn counted<T>(
     work: &ReadWork,
     connection: &Connection,
     sql: &str,
-    read: impl FnOnce(&mut CachedStatement<'_>) -> rusqlite::Result<T>,
+    read: impl FnOnce(&mut CachedStatement<'_>, &CountedStatement) -> rusqlite::Result<T>,
 ) -> rusqlite::Result<T> {
     let mut statement = connection.prepare_cached(sql)?;
-    let found = read(&mut statement);
+    let counted = CountedStatement::begin();
+    let found = read(&mut statement, &counted);
     let steps = u32::try_from(statement.reset_status(StatementStatus::VmStep)).unwrap_or(u32::MAX);
-    work.note(steps);
+    // A few steps may copy many bytes.
+    let copied = u32::try_from(counted.allocated() / BYTES_OF_STEP).unwrap_or(u32::MAX);
+    work.note(steps.saturating_add(copied));
     found
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use test_support::is_run_alone;
 use test_support::postgres::PostgresServer;
 use test_support::postgres_proxy::{Cut, PostgresProxy};
 use test_support::random::Random;
@@ -73,26 +74,10 @@ fn a_statement_that_another_program_hinders_is_tried_again() {
     assert_eq!(place(&table), Some(Value::Int(3)));
 }
 
-/// Runs a test of this file in a process of its own, because its limits apply to the whole process. Returns false there.
-#[cfg(unix)]
-fn is_run_alone(test: &str, limits: &str) -> bool {
-    const ALONE: &str = "WEIR_TEST_ALONE";
-    if std::env::var_os(ALONE).is_some() {
-        return false;
-    }
-    let mut alone = std::process::Command::new("sh");
-    alone.args(["-c", &format!(r#"{limits}; exec "$0" "$@""#)]).arg(std::env::current_exe().unwrap());
-    let done = alone.args(["--exact", &format!("{}::{test}", module_path!().split_once("::").unwrap().1)]);
-    let done = done.env(ALONE, "").output().unwrap();
-    let said = String::from_utf8_lossy(&done.stdout);
-    assert!(done.status.success() && said.contains("1 passed"), "{said}");
-    true
-}
-
 #[cfg(unix)]
 #[test]
 fn a_limit_of_file_sizes_is_named() {
-    if is_run_alone("a_limit_of_file_sizes_is_named", "trap '' XFSZ; ulimit -f 4000") {
+    if is_run_alone((module_path!(), "a_limit_of_file_sizes_is_named"), "trap '' XFSZ; ulimit -f 4000") {
         return;
     }
     let folder = TestDatabase::sqlite("file-sizes");
@@ -136,7 +121,7 @@ fn a_table_with_more_columns_than_the_database_takes_is_refused() {
 #[cfg(unix)]
 #[test]
 fn a_program_without_files_left_makes_its_rows_durable() {
-    if is_run_alone("a_program_without_files_left_makes_its_rows_durable", "ulimit -n 1024") {
+    if is_run_alone((module_path!(), "a_program_without_files_left_makes_its_rows_durable"), "ulimit -n 1024") {
         return;
     }
     let database = TestDatabase::sqlite("no-files-left");
