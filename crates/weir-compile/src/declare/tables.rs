@@ -1,6 +1,6 @@
 //! Declares tables: checks that the rows can be stored, and resolves the clauses.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use weir_host::{Field, Text, Type, TypeShape, Value};
@@ -133,17 +133,24 @@ impl Declarer<'_, '_> {
     }
 
     fn clauses(&mut self, table: &ast::TableDeclaration, declared: &mut DeclaredTable) {
-        let mut seen: BTreeSet<&str> = BTreeSet::new();
+        let mut seen: BTreeMap<&str, Span> = BTreeMap::new();
         for clause in &table.clauses {
             let word = clause.kind.word();
-            let once = matches!(word, "key" | "default" | "soft" | "existing" | "migrate");
-            if !seen.insert(word) && once {
-                self.table_fault(clause.span, format!("a table has one `{word}`"), "remove this clause");
+            if let (Some(first), Some(hint)) = (seen.get(word), advice_for_second(&clause.kind)) {
+                let diagnostic = Diagnostic::new(
+                    Code::TableDeclaration,
+                    format!("the table `{}` has two `{word}` clauses", table.name),
+                )
+                .at(clause.span, "the second one")
+                .because(*first, "the first one")
+                .hint(hint);
+                self.context.report(diagnostic);
                 continue;
             }
+            seen.entry(word).or_insert(clause.span);
             self.clause(clause, declared);
         }
-        if !seen.contains("key") && !table.name.is_missing() {
+        if !seen.contains_key("key") && !table.name.is_missing() {
             let message = format!("the table `{}` has no key", table.name);
             self.table_fault(table.name.span, message, "name the columns that identify a row: `key name`");
         }
@@ -222,11 +229,16 @@ impl Declarer<'_, '_> {
     }
 
     fn defaults(&mut self, arguments: &[Argument], declared: &mut DeclaredTable) {
-        for argument in arguments {
+        for (at, argument) in arguments.iter().enumerate() {
             let Some(name) = &argument.name else {
                 self.table_fault(argument.span, "a default names its column".to_owned(), "write `column: value`");
                 continue;
             };
+            if arguments[..at].iter().any(|before| before.name.as_ref().is_some_and(|of| of.as_str() == name.as_str()))
+            {
+                self.table_fault(argument.span, format!("`{name}` has two defaults"), "remove one of them");
+                continue;
+            }
             let Some(at) = self.column(name, declared) else { continue };
             let column = &declared.columns[at];
             let Some(value) = self.default_of(column, &argument.value) else {
@@ -303,6 +315,22 @@ impl Declarer<'_, '_> {
     pub(super) fn table_fault(&mut self, place: Span, message: String, hint: &str) {
         let diagnostic = Diagnostic::new(Code::TableDeclaration, message).at(place, "in this declaration").hint(hint);
         self.context.report(diagnostic);
+    }
+}
+
+/// Returns the advice for a second clause of a kind; `None` if a table may have several of these.
+fn advice_for_second(kind: &TableClauseKind) -> Option<&'static str> {
+    match kind {
+        TableClauseKind::Key { .. } => {
+            Some("remove one of them; a key of several columns is one clause: `key (shop, number)`")
+        }
+        TableClauseKind::Default(_) => Some("write all defaults in one clause: `default(stock: 0, open: true)`"),
+        TableClauseKind::Soft(_) => Some("write all limits in one clause: `soft(ttl: 30m, at_most: 100_000)`"),
+        TableClauseKind::Migrate { .. } => {
+            Some("remove one of them; a later version has another `migrate` in its place")
+        }
+        TableClauseKind::Existing(_) => Some("remove one of them"),
+        TableClauseKind::Index(_) | TableClauseKind::Unique(_) | TableClauseKind::References { .. } => None,
     }
 }
 

@@ -150,9 +150,21 @@ pub(super) fn some_kept_out(schema: &Schema, (inserted, of): (u64, usize)) -> Fa
     ))
 }
 
-/// Returns the failure of an update that would change the key.
-pub(super) fn changed_key(schema: &Schema) -> Failure {
-    broken(format!("an update of `{}` cannot change the key: delete the row, and insert another one", schema.name))
+/// Returns the failure of an update of the row with this key that would give it the key of a new row.
+pub(super) fn changed_key(schema: &Schema, key: &Value, new: &[Value]) -> Failure {
+    let mut old = new.to_vec();
+    match (&schema.key[..], key) {
+        ([only], key) => old[*only] = key.clone(),
+        (several, Value::Record(values)) => {
+            several.iter().zip(values.iter()).for_each(|(at, value)| old[*at] = value.clone());
+        }
+        _ => {}
+    }
+    let (table, [old, new]) = (&schema.name, [&old, new].map(|row| named(schema, &schema.key, row)));
+    broken(format!(
+        "an update of `{table}` cannot change the key of a row, from {old} to {new}: delete the row and insert the new one, in one \
+         `atomic {table}`"
+    ))
 }
 
 /// Returns the failure of a value that cannot be stored.

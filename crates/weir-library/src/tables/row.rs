@@ -66,7 +66,8 @@ impl Schema {
     /// Fails if it cannot be stored, or has another key.
     pub(super) fn replacement(&self, key: &Value, new: Value) -> Result<Value, Failure> {
         let new = self.stored(new)?;
-        if self.key_of(fields(&new)) == *key { Ok(new) } else { Err(constraint::changed_key(self)) }
+        let is_same = self.key_of(fields(&new)) == *key;
+        if is_same { Ok(new) } else { Err(constraint::changed_key(self, key, fields(&new))) }
     }
 
     /// Returns the rows that replace these as they are stored, with their keys.

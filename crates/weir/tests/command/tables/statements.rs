@@ -173,7 +173,8 @@ test "all" { expect all()? == "EXPECTED" }
 fn an_update_of_many_rows_takes_effect_as_a_whole() {
     let expected = "2 2 1 0 [3, 2, 1] 1\n\
                     a row of `tasks` with the owner \"ada\" and the place 9 exists already\n\
-                    an update of `tasks` cannot change the key: delete the row, and insert another one\n\
+                    an update of `tasks` cannot change the key of a row, from the id 1 to the id 2: delete the row and insert the new one, in one \
+                    `atomic tasks`\n\
                     true";
     let program = TASKS.replace("EXPECTED", &expected.replace('"', "\\\"").replace('\n', "\\n"));
     tested_and_served("todo", &program, |served| assert_eq!(text(&served.get("/")), expected));
