@@ -9,6 +9,7 @@
 //! | `soft-read` | the time of one read of a soft table, without HTTP |
 //! | `large` | 10 million rows in SQLite: the start, a read by key beside one of 1,000 rows, the last page beside the first |
 //! | `shop` | a page with nine products and their sellers, which the program reads one by one in its text |
+//! | `steps` | the time of 1,000 steps of SQLite's machine, in SQLite alone and in Weir |
 //! | `new-order` | the transaction `NewOrder` of TPC-C with one warehouse |
 //!
 //! The first three run for the stores `sqlite`, `soft` and `postgres`, and `shop` and `new-order` for `sqlite` and `postgres`. The servers
@@ -43,6 +44,7 @@ mod notes_in_sqlite;
 mod servers;
 mod shop;
 mod soft_read;
+mod steps;
 mod sync_loop;
 
 use bench_harness::{BenchResult, LoadOptions, taken};
@@ -69,6 +71,9 @@ fn main() -> BenchResult<()> {
     }
     if wants("soft-read") {
         soft_read::run(&setting, options)?;
+    }
+    if wants("steps") {
+        steps::run(&setting, options)?;
     }
     if wants("shop") {
         shop::run(&stores, &setting, options)?;

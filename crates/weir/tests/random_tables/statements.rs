@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use test_support::random::Random;
 
 use crate::conditions::condition;
+use crate::existing;
 use crate::gathered::{functions, gathered, gathered_and_written};
 use crate::queries::{aggregate_of_query, groups, join, pages, query};
 use crate::tables::{Items, Kind};
@@ -18,7 +19,7 @@ const TIMES: &str = "let t0 = time.from_unix(0)?\n  let t1 = time.from_unix(1_80
 
 /// A random program.
 pub(crate) struct RandomProgram {
-    items: Items,
+    pub(crate) items: Items,
     /// True if failures end the flows.
     ends_flows: bool,
     /// The bodies of the flows, each of which returns a `Text`.
@@ -29,6 +30,25 @@ impl RandomProgram {
     pub(crate) fn new(seed: u64) -> RandomProgram {
         let mut random = Random::new(seed + 1);
         let items = Items::new(&mut random);
+        RandomProgram::of(items, seed, random)
+    }
+
+    /// Returns a program whose tables may be those of a database that others have made.
+    pub(crate) fn of_any_database(seed: u64) -> RandomProgram {
+        let mut random = Random::new(seed + 1);
+        let items = Items::new(&mut random).of_any_database();
+        let mut program = RandomProgram::of(items, seed, random);
+        existing::adapt(&program.items, &mut program.steps, &mut Random::new(seed));
+        program
+    }
+
+    /// Returns the program without the character NUL, which PostgreSQL does not store in a text.
+    pub(crate) fn without_nul(mut self) -> RandomProgram {
+        self.steps.iter_mut().for_each(|step| *step = step.replace("\\0", "\\u{2}"));
+        self
+    }
+
+    fn of(items: Items, seed: u64, mut random: Random) -> RandomProgram {
         let mut steps = vec![owners()];
         steps.extend((0..FILLING).map(|_| insert(&items, &mut random)));
         for _ in 0..12 + random.below(12) {
@@ -44,10 +64,20 @@ impl RandomProgram {
     /// The statements of a third of the programs are in the bodies of flows, which their failures end, and those of the others in `fn`s
     /// that return them.
     pub(crate) fn text(&self) -> String {
+        existing::without_view(&self.text_with(&self.items.declarations()))
+    }
+
+    /// Returns the text of the program on tables of this database, which the program has not made.
+    pub(crate) fn text_on_existing_tables(&self, database: &str) -> String {
+        self.text_with(&existing::declarations(&self.items, database))
+    }
+
+    fn text_with(&self, tables: &str) -> String {
+        let declarations = format!("{tables}\n{}", functions(&self.items));
         if self.ends_flows {
-            return self.text_of_flows();
+            return self.text_of_flows(&declarations);
         }
-        let mut text = format!("use bytes, float, hex, http, json, time\n\n{}\n", self.declarations());
+        let mut text = format!("use bytes, float, hex, http, json, time\n\n{declarations}\n");
         for (at, step) in self.steps.iter().enumerate() {
             _ = write!(
                 text,
@@ -64,15 +94,9 @@ impl RandomProgram {
                  http.text(said)\n  }\n}\n";
         text
     }
-}
 
-impl RandomProgram {
-    fn declarations(&self) -> String {
-        self.items.declarations() + "\n" + &functions(&self.items)
-    }
-
-    fn text_of_flows(&self) -> String {
-        let mut text = format!("use bytes, float, hex, http, json, time\n\n{}\n", self.declarations());
+    fn text_of_flows(&self, declarations: &str) -> String {
+        let mut text = format!("use bytes, float, hex, http, json, time\n\n{declarations}\n");
         text += "service steps on http(port: 8080) {\n  get \"/{n}\" (n: Int) {\n    let said = match n {\n";
         for (at, step) in self.steps.iter().enumerate() {
             _ = writeln!(text, "    {at} => {{\n  {step}\n  }}");

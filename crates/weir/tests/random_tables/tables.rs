@@ -148,8 +148,10 @@ pub(crate) struct Items {
     /// The columns of the key.
     pub(crate) key: Vec<usize>,
     pub(crate) auto: bool,
-    /// The clauses of the declaration.
-    clauses: String,
+    /// The columns of each index, and whether it is unique.
+    pub(crate) indexes: Vec<(Vec<usize>, bool)>,
+    /// Clauses that the tables of a database which others have made do not have.
+    own_clauses: String,
     /// A clause of the declaration of `owners`, or nothing.
     clause_of_owners: &'static str,
 }
@@ -163,7 +165,6 @@ impl Items {
             let kind = Kind::ALL[random.below(Kind::ALL.len() as u64) as usize];
             columns.push(Column { name: format!("c{at}"), kind });
         }
-        let mut clauses = String::new();
         let auto = random.below(3) == 0;
         let keys: Vec<usize> = (0..columns.len()).filter(|at| columns[*at].kind.may_be_key()).collect();
         let mut key = vec![keys[random.below(keys.len() as u64) as usize]];
@@ -176,14 +177,9 @@ impl Items {
         if auto || random.below(3) == 0 {
             key = vec![0];
         }
-        let listed = |columns: &[Column], of: &[usize]| {
-            let names: Vec<&str> = of.iter().map(|at| columns[*at].name.as_str()).collect();
-            if names.len() == 1 { names[0].to_owned() } else { format!("({})", names.join(", ")) }
-        };
-        clauses += &format!(" key {}{}", listed(&columns, &key), if auto { " auto" } else { "" });
         let references = random.below(2) == 0;
         let cascades = references && random.below(2) == 0;
-        let mut indexes: Vec<Vec<usize>> = vec![key.clone()];
+        let mut indexes: Vec<(Vec<usize>, bool)> = Vec::new();
         for _ in 0..random.below(4) {
             let mut index: Vec<usize> = Vec::new();
             for _ in 0..=random.below(3) {
@@ -192,38 +188,65 @@ impl Items {
                     index.push(at);
                 }
             }
-            if !indexes.contains(&index) {
-                let word = if random.below(5) == 0 { "unique" } else { "index" };
-                clauses += &format!(" {word} {}", listed(&columns, &index));
-                indexes.push(index);
+            if index != key && indexes.iter().all(|(known, _)| *known != index) {
+                indexes.push((index, random.below(5) == 0));
             }
         }
+        let mut own_clauses = String::new();
         if references {
-            clauses += &format!(" references owner: owners{}", if cascades { " cascade" } else { "" });
+            own_clauses += if cascades { " references owner: owners cascade" } else { " references owner: owners" };
         }
         let soft = ["", " soft", " soft(at_most: 5)", " soft(capacity: 1kb)"];
         let soft = soft.get(random.below(7) as usize).copied().unwrap_or_default();
-        clauses += soft;
+        own_clauses += soft;
         // Stored rows do not reference soft ones, and no row references one that may be forgotten.
         let clause_of_owners = match random.below(6) {
             0 | 1 if !references || !soft.is_empty() => " soft",
             2 if !references => " soft(at_most: 4)",
             _ => "",
         };
-        Items { columns, key, auto, clauses, clause_of_owners }
+        Items { columns, key, auto, indexes, own_clauses, clause_of_owners }
+    }
+
+    /// Returns the tables without the clauses that tables of a database which others have made do not have.
+    pub(crate) fn of_any_database(self) -> Items {
+        Items { own_clauses: String::new(), clause_of_owners: "", ..self }
     }
 
     /// Returns the declarations of the tables and of their types.
     pub(crate) fn declarations(&self) -> String {
+        format!(
+            "{}table owners: Owner key name{}\ntable items: Item{}{}\n",
+            self.types(),
+            self.clause_of_owners,
+            self.clauses(),
+            self.own_clauses
+        )
+    }
+
+    /// Returns the declarations of the types of the rows.
+    pub(crate) fn types(&self) -> String {
         let fields: Vec<String> =
             self.columns.iter().map(|column| format!("{}: {}", column.name, column.kind.ty())).collect();
         format!(
-            "enum Level {{ Low, Middle, High }}\n\nrecord Owner {{ name: Text, age: Int }}\n\nrecord Item {{ {} }}\n\n\
-             table owners: Owner key name{}\ntable items: Item{}\n",
-            fields.join(", "),
-            self.clause_of_owners,
-            self.clauses
+            "enum Level {{ Low, Middle, High }}\n\nrecord Owner {{ name: Text, age: Int }}\n\nrecord Item {{ {} }}\n\n",
+            fields.join(", ")
         )
+    }
+
+    /// Returns the clauses of the declaration that say which columns are the key and which have indexes.
+    pub(crate) fn clauses(&self) -> String {
+        let mut clauses = format!(" key {}{}", self.tuple(&self.key), if self.auto { " auto" } else { "" });
+        for (index, is_unique) in &self.indexes {
+            clauses += &format!(" {} {}", if *is_unique { "unique" } else { "index" }, self.tuple(index));
+        }
+        clauses
+    }
+
+    /// Returns the names of columns as a declaration lists them.
+    pub(crate) fn tuple(&self, columns: &[usize]) -> String {
+        let names: Vec<&str> = columns.iter().map(|at| self.columns[*at].name.as_str()).collect();
+        if names.len() == 1 { names[0].to_owned() } else { format!("({})", names.join(", ")) }
     }
 
     /// Returns a random column.
