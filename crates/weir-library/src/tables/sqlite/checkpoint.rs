@@ -253,7 +253,7 @@ impl LogMover {
     fn make(&mut self) -> Result<bool, LogError> {
         let (mover, reader) = match self.connections.take() {
             Some(connections) => connections,
-            None => (self.note.files().connect(read_write)?, self.note.files().connect(read_only)?),
+            None => (self.note.names().connect(read_write)?, self.note.names().connect(read_only)?),
         };
         mover.busy_timeout(READERS_TIMEOUT)?;
         for _ in 0..MOVES_MAX {
@@ -296,7 +296,7 @@ impl LogMover {
 impl Drop for LogMover {
     fn drop(&mut self) {
         if let Some((mover, _)) = &self.connections {
-            self.note.files().close_safely(mover);
+            self.note.names().close_safely(mover);
         }
     }
 }

@@ -26,8 +26,9 @@ use super::catalog::SqliteCatalog;
 use super::checkpoint::{LogPages, LogThread, move_all};
 use super::connection::{BUSY_TIMEOUT, read_only, read_write};
 use super::database_error::{explain, explain_read, in_use, is_busy};
+use super::database_file_names::DatabaseFileNames;
 use super::database_files::LOG_KEPT_MAX;
-use super::database_format::{APPLICATION_ID, LAYOUT, is_ours};
+use super::database_format::{APPLICATION_ID, LAYOUT, has_ordered_texts, is_ours};
 use super::disk_waits::DiskWaits;
 use super::group_log::Redo;
 use super::log::SqliteLog;
@@ -63,6 +64,8 @@ pub(in crate::tables) struct Database {
     group_commit: Option<Arc<GroupCommit>>,
     /// The thread that makes checkpoints and ends held reads, and the note of the log; `None` for a database of other programs.
     log: Option<(LogThread, Arc<LogNote>)>,
+    /// The files of a database of other programs.
+    names: Option<DatabaseFileNames>,
     /// Keeps other programs out. Closed last: closing any descriptor of the file would release SQLite's locks.
     _lock: Option<File>,
 }
@@ -92,6 +95,7 @@ impl Database {
             disk_waits: DiskWaits::none(),
             group_commit: Some(group_commit),
             log: Some((log_thread, note)),
+            names: None,
             _lock: Some(lock),
         })
     }
@@ -109,12 +113,15 @@ impl Database {
             connection.execute_batch("PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON")?;
             // A file that is no database is noticed when it is read first.
             connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0))?;
+            has_ordered_texts(&connection)?;
             Ok(connection)
         });
         let connection = opened.map_err(|error| explain(path, &error))?;
         // No program changes the mode from now on: it would need the database for itself.
         let mode = connection.query_row("PRAGMA journal_mode", [], |row| row.get::<_, String>(0));
         let has_snapshots = mode.is_ok_and(|mode| mode == "wal");
+        // SQLite makes the log beside the file to which links lead.
+        let resolved = connection.path().map_or_else(|| path.to_owned(), PathBuf::from);
         let writer = Arc::new(SharedWriter::new(Writer::new(connection)));
         Ok(Database {
             path: path.to_owned(),
@@ -124,6 +131,7 @@ impl Database {
             disk_waits: DiskWaits::none(),
             group_commit: None,
             log: None,
+            names: DatabaseFileNames::of_existing(&resolved, has_snapshots).ok(),
             _lock: None,
         })
     }
@@ -305,8 +313,12 @@ impl Database {
 
     fn new_reader(&self) -> rusqlite::Result<Connection> {
         match &self.log {
-            Some((_, note)) => note.files().connect(read_only),
-            None => read_only(&self.path),
+            Some((_, note)) => note.names().connect(read_only),
+            // Without a log, nothing of the old file is taken for a part of the new one.
+            None => match self.names.as_ref().filter(|names| names.has_log()) {
+                Some(names) => names.connect(read_only),
+                None => read_only(&self.path),
+            },
         }
     }
 
@@ -386,7 +398,7 @@ impl Database {
 
     /// Moves the log into the database, so that the file alone holds all rows.
     pub(in crate::tables) fn close(&self) -> Result<(), Failure> {
-        self.check()?;
+        self.check_durable()?;
         // What is left of a log that was cut must not be moved.
         self.log.as_ref().map_or(Ok(()), |(_, note)| note.check_files())?;
         self.readers.lock().clear();
@@ -427,8 +439,16 @@ impl Database {
         if failure.kind == FailureKind::Conflict { refused_in(transaction, failure) } else { failure }
     }
 
-    /// Fails if the log could not be synced: then nobody knows what is durable, and nothing more is written.
+    /// Fails if the log could not be synced: then nobody knows what is durable, and nothing more is written. So if the file of a database of
+    /// other programs was removed or replaced.
     pub(super) fn check(&self) -> Result<(), Failure> {
+        if let Some(Err(error)) = self.names.as_ref().map(DatabaseFileNames::check) {
+            return Err(Failure::function(format!("nothing more is written: {error}; restart the program")));
+        }
+        self.check_durable()
+    }
+
+    fn check_durable(&self) -> Result<(), Failure> {
         self.group_commit.as_ref().map_or(Ok(()), |group_commit| group_commit.check())
     }
 }
@@ -439,7 +459,12 @@ impl Drop for Database {
         // Nobody waits for it any more.
         _ = writer.be_idle();
         if let Some((_, note)) = &self.log {
-            note.files().close_safely(&writer.connection);
+            note.names().close_safely(&writer.connection);
+        }
+        if let Some(names) = &self.names {
+            // What it finds is noted.
+            _ = names.check();
+            names.close_safely(&writer.connection);
         }
         drop(writer);
         if let Some(group_commit) = &self.group_commit {

@@ -20,6 +20,7 @@ pub(in crate::tables) fn is_ours(connection: &Connection) -> rusqlite::Result<()
     if application != APPLICATION_ID {
         return Err(refused("it is the database of another program; `--data DIR` chooses a folder"));
     }
+    has_ordered_texts(connection)?;
     if layout < LAYOUT {
         return Err(refused(
             "a development version of Weir has written it, before tables were released; move it away, and copy its rows \
@@ -30,4 +31,16 @@ pub(in crate::tables) fn is_ours(connection: &Connection) -> rusqlite::Result<()
         return Err(refused("a newer version of Weir has written it; use that version, or a newer one"));
     }
     Ok(())
+}
+
+/// Fails if the database has the encoding UTF-16: SQLite compares the bytes of texts, which then have another order than in programs.
+pub(super) fn has_ordered_texts(connection: &Connection) -> rusqlite::Result<()> {
+    let encoding: String = connection.query_row("PRAGMA encoding", [], |row| row.get(0))?;
+    match &*encoding {
+        "UTF-8" => Ok(()),
+        other => Err(refused(&format!(
+            "it has the encoding {other}, in which texts have another order than in programs; copy it to one in UTF-8, such as by \
+             `sqlite3 old.db .dump | sed '/^PRAGMA encoding/d' | sqlite3 new.db`"
+        ))),
+    }
 }

@@ -1,35 +1,32 @@
-//! The files of an SQLite database that is open, by which the program notices that one of them was removed, replaced or cut.
+//! The files of an SQLite database that is open, by which the program notices that one of them was removed, replaced, overwritten or cut.
 //!
-//! SQLite goes on with a file that has no name any more, and takes the zeros of a log that was cut and written again for pages. A file
-//! that was removed or replaced is noticed by its name, which leads to no file or to another one. A log that was cut is shorter than
-//! before, or takes less room on the disk if it was written again. Both is also true of one that has begun anew, and was cut for that by
-//! SQLite, or by another program that has moved it. So the log is then compared with its index.
+//! A file that was removed or replaced is noticed by its name ([`DatabaseFileNames`]), and one that was overwritten by its length and its stamp
+//! ([`FileContents`]). SQLite takes the zeros of a log that was cut and written again for pages. Such a log is shorter than before, or takes
+//! less room on the disk if it was written again. Both is also true of one that has begun anew, and was cut for that by SQLite, or by another
+//! program that has moved it. So the log is then compared with its index.
 
 use std::fs::{File, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use rusqlite::Connection;
 
-use super::database_error::refused;
-use super::database_files::{LOG, NOTE, beside};
+use super::database_file_names::DatabaseFileNames;
+use super::database_files::{LOG, beside};
+use super::file_contents::FileContents;
 use super::log_index::LogIndex;
 
 /// The open files of a database. They are opened at the start, so that a sync needs no file descriptor that the flows may have
 /// used up.
 #[derive(Debug)]
 pub(super) struct OpenFiles {
-    database: PathBuf,
-    /// The database when it was opened, and its log.
-    database_state: Metadata,
-    log_state: Metadata,
+    pub(super) names: DatabaseFileNames,
     log: File,
     /// Is closed after the connections of those who share these files.
     index: Option<LogIndex>,
     size: Mutex<LogSize>,
-    is_damaged: AtomicBool,
+    contents: Mutex<FileContents>,
 }
 
 /// The length of a log in bytes, and the room that it takes on the disk.
@@ -42,21 +39,20 @@ struct LogSize {
 impl OpenFiles {
     /// Opens the log of a database that has been read by the connection.
     pub(super) fn open(database: &Path, connection: &Connection) -> io::Result<OpenFiles> {
-        let log = File::options().read(true).write(true).open(log_of(database))?;
+        let log = File::options().read(true).write(true).open(beside(database, LOG))?;
         let log_state = log.metadata()?;
+        let index = LogIndex::open(connection);
         Ok(OpenFiles {
-            database: database.to_owned(),
-            database_state: std::fs::metadata(database)?,
+            contents: Mutex::new(FileContents::of(database, index.as_ref())?),
             size: Mutex::new(LogSize::of(&log_state)),
-            log_state,
+            names: DatabaseFileNames::of_program(database, log_state)?,
             log,
-            index: LogIndex::open(connection),
-            is_damaged: AtomicBool::new(false),
+            index,
         })
     }
 
     pub(super) fn database(&self) -> &Path {
-        &self.database
+        self.names.database()
     }
 
     pub(super) fn log(&self) -> &File {
@@ -64,32 +60,28 @@ impl OpenFiles {
     }
 
     pub(super) fn log_path(&self) -> PathBuf {
-        log_of(&self.database)
+        self.names.log_path()
     }
 
-    /// Returns the length of the log. Fails if the database or its log was removed or replaced, or the log was cut.
+    /// Returns the length of the log. Fails if the database or its log was removed or replaced, the database was overwritten, or one of them
+    /// was cut.
     pub(super) fn check(&self) -> io::Result<u64> {
-        self.check_names()?;
+        // Is locked before the file is looked at: another thread may take a later look for right.
+        let mut contents = self.contents.lock();
+        let now = self.names.check()?;
+        if !contents.is_right(&now, self.database(), self.index.as_ref())? {
+            return Err(self.names.damaged(self.overwritten()));
+        }
+        drop(contents);
         self.check_log()
     }
 
-    /// Fails if the database or its log was removed or replaced.
-    fn check_names(&self) -> io::Result<()> {
-        let gone = |path: &Path| format!("the file {} was removed or replaced", path.display());
-        let (database, log) = (&self.database, self.log_path());
-        if !is_at(&self.database_state, database) {
-            // A start would take the log for one of the new file.
-            return Err(self.damaged(format!(
-                "{}: put it back, or, if the new one shall stay, remove {} and {}, which belong to the old one",
-                gone(database),
-                log.display(),
-                beside(database, NOTE).display()
-            )));
-        }
-        match is_at(&self.log_state, &log) {
-            true => Ok(()),
-            false => Err(self.damaged(gone(&log))),
-        }
+    fn overwritten(&self) -> String {
+        format!(
+            "the file {} was overwritten or cut: if it is a backup that shall stay, remove {} to the rows of before; otherwise restore a backup",
+            self.names.database().display(),
+            self.names.left_behind()
+        )
     }
 
     /// Returns the length of the log, to which others may append at once. Fails if it was cut.
@@ -98,12 +90,12 @@ impl OpenFiles {
         let now = LogSize::of(&self.log.metadata()?);
         let is_smaller = now.length < size.length || now.room < size.room;
         if is_smaller && !self.index.as_ref().map_or(Ok(true), |index| index.is_whole(&self.log))? {
-            return Err(self.damaged(format!("the log {} was cut", self.log_path().display())));
+            return Err(self.names.damaged(format!("the log {} was cut", self.log_path().display())));
         }
         *size = now;
         drop(size);
         #[cfg(test)]
-        super::durable_files::DurableFiles::let_others_write(&self.database);
+        super::durable_files::DurableFiles::let_others_write(self.database());
         Ok(now.length)
     }
 
@@ -114,28 +106,6 @@ impl OpenFiles {
             self.size.lock().length = length;
         }
         Ok(())
-    }
-
-    /// Opens another connection, which fails if it leads to another file.
-    pub(super) fn connect(&self, open: fn(&Path) -> rusqlite::Result<Connection>) -> rusqlite::Result<Connection> {
-        let connection = open(&self.database)?;
-        self.check_names().map_err(|error| refused(&format!("{error}; restart the program")))?;
-        Ok(connection)
-    }
-
-    /// Has a connection leave the log as it is when it is closed, if a file is damaged: SQLite would move what is left of it.
-    pub(super) fn close_safely(&self, connection: &Connection) {
-        use rusqlite::config::DbConfig;
-
-        if self.is_damaged.load(Ordering::Relaxed) {
-            let set = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
-            debug_assert!(set.is_ok(), "every connection has this setting");
-        }
-    }
-
-    fn damaged(&self, what: String) -> io::Error {
-        self.is_damaged.store(true, Ordering::Relaxed);
-        io::Error::other(what)
     }
 }
 
@@ -149,22 +119,4 @@ impl LogSize {
     fn of(log: &Metadata) -> LogSize {
         LogSize { length: log.len(), room: log.len() }
     }
-}
-
-fn log_of(database: &Path) -> PathBuf {
-    beside(database, LOG)
-}
-
-/// Returns whether the path leads to the same file as before.
-#[cfg(unix)]
-fn is_at(file: &Metadata, path: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-
-    std::fs::metadata(path).is_ok_and(|now| (now.dev(), now.ino()) == (file.dev(), file.ino()))
-}
-
-/// Returns `true`: only Unix lets anybody remove a file that is open.
-#[cfg(not(unix))]
-fn is_at(_: &Metadata, _: &Path) -> bool {
-    true
 }
