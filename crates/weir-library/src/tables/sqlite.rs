@@ -14,6 +14,7 @@ pub(super) mod disk_waits;
 #[cfg(test)]
 pub(super) mod durable_files;
 pub(super) mod existing_files;
+pub(super) mod file_contents;
 pub(super) mod file_stamp;
 pub(super) mod group_log;
 pub(super) mod held_read;
@@ -22,6 +23,7 @@ pub(super) mod log_error;
 pub(super) mod log_index;
 pub(super) mod log_note;
 pub(super) mod lost_transaction;
+pub(super) mod missing_pages;
 pub(super) mod open_files;
 pub(super) mod partial_failures;
 pub(super) mod row_replacement;

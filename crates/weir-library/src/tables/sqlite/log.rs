@@ -5,6 +5,7 @@ use std::sync::Arc;
 use weir::Failure;
 
 use super::checkpoint::LogThread;
+use super::log_error::LogError;
 use super::log_note::LogNote;
 use super::shared_writer::SharedWriter;
 use crate::tables::group_commit::{LogSync, SyncFailure};
@@ -67,7 +68,13 @@ impl SqliteLog {
 impl LogSync for SqliteLog {
     fn sync(&mut self) -> Result<(), SyncFailure> {
         // If the group is lost, its flows know.
-        _ = self.writer.end_group();
+        let (mut writer, _) = self.writer.lock_behind_group();
+        if writer.has_new_schema && writer.group.is_none() && writer.transaction == 0 {
+            let renewed = writer.end_held_read().map_err(LogError::from);
+            // If it fails, the next sync tries it again.
+            writer.has_new_schema = renewed.and_then(|()| self.note.renew(&writer.connection)).is_err();
+        }
+        drop(writer);
         self.sync_file().map_err(|error| self.failed(&error))
     }
 

@@ -15,12 +15,32 @@ const FRAME_HEADER: u64 = 24;
 /// Number of bytes that all frames of a log have in common, and the log that follows in the same file has not.
 const SALTS: usize = 8;
 
+/// Places in the index, behind both headers: how many frames are in the database, and how many the last checkpoint was to move.
+const MOVED_AT: usize = 2 * HEADER;
+const ATTEMPTED_AT: usize = MOVED_AT + 32;
+
 /// A copy of the header of the index of a log.
 pub(super) type IndexHeader = [u8; HEADER];
 
 /// The index of a log. Closing it releases the locks that SQLite has on it in this process.
 #[derive(Debug)]
 pub(super) struct LogIndex(File);
+
+/// The checkpoints of a log that were made or begun. Other ones have other numbers: SQLite notes which frames a checkpoint is to move before
+/// it writes the database, and that it has moved them afterwards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Checkpoints {
+    salts: [u8; SALTS],
+    moved: u32,
+    attempted: u32,
+}
+
+impl Checkpoints {
+    /// Returns whether a checkpoint may be under way: one has begun and did not end, or nobody knows since a crash.
+    pub(super) fn is_under_way(self) -> bool {
+        self.moved != self.attempted
+    }
+}
 
 /// The frames that a log has: pages that were committed, and not forgotten since.
 struct LogFrames {
@@ -44,6 +64,15 @@ impl LogIndex {
         let mut header = [0; HEADER];
         read_at(&self.0, &mut header, HEADER as u64).ok()?;
         Some(header)
+    }
+
+    /// Returns the checkpoints that were made until now.
+    pub(super) fn checkpoints(&self) -> Option<Checkpoints> {
+        let mut index = [0; ATTEMPTED_AT + 4];
+        read_at(&self.0, &mut index, 0).ok()?;
+        let number = |at: usize| index[at..].first_chunk().map(|bytes| u32::from_ne_bytes(*bytes));
+        let salts = *index[HEADER + 32..].first_chunk()?;
+        Some(Checkpoints { salts, moved: number(MOVED_AT)?, attempted: number(ATTEMPTED_AT)? })
     }
 
     /// Returns whether the log has all of its frames, to which others may append meanwhile. A part of the last page that it has is not

@@ -31,6 +31,7 @@ use super::database_error::explain;
 use super::database_files::{LOG, LOG_KEPT_MAX, LOG_PAGES_MAX, NOTE, beside, sync_folder};
 use super::file_stamp::{DatabaseStamp, DatabaseStamps, StampedLog, salts_of};
 use super::log_error::LogError;
+use super::missing_pages::lacks_pages;
 use super::open_files::OpenFiles;
 
 /// Length of the log of an open database in bytes, at least: that of a log which a checkpoint moves. What was not written yet takes no
@@ -138,6 +139,18 @@ impl LogNote {
         let stamps = DatabaseStamps::behind(moved, next, connection)?;
         self.raise_in(connection.unchecked_transaction(), Some(next))?;
         (note.stamps, note.has_stamps, note.salts) = (Some(stamps), false, salts_of(self.files.log()));
+        Ok(())
+    }
+
+    /// Begins anew if another program has given the database an older number, such as by `.restore` of `sqlite3`, which puts the rows of a
+    /// backup in the place of all others. Nobody else writes by this connection.
+    pub(super) fn renew(&self, connection: &Connection) -> Result<(), LogError> {
+        if number_of(connection)? >= self.written() {
+            return Ok(());
+        }
+        let stamp = self.begin_stamps(connection).map_err(LogError::Log)?;
+        self.raise_in(Transaction::new_unchecked(connection, TransactionBehavior::Immediate), stamp)?;
+        self.note.lock().salts = salts_of(self.files.log());
         Ok(())
     }
 
@@ -263,15 +276,19 @@ impl Noted {
         }
     }
 
-    /// Fails if the database has a smaller number together with its log, such as an older one that was put there. A connection that
-    /// writes would move that log when it is closed.
+    /// Fails if the database has a smaller number together with its log, such as an older one that was put there, or was cut. A connection
+    /// that writes would move that log when it is closed.
     fn check_number(self, path: &Path) -> Result<(), Failure> {
         if self.number == 0 {
             return Ok(());
         }
         // What cannot be read fails the start, too, with what has to be done.
-        let number = read_only(path).and_then(|database| number_of(&database));
-        if number.is_ok_and(|number| number < self.number) { Err(lost(path)) } else { Ok(()) }
+        let Ok(database) = read_only(path) else { return Ok(()) };
+        match number_of(&database) {
+            Ok(number) if number < self.number => Err(lost(path)),
+            Ok(_) if lacks_pages(path, &database).unwrap_or(false) => Err(lacking(path)),
+            _ => Ok(()),
+        }
     }
 
     /// Fails if the log of a database belongs to another file.
@@ -344,6 +361,14 @@ fn lost(path: &Path) -> Failure {
     Failure::function(format!(
         "the log {path}-wal of the database is lost, or the database was cut or is older than {path}{NOTE}: rows that were \
          acknowledged may be missing; put the log back, restore a backup, or remove {path}{NOTE} to go on with the rows that are left"
+    ))
+}
+
+fn lacking(path: &Path) -> Failure {
+    let path = path.display();
+    Failure::function(format!(
+        "the database {path} was cut: pages of it are neither in the file nor in its log {path}-wal, and the rows in these are lost; restore \
+         a backup, and remove {path}-wal and {path}{NOTE}"
     ))
 }
 

@@ -1,9 +1,9 @@
-//! The files of an SQLite database that is open, by which the program notices that one of them was removed, replaced or cut.
+//! The files of an SQLite database that is open, by which the program notices that one of them was removed, replaced, overwritten or cut.
 //!
-//! SQLite goes on with a file that has no name any more, and takes the zeros of a log that was cut and written again for pages. A file
-//! that was removed or replaced is noticed by its name, which leads to no file or to another one. A log that was cut is shorter than
-//! before, or takes less room on the disk if it was written again. Both is also true of one that has begun anew, and was cut for that by
-//! SQLite, or by another program that has moved it. So the log is then compared with its index.
+//! A file that was removed or replaced is noticed by its name, which leads to no file or to another one, and one that was overwritten by its length and its stamp
+//! ([`FileContents`]). SQLite takes the zeros of a log that was cut and written again for pages. Such a log is shorter than before, or takes
+//! less room on the disk if it was written again. Both is also true of one that has begun anew, and was cut for that by SQLite, or by another
+//! program that has moved it. So the log is then compared with its index.
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -16,6 +16,7 @@ use rusqlite::Connection;
 
 use super::database_error::refused;
 use super::database_files::{LOG, NOTE, beside};
+use super::file_contents::FileContents;
 use super::log_index::LogIndex;
 
 /// The open files of a database. They are opened at the start, so that a sync needs no file descriptor that the flows may have
@@ -32,11 +33,12 @@ pub(super) struct OpenFiles {
     /// Is closed after the connections of those who share these files.
     index: Option<LogIndex>,
     size: Mutex<LogSize>,
-    /// True if a file was removed, replaced or cut.
+    /// True if a file was removed, replaced, overwritten or cut.
     has_changed: AtomicBool,
     /// The reason why the log could not be synced. The operating system tells it once: a later sync succeeds, although what was to be
     /// synced is perhaps lost.
     failed_sync: OnceLock<String>,
+    contents: Mutex<FileContents>,
 }
 
 /// The length of a log in bytes, and the room that it takes on the disk.
@@ -49,16 +51,18 @@ struct LogSize {
 impl OpenFiles {
     /// Opens the log of a database that has been read by the connection.
     pub(super) fn open(database: &Path, connection: &Connection) -> io::Result<OpenFiles> {
-        let log = File::options().read(true).write(true).open(log_of(database))?;
+        let log = File::options().read(true).write(true).open(beside(database, LOG))?;
         let log_state = log.metadata()?;
+        let index = LogIndex::open(connection);
         Ok(OpenFiles {
+            contents: Mutex::new(FileContents::of(database, index.as_ref())?),
             database: database.to_owned(),
             name: database.to_owned(),
             database_state: std::fs::metadata(database)?,
             size: Mutex::new(LogSize::of(&log_state)),
             log_state,
             log,
-            index: LogIndex::open(connection),
+            index,
             has_changed: AtomicBool::new(false),
             failed_sync: OnceLock::new(),
         })
@@ -81,13 +85,19 @@ impl OpenFiles {
         log_of(&self.database)
     }
 
-    /// Returns the length of the log. Fails if the database or its log was removed or replaced, if the log was cut, and if a sync has
-    /// failed before.
+    /// Returns the length of the log. Fails if the database or its log was removed or replaced, the database was overwritten, or one of them
+    /// was cut, and if a sync has failed before.
     pub(super) fn check(&self) -> io::Result<u64> {
         if let Some(why) = self.failed_sync.get() {
             return Err(io::Error::other(why.clone()));
         }
-        self.check_names()?;
+        // Is locked before the file is looked at: another thread may take a later look for right.
+        let mut contents = self.contents.lock();
+        let now = self.check_names()?;
+        if !contents.is_right(&now, &self.database, self.index.as_ref())? {
+            return Err(self.changed(self.overwritten()));
+        }
+        drop(contents);
         self.check_log()
     }
 
@@ -103,25 +113,34 @@ impl OpenFiles {
         _ = self.failed_sync.set(error.to_string());
     }
 
-    /// Returns true if a file was removed, replaced or cut.
+    /// Returns true if a file was removed, replaced, overwritten or cut.
     pub(super) fn has_changed(&self) -> bool {
         self.has_changed.load(Ordering::Relaxed)
     }
 
-    /// Fails if the database or its log was removed or replaced.
-    fn check_names(&self) -> io::Result<()> {
-        let gone = |path: &Path| format!("the file {} was removed or replaced", path.display());
-        if !is_at(&self.database_state, &self.database) {
+    /// Returns the database as it is. Fails if it or its log was removed or replaced.
+    fn check_names(&self) -> io::Result<Metadata> {
+        let Some(now) = found_at(&self.database_state, &self.database) else {
             return Err(self.changed(database_gone(&self.database)));
-        }
-        if !is_at(&self.database_state, &self.name) {
+        };
+        if self.name != self.database && !is_at(&self.database_state, &self.name) {
             let (name, database) = (self.name.display(), self.database.display());
             return Err(self.changed(format!("{name} does not lead to {database} any more: put the link back")));
         }
         let log = self.log_path();
         match is_at(&self.log_state, &log) {
-            true => Ok(()),
+            true => Ok(now),
             false => Err(self.changed(gone(&log))),
+        }
+    }
+
+    fn overwritten(&self) -> String {
+        let overwritten = format!("the file {} was overwritten or cut", self.database.display());
+        match left_behind(&self.database) {
+            Some(left) => format!(
+                "{overwritten}: if it is a backup that shall stay, remove {left} to the rows of before; otherwise restore a backup"
+            ),
+            None => overwritten,
         }
     }
 
@@ -195,33 +214,37 @@ fn gone(file: &Path) -> String {
 
 /// Returns that a database was removed or replaced, and what to do: a start would take its log for one of the new file.
 pub(super) fn database_gone(database: &Path) -> String {
-    let left: Vec<String> = [LOG, NOTE]
-        .map(|end| beside(database, end))
-        .iter()
-        .filter(|left| left.exists())
-        .map(|left| left.display().to_string())
-        .collect();
     let gone = gone(database);
-    match left.len() {
-        0 => gone,
-        count => format!(
-            "{gone}: put it back, or, if the new one shall stay, remove {}, which {} to the old one",
-            left.join(" and "),
-            if count == 1 { "belongs" } else { "belong" }
-        ),
+    match left_behind(database) {
+        None => gone,
+        Some(left) => format!("{gone}: put it back, or, if the new one shall stay, remove {left} to the old one"),
     }
 }
 
-/// Returns whether the path leads to the same file as before.
-#[cfg(unix)]
-pub(super) fn is_at(file: &Metadata, path: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-
-    std::fs::metadata(path).is_ok_and(|now| (now.dev(), now.ino()) == (file.dev(), file.ino()))
+/// Returns the files that belong to the old contents when there are new ones, such as `mail.db-wal, which belongs`.
+fn left_behind(database: &Path) -> Option<String> {
+    let left = [LOG, NOTE].map(|end| beside(database, end)).into_iter().filter(|left| left.exists());
+    let left: Vec<String> = left.map(|left| left.display().to_string()).collect();
+    let belong = if left.len() == 1 { "belongs" } else { "belong" };
+    (!left.is_empty()).then(|| format!("{}, which {belong}", left.join(" and ")))
 }
 
-/// Returns `true`: only Unix lets anybody remove a file that is open.
+/// Returns whether the path leads to the same file as before.
+pub(super) fn is_at(file: &Metadata, path: &Path) -> bool {
+    found_at(file, path).is_some()
+}
+
+/// Returns the file to which the path leads, if it is the same as before.
+#[cfg(unix)]
+fn found_at(file: &Metadata, path: &Path) -> Option<Metadata> {
+    use std::os::unix::fs::MetadataExt;
+
+    let now = std::fs::metadata(path).ok()?;
+    ((now.dev(), now.ino()) == (file.dev(), file.ino())).then_some(now)
+}
+
+/// Returns the file: only Unix lets anybody remove one that is open.
 #[cfg(not(unix))]
-pub(super) fn is_at(_: &Metadata, _: &Path) -> bool {
-    true
+fn found_at(_: &Metadata, path: &Path) -> Option<Metadata> {
+    std::fs::metadata(path).ok()
 }

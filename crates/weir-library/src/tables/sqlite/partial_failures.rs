@@ -25,12 +25,12 @@ pub(super) struct PartialFailures {
 }
 
 impl PartialFailures {
-    /// Looks for the tables if the schema has changed.
-    pub(super) fn look(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+    /// Looks for the tables if the schema has changed, and returns whether it has.
+    pub(super) fn look(&mut self, connection: &Connection) -> rusqlite::Result<bool> {
         let number = |pragma| connection.prepare_cached(pragma)?.query_row([], |row| row.get::<_, i64>(0));
         let version = Some(number("PRAGMA schema_version")?);
         if self.version == version {
-            return Ok(());
+            return Ok(false);
         }
         let mut statement = connection.prepare(PARTIAL)?;
         let found = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
@@ -39,7 +39,7 @@ impl PartialFailures {
         self.tables = found.into_iter().map(|(table, _)| table).collect();
         self.has_foreign_keys = number("PRAGMA foreign_keys")? != 0;
         self.version = version;
-        Ok(())
+        Ok(true)
     }
 
     /// Returns whether there are such tables.

@@ -74,10 +74,16 @@ impl SharedWriter {
 
     /// Commits the group that is open now, after its open member, unless that takes long.
     pub(super) fn end_group(&self) -> rusqlite::Result<()> {
+        self.lock_behind_group().1
+    }
+
+    /// Does the same, and returns the connection.
+    pub(super) fn lock_behind_group(&self) -> (MutexGuard<'_, Writer>, rusqlite::Result<()>) {
         let mut writer = self.lock();
         let group = writer.group;
         self.wait_until(&mut writer, |writer| writer.member_rows.is_none() || writer.group != group);
-        if writer.group == group { writer.end_group() } else { Ok(()) }
+        let ended = if writer.group == group { writer.end_group() } else { Ok(()) };
+        (writer, ended)
     }
 
     /// Locks the connection when no transaction is open, or one takes long.

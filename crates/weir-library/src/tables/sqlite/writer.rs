@@ -60,6 +60,8 @@ pub(in crate::tables) struct Writer {
     log: GroupLog,
     /// The tables whose statements are executed behind a savepoint.
     partial_failures: PartialFailures,
+    /// True if somebody has changed the schema, and with it perhaps the number in the database that the note of the log has.
+    pub(super) has_new_schema: bool,
     /// The version of the data in the transaction of the database, if such statements are possible.
     version: i64,
     /// The transaction of reads, which is open only while no other is.
@@ -85,6 +87,7 @@ impl Writer {
             member_rows: None,
             log: GroupLog::default(),
             partial_failures: PartialFailures::default(),
+            has_new_schema: false,
             version: 0,
             held_read: HeldRead::default(),
             is_group_due: false,
@@ -271,7 +274,7 @@ impl Writer {
 
     /// Looks for what may take back the transaction of the database that has just begun, or a part of it.
     fn look_at_schema(&mut self) -> rusqlite::Result<()> {
-        self.partial_failures.look(&self.connection)?;
+        self.has_new_schema |= self.partial_failures.look(&self.connection)?;
         if self.partial_failures.has_triggers() {
             self.commits.iter().for_each(|commits| commits.found_triggers());
         }

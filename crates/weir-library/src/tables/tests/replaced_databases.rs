@@ -19,6 +19,11 @@ const ALL: [&str; 3] = ["", "-wal", "-note"];
 /// Number of moments of a sequence.
 const MOMENTS: usize = 24;
 
+/// Does what `.restore` of `sqlite3` does with the number and the stamp of a database, in which a backup has others.
+pub(super) const RESTORE: &str =
+    "BEGIN; CREATE TABLE restored (a); DROP TABLE restored; UPDATE weir_log SET number = 1;
+    UPDATE weir_stamp SET stamp = hex(randomblob(16)); COMMIT";
+
 /// Number of random sequences; `WEIR_MOMENTS` sets another one.
 fn sequences() -> u64 {
     std::env::var("WEIR_MOMENTS").ok().and_then(|sequences| sequences.parse().ok()).unwrap_or(2)
@@ -164,6 +169,26 @@ fn an_older_log_beside_its_database_is_refused_before_anything_is_written() {
     copy(beside(&right.file(), "-wal"), beside(&mixed.file(), "-wal")).unwrap();
     assert_eq!(started(&mixed), "");
     assert_eq!(rows_of(&mixed), writing.rows);
+}
+
+/// The database is sound: its log has what the program has written since.
+#[test]
+fn a_backup_that_another_program_restores_under_the_program_is_noted_with_the_next_write() {
+    for (name, checkpoint) in [("logged", ""), ("moved", "; PRAGMA wal_checkpoint")] {
+        let mut writing = Writing::begin(TestDatabase::sqlite(&format!("restored-{name}")), 0);
+        writing.insert(2);
+        writing.start_again();
+        writing.insert(2);
+        writing.folder.execute(&format!("{RESTORE}{checkpoint}"));
+        for _ in 0..2 {
+            writing.insert(1);
+            let killed = writing.killed();
+            assert_eq!(started(&killed), "", "{name}");
+            assert_eq!(rows_of(&killed), writing.rows, "{name}");
+        }
+        writing.start_again();
+        assert_eq!(rows_of(&writing.killed()), writing.rows, "{name}");
+    }
 }
 
 /// The files of one moment start. With the file of one moment, and log and note of a later one: the start fails, or all rows are there.

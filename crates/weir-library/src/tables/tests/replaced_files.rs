@@ -9,6 +9,7 @@ use weir::{Failure, SeenCommits, Value};
 
 use super::beside_sqlite3::{existing, existing_file, row};
 use super::evolution::user;
+use super::replaced_databases::RESTORE;
 use super::{TestDatabase, users};
 use crate::log::LogSettings;
 use crate::output::Outputs;
@@ -181,4 +182,111 @@ fn what_other_programs_do_with_the_log_of_an_existing_database_is_no_loss() {
     drop((table, storage));
     assert_eq!(other.query_row("SELECT count(*) FROM counts", [], |row| row.get(0)), Ok(76));
     assert_eq!(log.outputs.captured().unwrap_or_default(), "");
+}
+
+/// A change of the file of a database that another program has open.
+type Interference = fn(&std::path::Path);
+
+fn cut(database: &std::path::Path) {
+    std::fs::File::options().write(true).open(database).unwrap().set_len(4096).unwrap();
+}
+
+/// Makes a backup, and writes its bytes into the file of the database.
+fn overwrite(database: &std::path::Path) {
+    let copy = database.with_extension("backup");
+    crate::tables::backup(database, &copy).unwrap();
+    std::fs::write(database, std::fs::read(copy).unwrap()).unwrap();
+}
+
+/// Overwrites the first page, so that the file keeps its length.
+fn damage(database: &std::path::Path) {
+    let mut bytes = std::fs::read(database).unwrap();
+    bytes[..4096].fill(7);
+    let mut file = std::fs::File::options().write(true).open(database).unwrap();
+    std::io::Write::write_all(&mut file, &bytes[..4096]).unwrap();
+    set_time(database);
+}
+
+/// Gives the file a time of modification that it had not before, however coarse the clock of the system is.
+fn set_time(database: &std::path::Path) {
+    let file = std::fs::File::options().write(true).open(database).unwrap();
+    file.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000)).unwrap();
+}
+
+/// Returns a folder with rows that are in the file, and its program, which was started again.
+fn started_again(name: &str) -> (TestDatabase, TableStorage) {
+    let folder = TestDatabase::sqlite(name);
+    let storage = folder.storage();
+    let table = storage.open(users()).unwrap();
+    (0..100).for_each(|number| _ = table.rows.insert(0, named(number)).unwrap());
+    settle(&storage).unwrap();
+    weir::Closing::close(&storage).unwrap();
+    drop((table, storage));
+    let storage = folder.storage();
+    (folder, storage)
+}
+
+#[test]
+fn a_database_that_is_overwritten_or_cut_in_place_is_noticed_and_its_log_stays() {
+    let changes: [(&str, Interference); 3] = [("cut", cut), ("overwritten", overwrite), ("damaged", damage)];
+    for (name, change) in changes {
+        for writes in [true, false] {
+            let (folder, storage) = started_again(&format!("{name}-in-place-{writes}"));
+            let table = storage.open(users()).unwrap();
+            table.rows.insert(0, named(100)).unwrap();
+            settle(&storage).unwrap();
+            change(&folder.file());
+            if writes {
+                _ = table.rows.insert(0, named(101));
+                let failure = settle(&storage).unwrap_err();
+                assert!(
+                    failure.message.contains("test.db was overwritten or cut: if it is a backup"),
+                    "{name}: {failure}"
+                );
+                assert!(table.rows.insert(0, named(102)).is_err(), "{name}");
+            }
+            let (file, log) = (folder.file(), folder.file().with_extension("db-wal"));
+            let before = [&file, &log].map(|file| std::fs::read(file).unwrap());
+            assert!(weir::Closing::close(&storage).is_err(), "{name}");
+            drop((table, storage));
+            assert!([&file, &log].map(|file| std::fs::read(file).unwrap()) == before, "{name}");
+            SeenCommits::forget();
+            assert!(folder.storage().open(users()).is_err(), "{name}");
+            assert!([&file, &log].map(|file| std::fs::read(file).unwrap()) == before, "{name}");
+        }
+    }
+}
+
+#[test]
+fn what_other_programs_do_by_sqlite_is_no_damage_of_the_database_nor_is_a_new_time_of_the_file() {
+    let execute = |database: &std::path::Path, sql: &str| {
+        let connection = Connection::open(database).unwrap();
+        connection.busy_timeout(std::time::Duration::from_secs(5)).unwrap();
+        connection.execute_batch(sql).unwrap();
+    };
+    let (folder, storage) = started_again("others-in-place");
+    let table = storage.open(users()).unwrap();
+    for round in 0..3 {
+        for (at, sql) in [
+            "PRAGMA wal_checkpoint(TRUNCATE)",
+            "CREATE TABLE other (a); INSERT INTO other SELECT randomblob(100000) FROM sqlite_schema; PRAGMA wal_checkpoint",
+            "DROP TABLE other; VACUUM; PRAGMA wal_checkpoint(RESTART)",
+            "BEGIN; SELECT count(*) FROM users; COMMIT",
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            execute(&folder.file(), sql);
+            set_time(&folder.file());
+            table.rows.upsert(0, named(1_000 + 10 * round + at as i64)).unwrap();
+            settle(&storage).unwrap();
+        }
+        execute(&folder.file(), &format!("{RESTORE}; PRAGMA wal_checkpoint"));
+        table.rows.upsert(0, named(2_000 + round)).unwrap();
+        settle(&storage).unwrap();
+    }
+    let rows: i64 =
+        Connection::open(folder.file()).unwrap().query_row("SELECT count(*) FROM users", [], |row| row.get(0)).unwrap();
+    assert_eq!(rows, 115);
+    weir::Closing::close(&storage).unwrap();
 }
