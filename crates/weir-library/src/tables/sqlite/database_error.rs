@@ -54,8 +54,24 @@ pub(in crate::tables) fn explain(path: &Path, error: &rusqlite::Error) -> Failur
     if code == Some(ErrorCode::ConstraintViolation) {
         return Failure::new(FailureKind::Constraint, format!("the database refuses the write: {why}"));
     }
-    let advice = if advice.is_empty() { String::new() } else { format!("; {advice}") };
+    let denied = match code {
+        // One that Weir refuses has no extended code.
+        Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly) if !has_extended_code(error, 0) => denied_file(path),
+        _ => None,
+    };
+    let advice = match denied {
+        Some(file) => format!("; give the program the right to read and write {}", file.display()),
+        None if advice.is_empty() => String::new(),
+        None => format!("; {advice}"),
+    };
     Failure::function(format!("the database {}: {why}{advice}", path.display()))
+}
+
+/// Returns the file of a database that the program may not read and write.
+fn denied_file(path: &Path) -> Option<PathBuf> {
+    let mut files = ["", LOG, "-shm"].map(|end| beside(path, end)).into_iter();
+    files
+        .find(|file| access(file, Access::READ_OK | Access::WRITE_OK).is_err_and(|why| why != rustix::io::Errno::NOENT))
 }
 
 /// Returns the failure for an error of a read, which writes nothing but temporary files.

@@ -21,7 +21,7 @@ pub(super) struct ExistingFiles {
     database_state: Metadata,
     /// The database with its log; `None` if it had a rollback journal when it was opened.
     with_log: Option<OpenFiles>,
-    /// Why nothing more is written.
+    /// The reason for which nothing more is written.
     failure: OnceLock<String>,
     /// The log of the program; `None` in tests and reports.
     program_log: Option<TableLog>,

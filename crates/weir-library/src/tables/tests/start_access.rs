@@ -37,6 +37,13 @@ fn with_row(name: &str) -> TestDatabase {
     database
 }
 
+/// Returns a copy of it, which no thread of a program that has ended may still close.
+fn copy_with_row(name: &str) -> TestDatabase {
+    let copy = TestDatabase::sqlite(&format!("{name}-copy"));
+    std::fs::copy(with_row(name).file(), copy.file()).unwrap();
+    copy
+}
+
 #[test]
 fn the_log_of_a_linked_database_is_beside_the_file() {
     let database = with_row("linked");
@@ -153,4 +160,38 @@ fn a_link_that_is_switched_under_a_program_is_noticed() {
     let settled = tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(storage.settled(true));
     let failure = settled.unwrap_err();
     assert!(failure.message.contains("any more: put the link back"), "{failure}");
+}
+
+#[test]
+fn a_file_beside_the_database_that_may_not_be_opened_is_named() {
+    let database = copy_with_row("denied-log");
+    let log = beside(&database.file(), "-wal");
+    std::fs::write(&log, "a log").unwrap();
+    std::fs::set_permissions(&log, std::os::unix::fs::PermissionsExt::from_mode(0o000)).unwrap();
+    if std::fs::File::open(&log).is_ok() {
+        eprintln!("skipped: this user may open every file");
+        return;
+    }
+    let log = log.display().to_string();
+    let refused = database.storage().open(users()).map(|_| ()).unwrap_err();
+    let advice = format!("; give the program the right to read and write {log}");
+    assert!(refused.message.ends_with(&advice), "{refused}");
+    let report = database.report(&users()).unwrap();
+    assert!(report.contains("a start fails: ") && report.contains(&log), "{report}");
+}
+
+/// Such as one that was cut under a program.
+#[test]
+fn a_start_that_a_damaged_database_refuses_is_reported() {
+    let database = copy_with_row("damaged-report");
+    let file = database.file();
+    let length = std::fs::metadata(&file).unwrap().len();
+    std::fs::File::options().write(true).open(&file).unwrap().set_len(length / 2).unwrap();
+    let place = TableLocation::File(file);
+    let report = report::report((&users(), &[users()]), &[], (&place, &ExistingDatabases::default())).unwrap();
+    assert!(
+        report.fails && report.text.contains("a start fails: ") && report.text.contains("malformed"),
+        "{}",
+        report.text
+    );
 }
