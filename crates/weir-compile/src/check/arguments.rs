@@ -205,7 +205,7 @@ impl<'a> TypeChecker<'a, '_> {
                 };
                 let diagnostic = Diagnostic::new(Code::UnknownArgument, format!("`{callee}` takes {takes}"))
                     .at(span, "one too many")
-                    .hint("remove it");
+                    .hint(too_many_hint(callee, count));
                 self.report(diagnostic);
             }
         }
@@ -352,4 +352,18 @@ fn is_closure(supplied: Option<(ArgumentSource, Span)>, given: &CallArguments<'_
         }
         _ => false,
     }
+}
+
+/// Returns what to do about an argument of a callee that takes so many others. Without any, a variant with the name of one of the prelude is
+/// that of an enum of the program.
+fn too_many_hint(callee: &str, takes: usize) -> String {
+    let meant = match (callee, takes) {
+        ("Some", 0) => "Option(Int)",
+        ("Ok" | "Err", 0) => "Result(Int)",
+        _ => return "remove it".to_owned(),
+    };
+    format!(
+        "this is the variant of an enum of the program: remove it, or write the type for a `{callee}` of another one, as in \
+         `let x: {meant} = {callee}(…)`"
+    )
 }

@@ -8,6 +8,7 @@ use weir::{FailureKind, Value, memory};
 use super::test_database::TestDatabase;
 use super::{column, declared};
 use crate::tables::grouping::TableGrouping;
+use crate::tables::program_end::ProgramEnd;
 use crate::tables::rows::{ReadSize, TableRows};
 use crate::tables::schema::{TableQuery, TableSearch};
 use crate::tables::sqlite::database::Database;
@@ -25,7 +26,7 @@ fn what_sqlite_needs_to_sort_counts_for_the_flow() {
         return;
     }
     let file = TestDatabase::sqlite("sorted-rows");
-    let database = Arc::new(Database::open(&file.file(), None).unwrap());
+    let database = Arc::new(Database::open(&file.file(), None, ProgramEnd::default()).unwrap());
     let schema = declared("documents", vec![column("number", "Int", false), column("content", "Text", false)]);
     let table = StoredTable::open(schema, Arc::clone(&database)).unwrap();
     for number in 0..ROWS {
