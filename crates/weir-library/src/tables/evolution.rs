@@ -363,21 +363,25 @@ fn stored_type_changed(
     known: &KnownColumn,
     dialect: Dialect,
 ) -> Result<(), Failure> {
-    let (expected, (stored, collation)) = (dialect.column_type(column), &known.stored_type);
+    let (stored, collation) = &known.stored_type;
+    let is_as_declared = stored == dialect.column_type(column) && collation.as_ref().is_none_or(|name| name == "C");
     // A column of SQLite has the type of its values, whoever has declared it.
-    if dialect == Dialect::Sqlite || (stored == expected && collation.as_ref().is_none_or(|name| name == "C")) {
+    if dialect == Dialect::Sqlite || is_as_declared {
         return Ok(());
     }
-    let in_order = collation.as_ref().map_or_else(String::new, |name| format!(" with the collation `{name}`"));
-    let (table, name) = (quoted(&schema.name), quoted(&column.name));
-    Err(Failure::function(format!(
-        "somebody has changed the column `{}`: it is {stored}{in_order} in the database, which stores `{}` as {expected}{}; this gives it \
-         its type again: ALTER TABLE {table} ALTER COLUMN {name} TYPE {expected}{}",
-        column.name,
-        column.shown_type(),
-        dialect.collation(column),
-        dialect.collation(column),
-    )))
+    let collation = collation.as_ref().map_or_else(String::new, |name| format!(" with the collation `{name}`"));
+    Err(changed_by_others(schema, column, &format!("{stored}{collation}"), dialect))
+}
+
+/// Returns the failure of a column whose type is another one than that which Weir has given it.
+fn changed_by_others(schema: &Schema, column: &ColumnSchema, stored: &str, dialect: Dialect) -> Failure {
+    let (table, name, declared) = (quoted(&schema.name), &column.name, column.shown_type());
+    let expected = format!("{}{}", dialect.column_type(column), dialect.collation(column));
+    Failure::function(format!(
+        "somebody has changed the column `{name}`: it is {stored} in the database, which stores `{declared}` as {expected}; this gives it \
+         its type again: ALTER TABLE {table} ALTER COLUMN {} TYPE {expected}",
+        quoted(name)
+    ))
 }
 
 /// Returns the failure of a column that no Weir program has made.

@@ -104,15 +104,7 @@ impl Catalog for PostgresCatalog<'_> {
              LEFT JOIN pg_index i ON i.indrelid = a.attrelid AND i.indisprimary
              WHERE a.attrelid = {table} AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum"
         ))?;
-        let column = |row: Vec<Option<String>>| {
-            let [name, sql_type, key, nullable, default, generated, collation] =
-                <[Option<String>; 7]>::try_from(row).ok()?;
-            let is = |text: Option<String>| text.as_deref() == Some("t");
-            let default = default.map(|default| without_type(&default).to_owned());
-            let (key, nullable, generated) = (is(key), is(nullable), is(generated));
-            Some(CatalogColumn { name: name?, sql_type: sql_type?, collation, key, nullable, default, generated })
-        };
-        Ok(rows.into_iter().filter_map(column).collect())
+        Ok(rows.into_iter().filter_map(column_of).collect())
     }
 
     fn is_view(&self, table: &str) -> Read<bool> {
@@ -273,6 +265,15 @@ impl Catalog for PostgresCatalog<'_> {
     fn others_have_index(&self, name: &str) -> Read<bool> {
         self.is_any(&running_programs::with_index(name))
     }
+}
+
+/// Returns a column from the row of a query for it.
+fn column_of(row: Vec<Option<String>>) -> Option<CatalogColumn> {
+    let [name, sql_type, key, nullable, default, generated, collation] = <[Option<String>; 7]>::try_from(row).ok()?;
+    let is = |text: Option<String>| text.as_deref() == Some("t");
+    let default = default.map(|default| without_type(&default).to_owned());
+    let (key, nullable, generated) = (is(key), is(nullable), is(generated));
+    Some(CatalogColumn { name: name?, sql_type: sql_type?, collation, key, nullable, default, generated })
 }
 
 /// Returns a default as the program has declared it: PostgreSQL adds its type, as in `'1'::bigint`.

@@ -49,24 +49,26 @@ use functions::{allocate, reallocate, release};
 /// Has SQLite count its large blocks, unless it is used already, which only tests do.
 pub(super) fn begin() {
     static BEGUN: Once = Once::new();
-    BEGUN.call_once(|| {
-        let mut methods = MaybeUninit::<ffi::sqlite3_mem_methods>::zeroed();
-        #[expect(unsafe_code, reason = "a setting of SQLite for which its library for Rust has no function")]
-        // SAFETY: the functions of the structure are optional, so that zeros are valid. SQLite writes it, and copies what it is given.
-        unsafe {
-            ffi::sqlite3_config(ffi::SQLITE_CONFIG_GETMALLOC, methods.as_mut_ptr());
-            let mut methods = methods.assume_init();
-            if let (Some(allocate_own), Some(release_own), Some(reallocate_own), Some(size)) =
-                (methods.xMalloc, methods.xFree, methods.xRealloc, methods.xSize)
-            {
-                _ = OWN.set(OwnAllocator { allocate_own, release_own, reallocate_own, size });
-                methods.xMalloc = Some(allocate);
-                methods.xFree = Some(release);
-                methods.xRealloc = Some(reallocate);
-                ffi::sqlite3_config(ffi::SQLITE_CONFIG_MALLOC, &raw const methods);
-            }
+    BEGUN.call_once(set_allocator);
+}
+
+#[expect(unsafe_code, reason = "a setting of SQLite for which its library for Rust has no function")]
+fn set_allocator() {
+    let mut methods = MaybeUninit::<ffi::sqlite3_mem_methods>::zeroed();
+    // SAFETY: the functions of the structure are optional, so that zeros are valid. SQLite writes it, and copies what it is given.
+    unsafe {
+        ffi::sqlite3_config(ffi::SQLITE_CONFIG_GETMALLOC, methods.as_mut_ptr());
+        let mut methods = methods.assume_init();
+        if let (Some(allocate_own), Some(release_own), Some(reallocate_own), Some(size)) =
+            (methods.xMalloc, methods.xFree, methods.xRealloc, methods.xSize)
+        {
+            _ = OWN.set(OwnAllocator { allocate_own, release_own, reallocate_own, size });
+            methods.xMalloc = Some(allocate);
+            methods.xFree = Some(release);
+            methods.xRealloc = Some(reallocate);
+            ffi::sqlite3_config(ffi::SQLITE_CONFIG_MALLOC, &raw const methods);
         }
-    });
+    }
 }
 
 #[expect(unsafe_code, reason = "functions of an allocator, which SQLite calls")]
