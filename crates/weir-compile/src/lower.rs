@@ -47,6 +47,7 @@ mod refused_commits;
 mod refused_reads;
 mod repeat;
 mod restoring;
+mod result_uses;
 mod retried_writes;
 mod service_call;
 mod settling;

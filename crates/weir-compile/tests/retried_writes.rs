@@ -59,6 +59,16 @@ fn a_write_before_something_that_may_fail_is_reported() {
             "stock.update_all(|s| s.left > 0, |s| Stock { ..s, left: s.left - 1 })?\nchecked(text)?",
             &["stock.update_all"],
         ),
+        // The second attempt goes another way, because the row is there or gone.
+        (
+            "let is_new = stock.insert(Stock { name, left: 1 }).is_ok()\nchecked(text)?\nif is_new { note(text)? } else { 0 }",
+            &["stock.insert"],
+        ),
+        (
+            "let new = stock.insert(Stock { name, left: 1 }) else { \"\" }\nchecked(text)?\nif new == name { note(text)? } else { 0 }",
+            &["stock.insert"],
+        ),
+        ("let gone = stock.delete(name)?\nchecked(text)?\nif gone { note(text)? } else { 0 }", &["stock.delete"]),
         // One transaction is there when the other one fails.
         (
             "atomic notes { notes.insert(Note { about: None, text })? }\natomic stock { stock.delete(name)? }\nchecked(text)?",

@@ -10,6 +10,7 @@ use weir_ir::expr::{Atom, Call, Op, Var};
 use weir_ir::prim::Prim;
 
 use super::block_builder::OpenBlock;
+use super::result_uses::ResultUses;
 use super::tables::outside;
 use crate::declarations::DeclaredTable;
 use crate::lang_items::{BEGIN, TABLES};
@@ -33,6 +34,7 @@ pub(super) struct AttemptValues<'l> {
     changed: BTreeSet<Atom>,
     /// The transactions that begin in the attempt.
     transactions: BTreeSet<Atom>,
+    results: ResultUses,
     dependences: BTreeMap<Var, Dependence>,
     /// The fields of the records that are made in the attempt.
     records: BTreeMap<Var, Vec<Dependence>>,
@@ -53,7 +55,8 @@ impl<'l> AttemptValues<'l> {
             }
         });
         let (dependences, records) = (BTreeMap::new(), BTreeMap::new());
-        AttemptValues { library, changed, transactions, dependences, records, around: Dependence::None }
+        let results = ResultUses::of(attempt);
+        AttemptValues { library, changed, transactions, results, dependences, records, around: Dependence::None }
     }
 
     /// Returns the statement's name behind the module if a call writes a table.
@@ -70,8 +73,8 @@ impl<'l> AttemptValues<'l> {
     }
 
     /// Returns whether a write of a table may be repeated: it fails then because the row is there, or stores or deletes what it has
-    /// stored or deleted before.
-    pub(super) fn is_harmless(&self, (statement, call): (&str, &Call), table: &DeclaredTable) -> bool {
+    /// stored or deleted before, and the attempt makes nothing of a result that is another one then.
+    pub(super) fn is_harmless(&self, (statement, call): (&str, &Call), result: Var, table: &DeclaredTable) -> bool {
         let Some(written) = call.arguments.get(2) else { return false };
         let is_same = |columns: &[usize]| columns.iter().all(|at| self.column(written, *at) == Dependence::None);
         let is_required = |columns: &[usize]| columns.iter().all(|at| !table.columns[*at].optional);
@@ -79,13 +82,17 @@ impl<'l> AttemptValues<'l> {
             "insert" => {
                 let unique = table.indexes.iter().filter(|(columns, unique)| *unique && is_required(columns));
                 let unique = unique.map(|(columns, _)| columns);
-                unique.chain((!table.auto).then_some(&table.key)).any(|columns| is_same(columns))
+                let is_refused = unique.chain((!table.auto).then_some(&table.key)).any(|columns| is_same(columns));
+                is_refused && !self.results.decides_by_failure(result)
             }
             "upsert" => {
                 let values = (0..table.columns.len()).map(|at| self.column(written, at)).max();
                 is_same(&table.key) && values.max(Some(self.around)) < Some(Dependence::Changes)
             }
-            "delete" => self.of(written) == Dependence::None && self.around < Dependence::Changes,
+            "delete" => {
+                let is_same = self.of(written) == Dependence::None && self.around < Dependence::Changes;
+                is_same && !self.results.uses_value(result)
+            }
             _ => false,
         }
     }

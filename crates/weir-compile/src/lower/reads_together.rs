@@ -2,15 +2,15 @@
 //! (`tables.expect_select` and others).
 //!
 //! Reads by keys, queries and counts of stored tables are sent together if all that they need is known before the first of them, and if
-//! nothing between them returns, writes, waits, or has another effect. They may be behind something that fails: the flow has asked
-//! in vain then. A read in a branch or in a loop stays there.
+//! nothing between them ends the flow, writes, waits, or has another effect: a query that nobody needs would hold up the next transaction,
+//! which has to wait for its end. A read in a branch or in a loop stays there.
 
 use weir_host::{Passing, Type, Value, World};
 use weir_ir::expr::{Atom, Block, Call, Let, Op, Origin};
 use weir_ir::program::Var;
 
 use super::Lowering;
-use crate::lang_items::{ROLL_BACK, TABLES};
+use crate::lang_items::TABLES;
 
 /// Maximum number of reads that are sent together. Chosen by judgement.
 const TOGETHER_MAX: usize = 32;
@@ -110,17 +110,14 @@ impl Lowering<'_, '_> {
     }
 
     /// Returns whether reads before and behind an operation may be sent together: it does nothing that they may see or that decides
-    /// whether the later ones are executed, unless it fails.
+    /// whether the later ones are executed.
     fn may_stand_between_reads(&self, binding: &Let, transaction: Var) -> bool {
         match &binding.op {
-            Op::Prim(..) | Op::Fail(_) => true,
+            Op::Prim(..) => true,
             Op::Call(call) => self.asks(call, transaction) || self.has_no_effect(call, transaction),
-            op @ (Op::Switch { .. } | Op::Map { .. } | Op::Fold { .. }) => op.blocks().all(|inner| {
-                let fails = matches!(inner.lets.last(), Some(Let { op: Op::Fail(_), .. }));
-                let takes_back = |binding: &Let| matches!(&binding.op, Op::Call(call) if *call.function == *ROLL_BACK);
-                let may_stand = |binding| self.may_stand_between_reads(binding, transaction);
-                inner.lets.iter().all(|binding| (fails && takes_back(binding)) || may_stand(binding))
-            }),
+            op @ (Op::Switch { .. } | Op::Map { .. } | Op::Fold { .. }) => op
+                .blocks()
+                .all(|inner| inner.lets.iter().all(|binding| self.may_stand_between_reads(binding, transaction))),
             _ => false,
         }
     }

@@ -190,7 +190,7 @@ impl AttemptCheck<'_> {
         self.values.bind(bound, self.values.of_call(call));
         let Some(before) = self.path.clone() else { return };
         let closed = || Some(before.iter().copied().filter(|(_, state)| !state.is_open).collect::<Written>());
-        let (done, failed) = match (call.function.as_str(), self.harmful_write(call)) {
+        let (done, failed) = match (call.function.as_str(), self.harmful_write(call, bound)) {
             (BEGIN | ROLL_BACK, _) => (closed(), closed()),
             (COMMIT, _) => {
                 // The last stored table commits for those before it, and the commit of one in memory does not fail.
@@ -220,11 +220,11 @@ impl AttemptCheck<'_> {
     }
 
     /// Returns the table and the function of a call that writes what another attempt should not write again.
-    fn harmful_write(&self, call: &Call) -> Option<(Text, Text)> {
+    fn harmful_write(&self, call: &Call, result: Var) -> Option<(Text, Text)> {
         let statement = self.values.statement_that_writes(call)?;
         let Some(Atom::Shared(name)) = call.arguments.first() else { return None };
         let table = self.declarations.tables.get(name.as_str())?;
-        (!self.values.is_harmless((statement, call), table)).then(|| (name.clone(), statement.into()))
+        (!self.values.is_harmless((statement, call), result, table)).then(|| (name.clone(), statement.into()))
     }
 
     fn prim(&mut self, prim: &Prim, operands: &[Atom], bound: Var) {

@@ -93,7 +93,7 @@ impl SourcePrinter<'_> {
     }
 
     /// Takes the comment after an element on its line.
-    fn take_behind(&mut self, cursor: &mut u32, limit: u32) -> Option<String> {
+    pub(super) fn take_behind(&mut self, cursor: &mut u32, limit: u32) -> Option<String> {
         let index = *self.untaken(*cursor..limit).first()?;
         let span = self.comments[index].span;
         if self.line_ends_between(*cursor, span.start) {

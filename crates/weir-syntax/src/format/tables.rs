@@ -1,6 +1,6 @@
 //! Tables, and the clauses of queries.
 
-use super::comments::{lines, range};
+use super::comments::{CommentedElement, lines, range};
 use super::doc::Doc;
 use super::parentheses::Tightness;
 use super::{SourcePrinter, joined};
@@ -10,10 +10,13 @@ impl SourcePrinter<'_> {
     /// Prints a table on one line, or each clause on a line of its own.
     pub(super) fn table(&mut self, table: &TableDeclaration) -> Doc {
         let head = Doc::text(format!("table {}: ", table.name)).then(self.ty(&table.row));
-        let Some(last) = table.clauses.last() else { return head };
-        let (region, place) = (table.row.span.end..last.span.end, |clause: &TableClause| range(clause.span));
-        let clauses = self.attach_comments(&table.clauses, region, place, Self::table_clause);
-        head.then(Doc::line(" ").then(lines(clauses, &Doc::line(" "))).nest()).group()
+        let (Some(first), Some(last)) = (table.clauses.first(), table.clauses.last()) else { return head };
+        let place = |clause: &TableClause| range(clause.span);
+        let mut cursor = table.row.span.end;
+        let behind = self.take_behind(&mut cursor, place(first).start);
+        let mut clauses = self.attach_comments(&table.clauses, cursor..last.span.end, place, Self::table_clause);
+        clauses.elements.insert(0, CommentedElement { before: Vec::new(), doc: head, behind, blank_before: false });
+        lines(clauses, &Doc::line(" ")).nest().group()
     }
 
     fn table_clause(&mut self, clause: &TableClause) -> Doc {

@@ -336,9 +336,32 @@ pub(in crate::tables) struct MovedPages {
 
 /// Makes a checkpoint.
 fn checkpoint(connection: &Connection, mode: &str) -> rusqlite::Result<MovedPages> {
-    connection.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |row| {
-        let (all, moved) = (row.get::<_, i64>(1)?, row.get::<_, i64>(2)?);
-        let pages = u32::try_from(moved).unwrap_or(0);
-        Ok(MovedPages { is_whole: row.get::<_, i64>(0)? == 0, is_in_file: all == moved, pages })
-    })
+    let outcome = |row: &rusqlite::Row<'_>| Ok(MovedPages::of(row.get(0)?, row.get(1)?, row.get(2)?));
+    connection.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], outcome)
+}
+
+impl MovedPages {
+    /// Returns the outcome that SQLite tells: whether somebody has hindered it, and the numbers of pages in the log and of those that are in
+    /// the database. Both are -1 if another program makes a checkpoint at this moment.
+    fn of(hindered: i64, all: i64, moved: i64) -> MovedPages {
+        let pages = u32::try_from(moved);
+        MovedPages { is_whole: hindered == 0, is_in_file: pages.is_ok() && all == moved, pages: pages.unwrap_or(0) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::MovedPages;
+
+    #[test]
+    fn a_checkpoint_that_another_program_makes_meanwhile_has_moved_nothing() {
+        let outcome = |hindered, all, moved| {
+            let MovedPages { is_whole, is_in_file, pages } = MovedPages::of(hindered, all, moved);
+            (is_whole, is_in_file, pages)
+        };
+        assert_eq!(outcome(1, -1, -1), (false, false, 0));
+        assert_eq!(outcome(1, 40, 30), (false, false, 30));
+        assert_eq!(outcome(1, 40, 40), (false, true, 40));
+        assert_eq!(outcome(0, 0, 0), (true, true, 0));
+    }
 }

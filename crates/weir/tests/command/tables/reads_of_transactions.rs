@@ -31,9 +31,20 @@ service reading on http(port: 8080) {
   }
   get "/rows" {
     let found = atomic firsts, seconds {
-      let first = firsts[1] else { fail("none") }
+      let first = firsts[1]
       let dear = for second in seconds if second.of > 7 { second.id }
-      (first.of, dear, firsts.exists(|entry| entry.of == 8))
+      let of = match first {
+        Some(entry) => entry.of
+        None => 0
+      }
+      (of, dear, firsts.exists(|entry| entry.of == 8))
+    }
+    http.text("{found}")
+  }
+  get "/refuses" {
+    let found = atomic firsts, seconds {
+      let first = firsts[1] else { fail("none") }
+      (first.of, seconds.count())
     }
     http.text("{found}")
   }
@@ -94,9 +105,10 @@ service reading on http(port: 8080) {
 const ENGINES: [&str; 5] = ["event", "pool", "thread-per-flow", "elastic", "staged"];
 
 /// The routes, and the number of statements that are sent before the first answer.
-const ROUTES: [(&str, usize, &str); 6] = [
+const ROUTES: [(&str, usize, &str); 7] = [
     ("/counts", 2, "(2, 2)"),
     ("/rows", 3, "(7, [12], true)"),
+    ("/refuses", 1, "(7, 2)"),
     ("/needs", 1, "(2, [11], 2)"),
     ("/branch", 1, "(2, 2)"),
     ("/return", 1, "(2, 2)"),
