@@ -363,7 +363,7 @@ fn too_many_hint(callee: &str, takes: usize) -> String {
         _ => return "remove it".to_owned(),
     };
     format!(
-        "this is the variant of an enum of the program: remove it, or write the type for a `{callee}` of another one, as in \
+        "this is the variant of an enum of the program: leave out the argument, or write the type for a `{callee}` of another one, as in \
          `let x: {meant} = {callee}(…)`"
     )
 }

@@ -265,7 +265,12 @@ impl TableGrouping {
 
 /// Returns a value of a column that is present.
 fn example(column: &ColumnSchema) -> Value {
-    if column.variants.is_empty() { Value::Int(0) } else { Value::Variant(0, None) }
+    match (column.variants.is_empty(), column.optional) {
+        (true, _) => Value::Int(0),
+        (false, false) => Value::Variant(0, None),
+        // As it stands, the first variant would be an absent value.
+        (false, true) => Value::some(Value::Variant(0, None)),
+    }
 }
 
 /// Returns the statements that delete rows which were found, when other rows may reference them.

@@ -345,3 +345,19 @@ fn statements_that_read_the_rows_which_they_change_are_shown() {
         assert!(shown.contains("SELECT") && shown.contains(by), "{line}: {shown}");
     }
 }
+
+/// The first variant of an enum is no absent value.
+#[test]
+fn an_optional_enum_is_shown_as_it_is_compared() {
+    let text = "use http\n\nenum Kind { Left, Right }\n\nrecord Turn { id: Int, kind: Option(Kind) }\n\ntable turns: Turn key id\n\n\
+        service s on http(port: 8080) {\n  post \"/\" { http.text(\"{turns.delete_all(|t| t.kind == Some(Right))?}\") }\n  \
+        get \"/\" { http.json(for t in turns if t.kind != Some(Left) { t }) }\n}\n";
+    let (program, data) = (Scratch::new("turns.weir", text.as_bytes()), Scratch::folder("shown-kinds"));
+    let said = say(&["tables", program.path(), "--data", data.path()]);
+    for shown in [
+        "DELETE FROM \"turns\" WHERE \"turns\".\"kind\" = ?1\n",
+        "WHERE (\"turns\".\"kind\" <> ?1 OR \"turns\".\"kind\" IS NULL)",
+    ] {
+        assert!(said.output.contains(shown), "{shown} is not shown:\n{}", said.output);
+    }
+}
