@@ -113,7 +113,7 @@ impl Lowering<'_, '_> {
     /// whether the later ones are executed.
     fn may_stand_between_reads(&self, binding: &Let, transaction: Var) -> bool {
         match &binding.op {
-            Op::Prim(..) => true,
+            Op::Prim(prim, _) => !prim.may_fail(),
             Op::Call(call) => self.asks(call, transaction) || self.has_no_effect(call, transaction),
             op @ (Op::Switch { .. } | Op::Map { .. } | Op::Fold { .. }) => op
                 .blocks()

@@ -55,6 +55,11 @@ pub(super) trait Catalog {
     /// Returns whether the database numbers the rows of a table.
     fn numbers_rows(&self, table: &str) -> Read<bool>;
 
+    /// Returns the other schema in which the database would find a table of a Weir program by this name, if there is one.
+    fn schema_beside(&self, _table: &str) -> Read<Option<String>> {
+        Ok(None)
+    }
+
     /// Returns the table whose name is equal to this one but for the case of letters, if the database ignores that.
     fn same_but_for_case(&self, table: &str) -> Read<Option<String>>;
 

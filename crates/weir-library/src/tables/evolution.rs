@@ -187,15 +187,20 @@ pub(super) fn known_columns(schema: &Schema, catalog: &dyn Catalog) -> Read<Vec<
     Ok(known.collect())
 }
 
-/// Fails if another program has created a table of this name.
+/// Fails if another program has created a table of this name, or if a Weir program has in another schema.
 fn is_free(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<()> {
-    if !catalog.has_table(&schema.name)? {
-        return Ok(Ok(()));
+    let name = &schema.name;
+    if catalog.has_table(name)? {
+        return Ok(Err(Failure::function(format!(
+            "the database has a table `{name}` that no Weir program has created; give the table another name"
+        ))));
     }
-    Ok(Err(Failure::function(format!(
-        "the database has a table `{}` that no Weir program has created; give the table another name",
-        schema.name
-    ))))
+    Ok(catalog.schema_beside(name)?.map_or(Ok(()), |other| {
+        Err(Failure::function(format!(
+            "the first schema of the search path has no table `{name}`, and the schema `{other}` behind it has one of a Weir program, which \
+             may be meant: name the schema of the tables alone, such as with `?options=-csearch_path%3D{other}`"
+        )))
+    }))
 }
 
 /// Fails if the key or an index has more columns than one of the database may have.
@@ -375,12 +380,13 @@ fn stored_type_changed(
 
 /// Returns the failure of a column whose type is another one than that which Weir has given it.
 fn changed_by_others(schema: &Schema, column: &ColumnSchema, stored: &str, dialect: Dialect) -> Failure {
-    let (table, name, declared) = (quoted(&schema.name), &column.name, column.shown_type());
+    let (name, declared) = (&column.name, column.shown_type());
+    let (table, quoted) = (quoted(&schema.name), quoted(name));
     let expected = format!("{}{}", dialect.column_type(column), dialect.collation(column));
     Failure::function(format!(
         "somebody has changed the column `{name}`: it is {stored} in the database, which stores `{declared}` as {expected}; this gives it \
-         its type again: ALTER TABLE {table} ALTER COLUMN {} TYPE {expected}",
-        quoted(name)
+         its type again: ALTER TABLE {table} ALTER COLUMN {quoted} TYPE {expected} USING {quoted}::{}",
+        dialect.column_type(column)
     ))
 }
 

@@ -213,6 +213,16 @@ impl Catalog for PostgresCatalog<'_> {
         Ok(!self.query(&format!("SELECT 1 FROM \"weir_numbers\" WHERE \"table\" = {table}"))?.is_empty())
     }
 
+    fn schema_beside(&self, table: &str) -> Read<Option<String>> {
+        let table = Dialect::Postgres.text(table);
+        let rows = self.query(&format!(
+            "SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+             WHERE c.oid = to_regclass(quote_ident({table})) AND n.nspname <> current_schema()
+             AND EXISTS (SELECT FROM pg_class o WHERE o.relnamespace = n.oid AND o.relname = 'weir_columns')"
+        ))?;
+        Ok(rows.into_iter().flatten().next().flatten())
+    }
+
     fn same_but_for_case(&self, _table: &str) -> Read<Option<String>> {
         Ok(None)
     }

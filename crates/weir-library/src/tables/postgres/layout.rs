@@ -10,10 +10,10 @@ use super::errors::explain;
 /// The version of the layout.
 const LAYOUT: i32 = 1;
 
-/// The first schema, the schema of the search path that has tables of Weir, and the encoding.
+/// The first schema, whether it has tables of Weir, and the encoding.
 const FOUND: &str =
-    "SELECT current_schema(), (SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-        WHERE c.oid = to_regclass('weir_database')), current_setting('server_encoding')";
+    "SELECT current_schema(), to_regclass(quote_ident(current_schema()) || '.weir_database') IS NOT NULL,
+        current_setting('server_encoding')";
 
 /// The first schema of the search path that exists, although it is no current one: the user has no right to use it. The names are quoted.
 const HIDDEN: &str = "SELECT quote_ident(n.nspname), quote_ident(current_user)
@@ -43,7 +43,7 @@ pub(super) async fn check(connection: &PostgresConnection, address: &PostgresAdd
     let texts = async |sql: &str| connection.texts(sql).await.map_err(|error| explain(address, &error));
     let refused = |why: String| Err(Failure::function(format!("the database {address}: {why}")));
     let found = texts(FOUND).await?;
-    let [schema, owner, encoding] = found.first().map_or(&[][..], Vec::as_slice) else { return Ok(false) };
+    let [schema, exists, encoding] = found.first().map_or(&[][..], Vec::as_slice) else { return Ok(false) };
     let Some(schema) = schema.as_deref() else {
         let hidden = texts(HIDDEN).await?;
         return refused(match hidden.first().map(Vec::as_slice) {
@@ -65,15 +65,8 @@ pub(super) async fn check(connection: &PostgresConnection, address: &PostgresAdd
              `CREATE DATABASE … ENCODING 'UTF8' LOCALE 'C' TEMPLATE template0`"
         ));
     }
-    match owner.as_deref() {
-        None => return Ok(false),
-        Some(owner) if owner != schema => {
-            return refused(format!(
-                "the search path begins with the schema `{schema}`, which has no tables of Weir, and those of its schema `{owner}` may be \
-                 meant: name the schema of the tables, such as with `?options=-csearch_path%3D{owner}`"
-            ));
-        }
-        Some(_) => {}
+    if exists.as_deref() != Some("t") {
+        return Ok(false);
     }
     let layouts = texts("SELECT max(\"layout\") FROM \"weir_database\"").await?;
     let layout = layouts.first().and_then(|row| row.first()?.as_ref()?.parse::<i32>().ok());
