@@ -23,13 +23,17 @@ const TURN_WAIT_MAX: Duration = Duration::from_secs(2);
 /// Time after which a start says for the first time that it is held up. Chosen by judgement: a person who waits for it begins to wonder.
 const SAY_AFTER: Duration = Duration::from_secs(2);
 
-/// Asks for the processes that have had locks of tables of the schema for a second or more: their numbers, the names of their programs, and
-/// the beginnings of what they execute or have executed last.
-const HOLDERS: &str = "SELECT DISTINCT a.pid::text, a.application_name, left(regexp_replace(a.query, '\\s+', ' ', 'g'), 80)
-    FROM pg_locks l JOIN pg_class c ON c.oid = l.relation JOIN pg_stat_activity a ON a.pid = l.pid
-    WHERE l.locktype = 'relation' AND l.granted AND l.pid <> pg_backend_pid() AND c.relnamespace = current_schema()::regnamespace
-    AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
-    AND a.xact_start <= clock_timestamp() - interval '1 second' ORDER BY 1 LIMIT 5";
+/// Asks for the processes that have had locks of tables of the schema for a second or more, those of the strongest locks first: their
+/// numbers, the names of their programs, and the beginnings of what they execute or have executed last. A role that is not told
+/// since when a process has its locks, nor what it executes, sees it all the same.
+const HOLDERS: &str = "SELECT a.pid::text, a.application_name, left(regexp_replace(a.query, '\\s+', ' ', 'g'), 80)
+    FROM (SELECT l.pid, max(array_position(ARRAY['AccessShareLock', 'RowShareLock', 'RowExclusiveLock', 'ShareUpdateExclusiveLock',
+        'ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock'], l.mode)) AS strength
+        FROM pg_locks l JOIN pg_class c ON c.oid = l.relation
+        WHERE l.locktype = 'relation' AND l.granted AND l.pid <> pg_backend_pid() AND c.relnamespace = current_schema()::regnamespace
+        AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()) GROUP BY l.pid) holders
+    JOIN pg_stat_activity a USING (pid)
+    WHERE coalesce(a.xact_start <= clock_timestamp() - interval '1 second', true) ORDER BY strength DESC, 1 LIMIT 5";
 
 /// Returns whether changes of a start have failed because another program has a lock that they need.
 fn is_held_up(why: &Failure) -> bool {
@@ -105,7 +109,8 @@ impl PostgresDatabase {
         let of = if shown.is_empty() { "another program".to_owned() } else { shown.join(", ") };
         let seconds = self.connector.address.time_limit.as_secs();
         log.info(format!(
-            "the start waits for up to {seconds} s for locks of tables in the database {}: {of}",
+            "the start waits for up to {seconds} s for a lock of a table in the database {}, which one of these has, most likely the \
+             first: {of}",
             self.connector.address
         ));
     }
