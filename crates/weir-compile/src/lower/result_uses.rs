@@ -14,7 +14,7 @@ use super::block_builder::{OpenBlock, Terminator};
 pub(super) struct ResultUses {
     /// The variables that something uses.
     used: BTreeSet<Var>,
-    /// Those that a call, a condition or a primitive takes, beside one that passes them on.
+    /// The variables that a call, a condition or a primitive takes, beside one that passes them on.
     taken: BTreeSet<Var>,
     /// The variables that have the value of another one, such as the parameters of inlined functions.
     copies: BTreeMap<Var, Var>,
