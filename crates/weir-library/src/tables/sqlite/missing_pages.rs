@@ -3,7 +3,7 @@
 //! SQLite does not look for them when it opens a database with a log: it takes the number of pages from there, and takes a page that is
 //! missing for zeros when it reads it. But every page that a commit adds is in the log until a checkpoint has moved it into the file.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::Path;
 
@@ -37,12 +37,12 @@ pub(super) fn lacks_pages(path: &Path, connection: &Connection) -> rusqlite::Res
 }
 
 /// Returns the pages of a log, also of transactions that were not committed; `None` if it cannot be read.
-fn pages_in_log(log: &Path, page_size: u64) -> Option<HashSet<u64>> {
+fn pages_in_log(log: &Path, page_size: u64) -> Option<BTreeSet<u64>> {
     let log = File::open(log).ok()?;
     let mut header = [0; LOG_HEADER];
     read_at(&log, &mut header, 0).ok()?;
     let salts = &header[SALTS_AT..SALTS_AT + SALTS];
-    let (mut pages, mut frame) = (HashSet::new(), [0; FRAME_HEADER]);
+    let (mut pages, mut frame) = (BTreeSet::new(), [0; FRAME_HEADER]);
     for at in (LOG_HEADER as u64..).step_by(FRAME_HEADER + usize::try_from(page_size).ok()?) {
         // Behind the frames of this log are those of one before, or nothing.
         if read_at(&log, &mut frame, at).is_err() || frame[8..8 + SALTS] != *salts {
