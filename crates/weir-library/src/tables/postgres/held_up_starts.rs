@@ -1,6 +1,6 @@
 //! Starts that other programs hold up, because they have locks which the changes of the start need.
 //!
-//! Who waits for a lock of a table holds up all who read the table later. So a start waits for a moment only, takes back what it has changed,
+//! A program that waits for a lock of a table holds up all that read the table later. So a start waits for a moment only, takes back what it has changed,
 //! and tries again, as long as a statement may take. It says whom it waits for.
 
 use std::time::{Duration, Instant};

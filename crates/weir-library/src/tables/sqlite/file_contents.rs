@@ -5,8 +5,8 @@
 //! somebody has written it by other means, such as a backup that was copied over it. The time alone proves nothing, because people can set
 //! it: the [stamp](super::file_stamp) is compared then.
 //!
-//! What was in the file behind a checkpoint is not known: it is looked at anew, and taken for right. What is overwritten while a checkpoint
-//! is being made is not noticed therefore, nor are bytes that are changed within a file whose length and stamp stay.
+//! Behind a checkpoint the file is looked at anew, and taken for right, because nobody knows its contents. So it is not noticed if the file is
+//! overwritten while a checkpoint is being made, nor if bytes are changed while its length and stamp stay.
 
 use std::fs::Metadata;
 use std::path::Path;

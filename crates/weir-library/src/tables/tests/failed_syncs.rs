@@ -4,26 +4,13 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use rusqlite::Connection;
-use weir::{Closing, Failure, SeenCommits, Value};
+use weir::{Closing, SeenCommits};
 
-use super::evolution::user;
+use super::replaced_files::{key, named, settle};
 use super::{TestDatabase, users};
 use crate::tables::sqlite::database_files::beside;
 use crate::tables::sqlite::durable_files::DurableFiles;
 use crate::tables::sqlite::log_note::{LogNote, Noted};
-use crate::tables::storage::TableStorage;
-
-fn key(number: i64) -> Value {
-    Value::text(&format!("user {number}"))
-}
-
-fn named(number: i64) -> Value {
-    user(&format!("user {number}"), [Value::Int(number)])
-}
-
-fn settle(storage: &TableStorage) -> Result<(), Failure> {
-    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(storage.settled(true))
-}
 
 #[test]
 fn a_sync_that_fails_ends_the_program_and_the_next_start_has_what_was_acknowledged() {

@@ -21,15 +21,15 @@ use crate::tables::sqlite::stored::StoredTable;
 use crate::tables::storage::TableStorage;
 use crate::tables::table_log::TableLog;
 
-fn key(number: i64) -> Value {
+pub(super) fn key(number: i64) -> Value {
     Value::text(&format!("user {number}"))
 }
 
-fn named(number: i64) -> Value {
+pub(super) fn named(number: i64) -> Value {
     user(&format!("user {number}"), [Value::Int(number)])
 }
 
-fn settle(storage: &TableStorage) -> Result<(), Failure> {
+pub(super) fn settle(storage: &TableStorage) -> Result<(), Failure> {
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(storage.settled(true))
 }
 
