@@ -63,6 +63,7 @@ mod transactions;
 mod typed_arguments;
 mod types;
 mod waiting;
+mod written_paths;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;

@@ -4,23 +4,27 @@
 //! such as a `Result`, what was written if the value is which variant: a statement that fails has written nothing, and what a
 //! transaction writes is there when it commits. If an attempt ends with an `Err` on a path on which something was written, the next
 //! one may write it again. Writes that are harmless to repeat ([`super::attempt_values`]) do not count.
+//!
+//! A write that has failed is uncertain if its connection was lost. A `retry` ends with such a failure, but not with another one that the
+//! attempt makes in its place.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use weir_host::{Text, Value};
 use weir_ir::expr::{ArmTest, Atom, Block, Call, Let, Op, Origin, Var, Variable};
 use weir_ir::prim::Prim;
-use weir_syntax::{Code, Diagnostic};
+use weir_syntax::{Code, Diagnostic, Span};
 
 use super::Lowering;
 use super::attempt_values::{AttemptValues, Dependence};
 use super::block_builder::{OpenBlock, Terminator};
+use super::written_paths::{WriteState, Written, WrittenByVariant, WrittenVariant, joined, narrowed, union};
 use crate::declarations::Declarations;
 use crate::lang_items::{BEGIN, COMMIT, ROLL_BACK};
 
 impl Lowering<'_, '_> {
     /// Reports the writes of an attempt that the next one may repeat.
-    pub(super) fn report_repeated_writes(&mut self, attempt: &OpenBlock) {
+    pub(super) fn report_repeated_writes(&mut self, attempt: &OpenBlock, retry: Span) {
         if !self.writes_tables_in(attempt) {
             return;
         }
@@ -28,15 +32,19 @@ impl Lowering<'_, '_> {
             declarations: &self.program.declarations,
             values: AttemptValues::new(self.context.library, attempt),
             variants: BTreeMap::new(),
+            failures: BTreeMap::new(),
             path: Some(Written::new()),
             given_up: None,
             statements: BTreeMap::new(),
-            repeated: BTreeSet::new(),
+            repeated: BTreeMap::new(),
         };
         check.open_block(attempt);
         let AttemptCheck { repeated, mut statements, .. } = check;
-        let repeated: Vec<_> = repeated.into_iter().filter_map(|statement| statements.remove(&statement)).collect();
-        repeated.into_iter().for_each(|statement| self.report_repeated_write(&statement));
+        for (statement, if_uncertain) in repeated {
+            if let Some(statement) = statements.remove(&statement) {
+                self.report_repeated_write(&statement, if_uncertain, retry);
+            }
+        }
     }
 
     /// Returns true if an attempt writes tables.
@@ -48,7 +56,8 @@ impl Lowering<'_, '_> {
         writes
     }
 
-    fn report_repeated_write(&mut self, (table, function, origin): &(Text, Text, Origin)) {
+    fn report_repeated_write(&mut self, statement: &WritingStatement, if_uncertain: bool, retry: Span) {
+        let WritingStatement { table, function, origin, .. } = statement;
         let span = self.context.span(*origin);
         let table = self.context.name_at(table, span);
         let statement = match function.as_str() {
@@ -57,45 +66,37 @@ impl Lowering<'_, '_> {
             "delete_rows" => "delete_all",
             other => other,
         };
-        let diagnostic =
-            Diagnostic::new(Code::RetriedEffect, format!("`{table}.{statement}` may happen more than once"))
-                .at(span, "inside a `retry`, and something behind it may fail")
+        let found = Diagnostic::new(Code::RetriedEffect, format!("`{table}.{statement}` may happen more than once"));
+        let same_key = "write a row whose key or `unique` column is the same in each attempt";
+        let diagnostic = if if_uncertain {
+            found
+                .at(span, "the attempt may end with another failure than this write's own")
+                .because(retry, "the attempt is repeated then")
+                .note(
+                    "if the connection to the database is lost, nobody knows whether the row was written: the `retry` ends with that \
+                     failure, of the kind \"uncertain\", but not with another one that is made of it",
+                )
+                .hint(format!("end the attempt with the failure itself, by `?` or `fail(failure)`, or {same_key}"))
+        } else {
+            found
+                .at(span, "something behind it may fail")
+                .because(retry, "the attempt is repeated then")
                 .note("an attempt that fails behind it leaves what it has written, and the next one writes again")
                 .hint(format!(
-                    "put all statements of the attempt into one `atomic`, move `{table}.{statement}` out of the `retry`, or write a row whose \
-                     key or `unique` column is the same in each attempt"
-                ));
+                    "put all statements of the attempt into one `atomic`, move `{table}.{statement}` out of the `retry`, or {same_key}"
+                ))
+        };
         self.context.report_once(diagnostic);
     }
 }
 
-/// The statements that have written on a path, by their variables.
-type Written = BTreeSet<(Var, WriteState)>;
-
-/// The state of what a statement has written.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct WriteState {
-    /// True if its transaction has not committed yet.
-    is_open: bool,
-    /// True if it was written in an earlier round of a loop than the current one.
-    is_earlier: bool,
-}
-
-/// The writes on a path, by the variant that a value is.
-#[derive(Clone, Default)]
-struct WrittenByVariant {
-    /// The writes if the variant is not known.
-    all: Written,
-    /// The variants that the value may be; the others are those of `rest`.
-    variants: BTreeMap<u32, WrittenVariant>,
-    /// The writes if the value is another variant; `None` if it is none.
-    rest: Option<Written>,
-}
-
-#[derive(Clone, Default)]
-struct WrittenVariant {
-    written: Written,
-    payload: Option<Box<WrittenByVariant>>,
+/// A statement that writes.
+struct WritingStatement {
+    table: Text,
+    function: Text,
+    origin: Origin,
+    /// False if its failure says that it has written nothing, as that of a table in memory does.
+    may_be_uncertain: bool,
 }
 
 /// The check of one attempt.
@@ -103,14 +104,15 @@ struct AttemptCheck<'l> {
     declarations: &'l Declarations,
     values: AttemptValues<'l>,
     variants: BTreeMap<Var, WrittenByVariant>,
+    /// The uncertain writes whose failures these variables are.
+    failures: BTreeMap<Var, Written>,
     /// The writes on the current path; `None` if the place is unreachable.
     path: Option<Written>,
     /// The writes at the places where the body of the innermost `within` may have been cancelled.
     given_up: Option<Written>,
-    /// The statements that write, with the table and the function.
-    statements: BTreeMap<Var, (Text, Text, Origin)>,
-    /// The statements behind which the attempt may fail.
-    repeated: BTreeSet<Var>,
+    statements: BTreeMap<Var, WritingStatement>,
+    /// The statements behind which the attempt may fail; true if they are repeated only if they are uncertain.
+    repeated: BTreeMap<Var, bool>,
 }
 
 /// The end of a block: the dependence of its value, what was written by then, and by the variants of the value.
@@ -122,8 +124,11 @@ impl AttemptCheck<'_> {
         match &block.end {
             Terminator::FallThrough(value) => {
                 let Some(written) = self.written_if(value, Value::ERR) else { return };
-                self.repeated
-                    .extend(written.iter().filter(|(_, state)| !state.is_open).map(|(statement, _)| *statement));
+                // The `retry` ends with the failure of an uncertain write.
+                let failure_of = self.variant_of(value, Value::ERR).unwrap_or_default().failure_of;
+                for (statement, state) in written.difference(&failure_of).filter(|(_, state)| !state.is_open) {
+                    *self.repeated.entry(*statement).or_insert(true) &= state.is_uncertain;
+                }
             }
             // Leaves the `retry`.
             Terminator::Exit(..) | Terminator::Diverge => {}
@@ -189,42 +194,68 @@ impl AttemptCheck<'_> {
         self.may_be_given_up();
         self.values.bind(bound, self.values.of_call(call));
         let Some(before) = self.path.clone() else { return };
-        let closed = || Some(before.iter().copied().filter(|(_, state)| !state.is_open).collect::<Written>());
-        let (done, failed) = match (call.function.as_str(), self.harmful_write(call, bound)) {
-            (BEGIN | ROLL_BACK, _) => (closed(), closed()),
-            (COMMIT, _) => {
-                // The last stored table commits for those before it, and the commit of one in memory does not fail.
-                let table = call.arguments.first().and_then(Atom::shared);
-                let is_stored = table.is_some_and(|table| self.declarations.tables[table.as_str()].soft.is_none());
-                if is_stored && call.arguments.get(3) != Some(&Atom::Value(Value::Bool(true))) {
-                    return;
-                }
-                let commits = |(statement, state)| (statement, WriteState { is_open: false, ..state });
-                let failed = if is_stored { closed() } else { None };
-                (Some(before.iter().copied().map(commits).collect()), failed)
+        match (call.function.as_str(), self.harmful_write(call, bound, origin)) {
+            (BEGIN | ROLL_BACK, _) => {
+                let closed = before.iter().copied().filter(|(_, state)| !state.is_open).collect::<Written>();
+                self.succeeds_or_fails(bound, closed.clone(), Some(closed));
             }
-            (_, Some((table, function))) => {
-                self.statements.insert(bound, (table, function, origin));
-                let state = WriteState { is_open: self.values.is_in_transaction(call), is_earlier: false };
-                (Some(before.iter().copied().chain([(bound, state)]).collect()), Some(before))
+            (COMMIT, _) => self.commit(call, bound, &before),
+            (_, Some(statement)) => {
+                let state = WriteState { is_open: self.values.is_in_transaction(call), ..WriteState::default() };
+                let may_be_uncertain = statement.may_be_uncertain && !state.is_open;
+                self.statements.insert(bound, statement);
+                let uncertain = may_be_uncertain.then(|| (bound, state.uncertain()));
+                let failed = before.iter().copied().chain(uncertain).collect();
+                self.succeeds_or_fails(bound, before.into_iter().chain([(bound, state)]).collect(), Some(failed));
             }
-            _ => return,
-        };
-        let by_variant = |(tag, written): (u32, &Option<Written>)| {
-            Some((tag, WrittenVariant { written: written.clone()?, payload: None }))
-        };
-        let variants = [(Value::OK, &done), (Value::ERR, &failed)].into_iter().filter_map(by_variant).collect();
-        let all = done.clone().unwrap_or_default();
-        self.variants.insert(bound, WrittenByVariant { all, variants, rest: None });
-        self.path = done;
+            _ => {}
+        }
     }
 
-    /// Returns the table and the function of a call that writes what another attempt should not write again.
-    fn harmful_write(&self, call: &Call, result: Var) -> Option<(Text, Text)> {
+    /// Visits the commit of one table of a transaction.
+    fn commit(&mut self, call: &Call, bound: Var, before: &Written) {
+        // The last stored table commits for those before it, and the commit of one in memory does not fail.
+        let table = call.arguments.first().and_then(Atom::shared);
+        let is_stored = table.is_some_and(|table| self.declarations.tables[table.as_str()].soft.is_none());
+        if is_stored && call.arguments.get(3) != Some(&Atom::Value(Value::Bool(true))) {
+            return;
+        }
+        let failed = before.iter().copied().filter_map(|(statement, state)| match state.is_open {
+            true => self.statements[&statement].may_be_uncertain.then(|| (statement, state.uncertain())),
+            false => Some((statement, state)),
+        });
+        let failed = is_stored.then(|| failed.collect());
+        let commits = |&(statement, state): &_| (statement, WriteState { is_open: false, ..state });
+        self.succeeds_or_fails(bound, before.iter().map(commits).collect(), failed);
+    }
+
+    /// Goes on behind a call, whose result tells what is written: this if it has succeeded, and that if it may fail and has failed.
+    fn succeeds_or_fails(&mut self, result: Var, done: Written, failed: Option<Written>) {
+        let before = self.path.take().unwrap_or_default();
+        let all: Written = done.iter().chain(failed.iter().flatten()).copied().collect();
+        let fails = failed.map(|written| {
+            let failure_of = written.difference(&before).filter(|(_, state)| state.is_uncertain).copied().collect();
+            (Value::ERR, WrittenVariant { written, payload: None, failure_of })
+        });
+        let succeeds = WrittenVariant { written: done, ..WrittenVariant::default() };
+        let variants = fails.into_iter().chain([(Value::OK, succeeds)]).collect();
+        self.variants.insert(result, WrittenByVariant { all: all.clone(), variants, rest: None });
+        self.path = Some(all);
+    }
+
+    /// Returns the statement of a call that writes what another attempt should not write again.
+    fn harmful_write(&self, call: &Call, result: Var, origin: Origin) -> Option<WritingStatement> {
         let statement = self.values.statement_that_writes(call)?;
         let Some(Atom::Shared(name)) = call.arguments.first() else { return None };
         let table = self.declarations.tables.get(name.as_str())?;
-        (!self.values.is_harmless((statement, call), result, table)).then(|| (name.clone(), statement.into()))
+        let is_harmless = self.values.is_harmless((statement, call), result, table);
+        let may_be_uncertain = table.soft.is_none();
+        (!is_harmless).then(|| WritingStatement {
+            table: name.clone(),
+            function: statement.into(),
+            origin,
+            may_be_uncertain,
+        })
     }
 
     fn prim(&mut self, prim: &Prim, operands: &[Atom], bound: Var) {
@@ -232,14 +263,22 @@ impl AttemptCheck<'_> {
         let all = self.path.clone().unwrap_or_default();
         let variants = match (prim, operands) {
             (Prim::Variant(tag), operands) => {
-                let payload = if let [only] = operands { self.variants_of(only).map(Box::new) } else { None };
-                let variant = WrittenVariant { written: all.clone(), payload };
+                let only = if let [only] = operands { Some(only) } else { None };
+                let payload = only.and_then(|only| self.variants_of(only)).map(Box::new);
+                let failure = only.filter(|_| *tag == Value::ERR).and_then(Atom::variable);
+                let failure_of = failure.and_then(|failure| self.failures.get(&failure)).cloned().unwrap_or_default();
+                let variant = WrittenVariant { written: all.clone(), payload, failure_of };
                 WrittenByVariant { all, variants: [(*tag, variant)].into(), rest: None }
             }
-            (Prim::Copy, [value]) => match self.variants_of(value) {
-                Some(variants) => variants,
-                None => return,
-            },
+            (Prim::Copy, [value]) => {
+                if let Some(of) = value.variable().and_then(|value| self.failures.get(&value)).cloned() {
+                    self.failures.insert(bound, of);
+                }
+                match self.variants_of(value) {
+                    Some(variants) => variants,
+                    None => return,
+                }
+            }
             _ => return,
         };
         self.variants.insert(bound, variants);
@@ -259,8 +298,9 @@ impl AttemptCheck<'_> {
             payload.iter().for_each(|payload| self.values.bind(payload.var, dependence));
             if let ArmTest::Tag(tag) = test {
                 self.path = self.written_if(subject, *tag);
-                if let (Some(held), [payload]) = (self.payload_of(subject, *tag), payload) {
-                    self.variants.insert(payload.var, held);
+                if let (Some(variant), [payload]) = (self.variant_of(subject, *tag), payload) {
+                    self.failures.insert(payload.var, variant.failure_of);
+                    self.variants.extend(variant.payload.map(|held| (payload.var, *held)));
                 }
             }
             if dependence == Dependence::Changes {
@@ -278,12 +318,15 @@ impl AttemptCheck<'_> {
         let (dependence, end) = self.block(body);
         let given_up = self.given_up.take().unwrap_or_default();
         self.given_up = outer.map(|outer| outer.union(&given_up).copied().collect());
-        let none = WrittenVariant { written: given_up.clone(), payload: None };
+        let none = WrittenVariant { written: given_up.clone(), ..WrittenVariant::default() };
         let mut variants = BTreeMap::from([(Value::NONE, none)]);
         let mut all = given_up;
         if let Some((written, payload)) = end {
             all.extend(&written);
-            variants.insert(Value::SOME, WrittenVariant { written, payload: payload.map(Box::new) });
+            variants.insert(
+                Value::SOME,
+                WrittenVariant { written, payload: payload.map(Box::new), ..WrittenVariant::default() },
+            );
         }
         self.values.bind(bound, dependence.max(Dependence::Reads));
         self.variants.insert(bound, WrittenByVariant { all: all.clone(), variants, rest: None });
@@ -337,9 +380,8 @@ impl AttemptCheck<'_> {
         narrowed(path, &of, of.variants.get(&tag).map(|variant| &variant.written).or(of.rest.as_ref()))
     }
 
-    fn payload_of(&self, value: &Atom, tag: u32) -> Option<WrittenByVariant> {
-        let var = value.variable()?;
-        self.variants.get(&var)?.variants.get(&tag)?.payload.as_deref().cloned()
+    fn variant_of(&self, value: &Atom, tag: u32) -> Option<WrittenVariant> {
+        self.variants.get(&value.variable()?)?.variants.get(&tag).cloned()
     }
 
     /// Returns what was written by the variants of a value, if something is known of it.
@@ -348,53 +390,10 @@ impl AttemptCheck<'_> {
             Atom::Var(var) => self.variants.get(var).cloned(),
             Atom::Value(Value::Variant(tag, _)) => {
                 let all = self.path.clone().unwrap_or_default();
-                let variant = WrittenVariant { written: all.clone(), payload: None };
+                let variant = WrittenVariant { written: all.clone(), ..WrittenVariant::default() };
                 Some(WrittenByVariant { all, variants: [(*tag, variant)].into(), rest: None })
             }
             _ => None,
         }
-    }
-}
-
-/// Returns what was written by the variants of a value that is one of these, on each path what was written and its variants.
-fn joined(values: &[(Written, Option<WrittenByVariant>)]) -> WrittenByVariant {
-    let known = values.iter().filter_map(|(_, variants)| variants.as_ref());
-    let tags: BTreeSet<u32> = known.flat_map(|of| of.variants.keys().copied()).collect();
-    let rest = |(written, variants): &(Written, Option<WrittenByVariant>)| match variants {
-        Some(of) => narrowed(written, of, of.rest.as_ref()),
-        None => Some(written.clone()),
-    };
-    let with_tag = |tag: u32| {
-        let of_each = values.iter().filter_map(|value| {
-            let known = value.1.as_ref().and_then(|of| Some((of, of.variants.get(&tag)?)));
-            Some(match known {
-                Some((of, variant)) => {
-                    (narrowed(&value.0, of, Some(&variant.written))?, variant.payload.as_deref().cloned())
-                }
-                None => (rest(value)?, None),
-            })
-        });
-        let of_each: Vec<_> = of_each.collect();
-        let written = of_each.iter().flat_map(|(written, _)| written.iter().copied()).collect();
-        let is_known = of_each.iter().any(|(_, payload)| payload.is_some());
-        (tag, WrittenVariant { written, payload: is_known.then(|| Box::new(joined(&of_each))) })
-    };
-    WrittenByVariant {
-        all: values.iter().flat_map(|(written, _)| written.iter().copied()).collect(),
-        variants: tags.into_iter().map(with_tag).collect(),
-        rest: values.iter().map(rest).fold(None, union),
-    }
-}
-
-/// Returns what was written on a path on which a value turns out to be a variant, with which this was written.
-fn narrowed(path: &Written, of: &WrittenByVariant, with_variant: Option<&Written>) -> Option<Written> {
-    let with_variant = with_variant?;
-    Some(path.iter().filter(|written| !of.all.contains(written) || with_variant.contains(written)).copied().collect())
-}
-
-fn union(one: Option<Written>, other: Option<Written>) -> Option<Written> {
-    match (one, other) {
-        (Some(one), Some(other)) => Some(one.union(&other).copied().collect()),
-        (one, other) => one.or(other),
     }
 }

@@ -98,7 +98,7 @@ impl<'a> Lowering<'a, '_> {
             let first = lowering.prim(Prim::Equal, vec![tried.clone(), nothing], Type::Bool, span);
             let mut writes_tables = false;
             let mut one_try = |lowering: &mut Self| {
-                let (outcome, writes) = lowering.one_try(body, &result, span);
+                let (outcome, writes) = lowering.one_try(body, &result, tries, span);
                 writes_tables = writes;
                 outcome
             };
@@ -189,7 +189,7 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// Lowers one try, whose result includes the failure of a `?` inside. Also returns whether it writes tables.
-    fn one_try(&mut self, body: &'a Block, result: &Type, span: Span) -> (Atom, bool) {
+    fn one_try(&mut self, body: &'a Block, result: &Type, tries: u64, span: Span) -> (Atom, bool) {
         self.frame_count += 1;
         let id = InlineFrameId(self.frame_count);
         let site = self.frame().call_path.clone();
@@ -216,7 +216,9 @@ impl<'a> Lowering<'a, '_> {
             }
         });
         open_block.resolve_exits(id);
-        self.report_repeated_writes(&open_block);
+        if tries > 1 {
+            self.report_repeated_writes(&open_block, span);
+        }
         let writes_tables = self.writes_tables_in(&open_block);
         let outcome = self.join(open_block, result, span);
         self.frames.pop();
