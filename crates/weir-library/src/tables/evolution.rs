@@ -53,8 +53,8 @@ pub(super) struct KnownColumn {
     default: Option<String>,
 }
 
-/// Makes the changes. The caller makes them a transaction.
-pub(super) fn apply(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<()> {
+/// Makes the changes, and returns them. The caller makes them a transaction.
+pub(super) fn apply(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<Vec<SchemaChange>> {
     let dialect = catalog.dialect();
     catalog.create_own_table(
         "weir_columns",
@@ -65,7 +65,7 @@ pub(super) fn apply(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<()> {
         Ok(changes) => changes,
         Err(failure) => return Ok(Err(failure)),
     };
-    for change in changes {
+    for change in &changes {
         if let Err(failure) = catalog.execute(&change.sql) {
             let message = format!("{failure}; the statement was {}", change.sql);
             return Ok(Err(Failure::new(failure.kind, message)));
@@ -81,7 +81,7 @@ pub(super) fn apply(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<()> {
         ))?;
     }
     reference_notes::note(schema, catalog)?;
-    Ok(Ok(()))
+    Ok(Ok(changes))
 }
 
 /// Returns what a start would change, or why it cannot.

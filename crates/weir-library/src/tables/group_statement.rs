@@ -37,7 +37,7 @@ impl TableStatements {
         let mut groups = format!("GROUP BY {}", list(columns(), ", "));
         for (at, (of, value)) in grouping.conditions(search).enumerate() {
             let (part, column) = self.part(schema, &prefix, (grouping, of.part));
-            let test = self.test(part, &of.comparison, Bound(value, column), &mut parameters);
+            let test = self.test(part, &of.comparison, Bound::bound(value, column), &mut parameters);
             _ = write!(groups, " {} {test}", if at == 0 { "HAVING" } else { "AND" });
         }
         let by_column = |at: usize| ordered_in(&prefix, (schema, self.dialect), at);
@@ -57,7 +57,7 @@ impl TableStatements {
         });
         let mut limit = String::new();
         if search.is_limited() {
-            parameters.push(Bound(&search.limit_value, &NUMBER));
+            parameters.push(Bound::new(&search.limit_value, &NUMBER));
             limit = format!(" LIMIT {}", self.dialect.parameter(parameters.len()));
         }
         let rows = match &first {

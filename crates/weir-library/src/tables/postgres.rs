@@ -286,18 +286,18 @@ impl PostgresDatabase {
     }
 
     /// Makes the changes of the tables of a program that starts, all or none.
-    pub(super) fn evolve(&self, change: impl Fn(&dyn Catalog) -> StartCheck<()>) -> Result<(), Failure> {
-        self.changing(|catalog| {
+    pub(super) fn evolve<T>(&self, change: impl Fn(&dyn Catalog) -> StartCheck<T>) -> Result<T, Failure> {
+        let applied = self.changing(|catalog| {
             let applied = change(catalog)?;
             if applied.is_err() {
                 return Ok(applied);
             }
             self.look_for_triggers(catalog)?;
             let declared = self.declared.lock().clone();
-            Ok(self.lacking_on_tables(|sql| catalog.query(sql), &declared)?.map_or(Ok(()), Err))
+            Ok(self.lacking_on_tables(|sql| catalog.query(sql), &declared)?.map_or(applied, Err))
         })?;
         self.begin_reading();
-        Ok(())
+        Ok(applied)
     }
 
     /// Notes the triggers, rules and policies that the tables have.

@@ -24,7 +24,23 @@ pub(super) fn is_too_large(value: &Value) -> bool {
 
 /// A value of a column as a parameter of a statement.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Bound<'v>(pub(super) &'v Value, pub(super) &'v ColumnSchema);
+pub(super) struct Bound<'v> {
+    value: &'v Value,
+    pub(super) column: &'v ColumnSchema,
+    pub(super) place: ParameterPlace,
+}
+
+/// The place of a parameter in its statement, for a value that the database cannot store: PostgreSQL stores no text with NUL in a column of
+/// another program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ParameterPlace {
+    /// It is stored: the database refuses the value.
+    Stored,
+    /// A column is equal to it: no row is.
+    Equal,
+    /// A column is at most, or greater than, what stands before the first NUL: the order of texts leaves nothing between that and the text.
+    Bound,
+}
 
 /// A value as a database stores it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -42,16 +58,36 @@ pub(super) fn key_parameters<'s>(schema: &'s Schema, key: &'s Value) -> Vec<Boun
     let columns = schema.key.iter().map(|at| &schema.columns[*at]);
     match key {
         Value::Record(parts) if schema.key.len() > 1 => {
-            parts.iter().zip(columns).map(|(part, column)| Bound(part, column)).collect()
+            parts.iter().zip(columns).map(|(part, column)| Bound::equal(part, column)).collect()
         }
-        only => columns.map(|column| Bound(only, column)).collect(),
+        only => columns.map(|column| Bound::equal(only, column)).collect(),
     }
 }
 
 impl<'v> Bound<'v> {
+    /// Returns a value that a statement stores, or that every database can store.
+    pub(super) fn new(value: &'v Value, column: &'v ColumnSchema) -> Bound<'v> {
+        Bound { value, column, place: ParameterPlace::Stored }
+    }
+
+    /// Returns a value to which a column is equal.
+    pub(super) fn equal(value: &'v Value, column: &'v ColumnSchema) -> Bound<'v> {
+        Bound { value, column, place: ParameterPlace::Equal }
+    }
+
+    /// Returns a value that bounds a column.
+    pub(super) fn bound(value: &'v Value, column: &'v ColumnSchema) -> Bound<'v> {
+        Bound { value, column, place: ParameterPlace::Bound }
+    }
+
+    /// Returns whether no row of a table in PostgreSQL can have this value.
+    pub(super) fn is_unstorable_in_postgres(self) -> bool {
+        self.column.existing && matches!(self.stored(), SqlValue::Text(text) if text.contains('\0'))
+    }
+
     /// Returns the value that the database stores.
     pub(super) fn stored(self) -> SqlValue<'v> {
-        let Bound(value, column) = self;
+        let Bound { value, column, .. } = self;
         let value = match value {
             Value::Variant(Value::SOME, Some(held)) if column.optional => held.first().unwrap_or(&Value::Absent),
             Value::Variant(Value::NONE, None) if column.optional => &Value::Absent,

@@ -86,7 +86,7 @@ impl TableStatements {
     /// Returns the query for rows, and its parameters.
     pub(super) fn select<'s>(&self, schema: &'s Schema, search: &'s TableSearch) -> (String, Vec<Bound<'s>>) {
         let (condition, mut parameters) = self.condition(schema, search);
-        parameters.push(Bound(&search.limit_value, &NUMBER));
+        parameters.push(Bound::new(&search.limit_value, &NUMBER));
         let (order, limit) = (order((schema, self.dialect), search, ""), self.dialect.parameter(parameters.len()));
         let table = quoted(&schema.name);
         (format!("SELECT {} FROM {table}{condition}{order} LIMIT {limit}", self.columns), parameters)
@@ -116,7 +116,7 @@ impl TableStatements {
                 let value = match part {
                     KeyPart::Column(of) => format!("{ROWS}{}", name(schema, *of)),
                     KeyPart::Value(value) => {
-                        parameters.push(Bound(value, &other.columns[*column]));
+                        parameters.push(Bound::equal(value, &other.columns[*column]));
                         self.dialect.parameter_of(&other.columns[*column], parameters.len())
                     }
                 };
@@ -158,7 +158,7 @@ impl TableStatements {
     pub(super) fn condition<'s>(&self, schema: &'s Schema, search: &'s TableSearch) -> (String, Vec<Bound<'s>>) {
         let (mut sql, mut parameters) = (String::new(), Vec::new());
         for (at, (condition, value)) in search.conditions().enumerate() {
-            let bound = Bound(value, &schema.columns[condition.column]);
+            let bound = Bound::bound(value, &schema.columns[condition.column]);
             let mut named = format!("{}{}", self.dialect.prefix(schema), name(schema, condition.column));
             if self.dialect == Dialect::Sqlite && is_behind_cursor(search, condition.column, &condition.comparison) {
                 // SQLite searches by one bound of a column, which has to be that of the page: `+` keeps it from this one.
@@ -184,11 +184,19 @@ impl TableStatements {
         bound: Bound<'s>,
         parameters: &mut Vec<Bound<'s>>,
     ) -> String {
-        let column = bound.1;
+        let column = bound.column;
         // Only `=` and `IS NULL` are searched by an index in every database.
         if column.optional && bound.stored() == SqlValue::Null {
             return format!("{part} {}", if comparison == "==" { "IS NULL" } else { "IS NOT NULL" });
         }
+        let is_unstorable = self.dialect == Dialect::Postgres && bound.is_unstorable_in_postgres();
+        let comparison = match comparison {
+            "==" if is_unstorable => return "FALSE".to_owned(),
+            "!=" if is_unstorable => return "TRUE".to_owned(),
+            "<" if is_unstorable => "<=",
+            ">=" if is_unstorable => ">",
+            as_written => as_written,
+        };
         parameters.push(bound);
         let parameter = self.dialect.parameter_of(column, parameters.len());
         match comparison {
@@ -269,7 +277,7 @@ pub(super) fn parameters<'s>(
     columns: impl Iterator<Item = usize>,
     row: &'s [Value],
 ) -> Vec<Bound<'s>> {
-    columns.map(|at| Bound(&row[at], &schema.columns[at])).collect()
+    columns.map(|at| Bound::new(&row[at], &schema.columns[at])).collect()
 }
 
 /// Returns the `ORDER BY` of a query: its own order, then the key, without columns that a condition fixes. A column counts where it

@@ -161,7 +161,11 @@ impl weir::Starting for TableStorage {
             }
             _ => changed,
         };
-        changed.map_err(|(table, failure)| failed(table, failure))
+        let changes = changed.map_err(|(table, failure)| failed(table, failure))?;
+        if let Some(log) = &self.log {
+            changes.iter().for_each(|change| log.info(format!("the start has changed the database: {}", change.sql)));
+        }
+        Ok(())
     }
 }
 

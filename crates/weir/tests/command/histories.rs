@@ -11,6 +11,9 @@
 //! inserts the rows again. The query behind it in the transaction shows which lists these were: a longer one of an even length would have
 //! been left out.
 //!
+//! Some reads are of several rows of one moment: joined rows, rows by the keys of a list, and rows of a table that a transaction does not
+//! name.
+//!
 //! `WEIR_HISTORIES` sets the number of transactions of each client.
 
 mod check;
@@ -28,23 +31,65 @@ use check::{History, Operation, Transaction};
 
 pub(crate) const PROGRAM: &str = r#"use http
 
-record Cell { name: Int, items: Text, even: Bool }
+record Cell { name: Int, next: Int, items: Text, even: Bool }
+
+record Note { id: Int, text: Text }
 
 record Step { key: Int, add: Int }
 
 table stored: Cell key name index even
 table kept: Cell key name soft(at_most: 1_000)
+table notes: Note key id
 
 fn cell(key: Int) -> Cell {
   let found = if key % 2 == 0 { stored[key] } else { kept[key] }
-  found else { Cell { name: key, items: "", even: true } }
+  found else { empty(key) }
 }
+
+fn empty(key: Int) -> Cell { Cell { name: key, next: (key + 2) % 6, items: "", even: true } }
 
 fn longer(cell: Cell, add: Int) -> Cell { Cell { ..cell, items: "{cell.items} {add}", even: !cell.even } }
 
 fn read(key: Int) -> Result(Text) { Ok(cell(key).items) }
 
 fn rows() -> Result(List(Text)) { Ok(for cell in stored { "{cell.name}{cell.items}" }) }
+
+/// Returns each stored cell, and the one that it names.
+fn joined() -> Result(List(Text)) {
+  let found = for c in stored {
+    match stored[c.next] {
+      Some(next) => "{c.name}{c.items};{next.name}{next.items}"
+      None => "{c.name}{c.items};{c.next}"
+    }
+  }
+  Ok(found)
+}
+
+fn listed() -> Result(List(Text)) {
+  let found = for key in [0, 2, 4] {
+    match stored[key] {
+      Some(c) => "{c.name}{c.items}"
+      None => "{key}"
+    }
+  }
+  Ok(found)
+}
+
+/// Returns the stored cells in a transaction that names another table.
+fn noted(id: Int) -> Result(List(Text)) {
+  atomic notes {
+    notes.upsert(Note { id, text: "before" })?
+    let first = for cell in stored { "{cell.name}{cell.items}" }
+    notes.upsert(Note { id, text: "between" })?
+    let second = for key in [0, 2, 4] {
+      match stored[key] {
+        Some(c) => "{c.name}{c.items}"
+        None => "{key}"
+      }
+    }
+    Ok(first + second)
+  }
+}
 
 fn step(key: Int, add: Int) -> Result(Text) {
   if key < 0 { fail("given up") }
@@ -63,7 +108,7 @@ fn transaction(steps: List(Step)) -> Result(List(Text)) {
 
 fn stored_step(key: Int, add: Int) -> Result(Text) {
   if key < 0 { fail("given up") }
-  let cell = stored[key] else { Cell { name: key, items: "", even: true } }
+  let cell = stored[key] else { empty(key) }
   if add == 0 { return Ok(cell.items) }
   let name = stored.upsert(longer(cell, add))?
   Ok("{name}")
@@ -114,6 +159,18 @@ service cells on http(port: 8080) {
   }
   get "/stored" {
     let found = rows() else as failure { return http.bad_request("{failure.kind()}: {failure}") }
+    http.json(found)
+  }
+  get "/joined" {
+    let found = joined() else as failure { return http.bad_request("{failure.kind()}: {failure}") }
+    http.json(found)
+  }
+  get "/listed" {
+    let found = listed() else as failure { return http.bad_request("{failure.kind()}: {failure}") }
+    http.json(found)
+  }
+  get "/noted/{id}" (id: Int) {
+    let found = noted(id) else as failure { return http.bad_request("{failure.kind()}: {failure}") }
     http.json(found)
   }
   get "/kept" { http.json(for cell in kept { "{cell.name}{cell.items}" }) }
@@ -186,11 +243,17 @@ struct Client<'s> {
 impl Client<'_> {
     /// Executes a random transaction. Returns its operations, and whether it is committed.
     fn transaction(&mut self) -> (bool, Vec<Operation>) {
-        match self.random.below(10) {
+        match self.random.below(16) {
             0 => (true, self.query("stored", 0)),
             1 => (true, self.query("kept", 1)),
             2 | 3 => (true, self.key()),
-            4 | 5 => self.sweep(),
+            4 => (true, self.reads("/joined")),
+            5 => (true, self.reads("/listed")),
+            6 => {
+                let path = format!("/noted/{}", self.random.below(2));
+                (true, self.reads(&path))
+            }
+            7..=9 => self.sweep(),
             _ => self.steps(),
         }
     }
@@ -201,6 +264,13 @@ impl Client<'_> {
         let known = lists(&text);
         let keys = (0..KEYS).filter(|key| key % 2 == parity);
         keys.map(|key| Operation::Read(key, known.get(&key).cloned().unwrap_or_default())).collect()
+    }
+
+    /// Reads rows of one moment, some of them twice.
+    fn reads(&self, path: &str) -> Vec<Operation> {
+        let text = read(self.served, path).unwrap_or_default();
+        let rows = text.split(['"', ';']).map(numbers_in_json).filter(|row| !row.is_empty());
+        rows.map(|row| Operation::Read(row[0], row[1..].to_vec())).collect()
     }
 
     /// Reads a key by itself, which is a transaction of its own.

@@ -22,6 +22,7 @@ mod limited_writes;
 mod long_reads;
 mod lost_commits;
 mod migrations;
+mod nul_in_texts;
 mod of_modules;
 mod other_schemas;
 mod pages;

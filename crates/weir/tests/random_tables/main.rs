@@ -185,7 +185,7 @@ fn same_on_existing_tables(seed: u64) {
     }
     // PostgreSQL numbers the rows of such a table in another way: it leaves gaps.
     if let Some(server) = postgres_of(seed).filter(|_| !program.items.auto) {
-        same_on_existing_tables_of_postgres(&program.without_nul(), seed, server);
+        same_on_existing_tables_of_postgres(&program.storing_no_nul(), seed, server);
     }
 }
 

@@ -82,7 +82,7 @@ fn store_batch(
         Ok(()) => apply(schema, catalog)?,
         Err(failure) => Err(failure),
     };
-    Ok(changed.map(|()| false).map_err(explained))
+    Ok(changed.map(|_| false).map_err(explained))
 }
 
 /// Fails if rows of a table of the database, which a migration may have converted, reference rows that do not exist.
@@ -117,22 +117,25 @@ pub(in crate::tables) fn not_converted(
     }
 }
 
-/// Makes the changes of a start, when no rows are left to convert. The caller makes them a transaction.
-pub(in crate::tables) fn apply(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<()> {
+/// Makes the changes of a start, when no rows are left to convert, and returns those of a table that was there before. The caller makes
+/// them a transaction.
+pub(in crate::tables) fn apply(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<Vec<SchemaChange>> {
     if let Err(failure) = fits_others(schema, catalog)? {
         return Ok(Err(failure));
     }
     let is_new = catalog.columns(&schema.name)?.is_empty();
     let why = why_nothing_is_converted(schema, catalog)?;
     let not_convertible = not_convertible(schema, why.as_deref(), catalog)?;
-    if let Err(failure) = evolution::apply(schema, catalog)? {
-        return Ok(Err(explained(failure, why)));
-    }
+    let mut changes = match evolution::apply(schema, catalog)? {
+        Ok(changes) => changes,
+        Err(failure) => return Ok(Err(explained(failure, why))),
+    };
     if let Some(failure) = not_convertible {
         return Ok(Err(failure));
     }
     if is_new {
         forget(schema, catalog)?;
+        changes.clear();
     }
     if let Some(migration) = &schema.migration
         && !MigrationHistory::of(schema, catalog)?.has_made(schema, migration)
@@ -141,7 +144,7 @@ pub(in crate::tables) fn apply(schema: &Schema, catalog: &dyn Catalog) -> StartC
         note(schema, columns, &MigrationProgress::NothingToConvert, catalog)?;
     }
     catalog.note_declared(schema)?;
-    Ok(Ok(()))
+    Ok(Ok(changes))
 }
 
 /// Returns the changes of a start that converts no rows, or why it cannot.

@@ -338,7 +338,8 @@ impl<'s> PendingMigration<'s> {
 
     /// Returns the key of a row in SQL.
     fn literal(&self, row: &Value, dialect: Dialect) -> String {
-        let parts = self.key_columns().map(|at| literal(Bound(&fields(row)[at], &self.migration.columns[at]), dialect));
+        let parts =
+            self.key_columns().map(|at| literal(Bound::new(&fields(row)[at], &self.migration.columns[at]), dialect));
         list(parts, ", ")
     }
 }

@@ -8,6 +8,7 @@ use std::cell::Cell;
 
 use super::converted_rows::ConvertedRows;
 use super::migration::{self, PlannedChanges};
+use super::new_table::SchemaChange;
 use super::pending_migration::PendingMigration;
 use crate::tables::catalog::{Catalog, Read, StartCheck};
 use crate::tables::schema::Schema;
@@ -48,8 +49,13 @@ fn any_in_batches(tables: &[Schema], catalog: &dyn Catalog) -> Read<bool> {
     Ok(false)
 }
 
-/// Makes the changes of all tables, and leaves the place of the table that it is about in `at`. The caller makes it a transaction.
-pub(in crate::tables) fn make(tables: &[StartingTable], at: &Cell<usize>, catalog: &dyn Catalog) -> StartCheck<()> {
+/// Makes the changes of all tables, returns those of tables that were there before, and leaves the place of the table that it is about in
+/// `at`. The caller makes it a transaction.
+pub(in crate::tables) fn make(
+    tables: &[StartingTable],
+    at: &Cell<usize>,
+    catalog: &dyn Catalog,
+) -> StartCheck<Vec<SchemaChange>> {
     for (place, StartingTable { schema, converted }) in tables.iter().enumerate() {
         at.set(place);
         let Some(converted) = converted else { continue };
@@ -65,11 +71,13 @@ pub(in crate::tables) fn make(tables: &[StartingTable], at: &Cell<usize>, catalo
             return Ok(Err(failure));
         }
     }
+    let mut changes = Vec::new();
     for (place, table) in tables.iter().enumerate() {
         at.set(place);
-        if let Err(failure) = migration::apply(&table.schema, catalog)? {
-            return Ok(Err(failure));
+        match migration::apply(&table.schema, catalog)? {
+            Ok(of_table) => changes.extend(of_table),
+            Err(failure) => return Ok(Err(failure)),
         }
     }
-    Ok(Ok(()))
+    Ok(Ok(changes))
 }

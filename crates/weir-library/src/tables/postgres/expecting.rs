@@ -67,7 +67,7 @@ impl PostgresTable {
             return;
         }
         let column = &self.schema.columns[self.schema.key[0]];
-        let keys = [rows.iter().map(|row| Bound(&row.1, column)).collect::<Vec<_>>()];
+        let keys = [rows.iter().map(|row| Bound::new(&row.1, column)).collect::<Vec<_>>()];
         let sql = self.statements.get_many.as_deref().unwrap_or_default();
         let sent = kept(&[SqlStatement::new(sql, &keys)], &prepared);
         let executed = executed(connection, &prepared, sent);

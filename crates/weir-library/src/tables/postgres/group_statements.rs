@@ -157,7 +157,7 @@ impl<'g> GroupPart<'g> {
         let GroupPart::Insertions(members, insertion) = self else { return };
         let Some(table) = members.first().map(|first| &group[*first].table) else { return };
         let rows: Vec<&'g [Value]> = members.iter().map(|at| inserted_row(&group[*at].change)).collect();
-        let column = |at: usize| rows.iter().map(|row| Bound(&row[at], &table.schema.columns[at])).collect();
+        let column = |at: usize| rows.iter().map(|row| Bound::new(&row[at], &table.schema.columns[at])).collect();
         insertion.columns = given_columns(&table.schema).into_iter().map(column).collect();
         insertion.published = Some(published(table, &rows));
     }

@@ -80,7 +80,7 @@ impl SitedChange {
         let mut own = String::new();
         for (number, at) in columns.into_iter().enumerate() {
             own.push_str(if number > 0 { ", " } else { "" });
-            match Bound(&fields(row)[at], &schema.columns[at]).stored() {
+            match Bound::new(&fields(row)[at], &schema.columns[at]).stored() {
                 SqlValue::Integer(value) => _ = write!(own, "{value}"),
                 SqlValue::Bool(value) => own.push(if value { 't' } else { 'f' }),
                 SqlValue::Text(text) => own.push_str(&escaped(text)),

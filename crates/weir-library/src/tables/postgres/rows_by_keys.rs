@@ -28,7 +28,7 @@ impl<'k> KeyParameters<'k> {
         match (&statements.get_many, keys.len()) {
             (Some(sql), 2..) => {
                 let column = &schema.columns[schema.key[0]];
-                KeyParameters::All(sql, [keys.iter().map(|key| Bound(key, column)).collect()])
+                KeyParameters::All(sql, [keys.iter().map(|key| Bound::new(key, column)).collect()])
             }
             _ => KeyParameters::Each(&statements.get, keys.iter().map(|key| key_parameters(schema, key)).collect()),
         }

@@ -262,7 +262,7 @@ impl TableRows for PostgresTable {
         let sql = self.statements.selection_of_many(&self.schema, columns)?;
         let mut parameters: Vec<Vec<Bound<'_>>> = Vec::with_capacity(parts.len());
         for (of, parts) in columns.iter().zip(parts) {
-            parameters.push(parts.iter().map(|part| Bound(part, &self.schema.columns[*of])).collect());
+            parameters.push(parts.iter().map(|part| Bound::new(part, &self.schema.columns[*of])).collect());
         }
         let found = self.database.read(transaction, &[SqlStatement::new(&sql, &parameters)]);
         let rows = found.map_err(|error| self.database.failure(&error)).map(|found| found.into_iter().next());

@@ -9,7 +9,7 @@ use weir::Value;
 
 use crate::tables::escaped_text::{escaped, unescaped};
 use crate::tables::schema::ColumnSchema;
-use crate::tables::sql_value::{Bound, SqlValue, value_of};
+use crate::tables::sql_value::{Bound, ParameterPlace, SqlValue, value_of};
 
 type Encoded = Result<IsNull, Box<dyn Error + Sync + Send>>;
 
@@ -20,7 +20,11 @@ impl ToSql for Bound<'_> {
             SqlValue::Bool(value) => value.to_sql_checked(ty, out),
             SqlValue::Integer(value) => value.to_sql_checked(ty, out),
             SqlValue::Real(value) => value.to_sql_checked(ty, out),
-            SqlValue::Text(text) if self.1.existing => text.to_sql_checked(ty, out),
+            SqlValue::Text(text) if self.column.existing => match (self.place, text.split_once('\0')) {
+                (ParameterPlace::Equal, Some(_)) => Ok(IsNull::Yes),
+                (ParameterPlace::Bound, Some((before, _))) => before.to_sql_checked(ty, out),
+                _ => text.to_sql_checked(ty, out),
+            },
             SqlValue::Text(text) => escaped(text).to_sql_checked(ty, out),
             SqlValue::Bytes(bytes) => bytes.to_sql_checked(ty, out),
         }

@@ -97,7 +97,7 @@ impl<'t> RowReplacement<'t> {
     fn insert(&self, row: &Value, undeclared: UndeclaredValues) -> rusqlite::Result<()> {
         let columns = &self.table.schema.columns;
         let declared: Vec<Bound<'_>> =
-            fields(row).iter().zip(columns).map(|(value, column)| Bound(value, column)).collect();
+            fields(row).iter().zip(columns).map(|(value, column)| Bound::new(value, column)).collect();
         let declared = declared.iter().map(|bound| bound as &dyn ToSql);
         let parameters = declared.chain(undeclared.iter().map(|value| value as &dyn ToSql));
         self.connection.prepare_cached(&self.insertion)?.execute(params_from_iter(parameters)).map(|_| ())

@@ -53,7 +53,7 @@ impl RowStatement {
             }
             RowChange::Upsert(row) => {
                 let row = fields(row);
-                let parameters = row.iter().zip(&table.schema.columns).map(|(value, column)| Bound(value, column));
+                let parameters = row.iter().zip(&table.schema.columns).map(|(value, column)| Bound::new(value, column));
                 let rows =
                     connection.prepare_cached(&table.statements.upsert)?.execute(params_from_iter(parameters))?;
                 if let ([only], true) = (&table.schema.key[..], table.schema.auto)

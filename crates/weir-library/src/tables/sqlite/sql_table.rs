@@ -51,7 +51,7 @@ impl SqlTable {
         columns: &'s [usize],
         row: &'s [Value],
     ) -> impl Iterator<Item = Bound<'s>> {
-        columns.iter().map(|at| Bound(&row[*at], &self.schema.columns[*at]))
+        columns.iter().map(|at| Bound::new(&row[*at], &self.schema.columns[*at]))
     }
 
     /// Returns the parameters of the condition that a row has this key.
@@ -60,7 +60,7 @@ impl SqlTable {
             Value::Record(parts) if self.schema.key.len() > 1 => parts,
             only => std::slice::from_ref(only),
         };
-        parts.iter().zip(&self.schema.key).map(|(part, at)| Bound(part, &self.schema.columns[*at]))
+        parts.iter().zip(&self.schema.key).map(|(part, at)| Bound::new(part, &self.schema.columns[*at]))
     }
 
     /// Inserts a row, and returns its number; `None` if the last number is given. The writer is locked, so that nobody of this program

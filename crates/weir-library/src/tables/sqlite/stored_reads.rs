@@ -192,7 +192,7 @@ impl SqlTable {
         let mut absent = 0;
         for (at, (condition, value)) in search.conditions().enumerate() {
             let bit = 1_u64.checked_shl(u32::try_from(at).ok()?)?;
-            absent |= if is_absent(Bound(value, &self.schema.columns[condition.column])) { bit } else { 0 };
+            absent |= if is_absent(Bound::new(value, &self.schema.columns[condition.column])) { bit } else { 0 };
         }
         let has_variant = |after: &Vec<_>| after.iter().any(|start: &PageStart| start.is_variant());
         let case = SqlCase {
@@ -208,9 +208,9 @@ impl SqlTable {
     /// Returns the parameters of a statement, in the order in which its SQL has them.
     fn parameters<'s>(&'s self, search: &'s TableSearch, form: SqlForm) -> Vec<Bound<'s>> {
         let column = |at: usize| &self.schema.columns[at];
-        let conditions = search.conditions().map(|(condition, value)| Bound(value, column(condition.column)));
-        let after = search.after.iter().flatten().map(|start| Bound(&start.value, column(start.column)));
-        let limit = (form == SqlForm::Rows).then_some(Bound(&search.limit_value, &NUMBER));
+        let conditions = search.conditions().map(|(condition, value)| Bound::new(value, column(condition.column)));
+        let after = search.after.iter().flatten().map(|start| Bound::new(&start.value, column(start.column)));
+        let limit = (form == SqlForm::Rows).then_some(Bound::new(&search.limit_value, &NUMBER));
         conditions.filter(|bound| !is_absent(*bound)).chain(after).chain(limit).collect()
     }
 
@@ -221,7 +221,7 @@ impl SqlTable {
 
 /// Returns whether a condition compares with an absent value, which is no parameter.
 fn is_absent(bound: Bound<'_>) -> bool {
-    bound.1.optional && bound.stored() == SqlValue::Null
+    bound.column.optional && bound.stored() == SqlValue::Null
 }
 
 /// Returns a row that is collected with others, or the failure of the flow, which may not hold it, too: so a statement is given up with

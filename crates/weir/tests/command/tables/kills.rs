@@ -3,11 +3,12 @@
 use std::sync::Mutex;
 use std::thread;
 
+use super::existing::Other;
 use super::{post, text};
 use crate::support::{ENGINES, Scratch, Served};
 
 /// Without `unique`, a write that takes effect twice would be seen.
-const PROGRAM: &str = r#"use http
+pub(super) const PROGRAM: &str = r#"use http
 
 record Entry { id: Int, by: Int, number: Int }
 
@@ -82,12 +83,41 @@ pub(super) fn kills() -> u64 {
 
 #[test]
 fn what_was_acknowledged_survives_a_kill_and_no_transaction_is_torn() {
-    eprintln!("{}", survives_kills(&["--data", Scratch::folder("ledger").path()]));
+    eprintln!("{}", survives_kills(PROGRAM, &["--data", Scratch::folder("ledger").path()]));
+}
+
+#[test]
+fn what_was_acknowledged_in_an_existing_database_survives_a_kill() {
+    let clause = " existing(database: shop, writable: true)";
+    let text = PROGRAM
+        .replace("index (by, number)\n", &format!("index (by, number){clause}\n"))
+        .replace("table totals: Total key name\n", &format!("table totals: Total key name{clause}\n"))
+        .replace("table marks: Mark key (by, part)\n", &format!("table marks: Mark key (by, part){clause}\n"))
+        .replace("table entries", "config shop: Text\n\ntable entries");
+    assert_eq!(text.matches(clause).count(), 4);
+    for other in Other::each("existing_ledger", existing_tables) {
+        eprintln!("{}", survives_kills(&text, &["--set", &other.option()]));
+    }
+}
+
+fn existing_tables(number: &str) -> String {
+    let entries = |name: &str| {
+        format!(
+            "CREATE TABLE {name} (id {number}, \"by\" bigint NOT NULL, number bigint NOT NULL);
+             CREATE INDEX of_{name} ON {name} (\"by\", number);"
+        )
+    };
+    format!(
+        "{} {} CREATE TABLE totals (name text PRIMARY KEY NOT NULL, count bigint NOT NULL);
+         CREATE TABLE marks (\"by\" bigint NOT NULL, part bigint NOT NULL, number bigint NOT NULL, PRIMARY KEY (\"by\", part));",
+        entries("entries"),
+        entries("singles")
+    )
 }
 
 /// Kills a program under load, and looks for what it has acknowledged. Returns the numbers of both.
-pub(super) fn survives_kills(arguments: &[&str]) -> String {
-    let program = Scratch::new("ledger.weir", PROGRAM.as_bytes());
+pub(super) fn survives_kills(text: &str, arguments: &[&str]) -> String {
+    let program = Scratch::new("ledger.weir", text.as_bytes());
     let acknowledged = Mutex::new(vec![Vec::new(); CLIENTS]);
     for round in 0..kills() {
         let engine = ENGINES[round as usize % ENGINES.len()];

@@ -6,14 +6,14 @@ use std::thread;
 use test_support::postgres::PostgresServer;
 use weir_library::tables::{PostgresAddress, TableLocation, TableStorage, TableWrite, WriteSet};
 
-use super::kills::survives_kills;
+use super::kills::{PROGRAM, survives_kills};
 use super::{COUNTER, post, request, text};
 use crate::support::{Scratch, Served, say};
 
 #[test]
 fn what_was_acknowledged_survives_a_kill_in_postgres_too() {
     let Some(server) = PostgresServer::shared() else { return };
-    eprintln!("{}", survives_kills(&["--tables", &server.schema("kills")]));
+    eprintln!("{}", survives_kills(PROGRAM, &["--tables", &server.schema("kills")]));
 }
 
 /// Statements that read before they write, outside of `atomic`.
