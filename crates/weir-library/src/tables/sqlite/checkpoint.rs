@@ -268,7 +268,7 @@ impl LogMover {
         let Some(writer) = self.idle_writer()? else { return Ok(false) };
         let moved = move_all(&self.note, &writer.connection, (&mover, &reader), "RESTART")?;
         #[cfg(test)]
-        super::durable_files::DurableFiles::moved(&self.path);
+        super::durable_files::DurableFiles::moved(&self.path, &mover);
         if moved.is_whole {
             self.pages.0.store(0, Ordering::Relaxed);
         }

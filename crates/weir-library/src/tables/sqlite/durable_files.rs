@@ -1,15 +1,18 @@
-//! Durable files: for tests of power cuts, the contents of a database and its log as of the last sync.
+//! Durable files: for tests of power cuts, the contents of a database, its log and its note as of the last sync.
 //!
-//! A power cut forgets what was written and not synced: for each sector of the log that was written since, the disk has the old or
-//! the new contents. A checkpoint moves the log into the database. SQLite itself syncs both for it, and then writes the log from its
-//! start, beginning with a header that it syncs before anything else. A VFS would see the writes of SQLite, but not the syncs of
-//! the log, which are Weir's own.
+//! A power cut forgets what was written and not synced: for each sector of a file that was written since, the disk has the old or
+//! the new contents. A checkpoint moves the log into the database. SQLite syncs the log before it writes the database, and that before it
+//! writes the log from its start, beginning with a header that it syncs before anything else. A VFS would see the writes of SQLite, but
+//! not the syncs of the log, which are Weir's own.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use rusqlite::Connection;
+
+use super::database_files::{LOG, NOTE, beside};
 
 /// Number of bytes that a disk writes as a whole.
 const SECTOR: usize = 512;
@@ -25,11 +28,12 @@ static NOTED: Mutex<BTreeMap<PathBuf, Arc<Mutex<DurableFiles>>>> = Mutex::new(BT
 /// The databases whose logs cannot be synced, with the number of syncs that fail before the next ones succeed.
 static FAILING: Mutex<BTreeMap<PathBuf, usize>> = Mutex::new(BTreeMap::new());
 
-/// The contents of a database and its log that a power cut leaves at least.
+/// The contents of a database, its log and its note that a power cut leaves at least.
 #[derive(Clone, Default)]
 pub(in crate::tables) struct DurableFiles {
     database: Vec<u8>,
     log: Vec<u8>,
+    note: Vec<u8>,
 }
 
 impl DurableFiles {
@@ -60,22 +64,37 @@ impl DurableFiles {
     pub(super) fn synced(database: &Path, sync: impl FnOnce() -> std::io::Result<()>) -> std::io::Result<()> {
         let noted = NOTED.lock().get(database).cloned();
         let Some(noted) = noted else { return sync() };
-        let log = std::fs::read(log_of(database))?;
-        let first = noted.lock().log.is_empty().then(|| std::fs::read(database)).transpose()?;
-        sync()?;
+        // Locked, so that an older content does not follow a newer one.
         let mut noted = noted.lock();
+        let log = std::fs::read(beside(database, LOG))?;
+        if noted.log.is_empty() {
+            noted.database = std::fs::read(database)?;
+        }
+        sync()?;
         noted.log = log;
-        first.into_iter().for_each(|database| noted.database = database);
         Ok(())
     }
 
-    /// Notes that a checkpoint has moved the log, or a part of it, into the database. Nobody has written since.
-    pub(super) fn moved(database: &Path) {
+    /// Runs a sync of the note. What was written before is durable afterwards.
+    pub(super) fn synced_note(database: &Path, sync: impl FnOnce() -> std::io::Result<()>) -> std::io::Result<()> {
+        let noted = NOTED.lock().get(database).cloned();
+        let Some(noted) = noted else { return sync() };
+        let mut noted = noted.lock();
+        let note = std::fs::read(beside(database, NOTE))?;
+        sync()?;
+        noted.note = note;
+        Ok(())
+    }
+
+    /// Notes that a checkpoint by this connection has moved the log, or a part of it, into the database. Nobody has written since.
+    pub(super) fn moved(database: &Path, mover: &Connection) {
         let noted = NOTED.lock().get(database).cloned();
         if let Some(noted) = noted {
+            let synchronous: i64 = mover.pragma_query_value(None, "synchronous", |row| row.get(0)).expect("a setting");
+            assert!(synchronous > 0, "SQLite syncs nothing for a checkpoint of this connection");
             let mut noted = noted.lock();
             let read = |path: &Path| std::fs::read(path).expect("a checkpoint needs both files");
-            *noted = DurableFiles { database: read(database), log: read(&log_of(database)) };
+            (noted.database, noted.log) = (read(database), read(&beside(database, LOG)));
         }
     }
 
@@ -93,27 +112,43 @@ impl DurableFiles {
         copy: &Path,
         mut is_kept: impl FnMut() -> bool,
     ) -> std::io::Result<()> {
-        std::fs::write(copy, &self.database)?;
-        let (mut log, written) = (self.log.clone(), std::fs::read(log_of(database))?);
+        let moved = std::fs::read(database)?;
+        if moved == self.database {
+            let log = self.log_after_cut(&std::fs::read(beside(database, LOG))?, &mut is_kept);
+            std::fs::write(beside(copy, LOG), log)?;
+        } else {
+            // A checkpoint has begun to write the database, so that it has synced the log.
+            std::fs::copy(beside(database, LOG), beside(copy, LOG))?;
+        }
+        std::fs::write(copy, with_sectors(&self.database, &moved, &mut is_kept))?;
+        // The note is one sector.
+        let note = std::fs::read(beside(database, NOTE))?;
+        std::fs::write(beside(copy, NOTE), if is_kept() { &note } else { &self.note })
+    }
+
+    /// Returns the log that a power cut leaves of one with these contents.
+    fn log_after_cut(&self, written: &[u8], is_kept: &mut impl FnMut() -> bool) -> Vec<u8> {
+        let mut log = self.log.clone();
         let begins_anew = log.len() < HEADER || log[..HEADER] != written[..HEADER.min(written.len())];
         if begins_anew && written.len() >= HEADER && written[HEADER..] != log[HEADER.min(log.len())..] {
             // Nothing is written behind a header that is not durable.
             log.resize(log.len().max(HEADER), 0);
             log[..HEADER].copy_from_slice(&written[..HEADER]);
         }
-        log.resize(log.len().max(written.len()), 0);
-        for at in (0..written.len()).step_by(SECTOR) {
-            let sector = at..written.len().min(at + SECTOR);
-            if log[sector.clone()] != written[sector.clone()] && is_kept() {
-                log[sector.clone()].copy_from_slice(&written[sector]);
-            }
-        }
-        std::fs::write(log_of(copy), log)
+        with_sectors(&log, written, is_kept)
     }
 }
 
-fn log_of(database: &Path) -> PathBuf {
-    let mut name = database.to_owned().into_os_string();
-    name.push("-wal");
-    name.into()
+/// Returns durable contents with some of the sectors that were written since. The file is not longer than the last of them needs.
+fn with_sectors(durable: &[u8], written: &[u8], is_kept: &mut impl FnMut() -> bool) -> Vec<u8> {
+    let mut left = durable.to_vec();
+    for at in (0..written.len()).step_by(SECTOR) {
+        let sector = at..written.len().min(at + SECTOR);
+        let is_new = left.get(sector.clone()).is_none_or(|durable| *durable != written[sector.clone()]);
+        if is_new && is_kept() {
+            left.resize(left.len().max(sector.end), 0);
+            left[sector.clone()].copy_from_slice(&written[sector]);
+        }
+    }
+    left
 }

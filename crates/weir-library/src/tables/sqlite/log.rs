@@ -36,9 +36,6 @@ impl SqliteLog {
         let (number, files) = (self.note.written(), self.note.files());
         // What is written to a file without a name ends with the program, and so does what is written behind the end of one that was cut.
         let length = files.check()?;
-        #[cfg(test)]
-        files.sync(|log| super::durable_files::DurableFiles::synced(files.database(), || log.sync_data()))?;
-        #[cfg(not(test))]
         files.sync(std::fs::File::sync_data)?;
         self.note.confirm(number, length)
     }

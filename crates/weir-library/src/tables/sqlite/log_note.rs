@@ -103,7 +103,7 @@ impl LogNote {
         let Some((stamps, first)) = at_start else { return Ok(None) };
         let mut note = self.note.lock();
         (note.stamps, note.has_stamps) = (Some(stamps), false);
-        let written = note.write_stamps(self.files.log());
+        let written = note.write_stamps(&self.files);
         written.map_err(|error| self.unwritable(&error)).map(|()| first)
     }
 
@@ -133,7 +133,7 @@ impl LogNote {
     /// Does the same when all of the log is in the file, and commits the next stamp.
     pub(super) fn raise_behind_log(&self, connection: &Connection) -> Result<(), LogError> {
         let mut note = self.note.lock();
-        note.write_stamps(self.files.log()).map_err(|error| LogError::Log(self.unwritable(&error)))?;
+        note.write_stamps(&self.files).map_err(|error| LogError::Log(self.unwritable(&error)))?;
         let moved = DatabaseStamp::of(connection)?;
         let next = note.stamps.map_or_else(|| DatabaseStamp::random(connection), |noted| Ok(noted.next))?;
         let stamps = DatabaseStamps::behind(moved, next, connection)?;
@@ -197,7 +197,7 @@ impl LogNote {
     /// Notes a number that was committed before a sync, if that was not done yet, and the length of the log.
     pub(super) fn confirm(&self, number: i64, log_length: u64) -> io::Result<()> {
         let mut note = self.note.lock();
-        if note.noted < number { note.write((number, log_length), self.files.log()) } else { Ok(()) }
+        if note.noted < number { note.write((number, log_length), &self.files) } else { Ok(()) }
     }
 
     /// Returns the failure of a note that cannot be written.
@@ -233,19 +233,19 @@ impl NoteFile {
     }
 
     /// Notes the stamps, if that was not done yet.
-    fn write_stamps(&mut self, log: &File) -> io::Result<()> {
-        if self.has_stamps { Ok(()) } else { self.write((self.noted, self.log_length), log) }
+    fn write_stamps(&mut self, files: &OpenFiles) -> io::Result<()> {
+        if self.has_stamps { Ok(()) } else { self.write((self.noted, self.log_length), files) }
     }
 
-    fn write(&mut self, (number, log_length): (i64, u64), log: &File) -> io::Result<()> {
+    fn write(&mut self, (number, log_length): (i64, u64), files: &OpenFiles) -> io::Result<()> {
         // A longer log is cut when it begins anew.
         let log_length = log_length.min(u64::from(LOG_KEPT_MAX));
-        let log = salts_of(log).zip(self.stamps).map(|(salts, stamps)| StampedLog { salts, stamps });
+        let log = salts_of(files.log()).zip(self.stamps).map(|(salts, stamps)| StampedLog { salts, stamps });
         let log = log.map_or_else(StampedLog::shown_unknown, |log| log.to_string());
         self.file.rewind()?;
         // Always of one length, so that it needs no more room on the disk.
         self.file.write_all(format!("{number:019} {log_length:010} {log}\n").as_bytes())?;
-        self.file.sync_data()?;
+        files.sync_note(&self.file)?;
         (self.noted, self.log_length, self.has_stamps) = (number, log_length, true);
         Ok(())
     }

@@ -104,8 +104,19 @@ impl OpenFiles {
     /// Syncs the log.
     pub(super) fn sync(&self, sync: impl FnOnce(&File) -> io::Result<()>) -> io::Result<()> {
         #[cfg(test)]
-        super::durable_files::DurableFiles::fail(&self.database).inspect_err(|error| self.fail(error))?;
+        let sync = |log: &File| {
+            super::durable_files::DurableFiles::fail(&self.database)?;
+            super::durable_files::DurableFiles::synced(&self.database, || sync(log))
+        };
         sync(&self.log).inspect_err(|error| self.fail(error))
+    }
+
+    /// Syncs the note beside the database.
+    pub(super) fn sync_note(&self, note: &File) -> io::Result<()> {
+        #[cfg(test)]
+        return super::durable_files::DurableFiles::synced_note(&self.database, || note.sync_data());
+        #[cfg(not(test))]
+        note.sync_data()
     }
 
     /// Notes that the log could not be synced.

@@ -1,4 +1,4 @@
-//! Power cuts: what was acknowledged or read is there afterwards, once, and no transaction is torn.
+//! Power cuts: a program starts with what is left, in which what was acknowledged or read is there, once, and no transaction is torn.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -167,7 +167,7 @@ fn long_log(database: &Path) -> Connection {
 
 /// Cuts the power so often, while clients write rows with data of this length.
 fn cut_power(name: &str, length: RowLength, (cuts, before): (u64, BeforeCut)) {
-    let (database, copies) = (TestDatabase::sqlite(name), TestDatabase::sqlite(&format!("{name}-copies")));
+    let database = TestDatabase::sqlite(name);
     let files = DurableFiles::note(&database.file());
     let storage = database.storage();
     let table = storage.open(halves()).unwrap();
@@ -199,25 +199,29 @@ fn cut_power(name: &str, length: RowLength, (cuts, before): (u64, BeforeCut)) {
             let left = files.lock();
             // All sectors of some cuts, none of others, and a half of most.
             let percent = [0, 50, 90, 100][random.below(4) as usize];
-            left.cut(&database.file(), &copies.file(), || random.below(100) < percent).unwrap();
+            // The program that was started before may still close its files.
+            let copy = TestDatabase::sqlite(&format!("{name}-{cut}"));
+            left.cut(&database.file(), &copy.file(), || random.below(100) < percent).unwrap();
             drop(left);
-            check(&copies, (&before, length));
+            check(&copy, (&before, length));
         }
     });
 }
 
-/// Opens what a power cut has left.
-fn check(copies: &TestDatabase, (acknowledged, length): (&[i64], RowLength)) {
-    let connection = Connection::open(copies.file()).unwrap();
-    let mut statement = connection.prepare("SELECT number, half, data FROM halves").unwrap();
+/// Starts a program with what a power cut has left.
+fn check(copy: &TestDatabase, (acknowledged, length): (&[i64], RowLength)) {
+    let storage = copy.storage();
+    let table = storage.open(halves()).unwrap_or_else(|failure| panic!("a start fails: {failure}"));
     let mut stored = BTreeMap::<i64, (i64, i64)>::new();
-    let mut rows = statement.query([]).unwrap();
-    while let Some(row) = rows.next().unwrap() {
-        let (number, half) = (row.get(0).unwrap(), row.get::<_, i64>(1).unwrap());
-        assert!(row.get_ref(2).unwrap().as_blob().unwrap() == data(number, length(number)), "the data of {number}");
+    for row in table.rows.select(0, &everything()).unwrap() {
+        let Value::Record(row) = row else { panic!("no row: {row}") };
+        let (number, half) = (int(&row[1]), int(&row[2]));
+        assert!(row[3] == Value::bytes(data(number, length(number))), "the data of {number}");
         let (sum, count) = stored.entry(number).or_default();
         (*sum, *count) = (*sum + half, *count + 1);
     }
+    drop(table);
+    weir::Closing::close(&storage).unwrap();
     let torn: Vec<_> = stored.iter().filter(|(_, found)| ![(3, 2), (WHOLE, 1)].contains(found)).collect();
     assert!(torn.is_empty(), "torn or doubled: {torn:?}");
     let lost: Vec<_> = acknowledged.iter().filter(|number| !stored.contains_key(number)).collect();
