@@ -69,6 +69,36 @@ fn rows_are_not_converted_while_a_program_of_the_old_version_runs() {
     }
 }
 
+#[test]
+fn the_log_of_a_start_names_what_it_has_changed() {
+    let text = |record: &str, index: &str, value: &str| {
+        let text = PROGRAM.replace("RECORD", record).replace("TABLE", &format!("table users: User key id{index}"));
+        text.replace("COLUMN: place", value)
+    };
+    let with_index = text(OLD_RECORD, " index place", "place");
+    let without = text("record User { id: Int, place: Text, city: Option(Text) }", "", "place, city: None");
+    let (program, folder) = (Scratch::new("directory.weir", b""), Scratch::folder("versions-log"));
+    let address = PostgresServer::shared().map(|server| server.schema("versions_log"));
+    let sqlite = Some(["--data", folder.path()]);
+    for place in sqlite.into_iter().chain(address.as_ref().map(|address| ["--tables", address])) {
+        let changes = |text: &str| {
+            std::fs::write(program.path(), text).expect("the program is written");
+            let served = Served::start(program.path(), &place);
+            assert_eq!(self::text(&served.get("/count")), "0");
+            let greeting = served.greeting.clone();
+            let said = (greeting + &served.stop().1).replace('\\', "");
+            let changed = said.lines().filter_map(|line| line.split("the start has changed the database: ").nth(1));
+            changed.map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(changes(&with_index), [""; 0], "a new table is no change");
+        let changed = changes(&without);
+        let [added, dropped] = &changed[..] else { panic!("{changed:?}") };
+        assert!(added.starts_with("ALTER TABLE \"users\" ADD COLUMN \"city\""), "{added}");
+        assert!(dropped.starts_with("DROP INDEX"), "{dropped}");
+        assert_eq!(changes(&without), [""; 0], "nothing is left to change");
+    }
+}
+
 /// The rows would no longer keep the rule on which the program that declares it relies.
 #[test]
 fn a_program_does_not_drop_what_another_one_that_is_running_declares_unique() {
