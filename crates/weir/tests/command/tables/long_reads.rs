@@ -22,6 +22,12 @@ service weather on http(port: 8080) {
   get "/groups" {
     http.text("{for (value, of) in (for r in readings { r }).group_by(|r| r.value) if of.length() > 3 { value }}")
   }
+  get "/limited" {
+    match (readings.count(|r| r.value == 7) within 1ms) {
+      Ok(count) => http.text("{count}")
+      Err(why) => http.text("{why.kind()}")
+    }
+  }
   get "/{id}" (id: Int) { http.text("{readings[id] != None}") }
   post "/{value}" (value: Int) { http.text("{readings.insert(Reading { value })? > 0}") }
 }
@@ -71,5 +77,8 @@ fn others_read_and_write_while_a_large_table_is_read() {
     }
     // A write waits for the disk, which may take longer than a scan.
     assert!(writes_before > 0, "no write was answered before a scan");
+    // A flow whose time is up goes on, although the scan is not over.
+    assert_eq!(text(&served.get("/limited")), "timeout");
+    assert_eq!(text(&served.get("/5")), "true");
     served.stop();
 }
