@@ -37,17 +37,21 @@ pub(super) fn lacks_no_value(
     if rows == 0 {
         return Ok(Ok(()));
     }
-    let (name, renamed) = (&column.name, former_names(schema, column, catalog)?);
-    let advice = match &*column.kind {
-        // They have no literals.
-        "Time" | "Bytes" => "make it an `Option`, or give the rows a value by a `migrate`".to_owned(),
-        _ => format!("give it a default (`default({name}: …)` at the table), or make it an `Option`"),
-    };
-    let renamed = renamed.map_or_else(String::new, |names| {
+    let (rows, name) = (counted(rows, "row", ("has", "have")), &column.name);
+    let renamed = former_names(schema, column, catalog)?.map_or_else(String::new, |names| {
         format!("; if it is {names} under another name, convert the rows by a `migrate`, which keeps the values")
     });
-    let rows = counted(rows, "row", ("has", "have"));
+    let advice = advice_on_value(column);
     Ok(Err(Failure::function(format!("{rows} no value for the column `{name}`; {advice}{renamed}"))))
+}
+
+/// Returns how rows that are there get a value in a column.
+fn advice_on_value(column: &ColumnSchema) -> String {
+    match &*column.kind {
+        // They have no literals.
+        "Time" | "Bytes" => "make it an `Option`, or give the rows a value by a `migrate`".to_owned(),
+        _ => format!("give it a default (`default({}: …)` at the table), or make it an `Option`", column.name),
+    }
 }
 
 /// Returns the columns of the database that may be a new column under its former name: those of its type that the program does not
