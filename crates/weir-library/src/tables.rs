@@ -70,6 +70,7 @@ mod table_read;
 #[cfg(test)]
 mod tests;
 mod transaction_number;
+mod undeclared;
 mod write_sets;
 
 use std::num::NonZeroUsize;
@@ -98,7 +99,7 @@ pub use join::TableJoin;
 use open_table::OpenTable;
 pub use postgres::{PostgresAddress, ScratchSchema, ScratchSchemas};
 pub use query_plans::{PlacedStatement, SearchStatement, StatementCall};
-pub use report::{TableReport, check_others, check_start, report};
+pub use report::{TableReport, check_others, check_start, report, undeclared_tables};
 use schema::TableSearch;
 pub use schema::{
     ColumnSchema, ExistingTable, IndexSchema, RowOrder, Schema, SoftTable, TableCondition, TableMigration, TableQuery,

@@ -18,6 +18,7 @@ use super::query_plans::{PlacedStatement, described, described_after_start};
 use super::schema::{ColumnSchema, Schema};
 use super::sqlite::database_error::explain;
 use super::table_databases::{ExistingDatabases, TableLocation};
+use super::undeclared;
 use crate::tables::evolution::existing_tables;
 use crate::tables::evolution::migration::{self, PlannedChanges};
 use crate::tables::evolution::new_table::SchemaChange;
@@ -70,7 +71,7 @@ pub fn report(
     if schema.soft.is_some() {
         return Ok(TableReport { text, fails: false });
     }
-    let WouldChange { changes, old_defaults, statements } = match place {
+    let WouldChange { changes, old_defaults, undeclared, statements } = match place {
         TableLocation::Memory | TableLocation::Scratch(_) => return Ok(TableReport { text, fails: false }),
         TableLocation::File(file) => would_change_file((schema, schemas), statements, file),
         TableLocation::Postgres(address) => would_change_schema((schema, schemas), statements, address)?,
@@ -93,6 +94,7 @@ pub fn report(
         }
         Err(failure) => text += &failing(&failure),
     }
+    text.extend(undeclared);
     text += &statements;
     Ok(TableReport { text, fails })
 }
@@ -188,6 +190,19 @@ pub fn check_others(
     Ok(())
 }
 
+/// Describes the tables of the database that the program does not declare: a line for each; none if the database cannot be read.
+#[must_use]
+pub fn undeclared_tables(schemas: &[Schema], place: &TableLocation) -> String {
+    let found = match place {
+        TableLocation::Memory | TableLocation::Scratch(_) => return String::new(),
+        TableLocation::File(file) => look_at_file(file, |catalog| undeclared::tables(schemas, catalog)),
+        TableLocation::Postgres(address) => {
+            PostgresDatabase::examine(address, |catalog| undeclared::tables(schemas, catalog))
+        }
+    };
+    found.unwrap_or_default()
+}
+
 /// Describes the columns, indexes and references of a table.
 fn describe_columns(schema: &Schema, text: &mut String) {
     for (at, column) in schema.columns.iter().enumerate() {
@@ -245,6 +260,8 @@ struct WouldChange<'s> {
     changes: Result<PlannedChanges, Failure>,
     /// The columns whose default has changed, with the old one.
     old_defaults: Vec<(&'s ColumnSchema, String)>,
+    /// The line for the columns of the database that the program does not declare.
+    undeclared: Option<String>,
     /// The statements that search the table, with their plans.
     statements: String,
 }
@@ -252,7 +269,7 @@ struct WouldChange<'s> {
 impl<'s> WouldChange<'s> {
     /// Returns those of a start that fails before it looks at the table.
     fn refused(failure: Failure) -> WouldChange<'s> {
-        WouldChange { changes: Err(failure), old_defaults: Vec::new(), statements: String::new() }
+        WouldChange { changes: Err(failure), old_defaults: Vec::new(), undeclared: None, statements: String::new() }
     }
 
     fn of(
@@ -262,6 +279,11 @@ impl<'s> WouldChange<'s> {
     ) -> Read<WouldChange<'s>> {
         let (dialect, old_defaults) = (catalog.dialect(), evolution::old_defaults(schema, catalog)?);
         let changes = migration::planned((schema, schemas), catalog)?;
+        // Before a conversion, they are those that it reads.
+        let undeclared = match changes {
+            Ok(PlannedChanges::Converting(..)) => None,
+            _ => undeclared::columns(schema, catalog)?,
+        };
         let stays = changes_nothing(&changes) && others_stay((schema, schemas), statements, catalog)?;
         let statements = match dialect {
             _ if stays => described((schema, schemas), statements, (dialect, Some(catalog)))?,
@@ -269,7 +291,7 @@ impl<'s> WouldChange<'s> {
             // Its plans depend on the rows, and this program changes nothing.
             Dialect::Postgres => described((schema, schemas), statements, (dialect, None))?,
         };
-        Ok(WouldChange { changes, old_defaults, statements })
+        Ok(WouldChange { changes, old_defaults, undeclared, statements })
     }
 }
 
@@ -300,14 +322,12 @@ fn would_change_file<'s>(
     statements: &[PlacedStatement],
     file: &Path,
 ) -> WouldChange<'s> {
-    would_change_readable_file(tables, statements, file).unwrap_or_else(WouldChange::refused)
+    let change = look_at_file(file, |catalog| WouldChange::of(tables, statements, catalog));
+    change.unwrap_or_else(WouldChange::refused)
 }
 
-fn would_change_readable_file<'s>(
-    (schema, schemas): (&'s Schema, &[Schema]),
-    statements: &[PlacedStatement],
-    file: &Path,
-) -> Read<WouldChange<'s>> {
+/// Reads the tables of a file as they are, without changing it. Fails if a start could not use it.
+pub(super) fn look_at_file<T>(file: &Path, look: impl FnOnce(&dyn Catalog) -> Read<T>) -> Read<T> {
     // In the order of a start.
     let path = without_links(file)?;
     check_openable(&path)?;
@@ -319,5 +339,5 @@ fn would_change_readable_file<'s>(
     let snapshot = connection.unchecked_transaction().map_err(|error| explain(file, &error))?;
     let is_usable = is_ours(&snapshot).and_then(|()| has_utf8(&snapshot, CONVERT_OWN));
     is_usable.map_err(|error| explain(file, &error))?;
-    WouldChange::of((schema, schemas), statements, &SqliteCatalog { connection: &snapshot, path: file })
+    look(&SqliteCatalog { connection: &snapshot, path: file })
 }

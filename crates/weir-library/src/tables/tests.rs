@@ -38,6 +38,7 @@ mod start_access;
 mod starts_in_postgres;
 mod statement_groups;
 mod test_database;
+mod undeclared;
 mod unnoted_writes;
 mod without_threads;
 mod write_sets;

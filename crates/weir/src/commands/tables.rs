@@ -10,6 +10,7 @@ use weir_ir::expr::{Atom, Block, Let, Op, Origin, Program, Var};
 use weir_ir::prim::Prim;
 use weir_library::tables::{
     PlacedStatement, Schema, SearchStatement, StatementCall, TableLocation, backup, check_others, report,
+    undeclared_tables,
 };
 use weir_syntax::SourceFile;
 
@@ -63,6 +64,7 @@ pub(crate) fn tables(arguments: &TablesArguments, library: &Library, terminal: &
             Err(failure) => return terminal.fail(Exit::Environment, &failure.message, &[]),
         }
     }
+    printed += &undeclared_tables(&schemas, &place);
     // A start that fails for another reason does not get that far.
     if !fails && let Err(failure) = check_others(&schemas, (&place, &existing)) {
         (printed, fails) = (format!("{printed}a start fails: {failure}\n"), true);

@@ -6,6 +6,7 @@ use weir::{Failure, FailureKind, Value};
 use crate::tables::catalog::{Catalog, Read, StartCheck};
 use crate::tables::constraint;
 use crate::tables::dialect::Dialect;
+use crate::tables::evolution::known_columns;
 use crate::tables::schema::{ColumnSchema, IndexSchema, Schema};
 use crate::tables::sql::{list, name, quoted};
 use crate::tables::statements::NUMBER;
@@ -36,11 +37,35 @@ pub(super) fn lacks_no_value(
     if rows == 0 {
         return Ok(Ok(()));
     }
-    Ok(Err(Failure::function(format!(
-        "{} no value for the column `{name}`; give it a default (`default({name}: …)` at the table), or make it an `Option`",
-        counted(rows, "row", ("has", "have")),
-        name = column.name
-    ))))
+    let (rows, name) = (counted(rows, "row", ("has", "have")), &column.name);
+    let renamed = former_names(schema, column, catalog)?.map_or_else(String::new, |names| {
+        format!("; if it is {names} under another name, convert the rows by a `migrate`, which keeps the values")
+    });
+    let advice = advice_on_value(column);
+    Ok(Err(Failure::function(format!("{rows} no value for the column `{name}`; {advice}{renamed}"))))
+}
+
+/// Returns how rows that are there get a value in a column.
+fn advice_on_value(column: &ColumnSchema) -> String {
+    match &*column.kind {
+        // They have no literals.
+        "Time" | "Bytes" => "make it an `Option`, or give the rows a value by a `migrate`".to_owned(),
+        _ => format!("give it a default (`default({}: …)` at the table), or make it an `Option`", column.name),
+    }
+}
+
+/// Returns the columns of the database that may be a new column under its former name: those of its type that the program does not
+/// declare. A program with a migration names the former column itself.
+fn former_names(schema: &Schema, column: &ColumnSchema, catalog: &dyn Catalog) -> Read<Option<String>> {
+    let known = known_columns(schema, catalog)?;
+    if schema.migration.is_some() || known.iter().any(|known| known.name == column.name) {
+        return Ok(None);
+    }
+    let kinds = [column.shown_type(), format!("Option({})", column.shown_type())];
+    let is_declared = |name: &String| schema.columns.iter().any(|column| column.name == *name);
+    let former = known.iter().filter(|known| kinds.contains(&known.kind) && !is_declared(&known.name));
+    let names: Vec<String> = former.map(|known| format!("`{}`", known.name)).collect();
+    Ok((!names.is_empty()).then(|| names.join(" or ")))
 }
 
 /// Fails if rows have a variant that the enum of a column no longer has.

@@ -198,7 +198,7 @@ impl AddressParameters {
             "disable" => None,
             "prefer" => Some(CertificateTrust::Any),
             "require" | "verify-full" => Some(CertificateTrust::Authorities(authorities)),
-            _ => return Err(invalid("`sslmode` is `disable`, `prefer` or `require`")),
+            _ => return Err(invalid("`sslmode` is `disable`, `prefer`, `require` or `verify-full`")),
         };
         let others = others.join("&");
         let address = if others.is_empty() { path.to_owned() } else { format!("{path}?{others}") };
@@ -260,7 +260,9 @@ mod tests {
             options.contains("-ctcp_user_timeout=15000 ") && options.ends_with("-ctcp_user_timeout=0"),
             "{options}"
         );
-        assert!(shown("postgres://ada@db/shop?sslmode=maybe").contains("`disable`, `prefer` or `require`"));
+        assert!(
+            shown("postgres://ada@db/shop?sslmode=maybe").contains("`disable`, `prefer`, `require` or `verify-full`")
+        );
         assert!(shown("postgres://ada@db/shop?sslrootcert=ca.pem").contains("needs `sslmode=require`"));
     }
 }

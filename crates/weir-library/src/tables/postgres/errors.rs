@@ -12,7 +12,7 @@ use super::rights;
 use crate::tables::transaction_number::refused;
 
 /// Tells why a transaction was taken back that may succeed later.
-const WHY_LOST: &str = "the transaction was taken back, because its connection to the database was lost: nothing of it was written; try it again";
+const WHY_LOST: &str = "the transaction was rolled back, because its connection to the database was lost: nothing of it was written; try it again";
 /// The class of the codes of rules that a row breaks, such as a `CHECK` of another program, and the codes of values that a
 /// column of another program cannot have: a text that is too long or has a NUL, a number out of range.
 const RULES_BROKEN: [&str; 4] = ["23", "22001", "22021", "22003"];
@@ -241,7 +241,7 @@ pub(super) fn is_invalid_statement(error: &Error) -> bool {
 /// Returns the failure of a transaction that has executed nothing for too long. It would be as idle if it were executed again.
 pub(super) fn why_idle() -> Failure {
     Failure::function(
-        "the transaction was taken back, because it has executed nothing for longer than `idle_in_transaction_session_timeout`, \
+        "the transaction was rolled back, because it has executed nothing for longer than `idle_in_transaction_session_timeout`, \
          after which PostgreSQL lets others go on; nothing of it was written: compute before or behind it, or set a longer limit by \
          `?options=-cidle_in_transaction_session_timeout%3D60s` behind the address",
     )

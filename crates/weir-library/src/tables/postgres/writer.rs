@@ -377,6 +377,6 @@ impl PostgresWriter {
 }
 
 fn why_conflict(transaction: i64, cause: &str) -> Failure {
-    let why = format!("the transaction was taken back, because {cause}");
+    let why = format!("the transaction was rolled back, because {cause}");
     refused(transaction, Failure::new(FailureKind::Conflict, why))
 }

@@ -38,7 +38,7 @@ impl LostTransaction {
             LossReason::Rule(rule) => rusqlite::Error::SqliteFailure(
                 ffi::Error::new(ffi::SQLITE_CONSTRAINT_TRIGGER),
                 Some(format!(
-                    "a trigger (`RAISE(ROLLBACK)`) or a rule (`ON CONFLICT ROLLBACK`) has taken back the whole transaction: {rule}"
+                    "a trigger (`RAISE(ROLLBACK)`) or a rule (`ON CONFLICT ROLLBACK`) has rolled back the whole transaction: {rule}"
                 )),
             ),
             LossReason::Hindered => hindered(),
@@ -49,7 +49,7 @@ impl LostTransaction {
 
 /// Returns the error of a transaction that a failure of the disk has taken back.
 pub(super) fn after_failure_of_disk() -> rusqlite::Error {
-    refused("the transaction was taken back after a failure of the disk")
+    refused("the transaction was rolled back after a failure of the disk")
 }
 
 /// Returns whether a rule of the database has refused a statement, such as a trigger.

@@ -184,7 +184,7 @@ fn rows_of_an_older_program_have_no_invented_values() {
         evolution.start(&[], &[], |table| _ = table.insert(0, user("bob", [])).unwrap()).unwrap();
         assert_eq!(
             evolution.start(&newer, &[], |_| ()).unwrap_err(),
-            "1 row has no value for the column `born`; give it a default (`default(born: …)` at the table), or make it an `Option`"
+            "1 row has no value for the column `born`; make it an `Option`, or give the rows a value by a `migrate`"
         );
         let mail_default = ColumnSchema { default: Some("no".to_owned()), ..mail };
         let state_default = ColumnSchema { default: Some("Open".to_owned()), ..state(&["Open", "Closed"]) };

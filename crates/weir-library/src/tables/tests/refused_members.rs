@@ -16,7 +16,7 @@ fn a_trigger_that_takes_back_the_group_fails_only_the_flow_that_it_refuses() {
     let no = |refused: rusqlite::Result<()>| assert_eq!(refused.unwrap_err().to_string(), "no");
     let is_lost = |refused: rusqlite::Result<()>| {
         let message = refused.unwrap_err().to_string();
-        assert!(message.ends_with("has taken back the whole transaction: no"), "{message}");
+        assert!(message.ends_with("has rolled back the whole transaction: no"), "{message}");
     };
     {
         let _entered = flow.enter();
@@ -79,7 +79,7 @@ fn a_full_disk_is_named_also_behind_a_savepoint() {
         drop(writer);
         if transaction != 0 {
             let lost = numbers.writer.commit(transaction).unwrap_err();
-            assert_eq!(lost.to_string(), "the transaction was taken back after a failure of the disk");
+            assert_eq!(lost.to_string(), "the transaction was rolled back after a failure of the disk");
         }
     }
     assert_eq!(numbers.seen(), [0_i64; 0]);

@@ -211,7 +211,7 @@ impl Seats {
         assert!(is_lost || outcomes.iter().all(Result::is_ok), "{outcomes:?}");
         for failure in outcomes.into_iter().filter_map(Result::err) {
             assert_eq!(failure.kind, FailureKind::Constraint, "{failure}");
-            let rule = "a trigger (`RAISE(ROLLBACK)`) or a rule (`ON CONFLICT ROLLBACK`) has taken back the whole transaction: ";
+            let rule = "a trigger (`RAISE(ROLLBACK)`) or a rule (`ON CONFLICT ROLLBACK`) has rolled back the whole transaction: ";
             assert!(failure.message.contains(rule), "{failure}");
         }
         (answer, is_lost)
