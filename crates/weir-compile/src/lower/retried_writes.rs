@@ -28,16 +28,8 @@ impl Lowering<'_, '_> {
         if !self.writes_tables_in(attempt) {
             return;
         }
-        let mut check = AttemptCheck {
-            declarations: &self.program.declarations,
-            values: AttemptValues::new(self.context.library, attempt),
-            variants: BTreeMap::new(),
-            failures: BTreeMap::new(),
-            path: Some(Written::new()),
-            given_up: None,
-            statements: BTreeMap::new(),
-            repeated: BTreeMap::new(),
-        };
+        let values = AttemptValues::new(self.context.library, attempt);
+        let mut check = AttemptCheck::new(&self.program.declarations, values);
         check.open_block(attempt);
         let AttemptCheck { repeated, mut statements, .. } = check;
         for (statement, if_uncertain) in repeated {
@@ -66,28 +58,35 @@ impl Lowering<'_, '_> {
             "delete_rows" => "delete_all",
             other => other,
         };
-        let found = Diagnostic::new(Code::RetriedEffect, format!("`{table}.{statement}` may happen more than once"));
-        let same_key = "write a row whose key or `unique` column is the same in each attempt";
-        let diagnostic = if if_uncertain {
-            found
-                .at(span, "the attempt may end with another failure than this write's own")
-                .because(retry, "the attempt is repeated then")
-                .note(
-                    "if the connection to the database is lost, nobody knows whether the row was written: the `retry` ends with that \
-                     failure, of the kind \"uncertain\", but not with another one that is made of it",
-                )
-                .hint(format!("end the attempt with the failure itself, by `?` or `fail(failure)`, or {same_key}"))
-        } else {
-            found
-                .at(span, "something behind it may fail")
-                .because(retry, "the attempt is repeated then")
-                .note("an attempt that fails behind it leaves what it has written, and the next one writes again")
-                .hint(format!(
-                    "put all statements of the attempt into one `atomic`, move `{table}.{statement}` out of the `retry`, or {same_key}"
-                ))
-        };
-        self.context.report_once(diagnostic);
+        let write = format!("{table}.{statement}");
+        let found = Diagnostic::new(Code::RetriedEffect, format!("`{write}` may happen more than once"));
+        let found = if if_uncertain { replaced_failure(found, span) } else { failure_behind(found, span, &write) };
+        self.context.report_once(found.because(retry, "the attempt is repeated then"));
     }
+}
+
+/// The way to have a write that may be repeated.
+const SAME_KEY: &str = "write a row whose key or `unique` column is the same in each attempt";
+
+/// Explains that an attempt may end with another failure than that of a write.
+fn replaced_failure(found: Diagnostic, write: Span) -> Diagnostic {
+    found
+        .at(write, "the attempt may end with another failure than this write's own")
+        .note(
+            "if the connection to the database is lost, nobody knows whether the row was written: the `retry` ends with that failure, of \
+             the kind \"uncertain\", but not with another one that is made of it",
+        )
+        .hint(format!("end the attempt with the failure itself, by `?` or `fail(failure)`, or {SAME_KEY}"))
+}
+
+/// Explains that an attempt may fail behind a write.
+fn failure_behind(found: Diagnostic, write: Span, named: &str) -> Diagnostic {
+    found
+        .at(write, "something behind it may fail")
+        .note("an attempt that fails behind it leaves what it has written, and the next one writes again")
+        .hint(format!(
+            "put all statements of the attempt into one `atomic`, move `{named}` out of the `retry`, or {SAME_KEY}"
+        ))
 }
 
 /// A statement that writes.
@@ -118,7 +117,20 @@ struct AttemptCheck<'l> {
 /// The end of a block: the dependence of its value, what was written by then, and by the variants of the value.
 type BlockEnd = (Dependence, Option<(Written, Option<WrittenByVariant>)>);
 
-impl AttemptCheck<'_> {
+impl<'l> AttemptCheck<'l> {
+    fn new(declarations: &'l Declarations, values: AttemptValues<'l>) -> Self {
+        AttemptCheck {
+            declarations,
+            values,
+            variants: BTreeMap::new(),
+            failures: BTreeMap::new(),
+            path: Some(Written::new()),
+            given_up: None,
+            statements: BTreeMap::new(),
+            repeated: BTreeMap::new(),
+        }
+    }
+
     fn open_block(&mut self, block: &OpenBlock) {
         block.lets.iter().for_each(|binding| self.binding(binding));
         match &block.end {
@@ -205,8 +217,8 @@ impl AttemptCheck<'_> {
                 let may_be_uncertain = statement.may_be_uncertain && !state.is_open;
                 self.statements.insert(bound, statement);
                 let uncertain = may_be_uncertain.then(|| (bound, state.uncertain()));
-                let failed = before.iter().copied().chain(uncertain).collect();
-                self.succeeds_or_fails(bound, before.into_iter().chain([(bound, state)]).collect(), Some(failed));
+                let with = |write| before.iter().copied().chain(write).collect();
+                self.succeeds_or_fails(bound, with(Some((bound, state))), Some(with(uncertain)));
             }
             _ => {}
         }

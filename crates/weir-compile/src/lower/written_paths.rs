@@ -1,4 +1,4 @@
-//! What is written on the paths of an attempt of a `retry`: by which statements, and if a value is which of its variants.
+//! The writes on the paths of an attempt of a `retry`: by which statements, and if a value is which of its variants.
 
 use std::collections::{BTreeMap, BTreeSet};
 

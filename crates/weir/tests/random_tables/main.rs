@@ -166,12 +166,18 @@ fn executed_under_engine(
     under_engines::answers(graph, library_of(storage), flows, engine).into_iter().map(shown).collect()
 }
 
+/// Returns the number of flows of a program, and their answers under the reference evaluator.
+fn evaluated_in_memory(program: &RandomProgram, seed: u64) -> (u64, Vec<String>) {
+    let flows = program.steps.len() as u64;
+    let wanted = evaluated(&compiled(&program.text()), flows, TableStorage::at(TableLocation::Memory));
+    compare(program, seed, &wanted, "the evaluator", &wanted);
+    (flows, wanted)
+}
+
 /// Compares a program on tables of its own with the same program on tables that SQL has made.
 fn same_on_existing_tables(seed: u64) {
     let program = RandomProgram::of_any_database(seed);
-    let flows = program.steps.len() as u64;
-    let wanted = evaluated(&compiled(&program.text()), flows, TableStorage::at(TableLocation::Memory));
-    compare(&program, seed, &wanted, "the evaluator", &wanted);
+    let (flows, wanted) = evaluated_in_memory(&program, seed);
     let graph = optimized(&compiled(&program.text_on_existing_tables(existing::FILE)));
     let engine = engine_of(seed);
     for (name, run) in [
@@ -190,8 +196,7 @@ fn same_on_existing_tables(seed: u64) {
 }
 
 fn same_on_existing_tables_of_postgres(program: &RandomProgram, seed: u64, server: &PostgresServer) {
-    let flows = program.steps.len() as u64;
-    let wanted = evaluated(&compiled(&program.text()), flows, TableStorage::at(TableLocation::Memory));
+    let (flows, wanted) = evaluated_in_memory(program, seed);
     let engine = engine_of(seed);
     for (name, run) in [
         ("existing tables in PostgreSQL", &executed as &dyn Fn(&GraphProgram, u64, TableStorage) -> _),

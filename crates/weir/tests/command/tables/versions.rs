@@ -69,6 +69,17 @@ fn rows_are_not_converted_while_a_program_of_the_old_version_runs() {
     }
 }
 
+/// Starts a program with this text, and returns the changes of tables that its log names.
+fn changes_of_start(program: &Scratch, text: &str, place: &[&str]) -> Vec<String> {
+    std::fs::write(program.path(), text).expect("the program is written");
+    let served = Served::start(program.path(), place);
+    assert_eq!(super::text(&served.get("/count")), "0");
+    let greeting = served.greeting.clone();
+    let said = (greeting + &served.stop().1).replace('\\', "");
+    let changed = said.lines().filter_map(|line| line.split("the start has changed the database: ").nth(1));
+    changed.map(str::to_owned).collect()
+}
+
 #[test]
 fn the_log_of_a_start_names_what_it_has_changed() {
     let text = |record: &str, index: &str, value: &str| {
@@ -81,15 +92,7 @@ fn the_log_of_a_start_names_what_it_has_changed() {
     let address = PostgresServer::shared().map(|server| server.schema("versions_log"));
     let sqlite = Some(["--data", folder.path()]);
     for place in sqlite.into_iter().chain(address.as_ref().map(|address| ["--tables", address])) {
-        let changes = |text: &str| {
-            std::fs::write(program.path(), text).expect("the program is written");
-            let served = Served::start(program.path(), &place);
-            assert_eq!(self::text(&served.get("/count")), "0");
-            let greeting = served.greeting.clone();
-            let said = (greeting + &served.stop().1).replace('\\', "");
-            let changed = said.lines().filter_map(|line| line.split("the start has changed the database: ").nth(1));
-            changed.map(str::to_owned).collect::<Vec<_>>()
-        };
+        let changes = |text| changes_of_start(&program, text, &place);
         assert_eq!(changes(&with_index), [""; 0], "a new table is no change");
         let changed = changes(&without);
         let [added, dropped] = &changed[..] else { panic!("{changed:?}") };
