@@ -272,8 +272,11 @@ impl<'a> TypeChecker<'a, '_> {
         };
         let diagnostic = Diagnostic::new(Code::UnknownSource, message).at(callee.span, "not a source of elements");
         let near = nearest(&shown, known.iter().map(String::as_str)).map(str::to_owned);
-        let diagnostic = match near {
+        let diagnostic = match near.filter(|_| self.table_named(callee).is_none()) {
             Some(near) => diagnostic.suggest(format!("did you mean `{near}`?"), callee.span, near),
+            None if self.table_named(callee).is_some() => {
+                diagnostic.hint("a table is no source: query it in a `fn`, a route or a test")
+            }
             None if known.is_empty() => diagnostic,
             None => diagnostic.hint(format!("the sources are {}", listed(&known))),
         };

@@ -6,6 +6,7 @@ use weir_syntax::{Code, Diagnostic, Span};
 
 use super::control::ALL_BRANCHES;
 use super::generics::stands_for_any;
+use super::tables::CURSOR;
 use super::{Expected, TypeChecker};
 use crate::lang_items::{HTML, JSON_VALUE, SECRET};
 use crate::types::Ty;
@@ -56,11 +57,14 @@ impl TypeChecker<'_, '_> {
         if let Some((place, why)) = &expected.why {
             diagnostic = diagnostic.because(*place, why.clone());
         }
+        let is_cursor = expected.why.as_ref().is_some_and(|(_, why)| why == CURSOR);
         let is_of_branches = expected.why.as_ref().is_some_and(|(_, why)| why == ALL_BRANCHES);
         let diagnostic = match (&found, &wanted) {
             (Ty::Function(taken), Ty::Function(given)) if taken.0.len() > given.0.len() => {
                 self.closure_hint(diagnostic, span, given.0.len())
             }
+            (found, _) if *found == Ty::TEXT && is_cursor => diagnostic
+                .hint("declare it as an `Option`: `cursor: Option(Text)`, which is `None` if the request names none"),
             _ => self.mismatch_hint(diagnostic, span, &found, &wanted),
         };
         match found == Ty::UNIT || wanted == Ty::UNIT {
