@@ -48,22 +48,22 @@ impl<'a> TypeChecker<'a, '_> {
                     .at(mark, "leaves on a failure");
                 self.report(diagnostic.fix("leave out the `?`: `else` handles the failure", mark, ""));
             }
-            ExprKind::Atomic { body, .. } if passes_on(body) => {
-                let left = match (&self.retried, &self.exits) {
-                    (Some(_), _) => "`retry`",
-                    (None, Exits::Function(_)) => "`fn`",
-                    (None, _) => "flow",
-                };
-                let diagnostic = Diagnostic::new(Code::CannotFail, "`else` follows a value that cannot fail")
-                    .at(
-                        value.span,
-                        format!("this is `{resolved}`: a `?` or `fail` in the block leaves the whole {left}"),
-                    )
-                    .hint("move the `atomic` into a `fn` that returns a `Result`, and put the `else` behind its call");
-                self.report(diagnostic);
-            }
+            ExprKind::Atomic { body, .. } if passes_on(body) => self.step_cannot_fail(value.span, &resolved),
             _ => self.cannot_fail(value.span, ty, "`else`"),
         }
+    }
+
+    /// Reports an `else` behind an `atomic` whose failures leave the `fn` or the flow.
+    fn step_cannot_fail(&mut self, step: Span, ty: &Ty) {
+        let left = match (&self.retried, &self.exits) {
+            (Some(_), _) => "`retry`",
+            (None, Exits::Function(_)) => "`fn`",
+            (None, _) => "flow",
+        };
+        let diagnostic = Diagnostic::new(Code::CannotFail, "`else` follows a value that cannot fail")
+            .at(step, format!("this is `{ty}`: a `?` or `fail` in the block leaves the whole {left}"))
+            .hint("move the `atomic` into a `fn` that returns a `Result`, and put the `else` behind its call");
+        self.report(diagnostic);
     }
 
     /// Reports the name of the failure of a value that has none.

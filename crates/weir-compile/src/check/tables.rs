@@ -206,13 +206,9 @@ impl<'a> TypeChecker<'a, '_> {
         } else if let Some(near) = nearest(name.as_str(), names) {
             diagnostic = diagnostic.suggest(format!("did you mean `{near}`?"), name.span, near);
         } else {
-            let known: Vec<String> = names.map(str::to_owned).into();
-            diagnostic = diagnostic.hint(format!(
-                "a table has {}; `{}[key]` is a row, and `for row in {}` a query",
-                listed(&known),
-                shown(object),
-                shown(object)
-            ));
+            let (known, table): (Vec<String>, _) = (names.map(str::to_owned).into(), shown(object));
+            let rest = format!("`{table}[key]` is a row, and `for row in {table}` a query");
+            diagnostic = diagnostic.hint(format!("a table has {}; {rest}", listed(&known)));
         }
         self.report(diagnostic);
     }

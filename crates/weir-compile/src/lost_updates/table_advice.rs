@@ -28,11 +28,11 @@ pub(super) fn single_statement(pair: UsePair, body: &BodyUses, table: &str) -> O
     Some(match (statement(read)?, statement(change)?) {
         ("get", "insert") => format!("; without the read, `{table}.insert(…)` fails if there is such a row"),
         ("get", _) if replaces_row(change) => {
-            format!("; `{table}.update(key, |row| …)` changes a row that is there in one step")
+            format!("; `{table}.update(key, |row| …)`, which changes a row that is there, is one step, too")
         }
-        (_, "delete") if is_of_query => format!("; `{table}.delete_all(|row| …)` deletes rows in one step"),
+        (_, "delete") if is_of_query => format!("; `{table}.delete_all(|row| …)` is one step, too"),
         _ if is_of_query && replaces_row(change) => {
-            format!("; `{table}.update_all(|row| …, |row| …)` changes rows in one step")
+            format!("; `{table}.update_all(|row| …, |row| …)` is one step, too")
         }
         _ => return None,
     })

@@ -55,6 +55,18 @@ pub(super) struct SharedUse {
     position: UsePosition,
 }
 
+impl SharedUse {
+    /// Returns a use that commutes with none, and depends on no read yet.
+    fn new(
+        (shared, kind): (&Text, UseKind),
+        (call, origin): (&Call, Origin),
+        (node, position): (DependenceNode, UsePosition),
+    ) -> Self {
+        let (shared, function) = (shared.clone(), call.function.clone());
+        SharedUse { shared, kind, function, origin, commutes: false, reads: Vec::new(), node, position }
+    }
+}
+
 /// The kind of a use.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum UseKind {
@@ -448,17 +460,7 @@ impl Collector<'_> {
         let on = arguments.iter().copied().chain([control]).filter(|_| change);
         let node = self.node(on);
         let kind = if change { UseKind::Change } else { UseKind::Read };
-        let (position, shared, function) = (self.position.clone(), name.clone(), call.function.clone());
-        self.found.uses.push(SharedUse {
-            shared,
-            kind,
-            function,
-            origin,
-            commutes: false,
-            reads: Vec::new(),
-            node,
-            position,
-        });
+        self.found.uses.push(SharedUse::new((name, kind), (call, origin), (node, self.position.clone())));
         (!change).then_some(node)
     }
 
