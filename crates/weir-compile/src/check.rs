@@ -8,6 +8,7 @@
 //! The checker always finishes: an expression that makes no sense has the type [`Ty::Error`], which causes no further
 //! diagnostics.
 
+mod alternatives;
 mod arguments;
 mod block;
 mod call;

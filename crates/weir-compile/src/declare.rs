@@ -1,5 +1,6 @@
 //! Collects the declarations of a file: used modules and types here, and everything else in the modules below.
 
+mod clause_values;
 mod existing_tables;
 mod migrations;
 mod references;

@@ -21,6 +21,7 @@ const CHANGES: &[(&str, &str, &str)] = &[
 /// Types of other languages and the types of Weir that replace them.
 const TYPES: &[(&str, &str)] = &[
     ("Array", "List"),
+    ("Blob", "Bytes"),
     ("Boolean", "Bool"),
     ("Char", "Text"),
     ("Character", "Text"),
@@ -102,6 +103,18 @@ const NO_TYPES: &[(&str, &str)] = &[
     ("Box", "write the type itself: values are shared automatically"),
     ("Arc", "write the type itself: values are shared automatically"),
     ("Rc", "write the type itself: values are shared automatically"),
+    ("Decimal", "count money in its smallest unit, such as cents, in an `Int`"),
+    ("BigDecimal", "count money in its smallest unit, such as cents, in an `Int`"),
+    ("Uuid", "write `Text`, or number the rows of a table: `key id auto`"),
+    ("UUID", "write `Text`, or number the rows of a table: `key id auto`"),
+    (
+        "Json",
+        "declare its fields, `record Name { … }`, or take any JSON as `json.Value`; a column keeps the `Text` of `json.encode(value)`",
+    ),
+    (
+        "JSON",
+        "declare its fields, `record Name { … }`, or take any JSON as `json.Value`; a column keeps the `Text` of `json.encode(value)`",
+    ),
     ("Promise", "write the type itself: calls wait by themselves"),
     ("Future", "write the type itself: calls wait by themselves"),
 ];

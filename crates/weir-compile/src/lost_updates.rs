@@ -30,6 +30,7 @@ use crate::declarations::Declarations;
 use crate::typed_tree::TypedTree;
 
 mod advice;
+mod table_advice;
 mod uses;
 
 /// Checks the flows of a program, each against every flow that may run at the same time.

@@ -114,7 +114,8 @@ pub(crate) fn lower<'a>(
         let init = match &tree.items[shared.item].kind {
             ItemKind::Shared(item) => lowering.starting(&shared.ty.to_type(), |lowering| lowering.expr(&item.value)),
             ItemKind::Table(_) => {
-                lowering.starting(&shared.ty.to_type(), |lowering| lowering.opened(name, shared.span))
+                let advice = "the `fn` of a `migrate` uses only its row: tables and shared values are made after it";
+                lowering.starting_before(&shared.ty.to_type(), advice, |lowering| lowering.opened(name, shared.span))
             }
             _ => continue,
         };

@@ -28,6 +28,52 @@ pub(crate) const STATEMENTS: [(&str, &str); 8] = [
     ("exists", "Returns true if a row fulfils the condition."),
 ];
 
+/// Statements of other languages, and the advice on each, in which `{}` stands for the table.
+const OTHER_STATEMENTS: &[(&[&str], &str)] = &[
+    (&["get", "find", "find_one", "fetch", "lookup", "by_key"], "`{}[key]` is the row with the key, or `None`"),
+    (&["length", "len", "size"], "write `{}.count()`"),
+    (&["is_empty", "empty"], "write `!{}.exists(|_| true)`"),
+    (
+        &["contains", "contains_key", "has", "includes"],
+        "ask for a row by its key, `{}[key] != None`, or by a condition, `{}.exists(|row| …)`",
+    ),
+    (&["any"], "write `{}.exists(|row| …)`"),
+    (
+        &["filter", "where", "select", "query", "all", "rows", "each", "to_list", "values"],
+        "write a query, which returns a list: `for row in {} if … { row }`",
+    ),
+    (&["map"], "write a query, which returns a list: `for row in {} { … }`"),
+    (
+        &["first", "last", "limit", "take", "page"],
+        "write a query: `for row in {} order by row.column limit 10 { row }`, with `desc` for the last rows",
+    ),
+    (&["sort", "sort_by", "order_by", "order"], "write a query: `for row in {} order by row.column { row }`"),
+    (
+        &["sum", "max", "min", "unique", "distinct"],
+        "call it on the values of a query: `(for row in {} { row.column }).sum()`",
+    ),
+    (&["average", "avg", "mean"], "divide the sum of a query, `(for row in {} { row.column }).sum()`, by `{}.count()`"),
+    (&["group_by", "group"], "group the rows of a query: `(for row in {} { row }).group_by(|row| row.column)`"),
+    (&["clear", "truncate", "remove_all"], "write `{}.delete_all(|_| true)`"),
+    (&["remove", "destroy", "discard"], "write `{}.delete(key)`"),
+    (&["push", "add", "append", "create"], "write `{}.insert(row)`"),
+    (
+        &["save", "set", "put", "store", "write", "replace"],
+        "write `{}.insert(row)` for a new row, and `{}.upsert(row)` for one that may be there",
+    ),
+    (&["change", "modify", "edit", "patch"], "write `{}.update(key, |row| …)`"),
+    (
+        &["insert_all", "insert_many", "bulk_insert", "add_all"],
+        "insert the rows in one transaction: `atomic {} { for row in rows { {}.insert(row)? } }`",
+    ),
+];
+
+/// Returns the advice on a statement of another language on a table.
+pub(crate) fn advice_on(name: &str, table: &str) -> Option<String> {
+    let (_, advice) = OTHER_STATEMENTS.iter().find(|(names, _)| names.contains(&name))?;
+    Some(advice.replace("{}", table))
+}
+
 impl DeclaredTable {
     /// Returns the type of the rows.
     pub(crate) fn row(&self) -> Ty {

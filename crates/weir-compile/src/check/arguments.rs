@@ -6,8 +6,9 @@ use weir_host::{Passing, TypeShape};
 use weir_syntax::ast::{Argument, Expr, ExprKind, Name};
 use weir_syntax::{Code, Diagnostic, Span};
 
+use super::names::table_as_value;
 use super::{Expected, TypeChecker};
-use crate::lang_items::SHARED_READ;
+use crate::lang_items::{SHARED_READ, TABLE};
 use crate::suggest::{listed, nearest};
 use crate::typed_tree::{ArgumentSource, CallTarget, Resolution, ResolvedCall};
 use crate::types::Ty;
@@ -298,6 +299,14 @@ impl<'a> TypeChecker<'a, '_> {
         self.refer_shared(expr, at);
         let (name, declared) = self.typed.declarations.shared.get_index(at).expect("its index was just found");
         let (name, ty, place) = (name.clone(), declared.ty.clone(), declared.span);
+        // Only its statements take a table.
+        if ty == Ty::named(TABLE) && self.inference.shallow(&parameter.ty) != ty {
+            self.table_of_module(expr);
+            self.typed.resolve(expr.id, Resolution::Shared(name.clone()));
+            let table = self.context.text_at(expr.span);
+            let hint = format!("pass its rows: `{callee}(for row in {table} {{ row }})`");
+            return self.report(table_as_value(&table, expr.span, place).hint(hint));
+        }
         match parameter.passing {
             // `state.read` returns a copy, however it takes its argument.
             Some(passing @ (Passing::Borrow | Passing::Change)) if callee != SHARED_READ => {

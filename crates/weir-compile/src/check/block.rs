@@ -161,11 +161,15 @@ impl<'a> TypeChecker<'a, '_> {
         ty: &Ty,
     ) {
         let refutable = binding.pattern.is_refutable();
-        if failure.is_none() && !refutable && *ty != Ty::Error {
-            self.cannot_fail(binding.value.span, ty, "`else`");
+        let cannot_fail = failure.is_none() && !refutable && *ty != Ty::Error;
+        let failure = failure.flatten();
+        match &otherwise.failure {
+            _ if cannot_fail => self.else_cannot_fail(&binding.value, ty),
+            Some(name) if failure.is_none() => self.no_failure(name, &binding.value),
+            _ => {}
         }
         let expected = Expected::new(ty.clone(), binding.value.span, "replaces this value");
-        let found = self.with_failure(otherwise.failure.as_ref(), failure.flatten(), &otherwise.body, Some(&expected));
+        let found = self.with_failure(otherwise.failure.as_ref(), failure, &otherwise.body, Some(&expected));
         if refutable && !found.is_never() && found != Ty::Error {
             let diagnostic = Diagnostic::new(Code::ElseFallsThrough, "the `else` of this `let` must not fall through")
                 .at(otherwise.body.span, "continues with nothing bound")

@@ -1,7 +1,7 @@
 //! Checks control flow: branches, failures, loops, closures.
 
 use weir_host::Value;
-use weir_syntax::ast::{Arm, Block, ClosureParameter, Expr, ExprKind, Name, Pattern, QueryClauses};
+use weir_syntax::ast::{Arm, Block, ClosureParameter, Expr, ExprKind, Pattern, QueryClauses};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::constant_patterns::PatternPlace;
@@ -109,54 +109,6 @@ impl<'a> TypeChecker<'a, '_> {
             self.report(diagnostic);
         }
         FailureTarget::Caller
-    }
-
-    pub(super) fn else_(
-        &mut self,
-        value: &'a Expr,
-        failure: Option<&'a Name>,
-        otherwise: &'a Expr,
-        expected: Option<&Expected>,
-    ) -> Ty {
-        let ty = self.expr(value, None);
-        let (inner, failed) = match self.unwrapped(&ty) {
-            Some((inner, failed)) => (inner, failed),
-            None => {
-                self.cannot_fail(value.span, &ty, "`else`");
-                (Ty::Error, Some(Ty::Error))
-            }
-        };
-        let inner = match expected {
-            Some(expected) => self.agree(value.span, inner, expected),
-            None => inner,
-        };
-        let wanted = Expected::new(inner.clone(), value.span, "replaces this value");
-        self.with_failure(failure, failed, otherwise, Some(&wanted));
-        inner
-    }
-
-    /// Checks the alternative to a failure, with the failure bound to its name.
-    pub(super) fn with_failure(
-        &mut self,
-        failure: Option<&'a Name>,
-        ty: Option<Ty>,
-        otherwise: &'a Expr,
-        expected: Option<&Expected>,
-    ) -> Ty {
-        let mark = self.scope.mark();
-        if let Some(name) = failure {
-            if ty.is_none() {
-                let diagnostic = Diagnostic::new(Code::CannotFail, "there is no failure to name here")
-                    .at(name.span, "`None` has no failure")
-                    .hint("remove `as …`");
-                self.report(diagnostic);
-            }
-            let local = self.bind(name.text.clone(), name.span, ty.unwrap_or(Ty::Error));
-            self.typed.of_mut(otherwise.id).failure_locals.insert(otherwise.id, local);
-        }
-        let found = self.expr(otherwise, expected);
-        self.scope.leave(mark);
-        found
     }
 
     pub(super) fn if_(

@@ -271,13 +271,14 @@ impl<'a> TypeChecker<'a, '_> {
             format!("there is no source `{shown}`")
         };
         let diagnostic = Diagnostic::new(Code::UnknownSource, message).at(callee.span, "not a source of elements");
-        let near = nearest(&shown, known.iter().map(String::as_str)).map(str::to_owned);
-        let diagnostic = match near {
+        let is_table = self.table_named(callee).is_some();
+        let near = nearest(&shown, known.iter().map(String::as_str)).map(str::to_owned).filter(|_| !is_table);
+        self.report(match near {
             Some(near) => diagnostic.suggest(format!("did you mean `{near}`?"), callee.span, near),
+            None if is_table => diagnostic.hint("a table is no source: query it in a `fn`, a route or a test"),
             None if known.is_empty() => diagnostic,
             None => diagnostic.hint(format!("the sources are {}", listed(&known))),
-        };
-        self.report(diagnostic);
+        });
     }
 }
 

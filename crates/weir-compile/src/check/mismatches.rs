@@ -6,6 +6,7 @@ use weir_syntax::{Code, Diagnostic, Span};
 
 use super::control::ALL_BRANCHES;
 use super::generics::stands_for_any;
+use super::tables::CURSOR;
 use super::{Expected, TypeChecker};
 use crate::lang_items::{HTML, JSON_VALUE, SECRET};
 use crate::types::Ty;
@@ -56,15 +57,16 @@ impl TypeChecker<'_, '_> {
         if let Some((place, why)) = &expected.why {
             diagnostic = diagnostic.because(*place, why.clone());
         }
-        let is_of_branches = expected.why.as_ref().is_some_and(|(_, why)| why == ALL_BRANCHES);
+        let is_for = |reason: &str| expected.why.as_ref().is_some_and(|(_, why)| why == reason);
         let diagnostic = match (&found, &wanted) {
             (Ty::Function(taken), Ty::Function(given)) if taken.0.len() > given.0.len() => {
                 self.closure_hint(diagnostic, span, given.0.len())
             }
+            (found, _) if *found == Ty::TEXT && is_for(CURSOR) => diagnostic.hint(OPTIONAL_CURSOR),
             _ => self.mismatch_hint(diagnostic, span, &found, &wanted),
         };
         match found == Ty::UNIT || wanted == Ty::UNIT {
-            true if is_of_branches => diagnostic.hint("end each branch with `()` if nothing uses the value"),
+            true if is_for(ALL_BRANCHES) => diagnostic.hint("end each branch with `()` if nothing uses the value"),
             _ => diagnostic,
         }
     }
@@ -158,6 +160,10 @@ impl TypeChecker<'_, '_> {
         }
     }
 }
+
+/// The advice on a cursor that is a text.
+const OPTIONAL_CURSOR: &str =
+    "declare it as an `Option`: `cursor: Option(Text)`, which is `None` if the request names none";
 
 /// The type of the answers of a service.
 const RESPONSE: &str = "http.Response";

@@ -247,9 +247,7 @@ impl TypeChecker<'_, '_> {
         let (name, declared_at, ty) = (name.clone(), declared.span, declared.ty.clone());
         self.typed.resolve(expr.id, Resolution::Shared(name.clone()));
         let diagnostic = match self.typed.declarations.tables.contains_key(&name) {
-            true => Diagnostic::new(Code::SharedAsValue, format!("`{name}` is a table, and no value"))
-                .at(expr.span, "used as a value")
-                .because(declared_at, "declared here")
+            true => table_as_value(&name, expr.span, declared_at)
                 .hint(format!("read it by a query, `for row in {name} {{ … }}`, or by a key, `{name}[key]`"))
                 .hint(format!(
                     "a `fold` or a call takes the rows of a query: `fold … for row in (for row in {name} {{ row }})`"
@@ -435,4 +433,11 @@ pub(super) fn path_of(expr: &Expr) -> Option<Vec<Name>> {
         }
         _ => None,
     }
+}
+
+/// Returns the error for a table in the place of a value, without advice.
+pub(super) fn table_as_value(name: &str, span: Span, declared: Span) -> Diagnostic {
+    Diagnostic::new(Code::SharedAsValue, format!("`{name}` is a table, and no value"))
+        .at(span, "used as a value")
+        .because(declared, "declared here")
 }

@@ -16,6 +16,10 @@ use crate::table_statements;
 use crate::typed_tree::{Demand, InsertedRow, Resolution};
 use crate::types::Ty;
 
+/// The reason for the type of a cursor.
+pub(super) const CURSOR: &str =
+    "a cursor is the `Option(Text)` that the page before has returned, and `None` before the first page";
+
 impl<'a> TypeChecker<'a, '_> {
     /// Returns the index of the table that an expression names.
     pub(super) fn table_named(&self, expr: &Expr) -> Option<usize> {
@@ -140,6 +144,10 @@ impl<'a> TypeChecker<'a, '_> {
             let hint = format!("ask for the row with a key: `{}[{key}] != None`", shown(object));
             self.context.advise_since(before, Code::TypeMismatch, &hint);
         }
+        if (first, name.as_str()) == (None, "delete_all") {
+            let hint = format!("delete every row: `{}.delete_all(|_| true)`", shown(object));
+            self.context.advise_since(before, Code::MissingArgument, &hint);
+        }
         result
     }
 
@@ -193,16 +201,14 @@ impl<'a> TypeChecker<'a, '_> {
             .at(name.span, "no such function")
             .because(object.span, "this is a table");
         let names = table_statements::STATEMENTS.map(|(name, _)| name);
-        if let Some(near) = nearest(name.as_str(), names) {
+        if let Some(advice) = table_statements::advice_on(name.as_str(), &shown(object)) {
+            diagnostic = diagnostic.hint(advice);
+        } else if let Some(near) = nearest(name.as_str(), names) {
             diagnostic = diagnostic.suggest(format!("did you mean `{near}`?"), name.span, near);
         } else {
-            let known: Vec<String> = names.map(str::to_owned).into();
-            diagnostic = diagnostic.hint(format!(
-                "a table has {}; `{}[key]` is a row, and `for row in {}` a query",
-                listed(&known),
-                shown(object),
-                shown(object)
-            ));
+            let (known, table): (Vec<String>, _) = (names.map(str::to_owned).into(), shown(object));
+            let rest = format!("`{table}[key]` is a row, and `for row in {table}` a query");
+            diagnostic = diagnostic.hint(format!("a table has {}; {rest}", listed(&known)));
         }
         self.report(diagnostic);
     }
@@ -235,8 +241,7 @@ impl<'a> TypeChecker<'a, '_> {
             self.expr(limit, Some(&Expected::new(Ty::INT, limit.span, "a limit is an `Int`")));
         }
         let Some(after) = &query.after else { return };
-        let why = "a cursor is the `Option(Text)` that the page before has returned, and `None` before the first page";
-        self.expr(after, Some(&Expected::new(Ty::option(Ty::TEXT), after.span, why)));
+        self.expr(after, Some(&Expected::new(Ty::option(Ty::TEXT), after.span, CURSOR)));
         if table.is_none() {
             self.no_query(
                 after.span,

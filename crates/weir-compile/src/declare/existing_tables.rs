@@ -13,7 +13,7 @@ use crate::declarations::{DatabaseAddress, DeclaredDatabase, DeclaredTable};
 use crate::symbol::Symbol;
 use crate::types::Ty;
 
-impl Declarer<'_, '_> {
+impl<'c> Declarer<'_, 'c> {
     /// Resolves the databases of all tables that have the clause.
     pub(super) fn existing_tables(&mut self) {
         let tree = self.context.tree();
@@ -43,10 +43,10 @@ impl Declarer<'_, '_> {
     }
 
     /// Returns the database of a table; `None` if it is reported.
-    fn existing(&mut self, arguments: &[Argument], span: Span) -> Option<DeclaredDatabase> {
+    fn existing(&mut self, arguments: &'c [Argument], span: Span) -> Option<DeclaredDatabase> {
         let (mut database, mut writable) = (None, false);
         for argument in arguments {
-            let value = constant(&argument.value).or_else(|| self.value_of_const(argument));
+            let value = constant(self.meant(&argument.value));
             match (argument.name.as_ref().map_or("", Name::as_str), value) {
                 ("database", Some(Value::Text(address))) => database = Some(DatabaseAddress::Text(address)),
                 ("database", None) if self.configured_text(argument).is_some() => {
@@ -71,20 +71,13 @@ impl Declarer<'_, '_> {
         Some(DeclaredDatabase { database: database?, writable })
     }
 
-    /// Returns the value of the `const` of this file that an argument names, if it is written as a literal.
-    fn value_of_const(&mut self, argument: &Argument) -> Option<Value> {
-        let ExprKind::Name(name) = &argument.value.kind else { return None };
-        let whole: Arc<str> = self.declarations.own(name.as_str()).into();
-        let item = self.declarations.constants.get(&whole)?.item;
-        let ItemKind::Constant(declared) = &self.context.tree().items[item].kind else { return None };
-        let value = constant(&declared.value)?;
-        self.declarations.refer(name.span, Symbol::Constant((&*whole).into()));
-        Some(value)
-    }
-
-    /// Reports a `config` of the main file in the declaration of a module. Returns whether there is one.
+    /// Reports a `config` of the main file in the declaration of a module. Returns whether the argument names a `config`: one that
+    /// the module declares has been reported.
     fn names_config_of_main(&mut self, argument: &Argument) -> bool {
         let ExprKind::Name(name) = &argument.value.kind else { return false };
+        if self.declarations.file != 0 && self.declarations.config.contains_key(self.declarations.own(name.as_str())) {
+            return true;
+        }
         let is_other = self.declarations.file != 0 && self.declarations.config.contains_key(name.as_str());
         if is_other {
             let module = &self.declarations.here().module;

@@ -3,20 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use weir_host::{Field, Text, Type, TypeShape, Value};
-use weir_syntax::ast::{self, Argument, Name, TableClause, TableClauseKind};
+use weir_host::{Field, Text, Type, TypeShape};
+use weir_syntax::ast::{self, Name, TableClause, TableClauseKind};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::Declarer;
-use crate::constant::constant;
-use crate::declarations::{DeclaredShared, DeclaredTable, SoftLimits, TableColumn, name_in_database};
+use crate::declarations::{DeclaredShared, DeclaredTable, TableColumn, name_in_database};
 use crate::lang_items::TABLE;
 use crate::suggest::nearest;
 use crate::symbol::Symbol;
 use crate::types::Ty;
 
-impl Declarer<'_, '_> {
-    pub(super) fn table(&mut self, item: usize, public: bool, table: &ast::TableDeclaration) {
+impl<'c> Declarer<'_, 'c> {
+    pub(super) fn table(&mut self, item: usize, public: bool, table: &'c ast::TableDeclaration) {
         let name = &table.name;
         if !self.take(name) {
             return;
@@ -31,6 +30,7 @@ impl Declarer<'_, '_> {
             declared.row = (declared.columns.len() == fields.len()).then_some(row);
         }
         self.clauses(table, &mut declared);
+        self.default_of_number(table, &mut declared);
         self.names_in_database(table, &declared);
         self.declarations.tables.insert(whole, declared);
     }
@@ -91,7 +91,9 @@ impl Declarer<'_, '_> {
                 other => (other, false),
             };
             let Some((kind, variants)) = self.kind_of(inner) else {
-                self.no_column(row, field, place);
+                if Ty::fixed(inner) != Ty::Error {
+                    self.no_column(row, field, place);
+                }
                 return None;
             };
             let (name, ty) = (field.name.clone(), field.ty.clone());
@@ -132,7 +134,7 @@ impl Declarer<'_, '_> {
         self.context.report(diagnostic);
     }
 
-    fn clauses(&mut self, table: &ast::TableDeclaration, declared: &mut DeclaredTable) {
+    fn clauses(&mut self, table: &'c ast::TableDeclaration, declared: &mut DeclaredTable) {
         let mut seen: BTreeMap<&str, Span> = BTreeMap::new();
         for clause in &table.clauses {
             let word = clause.kind.word();
@@ -156,7 +158,7 @@ impl Declarer<'_, '_> {
         }
     }
 
-    fn clause(&mut self, clause: &TableClause, declared: &mut DeclaredTable) {
+    fn clause(&mut self, clause: &'c TableClause, declared: &mut DeclaredTable) {
         match &clause.kind {
             TableClauseKind::Key { columns, auto } => {
                 declared.key = self.column_indices(columns, declared);
@@ -192,7 +194,7 @@ impl Declarer<'_, '_> {
         found
     }
 
-    fn column(&mut self, name: &Name, declared: &DeclaredTable) -> Option<usize> {
+    pub(super) fn column(&mut self, name: &Name, declared: &DeclaredTable) -> Option<usize> {
         let row = declared.row.clone()?;
         if name.is_missing() {
             return None;
@@ -228,90 +230,6 @@ impl Declarer<'_, '_> {
         }
     }
 
-    fn defaults(&mut self, arguments: &[Argument], declared: &mut DeclaredTable) {
-        for (at, argument) in arguments.iter().enumerate() {
-            let Some(name) = &argument.name else {
-                self.table_fault(argument.span, "a default names its column".to_owned(), "write `column: value`");
-                continue;
-            };
-            if arguments[..at].iter().any(|before| before.name.as_ref().is_some_and(|of| of.as_str() == name.as_str()))
-            {
-                self.table_fault(argument.span, format!("`{name}` has two defaults"), "remove one of them");
-                continue;
-            }
-            let Some(at) = self.column(name, declared) else { continue };
-            let column = &declared.columns[at];
-            let Some(value) = self.default_of(column, &argument.value) else {
-                let (message, hint) = no_default(name, column);
-                self.table_fault(argument.value.span, message, &hint);
-                continue;
-            };
-            let not_stored = match value {
-                Value::Float(number) if number.is_nan() => Some("not a number"),
-                Value::Size(size) if size >= i64::MAX.cast_unsigned() => Some("a size of 2^63 - 1 bytes or more"),
-                _ => None,
-            };
-            if let Some(what) = not_stored {
-                let message = format!("the default of `{name}` is {what}, which no table stores");
-                self.table_fault(argument.value.span, message, "choose another default");
-                continue;
-            }
-            declared.columns[at].default = Some(value);
-        }
-    }
-
-    /// Returns the constant if it is of the column's type.
-    fn default_of(&self, column: &TableColumn, value: &ast::Expr) -> Option<Value> {
-        let variant = match &value.kind {
-            ast::ExprKind::Name(name) => Some(name.as_str()),
-            // `Kind.Small`
-            ast::ExprKind::Field { object, name } => match &object.kind {
-                ast::ExprKind::Name(of) if column.ty == Type::named(self.declarations.own(of.as_str())) => {
-                    Some(name.as_str())
-                }
-                _ => None,
-            },
-            _ => None,
-        };
-        if let Some(tag) = column.variants.iter().position(|known| Some(known.as_str()) == variant)
-            && !column.optional
-        {
-            return Some(Value::Variant(tag as u32, None));
-        }
-        let value = constant(value)?;
-        let fits = match (&value, column.kind) {
-            (Value::Variant(Value::NONE, None), _) => column.optional,
-            _ if column.optional => false,
-            (Value::Bool(_), "Bool") | (Value::Int(_), "Int") | (Value::Text(_), "Text") => true,
-            (Value::Duration(_), "Duration") | (Value::Size(_), "Size") => true,
-            (Value::Float(value), "Float") => !value.is_nan(),
-            _ => false,
-        };
-        fits.then_some(value)
-    }
-
-    fn soft(&mut self, arguments: &[Argument]) -> SoftLimits {
-        let mut limits = SoftLimits::default();
-        for (at, argument) in arguments.iter().enumerate() {
-            let name = argument.name.as_ref().map_or("", Name::as_str);
-            if arguments[..at].iter().any(|before| before.name.as_ref().is_some_and(|of| of.as_str() == name)) {
-                let message = format!("`soft` has `{name}` twice");
-                self.table_fault(argument.span, message, "remove one of them");
-            }
-            match (name, constant(&argument.value)) {
-                ("ttl", Some(Value::Duration(ttl))) if ttl > 0 => limits.ttl = Some(ttl),
-                ("at_most", Some(Value::Int(rows))) if rows > 0 => limits.at_most = Some(rows),
-                ("capacity", Some(Value::Size(bytes))) if bytes > 0 => limits.capacity = Some(bytes),
-                _ => {
-                    let message = "`soft` takes `ttl`, a duration, `at_most`, a number of rows, and `capacity`, a size";
-                    let hint = "write constants above zero: `soft(ttl: 30m, at_most: 100_000, capacity: 64mb)`";
-                    self.table_fault(argument.span, message.to_owned(), hint);
-                }
-            }
-        }
-        limits
-    }
-
     pub(super) fn table_fault(&mut self, place: Span, message: String, hint: &str) {
         let diagnostic = Diagnostic::new(Code::TableDeclaration, message).at(place, "in this declaration").hint(hint);
         self.context.report(diagnostic);
@@ -331,25 +249,5 @@ fn advice_for_second(kind: &TableClauseKind) -> Option<&'static str> {
         }
         TableClauseKind::Existing(_) => Some("remove one of them"),
         TableClauseKind::Index(_) | TableClauseKind::Unique(_) | TableClauseKind::References { .. } => None,
-    }
-}
-
-/// Returns the message and the advice for a value that is no default of a column.
-fn no_default(name: &Name, column: &TableColumn) -> (String, String) {
-    if column.optional {
-        return (
-            format!("the only default of an `Option`, such as `{name}`, is `None`"),
-            format!("write `{name}: None`"),
-        );
-    }
-    match column.variants.first() {
-        Some(variant) => (
-            format!("the default of `{name}` is a variant of `{}`", column.ty),
-            format!("write a variant, such as `{variant}`, or leave the column out"),
-        ),
-        None => (
-            format!("the default of `{name}` is a literal of the type `{}`", column.ty),
-            "write a literal and no name, or leave the column out".to_owned(),
-        ),
     }
 }

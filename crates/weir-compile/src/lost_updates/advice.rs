@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use weir_host::Text;
 use weir_ir::expr::Origin;
 
-use super::UsePair;
 use super::uses::{BodyUses, SharedUse, UseKind};
+use super::{UsePair, table_advice};
 use crate::call_places::CalledPlace;
 use crate::context::CheckContext;
 use crate::declarations::Declarations;
@@ -41,9 +41,20 @@ pub(super) fn one_step(
     let shown = names.iter().map(|name| if constraints { context.name_at(name, here) } else { last(name) });
     let shown: Vec<&str> = shown.collect();
     let step = format!("`atomic {} {{ … }}`", shown.join(", "));
+    let table = match names[..] {
+        [only] if one.shared == other.shared && declarations.tables.contains_key(only.as_str()) => Some(shown[0]),
+        _ => None,
+    };
+    let holds_table = names.iter().any(|name| declarations.tables.contains_key(name.as_str()));
+    if holds_table && let Some(advice) = table_advice::around_call(pair, body, &step, table) {
+        return advice;
+    }
+    let is_alone = inner.is_empty() && moved.is_empty() && places.iter().all(|place| place.function.is_none());
+    let single = table.filter(|_| is_alone).and_then(|table| table_advice::single_statement(pair, body, table));
+    let single = single.unwrap_or_default();
     match owners.iter().copied().collect::<Vec<_>>()[..] {
         _ if is_within || owners.iter().all(|owner| *owner == 0) => {
-            format!("make it one step: {step} {around}{inner}{moved}{unnamed}")
+            format!("make it one step: {step} {around}{inner}{moved}{unnamed}{single}")
         }
         _ if constraints => {
             let private = names.iter().filter(|name| !is_public(name, declarations));
@@ -51,7 +62,7 @@ pub(super) fn one_step(
                 private.map(|name| format!("`pub {} {}`", kind(name, declarations), last(name))).collect();
             let public =
                 if private.is_empty() { String::new() } else { format!(", and declare {}", private.join(", ")) };
-            format!("make it one step: {step} {around}{inner}{public}{moved}")
+            format!("make it one step: {step} {around}{inner}{public}{moved}{single}")
         }
         [module] => {
             let module = &context.files.names()[module];

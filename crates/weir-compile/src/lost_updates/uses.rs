@@ -16,7 +16,7 @@
 
 use std::collections::BTreeMap;
 
-use weir_host::{Library, Mode, Passing, Resource, Text, Value};
+use weir_host::{Library, Mode, Passing, Resource, Signature, Text, Value, World};
 use weir_ir::expr::{Arm, ArmTest, Atom, Block, Call, Op, Origin, Runs, Var};
 use weir_ir::prim::Prim;
 
@@ -44,6 +44,8 @@ const USES_MAX: usize = 1000;
 pub(super) struct SharedUse {
     pub(super) shared: Text,
     pub(super) kind: UseKind,
+    /// The path of the function that uses the value.
+    pub(super) function: Text,
     pub(super) origin: Origin,
     /// True for a change that commutes with others of its kind: the order of two of them leaves the same value.
     pub(super) commutes: bool,
@@ -51,6 +53,18 @@ pub(super) struct SharedUse {
     pub(super) reads: Vec<usize>,
     node: DependenceNode,
     position: UsePosition,
+}
+
+impl SharedUse {
+    /// Returns a use that commutes with none, and depends on no read yet.
+    fn new(
+        (shared, kind): (&Text, UseKind),
+        (call, origin): (&Call, Origin),
+        (node, position): (DependenceNode, UsePosition),
+    ) -> Self {
+        let (shared, function) = (shared.clone(), call.function.clone());
+        SharedUse { shared, kind, function, origin, commutes: false, reads: Vec::new(), node, position }
+    }
 }
 
 /// The kind of a use.
@@ -82,6 +96,8 @@ struct AtomicStep {
 pub(super) struct BodyUses {
     pub(super) uses: Vec<SharedUse>,
     steps: Vec<AtomicStep>,
+    /// The calls that no transaction contains, each as the number of uses before it.
+    outside_calls: Vec<usize>,
 }
 
 impl BodyUses {
@@ -123,6 +139,16 @@ impl BodyUses {
     fn common_steps<'b>(&'b self, one: &'b SharedUse, other: &'b SharedUse) -> impl Iterator<Item = &'b Vec<Text>> {
         let both = one.position.steps.iter().zip(&other.position.steps).take_while(|(one, other)| one == other);
         both.map(|(step, _)| &self.steps[*step].held)
+    }
+
+    /// Returns whether a call that waits, or has an effect outside of the program, stands between two uses.
+    pub(super) fn have_outside_call_between(&self, first: usize, second: usize) -> bool {
+        self.outside_calls.iter().any(|before| first < *before && *before <= second)
+    }
+
+    /// Returns whether a use is repeated by a loop or a `for`.
+    pub(super) fn is_in_loop(&self, found: usize) -> bool {
+        !self.uses[found].position.loops.is_empty()
     }
 
     /// Returns the atomic steps around one use that are not around another one, and the shared values that each holds.
@@ -371,12 +397,15 @@ impl Collector<'_> {
         let mut result = arguments.clone();
         let function = self.library.function(&call.function);
         let parameters = function.map_or(&[][..], |function| &function.signature.parameters);
+        if function.is_some_and(|function| is_outside_call(&function.signature)) {
+            self.found.outside_calls.push(self.found.uses.len());
+        }
         for (atom, parameter) in call.arguments.iter().zip(parameters) {
             let Atom::Shared(name) = atom else { continue };
             // The end of a transaction changes no more than its statements do, which are uses of their own.
             let change = parameter.passing == Passing::Change;
             if ![COMMIT, PLACE_COMMIT, ROLL_BACK].contains(&call.function.as_str()) {
-                let node = self.shared_use(name, change, &arguments, origin);
+                let node = self.shared_use(name, change, &arguments, (call, origin));
                 result.extend(node);
                 if change && self.commutes(call, name) {
                     self.found.uses.last_mut().into_iter().for_each(|found| found.commutes = true);
@@ -385,7 +414,7 @@ impl Collector<'_> {
         }
         let bound = self.bound;
         for (name, mode) in bound.held_by(&call.function) {
-            result.extend(self.shared_use(name, mode == Mode::Write, &arguments, origin));
+            result.extend(self.shared_use(name, mode == Mode::Write, &arguments, (call, origin)));
         }
         let result = self.node(result);
         for (atom, parameter) in call.arguments.iter().zip(parameters) {
@@ -425,14 +454,13 @@ impl Collector<'_> {
         name: &Text,
         change: bool,
         arguments: &[DependenceNode],
-        origin: Origin,
+        (call, origin): (&Call, Origin),
     ) -> Option<DependenceNode> {
         let control = self.control;
         let on = arguments.iter().copied().chain([control]).filter(|_| change);
         let node = self.node(on);
         let kind = if change { UseKind::Change } else { UseKind::Read };
-        let (position, shared) = (self.position.clone(), name.clone());
-        self.found.uses.push(SharedUse { shared, kind, origin, commutes: false, reads: Vec::new(), node, position });
+        self.found.uses.push(SharedUse::new((name, kind), (call, origin), (node, self.position.clone())));
         (!change).then_some(node)
     }
 
@@ -452,6 +480,13 @@ impl Collector<'_> {
             change.reads.sort_unstable();
         }
     }
+}
+
+/// Returns `true` for a function that no transaction calls: no statement, and it waits or has an effect outside of the program.
+fn is_outside_call(signature: &Signature) -> bool {
+    let effects = &signature.effects;
+    let waits = effects.waits || effects.blocking || effects.leaves_thread;
+    !signature.path().starts_with(TABLES) && (waits || effects.world == World::Writes)
 }
 
 /// Returns `true` for the read of a statement that writes the rows which it has read. It fails only if the database does.

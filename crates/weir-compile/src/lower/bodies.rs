@@ -74,23 +74,33 @@ impl<'a> Lowering<'a, '_> {
 
     /// Returns a block that runs at the start of the program, before there are shared values.
     pub(super) fn starting(&mut self, result: &Type, body: impl FnOnce(&mut Self) -> Atom) -> Block {
+        self.starting_before(result, "use it in a flow instead", body)
+    }
+
+    /// Like [`Self::starting`], with the advice for a use of a shared value.
+    pub(super) fn starting_before(
+        &mut self,
+        result: &Type,
+        advice: &str,
+        body: impl FnOnce(&mut Self) -> Atom,
+    ) -> Block {
         self.starts = true;
         let block = self.whole(result, body);
-        self.uses_no_shared(&block);
+        self.uses_no_shared(&block, advice);
         block
     }
 
-    fn uses_no_shared(&mut self, block: &Block) {
+    fn uses_no_shared(&mut self, block: &Block, advice: &str) {
         for binding in &block.lets {
             if let Op::Call(call) = &binding.op
                 && let Some(Atom::Shared(name)) = call.arguments.iter().find(|atom| matches!(atom, Atom::Shared(_)))
             {
                 let diagnostic = Diagnostic::new(Code::SharedAsValue, format!("`{name}` is not initialised yet"))
                     .at(self.context.span(binding.origin), "evaluated when the program starts")
-                    .hint("use it in a flow instead");
+                    .hint(advice);
                 self.context.report(diagnostic);
             }
-            binding.op.blocks().for_each(|inner| self.uses_no_shared(inner));
+            binding.op.blocks().for_each(|inner| self.uses_no_shared(inner, advice));
         }
     }
 

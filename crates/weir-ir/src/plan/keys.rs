@@ -251,8 +251,8 @@ pub(super) const PLAN_KEYS: &[PlanKey<Plan>] = &[
         value: KeyValue::Number(field!(table_connections), TABLE_CONNECTIONS_MIN..=TABLE_CONNECTIONS_MAX),
         check: KeyCheck::Fits,
         example: "12",
-        meaning: "maximal number of connections to each PostgreSQL database that has tables of the program; default: two, two more for \
-                  each event loop, and up to 16 for slow reads",
+        meaning: "maximal number of connections to each PostgreSQL database that has tables of the program; default: two (one for \
+                  an existing database), two more for each event loop, and 1 to 16 for other reads",
     },
 ];
 

@@ -24,11 +24,21 @@ const DIALECT_WORDS: &[(&str, &str)] = &[
 /// Words of SQL in a query, with advice.
 const SQL_WORDS: &[(&str, &str)] = &[
     ("between", "write two comparisons: `low <= row.column && row.column <= high`"),
+    ("distinct", "leave equal values out of the result of the query: `(for row in rows { row.column }).unique()`"),
     ("group", "group the rows of the query: `(for row in rows { row }).group_by(|row| row.column)`"),
     ("in", "ask the list: `[\"a\", \"b\"].contains(row.column)`"),
+    ("join", "read the other row in the body, by its key: `for order in orders { users[order.user] }`"),
     ("like", "call `contains`, `starts_with` or `ends_with`: `row.column.starts_with(\"a\")`"),
-    ("offset", "read the rows in pages: `limit 20 after cursor`"),
+    ("offset", PAGES),
+    ("order", ORDER),
+    ("orderby", ORDER),
+    ("skip", PAGES),
+    ("sort", ORDER),
+    ("sorted", ORDER),
 ];
+
+const ORDER: &str = "order the rows by a column: `order by row.column`";
+const PAGES: &str = "read the rows in pages: `limit 20 after cursor`";
 
 impl Parser<'_> {
     /// Reports that `what` was expected at the next token, unless this token has already been reported.
@@ -122,8 +132,15 @@ impl Parser<'_> {
         kind.is_reserved() && kind.joins() && !matches!(kind, TokenKind::Else | TokenKind::In)
     }
 
-    /// Returns the advice for a word of SQL.
+    /// Returns the advice for a word of SQL, and for a comma that only SQL has.
     fn sql_advice(&self) -> Option<&'static str> {
+        match self.nth_kind(1) {
+            TokenKind::Number if self.at(TokenKind::Comma) => return Some(PAGES),
+            TokenKind::Word if self.at(TokenKind::Comma) && self.nth_kind(2) == TokenKind::In => {
+                return Some("write a `for` in the body, or read the other row there by its key: `users[order.user]`");
+            }
+            _ => {}
+        }
         let word = SQL_WORDS.iter().find(|(word, _)| *word == self.token_text());
         word.filter(|_| !self.at_new_line()).map(|(_, advice)| *advice)
     }

@@ -27,7 +27,10 @@ impl Parser<'_> {
         let mut clauses = Vec::new();
         loop {
             match self.table_clause() {
-                Some(clause) => clauses.push(clause),
+                Some(clause) => {
+                    clauses.push(clause);
+                    self.comma_behind_clause();
+                }
                 None if self.unknown_table_clause() => {}
                 None => break,
             }
@@ -52,6 +55,7 @@ impl Parser<'_> {
                 let columns = self.columns();
                 self.expect(T::Colon, "`:` and the table whose rows the columns name");
                 let table = self.path("the name of a table");
+                self.columns_of_referenced_table();
                 TableClauseKind::References { columns, table, cascade: self.eat_word("cascade") }
             }
             "migrate" => {
@@ -70,11 +74,15 @@ impl Parser<'_> {
     /// `name | ( name,* )`
     fn columns(&mut self) -> Vec<Name> {
         if self.at(T::ParenOpen) {
-            return self.delimited(T::ParenOpen, |parser| parser.lower_name("a column"));
+            return self.delimited(T::ParenOpen, |parser| {
+                let column = parser.lower_name("a column");
+                parser.direction_of_index();
+                column
+            });
         }
         let start = self.span();
         let mut columns = vec![self.lower_name("a column")];
-        while self.at(T::Comma) && self.nth_kind(1) == T::Word {
+        while self.at(T::Comma) && self.nth_kind(1) == T::Word && !self.clause_follows_comma() {
             self.bump();
             columns.push(self.lower_name("a column"));
         }

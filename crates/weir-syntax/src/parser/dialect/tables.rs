@@ -7,6 +7,7 @@ use crate::{Code, Diagnostic, Span};
 
 /// Words that begin clauses of tables in SQL, also on a line of their own, with advice.
 const CLAUSES_OF_SQL: &[(&str, &str)] = &[
+    ("check", "no clause tests rows: test the values in the `fn` that writes them"),
     ("foreign", "write `references column: table`"),
     ("indexes", "write `index column`"),
     ("not_null", "leave it out: only a column whose type is an `Option` may lack a value"),
@@ -16,12 +17,17 @@ const CLAUSES_OF_SQL: &[(&str, &str)] = &[
 /// Words behind a clause of a table which it does not have, with advice.
 const WORDS_OF_CLAUSES: &[(&str, &str)] = &[
     ("asc", "leave it out: queries read an index in either direction"),
+    ("at_most", "put it into the parentheses of `soft`: `soft(at_most: 1_000)`"),
     ("auto", "write it behind the column of the key: `key id auto`"),
+    ("auto_increment", "write `auto` behind the column of the key: `key id auto`"),
+    ("autoincrement", "write `auto` behind the column of the key: `key id auto`"),
     ("batched", "write it behind the `fn` of a migration: `migrate Old: converted batched`"),
+    ("capacity", "put it into the parentheses of `soft`: `soft(capacity: 64mb)`"),
     ("cascade", "write it behind the table of a reference: `references column: table cascade`"),
     ("desc", "leave it out: queries read an index in either direction"),
     ("not", "leave it out: only a column whose type is an `Option` may lack a value"),
     ("on", "a row that is referenced is not deleted, unless `cascade` follows: `references column: table cascade`"),
+    ("ttl", "put it into the parentheses of `soft`: `soft(ttl: 30m)`"),
 ];
 
 impl Parser<'_> {
@@ -52,10 +58,52 @@ impl Parser<'_> {
         let diagnostic = Diagnostic::new(Code::UnexpectedToken, message).at(self.span(), "not a clause");
         self.report(diagnostic.hint(advice));
         self.bump();
-        if !TableClauseKind::WORDS.contains(&self.token_text()) {
+        // `primary key` behind the clauses names no column.
+        let is_clause = TableClauseKind::WORDS.contains(&self.token_text()) && !self.ends_behind(0);
+        if !is_clause {
             self.skip_line();
         }
         true
+    }
+
+    /// Reports a comma behind a clause of a table, and skips it.
+    pub(in crate::parser) fn comma_behind_clause(&mut self) {
+        if !self.at(T::Comma) {
+            return;
+        }
+        let comma = self.span();
+        let diagnostic =
+            Diagnostic::new(Code::UnexpectedToken, "the clauses of a table are separated by spaces or new lines")
+                .at(comma, "no comma stands between them");
+        self.report(diagnostic.fix("remove the comma", comma, ""));
+        self.bump();
+    }
+
+    /// Returns true if another clause follows a comma, or the next line does, and not a further column.
+    pub(in crate::parser) fn clause_follows_comma(&self) -> bool {
+        let word = self.nth(1);
+        let is_word_of_clause = TableClauseKind::WORDS.contains(&self.text_of(word));
+        word.first_on_line || (is_word_of_clause && !self.ends_behind(1) && self.nth_kind(2) != T::Comma)
+    }
+
+    /// Drops `asc` and `desc` behind a column of an index.
+    pub(in crate::parser) fn direction_of_index(&mut self) {
+        if self.at(T::Word) && ["asc", "desc"].contains(&self.token_text()) {
+            self.report_superfluous(1, "queries read an index in either direction");
+        }
+    }
+
+    /// Drops the columns behind the table of a reference.
+    pub(in crate::parser) fn columns_of_referenced_table(&mut self) {
+        if !self.at(T::ParenOpen) || self.at_new_line() {
+            return;
+        }
+        let start = self.span();
+        self.delimited(T::ParenOpen, |parser| parser.lower_name("a column"));
+        let columns = self.since(start);
+        let diagnostic = Diagnostic::new(Code::UnexpectedToken, "a reference names a table without columns")
+            .at(columns, "it always holds the key of the row");
+        self.report(diagnostic.fix("leave out the columns", columns, ""));
     }
 
     /// Drops `asc` behind a column of an order.
