@@ -37,7 +37,7 @@ impl TableStatements {
         let mut groups = format!("GROUP BY {}", list(columns(), ", "));
         for (at, (of, value)) in grouping.conditions(search).enumerate() {
             let (part, column) = self.part(schema, &prefix, (grouping, of.part));
-            let test = self.test(part, &of.comparison, Bound::bound(value, column), &mut parameters);
+            let test = self.test(part, &of.comparison, Bound::limit(value, column), &mut parameters);
             _ = write!(groups, " {} {test}", if at == 0 { "HAVING" } else { "AND" });
         }
         let by_column = |at: usize| ordered_in(&prefix, (schema, self.dialect), at);

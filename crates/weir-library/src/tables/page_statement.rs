@@ -30,7 +30,7 @@ impl Dialect {
                 // Variants are ordered by their places, which are no values of the database.
                 weir::Value::Variant(tag, None) => tag.to_string(),
                 value => {
-                    parameters.push(Bound::bound(value, column));
+                    parameters.push(Bound::limit(value, column));
                     self.parameter_of(column, parameters.len())
                 }
             };

@@ -39,7 +39,7 @@ pub(super) enum ParameterPlace {
     /// A column is equal to it: no row is.
     Equal,
     /// A column is at most, or greater than, what stands before the first NUL: the order of texts leaves nothing between that and the text.
-    Bound,
+    Limit,
 }
 
 /// A value as a database stores it.
@@ -75,9 +75,9 @@ impl<'v> Bound<'v> {
         Bound { value, column, place: ParameterPlace::Equal }
     }
 
-    /// Returns a value that bounds a column.
-    pub(super) fn bound(value: &'v Value, column: &'v ColumnSchema) -> Bound<'v> {
-        Bound { value, column, place: ParameterPlace::Bound }
+    /// Returns a value that limits a column from above or below.
+    pub(super) fn limit(value: &'v Value, column: &'v ColumnSchema) -> Bound<'v> {
+        Bound { value, column, place: ParameterPlace::Limit }
     }
 
     /// Returns whether no row of a table in PostgreSQL can have this value.

@@ -158,7 +158,7 @@ impl TableStatements {
     pub(super) fn condition<'s>(&self, schema: &'s Schema, search: &'s TableSearch) -> (String, Vec<Bound<'s>>) {
         let (mut sql, mut parameters) = (String::new(), Vec::new());
         for (at, (condition, value)) in search.conditions().enumerate() {
-            let bound = Bound::bound(value, &schema.columns[condition.column]);
+            let bound = Bound::limit(value, &schema.columns[condition.column]);
             let mut named = format!("{}{}", self.dialect.prefix(schema), name(schema, condition.column));
             if self.dialect == Dialect::Sqlite && is_behind_cursor(search, condition.column, &condition.comparison) {
                 // SQLite searches by one bound of a column, which has to be that of the page: `+` keeps it from this one.

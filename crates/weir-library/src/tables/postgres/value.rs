@@ -22,7 +22,7 @@ impl ToSql for Bound<'_> {
             SqlValue::Real(value) => value.to_sql_checked(ty, out),
             SqlValue::Text(text) if self.column.existing => match (self.place, text.split_once('\0')) {
                 (ParameterPlace::Equal, Some(_)) => Ok(IsNull::Yes),
-                (ParameterPlace::Bound, Some((before, _))) => before.to_sql_checked(ty, out),
+                (ParameterPlace::Limit, Some((before, _))) => before.to_sql_checked(ty, out),
                 _ => text.to_sql_checked(ty, out),
             },
             SqlValue::Text(text) => escaped(text).to_sql_checked(ty, out),
