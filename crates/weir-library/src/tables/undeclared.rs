@@ -29,18 +29,20 @@ pub(super) fn tables(schemas: &[Schema], catalog: &dyn Catalog) -> Read<String> 
     if !catalog.has_table("weir_columns")? {
         return Ok(String::new());
     }
-    let mut lines = String::new();
     let noted = catalog.query("SELECT DISTINCT \"table\" FROM \"weir_columns\" ORDER BY 1")?;
-    for name in noted.iter().flatten().flatten() {
-        let declared = schemas.iter().find(|schema| schema.name == *name);
-        if declared.is_some_and(|schema| schema.soft.is_none()) || !catalog.has_table(name)? {
-            continue;
+    let mut left = Vec::new();
+    for name in noted.into_iter().flatten().flatten() {
+        let declared = schemas.iter().find(|schema| schema.name == name);
+        if declared.is_none_or(|schema| schema.soft.is_some()) && catalog.has_table(&name)? {
+            left.push((name, if declared.is_some() { "store" } else { "declare" }));
         }
+    }
+    let mut lines = String::new();
+    for (name, verb) in left {
         let limit = COUNTED + 1;
-        let count = format!("SELECT count(*) FROM (SELECT 1 FROM {} LIMIT {limit}) s", quoted(name));
-        // The role of the program may lack the right to read it.
-        let rows = catalog.number(&count).map_or_else(|_| "its rows cannot be read".to_owned(), shown_rows);
-        let verb = if declared.is_some() { "store" } else { "declare" };
+        let count = format!("SELECT count(*) FROM (SELECT 1 FROM {} LIMIT {limit}) s", quoted(&name));
+        // The role of the program may lack the right to read it. In PostgreSQL, no later statement of the transaction succeeds then.
+        let rows = catalog.number(&count).map_or_else(|_| "its rows are not counted".to_owned(), shown_rows);
         _ = writeln!(lines, "the database also has the table `{name}` ({rows}), which this program does not {verb}");
     }
     Ok(lines)

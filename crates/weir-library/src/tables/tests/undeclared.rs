@@ -1,13 +1,16 @@
 //! Columns and tables of a database that a program does not declare: their names in messages and in `weir tables`, and tables that
 //! somebody has renamed.
 
+use test_support::postgres::PostgresServer;
 use weir::{Closing, Value};
 
 use super::evolution::{Evolution, user};
 use super::{TestDatabase, column, declared, everything, users};
+use crate::tables::postgres::PostgresAddress;
 use crate::tables::report::undeclared_tables;
 use crate::tables::schema::{ColumnSchema, IndexSchema, Schema, SoftTable, TableMigration};
 use crate::tables::storage::TableStorage;
+use crate::tables::table_databases::TableLocation;
 
 #[test]
 fn a_required_column_without_values_may_be_one_of_the_same_type_under_another_name() {
@@ -83,6 +86,29 @@ fn tables_that_the_program_does_not_store_are_named_with_their_rows() {
              the database also has the table `many` (more than 3 rows), which this program does not declare\n"
         );
     }
+}
+
+#[test]
+fn tables_whose_rows_the_role_may_not_read_are_named_all_the_same() {
+    let name = "uncounted_tables";
+    let Some(server) = PostgresServer::shared() else { return };
+    let address = server.schema(name);
+    let place = |address: &str| TableLocation::Postgres(PostgresAddress::parse(address, None).unwrap());
+    let storage = TableStorage::at(place(&address));
+    for table in ["items", "more"] {
+        storage.open(declared(table, users().columns)).unwrap();
+    }
+    storage.close().unwrap();
+    server.execute(
+        name,
+        "CREATE ROLE viewer LOGIN; GRANT USAGE ON SCHEMA uncounted_tables TO viewer;
+         GRANT SELECT ON ALL TABLES IN SCHEMA uncounted_tables TO viewer; REVOKE SELECT ON items FROM viewer",
+    );
+    assert_eq!(
+        undeclared_tables(&[users()], &place(&address.replacen("weir@", "viewer@", 1))),
+        "the database also has the table `items` (its rows are not counted), which this program does not declare\n\
+         the database also has the table `more` (its rows are not counted), which this program does not declare\n"
+    );
 }
 
 /// The statements of the reference, "Changes of a declaration".
