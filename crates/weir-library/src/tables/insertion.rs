@@ -110,16 +110,10 @@ pub(super) fn insertion_of_many(schema: &Schema) -> Option<String> {
     if given.is_empty() || schema.existing.is_some() {
         return None;
     }
-    let lists = given.iter().zip(1..);
-    let lists = lists
-        .map(|(at, number)| format!("CAST(${number} AS {}[])", Dialect::Postgres.column_type(&schema.columns[*at])));
-    let names = list(given.iter().map(|at| name(schema, *at)), ", ");
-    let values = list((1..=given.len()).map(|number| format!("r.c{number}")), ", ");
-    let renamed = list((1..=given.len()).map(|number| format!("c{number}")), ", ");
-    let rows = format!("unnest({}) WITH ORDINALITY AS r({renamed}, at)", list(lists, ", "));
     if !schema.auto {
-        return Some(format!("INSERT INTO {table} ({names}) SELECT {values} FROM {rows} ORDER BY r.at"));
+        return Some(insertion_of_lists(schema, &given));
     }
+    let UnnestedColumns { names, values, rows } = UnnestedColumns::of(schema, &given);
     let (key, of) = (name(schema, schema.key[0]), Dialect::Postgres.text(&schema.name));
     // PostgreSQL takes the type of a parameter from its first place.
     let of_count = Dialect::Postgres.column_type(&schema.columns[*given.first()?]);
@@ -131,6 +125,65 @@ pub(super) fn insertion_of_many(schema: &Schema) -> Option<String> {
          SELECT i.\"key\" FROM n LEFT JOIN i ON true",
         i64::MAX
     ))
+}
+
+/// The statements in PostgreSQL that insert rows with the next numbers, as a transaction knows them that has inserted a row before. Their
+/// parameters are all columns.
+#[derive(Debug)]
+pub(super) struct NumberedInsertion {
+    /// Inserts a row.
+    pub(super) one: String,
+    /// Inserts several rows. The parameters are lists.
+    pub(super) many: String,
+}
+
+impl NumberedInsertion {
+    /// Returns the statements of a table of the program; `None` if it does not number its rows.
+    pub(super) fn of(schema: &Schema) -> Option<NumberedInsertion> {
+        if !schema.auto || schema.existing.is_some() {
+            return None;
+        }
+        let all: Vec<usize> = (0..schema.columns.len()).collect();
+        let (table, number) = (Dialect::Postgres.text(&schema.name), schema.key[0] + 1);
+        let greatest = format!("(SELECT max(number) FROM unnest(CAST(${number} AS bigint[])) AS number)");
+        let numbers_taken = format!(
+            "WITH n AS (UPDATE \"weir_numbers\" SET \"last\" = {greatest} WHERE \"table\" = {table} AND \"last\" < {greatest}) "
+        );
+        Some(NumberedInsertion {
+            one: format!("{}{}", number_taken(schema), plain_insertion(schema, &all, Dialect::Postgres)),
+            many: format!("{numbers_taken}{}", insertion_of_lists(schema, &all)),
+        })
+    }
+}
+
+/// Returns the statement that inserts several rows into a table of the program in PostgreSQL, in their order. Its parameters are lists of
+/// these columns.
+fn insertion_of_lists(schema: &Schema, columns: &[usize]) -> String {
+    let UnnestedColumns { names, values, rows } = UnnestedColumns::of(schema, columns);
+    format!("INSERT INTO {} ({names}) SELECT {values} FROM {rows} ORDER BY r.at", quoted(&schema.name))
+}
+
+/// The columns of several rows, whose values are lists, in PostgreSQL.
+struct UnnestedColumns {
+    /// The names of the columns.
+    names: String,
+    /// The values of the columns in a row of `rows`.
+    values: String,
+    /// The rows, which have their position as `r.at`.
+    rows: String,
+}
+
+impl UnnestedColumns {
+    fn of(schema: &Schema, columns: &[usize]) -> UnnestedColumns {
+        let type_of = |at: usize| Dialect::Postgres.column_type(&schema.columns[at]);
+        let lists = columns.iter().zip(1..).map(|(at, number)| format!("CAST(${number} AS {}[])", type_of(*at)));
+        let renamed = list((1..=columns.len()).map(|number| format!("c{number}")), ", ");
+        UnnestedColumns {
+            names: list(columns.iter().map(|at| name(schema, *at)), ", "),
+            values: list((1..=columns.len()).map(|number| format!("r.c{number}")), ", "),
+            rows: format!("unnest({}) WITH ORDINALITY AS r({renamed}, at)", list(lists, ", ")),
+        }
+    }
 }
 
 /// Returns the expression of the last number of a table. Other programs than Weir's may have inserted rows with greater numbers.

@@ -40,6 +40,7 @@ mod join_answer;
 mod kept_room;
 #[cfg(test)]
 mod kept_room_tests;
+mod last_numbers;
 mod layout;
 mod notifications;
 mod pipelines;

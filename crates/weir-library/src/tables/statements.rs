@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use weir::Value;
 
 use super::dialect::Dialect;
-use super::insertion::{columns_beside_key, insertion, insertion_of_many, upsertion};
+use super::insertion::{NumberedInsertion, columns_beside_key, insertion, insertion_of_many, upsertion};
 use super::join::KeyPart;
 use super::schema::{ColumnSchema, Schema, TableSearch};
 use super::sql::{list, name, quoted};
@@ -33,6 +33,8 @@ pub(super) struct TableStatements {
     pub(super) insert: String,
     /// Inserts several rows; `None` if each needs a statement. The parameters are lists of what those of `insert` are.
     pub(super) insert_many: Option<String>,
+    /// Inserts rows whose numbers the program knows; `None` if the table does not number them, or the database is not PostgreSQL.
+    pub(super) insert_numbered: Option<NumberedInsertion>,
     /// Inserts a row, or replaces the one with its key.
     pub(super) upsert: String,
     /// Replaces the row with a key; `None` if all columns are part of the key. The parameters are the key, then the others.
@@ -66,6 +68,7 @@ impl TableStatements {
             },
             insert: insertion(schema, dialect),
             insert_many: if dialect == Dialect::Postgres { insertion_of_many(schema) } else { None },
+            insert_numbered: if dialect == Dialect::Postgres { NumberedInsertion::of(schema) } else { None },
             upsert: upsertion(schema, dialect),
             replace_returning: replace.as_ref().filter(|_| dialect == Dialect::Postgres).map(returning),
             replace,

@@ -50,7 +50,9 @@ impl PostgresTable {
         };
         let executed = self.database.write(transaction, &statements);
         let executed = executed.map_err(|error| self.layout.refused(change, &error))?;
-        self.change_answer(change, executed.first())
+        let answer = self.change_answer(change, executed.first())?;
+        self.database.note_number(transaction, (&self.layout, change), &answer);
+        Ok(answer)
     }
 
     /// Begins a change in a transaction; `None` if it needs a thread.
@@ -69,17 +71,24 @@ impl PostgresTable {
             let statements = self.change_statements(&change, &parameters, &published)?;
             self.database.execute_later(transaction, &statements, false)?
         };
-        let table = Arc::clone(&self.layout);
+        let (table, database) = (Arc::clone(&self.layout), Arc::clone(&self.database));
         Some(Box::pin(async move {
             let executed = executing.await.map_err(|error| table.refused(&change, &error))?;
-            table.change_answer(&change, executed.first())
+            let answer = table.change_answer(&change, executed.first())?;
+            database.note_number(transaction, (&table, &change), &answer);
+            Ok(answer)
         }))
     }
 
-    /// Returns whether the answers of some changes are known before the database has executed them. The database may change or keep
-    /// rows by what somebody has added.
-    pub(super) fn places_changes(&self) -> bool {
-        !self.schema.auto && self.schema.references.is_empty() && !self.may_interfere()
+    /// Returns whether the answer of a change is known before the database has executed it, if the numbers of rows are. The database may
+    /// change or keep rows by what somebody has added.
+    pub(super) fn places(&self, change: &RowChange) -> bool {
+        let is_placed = match change {
+            RowChange::Insert(_) | RowChange::Replace(..) => true,
+            RowChange::Upsert(_) => !self.schema.auto,
+            RowChange::Delete(_) => false,
+        };
+        is_placed && self.schema.references.is_empty() && !self.may_interfere()
     }
 
     /// Places a change in a transaction; `None` if it has to be waited for.
@@ -89,25 +98,29 @@ impl PostgresTable {
         change: &RowChange,
         site: Option<&FailureSite>,
     ) -> Option<Result<Value, Failure>> {
-        if !self.places_changes() || matches!(change, RowChange::Delete(_)) {
+        if !self.places(change) {
             return None;
         }
         let change = match self.stored_change(change.clone()) {
-            Ok(change) => change,
+            Ok(change) => self.with_next_number(transaction, change)?,
             Err(failure) => return Some(Err(failure)),
         };
         let (table, site) = (Arc::clone(&self.layout), site.cloned());
         let kept = ProgramOwned::new(|| change.unshared_copy());
         let placed = SitedChange { transaction, table, change: kept, site };
-        let (parameters, published) = (self.change_parameters(&change), self.publications(&change));
-        let statements = self.change_statements(&change, &parameters, &published);
+        let (parameters, published) = (self.placed_parameters(&change), self.published(&[self.placed_write(&change)]));
+        let own = self.placed_sql(&change).map(|sql| SqlStatement::new(sql, &parameters));
         let row = match &change {
             RowChange::Insert(row) | RowChange::Upsert(row) => self.row_of_key(self.schema.key_of(fields(row))),
             RowChange::Replace(key, _) | RowChange::Delete(key) => self.row_of_key(key.clone()),
         };
+        let statements = own.map(|own| std::iter::once(own).chain(published.statements()).collect::<Vec<_>>());
         match statements {
             Some(statements) if !self.database.place(transaction, &statements, (&row, placed)) => None,
-            _ => Some(self.change_answer(&change, None)),
+            _ => match self.number_of(&change) {
+                Some(number) => Some(Ok(Value::Int(number))),
+                None => Some(self.change_answer(&change, None)),
+            },
         }
     }
 
@@ -168,18 +181,41 @@ impl TableLayout {
         }
     }
 
+    /// Returns the parameters of the statement that places a change ([`placed_sql`](TableLayout::placed_sql)).
+    fn placed_parameters<'c>(&'c self, change: &'c RowChange) -> Vec<Bound<'c>> {
+        match change {
+            RowChange::Insert(row) => parameters(&self.schema, 0..self.schema.columns.len(), fields(row)),
+            _ => self.change_parameters(change),
+        }
+    }
+
+    /// Returns the statement that places a change, whose row has a number; `None` if it changes nothing.
+    pub(super) fn placed_sql(&self, change: &RowChange) -> Option<&str> {
+        match (change, &self.statements.insert_numbered) {
+            (RowChange::Insert(_), Some(numbered)) => Some(&numbered.one),
+            _ => self.change_sql(change),
+        }
+    }
+
     pub(super) fn publications(&self, change: &RowChange) -> Publications {
         let schema = &self.schema;
-        let written = match change {
+        match change {
             RowChange::Insert(_) if schema.auto && schema.existing.is_none() => {
-                return Publications::of_numbered(self.program, schema);
+                Publications::of_numbered(self.program, schema)
             }
-            RowChange::Insert(_) if schema.auto => TableWrite::of_any(schema),
+            RowChange::Insert(_) if schema.auto => self.published(&[TableWrite::of_any(schema)]),
+            _ => self.published(&[self.placed_write(change)]),
+        }
+    }
+
+    /// Returns what a change writes whose row has a key.
+    fn placed_write(&self, change: &RowChange) -> TableWrite {
+        let schema = &self.schema;
+        match change {
             RowChange::Insert(row) | RowChange::Upsert(row) => TableWrite::of_row(schema, &schema.key_of(fields(row))),
             RowChange::Replace(key, _) => TableWrite::of_replaced(schema, key),
             RowChange::Delete(key) => TableWrite::of_row(schema, key),
-        };
-        self.published(&[written])
+        }
     }
 
     /// Returns the statements of a change: its own, then those that publish it; `None` if it changes nothing.

@@ -202,12 +202,11 @@ impl PostgresConnection {
         self.prepared.lock().get(sql).cloned()
     }
 
-    /// Prepares a statement for later, unless that is being done.
-    pub(super) fn prepare_later(self: &Arc<Self>, sql: &str) {
-        let Ok(event_loop) = Handle::try_current() else { return };
+    /// Prepares a statement for later by a task of an event loop, unless that is being done.
+    pub(super) fn prepare_later(self: &Arc<Self>, sql: &str, event_loop: &Handle) {
         if self.preparing.lock().insert(sql.to_owned()) {
             let (connection, sql) = (Arc::clone(self), sql.to_owned());
-            begin_task(&event_loop, async move {
+            begin_task(event_loop, async move {
                 // If it fails, the next attempt follows.
                 _ = connection.prepared(&sql).await;
                 connection.preparing.lock().remove(&sql);

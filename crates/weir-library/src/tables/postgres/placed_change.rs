@@ -42,7 +42,10 @@ impl SitedChange {
     pub(super) fn statement_of_many(&self) -> Option<&str> {
         match &*self.change {
             // The database has to tell which row it has refused.
-            RowChange::Insert(_) if self.table.names_keys => self.table.statements.insert_many.as_deref(),
+            RowChange::Insert(_) if self.table.names_keys => match &self.table.statements.insert_numbered {
+                Some(numbered) => Some(&numbered.many),
+                None => self.table.statements.insert_many.as_deref(),
+            },
             RowChange::Replace(..) => self.table.statements.replace_many.as_deref(),
             _ => None,
         }

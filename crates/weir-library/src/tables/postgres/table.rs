@@ -427,7 +427,10 @@ impl TableRows for PostgresTable {
 
     fn may_place(&self, transaction: i64, change: &RowChange) -> bool {
         let publication = self.schema.existing.is_none().then_some(NOTIFY);
-        self.places_changes() && self.database.may_place(transaction, (self.change_sql(change), publication))
+        let is_numbered = self.schema.auto && matches!(change, RowChange::Insert(_));
+        self.places(change)
+            && (!is_numbered || self.next_number(transaction).is_some())
+            && self.database.may_place(transaction, (self.placed_sql(change), publication))
     }
 
     fn place(

@@ -416,6 +416,117 @@ fn the_changes_of_a_loop_are_one_statement_for_each_table() {
     assert_eq!(commands("tags", "true"), "4 4");
 }
 
+const NUMBERED: &str = r#"use http, list
+
+record Line { id: Int, name: Text, count: Int }
+record Tag { id: Int, name: Text }
+
+table lines: Line key id auto unique name
+table tags: Tag key id auto
+
+fn line(name: Text, count: Int) -> Line { Line { id: 0, name, count } }
+
+service numbering on http(port: 8080) {
+  post "/add/{name}/{count}" (name: Text, count: Int) {
+    let ids = atomic lines, tags {
+      for at in list.numbers(0, count)? {
+        let id = lines.insert(line("{name} {at}", at))?
+        let tag = if at % 3 == 0 { tags.insert(Tag { name: "{id}" })? } else { 0 }
+        (id, tag)
+      }
+    }
+    let said = for (id, tag) in ids { "{id} {tag}" }
+    http.text("{said}")
+  }
+  post "/many/{name}/{count}" (name: Text, count: Int) {
+    atomic lines { for at in list.numbers(0, count)? { lines.insert(line("{name} {at}", at))? } }
+    http.text("added")
+  }
+  post "/behind/{name}" (name: Text) {
+    let said = atomic lines {
+      let first = lines.insert(line(name, 1))?
+      let second = lines.insert(line("{name} second", 2))?
+      let at_second = lines[second]
+      lines.delete(second)?
+      let third = lines.insert(line("{name} third", 3))?
+      lines.upsert(Line { id: third + 10, name: "{name} chosen", count: 4 })?
+      let fourth = lines.insert(line("{name} fourth", 5))?
+      let matched = match lines.insert(line(name, 6)) {
+        Ok(id) => "inserted {id}"
+        Err(failure) => failure.kind()
+      }
+      let fifth = lines.insert(line("{name} fifth", 7))?
+      lines.update(fifth, |l| Line { ..l, count: l.count + 1 })?
+      lines.upsert(Line { id: first, name: "{name} first", count: 8 })?
+      let sixth = lines.insert(line("{name} sixth", 9))?
+      "{first} {second} {at_second} {third} {fourth} {matched} {fifth} {sixth} {lines.count()}"
+    }
+    http.text(said)
+  }
+  post "/fails/{name}/{count}" (name: Text, count: Int) {
+    atomic lines, tags {
+      for at in list.numbers(0, count)? {
+        tags.insert(Tag { name })?
+        lines.insert(line(if at == count - 1 { name } else { "{name} failed {at}" }, at))?
+      }
+    }
+    http.text("kept")
+  }
+  get "/all" {
+    let all = for l in lines { "{l.id} {l.name} {l.count}" }
+    let of_tags = for t in tags { "{t.id} {t.name}" }
+    http.text("{all} {of_tags}")
+  }
+}
+"#;
+
+/// In PostgreSQL, a transaction knows the numbers of its rows behind the first one.
+#[test]
+fn rows_of_a_transaction_have_the_next_numbers_whatever_stands_between_them() {
+    let program = Scratch::new("numbered.weir", NUMBERED.as_bytes());
+    let mut known: Option<(Vec<String>, Vec<String>)> = None;
+    for store in TableStore::each("numbered_rows") {
+        let served = Served::start(program.path(), &store.with(&[]));
+        let mut answers = Vec::new();
+        for round in 1..=4 {
+            let requests = [
+                format!("/add/a{round}/{}", 3 * round),
+                format!("/behind/b{round}"),
+                format!("/fails/a{round} 1/{}", 5 * round),
+                format!("/fails/b{round} third/2"),
+                format!("/add/c{round}/70"),
+            ];
+            for path in requests {
+                let answer = post(&served, &path.replace(' ', "%20")).expect("an answer");
+                answers.push(if answer.status == 200 { text(&answer).to_owned() } else { answer.status.to_string() });
+            }
+        }
+        answers.push(text(&served.get("/all")).to_owned());
+        let log = served.stop().1;
+        let failures = log.lines().filter_map(|line| line.find("numbered.weir:").map(|at| line[at..].to_owned()));
+        let found = (answers, failures.collect::<Vec<_>>());
+        assert_eq!((found.0[0].as_str(), found.0[2].as_str()), ("[\"1 1\", \"2 0\", \"3 0\"]", "500"), "{found:#?}");
+        let known = known.get_or_insert_with(|| found.clone());
+        assert_eq!(*known, found);
+    }
+}
+
+#[test]
+fn numbered_rows_of_a_loop_are_few_statements() {
+    let Some(server) = PostgresServer::shared() else { return };
+    let program = Scratch::new("numbered_once.weir", NUMBERED.as_bytes());
+    let served = Served::start(program.path(), &["--tables", &server.schema("numbered_together")]);
+    for name in ["a", "b", "c"] {
+        assert_eq!(post(&served, &format!("/many/{name}/200")).expect("an answer").status, 200);
+    }
+    served.stop();
+    // A row tells which command of its transaction has written it.
+    let sql = "SELECT count(*) || ' ' || (count(DISTINCT cmin::text) < 20) FROM lines WHERE name LIKE 'c %'";
+    assert_eq!(server.execute("numbered_together", sql).trim(), "200 true");
+    let last = "SELECT last FROM weir_numbers WHERE \"table\" = 'lines'";
+    assert_eq!(server.execute("numbered_together", last).trim(), "600");
+}
+
 /// Inserts rows of 200 kB each, which together are more than a flow may hold.
 const LARGE: &str = r#"use http, list
 
