@@ -57,6 +57,7 @@ mod row;
 mod row_change;
 mod rows;
 mod schema;
+mod search_statements;
 mod seen_reads;
 mod sql;
 mod sql_value;

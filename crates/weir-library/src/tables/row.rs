@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use weir::{Failure, Value, Values};
 
 use super::constraint;
-use super::schema::Schema;
+use super::dialect::Dialect;
+use super::schema::{ColumnSchema, Schema};
 use super::sql_value::is_too_large;
 
 /// Returns the fields of a row.
@@ -19,6 +20,36 @@ impl Schema {
         match &self.key[..] {
             [only] => row[*only].clone(),
             several => Value::Record(several.iter().map(|at| row[*at].clone()).collect()),
+        }
+    }
+
+    /// Returns a row that a database has stored, with the value of each column; `None` for one that another program has stored and that
+    /// cannot be read.
+    ///
+    /// # Errors
+    /// Fails if there is such a value.
+    pub(super) fn read_row(
+        &self,
+        dialect: Dialect,
+        value: impl Fn(usize, &ColumnSchema) -> Option<Value>,
+    ) -> Result<Value, Failure> {
+        let columns = || self.columns.iter().enumerate();
+        // Collected without a list in between, as their number is known.
+        let mut is_whole = true;
+        let values: Values = columns()
+            .map(|(at, column)| {
+                value(at, column).unwrap_or_else(|| {
+                    is_whole = false;
+                    Value::Absent
+                })
+            })
+            .collect();
+        match is_whole {
+            true => Ok(Value::Record(values)),
+            false => {
+                let values = columns().map(|(at, column)| value(at, column)).collect();
+                Err(constraint::unreadable(self, values, dialect))
+            }
         }
     }
 

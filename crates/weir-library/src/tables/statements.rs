@@ -4,6 +4,7 @@
 //! position of its variant, and each query ends its order with the key.
 
 use std::fmt::Write as _;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use weir::Value;
 
@@ -20,6 +21,8 @@ const ROWS: &str = "\"rows\".";
 /// The statements of a table.
 #[derive(Debug)]
 pub(super) struct TableStatements {
+    /// Is the number of no other table of the process.
+    pub(super) number: u64,
     pub(super) dialect: Dialect,
     /// The columns, separated by commas.
     columns: String,
@@ -60,7 +63,9 @@ impl TableStatements {
         let has_key = list(key, " AND ");
         let replace = replacement(schema, &has_key, dialect);
         let returning = |update: &String| format!("{update} RETURNING {columns}");
+        static TABLES: AtomicU64 = AtomicU64::new(0);
         TableStatements {
+            number: TABLES.fetch_add(1, Ordering::Relaxed),
             get: format!("SELECT {columns} FROM {table} WHERE {has_key}"),
             get_many: match schema.key[..] {
                 [key] if dialect == Dialect::Postgres => selection_of_many(schema, &columns, &[key]),

@@ -10,6 +10,7 @@ use super::expected_rows::{ExpectedRows, RowOf, RowsAnswer, StatementAnswer};
 use super::rows_by_keys::key_of_row;
 use super::sent_statement::SentStatement;
 use super::table::PostgresTable;
+use crate::tables::query_site::SqlForm;
 use crate::tables::rows::TableRead;
 use crate::tables::sql_value::{Bound, key_parameters};
 
@@ -38,8 +39,8 @@ impl PostgresTable {
     /// Asks for the answer of a search or count, which a transaction is about to execute. Returns whether it is asked for.
     pub(super) fn expect_found(&self, transaction: i64, read: &TableRead) -> bool {
         let (sql, parameters) = match read {
-            TableRead::Search(search) => self.statements.select(&self.schema, search),
-            TableRead::Count(search) => self.statements.count(&self.schema, search),
+            TableRead::Search(search) => self.statements.search(&self.schema, search, SqlForm::Rows),
+            TableRead::Count(search) => self.statements.search(&self.schema, search, SqlForm::Count),
             TableRead::Row(_) | TableRead::Rows(_) => return false,
         };
         self.database.expect(transaction, &sql, |connection, prepared, expected| {

@@ -1,6 +1,7 @@
 //! The execution of groups of changes (`write_groups`).
 
 use std::collections::BTreeSet;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -24,6 +25,10 @@ use super::writer::PostgresWriter;
 
 /// The answer to a group: those of its changes, unless the database has refused one, or their failure.
 type GroupAnswer = Result<Option<Vec<Result<Value, Failure>>>, StatementError>;
+
+/// The execution of a group that is sent when it is first polled. It has an allocation of its own: its thousands of bytes would be copied
+/// with each future that contains it.
+type GroupExecution<T> = Pin<Box<dyn Future<Output = Result<T, StatementError>> + Send>>;
 
 impl PostgresDatabase {
     /// Begins to execute the changes that wait, on the event loop of this thread.
@@ -81,7 +86,7 @@ impl PostgresDatabase {
     fn send_durable(
         self: &Arc<Self>,
         group: &[QueuedChange],
-    ) -> Option<impl Future<Output = Result<(Vec<Executed>, CommitsBefore), StatementError>> + Send + use<>> {
+    ) -> Option<GroupExecution<(Vec<Executed>, CommitsBefore)>> {
         if self.check().is_err() {
             return None;
         }
@@ -100,10 +105,10 @@ impl PostgresDatabase {
             None => (Beginning::AtOnce, CommitsBefore { executed: 0, unsynced: None }),
         };
         let limit = self.limit();
-        Some(async move {
+        Some(Box::pin(async move {
             let statements: Vec<SqlStatement<'_>> = sent.iter().map(SentStatement::again).collect();
             Ok((pipeline.write(&beginning, (&statements, &prepared), limit).await?, before))
-        })
+        }))
     }
 
     /// Notes that a group is durable, and what was executed before it was sent.
@@ -115,10 +120,7 @@ impl PostgresDatabase {
     }
 
     /// Sends a group; `None` if something has to be waited for before.
-    fn send_group(
-        self: &Arc<Self>,
-        group: &[QueuedChange],
-    ) -> Option<impl Future<Output = Result<Vec<Executed>, StatementError>> + Send + use<>> {
+    fn send_group(self: &Arc<Self>, group: &[QueuedChange]) -> Option<GroupExecution<Vec<Executed>>> {
         if self.check().is_err() {
             return None;
         }
@@ -132,11 +134,11 @@ impl PostgresDatabase {
         let flight = writer.begin_flight();
         drop(writer);
         let in_flight = GroupInFlight { database: Arc::clone(self), flight, is_answered: false };
-        Some(async move {
+        Some(Box::pin(async move {
             let mut in_flight = in_flight;
             let database = Arc::clone(&in_flight.database);
             let statements: Vec<SqlStatement<'_>> = sent.iter().map(SentStatement::again).collect();
-            let executing = prepared_alone((&connection, &beginning), (&statements, &prepared));
+            let executing = Box::pin(prepared_alone((&connection, &beginning), (&statements, &prepared)));
             let executed = database.limited(executing).await;
             drop(statements);
             in_flight.is_answered = executed.is_ok();
@@ -147,7 +149,7 @@ impl PostgresDatabase {
             // The writer is not connected anew before the commit is noted.
             database.committed(number.map(|number| (number, sent)))?;
             Ok(executed)
-        })
+        }))
     }
 
     /// Gives flows the answers of their changes. Returns the group if nothing of it has happened, and each change may be executed

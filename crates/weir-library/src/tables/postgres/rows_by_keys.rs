@@ -5,11 +5,10 @@ use std::borrow::Borrow;
 use foldhash::fast::RandomState;
 use indexmap::IndexMap;
 use tokio_postgres::Row;
-use weir::{Failure, Value, Values};
+use weir::{Failure, Value};
 
 use super::connection::{Executed, SqlStatement};
 use super::value::column_value;
-use crate::tables::constraint;
 use crate::tables::dialect::Dialect;
 use crate::tables::row::fields;
 use crate::tables::schema::Schema;
@@ -70,7 +69,5 @@ pub(super) fn key_of_row(schema: &Schema, row: &Row) -> Option<Value> {
 
 /// Returns the row whose columns begin at a position.
 pub(super) fn row_of(schema: &Schema, row: &Row, begin: usize) -> Result<Value, Failure> {
-    let values = || schema.columns.iter().enumerate().map(|(at, column)| column_value(row, begin + at, column));
-    let whole: Option<Values> = values().collect();
-    whole.map(Value::Record).ok_or_else(|| constraint::unreadable(schema, values().collect(), Dialect::Postgres))
+    schema.read_row(Dialect::Postgres, |at, column| column_value(row, begin + at, column))
 }

@@ -28,6 +28,7 @@ use crate::tables::grouping::TableGrouping;
 use crate::tables::insertion::columns_beside_key;
 use crate::tables::join::{JoinedColumns, KeyPart};
 use crate::tables::program_owned::text_bytes;
+use crate::tables::query_site::SqlForm;
 use crate::tables::read_notes::ReadNotes;
 use crate::tables::row::fields;
 use crate::tables::rows::{
@@ -141,11 +142,11 @@ fn read_later<C>(
             keys.statements()
         }
         TableRead::Search(search) => {
-            searched = table.statements.select(&table.schema, search);
+            searched = table.statements.search(&table.schema, search, SqlForm::Rows);
             vec![SqlStatement::new(&searched.0, &searched.1)]
         }
         TableRead::Count(search) => {
-            searched = table.statements.count(&table.schema, search);
+            searched = table.statements.search(&table.schema, search, SqlForm::Count);
             vec![SqlStatement::new(&searched.0, &searched.1)]
         }
     };
@@ -249,7 +250,7 @@ impl TableRows for PostgresTable {
     }
 
     fn select(&self, transaction: i64, search: &TableSearch) -> Result<Vec<Value>, Failure> {
-        let (sql, parameters) = self.statements.select(&self.schema, search);
+        let (sql, parameters) = self.statements.search(&self.schema, search, SqlForm::Rows);
         self.rows(self.read(transaction, (&sql, &parameters))?)
     }
 
@@ -286,12 +287,12 @@ impl TableRows for PostgresTable {
     }
 
     fn count(&self, transaction: i64, search: &TableSearch) -> Result<i64, Failure> {
-        let (sql, parameters) = self.statements.count(&self.schema, search);
+        let (sql, parameters) = self.statements.search(&self.schema, search, SqlForm::Count);
         self.number(&self.read(transaction, (&sql, &parameters))?, 0)
     }
 
     fn sum(&self, transaction: i64, search: &TableSearch, column: usize) -> Result<i128, Failure> {
-        let (sql, parameters) = self.statements.sum(&self.schema, search, column);
+        let (sql, parameters) = self.statements.search(&self.schema, search, SqlForm::Sum(column));
         let halves = self.read(transaction, (&sql, &parameters))?;
         Ok((i128::from(self.number(&halves, 0)?) << 32) + i128::from(self.number(&halves, 1)?))
     }
@@ -342,7 +343,7 @@ impl TableRows for PostgresTable {
     }
 
     fn delete_all(&self, transaction: i64, search: &TableSearch) -> Result<i64, Failure> {
-        let (sql, parameters) = self.statements.delete_all(&self.schema, search);
+        let (sql, parameters) = self.statements.search(&self.schema, search, SqlForm::Deletion);
         let written = TableWrite::of_any(&self.schema);
         Ok(self.write(transaction, (&sql, &parameters), written)?.count as i64)
     }

@@ -39,24 +39,25 @@ impl ToSql for Bound<'_> {
 
 /// Returns the value of a column; `None` if another program has stored something else there.
 pub(super) fn column_value(row: &Row, at: usize, column: &ColumnSchema) -> Option<Value> {
-    let of = row.columns().get(at)?.type_();
-    if <&str as FromSql<'_>>::accepts(of) {
-        let stored: Option<&str> = row.try_get(at).ok()?;
-        let Some(stored) = stored else { return value_of(SqlValue::Null, column) };
-        let stored = if column.existing { stored.into() } else { unescaped(stored)? };
-        return value_of(SqlValue::Text(&stored), column);
-    }
-    let stored = match *of {
+    let stored = match *row.columns().get(at)?.type_() {
+        Type::TEXT => return text_value(row.try_get(at).ok()?, column),
+        Type::INT8 => row.try_get::<_, Option<i64>>(at).ok()?.map(SqlValue::Integer),
         Type::BOOL => row.try_get::<_, Option<bool>>(at).ok()?.map(SqlValue::Bool),
         Type::INT2 => row.try_get::<_, Option<i16>>(at).ok()?.map(|value| SqlValue::Integer(value.into())),
         Type::INT4 => row.try_get::<_, Option<i32>>(at).ok()?.map(|value| SqlValue::Integer(value.into())),
         Type::FLOAT4 => row.try_get::<_, Option<f32>>(at).ok()?.map(|value| SqlValue::Real(value.into())),
-        Type::INT8 => row.try_get::<_, Option<i64>>(at).ok()?.map(SqlValue::Integer),
         Type::FLOAT8 => row.try_get::<_, Option<f64>>(at).ok()?.map(SqlValue::Real),
         Type::BYTEA => row.try_get::<_, Option<&[u8]>>(at).ok()?.map(SqlValue::Bytes),
-        _ => return None,
+        // Other types are read as texts, if they can be.
+        _ => return text_value(row.try_get(at).ok()?, column),
     };
     value_of(stored.unwrap_or(SqlValue::Null), column)
+}
+
+fn text_value(stored: Option<&str>, column: &ColumnSchema) -> Option<Value> {
+    let Some(stored) = stored else { return value_of(SqlValue::Null, column) };
+    let stored = if column.existing { stored.into() } else { unescaped(stored)? };
+    value_of(SqlValue::Text(&stored), column)
 }
 
 /// Presence of a value of any type.

@@ -1,6 +1,6 @@
 //! A table of the SQLite database as its statements need it.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rusqlite::{Connection, ErrorCode, ffi, params_from_iter};
 use weir::{Failure, Value};
@@ -12,14 +12,9 @@ use crate::tables::schema::Schema;
 use crate::tables::sql_value::Bound;
 use crate::tables::statements::TableStatements;
 
-/// The number of tables that were opened.
-static TABLES: AtomicU64 = AtomicU64::new(0);
-
 /// A table as its statements need it.
 #[derive(Debug)]
 pub(in crate::tables) struct SqlTable {
-    /// Is the number of no other table of the process.
-    pub(super) number: u64,
     pub(in crate::tables) schema: Schema,
     pub(in crate::tables) statements: TableStatements,
     /// The columns of the parameters of an insertion.
@@ -35,14 +30,7 @@ impl SqlTable {
         let statements = TableStatements::new(&schema, Dialect::Sqlite);
         let inserted = given_columns(&schema);
         let replaced = schema.key.iter().copied().chain(columns_beside_key(&schema)).collect();
-        SqlTable {
-            number: TABLES.fetch_add(1, Ordering::Relaxed),
-            schema,
-            statements,
-            inserted,
-            replaced,
-            may_be_used_up: AtomicBool::new(true),
-        }
+        SqlTable { schema, statements, inserted, replaced, may_be_used_up: AtomicBool::new(true) }
     }
 
     /// Returns these columns of a row as parameters.

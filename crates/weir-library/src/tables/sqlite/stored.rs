@@ -260,8 +260,7 @@ impl TableRows for StoredTable {
         let search = search.clone();
         // Nobody knows how many rows it deletes.
         let deleted = self.write((transaction, usize::MAX), &[], move |table, connection| {
-            let compose = || table.statements.delete_all(&table.schema, &search);
-            let (sql, parameters) = table.prepared(&search, SqlForm::Deletion, compose);
+            let (sql, parameters) = table.statements.search(&table.schema, &search, SqlForm::Deletion);
             connection.prepare_cached(&sql)?.execute(params_from_iter(parameters))
         })?;
         Ok(deleted as i64)

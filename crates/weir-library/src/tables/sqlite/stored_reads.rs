@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rusqlite::types::ValueRef;
 use rusqlite::{CachedStatement, Connection, StatementStatus, params_from_iter};
-use weir::{Failure, Value, Values, memory};
+use weir::{Failure, Value, memory};
 
 use super::counted_memory::CountedStatement;
 use super::database::{Database, Snapshot};
@@ -14,11 +14,9 @@ use crate::tables::constraint;
 use crate::tables::dialect::Dialect;
 use crate::tables::grouping::{TableGrouping, sum_of};
 use crate::tables::join::{JoinedColumns, KeyPart};
-use crate::tables::query_site::{SqlCase, SqlForm};
+use crate::tables::query_site::SqlForm;
 use crate::tables::read_work::ReadWork;
-use crate::tables::schema::{PageStart, Schema, TableSearch};
-use crate::tables::sql_value::{Bound, SqlValue};
-use crate::tables::statements::NUMBER;
+use crate::tables::schema::{Schema, TableSearch};
 use crate::tables::table_read::{TableRead, TableSnapshot};
 
 /// Rows that were read, or the failure of the first one that cannot be.
@@ -86,8 +84,7 @@ impl SqlTable {
     }
 
     pub(super) fn select(&self, connection: &Connection, search: &TableSearch) -> ReadRows<Vec<Value>> {
-        let compose = || self.statements.select(&self.schema, search);
-        let (sql, parameters) = self.prepared(search, SqlForm::Rows, compose);
+        let (sql, parameters) = self.statements.search(&self.schema, search, SqlForm::Rows);
         counted(&search.query.work, connection, &sql, |statement, counted| {
             let mut rows = statement.query(params_from_iter(&parameters))?;
             let mut found = Vec::new();
@@ -123,16 +120,14 @@ impl SqlTable {
     }
 
     pub(super) fn count(&self, connection: &Connection, search: &TableSearch) -> rusqlite::Result<i64> {
-        let compose = || self.statements.count(&self.schema, search);
-        let (sql, parameters) = self.prepared(search, SqlForm::Count, compose);
+        let (sql, parameters) = self.statements.search(&self.schema, search, SqlForm::Count);
         counted(&search.query.work, connection, &sql, |statement, counted| {
             counted.only_row(statement.query(params_from_iter(&parameters))?, |row| row.get(0))
         })
     }
 
     pub(super) fn sum(&self, connection: &Connection, search: &TableSearch, column: usize) -> ReadRows<i128> {
-        let compose = || self.statements.sum(&self.schema, search, column);
-        let (sql, parameters) = self.prepared(search, SqlForm::Sum(column), compose);
+        let (sql, parameters) = self.statements.search(&self.schema, search, SqlForm::Sum(column));
         counted(&search.query.work, connection, &sql, |statement, counted| {
             let halves = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
             Ok(match counted.only_row(statement.query(params_from_iter(&parameters))?, halves)? {
@@ -166,62 +161,9 @@ impl SqlTable {
         })
     }
 
-    /// Returns the SQL of a statement with these conditions and its parameters. It is composed once for each case.
-    pub(super) fn prepared<'s>(
-        &'s self,
-        search: &'s TableSearch,
-        form: SqlForm,
-        compose: impl FnOnce() -> (String, Vec<Bound<'s>>),
-    ) -> (Arc<str>, Vec<Bound<'s>>) {
-        let case = self.case(search, form);
-        if let Some(sql) = case.and_then(|case| search.query.sql(case)) {
-            return (sql, self.parameters(search, form));
-        }
-        let (sql, parameters) = compose();
-        let sql: Arc<str> = sql.into();
-        if let Some(case) = case {
-            let same = |(one, other): (&Bound<'_>, Bound<'_>)| one.stored() == other.stored();
-            debug_assert!(parameters.iter().zip(self.parameters(search, form)).all(same), "{sql}");
-            search.query.keep(case, &sql);
-        }
-        (sql, parameters)
-    }
-
-    /// Returns what the SQL of a statement depends on; `None` if it has values in it.
-    fn case(&self, search: &TableSearch, form: SqlForm) -> Option<SqlCase> {
-        let mut absent = 0;
-        for (at, (condition, value)) in search.conditions().enumerate() {
-            let bit = 1_u64.checked_shl(u32::try_from(at).ok()?)?;
-            absent |= if is_absent(Bound::new(value, &self.schema.columns[condition.column])) { bit } else { 0 };
-        }
-        let has_variant = |after: &Vec<_>| after.iter().any(|start: &PageStart| start.is_variant());
-        let case = SqlCase {
-            table: self.number,
-            form,
-            is_limited: search.is_limited(),
-            is_behind: search.after.is_some(),
-            absent,
-        };
-        (!search.after.as_ref().is_some_and(has_variant)).then_some(case)
-    }
-
-    /// Returns the parameters of a statement, in the order in which its SQL has them.
-    fn parameters<'s>(&'s self, search: &'s TableSearch, form: SqlForm) -> Vec<Bound<'s>> {
-        let column = |at: usize| &self.schema.columns[at];
-        let conditions = search.conditions().map(|(condition, value)| Bound::new(value, column(condition.column)));
-        let after = search.after.iter().flatten().map(|start| Bound::new(&start.value, column(start.column)));
-        let limit = (form == SqlForm::Rows).then_some(Bound::new(&search.limit_value, &NUMBER));
-        conditions.filter(|bound| !is_absent(*bound)).chain(after).chain(limit).collect()
-    }
-
     fn row(&self, row: &rusqlite::Row<'_>) -> Result<Value, Failure> {
         row_of(&self.schema, row, 0)
     }
-}
-
-/// Returns whether a condition compares with an absent value, which is no parameter.
-fn is_absent(bound: Bound<'_>) -> bool {
-    bound.column.optional && bound.stored() == SqlValue::Null
 }
 
 /// Returns a row that is collected with others, or the failure of the flow, which may not hold it, too: so a statement is given up with
@@ -252,20 +194,6 @@ fn counted<T>(
 
 /// Returns the row whose columns begin at a position.
 fn row_of(schema: &Schema, row: &rusqlite::Row<'_>, begin: usize) -> Result<Value, Failure> {
-    let value = |(at, column)| sqlite_value(row.get_ref(begin + at).unwrap_or(ValueRef::Null), column);
-    let columns = || schema.columns.iter().enumerate();
-    // Collected without a list in between, as their number is known.
-    let mut is_whole = true;
-    let values: Values = columns()
-        .map(|column| {
-            value(column).unwrap_or_else(|| {
-                is_whole = false;
-                Value::Absent
-            })
-        })
-        .collect();
-    if is_whole {
-        return Ok(Value::Record(values));
-    }
-    Err(constraint::unreadable(schema, columns().map(value).collect(), Dialect::Sqlite))
+    let value = |at, column: &_| sqlite_value(row.get_ref(begin + at).unwrap_or(ValueRef::Null), column);
+    schema.read_row(Dialect::Sqlite, value)
 }
