@@ -40,7 +40,6 @@ mod join_answer;
 mod kept_room;
 #[cfg(test)]
 mod kept_room_tests;
-mod last_numbers;
 mod layout;
 mod notifications;
 mod pipelines;
@@ -74,6 +73,7 @@ mod table;
 mod table_layout;
 mod time_limits;
 mod tls;
+mod transaction_rows;
 mod transaction_statements;
 mod transactions;
 #[cfg(test)]

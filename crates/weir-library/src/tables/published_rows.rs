@@ -238,6 +238,10 @@ impl TableRows for PublishedRows {
         self.rows.has_row(transaction, key)
     }
 
+    fn knows_row(&self, transaction: i64, key: &Value) -> bool {
+        self.rows.knows_row(transaction, key)
+    }
+
     fn change_in_transaction(&self, transaction: i64, change: &RowChange) -> Option<LaterAnswer> {
         let answer = self.rows.change_in_transaction(transaction, change)?;
         let (note, change) = (self.noting(), change.clone());

@@ -91,6 +91,18 @@ impl OpenTable {
         })
     }
 
+    /// Returns whether the rows that a changed row references in another process are known to exist, so that nothing waits for them.
+    pub(super) fn knows_references(&self, storage: &TableStorage, transaction: i64, change: &RowChange) -> bool {
+        let (RowChange::Insert(row) | RowChange::Upsert(row) | RowChange::Replace(_, row)) = change else {
+            return true;
+        };
+        self.schema.references.iter().all(|reference| {
+            let Some(key) = reference.key_in(fields(row)) else { return true };
+            let target = storage.table(&reference.target);
+            target.is_ok_and(|target| !target.rows.is_shared() || target.rows.knows_row(transaction, &key))
+        })
+    }
+
     /// Fails if the row references a row that does not exist. `numbered` if the table gives the row its key.
     pub(super) fn check_references(
         &self,
@@ -103,7 +115,8 @@ impl OpenTable {
             let Some(key) = reference.key_in(row) else { continue };
             let is_itself = !numbered && reference.target == self.schema.name && self.schema.key_of(row) == key;
             let target = storage.table(&reference.target)?;
-            if !is_itself && target.rows.get(transaction, &key)?.is_none() {
+            let exists = is_itself || target.rows.knows_row(transaction, &key);
+            if !exists && target.rows.get(transaction, &key)?.is_none() {
                 return Err(constraint::no_referenced_row(&self.schema, reference, row));
             }
         }

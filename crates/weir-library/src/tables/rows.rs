@@ -163,6 +163,10 @@ pub(super) trait TableRows: Debug + Send + Sync {
     fn has_row(&self, _transaction: i64, _key: &Value) -> bool {
         false
     }
+    /// Returns whether a transaction knows that the row with a key exists, so that it needs not look for it.
+    fn knows_row(&self, _transaction: i64, _key: &Value) -> bool {
+        false
+    }
     /// Begins a change in a transaction, which goes on without a thread; `None` if it needs one.
     fn change_in_transaction(&self, _transaction: i64, _change: &RowChange) -> Option<LaterAnswer> {
         None

@@ -138,12 +138,20 @@ pub(super) fn placing_units(
     change: impl FnOnce() -> RowChange,
     environment: &Environment,
 ) -> u64 {
-    let placing = units(table, |rows| match transaction {
-        Value::Int(transaction) if rows.is_shared() => !rows.may_place(*transaction, &change()),
-        Value::Int(_) => rows.waits_to_write(),
-        _ => false,
-    });
-    placing.max(units_of_references(table, environment))
+    let Value::Int(transaction) = transaction else { return 0 };
+    let Some(opened) = unique_in_place::<Table>(table) else { return 0 };
+    let rows = &opened.0.rows;
+    if !rows.is_shared() {
+        let waits = units(table, |rows| rows.waits_to_write());
+        return waits.max(units_of_references(table, environment));
+    }
+    let change = change();
+    // Most tables have none.
+    let knows_references = opened.0.schema.references.is_empty()
+        || environment
+            .find::<TableStorage>()
+            .is_some_and(|storage| opened.0.knows_references(storage, *transaction, &change));
+    if knows_references && rows.may_place(*transaction, &change) { 0 } else { u64::MAX }
 }
 
 fn units(table: &Value, leaves_thread: impl FnOnce(&dyn TableRows) -> bool) -> u64 {

@@ -44,6 +44,7 @@ impl PostgresTable {
     }
 
     fn execute_change(&self, transaction: i64, change: &RowChange) -> Result<Value, Failure> {
+        self.forget_deleted(change);
         let (parameters, published) = (self.change_parameters(change), self.publications(change));
         let Some(statements) = self.change_statements(change, &parameters, &published) else {
             return self.change_answer(change, None);
@@ -51,8 +52,15 @@ impl PostgresTable {
         let executed = self.database.write(transaction, &statements);
         let executed = executed.map_err(|error| self.layout.refused(change, &error))?;
         let answer = self.change_answer(change, executed.first())?;
-        self.database.note_number(transaction, (&self.layout, change), &answer);
+        self.database.note_changed(transaction, (&self.layout, change), &answer);
         Ok(answer)
+    }
+
+    /// Forgets which rows exist before one is deleted.
+    fn forget_deleted(&self, change: &RowChange) {
+        if matches!(change, RowChange::Delete(_)) {
+            self.database.forget_existing();
+        }
     }
 
     /// Begins a change in a transaction; `None` if it needs a thread.
@@ -66,6 +74,7 @@ impl PostgresTable {
         if self.may_answer_unreadable_row(&change) {
             return None;
         }
+        self.forget_deleted(&change);
         let executing = {
             let (parameters, published) = (self.change_parameters(&change), self.publications(&change));
             let statements = self.change_statements(&change, &parameters, &published)?;
@@ -75,7 +84,7 @@ impl PostgresTable {
         Some(Box::pin(async move {
             let executed = executing.await.map_err(|error| table.refused(&change, &error))?;
             let answer = table.change_answer(&change, executed.first())?;
-            database.note_number(transaction, (&table, &change), &answer);
+            database.note_changed(transaction, (&table, &change), &answer);
             Ok(answer)
         }))
     }
@@ -88,7 +97,7 @@ impl PostgresTable {
             RowChange::Upsert(_) => !self.schema.auto,
             RowChange::Delete(_) => false,
         };
-        is_placed && self.schema.references.is_empty() && !self.may_interfere()
+        is_placed && !self.may_interfere()
     }
 
     /// Places a change in a transaction; `None` if it has to be waited for.

@@ -239,14 +239,18 @@ impl TableRows for PostgresTable {
             _ => keys.iter().map(|key| self.row_of_key(key.clone())).collect(),
         };
         if let Some(found) = self.database.expected_rows(transaction, rows) {
-            return rows_of_keys(&self.schema, keys, &found);
+            let found = rows_of_keys(&self.schema, keys, &found)?;
+            self.note_found(transaction, keys, &found);
+            return Ok(found);
         }
         if keys.is_empty() {
             return Ok(Vec::new());
         }
         let parameters = KeyParameters::of((&self.schema, &self.statements), keys);
         let found = self.database.read(transaction, &parameters.statements());
-        rows_of_keys(&self.schema, keys, &found.map_err(|error| self.database.failure(&error))?)
+        let found = rows_of_keys(&self.schema, keys, &found.map_err(|error| self.database.failure(&error))?)?;
+        self.note_found(transaction, keys, &found);
+        Ok(found)
     }
 
     fn select(&self, transaction: i64, search: &TableSearch) -> Result<Vec<Value>, Failure> {
@@ -343,12 +347,14 @@ impl TableRows for PostgresTable {
     }
 
     fn delete_all(&self, transaction: i64, search: &TableSearch) -> Result<i64, Failure> {
+        self.database.forget_existing();
         let (sql, parameters) = self.statements.search(&self.schema, search, SqlForm::Deletion);
         let written = TableWrite::of_any(&self.schema);
         Ok(self.write(transaction, (&sql, &parameters), written)?.count as i64)
     }
 
     fn delete_rows(&self, transaction: i64, rows: &[Value]) -> Result<i64, Failure> {
+        self.database.forget_existing();
         let keys: Vec<Value> = rows.iter().map(|row| self.schema.key_of(fields(row))).collect();
         let keys: Vec<Vec<Bound<'_>>> = keys.iter().map(|key| key_parameters(&self.schema, key)).collect();
         let published = self.published(&TableWrite::of_deleted(&self.schema, rows));
@@ -420,6 +426,10 @@ impl TableRows for PostgresTable {
 
     fn has_row(&self, transaction: i64, key: &Value) -> bool {
         self.database.expected_rows(transaction, vec![self.row_of_key(key.clone())]).is_some()
+    }
+
+    fn knows_row(&self, transaction: i64, key: &Value) -> bool {
+        PostgresTable::knows_row(self, transaction, key)
     }
 
     fn change_in_transaction(&self, transaction: i64, change: &RowChange) -> Option<LaterAnswer> {

@@ -353,7 +353,7 @@ impl PostgresDatabase {
         }
         let statements = if writer.is_unheard { without_publications(statements) } else { statements };
         let prepared = connection.all_known(statements);
-        let Some(prepared) = prepared.filter(|_| writer.last_numbers.place(&of)) else { return false };
+        let Some(prepared) = prepared.filter(|_| writer.rows.place(row, &of)) else { return false };
         let sent = SentStatement::keep(statements, &prepared);
         writer.note_written(|| sent.clone());
         writer.note_write(Some(row));

@@ -21,10 +21,10 @@ use super::commit_outcome::{CommittedTransaction, commit_outcome};
 use super::connection::{Executed, PostgresConnection, SqlStatement};
 use super::errors::{StatementError, why_idle, why_lost};
 use super::expected_rows::{ExpectedRows, RowOf};
-use super::last_numbers::LastNumbers;
 use super::placed_statements::PlacedStatements;
 use super::publications::{is_publication, without_publications};
 use super::sent_statement::SentStatement;
+use super::transaction_rows::TransactionRows;
 use super::transaction_statements::{TransactionError, in_transaction};
 use crate::tables::transaction_number::refused;
 
@@ -59,8 +59,8 @@ pub(super) struct PostgresWriter {
     has_written: bool,
     /// The rows that it has asked for.
     pub(super) expected: Arc<Mutex<ExpectedRows>>,
-    /// The numbers of the last rows that it has inserted.
-    pub(super) last_numbers: LastNumbers,
+    /// What it knows of rows.
+    pub(super) rows: TransactionRows,
     /// Its placed statements.
     pub(super) placed: Arc<Mutex<PlacedStatements>>,
     /// The number of the commit of the open transaction, if it will not wait for the disk.
@@ -170,7 +170,7 @@ impl PostgresWriter {
             (self.unsynced, self.redo, self.is_unheard) = (None, Vec::new(), false);
             (self.redo_bytes, self.waits_for_disk) = (0, false);
             (self.has_written, self.counted, self.mark) = (false, None, None);
-            self.last_numbers = LastNumbers::default();
+            self.rows = TransactionRows::default();
             self.forget_placed();
         }
         self.transaction = transaction;

@@ -527,6 +527,120 @@ fn numbered_rows_of_a_loop_are_few_statements() {
     assert_eq!(server.execute("numbered_together", last).trim(), "600");
 }
 
+const REFERENCING: &str = r#"use http, list
+
+record Order { id: Int, name: Text }
+record Item { id: Int, order: Int, parent: Option(Int), count: Int }
+
+table orders: Order key id auto unique name
+table items: Item key id auto references order: orders references parent: items cascade
+
+service ordering on http(port: 8080) {
+  post "/order/{name}/{count}" (name: Text, count: Int) {
+    let said = atomic orders, items {
+      let order = orders.insert(Order { name })?
+      let ids = for at in list.numbers(0, count)? { items.insert(Item { order, parent: None, count: at })? }
+      "{order} {ids}"
+    }
+    http.text(said)
+  }
+  post "/more/{order}/{count}" (order: Int, count: Int) {
+    atomic items { for at in list.numbers(0, count)? { items.insert(Item { order, parent: None, count: at })? } }
+    http.text("added")
+  }
+  post "/tree/{order}/{parent}" (order: Int, parent: Int) {
+    let said = atomic orders, items {
+      let found = orders[order] else { fail("no order") }
+      let first = items.insert(Item { order: found.id, parent: Some(parent), count: 1 })?
+      let second = items.insert(Item { order, parent: Some(first), count: 2 })?
+      items.update(first, |i| Item { ..i, parent: Some(second) })?
+      let third = items.insert(Item { order, parent: Some(second), count: 3 })?
+      "{first} {second} {third}"
+    }
+    http.text(said)
+  }
+  post "/deleted/{name}" (name: Text) {
+    let said = atomic orders, items {
+      let order = orders.insert(Order { name })?
+      let first = items.insert(Item { order, parent: None, count: 1 })?
+      let second = items.insert(Item { order, parent: Some(first), count: 2 })?
+      items.delete(first)?
+      let third = items.insert(Item { order, parent: None, count: 3 })?
+      let behind = match items.insert(Item { order, parent: Some(second), count: 4 }) {
+        Ok(id) => "inserted {id}"
+        Err(failure) => failure.kind()
+      }
+      "{order} {first} {second} {third} {behind}"
+    }
+    http.text(said)
+  }
+  post "/dangling/{name}" (name: Text) {
+    atomic orders, items {
+      let order = orders.insert(Order { name })?
+      let first = items.insert(Item { order, parent: None, count: 1 })?
+      items.insert(Item { order, parent: Some(first), count: 2 })?
+      items.delete_all(|i| i.order == order)?
+      items.insert(Item { order, parent: Some(first), count: 3 })?
+    }
+    http.text("kept")
+  }
+  get "/all" {
+    let all = for i in items { "{i.id} {i.order} {i.parent} {i.count}" }
+    let of_orders = for o in orders { "{o.id} {o.name}" }
+    http.text("{all} {of_orders}")
+  }
+}
+"#;
+
+/// In PostgreSQL, a transaction does not look for rows that it knows before it writes others that reference them.
+#[test]
+fn rows_that_reference_those_of_the_same_transaction_are_written_and_refused_as_in_every_store() {
+    let program = Scratch::new("referencing.weir", REFERENCING.as_bytes());
+    let mut known: Option<(Vec<String>, Vec<String>)> = None;
+    for store in TableStore::each("referencing_rows") {
+        let served = Served::start(program.path(), &store.with(&[]));
+        let mut answers = Vec::new();
+        for round in 1..=4 {
+            let requests = [
+                format!("/order/a{round}/{}", 2 * round),
+                format!("/more/{round}/3"),
+                format!("/more/{}/3", 100 + round),
+                format!("/tree/{round}/1"),
+                format!("/tree/{round}/1000"),
+                format!("/deleted/b{round}"),
+                format!("/dangling/c{round}"),
+                format!("/order/a{round}/2"),
+            ];
+            for path in requests {
+                let answer = post(&served, &path).expect("an answer");
+                answers.push(if answer.status == 200 { text(&answer).to_owned() } else { answer.status.to_string() });
+            }
+        }
+        answers.push(text(&served.get("/all")).to_owned());
+        let log = served.stop().1;
+        let failures = log.lines().filter_map(|line| line.find("referencing.weir:").map(|at| line[at..].to_owned()));
+        let found = (answers, failures.collect::<Vec<_>>());
+        let (last, statuses) = ("2 9 10 11 constraint", [&found.0[2], &found.0[4], &found.0[6], &found.0[7]]);
+        assert!(found.0[5] == last && statuses.iter().all(|status| *status == "500"), "{found:#?}");
+        let known = known.get_or_insert_with(|| found.clone());
+        assert_eq!(*known, found);
+    }
+}
+
+#[test]
+fn rows_that_reference_known_ones_are_few_statements() {
+    let Some(server) = PostgresServer::shared() else { return };
+    let program = Scratch::new("referencing_once.weir", REFERENCING.as_bytes());
+    let served = Served::start(program.path(), &["--tables", &server.schema("referencing_together")]);
+    let paths = ["/order/a/200", "/order/b/200", "/order/c/200", "/more/1/200"];
+    assert!(paths.iter().all(|path| post(&served, path).expect("an answer").status == 200));
+    served.stop();
+    for (rows, number) in [("id > 400 AND \"order\" = 3", "200 true"), ("id > 600 AND \"order\" = 1", "200 true")] {
+        let sql = format!("SELECT count(*) || ' ' || (count(DISTINCT cmin::text) < 20) FROM items WHERE {rows}");
+        assert_eq!(server.execute("referencing_together", &sql).trim(), number, "{rows}");
+    }
+}
+
 /// Inserts rows of 200 kB each, which together are more than a flow may hold.
 const LARGE: &str = r#"use http, list
 
