@@ -140,7 +140,7 @@ fn all_connections_of_a_program_are_in_the_schemas_of_the_first_one() {
     });
     server.execute(
         "path_first",
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'wanderer' AND pid <> pg_backend_pid()",
+        "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE usename = 'wanderer' AND pid <> pg_backend_pid()",
     );
     table.rows.insert(0, sale(2)).unwrap();
     assert_eq!((table.rows.count(0, &everything()), second.rows.count(0, &everything())), (Ok(2), Ok(0)));
