@@ -217,8 +217,8 @@ pub(super) fn no_number_given(schema: &Schema) -> Failure {
     let failure = no_number_left(schema);
     let table = Dialect::Postgres.text(&schema.name);
     broken(format!(
-        "{}, or its row in the table `weir_numbers` of the database is missing: INSERT INTO \"weir_numbers\" VALUES ({table}, 0) gives it \
-         one, and the next number is greater than those of all rows",
+        "{}, or a trigger or rule of the database has kept the row out, or the row of the table in `weir_numbers` is missing: INSERT INTO \
+         \"weir_numbers\" VALUES ({table}, 0) ON CONFLICT DO NOTHING gives it one, and the next number is greater than those of all rows",
         failure.message
     ))
 }

@@ -2,8 +2,8 @@
 //!
 //! The changes of one table that stand at one place of the program, such as in a loop, are one statement for all of their rows. The
 //! database executes it row by row, so it refuses the row that it would have refused otherwise. A change that joins such a statement
-//! moves before the changes of other tables in between. It writes the same there, because a statement of one table reads no other
-//! one. The first change that is refused has to be the same, too: so a change that may be refused moves only before those that
+//! moves before the changes of other tables in between, unless its row may reference theirs. It writes the same there, because a statement
+//! of one table reads no other one. The first change that is refused has to be the same, too: so a change that may be refused moves only before those that
 //! cannot be.
 
 use std::sync::Arc;
@@ -55,7 +55,8 @@ fn parts_of(changes: &[(&SitedChange, usize)]) -> Vec<Vec<usize>> {
         // A change that tells other programs what it writes has a further statement.
         let joins = |member: &usize| *statements == 1 && changes[*member].1 == 1 && change.joins(changes[*member].0);
         let is_refused = |part: &Vec<usize>| part.iter().any(|member| changes[*member].0.may_be_refused());
-        let passes = |part: &Vec<usize>| !change.may_be_refused() || !is_refused(part);
+        let is_referenced = |part: &Vec<usize>| part.iter().any(|member| change.may_reference(changes[*member].0));
+        let passes = |part: &Vec<usize>| !(change.may_be_refused() && is_refused(part)) && !is_referenced(part);
         match parts.iter().rposition(is_of_table) {
             Some(found) if parts[found].iter().all(joins) && parts[found + 1..].iter().all(passes) => {
                 parts[found].push(at);
@@ -95,14 +96,18 @@ mod tests {
     use crate::tables::postgres::table_layout::TableLayout;
     use crate::tables::program_owned::ProgramOwned;
     use crate::tables::row_change::RowChange;
-    use crate::tables::schema::{IndexSchema, Schema};
+    use crate::tables::schema::{IndexSchema, Schema, TableReference};
     use crate::tables::tests::{column, declared};
 
     fn table(name: &str, unique: bool) -> Arc<TableLayout> {
         let columns = vec![column("id", "Int", false), column("count", "Int", false)];
         let indexes = if unique { vec![IndexSchema { columns: vec![1], unique }] } else { Vec::new() };
+        layout(Schema { key: vec![0], indexes, ..declared(name, columns) })
+    }
+
+    fn layout(schema: Schema) -> Arc<TableLayout> {
         let address = PostgresAddress::parse("postgres://weir@localhost/weir", None).unwrap();
-        Arc::new(TableLayout::new(Schema { key: vec![0], indexes, ..declared(name, columns) }, 1, &address))
+        Arc::new(TableLayout::new(schema, 1, &address))
     }
 
     fn row(id: i64) -> Value {
@@ -160,6 +165,36 @@ mod tests {
         assert_eq!(parts(&[insert(&lines, 1), replace(&named, 1), insert(&lines, 2)]).len(), 3);
         // The order of its rows counts as well.
         assert_eq!(parts(&[replace(&named, 1), replace(&named, 2)]).len(), 2);
+    }
+
+    #[test]
+    fn no_row_moves_before_one_that_it_may_reference() {
+        let stocks = table("stocks", false);
+        let reference = TableReference {
+            source: "sales".to_owned(),
+            columns: vec![1],
+            names: vec!["count".to_owned()],
+            optional: vec![false],
+            target: "stocks".to_owned(),
+            key: vec!["id".to_owned()],
+            cascade: false,
+            stored: true,
+        };
+        let columns = vec![column("id", "Int", false), column("count", "Int", false)];
+        let sales = layout(Schema { key: vec![0], references: vec![reference], ..declared("sales", columns) });
+        assert_eq!(parts(&[insert(&sales, 1), replace(&stocks, 2), insert(&sales, 2)]).len(), 3);
+    }
+
+    #[test]
+    fn no_change_moves_before_one_with_a_text_that_may_be_too_long_for_an_index() {
+        let lines = table("lines", false);
+        let texts = layout(Schema { key: vec![0], ..declared("texts", vec![column("name", "Text", false)]) });
+        let upsert = |text: &str| {
+            let row = Value::Record([Value::text(text)].into());
+            SitedChange { change: kept(RowChange::Upsert(row)), ..insert(&texts, 1) }
+        };
+        assert_eq!(parts(&[insert(&lines, 1), upsert("a"), insert(&lines, 2)]).len(), 2);
+        assert_eq!(parts(&[insert(&lines, 1), upsert(&"a".repeat(3_000)), insert(&lines, 2)]).len(), 3);
     }
 
     #[test]

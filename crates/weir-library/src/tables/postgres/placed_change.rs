@@ -18,6 +18,9 @@ use crate::tables::row_change::RowChange;
 use crate::tables::sql_value::{Bound, SqlValue};
 use crate::tables::transaction_number::refused;
 
+/// Bytes of the texts and byte strings of a row up to which no index refuses them as too long.
+const INDEXED_BYTES_MAX: usize = 2_000;
+
 /// A change of a row of a table, and the place in the program to which its failure belongs.
 pub(super) struct SitedChange {
     /// The number of its transaction.
@@ -55,7 +58,13 @@ impl SitedChange {
     pub(super) fn may_be_refused(&self) -> bool {
         let schema = &self.table.schema;
         let is_new = matches!(*self.change, RowChange::Insert(_) | RowChange::Delete(_));
-        is_new || schema.existing.is_some() || schema.indexes.iter().any(|index| index.unique)
+        let is_unique = schema.indexes.iter().any(|index| index.unique);
+        is_new || schema.existing.is_some() || is_unique || self.change.text_bytes() > INDEXED_BYTES_MAX
+    }
+
+    /// Returns whether the row may reference one that another change writes. Whatever looks for it, such as a foreign key, has to find it.
+    pub(super) fn may_reference(&self, other: &SitedChange) -> bool {
+        self.table.schema.references.iter().any(|reference| reference.target == other.table.schema.name)
     }
 
     fn key(&self) -> Option<&Value> {
@@ -93,10 +102,21 @@ impl SitedChange {
         own == values
     }
 
+    /// Returns whether something else has taken the number that the program has given to a row, such as a trigger.
+    fn has_taken_number(&self, error: &StatementError) -> bool {
+        let broken = error.broken_key().and_then(|(columns, _)| self.table.columns_named(&columns));
+        self.table.number_of(&self.change).is_some() && broken.as_ref() == Some(&self.table.schema.key)
+    }
+
     /// Returns the failure of the change.
     fn refused(&self, error: &StatementError) -> Failure {
         let mut failure = self.table.refused(&self.change, error);
-        if error.is_refusal() {
+        let has_taken_number = self.has_taken_number(error);
+        if has_taken_number {
+            // From now on, the database gives each number.
+            self.table.triggers.have_kept_row();
+        }
+        if has_taken_number || error.is_refusal() {
             failure = refused(self.transaction, failure);
         }
         match &self.site {

@@ -1,8 +1,13 @@
-//! What an open transaction knows of the rows of tables: nobody else writes them until it ends.
+//! Rows that an open transaction knows: nobody else writes them until it ends.
 //!
 //! * *The last number of a table* to which it has added a row. So its next rows have numbers before the database has executed their
 //!   insertions, which can be placed.
 //! * *Rows that it has written or read*, and not deleted since. So it needs not look for them before it writes rows that reference them.
+//!
+//! A trigger or foreign key may add and delete rows, too: if the database has one, nothing is known. One that the program has not noticed
+//! may take a number. Then the transaction is executed again, and the numbers of the table come from the database.
+
+use std::mem::take;
 
 use foldhash::fast::RandomState;
 use indexmap::IndexSet;
@@ -13,15 +18,20 @@ use super::expected_rows::RowOf;
 use super::placed_change::SitedChange;
 use super::table::PostgresTable;
 use super::table_layout::TableLayout;
-use crate::tables::expecting::EXPECTED_MAX;
 use crate::tables::row::fields;
 use crate::tables::rows::RowChange;
 
-/// What the open transaction knows of rows.
+/// Maximum number of existing rows that were noted last; as many before them are known, too. Chosen by judgement.
+const LATEST_MAX: usize = 1_024;
+
+/// The rows that the open transaction knows.
 #[derive(Default)]
 pub(super) struct TransactionRows {
     last_numbers: Vec<(usize, i64)>,
-    existing: IndexSet<RowOf, RandomState>,
+    /// The existing rows that were noted last.
+    latest: IndexSet<RowOf, RandomState>,
+    /// Those that were noted before.
+    earlier: IndexSet<RowOf, RandomState>,
 }
 
 impl TransactionRows {
@@ -37,9 +47,24 @@ impl TransactionRows {
     }
 
     fn note_existing(&mut self, table: &TableLayout, row: impl FnOnce() -> RowOf) {
-        if !table.schema.referenced_by.is_empty() && self.existing.len() < EXPECTED_MAX {
-            self.existing.insert(row());
+        if !table.schema.referenced_by.is_empty() && !table.may_interfere() {
+            self.add_existing(row());
         }
+    }
+
+    fn add_existing(&mut self, row: RowOf) {
+        if self.latest.len() >= LATEST_MAX {
+            self.earlier = take(&mut self.latest);
+        }
+        self.latest.insert(row);
+    }
+
+    fn exists(&self, row: &RowOf) -> bool {
+        self.latest.contains(row) || self.earlier.contains(row)
+    }
+
+    fn forget_existing(&mut self) {
+        (self.latest, self.earlier) = Default::default();
     }
 
     /// Notes that a row is placed. Returns false if its number is not the next one.
@@ -58,7 +83,7 @@ impl TransactionRows {
     fn note_changed(&mut self, table: &TableLayout, change: &RowChange, key: &Value) {
         if table.may_interfere() {
             // It may have deleted any row.
-            return self.existing.clear();
+            return self.forget_existing();
         }
         match (change, key) {
             (RowChange::Insert(_), Value::Int(number)) if table.schema.auto => self.note_number(table, *number),
@@ -99,17 +124,19 @@ impl PostgresTable {
 
     /// Returns the number of the next row that a transaction inserts, if it knows it.
     pub(super) fn next_number(&self, transaction: i64) -> Option<i64> {
-        let writer = self.database.writer.try_lock()?;
+        let writer = self.database.writer.try_lock().filter(|_| !self.database.has_triggers())?;
         let last = (writer.transaction == transaction).then(|| writer.rows.last_number(&self.layout))?;
         last?.checked_add(1)
     }
 
     /// Returns whether a transaction knows that the row with a key exists.
     pub(super) fn knows_row(&self, transaction: i64, key: &Value) -> bool {
+        if transaction == 0 || self.database.has_triggers() {
+            return false;
+        }
         let row = self.row_of_key(key.clone());
         let writer = self.database.writer.try_lock();
-        transaction != 0
-            && writer.is_some_and(|writer| writer.transaction == transaction && writer.rows.existing.contains(&row))
+        writer.is_some_and(|writer| writer.transaction == transaction && writer.rows.exists(&row))
     }
 
     /// Notes that a transaction has found these rows.
@@ -147,6 +174,27 @@ impl PostgresDatabase {
 
     /// Forgets which rows exist, before a transaction deletes some.
     pub(super) fn forget_existing(&self) {
-        self.writer.lock().rows.existing.clear();
+        self.writer.lock().rows.forget_existing();
+    }
+
+    /// Returns whether the schema has triggers or foreign keys, as far as the program has noticed.
+    fn has_triggers(&self) -> bool {
+        self.commits().is_some_and(|commits| commits.has_triggers())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rows_that_were_noted_last_are_known() {
+        let mut rows = TransactionRows::default();
+        let row = |number: usize| (1, Value::Int(number as i64));
+        (0..3 * LATEST_MAX).for_each(|number| rows.add_existing(row(number)));
+        assert!((2 * LATEST_MAX..3 * LATEST_MAX).all(|number| rows.exists(&row(number))));
+        assert!(!rows.exists(&row(0)) && !rows.exists(&row(3 * LATEST_MAX)));
+        rows.forget_existing();
+        assert!(!rows.exists(&row(3 * LATEST_MAX - 1)));
     }
 }

@@ -59,7 +59,7 @@ pub(super) struct PostgresWriter {
     has_written: bool,
     /// The rows that it has asked for.
     pub(super) expected: Arc<Mutex<ExpectedRows>>,
-    /// What it knows of rows.
+    /// The rows that it knows.
     pub(super) rows: TransactionRows,
     /// Its placed statements.
     pub(super) placed: Arc<Mutex<PlacedStatements>>,

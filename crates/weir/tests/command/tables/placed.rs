@@ -527,6 +527,36 @@ fn numbered_rows_of_a_loop_are_few_statements() {
     assert_eq!(server.execute("numbered_together", last).trim(), "600");
 }
 
+/// Inserts a tag behind each line, with the next number.
+const TAGGING: &str = "CREATE FUNCTION tag() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    INSERT INTO tags (id, name) SELECT coalesce(max(id), 0) + 1, 'by a trigger' FROM tags; RETURN NULL;
+END $$; CREATE TRIGGER tag AFTER INSERT ON lines FOR EACH ROW EXECUTE FUNCTION tag()";
+
+/// The program has not noticed the trigger, and notices it when it starts.
+#[test]
+fn a_number_that_a_trigger_takes_is_not_that_of_the_next_row() {
+    let Some(server) = PostgresServer::shared() else { return };
+    let program = Scratch::new("tagging.weir", NUMBERED.as_bytes());
+    let tables = server.schema("numbers_of_triggers");
+    for begin in [0, 40] {
+        let served = Served::start(program.path(), &["--tables", &tables]);
+        let added: Vec<u16> = (0..8)
+            .map(|round| {
+                if (begin, round) == (0, 4) {
+                    server.execute("numbers_of_triggers", TAGGING);
+                }
+                post(&served, &format!("/add/{}/5", begin + round)).expect("an answer").status
+            })
+            .collect();
+        assert_eq!(added, [200; 8]);
+        served.stop();
+    }
+    // Sixteen requests have added five lines and two tags each, and the trigger a tag for each line of twelve of them.
+    let counts =
+        "SELECT (SELECT count(*) || ' ' || max(id) FROM lines) || ' ' || (SELECT count(*) || ' ' || max(id) FROM tags)";
+    assert_eq!(server.execute("numbers_of_triggers", counts).trim(), "80 80 92 92");
+}
+
 const REFERENCING: &str = r#"use http, list
 
 record Order { id: Int, name: Text }
