@@ -50,7 +50,8 @@ impl PostgresTable {
             return self.change_answer(change, None);
         };
         let executed = self.database.write(transaction, &statements);
-        let executed = executed.map_err(|error| self.layout.refused(change, &error))?;
+        let of = (&*self.layout, change);
+        let executed = executed.map_err(|error| self.database.refused_change(transaction, of, &error))?;
         let answer = self.change_answer(change, executed.first())?;
         self.database.note_changed(transaction, (&self.layout, change), &answer);
         Ok(answer)
@@ -82,7 +83,8 @@ impl PostgresTable {
         };
         let (table, database) = (Arc::clone(&self.layout), Arc::clone(&self.database));
         Some(Box::pin(async move {
-            let executed = executing.await.map_err(|error| table.refused(&change, &error))?;
+            let executed = executing.await;
+            let executed = executed.map_err(|error| database.refused_change(transaction, (&table, &change), &error))?;
             let answer = table.change_answer(&change, executed.first())?;
             database.note_changed(transaction, (&table, &change), &answer);
             Ok(answer)
@@ -300,7 +302,13 @@ impl TableLayout {
             RowChange::Delete(_) => &[],
         };
         match error.broken_index() {
-            Some((index, _)) if !row.is_empty() && self.schema.existing.is_none() => self.taken((index, error), row),
+            Some((index, _)) if !row.is_empty() && self.schema.existing.is_none() => {
+                let mut row = row.to_vec();
+                if let (Some(number), [key]) = (self.taken_number(change, error), &self.schema.key[..]) {
+                    row[*key] = Value::Int(number);
+                }
+                self.taken((index, error), &row)
+            }
             // Another program has named the index.
             Some(_) if !row.is_empty() => {
                 let key = error.broken_key();

@@ -133,6 +133,14 @@ impl StatementError {
         }
     }
 
+    /// Returns whether a row of the table with this name is the reason.
+    pub(super) fn is_of_table(&self, name: &str) -> bool {
+        match self {
+            StatementError::Database(error, _) => error.as_db_error().and_then(|error| error.table()) == Some(name),
+            _ => false,
+        }
+    }
+
     /// Returns the place of the statement that was refused among those that were executed together.
     pub(super) fn place(&self) -> usize {
         if let StatementError::Database(_, at) = self { *at } else { usize::MAX }

@@ -57,7 +57,9 @@ impl SitedChange {
     /// Returns whether a row that others have may be a reason to refuse the change.
     pub(super) fn may_be_refused(&self) -> bool {
         let schema = &self.table.schema;
-        let is_new = matches!(*self.change, RowChange::Insert(_) | RowChange::Delete(_));
+        // A number that something else has taken has the transaction executed again.
+        let has_number = self.table.number_of(&self.change).is_some();
+        let is_new = !has_number && matches!(*self.change, RowChange::Insert(_) | RowChange::Delete(_));
         let is_unique = schema.indexes.iter().any(|index| index.unique);
         is_new || schema.existing.is_some() || is_unique || self.change.text_bytes() > INDEXED_BYTES_MAX
     }
@@ -102,21 +104,15 @@ impl SitedChange {
         own == values
     }
 
-    /// Returns whether something else has taken the number that the program has given to a row, such as a trigger.
-    fn has_taken_number(&self, error: &StatementError) -> bool {
-        let broken = error.broken_key().and_then(|(columns, _)| self.table.columns_named(&columns));
-        self.table.number_of(&self.change).is_some() && broken.as_ref() == Some(&self.table.schema.key)
-    }
-
     /// Returns the failure of the change.
     fn refused(&self, error: &StatementError) -> Failure {
         let mut failure = self.table.refused(&self.change, error);
-        let has_taken_number = self.has_taken_number(error);
-        if has_taken_number {
+        let is_number_taken = self.table.taken_number(&self.change, error).is_some();
+        if is_number_taken {
             // From now on, the database gives each number.
             self.table.triggers.have_kept_row();
         }
-        if has_taken_number || error.is_refusal() {
+        if is_number_taken || error.is_refusal() {
             failure = refused(self.transaction, failure);
         }
         match &self.site {

@@ -20,10 +20,12 @@ pub(super) const TABLES_WITH_TRIGGERS: &str = "SELECT relname, has_rules FROM (
     WHERE has_rules OR relrowsecurity AND row_security_active(tables.oid) OR EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = tables.oid \
     AND NOT t.tgisinternal AND t.tgenabled <> 'D' AND t.tgtype & 3 = 3)";
 
-/// Asks if a table of the schema has a trigger of any kind, such as one of a foreign key that deletes other rows, or a rule that rewrites
+/// Asks if a table of the schema has a trigger of any kind, a foreign key that deletes or changes other rows, or a rule that rewrites
 /// what a statement writes: then a commit may write rows of which its statements say nothing.
 pub(super) const HAS_TRIGGERS: &str = "SELECT EXISTS (SELECT FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
-    JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = current_schema() AND t.tgenabled <> 'D')
+    JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = current_schema() AND t.tgenabled <> 'D'
+    AND (NOT t.tgisinternal OR EXISTS (SELECT FROM pg_constraint f WHERE f.oid = t.tgconstraint AND f.contype = 'f'
+    AND (f.confdeltype IN ('c', 'n', 'd') OR f.confupdtype IN ('c', 'n', 'd')))))
     OR EXISTS (SELECT FROM pg_rewrite r JOIN pg_class c ON c.oid = r.ev_class JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE n.nspname = current_schema() AND r.ev_type <> '1' AND r.ev_enabled <> 'D')";
 

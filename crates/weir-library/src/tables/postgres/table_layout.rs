@@ -95,7 +95,7 @@ impl TableLayout {
         let broken = error.broken_key().map(|(columns, _)| columns).unwrap_or_default();
         let is_key = |name: &&str| schema.key.iter().any(|at| schema.columns[*at].name == **name);
         // An index of another program may take different keys for the same.
-        let is_of_key = schema.existing.is_some() || index.contains("_pkey");
+        let is_of_key = schema.existing.is_some() || (index.contains("_pkey") && error.is_of_table(&schema.name));
         if is_of_key && broken.iter().all(is_key) {
             return constraint::taken(schema, &schema.key, row);
         }

@@ -4,22 +4,25 @@
 //!   insertions, which can be placed.
 //! * *Rows that it has written or read*, and not deleted since. So it needs not look for them before it writes rows that reference them.
 //!
-//! A trigger or foreign key may add and delete rows, too: if the database has one, nothing is known. One that the program has not noticed
-//! may take a number. Then the transaction is executed again, and the numbers of the table come from the database.
+//! A trigger or foreign key may add and delete rows, too: if the schema has one that does, nothing is known. One that the program has not
+//! noticed, or another program, may take a number. Then the transaction is executed again, and the database gives the numbers of the table
+//! from then on.
 
 use std::mem::take;
 
 use foldhash::fast::RandomState;
 use indexmap::IndexSet;
-use weir::Value;
+use weir::{Failure, Value};
 
 use super::PostgresDatabase;
+use super::errors::StatementError;
 use super::expected_rows::RowOf;
 use super::placed_change::SitedChange;
 use super::table::PostgresTable;
 use super::table_layout::TableLayout;
 use crate::tables::row::fields;
 use crate::tables::rows::RowChange;
+use crate::tables::transaction_number::is_repeated;
 
 /// Maximum number of existing rows that were noted last; as many before them are known, too. Chosen by judgement.
 const LATEST_MAX: usize = 1_024;
@@ -108,6 +111,15 @@ impl TableLayout {
             _ => None,
         }
     }
+
+    /// Returns the number of a new row that another row has, if that is why a statement was refused: something else has taken the number,
+    /// such as a trigger, or another program behind the beginning of the transaction.
+    pub(super) fn taken_number(&self, change: &RowChange, error: &StatementError) -> Option<i64> {
+        let (columns, number) = error.broken_key()?;
+        let is_key = self.columns_named(&columns)? == self.schema.key;
+        let is_numbered = self.schema.auto && matches!(change, RowChange::Insert(_));
+        (is_numbered && is_key && error.is_of_table(&self.schema.name)).then(|| number.parse().ok()).flatten()
+    }
 }
 
 impl PostgresTable {
@@ -153,6 +165,25 @@ impl PostgresTable {
 }
 
 impl PostgresDatabase {
+    /// Returns the failure of a change. If another row has its number, its transaction is executed again: then it sees that row.
+    pub(super) fn refused_change(
+        &self,
+        transaction: i64,
+        (table, change): (&TableLayout, &RowChange),
+        error: &StatementError,
+    ) -> Failure {
+        let failure = table.refused(change, error);
+        if !is_repeated(transaction) || table.taken_number(change, error).is_none() {
+            return failure;
+        }
+        let (mut writer, failure) = (self.writer.lock(), failure.refusal());
+        if writer.transaction == transaction {
+            writer.take_back();
+        }
+        writer.lose_number(transaction, failure.clone());
+        failure
+    }
+
     /// Notes the answer to a change of a transaction.
     pub(super) fn note_changed(&self, transaction: i64, (table, change): (&TableLayout, &RowChange), answer: &Value) {
         let key = match change {

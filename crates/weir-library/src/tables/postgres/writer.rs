@@ -170,7 +170,6 @@ impl PostgresWriter {
             (self.unsynced, self.redo, self.is_unheard) = (None, Vec::new(), false);
             (self.redo_bytes, self.waits_for_disk) = (0, false);
             (self.has_written, self.counted, self.mark) = (false, None, None);
-            self.rows = TransactionRows::default();
             self.forget_placed();
         }
         self.transaction = transaction;
@@ -356,9 +355,9 @@ impl PostgresWriter {
         self.connection.take().into_iter().for_each(|connection| connection.abort());
     }
 
-    /// Forgets what the transaction has asked for and placed. What is not sent is never sent.
+    /// Forgets what the transaction has asked for and placed, and the rows that it knows. What is not sent is never sent.
     pub(super) fn forget_placed(&mut self) {
-        (self.begun, self.placed) = (None, Arc::default());
+        (self.begun, self.placed, self.rows) = (None, Arc::default(), TransactionRows::default());
         self.expected = Arc::clone(&self.placed.lock().expected);
     }
 

@@ -1,7 +1,8 @@
-//! Tables in SQLite that number their rows, beside other programs.
+//! Tables that number their rows, beside other programs.
 
 use std::sync::Arc;
 
+use test_support::postgres::PostgresServer;
 use weir::{FailureKind, Value};
 
 use super::{TestDatabase, column, declared};
@@ -21,7 +22,11 @@ fn open(name: &str) -> (TestDatabase, TableStorage, Arc<OpenTable>) {
 }
 
 fn insert(table: &OpenTable) -> Result<Value, weir::Failure> {
-    table.rows.insert(0, Value::Record([Value::Int(0), Value::Int(1)].into()))
+    insert_in(0, table)
+}
+
+fn insert_in(transaction: i64, table: &OpenTable) -> Result<Value, weir::Failure> {
+    table.rows.insert(transaction, Value::Record([Value::Int(0), Value::Int(1)].into()))
 }
 
 fn settle(storage: &TableStorage) -> Result<(), weir::Failure> {
@@ -69,4 +74,22 @@ fn a_row_that_a_trigger_takes_away_has_no_number() {
         failure.message.as_str(),
         "the database has not written a row of `items`: a trigger or rule of the database has kept it out"
     );
+}
+
+#[test]
+fn a_transaction_whose_number_another_program_takes_is_executed_again() {
+    let Some(server) = PostgresServer::shared() else { return };
+    server.schema("taken_numbers");
+    let storage = TestDatabase::Postgres("taken_numbers".to_owned()).storage();
+    let table = storage.open(items()).unwrap();
+    let (repeated, last) = (2, 3);
+    for (transaction, first) in [(repeated, 1), (last, 3)] {
+        assert_eq!(insert_in(transaction, &table), Ok(Value::Int(first)));
+        server.execute("taken_numbers", &format!("INSERT INTO items VALUES ({}, 1)", first + 1));
+        let failure = insert_in(transaction, &table).unwrap_err();
+        assert_eq!(failure.is_refusal(), transaction == repeated, "{failure}");
+        assert_eq!(failure.message.as_str(), format!("a row of `items` with the id {} exists already", first + 1));
+        assert_eq!(table.rows.commit(transaction, true).is_err(), transaction == repeated);
+    }
+    assert_eq!(insert_in(5, &table), Ok(Value::Int(5)));
 }
