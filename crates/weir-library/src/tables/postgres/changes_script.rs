@@ -56,7 +56,7 @@ fn parts_of(changes: &[(&SitedChange, usize)]) -> Vec<Vec<usize>> {
         let joins = |member: &usize| *statements == 1 && changes[*member].1 == 1 && change.joins(changes[*member].0);
         let is_refused = |part: &Vec<usize>| part.iter().any(|member| changes[*member].0.may_be_refused());
         let is_referenced = |part: &Vec<usize>| part.iter().any(|member| change.may_reference(changes[*member].0));
-        let passes = |part: &Vec<usize>| !(change.may_be_refused() && is_refused(part)) && !is_referenced(part);
+        let passes = |part: &Vec<usize>| !(is_referenced(part) || change.may_be_refused() && is_refused(part));
         match parts.iter().rposition(is_of_table) {
             Some(found) if parts[found].iter().all(joins) && parts[found + 1..].iter().all(passes) => {
                 parts[found].push(at);

@@ -33,7 +33,7 @@ pub(super) struct TransactionRows {
     last_numbers: Vec<(usize, i64)>,
     /// The existing rows that were noted last.
     latest: IndexSet<RowOf, RandomState>,
-    /// Those that were noted before.
+    /// Existing rows that were noted before.
     earlier: IndexSet<RowOf, RandomState>,
 }
 
