@@ -83,7 +83,27 @@ impl TriggersOfTables {
 mod tests {
     use test_support::postgres::PostgresServer;
 
-    use super::TABLES_WITH_TRIGGERS;
+    use super::{HAS_TRIGGERS, TABLES_WITH_TRIGGERS};
+
+    #[test]
+    fn a_foreign_key_counts_as_a_trigger_only_if_it_changes_rows() {
+        let Some(server) = PostgresServer::shared() else { return };
+        server.schema("changing_keys");
+        server.execute(
+            "changing_keys",
+            "CREATE TABLE users (id bigint PRIMARY KEY); CREATE TABLE posts (id bigint PRIMARY KEY, author bigint)",
+        );
+        let has_triggers = || server.execute("changing_keys", HAS_TRIGGERS).trim().to_owned();
+        let key = |action: &str| {
+            let key = format!("ALTER TABLE posts ADD CONSTRAINT author FOREIGN KEY (author) REFERENCES users {action}");
+            server.execute("changing_keys", &key);
+            let found = has_triggers();
+            server.execute("changing_keys", "ALTER TABLE posts DROP CONSTRAINT author");
+            found
+        };
+        assert_eq!([key(""), key("ON DELETE RESTRICT ON UPDATE NO ACTION"), has_triggers()], ["f", "f", "f"]);
+        assert_eq!([key("ON DELETE CASCADE"), key("ON DELETE SET NULL"), key("ON UPDATE CASCADE")], ["t", "t", "t"]);
+    }
 
     #[test]
     fn triggers_before_a_row_and_rules_and_policies_of_the_user_may_interfere_and_others_may_not() {
