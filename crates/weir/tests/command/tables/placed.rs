@@ -370,6 +370,23 @@ service shop on http(port: 8080) {
 }
 "#;
 
+/// Sends requests, and returns their answers with that of `/all`, and the lines of the log from the place of a failure on.
+fn answers_and_failures(
+    served: Served,
+    program: &str,
+    requests: impl Iterator<Item = String>,
+) -> (Vec<String>, Vec<String>) {
+    let answers = requests.map(|path| {
+        let answer = post(&served, &path).expect("an answer");
+        if answer.status == 200 { format!("200 {}", text(&answer)) } else { answer.status.to_string() }
+    });
+    let mut answers: Vec<String> = answers.collect();
+    answers.push(text(&served.get("/all")).to_owned());
+    let log = served.stop().1;
+    let failures = log.lines().filter_map(|line| line.find(program).map(|at| line[at..].to_owned()));
+    (answers, failures.collect())
+}
+
 /// In PostgreSQL, the changes of each table are one statement. Each kind of request comes twice, because the statement is prepared for
 /// the second one.
 #[test]
@@ -381,15 +398,7 @@ fn changes_of_a_loop_that_are_one_statement_write_and_fail_as_each_by_itself() {
         let orders =
             ["1/10/1/5", "2/20/1/5", "3/30/1/1", "1/40/1/5", "4/9/1/5", "5/19/4/7", "6/50/5/9", "7/52/6/9", "8/70/1/5"];
         let requests = ["/fill".to_owned()].into_iter().chain(orders.map(|order| format!("/order/{order}")));
-        let answers = requests.map(|path| {
-            let answer = post(&served, &path).expect("an answer");
-            if answer.status == 200 { format!("200 {}", text(&answer)) } else { answer.status.to_string() }
-        });
-        let mut answers: Vec<String> = answers.collect();
-        answers.push(text(&served.get("/all")).to_owned());
-        let log = served.stop().1;
-        let failures = log.lines().filter_map(|line| line.find("together.weir:").map(|at| line[at..].to_owned()));
-        let found = (answers, failures.collect::<Vec<_>>());
+        let found = answers_and_failures(served, "together.weir:", requests);
         assert!(found.1.len() >= 3 && found.0[2].starts_with("200"), "{found:#?}");
         let known = known.get_or_insert_with(|| found.clone());
         assert_eq!(*known, found);
@@ -487,25 +496,18 @@ fn rows_of_a_transaction_have_the_next_numbers_whatever_stands_between_them() {
     let mut known: Option<(Vec<String>, Vec<String>)> = None;
     for store in TableStore::each("numbered_rows") {
         let served = Served::start(program.path(), &store.with(&[]));
-        let mut answers = Vec::new();
-        for round in 1..=4 {
-            let requests = [
+        let requests = (1..=4).flat_map(|round| {
+            [
                 format!("/add/a{round}/{}", 3 * round),
                 format!("/behind/b{round}"),
-                format!("/fails/a{round} 1/{}", 5 * round),
-                format!("/fails/b{round} third/2"),
+                format!("/fails/a{round}%201/{}", 5 * round),
+                format!("/fails/b{round}%20third/2"),
                 format!("/add/c{round}/70"),
-            ];
-            for path in requests {
-                let answer = post(&served, &path.replace(' ', "%20")).expect("an answer");
-                answers.push(if answer.status == 200 { text(&answer).to_owned() } else { answer.status.to_string() });
-            }
-        }
-        answers.push(text(&served.get("/all")).to_owned());
-        let log = served.stop().1;
-        let failures = log.lines().filter_map(|line| line.find("numbered.weir:").map(|at| line[at..].to_owned()));
-        let found = (answers, failures.collect::<Vec<_>>());
-        assert_eq!((found.0[0].as_str(), found.0[2].as_str()), ("[\"1 1\", \"2 0\", \"3 0\"]", "500"), "{found:#?}");
+            ]
+        });
+        let found = answers_and_failures(served, "numbered.weir:", requests);
+        let first = "200 [\"1 1\", \"2 0\", \"3 0\"]";
+        assert_eq!((found.0[0].as_str(), found.0[2].as_str()), (first, "500"), "{found:#?}");
         let known = known.get_or_insert_with(|| found.clone());
         assert_eq!(*known, found);
     }
@@ -629,9 +631,8 @@ fn rows_that_reference_those_of_the_same_transaction_are_written_and_refused_as_
     let mut known: Option<(Vec<String>, Vec<String>)> = None;
     for store in TableStore::each("referencing_rows") {
         let served = Served::start(program.path(), &store.with(&[]));
-        let mut answers = Vec::new();
-        for round in 1..=4 {
-            let requests = [
+        let requests = (1..=4).flat_map(|round| {
+            [
                 format!("/order/a{round}/{}", 2 * round),
                 format!("/more/{round}/3"),
                 format!("/more/{}/3", 100 + round),
@@ -640,18 +641,11 @@ fn rows_that_reference_those_of_the_same_transaction_are_written_and_refused_as_
                 format!("/deleted/b{round}"),
                 format!("/dangling/c{round}"),
                 format!("/order/a{round}/2"),
-            ];
-            for path in requests {
-                let answer = post(&served, &path).expect("an answer");
-                answers.push(if answer.status == 200 { text(&answer).to_owned() } else { answer.status.to_string() });
-            }
-        }
-        answers.push(text(&served.get("/all")).to_owned());
-        let log = served.stop().1;
-        let failures = log.lines().filter_map(|line| line.find("referencing.weir:").map(|at| line[at..].to_owned()));
-        let found = (answers, failures.collect::<Vec<_>>());
-        let (last, statuses) = ("2 9 10 11 constraint", [&found.0[2], &found.0[4], &found.0[6], &found.0[7]]);
-        assert!(found.0[5] == last && statuses.iter().all(|status| *status == "500"), "{found:#?}");
+            ]
+        });
+        let found = answers_and_failures(served, "referencing.weir:", requests);
+        let refused = [2, 4, 6, 7].map(|at: usize| found.0[at].as_str());
+        assert_eq!((found.0[5].as_str(), refused), ("200 2 9 10 11 constraint", ["500"; 4]), "{found:#?}");
         let known = known.get_or_insert_with(|| found.clone());
         assert_eq!(*known, found);
     }
