@@ -215,10 +215,7 @@ fn placed(
     if !table.0.knows_references(storage, transaction, &change) {
         return table.0.changed(storage, transaction, change);
     }
-    if let RowChange::Insert(row) | RowChange::Upsert(row) | RowChange::Replace(_, row) = &change {
-        let is_numbered = matches!(change, RowChange::Insert(_)) && table.0.schema.auto;
-        table.0.check_references(storage, transaction, (row, is_numbered))?;
-    }
+    table.0.check_changed(storage, transaction, &change)?;
     let placed = table.0.rows.place(transaction, &change, site.as_ref());
     placed.unwrap_or_else(|| table.0.changed(storage, transaction, change))
 }

@@ -48,6 +48,11 @@ impl Dialect {
         }
     }
 
+    /// Returns the parameter with this number, from 1, which is a list of values of a column in PostgreSQL.
+    pub(super) fn list_parameter(column: &ColumnSchema, number: usize) -> String {
+        format!("CAST(${number} AS {}[])", Dialect::Postgres.column_type(column))
+    }
+
     /// Returns the type of a column.
     pub(super) fn column_type(self, column: &ColumnSchema) -> &'static str {
         match (self, &*column.kind) {

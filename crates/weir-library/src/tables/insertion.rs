@@ -116,8 +116,8 @@ pub(super) fn insertion_of_many(schema: &Schema) -> Option<String> {
     let UnnestedColumns { names, values, rows } = UnnestedColumns::of(schema, &given);
     let (key, of) = (name(schema, schema.key[0]), Dialect::Postgres.text(&schema.name));
     // PostgreSQL takes the type of a parameter from its first place.
-    let of_count = Dialect::Postgres.column_type(&schema.columns[*given.first()?]);
-    let (last, count) = (last_number(schema), format!("cardinality(CAST($1 AS {of_count}[]))"));
+    let (last, count) =
+        (last_number(schema), format!("cardinality({})", Dialect::list_parameter(&schema.columns[*given.first()?], 1)));
     Some(format!(
         "WITH n AS (UPDATE \"weir_numbers\" SET \"last\" = {last} + {count} WHERE \"table\" = {of} AND {last} <= {} - {count}
          RETURNING \"last\"), i AS (INSERT INTO {table} ({key}, {names})
@@ -144,8 +144,11 @@ impl NumberedInsertion {
             return None;
         }
         let all: Vec<usize> = (0..schema.columns.len()).collect();
-        let (table, number) = (Dialect::Postgres.text(&schema.name), schema.key[0] + 1);
-        let greatest = format!("(SELECT max(number) FROM unnest(CAST(${number} AS bigint[])) AS number)");
+        let (table, key) = (Dialect::Postgres.text(&schema.name), schema.key[0]);
+        let greatest = format!(
+            "(SELECT max(number) FROM unnest({}) AS number)",
+            Dialect::list_parameter(&schema.columns[key], key + 1)
+        );
         let numbers_taken = format!(
             "WITH n AS (UPDATE \"weir_numbers\" SET \"last\" = {greatest} WHERE \"table\" = {table} AND \"last\" < {greatest}) "
         );
@@ -175,8 +178,7 @@ struct UnnestedColumns {
 
 impl UnnestedColumns {
     fn of(schema: &Schema, columns: &[usize]) -> UnnestedColumns {
-        let type_of = |at: usize| Dialect::Postgres.column_type(&schema.columns[at]);
-        let lists = columns.iter().zip(1..).map(|(at, number)| format!("CAST(${number} AS {}[])", type_of(*at)));
+        let lists = columns.iter().zip(1..).map(|(at, number)| Dialect::list_parameter(&schema.columns[*at], number));
         let renamed = list((1..=columns.len()).map(|number| format!("c{number}")), ", ");
         UnnestedColumns {
             names: list(columns.iter().map(|at| name(schema, *at)), ", "),

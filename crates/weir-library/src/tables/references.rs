@@ -77,11 +77,8 @@ impl OpenTable {
         transaction: i64,
         change: RowChange,
     ) -> Result<Value, Failure> {
-        let numbers = matches!(change, RowChange::Insert(_)) && self.schema.auto;
         self.with_references(storage, transaction, |transaction| {
-            if let RowChange::Insert(row) | RowChange::Upsert(row) | RowChange::Replace(_, row) = &change {
-                self.check_references(storage, transaction, (row, numbers))?;
-            }
+            self.check_changed(storage, transaction, &change)?;
             match change {
                 RowChange::Insert(row) => self.rows.insert(transaction, row),
                 RowChange::Upsert(row) => self.rows.upsert(transaction, row),
@@ -101,6 +98,22 @@ impl OpenTable {
             let target = storage.table(&reference.target);
             target.is_ok_and(|target| !target.rows.is_shared() || target.rows.knows_row(transaction, &key))
         })
+    }
+
+    /// Fails if a changed row references a row that does not exist.
+    pub(super) fn check_changed(
+        &self,
+        storage: &TableStorage,
+        transaction: i64,
+        change: &RowChange,
+    ) -> Result<(), Failure> {
+        let numbered = matches!(change, RowChange::Insert(_)) && self.schema.auto;
+        match change {
+            RowChange::Insert(row) | RowChange::Upsert(row) | RowChange::Replace(_, row) => {
+                self.check_references(storage, transaction, (row, numbered))
+            }
+            RowChange::Delete(_) => Ok(()),
+        }
     }
 
     /// Fails if the row references a row that does not exist. `numbered` if the table gives the row its key.

@@ -251,7 +251,7 @@ fn replacement_of_many(schema: &Schema) -> Option<String> {
         return None;
     }
     let columns = || key.iter().chain(&others).zip(1..);
-    let lists = columns().map(|(at, number)| parameter_list(schema, *at, number));
+    let lists = columns().map(|(at, number)| Dialect::list_parameter(&schema.columns[*at], number));
     let (lists, renamed) = (list(lists, ", "), list(columns().map(|(_, number)| format!("c{number}")), ", "));
     let set = columns().skip(key.len()).map(|(at, number)| format!("{} = r.c{number}", name(schema, *at)));
     let has_key = columns().take(key.len()).map(|(at, number)| format!("t.{} = r.c{number}", name(schema, *at)));
@@ -265,18 +265,14 @@ fn selection_of_many(schema: &Schema, columns: &str, of: &[usize]) -> Option<Str
     if schema.existing.is_some() || of.iter().any(|at| &*schema.columns[*at].kind == "Float") {
         return None;
     }
-    let lists: Vec<String> = of.iter().zip(1..).map(|(at, number)| parameter_list(schema, *at, number)).collect();
+    let lists: Vec<String> =
+        of.iter().zip(1..).map(|(at, number)| Dialect::list_parameter(&schema.columns[*at], number)).collect();
     let names = list(of.iter().map(|at| name(schema, *at)), ", ");
     let condition = match &lists[..] {
         [only] => format!("{names} = ANY ({only})"),
         several => format!("({names}) IN (SELECT * FROM unnest({}))", several.join(", ")),
     };
     Some(format!("SELECT {columns} FROM {} WHERE {condition}", quoted(&schema.name)))
-}
-
-/// Returns the parameter with this number, from 1, which is a list of values of a column in PostgreSQL.
-fn parameter_list(schema: &Schema, at: usize, number: usize) -> String {
-    format!("CAST(${number} AS {}[])", Dialect::Postgres.column_type(&schema.columns[at]))
 }
 
 /// Returns these columns of a row as parameters.

@@ -54,8 +54,27 @@ use self::evolution::{Evolution, state, user};
 use self::test_database::TestDatabase;
 use super::row::fields;
 use super::rows::TableRows;
-use super::schema::{ColumnSchema, IndexSchema, Schema, SoftTable, TableQuery, TableSearch};
+use super::schema::{ColumnSchema, IndexSchema, Schema, SoftTable, TableQuery, TableReference, TableSearch};
 use super::storage::TableStorage;
+
+/// Returns a reference by these columns, each with its place, its name, and whether it is optional.
+pub(super) fn reference(
+    source: &str,
+    columns: &[(usize, &str, bool)],
+    (target, key): (&str, &str),
+    cascade: bool,
+) -> TableReference {
+    TableReference {
+        source: source.to_owned(),
+        columns: columns.iter().map(|(at, _, _)| *at).collect(),
+        names: columns.iter().map(|(_, name, _)| (*name).to_owned()).collect(),
+        optional: columns.iter().map(|(_, _, optional)| *optional).collect(),
+        target: target.to_owned(),
+        key: vec![key.to_owned()],
+        cascade,
+        stored: true,
+    }
+}
 
 pub(super) fn column(name: &str, kind: &str, optional: bool) -> ColumnSchema {
     let variants = if kind == "Enum" { vec!["Open".to_owned(), "Closed".to_owned()] } else { Vec::new() };

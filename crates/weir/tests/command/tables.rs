@@ -28,6 +28,7 @@ mod other_schemas;
 mod pages;
 mod placed;
 mod placed_faults;
+mod placed_loops;
 mod postgres;
 mod query_plans;
 mod reads_of_one_table;

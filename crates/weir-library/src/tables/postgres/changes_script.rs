@@ -96,8 +96,8 @@ mod tests {
     use crate::tables::postgres::table_layout::TableLayout;
     use crate::tables::program_owned::ProgramOwned;
     use crate::tables::row_change::RowChange;
-    use crate::tables::schema::{IndexSchema, Schema, TableReference};
-    use crate::tables::tests::{column, declared};
+    use crate::tables::schema::{IndexSchema, Schema};
+    use crate::tables::tests::{column, declared, reference};
 
     fn table(name: &str, unique: bool) -> Arc<TableLayout> {
         let columns = vec![column("id", "Int", false), column("count", "Int", false)];
@@ -170,16 +170,7 @@ mod tests {
     #[test]
     fn no_row_moves_before_one_that_it_may_reference() {
         let stocks = table("stocks", false);
-        let reference = TableReference {
-            source: "sales".to_owned(),
-            columns: vec![1],
-            names: vec!["count".to_owned()],
-            optional: vec![false],
-            target: "stocks".to_owned(),
-            key: vec!["id".to_owned()],
-            cascade: false,
-            stored: true,
-        };
+        let reference = reference("sales", &[(1, "count", false)], ("stocks", "id"), false);
         let columns = vec![column("id", "Int", false), column("count", "Int", false)];
         let sales = layout(Schema { key: vec![0], references: vec![reference], ..declared("sales", columns) });
         assert_eq!(parts(&[insert(&sales, 1), replace(&stocks, 2), insert(&sales, 2)]).len(), 3);

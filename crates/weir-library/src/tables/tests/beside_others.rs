@@ -7,7 +7,7 @@ use test_support::postgres::PostgresServer;
 use weir::Value;
 
 use super::test_database::wait_for;
-use super::{TestDatabase, column, declared};
+use super::{TestDatabase, column, declared, reference};
 use crate::log::LogSettings;
 use crate::output::Outputs;
 use crate::tables::postgres::PostgresAddress;
@@ -171,16 +171,7 @@ fn a_table_that_no_weir_program_has_created_is_said_before_references_to_it() {
         "CREATE TABLE things (id bigint PRIMARY KEY); CREATE TABLE parts (id bigint PRIMARY KEY, thing bigint)",
     );
     server.execute(name, "INSERT INTO things VALUES (1); INSERT INTO parts VALUES (1, 1)");
-    let reference = crate::tables::schema::TableReference {
-        source: "parts".to_owned(),
-        columns: vec![1],
-        names: vec!["thing".to_owned()],
-        optional: vec![false],
-        target: "things".to_owned(),
-        key: vec!["id".to_owned()],
-        cascade: false,
-        stored: true,
-    };
+    let reference = reference("parts", &[(1, "thing", false)], ("things", "id"), false);
     let schema = Schema { referenced_by: vec![reference], ..things([]) };
     let refused = database.storage().open(schema).map(|_| ()).unwrap_err();
     assert!(refused.message.contains("`things` that no Weir program has created"), "{refused}");

@@ -9,10 +9,10 @@ use rusqlite::Connection;
 use weir::Value;
 
 use super::test_database::TestDatabase;
-use super::{column, declared, everything};
+use super::{column, declared, everything, reference};
 use crate::tables::grouping::{TableGrouping, average_in};
 use crate::tables::open_table::OpenTable;
-use crate::tables::schema::{ColumnSchema, ExistingTable, Schema, TableReference};
+use crate::tables::schema::{ColumnSchema, ExistingTable, Schema};
 use crate::tables::storage::TableStorage;
 use crate::tables::table_databases::ExistingDatabases;
 use crate::tables::table_log::TableLog;
@@ -180,16 +180,7 @@ fn a_transaction_that_reads_and_may_write_waits_for_another_program() {
 fn nobody_writes_between_the_search_of_a_deletion_with_references_and_the_deletion() {
     let folder = TestDatabase::sqlite("deletes-beside");
     let storage = folder.storage();
-    let reference = TableReference {
-        source: "parts".to_owned(),
-        columns: vec![1],
-        names: vec!["count".to_owned()],
-        optional: vec![false],
-        target: "counts".to_owned(),
-        key: vec!["id".to_owned()],
-        cascade: true,
-        stored: true,
-    };
+    let reference = reference("parts", &[(1, "count", false)], ("counts", "id"), true);
     let counts = storage.open(Schema { referenced_by: vec![reference.clone()], ..counts() }).unwrap();
     let parts = declared("parts", vec![column("id", "Int", false), column("count", "Int", false)]);
     let parts = storage.open(Schema { references: vec![reference], ..parts }).unwrap();

@@ -2,9 +2,9 @@
 
 use weir::{Closing, Failure, HostType, Starting, Value};
 
-use super::{TestDatabase, column, declared, everything};
+use super::{TestDatabase, column, declared, everything, reference};
 use crate::tables::row::fields;
-use crate::tables::schema::{ColumnSchema, IndexSchema, Schema, TableMigration, TableReference};
+use crate::tables::schema::{ColumnSchema, IndexSchema, Schema, TableMigration};
 use crate::tables::storage::TableStorage;
 
 fn columns(name: &str, kind: &str, optional: bool) -> Vec<ColumnSchema> {
@@ -102,16 +102,7 @@ fn a_failure_in_one_table_leaves_the_rows_of_those_before_as_they_are() {
 /// The column that it is about has other values before, or none.
 #[test]
 fn a_reference_by_a_column_whose_type_a_migration_changes_is_checked_behind_it() {
-    let reference = TableReference {
-        source: "parts".to_owned(),
-        columns: vec![1],
-        names: vec!["owner".to_owned()],
-        optional: vec![true],
-        target: "owners".to_owned(),
-        key: vec!["id".to_owned()],
-        cascade: false,
-        stored: true,
-    };
+    let reference = reference("parts", &[(1, "owner", true)], ("owners", "id"), false);
     let old_owners = declared("owners", columns("note", "Text", true));
     let old = declared("parts", columns("owner", "Text", false));
     let owners = Schema { referenced_by: vec![reference.clone()], ..old_owners.clone() };
@@ -185,16 +176,7 @@ fn a_start_checks_all_tables_before_rows_are_converted_in_batches() {
 /// A start that follows would take it for one that holds.
 #[test]
 fn a_reference_of_before_is_checked_with_the_values_of_several_batches() {
-    let reference = TableReference {
-        source: "parts".to_owned(),
-        columns: vec![1],
-        names: vec!["owner".to_owned()],
-        optional: vec![false],
-        target: "owners".to_owned(),
-        key: vec!["id".to_owned()],
-        cascade: false,
-        stored: true,
-    };
+    let reference = reference("parts", &[(1, "owner", false)], ("owners", "id"), false);
     let owners = Schema { referenced_by: vec![reference.clone()], ..declared("owners", columns("note", "Text", true)) };
     let mut of_old = columns("owner", "Int", false);
     of_old.push(column("size", "Int", false));

@@ -6,31 +6,13 @@ use test_support::random::Random;
 use weir::{FailureKind, Value};
 
 use super::agreement::STATEMENTS;
-use super::{TestDatabase, column, declared, everything};
+use super::{TestDatabase, column, declared, everything, reference};
 use crate::tables::open_table::OpenTable;
 use crate::tables::row::fields;
 use crate::tables::schema::{IndexSchema, Schema, TableCondition, TableQuery, TableReference, TableSearch};
 use crate::tables::storage::TableStorage;
 
 const TABLES: [&str; 3] = ["users", "posts", "likes"];
-
-fn reference(
-    source: &str,
-    columns: &[(usize, &str, bool)],
-    (target, key): (&str, &str),
-    cascade: bool,
-) -> TableReference {
-    TableReference {
-        source: source.to_owned(),
-        columns: columns.iter().map(|(at, _, _)| *at).collect(),
-        names: columns.iter().map(|(_, name, _)| (*name).to_owned()).collect(),
-        optional: columns.iter().map(|(_, _, optional)| *optional).collect(),
-        target: target.to_owned(),
-        key: vec![key.to_owned()],
-        cascade,
-        stored: true,
-    }
-}
 
 /// Returns users, their posts, which may answer other posts, and what users like.
 fn schemas(authors_cascade: bool) -> [Schema; 3] {

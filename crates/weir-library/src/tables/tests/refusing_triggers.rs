@@ -7,10 +7,10 @@ use weir::{Failure, FailureKind, SeenCommits, StepEnd, Value};
 
 use super::statement_groups::wait;
 use super::test_database::TestDatabase;
-use super::{column, declared, everything};
+use super::{column, declared, everything, reference};
 use crate::tables::open_table::OpenTable;
 use crate::tables::row::fields;
-use crate::tables::schema::{ExistingTable, Schema, TableCondition, TableQuery, TableReference, TableSearch};
+use crate::tables::schema::{ExistingTable, Schema, TableCondition, TableQuery, TableSearch};
 use crate::tables::storage::TableStorage;
 
 /// The rows of the table before each statement.
@@ -111,16 +111,7 @@ impl Seats {
             writable: true,
             constraint: "tables.seats".to_owned(),
         });
-        let by_seat = TableReference {
-            source: "tickets".to_owned(),
-            columns: vec![1],
-            names: vec!["seat".to_owned()],
-            optional: vec![false],
-            target: "seats".to_owned(),
-            key: vec!["id".to_owned()],
-            cascade: true,
-            stored: true,
-        };
+        let by_seat = reference("tickets", &[(1, "seat", false)], ("seats", "id"), true);
         let references = if create.is_some() { Vec::new() } else { vec![by_seat] };
         let columns = |second| vec![column("id", "Int", false), column(second, "Int", false)];
         let unique = crate::tables::schema::IndexSchema { columns: vec![1], unique: true };

@@ -7,9 +7,9 @@ use parking_lot::Mutex;
 use test_support::postgres::PostgresServer;
 use weir::{Failure, Value};
 
-use super::{column, declared};
+use super::{column, declared, reference};
 use crate::tables::postgres::PostgresAddress;
-use crate::tables::schema::{IndexSchema, Schema, TableMigration, TableReference};
+use crate::tables::schema::{IndexSchema, Schema, TableMigration};
 use crate::tables::storage::TableStorage;
 use crate::tables::table_databases::TableLocation;
 
@@ -111,16 +111,7 @@ fn a_program_that_was_cut_ends_if_another_version_has_converted_its_rows_meanwhi
 #[test]
 fn a_program_that_was_cut_ends_if_another_version_has_other_rules_for_its_rows() {
     let unique = Schema { indexes: vec![IndexSchema { columns: vec![1], unique: true }], ..users() };
-    let reference = TableReference {
-        source: "posts".to_owned(),
-        columns: vec![1],
-        names: vec!["author".to_owned()],
-        optional: vec![false],
-        target: "users".to_owned(),
-        key: vec!["name".to_owned()],
-        cascade: false,
-        stored: true,
-    };
+    let reference = reference("posts", &[(1, "author", false)], ("users", "name"), false);
     let posts = declared("posts", vec![column("id", "Int", false), column("author", "Text", false)]);
     let posts = Schema { references: vec![reference.clone()], ..posts };
     let referenced = Schema { referenced_by: vec![reference], ..unique.clone() };

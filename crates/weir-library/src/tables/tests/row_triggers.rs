@@ -7,12 +7,12 @@ use weir::{Failure, FailureKind, Value};
 
 use super::test_database::wait_for;
 use super::without_threads::{WAITING, answers, hold, queue, release};
-use super::{TestDatabase, column, declared, everything};
+use super::{TestDatabase, column, declared, everything, reference};
 use crate::tables::open_table::OpenTable;
 use crate::tables::postgres::PostgresAddress;
 use crate::tables::row::fields;
 use crate::tables::rows::RowChange;
-use crate::tables::schema::{IndexSchema, Schema, TableReference};
+use crate::tables::schema::{IndexSchema, Schema};
 use crate::tables::storage::TableStorage;
 use crate::tables::table_databases::TableLocation;
 
@@ -204,16 +204,7 @@ fn rows_that_are_inserted_together_are_answered_one_by_one_if_the_database_may_k
 fn rows_that_reference_each_other_are_deleted_together_or_not_at_all() {
     let Some(server) = PostgresServer::shared() else { return };
     server.schema("kept_references");
-    let beside = TableReference {
-        source: "seats".to_owned(),
-        columns: vec![2],
-        names: vec!["beside".to_owned()],
-        optional: vec![true],
-        target: "seats".to_owned(),
-        key: vec!["id".to_owned()],
-        cascade: true,
-        stored: true,
-    };
+    let beside = reference("seats", &[(2, "beside", true)], ("seats", "id"), true);
     let index = IndexSchema { columns: vec![2], unique: false };
     let schema =
         Schema { references: vec![beside.clone()], referenced_by: vec![beside], indexes: vec![index], ..seats() };
